@@ -1,0 +1,16 @@
+/**
+ * The table of commands. Each row loads its module only when it is wanted: `--help` must not pay for any of them.
+ */
+import type { Command } from './command.ts';
+
+interface Row {
+  readonly summary: string;
+  readonly load: () => Promise<Command<unknown>>;
+}
+
+/** The one cast of this table: it forgets which result belongs to which command. */
+function row<Result>(summary: string, load: () => Promise<Command<Result>>): Row {
+  return { summary, load: load as () => Promise<Command<unknown>> };
+}
+
+export const COMMANDS: ReadonlyMap<string, Row> = new Map<string, Row>([]);

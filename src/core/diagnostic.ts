@@ -1,0 +1,69 @@
+/** Findings in files that people write: where, what, and what to do; as text, and as GitHub annotations. */
+
+/** A spot in a text file. Line, column and length count from 1, in UTF-16 code units. */
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  readonly length: number;
+}
+
+/** A word of a line-based file, with its spot. */
+export interface Word {
+  readonly text: string;
+  readonly place: Place;
+}
+
+export interface Diagnostic {
+  /** `manifest/unknown-directive`: stable, may be used to switch a rule off. */
+  readonly code: string;
+  readonly severity: 'error' | 'warning';
+  readonly message: string;
+  readonly place: Place;
+  readonly hint?: string | undefined;
+}
+
+/** Order in which findings are shown: by file, then by place. */
+export function compareDiagnostics(a: Diagnostic, b: Diagnostic): number {
+  if (a.place.file !== b.place.file) return a.place.file < b.place.file ? -1 : 1;
+  return a.place.line - b.place.line || a.place.column - b.place.column;
+}
+
+/** Makes control characters visible, so that a hostile file cannot drive the reader's terminal. */
+export function visible(text: string): string {
+  return text.replaceAll(/[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (char) =>
+    char === '\r' ? '␍' : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+const FRAME_WIDTH = 160;
+
+/**
+ * One finding for people: a headline, the line with a caret under the words meant, the hint.
+ * `sourceLine` is the text of the line, without its line end; undefined leaves the frame out.
+ */
+export function renderDiagnostic(diagnostic: Diagnostic, sourceLine: string | undefined): string {
+  const { place, severity, code, message, hint } = diagnostic;
+  const lines = [`${visible(place.file)}:${place.line}:${place.column} ${severity} ${code}: ${visible(message)}`];
+  if (sourceLine !== undefined && sourceLine.length > 0) {
+    const start = Math.max(0, place.column - 1 - FRAME_WIDTH / 2);
+    const shown = sourceLine.slice(start, start + FRAME_WIDTH);
+    const before = visible(shown.slice(0, place.column - 1 - start)).replaceAll(/[^\t]/g, ' ');
+    const marked = visible(shown.slice(place.column - 1 - start, place.column - 1 - start + place.length));
+    lines.push(`  ${visible(shown)}`, `  ${before}${'^'.repeat(Math.max(1, marked.length))}`);
+  }
+  if (hint !== undefined) lines.push(`  hint: ${visible(hint)}`);
+  return lines.join('\n');
+}
+
+/**
+ * One finding as a workflow command that GitHub shows beside the line.
+ * Escapes: docs.github.com "Workflow commands", message and property rules.
+ */
+export function renderAnnotation({ severity, place, code, message, hint }: Diagnostic): string {
+  const text = (value: string): string => value.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+  const property = (value: string): string => text(value).replaceAll(':', '%3A').replaceAll(',', '%2C');
+  const end = place.column + Math.max(0, place.length - 1);
+  const where = `file=${property(place.file)},line=${place.line},col=${place.column},endColumn=${end}`;
+  return `::${severity} ${where},title=${property(code)}::${text(hint === undefined ? message : `${message} (${hint})`)}`;
+}

@@ -1,0 +1,55 @@
+/** Digests and the canonical JSON that they are taken of. */
+import { createHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import { CurlewError } from './errors.ts';
+
+export type Digest = `sha256:${string}`;
+
+const PATTERN = /^sha256:[0-9a-f]{64}$/;
+
+/** True for a well-formed sha256 digest in lower-case hex; the only kind this tool accepts. */
+export function isDigest(text: string): text is Digest {
+  return PATTERN.test(text);
+}
+
+/** Checks a digest that came from outside; `from` names where, for the message. */
+export function parseDigest(text: string, from: string): Digest {
+  if (isDigest(text)) return text;
+  throw new CurlewError('PACKAGE_INVALID', `${from}: not a sha256 digest: ${JSON.stringify(text.slice(0, 100))}`);
+}
+
+/** The 64 hex digits of a digest. */
+export function hexOf(digest: Digest): string {
+  return digest.slice('sha256:'.length);
+}
+
+export function digestOf(data: Uint8Array | string): Digest {
+  return `sha256:${createHash('sha256').update(data).digest('hex')}`;
+}
+
+/** RFC 8785 JSON: one text for one value, whatever the order of keys. */
+export function canonicalJson(value: unknown): string {
+  const text = canonicalize(value);
+  if (text === undefined) throw new TypeError('canonicalJson: not a JSON value');
+  return text;
+}
+
+/** Digest and size of a stream as it passes through. Read them after the last chunk. */
+export interface Measurement {
+  digest: Digest | undefined;
+  size: number;
+}
+
+/** Passes chunks through and leaves size and digest in `into` once the stream has ended. */
+export async function* measured(
+  body: AsyncIterable<Uint8Array>,
+  into: Measurement,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const hash = createHash('sha256');
+  for await (const chunk of body) {
+    hash.update(chunk);
+    into.size += chunk.byteLength;
+    yield chunk;
+  }
+  into.digest = `sha256:${hash.digest('hex')}`;
+}

@@ -1,0 +1,94 @@
+/**
+ * The one error a user is meant to meet, the closed table of its codes, and the rule that keeps secrets out of text.
+ */
+import type { Diagnostic } from './diagnostic.ts';
+
+/** Every failure a user can meet. The value is the process exit code; 1 is left to bugs. */
+export const ERROR_CODES = {
+  MANIFEST_INVALID: 10,
+  SPEC_INVALID: 11,
+  FETCH_FAILED: 12,
+  AUTH_FAILED: 13,
+  NOT_FOUND: 14,
+  DIGEST_MISMATCH: 15,
+  PACKAGE_INVALID: 16,
+  STORE_CONFLICT: 17,
+  NO_SPACE: 18,
+  BUSY: 19,
+  HOOK_FAILED: 20,
+  PREFLIGHT_FAILED: 21,
+  UNSUPPORTED: 22,
+  LOCK_MISMATCH: 23,
+  FILE_EXISTS: 24,
+  FILE_UNUSABLE: 25,
+  IMAGE_LOAD_FAILED: 26,
+  USAGE: 64,
+  CANCELLED: 130,
+} as const satisfies Record<string, number>;
+
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+export interface CurlewErrorOptions {
+  /** What to do next, in the imperative. */
+  readonly hint?: string | undefined;
+  readonly cause?: unknown;
+  /** Findings with their places, when the failure is bad input. */
+  readonly diagnostics?: readonly Diagnostic[];
+}
+
+/**
+ * The message says what was being done and with what; the hint says what to do next. Anything else that reaches
+ * `main` is a bug in this tool.
+ */
+export class CurlewError extends Error {
+  static {
+    this.prototype.name = 'CurlewError';
+  }
+  readonly code: ErrorCode;
+  readonly hint: string | undefined;
+  readonly diagnostics: readonly Diagnostic[];
+  constructor(code: ErrorCode, message: string, options: CurlewErrorOptions = {}) {
+    super(redact(message), options.cause === undefined ? {} : { cause: options.cause });
+    this.code = code;
+    this.hint = options.hint === undefined ? undefined : redact(options.hint);
+    this.diagnostics = options.diagnostics ?? [];
+  }
+}
+
+/** Takes user info and query out of every URL in a text: a presigned URL is a secret as a whole. */
+export function redact(text: string): string {
+  return text.replaceAll(/\b([a-z][a-z0-9+.-]*:\/\/)([^\s"'<>]*)/gi, (_, scheme: string, rest: string) => {
+    const [beforeQuery = ''] = rest.split(/[?#]/, 1);
+    const slash = beforeQuery.indexOf('/');
+    const authority = slash === -1 ? beforeQuery : beforeQuery.slice(0, slash);
+    const path = slash === -1 ? '' : beforeQuery.slice(slash);
+    return `${scheme}${authority.slice(authority.lastIndexOf('@') + 1)}${path}`;
+  });
+}
+
+/** The `code` of a Node system error, or undefined for anything else. */
+export function errnoOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error)) return undefined;
+  return typeof error.code === 'string' ? error.code : undefined;
+}
+
+/** A thrown value as an Error, whatever it was. */
+export function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
+/**
+ * What a failed file operation means to a user: `NO_SPACE` for a full disk or quota, `FILE_UNUSABLE` otherwise. An
+ * error that is a CurlewError already is handed back as it is.
+ */
+export function fileError(doing: string, error: unknown): CurlewError {
+  if (error instanceof CurlewError) return error;
+  const errno = errnoOf(error);
+  if (errno === 'ENOSPC' || errno === 'EDQUOT') {
+    return new CurlewError('NO_SPACE', `${doing}: no space left`, {
+      hint: 'free some space, or name another folder, and run the same command again',
+      cause: error,
+    });
+  }
+  return new CurlewError('FILE_UNUSABLE', `${doing}: ${asError(error).message}`, { cause: error });
+}

@@ -1,0 +1,35 @@
+/** What happens while work goes on, as data. Whoever shows it (terminal, plain lines, nothing) is a listener. */
+
+export type ProgressEvent =
+  | {
+      readonly type: 'step-started';
+      readonly id: string;
+      readonly title: string;
+      /** Bytes to move, when known. */
+      readonly bytes?: number | undefined;
+    }
+  /** `bytes` counts from the start of the step. */
+  | { readonly type: 'step-progress'; readonly id: string; readonly bytes: number }
+  | { readonly type: 'step-done'; readonly id: string; readonly outcome: string }
+  | { readonly type: 'step-failed'; readonly id: string; readonly error: Error }
+  | { readonly type: 'note'; readonly level: 'info' | 'warning'; readonly text: string };
+
+export type Report = (event: ProgressEvent) => void;
+
+/** Runs `work` between a `step-started` and a `step-done` or `step-failed`. */
+export async function reportStep<Result>(
+  report: Report,
+  step: { readonly id: string; readonly title: string; readonly bytes?: number | undefined },
+  work: () => Promise<Result>,
+  outcome: (result: Result) => string,
+): Promise<Result> {
+  report({ type: 'step-started', ...step });
+  try {
+    const result = await work();
+    report({ type: 'step-done', id: step.id, outcome: outcome(result) });
+    return result;
+  } catch (error) {
+    report({ type: 'step-failed', id: step.id, error: error instanceof Error ? error : new Error(String(error)) });
+    throw error;
+  }
+}

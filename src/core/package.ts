@@ -1,0 +1,137 @@
+/**
+ * `addon.json`, the first entry of every package: what the package is, without unpacking it. Pure; the builder writes
+ * it, stores, bundles and nodes read it.
+ */
+import { canonicalJson, digestOf, isDigest, type Digest } from './digest.ts';
+import { CurlewError } from './errors.ts';
+import { ADDON_JSON, pathProblem } from './layout.ts';
+import { addonRef, ARCHES, compareText, type AddonRef, type AddonTree, type Arch } from './ref.ts';
+
+export const PACKAGE_FORMAT = 1;
+
+/** Modes that a package may hold (design: package format 1). */
+export type FileMode = 0o644 | 0o755;
+
+/** One file of a package; `path` is below the package's prefix. */
+export interface PackageFile {
+  readonly path: string;
+  readonly mode: FileMode;
+  readonly size: number;
+  readonly digest: Digest;
+}
+
+export interface PackageImage {
+  /** The id of the Manifest's `image` line. */
+  readonly id: string;
+  /** The full normalised reference, as the node's runtime will know it. */
+  readonly reference: string;
+  /** Of the manifest for this package's platform, byte for byte as the registry has it. */
+  readonly digest: Digest;
+  readonly platform: string;
+}
+
+export type ImageFormat = 'oci' | 'docker-archive';
+
+export interface AddonJson {
+  readonly format: typeof PACKAGE_FORMAT;
+  readonly name: string;
+  readonly version: string;
+  readonly tree: AddonTree;
+  readonly arch: Arch;
+  /** Folders of operating systems in the package, such as `rhel-9`. */
+  readonly os: readonly string[];
+  /** Lifecycle functions that install.sh defines, by their full names. */
+  readonly hooks: readonly string[];
+  readonly images: readonly PackageImage[];
+  readonly imageFormat: ImageFormat;
+  /** OS folder to package names that the operator must install himself. */
+  readonly deps: Readonly<Record<string, readonly string[]>>;
+  /** Sums of unpacked sizes in bytes. */
+  readonly unpacked: { readonly files: number; readonly images: number };
+  readonly requires: readonly string[];
+  readonly fulfills: readonly string[];
+  /** JSON Schema of the add-on's settings, when it ships one. */
+  readonly settings: unknown;
+  /** Version of curlew that made the package. */
+  readonly tool: string;
+  /** The package's identity; see {@link packageDigest}. */
+  readonly digest: Digest;
+}
+
+/**
+ * The identity of a package, whatever a compressor did to it: sha256 over the RFC 8785 JSON of
+ * `[path, mode, size, sha256]` of all files but `addon.json`, sorted by path in code units.
+ */
+export function packageDigest(files: readonly PackageFile[]): Digest {
+  const rows = files
+    .filter(({ path }) => path !== ADDON_JSON)
+    .map(({ path, mode, size, digest }) => [path, mode, size, digest] as const)
+    .toSorted(([a], [b]) => compareText(a, b));
+  return digestOf(canonicalJson(rows));
+}
+
+export function refOf({ tree, name, version }: Pick<AddonJson, 'tree' | 'name' | 'version'>): AddonRef {
+  return addonRef(name, version, tree);
+}
+
+/** Canonical text of an `addon.json`. */
+export function formatAddonJson(addon: AddonJson): string {
+  return `${canonicalJson(addon)}\n`;
+}
+
+/** Reads an `addon.json` from outside; `from` names the package for messages. */
+export function parseAddonJson(text: string, from: string): AddonJson {
+  const bad = (what: string): CurlewError => new CurlewError('PACKAGE_INVALID', `${from}: ${ADDON_JSON}: ${what}`);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new CurlewError('PACKAGE_INVALID', `${from}: ${ADDON_JSON} is not JSON`, { cause: error });
+  }
+  if (!isRecord(value)) throw bad('not an object');
+  if (value['format'] !== PACKAGE_FORMAT) {
+    throw new CurlewError('UNSUPPORTED', `${from}: package format ${JSON.stringify(value['format'])} is not known`, {
+      hint: 'a newer curlew made this package; use that version or a newer one',
+    });
+  }
+  const { name, version, tree, arch, os, hooks, images, imageFormat, deps, unpacked, digest } = value;
+  if (typeof name !== 'string' || typeof version !== 'string') throw bad('name or version is missing');
+  if (tree !== 'addons' && tree !== 'packages') throw bad('tree is neither addons nor packages');
+  addonRef(name, version, tree);
+  if (!ARCHES.some((known) => known === arch)) throw bad('arch is not known');
+  if (!isTexts(os) || os.some((folder) => pathProblem(folder) !== undefined || folder.includes('/'))) throw bad('os');
+  if (!isTexts(hooks)) throw bad('hooks');
+  if (imageFormat !== 'oci' && imageFormat !== 'docker-archive') throw bad('imageFormat');
+  if (!Array.isArray(images) || !images.every(isImage)) throw bad('images');
+  if (!isRecord(deps) || !Object.values(deps).every(isTexts)) throw bad('deps');
+  if (!isRecord(unpacked) || !isSize(unpacked['files']) || !isSize(unpacked['images'])) throw bad('unpacked');
+  if (!isTexts(value['requires']) || !isTexts(value['fulfills'])) throw bad('requires or fulfills');
+  if (typeof value['tool'] !== 'string') throw bad('tool');
+  if (typeof digest !== 'string' || !isDigest(digest)) throw bad('digest');
+  // Every field was checked above; the shape is the interface's.
+  return value as unknown as AddonJson;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
+}
+
+function isSize(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+function isImage(value: unknown): value is PackageImage {
+  if (!isRecord(value)) return false;
+  const { id, reference, digest, platform } = value;
+  return (
+    typeof id === 'string' &&
+    typeof reference === 'string' &&
+    typeof platform === 'string' &&
+    typeof digest === 'string' &&
+    isDigest(digest)
+  );
+}

@@ -1,0 +1,86 @@
+/** Names and versions of add-ons, and the order of versions. */
+import { CurlewError } from './errors.ts';
+
+export type Arch = 'amd64' | 'arm64';
+export const ARCHES: readonly Arch[] = ['amd64', 'arm64'];
+
+/** Where a package's files lie: `addons/<name>/<version>` or `packages/<name>/<version>`. */
+export type AddonTree = 'addons' | 'packages';
+
+export interface AddonRef {
+  readonly tree: AddonTree;
+  readonly name: string;
+  readonly version: string;
+}
+
+const NAME = /^[a-z0-9](?:[a-z0-9._-]{0,98}[a-z0-9])?$/;
+const VERSION = /^[A-Za-z0-9](?:[A-Za-z0-9._+-]{0,126}[A-Za-z0-9])?$/;
+
+/** An add-on's name: lower case, digits, `.`, `_`, `-`; 100 characters; it becomes a path, a key and a shell function. */
+export function isAddonName(text: string): boolean {
+  return NAME.test(text) && !text.includes('..');
+}
+
+/** A version as it stands in a folder name; by no means always semver (`v5`, `10to14`, a date: kurl.md 1.2). */
+export function isVersion(text: string): boolean {
+  return VERSION.test(text) && !text.includes('..');
+}
+
+/** Checks a name and a version that came from outside and makes a reference of them. */
+export function addonRef(name: string, version: string, tree: AddonTree = 'addons'): AddonRef {
+  if (!isAddonName(name)) {
+    throw new CurlewError('PACKAGE_INVALID', `not an add-on name: ${JSON.stringify(name.slice(0, 120))}`);
+  }
+  if (!isVersion(version)) {
+    throw new CurlewError('PACKAGE_INVALID', `${name}: not a version: ${JSON.stringify(version.slice(0, 120))}`);
+  }
+  return { tree, name, version };
+}
+
+export function formatRef({ name, version }: Pick<AddonRef, 'name' | 'version'>): string {
+  return `${name}-${version}`;
+}
+
+/** Compares by code unit, independent of locale. */
+export function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+const RUN = /\d+|[^\d.+-]+/g;
+
+/**
+ * Total order over version strings of every shape the corpus has (kurl.md 1.2): runs of digits compare as numbers,
+ * other runs as text; `1.2.3-rc1` (a suffix that begins with a letter) comes before `1.2.3`, `1.0.4-14.2.21` (a suffix
+ * of digits) after `1.0.4`; a leading `v` does not count; equal by these rules means ordered by code unit.
+ */
+export function compareVersions(a: string, b: string): number {
+  const left = runsOf(a);
+  const right = runsOf(b);
+  for (let index = 0; index < Math.max(left.length, right.length); index += 1) {
+    const order = compareRuns(left[index], right[index]);
+    if (order !== 0) return order;
+  }
+  return compareText(a, b);
+}
+
+function runsOf(version: string): readonly string[] {
+  return version.replace(/^v(?=\d)/, '').match(RUN) ?? [];
+}
+
+function compareRuns(a: string | undefined, b: string | undefined): number {
+  if (a === undefined || b === undefined) {
+    const more = a ?? b ?? '';
+    const longerIsGreater = /^\d/.test(more) ? 1 : -1;
+    return a === undefined ? -longerIsGreater : longerIsGreater;
+  }
+  const aDigits = /^\d/.test(a);
+  const bDigits = /^\d/.test(b);
+  if (aDigits && bDigits) {
+    const [left, right] = [BigInt(a), BigInt(b)];
+    if (left === right) return 0;
+    return left < right ? -1 : 1;
+  }
+  if (aDigits !== bDigits) return aDigits ? 1 : -1;
+  return compareText(a, b);
+}

@@ -1,0 +1,43 @@
+/** What a directive can ask the builder to do. JSON-safe; one fetcher a kind in `src/build`. */
+import type { OsId } from '../core/os.ts';
+
+export interface ImageStep {
+  readonly kind: 'image';
+  readonly id: string;
+  /** Normalised reference of a registry's image, or undefined for a local `.tar`. */
+  readonly reference: string | undefined;
+  /** Path of a local image archive as written (relative to the Manifest's folder), or undefined. */
+  readonly archive: string | undefined;
+  /** kURL's fourth column `no_remote_load`: the image is not expected on remote nodes. */
+  readonly remoteLoad: boolean;
+}
+
+export interface AssetStep {
+  readonly kind: 'asset';
+  /** Name under `assets/`. */
+  readonly fileName: string;
+  /** URL (https, or http) or a path as written (relative to the Manifest's folder). */
+  readonly source: string;
+  readonly local: boolean;
+  /** From `#sha256=<hex>`, as `sha256:<hex>`. */
+  readonly digest: string | undefined;
+}
+
+/** All packages of one kind of output for one operating system. */
+export interface OsPackagesStep {
+  readonly kind: 'os-packages';
+  readonly os: OsId;
+  /** `archives`: files and metadata; `deps`: only names that the operator must install; kurl.md 1.5. */
+  readonly output: 'archives' | 'deps';
+  readonly packages: readonly string[];
+}
+
+export interface ContainerBuildStep {
+  readonly kind: 'container-build';
+  /** OS folder that receives what the container leaves in `/out`. */
+  readonly destination: string;
+  readonly dockerfile: string;
+  readonly version: string;
+}
+
+export type Step = ImageStep | AssetStep | OsPackagesStep | ContainerBuildStep;

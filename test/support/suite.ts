@@ -1,0 +1,103 @@
+/**
+ * What test files import instead of `uvu`: the same shape, with the runner's silences closed. A hook that throws, a
+ * test that never settles, a value that is thrown and is no error, `.run()` forgotten and `.only` in CI all fail.
+ */
+import { suite as uvuSuite } from 'uvu';
+
+type Body = (context: { readonly signal: AbortSignal }) => void | Promise<void>;
+
+export interface Suite {
+  (name: string, body: Body): void;
+  before: (hook: () => void | Promise<void>) => void;
+  after: (hook: () => void | Promise<void>) => void;
+  /** Counts as a test that could not run: the reason is printed, and the number closes the whole run. */
+  skip: (name: string, reason: string) => void;
+  only: (name: string, body: Body) => void;
+  run: () => void;
+}
+
+const neverRun = new Set<string>();
+process.on('exit', () => {
+  if (neverRun.size === 0) return;
+  console.error(`suites without .run(): ${[...neverRun].join(', ')}`);
+  process.exitCode = 1;
+});
+
+async function withDeadline(body: Body, timeoutMs: number): Promise<void> {
+  const controller = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      const error = new Error(`still running after ${timeoutMs} ms`);
+      controller.abort(error);
+      reject(error);
+    }, timeoutMs);
+  });
+  try {
+    await Promise.race([
+      (async () => {
+        await body({ signal: controller.signal });
+      })(),
+      late,
+    ]);
+  } catch (thrown) {
+    throw thrown instanceof Error ? thrown : new Error(`thrown, and no error: ${String(thrown)}`);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** A named group of tests. `timeoutMs` guards against hanging; it is no measurement. */
+export function suite(title: string, { timeoutMs = 60_000 }: { readonly timeoutMs?: number } = {}): Suite {
+  const inner = uvuSuite(title);
+  const late: Error[] = [];
+  let setup: Error | undefined;
+  neverRun.add(title);
+  const guarded = (body: Body) => async (): Promise<void> => {
+    if (setup !== undefined) throw new Error(`before hook failed: ${setup.message}`, { cause: setup });
+    await withDeadline(body, timeoutMs);
+  };
+  const caught = (hook: () => void | Promise<void>, keep: (error: Error) => void) => async (): Promise<void> => {
+    try {
+      await hook();
+    } catch (thrown) {
+      keep(thrown instanceof Error ? thrown : new Error(String(thrown)));
+    }
+  };
+  return Object.assign(
+    (name: string, body: Body): void => {
+      inner(name, guarded(body));
+    },
+    {
+      before: (hook: () => void | Promise<void>): void => {
+        inner.before(caught(hook, (error) => (setup ??= error)));
+      },
+      after: (hook: () => void | Promise<void>): void => {
+        inner.after(
+          caught(hook, (error) => {
+            console.error(`${title}: after hook failed`, error);
+            process.exitCode = 1;
+            late.push(error);
+          }),
+        );
+      },
+      skip: (name: string, reason: string): void => {
+        console.log(`SKIPPED ${title}: ${name}: ${reason}`);
+      },
+      only: (name: string, body: Body): void => {
+        if (process.env['CI'] !== undefined) throw new Error(`.only("${name}") must not reach CI`);
+        inner.only(name, guarded(body));
+      },
+      run: (): void => {
+        neverRun.delete(title);
+        inner('setup succeeds', () => {
+          if (setup !== undefined) throw setup;
+        });
+        inner.run();
+        process.on('exit', () => {
+          if (late.length > 0) process.exitCode = 1;
+        });
+      },
+    },
+  );
+}
