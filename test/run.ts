@@ -39,7 +39,7 @@ function count(output: string, pattern: RegExp): number {
 
 /** A file that ends badly without a failed test of its own (it crashed, hung or ran nothing) is one failure. */
 async function runFile(path: string, signal: AbortSignal): Promise<Outcome> {
-  const result = await execa('node', ['--import', 'tsx', path], {
+  const result = await execa('node', ['--import', './test/support/tsx.mjs', path], {
     all: true,
     reject: false,
     stdin: 'ignore',

@@ -21,6 +21,8 @@ export interface PlacedEntry extends Entry {
   readonly packed: number;
   /** The member is framed by stored blocks, so that raw offset and file offset are arithmetic. */
   readonly stored: boolean;
+  /** Of a deflated member's bytes: the same content can be deflated in many ways, and only one is this archive's. */
+  readonly packedDigest?: Digest | undefined;
 }
 
 export interface ArchiveIndex {
@@ -40,5 +42,9 @@ export interface RangeSource {
   readonly name: string;
   readonly size: number;
   /** Exactly `length` bytes from `offset`, or an error. */
-  readonly read: (offset: number, length: number, options: { readonly signal: AbortSignal }) => AsyncIterable<Uint8Array>;
+  readonly read: (
+    offset: number,
+    length: number,
+    options: { readonly signal: AbortSignal },
+  ) => AsyncIterable<Uint8Array>;
 }

@@ -1,0 +1,69 @@
+/**
+ * Gives every entry of a new archive its place before the first byte is written. Pure.
+ *
+ * The bricks, each a gzip member of its own: an entry's tar header; its payload; the zero bytes that fill the payload
+ * up to a whole tar block. Headers and padding are stored, so they have one form only and `verify` can make them again.
+ */
+import type { ArchiveIndex, Entry, PlacedEntry } from './entry.ts';
+import { paddingOf, tarHeader } from './header.ts';
+import { storedMember } from './member.ts';
+import { FOOTER_SIZE, formatFooter, formatToc } from './toc.ts';
+
+/** An entry whose packed size is known; `packed` is 0 for an empty file. */
+export type SizedEntry = Omit<PlacedEntry, 'offset'>;
+
+/** Bytes that are no payload: headers, padding, TOC, footer. */
+export interface Piece {
+  readonly offset: number;
+  readonly data: Uint8Array;
+}
+
+export interface ArchivePlan {
+  readonly index: ArchiveIndex;
+  /** Together with the payloads of the index they tile the file. */
+  readonly pieces: readonly Piece[];
+}
+
+/** The member that stands before an entry's payload. */
+export function headerMember(entry: Entry): Uint8Array {
+  return storedMember(tarHeader(entry));
+}
+
+/** The member that stands after a payload of `size` raw bytes; no bytes when it needs none. */
+export function paddingMember(size: number): Uint8Array {
+  const padding = paddingOf(size);
+  return padding === 0 ? new Uint8Array(0) : storedMember(new Uint8Array(padding));
+}
+
+/** Lays out an archive of these entries, in this order. */
+export function placeArchive(entries: readonly SizedEntry[]): ArchivePlan {
+  const pieces: Piece[] = [];
+  const placed: PlacedEntry[] = [];
+  let at = 0;
+  const put = (data: Uint8Array): void => {
+    if (data.byteLength > 0) pieces.push({ offset: at, data });
+    at += data.byteLength;
+  };
+  for (const entry of entries) {
+    put(headerMember(entry));
+    placed.push({ ...entry, offset: entry.packed === 0 ? 0 : at });
+    at += entry.packed;
+    if (entry.packed > 0) put(paddingMember(entry.size));
+  }
+  const end = formatEnd(at, placed);
+  for (const data of end.members) put(data);
+  return { index: end.index, pieces };
+}
+
+/** What follows the last entry: TOC and footer. `tocOffset` is where they begin. */
+export function formatEnd(
+  tocOffset: number,
+  entries: readonly PlacedEntry[],
+): { readonly index: ArchiveIndex; readonly members: readonly Uint8Array[] } {
+  const toc = formatToc(entries);
+  const size = tocOffset + toc.member.byteLength + FOOTER_SIZE;
+  return {
+    index: { entries, tocOffset, tocDigest: toc.digest, size },
+    members: [toc.member, formatFooter(tocOffset)],
+  };
+}

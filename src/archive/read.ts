@@ -1,0 +1,202 @@
+/** Reading an archive from its last bytes: the index, and any file by range. */
+import { createHash } from 'node:crypto';
+import { open } from 'node:fs/promises';
+import { createInflateRaw, crc32 } from 'node:zlib';
+import { CurlewError, fileError } from '../core/errors.ts';
+import type { ArchiveIndex, PlacedEntry, RangeSource } from './entry.ts';
+import { isMemberHeader, MEMBER_HEADER, memberTrailer, sameBytes, unpackMember } from './member.ts';
+import { unframed } from './stored.ts';
+import { FOOTER_SIZE, parseFooter, parseToc } from './toc.ts';
+
+const READ_SIZE = 1 << 20;
+
+/** A file on disk as a source of ranges. Dispose of it to close the file. */
+export async function openFileSource(path: string): Promise<RangeSource & AsyncDisposable> {
+  try {
+    const file = await open(path, 'r');
+    const stat = await file.stat();
+    if (!stat.isFile()) {
+      await file.close();
+      throw new CurlewError('FILE_UNUSABLE', `open ${path}: not a file`);
+    }
+    return {
+      name: path,
+      size: stat.size,
+      async *read(offset, length, { signal }) {
+        for (let done = 0; done < length;) {
+          signal.throwIfAborted();
+          const chunk = Buffer.allocUnsafe(Math.min(READ_SIZE, length - done));
+          const { bytesRead } = await file.read(chunk, 0, chunk.byteLength, offset + done);
+          if (bytesRead === 0) throw new CurlewError('PACKAGE_INVALID', `${path}: ends before byte ${offset + length}`);
+          done += bytesRead;
+          yield chunk.subarray(0, bytesRead);
+        }
+      },
+      [Symbol.asyncDispose]: async () => {
+        await file.close();
+      },
+    };
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
+      throw new CurlewError('NOT_FOUND', `open ${path}: no such file`, { cause: error });
+    }
+    throw fileError(`open ${path}`, error);
+  }
+}
+
+/** Bytes in memory as a source of ranges. */
+export function memorySource(name: string, bytes: Uint8Array): RangeSource {
+  return {
+    name,
+    size: bytes.byteLength,
+    async *read(offset, length) {
+      if (offset + length > bytes.byteLength) throw new CurlewError('PACKAGE_INVALID', `${name}: ends too early`);
+      yield bytes.subarray(offset, offset + length);
+    },
+  };
+}
+
+/** All bytes of a range, in memory: only for what has been limited before. */
+export async function readRange(
+  source: RangeSource,
+  offset: number,
+  length: number,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  for await (const chunk of source.read(offset, length, { signal })) parts.push(chunk);
+  return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts);
+}
+
+/** Reads footer and TOC: two small ranges, however large the archive is. Damage is `PACKAGE_INVALID`. */
+export async function readIndex(
+  source: RangeSource,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<ArchiveIndex> {
+  const { name, size } = source;
+  if (size < FOOTER_SIZE + 1) throw new CurlewError('PACKAGE_INVALID', `${name}: too short to be a package`);
+  const tail = Math.min(size, 64 << 10);
+  const last = await readRange(source, size - tail, tail, { signal });
+  const tocOffset = parseFooter(last.subarray(tail - FOOTER_SIZE), size, name);
+  const inTail = tocOffset - (size - tail);
+  const member =
+    inTail >= 0
+      ? last.subarray(inTail, tail - FOOTER_SIZE)
+      : await readRange(source, tocOffset, size - FOOTER_SIZE - tocOffset, { signal });
+  return parseToc(member, tocOffset, size, name);
+}
+
+/** The entry of the index with this full name, if there is one. */
+export function findEntry(index: ArchiveIndex, path: string): PlacedEntry | undefined {
+  const found = index.entries.find((entry) => entry.path === path);
+  if (found?.linkTo === undefined) return found;
+  return index.entries.find((entry) => entry.path === found.linkTo);
+}
+
+/**
+ * The unpacked bytes of an entry's payload, checked as they pass: framing, checksum, size and digest. An error comes
+ * after the last good chunk, so use the bytes only when the stream has ended. Hard links have no payload of their own.
+ */
+export async function* readPayload(
+  source: RangeSource,
+  entry: PlacedEntry,
+  { signal }: { readonly signal: AbortSignal },
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const damaged = (what: string): CurlewError =>
+    new CurlewError('DIGEST_MISMATCH', `${source.name}: ${entry.path}: ${what}`, {
+      hint: 'the file is damaged: fetch or build it again',
+    });
+  if (entry.packed === 0) return;
+  const packed = source.read(entry.offset, entry.packed, { signal });
+  const raw = entry.stored ? unframed(packed, entry.size, damaged) : inflated(packed, entry, damaged);
+  const hash = createHash('sha256');
+  for await (const chunk of raw) {
+    hash.update(chunk);
+    yield chunk;
+  }
+  if (`sha256:${hash.digest('hex')}` !== entry.digest) throw damaged('the digest does not match');
+}
+
+async function* inflated(
+  packed: AsyncIterable<Uint8Array>,
+  entry: PlacedEntry,
+  damaged: (what: string) => CurlewError,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  if (entry.packed <= READ_SIZE && entry.size <= READ_SIZE) {
+    const parts: Uint8Array[] = [];
+    for await (const chunk of packed) parts.push(chunk);
+    const raw = unpackMember(Buffer.concat(parts), entry.size);
+    if (typeof raw === 'string') throw damaged(raw);
+    if (raw.byteLength !== entry.size) throw damaged('the size does not match');
+    yield raw;
+    return;
+  }
+  const inflate = createInflateRaw();
+  const feed = feedMember(packed, entry.packed, inflate, damaged);
+  // A failure of the feeder destroys the stream, so it arrives through the loop below; awaited once more after it.
+  feed.catch(() => undefined);
+  let size = 0;
+  let checksum = 0;
+  try {
+    for await (const chunk of inflate as AsyncIterable<Buffer>) {
+      size += chunk.byteLength;
+      if (size > entry.size) throw damaged('it unpacks to more than its size');
+      checksum = crc32(chunk, checksum);
+      yield chunk;
+    }
+  } catch (error) {
+    if (error instanceof CurlewError) throw error;
+    throw damaged(error instanceof Error ? error.message : String(error));
+  } finally {
+    inflate.destroy();
+  }
+  const tail = await feed;
+  if (size !== entry.size) throw damaged('the size does not match');
+  if (inflate.bytesWritten !== entry.packed - MEMBER_HEADER.length - tail.byteLength) throw damaged('bytes are hidden');
+  if (!sameBytes(tail, memberTrailer(checksum, size))) throw damaged('a gzip checksum does not match');
+}
+
+/** Feeds what lies between a member's header and trailer; hands back the trailer. */
+async function feedMember(
+  packed: AsyncIterable<Uint8Array>,
+  length: number,
+  inflate: ReturnType<typeof createInflateRaw>,
+  damaged: (what: string) => CurlewError,
+): Promise<Uint8Array> {
+  const bodyEnd = length - 8;
+  const trailer: Uint8Array[] = [];
+  let at = 0;
+  try {
+    for await (const chunk of packed) {
+      if (at === 0 && !isMemberHeader(chunk)) throw damaged('a gzip member header is damaged');
+      const body = chunk.subarray(Math.max(0, MEMBER_HEADER.length - at), Math.max(0, bodyEnd - at));
+      if (at + chunk.byteLength > bodyEnd) trailer.push(chunk.subarray(Math.max(0, bodyEnd - at)));
+      at += chunk.byteLength;
+      if (body.byteLength > 0 && !inflate.write(body) && !inflate.destroyed) {
+        await new Promise<void>((resolve) => {
+          inflate.once('drain', resolve).once('close', resolve);
+        });
+      }
+      if (inflate.destroyed) break;
+    }
+    inflate.end();
+  } catch (error) {
+    inflate.destroy(error instanceof Error ? error : new Error(String(error)));
+    throw error;
+  }
+  return Buffer.concat(trailer);
+}
+
+/** The unpacked, verified bytes of one entry, in memory; at most `limit` of them. Follows a hard link. */
+export async function readFile(
+  source: RangeSource,
+  entry: PlacedEntry,
+  { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
+): Promise<Uint8Array> {
+  if (entry.size > limit) {
+    throw new CurlewError('PACKAGE_INVALID', `${source.name}: ${entry.path} is larger than ${limit} bytes`);
+  }
+  const parts: Uint8Array[] = [];
+  for await (const chunk of readPayload(source, entry, { signal })) parts.push(chunk);
+  return Buffer.concat(parts);
+}

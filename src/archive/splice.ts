@@ -1,0 +1,126 @@
+/**
+ * A new archive out of old ones, as a list of byte ranges: unchanged runs stay as they are, only headers that must
+ * change and the end are made anew. Pure: it needs the indexes, not the bytes.
+ */
+import { digestOf } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
+import type { FileMode } from '../core/package.ts';
+import type { ArchiveIndex, Entry, PlacedEntry } from './entry.ts';
+import { packBytes } from './pack.ts';
+import { formatEnd, headerMember, paddingMember } from './place.ts';
+
+/** A payload of at least this size is stored once per archive; the others become hard links (design: bundle). */
+const LINK_FLOOR = 4096;
+
+export type SplicePart =
+  | { readonly kind: 'file'; readonly path: string; readonly mode: FileMode; readonly data: Uint8Array }
+  | {
+      readonly kind: 'archive';
+      /** Which of the caller's sources the ranges refer to. */
+      readonly source: number;
+      readonly index: ArchiveIndex;
+      /** False leaves an entry out. A hard link must not be kept without the file it links to. */
+      readonly select?: (entry: PlacedEntry) => boolean;
+    };
+
+export type Segment =
+  | { readonly kind: 'bytes'; readonly data: Uint8Array }
+  | { readonly kind: 'range'; readonly source: number; readonly offset: number; readonly length: number };
+
+export interface SplicePlan {
+  /** In order; together they are the new archive. */
+  readonly segments: readonly Segment[];
+  readonly size: number;
+  readonly index: ArchiveIndex;
+}
+
+/** Lays out the archive that holds these parts in this order. Two entries of one name are `PACKAGE_INVALID`. */
+export function planSplice(parts: readonly SplicePart[]): SplicePlan {
+  const out = new Splicer();
+  for (const part of parts) {
+    if (part.kind === 'file') out.addFile(part);
+    else out.addArchive(part);
+  }
+  return out.finish();
+}
+
+class Splicer {
+  readonly #segments: Segment[] = [];
+  readonly #placed: PlacedEntry[] = [];
+  readonly #names = new Set<string>();
+  readonly #payloads = new Map<string, string>();
+  #size = 0;
+
+  addFile({ path, mode, data }: Extract<SplicePart, { kind: 'file' }>): void {
+    const { member, packing } = packBytes(path, data);
+    const entry: Entry = { path, mode, size: data.byteLength, digest: digestOf(data) };
+    this.#bytes(headerMember(entry));
+    this.#place({ ...entry, ...packing, offset: this.#size });
+    this.#bytes(member);
+    if (member.byteLength > 0) this.#bytes(paddingMember(data.byteLength));
+  }
+
+  /** Header, payload and padding of an entry are one run of bytes; a linked one is a new header and nothing more. */
+  addArchive({ source, index, select }: Extract<SplicePart, { kind: 'archive' }>): void {
+    let at = 0;
+    for (const entry of index.entries) {
+      const header = headerMember(entry);
+      const tail = entry.packed === 0 ? 0 : entry.packed + paddingMember(entry.size).byteLength;
+      if (select === undefined || select(entry)) {
+        const linkTo = this.#linkFor(entry);
+        if (linkTo === entry.linkTo) {
+          this.#place({ ...entry, offset: this.#size + header.byteLength });
+          this.#range(source, at, header.byteLength + tail);
+        } else {
+          const { path, mode, size, digest } = entry;
+          const link = { path, mode, size, digest, linkTo };
+          this.#place({ ...link, offset: 0, packed: 0, stored: false });
+          this.#bytes(headerMember(link));
+        }
+      }
+      at += header.byteLength + tail;
+    }
+    if (at !== index.tocOffset) throw new CurlewError('PACKAGE_INVALID', 'the index of a package does not tile it');
+  }
+
+  finish(): SplicePlan {
+    const { index, members } = formatEnd(this.#size, this.#placed);
+    for (const data of members) this.#bytes(data);
+    return { segments: this.#segments, size: this.#size, index };
+  }
+
+  /** The file that this entry may be a hard link to, when its payload is in the archive already. */
+  #linkFor({ mode, size, digest, linkTo }: PlacedEntry): string | undefined {
+    if (linkTo === undefined && size < LINK_FLOOR) return undefined;
+    const holder = this.#payloads.get(`${mode} ${digest}`);
+    if (linkTo !== undefined && holder === undefined) {
+      throw new CurlewError('PACKAGE_INVALID', `${linkTo}: left out, but another entry links to it`);
+    }
+    return holder;
+  }
+
+  #place(entry: PlacedEntry): void {
+    const { path, mode, digest, packed } = entry;
+    if (this.#names.has(path)) throw new CurlewError('PACKAGE_INVALID', `${path}: two entries of one name`);
+    this.#names.add(path);
+    this.#placed.push(packed === 0 ? { ...entry, offset: 0 } : entry);
+    if (packed > 0 && !this.#payloads.has(`${mode} ${digest}`)) this.#payloads.set(`${mode} ${digest}`, path);
+  }
+
+  #bytes(data: Uint8Array): void {
+    if (data.byteLength === 0) return;
+    this.#segments.push({ kind: 'bytes', data });
+    this.#size += data.byteLength;
+  }
+
+  /** Adds a range; one that continues the last one makes it longer. */
+  #range(source: number, offset: number, length: number): void {
+    const last = this.#segments.at(-1);
+    if (last?.kind === 'range' && last.source === source && last.offset + last.length === offset) {
+      this.#segments[this.#segments.length - 1] = { ...last, length: last.length + length };
+    } else {
+      this.#segments.push({ kind: 'range', source, offset, length });
+    }
+    this.#size += length;
+  }
+}
