@@ -1,7 +1,7 @@
 /**
  * Runs every `*.test.ts` below the folders named (default: all of test/), one process a file, as many at a time as
  * there are cores, and prints the failures. The last line is `N passed, N failed, N skipped`.
- * usage: tsx test/run.ts [--exclude FOLDER]… [FILTER…]
+ * usage: tsx test/run.ts [--exclude FOLDER]… [--width N] [FILTER…]
  */
 import { execa } from 'execa';
 import { availableParallelism } from 'node:os';
@@ -12,7 +12,10 @@ import { eachLimited } from '../src/core/each.ts';
 const FILE_LIMIT_MS = 900_000;
 
 const { values, positionals } = parseArgs({
-  options: { exclude: { type: 'string', multiple: true, default: [] } },
+  options: {
+    exclude: { type: 'string', multiple: true, default: [] },
+    width: { type: 'string', default: String(availableParallelism()) },
+  },
   allowPositionals: true,
 });
 
@@ -58,9 +61,11 @@ async function runFile(path: string, signal: AbortSignal): Promise<Outcome> {
 const files = await testFiles();
 const sum = { passed: 0, failed: 0, skipped: 0 };
 const stop = new AbortController();
-process.once('SIGINT', () => {
-  stop.abort();
-});
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.once(name, () => {
+    stop.abort();
+  });
+}
 await eachLimited(
   files,
   async (path, { signal }) => {
@@ -72,7 +77,7 @@ await eachLimited(
     if (failed > 0) console.log(output);
     else if (skipped > 0) console.log([...output.matchAll(/^SKIPPED .*$/gm)].map(([line]) => line).join('\n'));
   },
-  { width: availableParallelism(), signal: stop.signal },
+  { width: Number(values.width), signal: stop.signal },
 );
 console.log(`${sum.passed} passed, ${sum.failed} failed, ${sum.skipped} skipped`);
 process.exitCode = sum.failed === 0 && files.length > 0 ? 0 : 1;

