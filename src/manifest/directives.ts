@@ -1,0 +1,42 @@
+/** The table of directives: a keyword is known when it has a row here. */
+import type { Find } from './rules.ts';
+import type { Asked, Directive } from './directive.ts';
+import { asset, type AssetRequest } from './directives/asset.ts';
+import { dockerout, type DockeroutRequest } from './directives/dockerout.ts';
+import { image, type ImageRequest } from './directives/image.ts';
+import { osPackageDirectives, type OsPackagesRequest } from './directives/os-packages.ts';
+import type { Step } from './step.ts';
+
+export type Request = ImageRequest | AssetRequest | OsPackagesRequest | DockeroutRequest;
+
+/** The one cast of this table: it forgets which request belongs to which row. */
+function row<Own extends Asked>(directive: Directive<Own>): Directive<Request> {
+  return directive as unknown as Directive<Request>;
+}
+
+/** By keyword, in the order of the reference page. */
+export const DIRECTIVES: ReadonlyMap<string, Directive<Request>> = new Map(
+  [row(image), row(asset), ...osPackageDirectives.map(row), row(dockerout)].map((directive) => [
+    directive.keyword,
+    directive,
+  ]),
+);
+
+/** One row of each kind of request, in the order in which steps are planned. */
+const KINDS: ReadonlyMap<Request['kind'], Directive<Request>> = new Map(
+  [...DIRECTIVES.values()].map((directive) => [directive.kind, directive]),
+);
+
+/** Runs the rules that look at all requests of a kind together. */
+export function checkRequests(requests: readonly Request[], find: Find): void {
+  for (const [kind, directive] of KINDS)
+    directive.check(
+      requests.filter((request) => request.kind === kind),
+      find,
+    );
+}
+
+/** The steps that fulfil requests: images, assets, host packages, container builds, each in the Manifest's order. */
+export function planRequests(requests: readonly Request[]): readonly Step[] {
+  return [...KINDS].flatMap(([kind, directive]) => directive.plan(requests.filter((request) => request.kind === kind)));
+}

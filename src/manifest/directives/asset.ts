@@ -1,0 +1,122 @@
+/** `asset <file name> <source>`: a file from the web or from beside the Manifest, kept under `assets/`. */
+import type { Word } from '../../core/diagnostic.ts';
+import type { Digest } from '../../core/digest.ts';
+import { fileNameProblem } from '../../core/layout.ts';
+import { eachRepeated, word, type Asked, type Directive } from '../directive.ts';
+import { finding, quoted, type Find } from '../rules.ts';
+
+export interface AssetRequest extends Asked {
+  readonly kind: 'asset';
+  readonly fileName: Word;
+  /** As written. */
+  readonly source: Word;
+  /** URL without its fragment, or a path as written. */
+  readonly address: string;
+  readonly local: boolean;
+  readonly digest: Digest | undefined;
+}
+
+type Source = Pick<AssetRequest, 'address' | 'local' | 'digest'>;
+
+const SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*):\/\//;
+const DIGEST = /^#sha256=([0-9a-fA-F]{64})$/;
+const LOOPBACK = /^(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])$/;
+const LONGEST = 4096;
+
+/** A part of a word: `from` counts from 0. */
+function part(source: Word, from: number, length: number): Word['place'] {
+  return { ...source.place, column: source.place.column + from, length: Math.max(1, length) };
+}
+
+function readUrl(source: Word, find: Find): Source | undefined {
+  const { text, place } = source;
+  const hash = text.indexOf('#');
+  const address = hash === -1 ? text : text.slice(0, hash);
+  const fragment = hash === -1 ? '' : text.slice(hash);
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url === undefined || url.hostname === '') {
+    find(finding('asset/source', place, 'the URL does not parse', 'https://host/path, or a path beside the Manifest'));
+    return undefined;
+  }
+  if (url.username !== '' || url.password !== '') {
+    const hint = 'the Manifest is part of the package: keep credentials out of it';
+    find(finding('asset/credentials', place, 'the URL holds a user name or a password', hint));
+    return undefined;
+  }
+  const [, hex] = DIGEST.exec(fragment) ?? [];
+  if (fragment !== '' && hex === undefined) {
+    const hint = '#sha256=<64 hex digits>, the only fragment that means something here';
+    find(finding('asset/digest', part(source, hash, fragment.length), 'the fragment is not a sha256 digest', hint));
+    return undefined;
+  }
+  if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) {
+    const hint = 'use https; a build refuses plain http from other hosts';
+    find(finding('asset/plain-http', part(source, 0, 'http://'.length), 'plain http can be changed on its way', hint));
+  }
+  return { address, local: false, digest: hex === undefined ? undefined : `sha256:${hex.toLowerCase()}` };
+}
+
+function readSource(source: Word, find: Find): Source | undefined {
+  const { text, place } = source;
+  if (text.length > LONGEST) {
+    find(finding('asset/source', place, `the source is longer than ${LONGEST} characters`));
+    return undefined;
+  }
+  const [, scheme] = SCHEME.exec(text) ?? [];
+  if (scheme !== undefined && !/^https?$/i.test(scheme)) {
+    const hint = 'https://…, or a path beside the Manifest';
+    find(finding('asset/source', part(source, 0, scheme.length), `${quoted(scheme)} is no scheme for assets`, hint));
+    return undefined;
+  }
+  if (scheme !== undefined) return readUrl(source, find);
+  if (text.endsWith('/') || text === '.' || text === '..') {
+    find(finding('asset/source', place, 'the source is a folder', 'an asset is one file'));
+    return undefined;
+  }
+  if (text.startsWith('/')) {
+    find(finding('asset/absolute-path', place, 'an absolute path works on this machine only'));
+  }
+  return { address: text, local: true, digest: undefined };
+}
+
+export const asset: Directive<AssetRequest> = {
+  keyword: 'asset',
+  kind: 'asset',
+  usage: 'asset <file name> <https://…[#sha256=…] or path>',
+  about:
+    'A file from a URL, or from a path relative to the folder of the Manifest. With `#sha256=<hex>` behind the URL the ' +
+    'file is accepted only with that digest. Plain http is refused but from the loopback host.',
+  yields: '`assets/<file name>`',
+  columns: { needed: 2, optional: [] },
+  parse(line, find) {
+    const [fileName, source] = [word(line, 0), word(line, 1)];
+    const problem = fileNameProblem(fileName.text);
+    if (problem !== undefined) {
+      const hint = 'the file name comes first, then the source; the name holds no folder';
+      const message = `the file name ${quoted(fileName.text)} ${problem}`;
+      find(finding('asset/file-name', fileName.place, message, hint));
+    }
+    const found = readSource(source, find);
+    if (problem !== undefined || found === undefined) return undefined;
+    const { keyword, place } = line;
+    return { kind: 'asset', keyword, place, fileName, source, ...found };
+  },
+  check(requests, find) {
+    eachRepeated(
+      requests,
+      ({ fileName }) => fileName.text,
+      ({ fileName }, first) => {
+        const message = `an asset with the name ${quoted(fileName.text)} already stands in line ${first.place.line}`;
+        find(finding('asset/duplicate-name', fileName.place, message));
+      },
+    );
+  },
+  plan: (requests) =>
+    requests.map(({ fileName, address, local, digest }) => ({
+      kind: 'asset',
+      fileName: fileName.text,
+      source: address,
+      local,
+      digest,
+    })),
+};

@@ -1,0 +1,77 @@
+/** `apt <package>`, `yum <package>` and their kin: host packages. One row a keyword, all from the table of systems. */
+import type { Word } from '../../core/diagnostic.ts';
+import { OS_IDS, OS_KEYWORDS, osOutputs, osRow, type OsKeyword, type OsOutput } from '../../core/os.ts';
+import { eachRepeated, word, type Asked, type Directive } from '../directive.ts';
+import { finding, quoted } from '../rules.ts';
+import type { OsPackagesStep } from '../step.ts';
+
+export interface OsPackagesRequest extends Asked {
+  readonly kind: 'os-packages';
+  readonly directive: OsKeyword;
+  readonly name: Word;
+}
+
+/** What Debian and rpm names have in common; no name begins with what a package manager would take for an option. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9+._-]{0,127}$/;
+const OUTPUTS: readonly OsOutput[] = ['archives', 'deps'];
+
+/** One step for each system and output, in the order of the table of systems; names in the order of the Manifest. */
+function plan(requests: readonly OsPackagesRequest[]): readonly OsPackagesStep[] {
+  return OS_IDS.flatMap((os) =>
+    OUTPUTS.flatMap((output): readonly OsPackagesStep[] => {
+      const asked = requests.filter(({ directive }) => osRow(os).keywords[directive] === output);
+      const packages = [...new Set(asked.map(({ name }) => name.text))];
+      return packages.length === 0 ? [] : [{ kind: 'os-packages', os, output, packages }];
+    }),
+  );
+}
+
+function yieldsOf(keyword: OsKeyword): string {
+  return osOutputs(keyword)
+    .map(({ os, output }) => `\`${os}/${output === 'deps' ? 'Deps' : 'archives/'}\``)
+    .join(', ');
+}
+
+function titlesOf(keyword: OsKeyword): string {
+  return osOutputs(keyword)
+    .map(({ os }) => osRow(os).title)
+    .join('; ');
+}
+
+function osPackages(keyword: OsKeyword): Directive<OsPackagesRequest> {
+  return {
+    keyword,
+    kind: 'os-packages',
+    usage: `${keyword} <package>`,
+    about: `A host package for ${titlesOf(keyword)}.`,
+    yields: yieldsOf(keyword),
+    columns: { needed: 1, optional: [] },
+    parse(line, find) {
+      const name = word(line, 0);
+      if (!NAME.test(name.text)) {
+        const hint = 'letters, digits, "+", ".", "_", "-"; one package a line';
+        find(finding('packages/name', name.place, `${quoted(name.text)} is not the name of a package`, hint));
+        return undefined;
+      }
+      return { kind: 'os-packages', keyword: line.keyword, place: line.place, directive: keyword, name };
+    },
+    check(requests, find) {
+      eachRepeated(
+        requests,
+        ({ directive, name }) => `${directive} ${name.text}`,
+        ({ name }, first) => {
+          find(
+            finding(
+              'packages/duplicate',
+              name.place,
+              `${quoted(name.text)} already stands in line ${first.place.line}`,
+            ),
+          );
+        },
+      );
+    },
+    plan,
+  };
+}
+
+export const osPackageDirectives: readonly Directive<OsPackagesRequest>[] = OS_KEYWORDS.map(osPackages);

@@ -1,0 +1,40 @@
+/** How far apart two words are, for "did you mean". */
+
+/** Longer words are not compared: nobody mistypes a word into one of hundreds of letters. */
+const LONGEST = 200;
+
+/**
+ * Letters to insert, delete, replace or swap with their neighbour to get from one word to the other (optimal string
+ * alignment). Infinity for words of absurd length.
+ */
+export function editDistance(a: string, b: string): number {
+  if (a.length > LONGEST || b.length > LONGEST) return a === b ? 0 : Number.POSITIVE_INFINITY;
+  let beforeLast: readonly number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= a.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column += 1) {
+      const same = a[row - 1] === b[column - 1];
+      let best = Math.min((last[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1);
+      best = Math.min(best, (last[column - 1] ?? 0) + (same ? 0 : 1));
+      const swapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      if (swapped) best = Math.min(best, (beforeLast[column - 2] ?? 0) + 1);
+      current.push(best);
+    }
+    beforeLast = last;
+    last = current;
+  }
+  return last[b.length] ?? 0;
+}
+
+/** The known word that is meant most likely, or undefined if none is near: at most a third of its letters differ. */
+export function nearest(word: string, known: Iterable<string>): string | undefined {
+  let best: { readonly word: string; readonly distance: number } | undefined;
+  for (const candidate of known) {
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
+    const limit = Math.max(1, Math.floor(Math.max(word.length, candidate.length) / 3));
+    if (distance <= limit && distance < (best?.distance ?? Number.POSITIVE_INFINITY))
+      best = { word: candidate, distance };
+  }
+  return best?.word;
+}

@@ -1,0 +1,118 @@
+/**
+ * Manifest text to data. Pure: no files, no clock, no network. Never throws for bad input; a broken line becomes a
+ * finding and reading goes on, so that all mistakes are told in one run.
+ *
+ * Lines end in LF, the last one also without; blanks and tabs around and between words do not count; a line whose first
+ * character is `#` is a comment; there are no quotes, escapes or variables.
+ */
+import { compareDiagnostics, type Diagnostic, type Place, type Word } from '../core/diagnostic.ts';
+import { columnsFit, type Line } from './directive.ts';
+import { checkRequests, DIRECTIVES, type Request } from './directives.ts';
+import { nearest } from './nearest.ts';
+import { finding, quoted, type Find } from './rules.ts';
+
+export interface Manifest {
+  /** For messages; as it was given. */
+  readonly file: string;
+  /** What well-formed lines ask for, in their order. */
+  readonly requests: readonly Request[];
+}
+
+export interface ParsedManifest {
+  readonly manifest: Manifest;
+  /** In the order of their places. */
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Most characters of a Manifest; a real one has less than 5,000. */
+export const MANIFEST_LIMIT = 1024 * 1024;
+const MOST_FINDINGS = 1000;
+
+/** `text` is the decoded file; bytes that are not UTF-8 stand as U+FFFD in it. `file` is only for messages. */
+export function parseManifest(file: string, text: string): ParsedManifest {
+  const diagnostics: Diagnostic[] = [];
+  const requests: Request[] = [];
+  const find: Find = (found) => {
+    diagnostics.push(found);
+  };
+  if (text.length > MANIFEST_LIMIT) return { manifest: { file, requests }, diagnostics: [tooLarge(file)] };
+  for (const [index, raw] of text.split('\n').entries()) {
+    const at = { file, line: index + 1, column: 1, length: 1 };
+    if (diagnostics.length >= MOST_FINDINGS) {
+      find(finding('manifest/too-many', at, `more than ${MOST_FINDINGS} mistakes; reading stops here`));
+      break;
+    }
+    const request = readLine(cleanLine(raw, at, find), at, find);
+    if (request !== undefined) requests.push(request);
+  }
+  checkRequests(requests, find);
+  return { manifest: { file, requests }, diagnostics: diagnostics.toSorted(compareDiagnostics) };
+}
+
+/** The finding for a Manifest over {@link MANIFEST_LIMIT}. */
+export function tooLarge(file: string): Diagnostic {
+  const place = { file, line: 1, column: 1, length: 1 };
+  const hint = 'is this really a Manifest?';
+  return finding('manifest/too-large', place, `the Manifest is larger than ${MANIFEST_LIMIT} bytes`, hint);
+}
+
+/** Tells what makes a line no line of text; hands back what can still be read, undefined for nothing. */
+function cleanLine(raw: string, at: Place, find: Find): string | undefined {
+  let text = raw;
+  if (at.line === 1 && text.startsWith('\u{FEFF}')) {
+    const hint = 'save the file as UTF-8 without a byte order mark';
+    find(finding('manifest/byte-order-mark', at, 'the file begins with a byte order mark', hint));
+    text = ` ${text.slice(1)}`;
+  }
+  const ends = /\r+$/.exec(text);
+  if (ends !== null) {
+    const place = { ...at, column: ends.index + 1, length: ends[0].length };
+    const hint = "use Unix line ends: sed -i 's/\\r$//' Manifest; in .gitattributes: Manifest text eol=lf";
+    find(finding('manifest/crlf', place, 'the line ends in CR LF', hint));
+    text = text.slice(0, ends.index);
+  }
+  const badBytes = text.indexOf('\u{FFFD}');
+  if (badBytes !== -1) {
+    const place = { ...at, column: badBytes + 1 };
+    find(finding('manifest/encoding', place, 'the line is not UTF-8 text', 'save the file as UTF-8'));
+    return undefined;
+  }
+  const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/.exec(text);
+  if (control !== null) {
+    const name = `U+${control[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`;
+    find(
+      finding(
+        'manifest/control-character',
+        { ...at, column: control.index + 1 },
+        `the line holds the character ${name}`,
+      ),
+    );
+    return undefined;
+  }
+  return text;
+}
+
+function splitWords(text: string, { file, line }: Place): readonly Word[] {
+  return [...text.matchAll(/[^ \t]+/g)].map((match) => ({
+    text: match[0],
+    place: { file, line, column: match.index + 1, length: match[0].length },
+  }));
+}
+
+function readLine(text: string | undefined, at: Place, find: Find): Request | undefined {
+  const all = text === undefined ? [] : splitWords(text, at);
+  const [keyword, ...words] = all;
+  if (keyword === undefined || keyword.text.startsWith('#')) return undefined;
+  const directive = DIRECTIVES.get(keyword.text);
+  if (directive === undefined) {
+    const near = nearest(keyword.text, DIRECTIVES.keys());
+    const known = `known: ${[...DIRECTIVES.keys()].join(', ')}`;
+    const hint = near === undefined ? known : `did you mean "${near}"? ${known}`;
+    find(finding('manifest/unknown-directive', keyword.place, `unknown directive ${quoted(keyword.text)}`, hint));
+    return undefined;
+  }
+  const last = all.at(-1) ?? keyword;
+  const length = last.place.column + last.place.length - keyword.place.column;
+  const line: Line = { keyword, words, place: { ...keyword.place, length } };
+  return columnsFit(line, directive, find) ? directive.parse(line, find) : undefined;
+}

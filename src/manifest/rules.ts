@@ -1,0 +1,108 @@
+/**
+ * The rules that add-ons are judged by: the id is the code of the finding, the severity is the rule's, the text is for
+ * the reference page. A finding can only be made of a rule of this table.
+ */
+import type { Diagnostic, Place } from '../core/diagnostic.ts';
+
+interface Rule {
+  readonly severity: Diagnostic['severity'];
+  /** What is wrong, as one sentence for the reference page. */
+  readonly about: string;
+}
+
+export const RULES = {
+  'manifest/missing': {
+    severity: 'error',
+    about: 'The add-on has no Manifest. One without directives is an empty file.',
+  },
+  'manifest/too-large': { severity: 'error', about: 'The Manifest is larger than 1 MiB; nothing of it is read.' },
+  'manifest/too-many': { severity: 'error', about: 'The Manifest has more than 1,000 mistakes; the rest is not read.' },
+  'manifest/byte-order-mark': { severity: 'error', about: 'The file begins with a byte order mark.' },
+  'manifest/encoding': { severity: 'error', about: 'A line is not UTF-8 text.' },
+  'manifest/control-character': { severity: 'error', about: 'A line holds a control character, such as NUL.' },
+  'manifest/crlf': { severity: 'error', about: 'A line ends in CR LF; the CR would become part of its last word.' },
+  'manifest/unknown-directive': { severity: 'error', about: 'The first word of a line is no directive.' },
+  'manifest/missing-column': { severity: 'error', about: 'A directive has fewer words than it needs.' },
+  'manifest/extra-column': { severity: 'error', about: 'A directive has more words than it takes.' },
+  'manifest/inline-comment': {
+    severity: 'error',
+    about: 'A comment stands behind a directive; it needs its own line.',
+  },
+  'image/id': { severity: 'error', about: 'An image id cannot be used as a file name.' },
+  'image/reference': { severity: 'error', about: 'An image reference does not parse.' },
+  'image/duplicate-id': {
+    severity: 'error',
+    about: 'Two image lines have the same id; one would overwrite the other.',
+  },
+  'image/duplicate-image': { severity: 'warning', about: 'One image stands under two ids.' },
+  'image/untagged': {
+    severity: 'warning',
+    about: 'An image has neither tag nor digest, which means the tag `latest`.',
+  },
+  'image/latest': { severity: 'warning', about: 'An image is not pinned: its tag is `latest`.' },
+  'asset/file-name': { severity: 'error', about: 'The name of an asset cannot be used as a file name.' },
+  'asset/source': { severity: 'error', about: 'The source of an asset is neither a usable URL nor a usable path.' },
+  'asset/credentials': { severity: 'error', about: 'The URL of an asset holds a user name or a password.' },
+  'asset/digest': { severity: 'error', about: 'The fragment of a URL is not `#sha256=` with 64 hex digits.' },
+  'asset/plain-http': { severity: 'warning', about: 'An asset comes by plain http from another host.' },
+  'asset/absolute-path': {
+    severity: 'warning',
+    about: 'A source is an absolute path, which other machines do not have.',
+  },
+  'asset/duplicate-name': { severity: 'error', about: 'Two assets have the same name; one would overwrite the other.' },
+  'source/not-found': { severity: 'warning', about: 'A local file named by a directive is not there (yet).' },
+  'packages/name': {
+    severity: 'error',
+    about: 'The name of a host package holds characters that no package name has.',
+  },
+  'packages/duplicate': { severity: 'warning', about: 'A host package is named twice by the same directive.' },
+  'dockerout/destination': { severity: 'error', about: 'The destination is not a folder of a known operating system.' },
+  'dockerout/dockerfile': {
+    severity: 'error',
+    about: 'The path of the Dockerfile is absolute or leaves the repository.',
+  },
+  'dockerout/version': { severity: 'error', about: 'The version holds characters that no version has.' },
+  'dockerout/duplicate': {
+    severity: 'warning',
+    about: 'Two builds write into one folder; same names are overwritten.',
+  },
+  'addon/name': { severity: 'error', about: 'The folder name of an add-on cannot be a name.' },
+  'addon/version': { severity: 'error', about: 'The folder name of a version cannot be a version.' },
+  'addon/not-regular': { severity: 'error', about: 'A file is a symbolic link, a socket, a pipe or a device.' },
+  'addon/reserved-name': { severity: 'error', about: 'A file has a name that the builder gives to what it makes.' },
+  'addon/path': { severity: 'error', about: 'The path of a file cannot be kept in a package.' },
+  'addon/too-many-files': { severity: 'error', about: 'The add-on has more than 100,000 files.' },
+  'addon/empty-folder': { severity: 'warning', about: 'A folder without files: packages hold files only.' },
+  'addon/categories': { severity: 'error', about: 'categories.json is not what it should be.' },
+  'addon/schema': { severity: 'error', about: 'schema.json is not a JSON Schema object.' },
+  'install/missing': { severity: 'error', about: 'The add-on has no install.sh.' },
+  'install/too-large': { severity: 'error', about: 'install.sh is larger than 4 MiB; it is not checked.' },
+  'install/crlf': { severity: 'error', about: 'install.sh has CR LF line ends, which bash does not understand.' },
+  'install/encoding': { severity: 'error', about: 'install.sh is not UTF-8 text or holds NUL.' },
+  'install/syntax': { severity: 'error', about: '`bash -n` finds a syntax error.' },
+  'hook/none': { severity: 'error', about: 'install.sh defines no lifecycle hook at all.' },
+  'hook/no-install': { severity: 'warning', about: 'install.sh does not define the function that installs.' },
+  'hook/misspelt': { severity: 'warning', about: 'A function is one letter away from a hook that is not defined.' },
+  'hook/prefix': {
+    severity: 'warning',
+    about: 'A function lacks the prefix of the add-on; all add-ons share one shell.',
+  },
+  'hook/duplicate': { severity: 'warning', about: 'A hook is defined twice; the last definition counts.' },
+} as const satisfies Readonly<Record<string, Rule>>;
+
+export type RuleId = keyof typeof RULES;
+
+/** Makes a finding of a rule. */
+export function finding(code: RuleId, place: Place, message: string, hint?: string): Diagnostic {
+  return { code, severity: RULES[code].severity, message, place, hint };
+}
+
+/** Takes findings as they are made. */
+export type Find = (found: Diagnostic) => void;
+
+const SHOWN = 60;
+
+/** A word from a file, quoted for a message and cut to a length that fits. */
+export function quoted(text: string): string {
+  return `"${text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text}"`;
+}
