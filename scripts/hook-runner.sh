@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# Runs one lifecycle hook in a shell of its own, as if it shared one shell with all hooks before it.
+#
+# usage: hook-runner.sh LIBRARY SETTINGS CARRIED RESULT FUNCTION OWN SCRIPT…
+#   LIBRARY   folder of the functions that hooks may call
+#   SETTINGS  file of assignments, sourced
+#   CARRIED   file with the variables that earlier hooks changed; need not exist
+#   RESULT    where the variables changed so far are written when the hook has succeeded; when FUNCTION is empty no
+#             hook runs and the names of all functions are written there
+#   OWN       install.sh to be sourced once more just before the call; may be empty
+#   SCRIPT    install.sh of every add-on of the run, in order
+# Descriptor 3 takes the records of what happens (curlew_control in lib/logging.sh).
+#
+# Everything happens at top level: inside a function the files' `declare` would make variables that vanish.
+
+CURLEW_LIBRARY="$1" CURLEW_SETTINGS="$2" CURLEW_CARRIED="$3" CURLEW_RESULT="$4" CURLEW_FUNCTION="$5" CURLEW_OWN="$6"
+CURLEW_SCRIPTS=("${@:7}")
+set --
+# Out of the way of hooks, which may use descriptor 3 for their own ends.
+# shellcheck disable=SC2034
+exec {CURLEW_CONTROL}>&3 3>&-
+umask 022
+
+# What an install.sh does to the shell's options and traps ends with it.
+curlew_options() {
+  set -eE +u +x +v +f +C +o pipefail +o posix
+  trap 'curlew_on_error "$?" "${FUNCNAME[0]-}" "${BASH_SOURCE[0]-}" "$LINENO" "$BASH_COMMAND"' ERR
+}
+
+curlew_on_error() {
+  curlew_control error "$BASH_SUBSHELL" "$@"
+}
+
+# Fills CURLEW_NOW: name -> the command that makes the variable as it is. Variables that the shell itself keeps, and
+# those of this runner, are left out; of readonly ones only the name is noted.
+declare -A CURLEW_NOW CURLEW_BEFORE
+curlew_snapshot() {
+  CURLEW_NOW=()
+  builtin compgen -v >|"$CURLEW_RESULT.part"
+  builtin mapfile -t CURLEW_NAMES <"$CURLEW_RESULT.part"
+  for CURLEW_NAME in "${CURLEW_NAMES[@]}"; do
+    case "$CURLEW_NAME" in
+      CURLEW_* | BASH* | FUNCNAME | PIPESTATUS | _ | RANDOM | SRANDOM | SECONDS | EPOCHSECONDS | EPOCHREALTIME) continue ;;
+      PWD | OLDPWD | SHLVL | LINENO | DIRSTACK | GROUPS | HISTCMD | COMP_WORDBREAKS | COLUMNS | LINES) continue ;;
+    esac
+    builtin declare -p "$CURLEW_NAME" >|"$CURLEW_RESULT.part" 2>/dev/null || continue
+    IFS= builtin read -r -d '' CURLEW_TEXT <"$CURLEW_RESULT.part"
+    CURLEW_FLAGS="${CURLEW_TEXT#declare }"
+    if [[ "${CURLEW_FLAGS%% *}" == *r* ]]; then CURLEW_TEXT=; fi
+    CURLEW_NOW[$CURLEW_NAME]="$CURLEW_TEXT"
+  done
+}
+
+for CURLEW_FILE in "$CURLEW_LIBRARY"/*.sh; do
+  # shellcheck source=/dev/null
+  source "$CURLEW_FILE"
+done
+curlew_options
+detectLsbDist
+curlew_control stage settings "$CURLEW_SETTINGS"
+# shellcheck source=/dev/null
+source "$CURLEW_SETTINGS"
+for CURLEW_FILE in "${CURLEW_SCRIPTS[@]}"; do
+  curlew_control stage source "$CURLEW_FILE"
+  # shellcheck source=/dev/null
+  source "$CURLEW_FILE"
+  curlew_options
+done
+
+if [[ -z "$CURLEW_FUNCTION" ]]; then
+  builtin compgen -A function >|"$CURLEW_RESULT.part"
+  command -p mv -f "$CURLEW_RESULT.part" "$CURLEW_RESULT"
+  exit 0
+fi
+
+set +eE
+curlew_snapshot
+for CURLEW_NAME in "${!CURLEW_NOW[@]}"; do
+  CURLEW_BEFORE[$CURLEW_NAME]="${CURLEW_NOW[$CURLEW_NAME]}"
+done
+curlew_options
+if [[ -e "$CURLEW_CARRIED" ]]; then
+  curlew_control stage carried "$CURLEW_CARRIED"
+  # shellcheck source=/dev/null
+  source "$CURLEW_CARRIED"
+fi
+if [[ -n "$CURLEW_OWN" ]]; then
+  curlew_control stage source "$CURLEW_OWN"
+  # shellcheck source=/dev/null
+  source "$CURLEW_OWN"
+  curlew_options
+fi
+
+if ! builtin declare -F "$CURLEW_FUNCTION" >/dev/null; then
+  curlew_control absent "$CURLEW_FUNCTION"
+  exit 1
+fi
+curlew_control stage call "$CURLEW_FUNCTION"
+"$CURLEW_FUNCTION"
+
+trap - ERR
+set +eEu +C +x +v +o posix
+umask 077
+curlew_snapshot
+{
+  for CURLEW_NAME in "${!CURLEW_BEFORE[@]}"; do
+    if [[ -z "${CURLEW_NOW[$CURLEW_NAME]+set}" ]]; then builtin printf 'unset -v %s\n' "$CURLEW_NAME"; fi
+  done
+  for CURLEW_NAME in "${!CURLEW_NOW[@]}"; do
+    CURLEW_TEXT="${CURLEW_NOW[$CURLEW_NAME]}"
+    if [[ -z "$CURLEW_TEXT" || "$CURLEW_TEXT" == "${CURLEW_BEFORE[$CURLEW_NAME]-}" ]]; then continue; fi
+    CURLEW_UNSET=-v
+    CURLEW_FLAGS="${CURLEW_TEXT#declare }"
+    if [[ "${CURLEW_FLAGS%% *}" == *n* ]]; then CURLEW_UNSET=-n; fi
+    builtin printf 'unset %s %s\n%s' "$CURLEW_UNSET" "$CURLEW_NAME" "$CURLEW_TEXT"
+  done
+} >|"$CURLEW_RESULT.part" && command -p mv -f "$CURLEW_RESULT.part" "$CURLEW_RESULT"

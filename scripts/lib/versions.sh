@@ -1,0 +1,67 @@
+# shellcheck shell=bash
+# Versions as add-ons compare them, with the habits they depend on.
+
+# Sets major, minor and patch. What is missing repeats the first part: "1.2" gives 1, 2, 1.
+semverParse() {
+  local version="${1-}"
+  major="${version%%.*}"
+  minor="${version#*.}"
+  minor="${minor%%.*}"
+  patch="${version#*.*.}"
+  patch="${patch%%[-.+]*}"
+}
+
+# Sets SEMVER_COMPARE_RESULT to -1, 0 or 1; anything after the patch number does not count. Status 0 always.
+semverCompare() {
+  local left right index
+  semverParse "${1-}"
+  left=("$major" "$minor" "$patch")
+  semverParse "${2-}"
+  right=("$major" "$minor" "$patch")
+  SEMVER_COMPARE_RESULT=0
+  for index in 0 1 2; do
+    if [ "${left[index]}" -lt "${right[index]}" ]; then
+      SEMVER_COMPARE_RESULT=-1
+      return 0
+    elif [ "${left[index]}" -gt "${right[index]}" ]; then
+      # Read by the caller.
+      # shellcheck disable=SC2034
+      SEMVER_COMPARE_RESULT=1
+      return 0
+    fi
+  done
+}
+
+# Prints -1, 0 or 1; only major and minor count, so 1.0.1 equals 1.0.
+common_upgrade_compare_versions() {
+  local major minor patch first_major first_minor
+  semverParse "$1"
+  first_major="$major"
+  first_minor="$minor"
+  semverParse "$2"
+  if [ "$first_major" -lt "$major" ]; then
+    echo -1
+  elif [ "$first_major" -gt "$major" ]; then
+    echo 1
+  elif [ "$first_minor" -lt "$minor" ]; then
+    echo -1
+  elif [ "$first_minor" -gt "$minor" ]; then
+    echo 1
+  else
+    echo 0
+  fi
+}
+
+# cert-manager -> certManager
+kebab_to_camel() {
+  printf '%s\n' "${1-}" | sed 's/-\(.\)/\U\1/g'
+}
+
+# usage: splitHostPort HOST:PORT
+# Sets HOST and PORT for the caller; PORT is empty when there is none.
+# shellcheck disable=SC2034
+splitHostPort() {
+  HOST="${1%%:*}"
+  PORT=
+  if [[ "${1-}" == *:* ]]; then PORT="${1##*:}"; fi
+}

@@ -1,0 +1,120 @@
+# shellcheck shell=bash
+# Templates and kustomizations, with the exact habits that add-ons' files are written for.
+
+# usage: render_yaml_file FILE
+# The text as the words of an `echo "…"`: variables and commands expand, double quotes vanish, runs of blanks between
+# them collapse.
+render_yaml_file() {
+  eval "echo \"$(cat "$1")\""
+}
+
+render_file() {
+  render_yaml_file "$1"
+}
+
+# The same for $DIR/yaml/NAME.
+render_yaml() {
+  render_yaml_file "$DIR/yaml/$1"
+}
+
+# usage: render_yaml_file_2 FILE
+# The text as a here-document: variables and commands expand, quotes stay.
+render_yaml_file_2() {
+  local curlew_text
+  if [[ ! -f "$1" ]]; then
+    logFail "File ${1//%/%%} does not exist"
+    return 1
+  fi
+  curlew_text="$(cat "$1")"
+  # A backslash at the very end would swallow the line that ends the here-document.
+  if [[ "$curlew_text" =~ (^|[^\\])(\\\\)*\\$ ]]; then curlew_text+=$'\n'; fi
+  eval "cat <<CURLEW_END_OF_TEMPLATE
+$curlew_text
+CURLEW_END_OF_TEMPLATE"
+}
+
+# usage: curlew_insert FILE KEY ENTRY
+# Makes sure of a line with the key, then puts the entry right below every line with it: the last entry put in becomes
+# the first of the list. The key is looked for anywhere in a line, first with and then without a closing quote.
+curlew_insert() {
+  local file="$1" key="$2" entry="$3" line found='' text=''
+  if [[ -f "$file" ]]; then
+    while IFS= read -r line || [[ -n "$line" ]]; do
+      text+="$line"$'\n'
+      if [[ "$line" =~ ${key}[\ \"]*: ]]; then found=1; fi
+    done <"$file"
+  fi
+  if [[ -z "$found" ]]; then text+="$key:"$'\n'; fi
+  while IFS= read -r line; do
+    printf '%s\n' "$line"
+    if [[ "$line" == *"$key:"* ]]; then printf '%s\n' "$entry"; fi
+  done <<<"${text%$'\n'}" >"$file"
+}
+
+insert_resources() {
+  curlew_insert "$1" resources "- $2"
+}
+
+insert_patches_strategic_merge() {
+  curlew_insert "$1" patchesStrategicMerge "- $2"
+}
+
+# usage: insert_patches_json_6902 KUSTOMIZATION PATCH GROUP VERSION KIND NAME NAMESPACE
+insert_patches_json_6902() {
+  curlew_insert "$1" patchesJson6902 "- target:
+    group: ${3-}
+    version: ${4-}
+    kind: ${5-}
+    name: ${6-}
+    namespace: ${7-}
+  path: $2"
+}
+
+# Bases became resources with kubectl 1.21.
+insert_bases() {
+  local minor='' version
+  if command -v kubectl >/dev/null 2>&1; then
+    version="$(kubectl version --client --output=json 2>/dev/null || true)"
+    if [[ "$version" =~ \"minor\":\ *\"([0-9]+) ]]; then minor="${BASH_REMATCH[1]}"; fi
+  elif [[ "${KUBERNETES_VERSION-}" =~ ^v?[0-9]+\.([0-9]+) ]]; then
+    minor="${BASH_REMATCH[1]}"
+  fi
+  if ((${minor:-0} > 20)); then
+    insert_resources "$1" "$2"
+  else
+    curlew_insert "$1" bases "- $2"
+  fi
+}
+
+# Standard input with a text before every line.
+yaml_indent() {
+  local line
+  while IFS= read -r line; do
+    printf '%s%s\n' "${1-}" "$line"
+  done
+  if [[ -n "$line" ]]; then printf '%s%s' "${1-}" "$line"; fi
+}
+
+yaml_escape_string_quotes() {
+  sed 's/"/\\"/g'
+}
+
+# Standard input as one line, line ends written as `\n`.
+yaml_newline_to_literal() {
+  awk 'NR > 1 { printf "%s", "\\n" } { printf "%s", $0 } END { if (NR > 0) print "" }'
+}
+
+# usage: get_yaml_from_multidoc_yaml FILE NAME
+# Prints the documents in which `name: NAME` matches; status 1 when there is none.
+get_yaml_from_multidoc_yaml() {
+  # awk's escapes in -v would change the name; the environment is taken as it is.
+  CURLEW_PATTERN="name: $2" awk '
+    function flush() {
+      if (text ~ ENVIRON["CURLEW_PATTERN"]) { if (found++) print "---"; printf "%s", text }
+      text = ""
+    }
+    /^---[ \t]*$/ { flush(); next }
+    { text = text $0 "\n" }
+    END { flush(); exit found ? 0 : 1 }
+  ' "$1"
+}

@@ -1,0 +1,23 @@
+# shellcheck shell=bash
+# What every bats file here begins with: the library, and a folder that may be written to.
+bats_require_minimum_version 1.5.0
+
+setup() {
+  LIBRARY="${BATS_TEST_DIRNAME}/../../scripts/lib"
+  local file
+  for file in "$LIBRARY"/*.sh; do
+    # shellcheck source=/dev/null
+    source "$file"
+  done
+  cd "$BATS_TEST_TMPDIR" || exit 1
+  # A second that passes at once.
+  # shellcheck disable=SC2317
+  sleep() { :; }
+}
+
+# usage: lines TEXT…
+# The arguments as lines, the way `run` keeps output: without the last line end.
+lines() {
+  local IFS=$'\n'
+  printf '%s' "$*"
+}

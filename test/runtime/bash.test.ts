@@ -1,0 +1,31 @@
+/** The bats files of test/bash: each of their tests counts as one here. */
+import { execa } from 'execa';
+import { join } from 'node:path';
+import { suite } from '../support/suite.ts';
+
+const BATS = join(import.meta.dirname, '../../node_modules/bats/bin/bats');
+const FOLDER = join(import.meta.dirname, '../bash');
+
+const test = suite('scripts/lib', { timeoutMs: 300_000 });
+
+const { stdout, stderr } = await execa('bash', [BATS, '--formatter', 'tap', FOLDER], { reject: false });
+const results = stdout.split(/^(?=(?:not )?ok \d+ )/m).slice(1);
+
+test('every bats test was run', () => {
+  const planned = Number(/^1\.\.(\d+)$/m.exec(stdout)?.[1] ?? 0);
+  if (planned === 0 || planned !== results.length)
+    throw new Error(`planned ${planned}, ran ${results.length}: ${stderr}`);
+});
+
+for (const result of results) {
+  const [, failed, name = '', skipped] = /^(not )?ok \d+ (.*?)(?: # skip ?(.*))?$/m.exec(result) ?? [];
+  if (skipped !== undefined) {
+    test.skip(name, skipped);
+  } else {
+    test(name, () => {
+      if (failed !== undefined) throw new Error(result);
+    });
+  }
+}
+
+test.run();
