@@ -1,0 +1,153 @@
+/** Files that appear whole: written under a partial name in the same folder, synced, then named. */
+import { createHash } from 'node:crypto';
+import { constants, type BigIntStats } from 'node:fs';
+import { copyFile, link, mkdir, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Digest } from '../core/digest.ts';
+import { CurlewError, errnoOf } from '../core/errors.ts';
+import type { Upload } from './store.ts';
+
+/** Partial files begin with this: no key may, so no listing and no reader takes one for an object. */
+const PARTIAL_PREFIX = '.partial-';
+
+/** A file under a partial name, complete and synced. */
+export interface Partial {
+  readonly path: string;
+  readonly size: number;
+  readonly digest: Digest;
+}
+
+/** A name in the folder of `target` that nobody else uses. */
+export function partialName(target: string): string {
+  return join(dirname(target), `${PARTIAL_PREFIX}${crypto.randomUUID()}`);
+}
+
+/** Writes a partial file for `target`, hashed as it passes; removed again when it fails. */
+export async function writePartial(
+  target: string,
+  body: Uint8Array | Upload,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<Partial> {
+  await mkdir(dirname(target), { recursive: true });
+  const path = partialName(target);
+  try {
+    const file = await open(path, 'wx', 0o644);
+    try {
+      const { size, digest } = await fill(file, body, signal);
+      await file.sync();
+      return { path, size, digest };
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    await rm(path, { force: true });
+    throw error;
+  }
+}
+
+async function fill(
+  file: FileHandle,
+  body: Uint8Array | Upload,
+  signal: AbortSignal,
+): Promise<{ readonly size: number; readonly digest: Digest }> {
+  const hash = createHash('sha256');
+  const chunks = body instanceof Uint8Array ? [body] : body.read(0, body.size, { signal });
+  let size = 0;
+  let writing: Promise<void> = Promise.resolve();
+  try {
+    for await (const chunk of chunks) {
+      signal.throwIfAborted();
+      await writing;
+      writing = writeAll(file, chunk, size);
+      // Awaited in the next round, so that hashing and reading go on meanwhile.
+      writing.catch(() => undefined);
+      hash.update(chunk);
+      size += chunk.byteLength;
+    }
+  } finally {
+    await writing;
+  }
+  if (!(body instanceof Uint8Array) && size !== body.size) {
+    throw new CurlewError('FETCH_FAILED', `the source gave ${size} bytes, not ${body.size}`);
+  }
+  return { size, digest: `sha256:${hash.digest('hex')}` };
+}
+
+async function writeAll(file: FileHandle, chunk: Uint8Array, position: number): Promise<void> {
+  for (let done = 0; done < chunk.byteLength;) {
+    const { bytesWritten } = await file.write(chunk, done, chunk.byteLength - done, position + done);
+    done += bytesWritten;
+  }
+}
+
+/**
+ * A second name for the bytes of a file, under a partial name beside `target`. An object's file is never written again
+ * once it has its name, so two keys may share one; where links are impossible the bytes are cloned or copied.
+ */
+export async function partialCopy(source: string, target: string, { share }: { share: boolean }): Promise<string> {
+  await mkdir(dirname(target), { recursive: true });
+  const path = partialName(target);
+  if (share) {
+    try {
+      await link(source, path);
+      return path;
+    } catch (error) {
+      if (!['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP'].includes(errnoOf(error) ?? '')) throw error;
+    }
+  }
+  try {
+    await copyFile(source, path, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+    const file = await open(path, 'r+');
+    try {
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    return path;
+  } catch (error) {
+    await rm(path, { force: true });
+    throw error;
+  }
+}
+
+/** Gives a partial file its name if the name is free, atomically; false if it is taken. The partial name goes away. */
+export async function nameExclusively(partial: string, target: string): Promise<boolean> {
+  try {
+    await link(partial, target);
+  } catch (error) {
+    if (errnoOf(error) === 'EEXIST') return false;
+    throw error;
+  } finally {
+    await rm(partial, { force: true });
+  }
+  await syncFolder(dirname(target));
+  return true;
+}
+
+/** Gives a partial file its name, whatever had it before. */
+export async function nameReplacing(partial: string, target: string): Promise<void> {
+  await rename(partial, target);
+  // Renaming one of two links of a file to the other does nothing, and leaves both.
+  await rm(partial, { force: true });
+  await syncFolder(dirname(target));
+}
+
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+/** Undefined when there is no regular file of this name. */
+export async function statFile(path: string): Promise<BigIntStats | undefined> {
+  try {
+    const found = await stat(path, { bigint: true });
+    return found.isFile() ? found : undefined;
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
+    throw error;
+  }
+}

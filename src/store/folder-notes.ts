@@ -1,0 +1,105 @@
+/**
+ * What a folder store knows of an object besides its bytes: digest and metadata, in a hidden tree beside the objects.
+ * A note belongs to a file by the file's size and time of change, both known before the file gets its name; so bytes and
+ * note become visible in one step, and a file that was replaced by other means has no note.
+ */
+import type { BigIntStats } from 'node:fs';
+import { mkdir, open, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isDigest, type Digest } from '../core/digest.ts';
+import { CurlewError, errnoOf } from '../core/errors.ts';
+import { syncFolder } from './folder-files.ts';
+import type { Metadata } from './store.ts';
+
+/** The tree that no key can reach, since its name begins with a dot. */
+export const HIDDEN = '.curlew';
+
+export interface Note {
+  readonly digest: Digest;
+  readonly metadata: Metadata;
+}
+
+const NOTE_LIMIT = 64 << 10;
+const MOST_TRIES = 100;
+
+type Stamp = Pick<BigIntStats, 'size' | 'mtimeNs'>;
+
+function noteFolder(root: string, key: string): string {
+  return join(root, HIDDEN, 'notes', key);
+}
+
+function notePath(root: string, key: string, { size, mtimeNs }: Stamp): string {
+  return join(noteFolder(root, key), `${size}-${mtimeNs}.json`);
+}
+
+/** The note of the file with this stamp, or undefined when there is none that can be read. */
+export async function readNote(root: string, key: string, stamp: Stamp): Promise<Note | undefined> {
+  let value: unknown;
+  try {
+    const text = await readFile(notePath(root, key, stamp), 'utf8');
+    if (text.length > NOTE_LIMIT) return undefined;
+    value = JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError || errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
+    throw error;
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { digest, metadata } = value as { digest?: unknown; metadata?: unknown };
+  if (typeof digest !== 'string' || !isDigest(digest) || typeof metadata !== 'object' || metadata === null) {
+    return undefined;
+  }
+  const pairs = Object.entries(metadata).filter((pair): pair is [string, string] => typeof pair[1] === 'string');
+  return { digest, metadata: Object.fromEntries(pairs) };
+}
+
+/**
+ * Writes the note of a partial file that is about to become `key`, and hands back the stamp that it is known by. A stamp
+ * that another file of the key has already is changed, unless the file shares its bytes with that one.
+ */
+export async function writeNote(
+  root: string,
+  key: string,
+  partial: { readonly path: string; readonly shared: boolean },
+  note: Note,
+): Promise<Stamp | undefined> {
+  await mkdir(noteFolder(root, key), { recursive: true });
+  const text = JSON.stringify(note);
+  for (let attempt = 1; attempt <= MOST_TRIES; attempt += 1) {
+    const stamp = await stat(partial.path, { bigint: true });
+    const path = notePath(root, key, stamp);
+    try {
+      await writeSynced(path, text);
+      await syncFolder(noteFolder(root, key));
+      return stamp;
+    } catch (error) {
+      if (errnoOf(error) !== 'EEXIST') throw error;
+      if (JSON.stringify(await readNote(root, key, stamp)) === text) return stamp;
+      if (partial.shared) return undefined;
+      await utimes(partial.path, new Date(), Date.now() / 1000 + Math.random());
+    }
+  }
+  throw new CurlewError('BUSY', `${key}: too many writers at once`);
+}
+
+async function writeSynced(path: string, text: string): Promise<void> {
+  const file = await open(path, 'wx', 0o644);
+  try {
+    await writeFile(file, text);
+    await file.sync();
+  } catch (error) {
+    await rm(path, { force: true });
+    throw error;
+  } finally {
+    await file.close();
+  }
+}
+
+/** Forgets the note of one file of a key. */
+export async function removeNote(root: string, key: string, stamp: Stamp): Promise<void> {
+  await rm(notePath(root, key, stamp), { force: true });
+}
+
+/** Forgets everything about a key. */
+export async function removeNotes(root: string, key: string): Promise<void> {
+  await rm(noteFolder(root, key), { recursive: true, force: true });
+}

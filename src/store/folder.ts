@@ -1,0 +1,269 @@
+/**
+ * A folder as a store. Objects are plain files at their keys, so any web server can serve the folder; everything else
+ * lies in one hidden tree. Works on file systems with hard links.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream, type BigIntStats } from 'node:fs';
+import { open, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { compareText } from '../core/ref.ts';
+import { nameExclusively, nameReplacing, partialCopy, statFile, writePartial } from './folder-files.ts';
+import { bringForward, claimGeneration, newestGeneration, removeGenerations } from './folder-generations.ts';
+import { readNote, removeNote, removeNotes, writeNote, type Note } from './folder-notes.ts';
+import { checkedKey, keyProblem } from './key.ts';
+import type { Conditions, GetOptions, Store, StoredObject } from './store.ts';
+
+const READ_SIZE = 1 << 20;
+/** Files without a note are known by their content up to this size, by size and time of change above it. */
+const HASH_LIMIT = 64 << 10;
+
+interface Located {
+  readonly object: StoredObject;
+  readonly note: Note | undefined;
+  readonly path: string;
+  readonly stat: BigIntStats;
+  readonly generation: number;
+}
+
+/** A store in this folder, which must exist. */
+export function createFolderStore(root: string): Store {
+  return {
+    address: root,
+    head: async (key) =>
+      (await guarded(`look at ${key} in ${root}`, () => locate(root, checkedKey(key, root))))?.object,
+    get: async (key, options) => guarded(`read ${key} in ${root}`, () => get(root, checkedKey(key, root), options)),
+    put: async (key, body, options) =>
+      guarded(`write ${key} to ${root}`, async () => {
+        checkedKey(key, root);
+        await refuseEarly(root, key, options);
+        const partial = await writePartial(join(root, key), body, options);
+        await keepingClean(partial.path, async () => {
+          if (options.digest !== undefined && options.digest !== partial.digest) {
+            throw new CurlewError('DIGEST_MISMATCH', `write ${key} to ${root}: the bytes have another digest`);
+          }
+          const note = { digest: partial.digest, metadata: options.metadata ?? {} };
+          await commit(root, key, { path: partial.path, shared: false }, note, options);
+        });
+        return present(root, key);
+      }),
+    copy: async (fromKey, toKey, options) =>
+      guarded(`copy ${fromKey} to ${toKey} in ${root}`, async () => {
+        checkedKey(toKey, root);
+        await refuseEarly(root, toKey, options);
+        const from = await locate(root, checkedKey(fromKey, root));
+        if (from === undefined) throw missing(root, fromKey);
+        if (options.sourceIfMatch !== undefined) requireEtag(root, from.object, options.sourceIfMatch);
+        await copyTo(root, from, toKey, options);
+        return present(root, toKey);
+      }),
+    list: (prefix, { signal }) => list(root, prefix, signal),
+    delete: async (key) =>
+      guarded(`delete ${key} in ${root}`, async () => {
+        checkedKey(key, root);
+        await removeGenerations(root, key);
+        await rm(join(root, key), { force: true });
+        await removeNotes(root, key);
+      }),
+  };
+}
+
+async function guarded<Result>(doing: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    // A cancelled call must not look like a broken disk.
+    if (errnoOf(error) === undefined) throw error;
+    throw fileError(doing, error);
+  }
+}
+
+async function keepingClean(partial: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } finally {
+    await rm(partial, { force: true });
+  }
+}
+
+function missing(root: string, key: string): CurlewError {
+  return new CurlewError('NOT_FOUND', `${root}: there is no ${key}`);
+}
+
+function requireEtag(root: string, { key, etag }: StoredObject, wanted: string): void {
+  if (etag !== wanted) throw new CurlewError('STORE_CONFLICT', `${root}: ${key} has changed meanwhile`);
+}
+
+async function locate(root: string, key: string): Promise<Located | undefined> {
+  const newest = await newestGeneration(root, key);
+  if (newest !== undefined) await bringForwardIfPossible(root, key);
+  const path = newest?.path ?? join(root, key);
+  const stat = await statFile(path);
+  if (stat === undefined) return undefined;
+  const note = await readNote(root, key, stat);
+  const content = note?.digest ?? (stat.size <= HASH_LIMIT ? await contentHash(path) : `${stat.size}-${stat.mtimeNs}`);
+  const generation = newest?.number ?? 0;
+  const etag = `"${generation === 0 ? '' : `${generation}.`}${content}"`;
+  return {
+    object: { key, size: Number(stat.size), etag, metadata: note?.metadata ?? {} },
+    note,
+    path,
+    stat,
+    generation,
+  };
+}
+
+async function contentHash(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path, { highWaterMark: READ_SIZE }) as AsyncIterable<Buffer>) {
+    hash.update(chunk);
+  }
+  return hash.digest('hex');
+}
+
+/** A reader may have no right to write; the next writer does it then. */
+async function bringForwardIfPossible(root: string, key: string): Promise<void> {
+  try {
+    await bringForward(root, key);
+  } catch (error) {
+    if (!['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT'].includes(errnoOf(error) ?? '')) throw error;
+  }
+}
+
+async function present(root: string, key: string): Promise<StoredObject> {
+  const found = await locate(root, key);
+  if (found === undefined) throw missing(root, key);
+  return found.object;
+}
+
+async function get(root: string, key: string, { range, ifMatch, signal }: GetOptions): ReturnType<Store['get']> {
+  const found = await locate(root, key);
+  if (found === undefined) throw missing(root, key);
+  if (ifMatch !== undefined) requireEtag(root, found.object, ifMatch);
+  const { offset, length } = range ?? { offset: 0, length: found.object.size };
+  if (offset < 0 || length < 0 || offset + length > found.object.size) {
+    throw new CurlewError('STORE_CONFLICT', `${root}: ${key} ends before byte ${offset + length}`);
+  }
+  return { ...found.object, body: readRange(root, found, offset, length, signal) };
+}
+
+async function* readRange(
+  root: string,
+  { object, path, stat }: Located,
+  offset: number,
+  length: number,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const file = await guarded(`read ${object.key} in ${root}`, () => open(path, 'r'));
+  try {
+    const now = await file.stat({ bigint: true });
+    if (now.ino !== stat.ino || now.size !== stat.size || now.mtimeNs !== stat.mtimeNs) {
+      requireEtag(root, object, 'another');
+    }
+    for (let done = 0; done < length;) {
+      signal.throwIfAborted();
+      const chunk = Buffer.allocUnsafeSlow(Math.min(READ_SIZE, length - done));
+      const { bytesRead } = await file.read(chunk, 0, chunk.byteLength, offset + done);
+      if (bytesRead === 0) requireEtag(root, object, 'another');
+      done += bytesRead;
+      yield chunk.subarray(0, bytesRead);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/** Conditions that fail already need no bytes to be moved first. They are decided for good in {@link commit}. */
+async function refuseEarly(root: string, key: string, { ifNoneMatch, ifMatch }: Conditions): Promise<void> {
+  if (ifNoneMatch === undefined && ifMatch === undefined) return;
+  const found = await locate(root, key);
+  if (ifNoneMatch !== undefined && found !== undefined) throw taken(root, key);
+  if (ifMatch === undefined) return;
+  if (found === undefined) throw new CurlewError('STORE_CONFLICT', `${root}: ${key} has vanished meanwhile`);
+  requireEtag(root, found.object, ifMatch);
+}
+
+function taken(root: string, key: string): CurlewError {
+  return new CurlewError('STORE_CONFLICT', `${root}: there is a ${key} already`);
+}
+
+/** Names a partial file. Its note comes first, so bytes and metadata appear together. */
+async function commit(
+  root: string,
+  key: string,
+  partial: { readonly path: string; readonly shared: boolean },
+  note: Note,
+  { ifNoneMatch, ifMatch }: Conditions,
+): Promise<boolean> {
+  const before = await locate(root, key);
+  const stamp = await writeNote(root, key, partial, note);
+  if (stamp === undefined) return false;
+  const target = join(root, key);
+  const done = await (async () => {
+    if (ifNoneMatch !== undefined) return before === undefined && nameExclusively(partial.path, target);
+    if (ifMatch !== undefined && before?.object.etag !== ifMatch) return false;
+    if (ifMatch === undefined && (before?.generation ?? 0) === 0) {
+      await nameReplacing(partial.path, target);
+      return true;
+    }
+    const claimed = await claimGeneration(root, key, (before?.generation ?? 0) + 1, partial.path);
+    if (claimed) await bringForward(root, key);
+    return claimed;
+  })();
+  const now = done ? undefined : await locate(root, key);
+  const isOurs = (stat: BigIntStats | undefined): boolean =>
+    stat !== undefined && stat.size === stamp.size && stat.mtimeNs === stamp.mtimeNs;
+  if (!done) {
+    if (!isOurs(now?.stat)) await removeNote(root, key, stamp);
+    throw ifNoneMatch === undefined
+      ? new CurlewError('STORE_CONFLICT', `${root}: ${key} has changed meanwhile`)
+      : taken(root, key);
+  }
+  if (before !== undefined && ifMatch === undefined && !isOurs(before.stat)) await removeNote(root, key, before.stat);
+  return true;
+}
+
+/** Shares the source's bytes where possible, so that a release that changes little takes little room. */
+async function copyTo(
+  root: string,
+  from: Located,
+  toKey: string,
+  { ifNoneMatch, metadata, signal }: Parameters<Store['copy']>[2],
+): Promise<void> {
+  const target = join(root, toKey);
+  for (const share of [true, false]) {
+    signal.throwIfAborted();
+    const path = await partialCopy(from.path, target, { share });
+    let named = false;
+    await keepingClean(path, async () => {
+      const digest = from.note?.digest ?? (`sha256:${await contentHash(path)}` as const);
+      const note = { digest, metadata: metadata ?? from.object.metadata };
+      named = await commit(root, toKey, { path, shared: share }, note, { ifNoneMatch });
+    });
+    if (named) return;
+  }
+}
+
+async function* list(root: string, prefix: string, signal: AbortSignal): ReturnType<Store['list']> {
+  const folder = prefix.slice(0, prefix.lastIndexOf('/') + 1);
+  if (folder !== '') checkedKey(folder.slice(0, -1), root);
+  const keys: string[] = [];
+  const walk = async (below: string): Promise<void> => {
+    signal.throwIfAborted();
+    const entries = await readdir(join(root, below), { withFileTypes: true }).catch((error: unknown) => {
+      if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return [];
+      throw fileError(`list ${root}`, error);
+    });
+    for (const entry of entries) {
+      const key = `${below}${entry.name}`;
+      if (keyProblem(key) !== undefined) continue;
+      if (entry.isDirectory() && (key.startsWith(prefix) || prefix.startsWith(`${key}/`))) await walk(`${key}/`);
+      else if (entry.isFile() && key.startsWith(prefix)) keys.push(key);
+    }
+  };
+  await walk(folder);
+  for (const key of keys.toSorted(compareText)) {
+    const found = await guarded(`list ${root}`, () => locate(root, key));
+    if (found !== undefined) yield { key, size: found.object.size, etag: found.object.etag };
+  }
+}

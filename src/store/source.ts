@@ -1,0 +1,55 @@
+/** An object of a store as bytes that can be read by range. */
+import { CurlewError } from '../core/errors.ts';
+import type { Store, StoredObject } from './store.ts';
+
+/** The shape of the archive reader's range source, with what the store knows of the object. */
+export interface StoreSource {
+  /** For messages. */
+  readonly name: string;
+  readonly size: number;
+  readonly read: (
+    offset: number,
+    length: number,
+    options: { readonly signal: AbortSignal },
+  ) => AsyncIterable<Uint8Array>;
+  readonly object: StoredObject;
+}
+
+/** Pins the object by its etag: a read after it has changed is `STORE_CONFLICT`. A missing object is `NOT_FOUND`. */
+export async function openStoreSource(
+  store: Store,
+  key: string,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<StoreSource> {
+  const object = await store.head(key, { signal });
+  if (object === undefined) throw new CurlewError('NOT_FOUND', `${store.address}: there is no ${key}`);
+  return {
+    name: `${store.address}/${key}`,
+    size: object.size,
+    object,
+    async *read(offset, length, options) {
+      const { body } = await store.get(key, {
+        range: { offset, length },
+        ifMatch: object.etag,
+        signal: options.signal,
+      });
+      yield* body;
+    },
+  };
+}
+
+/** A whole small object; undefined when it is missing, `PACKAGE_INVALID` when it is larger than `limit` bytes. */
+export async function readObject(
+  store: Store,
+  key: string,
+  { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
+): Promise<{ readonly data: Uint8Array; readonly object: StoredObject } | undefined> {
+  const object = await store.head(key, { signal });
+  if (object === undefined) return undefined;
+  if (object.size > limit)
+    throw new CurlewError('PACKAGE_INVALID', `${store.address}: ${key} is larger than ${limit} bytes`);
+  const { body } = await store.get(key, { ifMatch: object.etag, signal });
+  const parts: Uint8Array[] = [];
+  for await (const chunk of body) parts.push(chunk);
+  return { data: Buffer.concat(parts), object };
+}

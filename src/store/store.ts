@@ -1,0 +1,92 @@
+/**
+ * Where packages are kept, whatever holds them: a folder or an object store. Results are data; an object that is
+ * missing is undefined from `head`, a condition that does not hold is `STORE_CONFLICT`.
+ */
+import type { Digest } from '../core/digest.ts';
+
+/** What the listing of a store knows of an object. */
+export interface ListedObject {
+  readonly key: string;
+  /** Bytes. */
+  readonly size: number;
+  /** Opaque: changes with the content; good for `ifMatch` on the same key, never compared across keys. */
+  readonly etag: string;
+}
+
+export interface StoredObject extends ListedObject {
+  /** As given to `put`; empty for a file that something else has put there. Names are lower case. */
+  readonly metadata: Metadata;
+}
+
+export type Metadata = Readonly<Record<string, string>>;
+
+export interface ObjectBody extends StoredObject {
+  /** The bytes asked for. Changed since: `STORE_CONFLICT`. Nothing is held open before the first chunk is asked for. */
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/** Bytes that can be read more than once and by range, so that an upload can be cut into parts and retried. */
+export interface Upload {
+  readonly size: number;
+  readonly read: (
+    offset: number,
+    length: number,
+    options: { readonly signal: AbortSignal },
+  ) => AsyncIterable<Uint8Array>;
+}
+
+export interface ByteRange {
+  readonly offset: number;
+  readonly length: number;
+}
+
+interface Cancellable {
+  readonly signal: AbortSignal;
+}
+
+export interface GetOptions extends Cancellable {
+  readonly range?: ByteRange | undefined;
+  /** The object must still have this etag. */
+  readonly ifMatch?: string | undefined;
+}
+
+/** At most one of the two. A key is replaced either always with a condition or never. */
+export interface Conditions {
+  /** The key must be free. */
+  readonly ifNoneMatch?: '*' | undefined;
+  /** The key must hold the object with this etag. */
+  readonly ifMatch?: string | undefined;
+}
+
+export interface PutOptions extends Conditions, Cancellable {
+  readonly metadata?: Metadata | undefined;
+  /** Of the bytes; checked before the object gets its name (`DIGEST_MISMATCH`). */
+  readonly digest?: Digest | undefined;
+}
+
+export interface CopyOptions extends Cancellable {
+  readonly ifNoneMatch?: '*' | undefined;
+  /** The source must still have this etag. */
+  readonly sourceIfMatch?: string | undefined;
+  /** Of the copy; the source's when absent. */
+  readonly metadata?: Metadata | undefined;
+}
+
+/**
+ * Every call is atomic to readers: an object is there whole or not at all. Keys are relative paths whose components do
+ * not begin with a dot; any other key is `PACKAGE_INVALID`.
+ */
+export interface Store {
+  /** For messages; without secrets. */
+  readonly address: string;
+  readonly head: (key: string, options: Cancellable) => Promise<StoredObject | undefined>;
+  /** A missing object is `NOT_FOUND`, also when it vanishes later. */
+  readonly get: (key: string, options: GetOptions) => Promise<ObjectBody>;
+  readonly put: (key: string, body: Uint8Array | Upload, options: PutOptions) => Promise<StoredObject>;
+  /** Copies within the store; the bytes do not pass through the caller. */
+  readonly copy: (fromKey: string, toKey: string, options: CopyOptions) => Promise<StoredObject>;
+  /** All objects whose key begins with the prefix, by key in code units. */
+  readonly list: (prefix: string, options: Cancellable) => AsyncIterable<ListedObject>;
+  /** Deleting what is not there is no error. */
+  readonly delete: (key: string, options: Cancellable) => Promise<void>;
+}
