@@ -8,7 +8,7 @@
 import { compareDiagnostics, type Diagnostic, type Place, type Word } from '../core/diagnostic.ts';
 import { columnsFit, type Line } from './directive.ts';
 import { checkRequests, DIRECTIVES, type Request } from './directives.ts';
-import { nearest } from './nearest.ts';
+import { nearest } from '../core/nearest.ts';
 import { finding, quoted, type Find } from './rules.ts';
 
 export interface Manifest {

@@ -3,7 +3,7 @@ import { pathProblem } from '../../core/layout.ts';
 import { isOsId, OS_IDS, type OsId } from '../../core/os.ts';
 import type { Word } from '../../core/diagnostic.ts';
 import { eachRepeated, word, type Asked, type Directive } from '../directive.ts';
-import { nearest } from '../nearest.ts';
+import { nearest } from '../../core/nearest.ts';
 import { finding, quoted, type Find } from '../rules.ts';
 
 export interface DockeroutRequest extends Asked {
