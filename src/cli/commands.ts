@@ -13,4 +13,6 @@ function row<Result>(summary: string, load: () => Promise<Command<Result>>): Row
   return { summary, load: load as () => Promise<Command<unknown>> };
 }
 
-export const COMMANDS: ReadonlyMap<string, Row> = new Map<string, Row>([]);
+export const COMMANDS: ReadonlyMap<string, Row> = new Map<string, Row>([
+  ['lint', row('Check Manifests and install.sh of add-ons', async () => (await import('./commands/lint.ts')).lint)],
+]);

@@ -1,0 +1,88 @@
+/** Rules about the functions of an install.sh. Pure. */
+import { hookFunction, HOOK_NAMES, HOOKS, type Hook } from './hooks.ts';
+import { eachRepeated } from './directive.ts';
+import { editDistance } from '../core/nearest.ts';
+import { finding, quoted, type Find } from './rules.ts';
+import type { ShellFunction } from './shell.ts';
+
+/** Shorter names have too many neighbours one letter away. */
+const SHORTEST_COMPARED = 4;
+
+/** `file` is the install.sh, for findings that no function is the place of. */
+export function checkHooks(name: string, file: string, functions: readonly ShellFunction[], find: Find): void {
+  const defined = new Set(functions.map((one) => one.name));
+  const misspelt = findMisspelt(name, functions, defined);
+  checkInstall(name, file, defined, misspelt, find);
+  for (const [{ name: written, place }, hook] of misspelt) {
+    const meant = hookFunction(name, hook);
+    const message = `${quoted(written)} is not a hook, and nothing will call it as one`;
+    find(finding('hook/misspelt', place, message, `did you mean "${meant}", called ${HOOKS[hook].about}?`));
+  }
+  for (const one of functions) {
+    if (misspelt.has(one) || hasPrefix(name, one.name)) continue;
+    const message = `the function ${quoted(one.name)} does not begin with the name of the add-on`;
+    const hint = `all add-ons share one shell: call it "${name.replaceAll('-', '_')}_${one.name.slice(0, 80)}"`;
+    find(finding('hook/prefix', one.place, message, hint));
+  }
+  const hooks = new Set(HOOK_NAMES.map((hook) => hookFunction(name, hook)));
+  eachRepeated(
+    functions,
+    (one) => (hooks.has(one.name) ? one.name : undefined),
+    (one, first) => {
+      find(finding('hook/duplicate', one.place, `${quoted(one.name)} is already defined in line ${first.place.line}`));
+    },
+  );
+}
+
+function checkInstall(
+  name: string,
+  file: string,
+  defined: ReadonlySet<string>,
+  misspelt: ReadonlyMap<ShellFunction, Hook>,
+  find: Find,
+): void {
+  const install = hookFunction(name, 'install');
+  if (defined.has(install)) return;
+  const [guess] = [...misspelt.keys()];
+  const place = guess?.place ?? { file, line: 1, column: 1, length: 1 };
+  const hooks = HOOK_NAMES.filter((hook) => defined.has(hookFunction(name, hook)));
+  if (hooks.length > 0) {
+    const hint = 'nothing happens when this add-on is installed; that is right only if another one calls it';
+    find(finding('hook/no-install', { file, line: 1, column: 1, length: 1 }, `no function "${install}"`, hint));
+    return;
+  }
+  const known = HOOK_NAMES.map((hook) => hookFunction(name, hook)).join(', ');
+  find(finding('hook/none', place, 'install.sh defines no lifecycle hook', `define at least one of ${known}`));
+}
+
+/** Functions that are no hook but one letter, one swap, or `_` for `-` away from one that is not defined. */
+function findMisspelt(
+  name: string,
+  functions: readonly ShellFunction[],
+  defined: ReadonlySet<string>,
+): ReadonlyMap<ShellFunction, Hook> {
+  const missing = HOOK_NAMES.filter((hook) => !defined.has(hookFunction(name, hook)));
+  const found = new Map<ShellFunction, Hook>();
+  const hooks = new Set(HOOK_NAMES.map((hook) => hookFunction(name, hook)));
+  for (const one of functions) {
+    if (hooks.has(one.name)) continue;
+    const meant = missing.find((hook) => isNear(one.name, hookFunction(name, hook)));
+    if (meant !== undefined) found.set(one, meant);
+  }
+  return found;
+}
+
+function isNear(written: string, meant: string): boolean {
+  if (meant.length < SHORTEST_COMPARED) return false;
+  const loose = (text: string): string => text.replaceAll('-', '_').toLowerCase();
+  // The length tells most pairs apart before the expensive comparison.
+  if (Math.abs(written.length - meant.length) > 1) return false;
+  return loose(written) === loose(meant) || editDistance(written, meant) === 1;
+}
+
+function hasPrefix(name: string, written: string): boolean {
+  const bare = written.replace(/^_+/, '');
+  return [name, name.replaceAll(/[.-]/g, '_')].some(
+    (prefix) => bare === prefix || bare.startsWith(`${prefix}_`) || bare.startsWith(`${prefix}-`),
+  );
+}

@@ -1,0 +1,164 @@
+/**
+ * Rules that other programs judge: `bash -n` and shellcheck. Neither runs anything of the script. Both get many files a
+ * process, because starting them costs more than reading.
+ */
+import { availableParallelism } from 'node:os';
+import type { Diagnostic } from '../core/diagnostic.ts';
+import { mapLimited } from '../core/each.ts';
+import { CurlewError } from '../core/errors.ts';
+import { finding } from './rules.ts';
+
+export interface Script {
+  /** Absolute. */
+  readonly path: string;
+  /** For messages. */
+  readonly shown: string;
+  readonly text: string;
+}
+
+export interface ShellOptions {
+  /** Where the programs are looked for. */
+  readonly searchPath: string;
+  readonly signal: AbortSignal;
+}
+
+const BASH_BATCH = 64;
+const SHELLCHECK_BATCH = 12;
+const OUTPUT_LIMIT = 16 * 1024 * 1024;
+/** The status of each file closes its output, on a line that no message of bash begins like. */
+const CHECK_EACH = 'for file; do "$BASH" -n -- "$file"; printf "\\n\\036%d\\n" "$?"; done 2>&1';
+
+/** Files of install scripts are sourced, not run: no shebang, no knowledge of what is sourced, variables used elsewhere. */
+const EXCLUDED = ['SC1090', 'SC1091', 'SC2034', 'SC2148', 'SC2154'];
+
+function batches<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {
+  const count = Math.ceil(items.length / size);
+  return Array.from({ length: count }, (_, index) => items.slice(index * size, (index + 1) * size));
+}
+
+interface Output {
+  readonly text: string;
+  /** The program is not installed. */
+  readonly absent: boolean;
+}
+
+async function run(program: string, args: readonly string[], options: ShellOptions): Promise<Output> {
+  const { execa } = await import('execa');
+  const { searchPath, signal } = options;
+  const result = await execa(program, [...args], {
+    env: { PATH: searchPath, LC_ALL: 'C.UTF-8' },
+    extendEnv: false,
+    stdin: 'ignore',
+    stderr: 'ignore',
+    reject: false,
+    stripFinalNewline: false,
+    maxBuffer: OUTPUT_LIMIT,
+    cancelSignal: signal,
+  });
+  signal.throwIfAborted();
+  return { text: result.stdout, absent: result.code === 'ENOENT' };
+}
+
+/** Runs `bash -n` over scripts. One finding at most for a script: bash stops at the first error. */
+export async function checkSyntax(scripts: readonly Script[], options: ShellOptions): Promise<readonly Diagnostic[]> {
+  const size = Math.min(BASH_BATCH, Math.max(1, Math.ceil(scripts.length / availableParallelism())));
+  const found = await mapLimited(
+    batches(scripts, size),
+    async (batch, { signal }) => {
+      const args = ['-c', CHECK_EACH, 'bash', ...batch.map(({ path }) => path)];
+      const { text, absent } = await run('bash', args, { ...options, signal });
+      if (absent)
+        throw new CurlewError('UNSUPPORTED', 'check install.sh: bash is not installed', { hint: 'install bash' });
+      const records = text.split(/^\u001e(\d+)\n/m);
+      return batch.flatMap((script, index) => {
+        const [output, status] = [records[index * 2], records[index * 2 + 1]];
+        return status === '0' ? [] : [syntaxFinding(script, output ?? '', status)];
+      });
+    },
+    { width: availableParallelism(), signal: options.signal },
+  );
+  return found.flat();
+}
+
+/** Reads `PATH: line N: message`, as bash writes it in the C locale. */
+function syntaxFinding({ path, shown, text }: Script, output: string, status: string | undefined): Diagnostic {
+  const start = { file: shown, line: 1, column: 1, length: 1 };
+  if (status === undefined) return finding('install/syntax', start, 'bash -n said too much to be read');
+  const first = output.split('\n').find((line) => line.startsWith(`${path}: line `)) ?? output.trim();
+  const [, number, message = first] = /^line (\d+): ([^]*)$/.exec(first.slice(path.length + 2)) ?? [];
+  const lines = text.split('\n');
+  // An error at the end of the text is one line behind the last.
+  const line = Math.min(Number(number ?? 1), lines.length);
+  const source = lines[line - 1] ?? '';
+  const column = source.length - source.trimStart().length + 1;
+  const length = Math.max(1, source.trimEnd().length - column + 1);
+  const cut = message.length > 300 ? `${message.slice(0, 300)}…` : message;
+  return finding('install/syntax', { file: shown, line, column: source.trim() === '' ? 1 : column, length }, cut);
+}
+
+interface Comment {
+  readonly file: string;
+  readonly line: number;
+  readonly endLine: number;
+  readonly column: number;
+  readonly endColumn: number;
+  readonly level: string;
+  readonly code: number;
+  readonly message: string;
+}
+
+/** Runs shellcheck over scripts, or hands back undefined when it is not installed. */
+export async function runShellcheck(
+  scripts: readonly Script[],
+  options: ShellOptions,
+): Promise<readonly Diagnostic[] | undefined> {
+  const byPath = new Map(scripts.map((script) => [script.path, script]));
+  const args = ['--format=json1', '--shell=bash', '--severity=warning', `--exclude=${EXCLUDED.join(',')}`, '--'];
+  const found = await mapLimited(
+    batches(scripts, SHELLCHECK_BATCH),
+    async (batch, { signal }) => {
+      const { text, absent } = await run('shellcheck', [...args, ...batch.map(({ path }) => path)], {
+        ...options,
+        signal,
+      });
+      return absent ? undefined : readComments(text);
+    },
+    { width: availableParallelism(), signal: options.signal },
+  );
+  if (found.includes(undefined)) return undefined;
+  return found.flatMap((comments) =>
+    (comments ?? []).flatMap((comment) => {
+      const script = byPath.get(comment.file);
+      return script === undefined ? [] : [commentFinding(comment, script)];
+    }),
+  );
+}
+
+function readComments(text: string): readonly Comment[] {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && 'comments' in value && Array.isArray(value.comments)) {
+      return value.comments as readonly Comment[];
+    }
+  } catch (error) {
+    throw new CurlewError('UNSUPPORTED', 'read the answer of shellcheck: not its json1 format', {
+      hint: 'use shellcheck 0.7 or newer, or --no-shellcheck',
+      cause: error,
+    });
+  }
+  throw new CurlewError('UNSUPPORTED', 'read the answer of shellcheck: no list of comments');
+}
+
+function commentFinding(
+  { line, endLine, column, endColumn, level, code, message }: Comment,
+  script: Script,
+): Diagnostic {
+  const length = line === endLine ? Math.max(1, endColumn - column) : 1;
+  return {
+    code: `shellcheck/SC${code}`,
+    severity: level === 'error' ? 'error' : 'warning',
+    message,
+    place: { file: script.shown, line, column, length },
+    hint: undefined,
+  };
+}

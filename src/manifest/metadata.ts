@@ -1,0 +1,57 @@
+/** The two optional JSON files of an add-on: `categories.json` beside its versions, `schema.json` in a version. Pure. */
+import type { Place } from '../core/diagnostic.ts';
+import { asError } from '../core/errors.ts';
+import { isAddonName } from '../core/ref.ts';
+import { finding, quoted, type Find } from './rules.ts';
+
+/** What an add-on needs from others and what it offers them. */
+export interface Categories {
+  readonly requires: readonly string[];
+  readonly fulfills: readonly string[];
+}
+
+const NONE: Categories = { requires: [], fulfills: [] };
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+function parseObject(text: string): JsonObject | string {
+  try {
+    const value: unknown = JSON.parse(text);
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isObject ? (value as JsonObject) : 'not a JSON object';
+  } catch (error) {
+    return `not JSON: ${asError(error).message.slice(0, 200)}`;
+  }
+}
+
+function startOf(file: string): Place {
+  return { file, line: 1, column: 1, length: 1 };
+}
+
+/** `requires` and `fulfills` of a `categories.json`; what is wrong with it is found, and counts as empty. */
+export function parseCategories(file: string, text: string, find: Find): Categories {
+  const value = parseObject(text);
+  if (typeof value === 'string') {
+    find(finding('addon/categories', startOf(file), value));
+    return NONE;
+  }
+  const read = (key: string): readonly string[] => {
+    const list = value[key] ?? [];
+    const wrong = Array.isArray(list) ? list.find((item) => typeof item !== 'string' || !isAddonName(item)) : list;
+    if (Array.isArray(list) && wrong === undefined) return list;
+    const shown = quoted(JSON.stringify(wrong) ?? '');
+    find(
+      finding('addon/categories', startOf(file), `${key} is not a list of names: ${shown}`, `"${key}": ["name", …]`),
+    );
+    return [];
+  };
+  return { requires: read('requires'), fulfills: read('fulfills') };
+}
+
+/** The JSON Schema of the add-on's settings, or undefined with a finding when it is no object. */
+export function parseSettingsSchema(file: string, text: string, find: Find): unknown {
+  const value = parseObject(text);
+  if (typeof value !== 'string') return value;
+  find(finding('addon/schema', startOf(file), value, 'a JSON Schema of type "object" that describes the settings'));
+  return undefined;
+}

@@ -1,0 +1,244 @@
+/** Reads an add-on folder from disk: an edge. What is wrong with the folder becomes findings; only I/O errors throw. */
+import { createReadStream } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
+import { measured, type Measurement } from '../core/digest.ts';
+import { mapLimited } from '../core/each.ts';
+import { CurlewError, fileError } from '../core/errors.ts';
+import { INSTALL_SH, MANIFEST, pathProblem, prefixOf, RESERVED_NAMES } from '../core/layout.ts';
+import type { FileMode, PackageFile } from '../core/package.ts';
+import { compareText, type AddonRef } from '../core/ref.ts';
+import type { AddonFolder } from './find-addons.ts';
+import { definedHooks, hookFunction } from './hooks.ts';
+import { parseCategories, parseSettingsSchema, type Categories } from './metadata.ts';
+import { MANIFEST_LIMIT, parseManifest, tooLarge, type Manifest } from './parse.ts';
+import { planManifest } from './plan.ts';
+import { finding, type Find } from './rules.ts';
+import { findFunctions } from './shell.ts';
+import { readTextFile, statOf } from './text-file.ts';
+
+/** A file of the folder, before anyone read it. */
+export interface ListedFile {
+  /** Below the folder, with `/`. */
+  readonly path: string;
+  readonly mode: FileMode;
+  readonly size: number;
+}
+
+/** An add-on folder whose files were listed but not hashed. */
+export interface AddonListing {
+  readonly ref: AddonRef;
+  /** Absolute path of the add-on's folder. */
+  readonly folder: string;
+  /** Absolute path of the folder that holds `addons/`: where paths of Dockerfiles begin. */
+  readonly root: string;
+  readonly shown: string;
+  readonly manifest: Manifest;
+  readonly manifestText: string;
+  /** Undefined when there is none, or when a finding says why it cannot be read. */
+  readonly installScript: string | undefined;
+  /** By path, in code units. */
+  readonly files: readonly ListedFile[];
+  readonly categories: Categories;
+  readonly settings: unknown;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+export interface AddonSource extends Omit<AddonListing, 'files' | 'categories' | 'installScript' | 'manifestText'> {
+  /** By path, in code units. */
+  readonly files: readonly PackageFile[];
+  /** Full names of the lifecycle functions that install.sh defines. */
+  readonly hooks: readonly string[];
+  readonly requires: readonly string[];
+  readonly fulfills: readonly string[];
+}
+
+interface Options {
+  readonly signal: AbortSignal;
+}
+
+export const INSTALL_SH_LIMIT = 4 * 1024 * 1024;
+const JSON_LIMIT = 1024 * 1024;
+const MOST_FILES = 100_000;
+const HASH_WIDTH = 4;
+
+/** Lists and parses, and reads no payload: what lint needs, and planning. */
+export async function listAddon(place: AddonFolder, { signal }: Options): Promise<AddonListing> {
+  const { tree, name, version, folder, root, shown } = place;
+  const diagnostics: Diagnostic[] = [];
+  const find: Find = (found) => {
+    diagnostics.push(found);
+  };
+  const { manifest, text } = await readManifest(place, find, { signal });
+  const installScript = await readInstallScript(place, find, { signal });
+  const [categoriesPath, categoriesShown] = [
+    join(dirname(folder), 'categories.json'),
+    `${dirname(shown)}/categories.json`,
+  ];
+  const categoriesText = await readJson(categoriesPath, categoriesShown, 'addon/categories', find, { signal });
+  const categories = parseCategories(categoriesShown, categoriesText ?? '{}', find);
+  const schemaText = await readJson(join(folder, 'schema.json'), `${shown}/schema.json`, 'addon/schema', find, {
+    signal,
+  });
+  const settings = schemaText === undefined ? undefined : parseSettingsSchema(`${shown}/schema.json`, schemaText, find);
+  const made = new Set<string>(RESERVED_NAMES);
+  for (const step of planManifest(manifest)) {
+    if (step.kind === 'os-packages') made.add(step.os);
+    if (step.kind === 'container-build') made.add(step.destination);
+  }
+  const files = await listFiles(place, made, find, { signal });
+  diagnostics.sort(compareDiagnostics);
+  const ref: AddonRef = { tree, name, version };
+  const read = { manifest, manifestText: text, installScript, files, categories, settings };
+  return { ref, folder, root, shown, ...read, diagnostics };
+}
+
+/** Lists, parses and hashes. Files that change meanwhile show in their digests, not in errors. */
+export async function readAddon(place: AddonFolder, { signal }: Options): Promise<AddonSource> {
+  const { files: listed, categories, installScript, manifestText: _, ...listing } = await listAddon(place, { signal });
+  const files = await mapLimited(listed, async (file, { signal }) => hashed(place.folder, file, signal), {
+    width: HASH_WIDTH,
+    signal,
+  });
+  const functions = new Set(findFunctions(INSTALL_SH, installScript ?? '').map(({ name }) => name));
+  const hooks = definedHooks(place.name, functions).map((hook) => hookFunction(place.name, hook));
+  return { ...listing, files, hooks, ...categories };
+}
+
+async function hashed(folder: string, { path, mode }: ListedFile, signal: AbortSignal): Promise<PackageFile> {
+  const into: Measurement = { digest: undefined, size: 0 };
+  try {
+    const body = createReadStream(join(folder, path), { signal, highWaterMark: 1024 * 1024 });
+    for await (const chunk of measured(body, into)) if (chunk.byteLength > 0) signal.throwIfAborted();
+  } catch (error) {
+    signal.throwIfAborted();
+    throw fileError(`read ${join(folder, path)}`, error);
+  }
+  if (into.digest === undefined) throw new CurlewError('FILE_UNUSABLE', `read ${join(folder, path)}: it ended early`);
+  return { path, mode, size: into.size, digest: into.digest };
+}
+
+async function readManifest(
+  { folder, shown }: AddonFolder,
+  find: Find,
+  { signal }: Options,
+): Promise<{ readonly manifest: Manifest; readonly text: string }> {
+  const file = `${shown}/${MANIFEST}`;
+  const read = await readTextFile(join(folder, MANIFEST), MANIFEST_LIMIT, { signal });
+  if (read.kind === 'absent') {
+    const hint = 'a Manifest without directives is an empty file';
+    find(finding('manifest/missing', { file, line: 1, column: 1, length: 1 }, 'the add-on has no Manifest', hint));
+  }
+  if (read.kind === 'too-large') find(tooLarge(file));
+  const text = read.kind === 'text' ? read.text : '';
+  const { manifest, diagnostics } = parseManifest(file, text);
+  for (const found of diagnostics) find(found);
+  return { manifest, text };
+}
+
+async function readInstallScript(
+  { folder, shown, tree }: AddonFolder,
+  find: Find,
+  { signal }: Options,
+): Promise<string | undefined> {
+  const place = { file: `${shown}/${INSTALL_SH}`, line: 1, column: 1, length: 1 };
+  const read = await readTextFile(join(folder, INSTALL_SH), INSTALL_SH_LIMIT, { signal });
+  if (read.kind === 'absent' && tree === 'addons') {
+    find(
+      finding('install/missing', place, 'the add-on has no install.sh', 'it is where the lifecycle hooks are defined'),
+    );
+  }
+  if (read.kind === 'too-large') find(finding('install/too-large', place, `larger than ${INSTALL_SH_LIMIT} bytes`));
+  return read.kind === 'text' ? read.text : undefined;
+}
+
+async function readJson(
+  path: string,
+  shown: string,
+  rule: 'addon/categories' | 'addon/schema',
+  find: Find,
+  { signal }: Options,
+): Promise<string | undefined> {
+  const read = await readTextFile(path, JSON_LIMIT, { signal });
+  if (read.kind === 'text') return read.text;
+  const place = { file: shown, line: 1, column: 1, length: 1 };
+  if (read.kind === 'too-large') find(finding(rule, place, `larger than ${JSON_LIMIT} bytes`));
+  if (read.kind === 'special') find(finding(rule, place, 'not a regular file'));
+  return undefined;
+}
+
+interface Walk {
+  readonly place: AddonFolder;
+  /** Names at the top that the builder makes. */
+  readonly made: ReadonlySet<string>;
+  readonly find: Find;
+  readonly files: ListedFile[];
+}
+
+async function listFiles(
+  place: AddonFolder,
+  made: ReadonlySet<string>,
+  find: Find,
+  { signal }: Options,
+): Promise<readonly ListedFile[]> {
+  const walk: Walk = { place, made, find, files: [] };
+  const stats = await statOf(place.folder);
+  if (stats?.isDirectory() === true) await walkFolder(walk, '', { signal });
+  else find(finding('addon/not-regular', startOf(place.shown), 'the folder is a symbolic link', 'make it a folder'));
+  if (walk.files.length > MOST_FILES) {
+    find(finding('addon/too-many-files', startOf(place.shown), `more than ${MOST_FILES} files`));
+  }
+  return walk.files.toSorted((a, b) => compareText(a.path, b.path));
+}
+
+function startOf(file: string): Diagnostic['place'] {
+  return { file, line: 1, column: 1, length: 1 };
+}
+
+async function walkFolder(walk: Walk, below: string, { signal }: Options): Promise<void> {
+  const { place, find, files } = walk;
+  signal.throwIfAborted();
+  if (files.length > MOST_FILES) return;
+  const path = join(place.folder, below);
+  let names: readonly string[];
+  try {
+    names = await readdir(path);
+  } catch (error) {
+    throw fileError(`list ${path}`, error);
+  }
+  if (names.length === 0 && below !== '') {
+    find(
+      finding('addon/empty-folder', startOf(`${place.shown}/${below}`), 'the folder is empty and will not be packed'),
+    );
+  }
+  await Promise.all(names.map(async (name) => walkName(walk, below === '' ? name : `${below}/${name}`, { signal })));
+}
+
+async function walkName(walk: Walk, path: string, { signal }: Options): Promise<void> {
+  const { place, made, find, files } = walk;
+  const at = startOf(`${place.shown}/${path}`);
+  const tooLong = pathProblem(`${prefixOf(place)}${path}`);
+  const problem = path.includes('\u{FFFD}') ? 'is not UTF-8' : tooLong;
+  if (problem !== undefined) {
+    find(finding('addon/path', at, `the path ${problem}`, 'rename the file'));
+    return;
+  }
+  if (made.has(path)) {
+    const hint = 'the builder makes this name; rename the file or folder, or take the directive out';
+    find(finding('addon/reserved-name', at, `"${path}" is reserved`, hint));
+    return;
+  }
+  const stats = await statOf(join(place.folder, path));
+  if (stats === undefined) return;
+  if (stats.isDirectory()) {
+    await walkFolder(walk, path, { signal });
+  } else if (stats.isFile()) {
+    files.push({ path, mode: (stats.mode & 0o100) === 0 ? 0o644 : 0o755, size: stats.size });
+  } else {
+    const what = stats.isSymbolicLink() ? 'a symbolic link' : 'not a regular file';
+    find(
+      finding('addon/not-regular', at, `this is ${what}; packages hold regular files only`, 'put a copy in its place'),
+    );
+  }
+}
