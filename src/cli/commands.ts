@@ -15,4 +15,9 @@ function row<Result>(summary: string, load: () => Promise<Command<Result>>): Row
 
 export const COMMANDS: ReadonlyMap<string, Row> = new Map<string, Row>([
   ['lint', row('Check Manifests and install.sh of add-ons', async () => (await import('./commands/lint.ts')).lint)],
+  ['inspect', row('Show what a package or bundle holds', async () => (await import('./commands/inspect.ts')).inspect)],
+  [
+    'verify',
+    row('Prove that packages or bundles are undamaged', async () => (await import('./commands/verify.ts')).verify),
+  ],
 ]);

@@ -1,0 +1,73 @@
+/** `curlew inspect`: what a package or a bundle is, from its first entry and its table of contents. */
+import { resolve } from 'node:path';
+import { findEntry, openFileSource, readFile, readIndex } from '../../archive/read.ts';
+import type { PlacedEntry } from '../../archive/entry.ts';
+import type { Digest } from '../../core/digest.ts';
+import { visible } from '../../core/diagnostic.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { ADDON_JSON, ownerOf, prefixOf } from '../../core/layout.ts';
+import { parseAddonJson, type AddonJson } from '../../core/package.ts';
+import type { Command } from '../command.ts';
+import { formatBytes } from '../render/units.ts';
+
+interface Inspected {
+  readonly path: string;
+  readonly size: number;
+  /** Of the table of contents. */
+  readonly digest: Digest;
+  readonly packages: readonly AddonJson[];
+  /** With `--files`. */
+  readonly files?: readonly PlacedEntry[];
+}
+
+const DOCUMENT_LIMIT = 32 << 20;
+
+export const inspect: Command<Inspected> = {
+  name: 'inspect',
+  summary: 'Show what a package or bundle holds',
+  operands: 'FILE',
+  options: { files: { type: 'boolean', help: 'list every file with size, mode and digest' } },
+  run: async (args, { cwd, signal }) => {
+    const [path, ...more] = args.positionals;
+    if (path === undefined || more.length > 0) {
+      throw new CurlewError('USAGE', 'curlew inspect: name one file', { hint: 'curlew inspect FILE' });
+    }
+    await using source = await openFileSource(resolve(cwd, path));
+    const index = await readIndex(source, { signal });
+    const packages: AddonJson[] = [];
+    for (const { path: name } of index.entries) {
+      const owner = ownerOf(name);
+      if (owner === undefined || name !== prefixOf(owner) + ADDON_JSON) continue;
+      const entry = findEntry(index, name);
+      if (entry === undefined) continue;
+      const text = Buffer.from(await readFile(source, entry, { limit: DOCUMENT_LIMIT, signal })).toString();
+      packages.push(parseAddonJson(text, `${path}: ${name}`));
+    }
+    const result = { path, size: index.size, digest: index.tocDigest, packages };
+    return args.flag('files') ? { ...result, files: index.entries } : result;
+  },
+  render: ({ path, size, digest, packages, files }) =>
+    [
+      `${path}: ${formatBytes(size)}, table of contents ${digest}`,
+      ...packages.flatMap(packageLines),
+      ...(files ?? []).map(fileLine),
+    ].join('\n'),
+};
+
+function packageLines(addon: AddonJson): readonly string[] {
+  const { name, version, arch, hooks, images, os, unpacked } = addon;
+  const rows: readonly (readonly [string, string])[] = [
+    ['package', `${name} ${version} (${arch})`],
+    ['digest', addon.digest],
+    ['unpacked', `${formatBytes(unpacked.files)} files, ${formatBytes(unpacked.images)} images`],
+    ['hooks', hooks.join(' ') || 'none'],
+    ...(os.length > 0 ? ([['systems', os.join(' ')]] as const) : []),
+    ...images.map(({ id, reference }) => [`image ${id}`, reference] as const),
+  ];
+  return ['', ...rows.map(([label, text]) => visible(`${label.padEnd(10)} ${text}`))];
+}
+
+function fileLine({ path, mode, size, digest, linkTo }: PlacedEntry): string {
+  const link = linkTo === undefined ? '' : ` -> ${linkTo}`;
+  return visible(`${mode.toString(8).padStart(4, '0')} ${String(size).padStart(12)} ${digest} ${path}${link}`);
+}
