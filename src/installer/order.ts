@@ -1,0 +1,75 @@
+/** In which order add-ons are installed on a node. Pure. */
+import { CurlewError } from '../core/errors.ts';
+
+/** kURL's order (kurl.md 6.5), each add-on once; container runtimes and kubernetes first, since the rest runs on them. */
+export const ORDER_ON_NODE: readonly string[] = [
+  'docker',
+  'containerd',
+  'kubernetes',
+  'aws',
+  'nodeless',
+  'calico',
+  'weave',
+  'flannel',
+  'antrea',
+  'rook',
+  'ekco',
+  'openebs',
+  'longhorn',
+  'minio',
+  'contour',
+  'registry',
+  'prometheus',
+  'kotsadm',
+  'velero',
+  'fluentd',
+  'collectd',
+  'cert-manager',
+  'metrics-server',
+  'sonobuoy',
+  'goldpinger',
+];
+
+export interface OrderedAddon {
+  readonly name: string;
+  /** Names of add-ons, or what they fulfill, that must come before when they are installed at all. */
+  readonly requires: readonly string[];
+  readonly fulfills: readonly string[];
+}
+
+/**
+ * Known add-ons in kURL's order, which nothing changes among themselves; unknown ones follow in the order given. Where an
+ * add-on requires what only comes later, that one moves up before it. A cycle is `SPEC_INVALID`.
+ */
+export function orderAddons<Addon extends OrderedAddon>(addons: readonly Addon[]): readonly Addon[] {
+  const rank = (name: string): number => {
+    const known = ORDER_ON_NODE.indexOf(name);
+    return known === -1 ? ORDER_ON_NODE.length : known;
+  };
+  const base = addons.toSorted((a, b) => rank(a.name) - rank(b.name));
+  const done = new Set<Addon>();
+  const place = (addon: Addon, above: readonly Addon[]): void => {
+    if (done.has(addon)) return;
+    if (above.includes(addon)) throw cycle([...above.slice(above.indexOf(addon)), addon]);
+    for (const wanted of addon.requires) {
+      const providers = base.filter((other) => other.name === wanted || other.fulfills.includes(wanted));
+      if (providers.includes(addon) || providers.some((other) => done.has(other))) continue;
+      const [first] = providers;
+      if (first !== undefined && !(isKnown(first) && isKnown(addon))) place(first, [...above, addon]);
+    }
+    done.add(addon);
+  };
+  for (const addon of base) place(addon, []);
+  return [...done];
+}
+
+function isKnown({ name }: OrderedAddon): boolean {
+  return ORDER_ON_NODE.includes(name);
+}
+
+function cycle(around: readonly OrderedAddon[]): CurlewError {
+  const names = around.map(({ name }) => name).join(' requires ');
+  return new CurlewError('SPEC_INVALID', `add-ons require each other: ${names}`, {
+    hint: 'take one of them out of the spec, or correct the requires of its categories.json',
+  });
+}

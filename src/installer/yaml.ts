@@ -1,0 +1,165 @@
+/**
+ * YAML from people as JSON-safe data whose every part can be pointed at. Bounded in size, depth and aliases; nothing
+ * throws for bad input.
+ */
+import { isMap, isScalar, isSeq, LineCounter, parseDocument, visit, type Document } from 'yaml';
+import type { Diagnostic, Place } from '../core/diagnostic.ts';
+
+export type Json = string | number | boolean | readonly Json[] | JsonObject;
+export interface JsonObject {
+  readonly [key: string]: Json;
+}
+
+export type Path = readonly (string | number)[];
+
+export interface YamlText {
+  /** Undefined when the text is no YAML, or YAML that is no JSON. Nulls are left out. */
+  readonly value: Json | undefined;
+  readonly diagnostics: readonly Diagnostic[];
+  /** The spot of a key (or of the list item) at this path; the nearest parent's when there is none. */
+  readonly placeOf: (path: Path) => Place;
+}
+
+const SIZE_LIMIT = 1 << 20;
+const DEPTH_LIMIT = 32;
+const ALIAS_LIMIT = 100;
+const MOST_FINDINGS = 20;
+
+/** Reads one document of at most 1 MiB. */
+export function readYaml(file: string, text: string): YamlText {
+  const start: Place = { file, line: 1, column: 1, length: 1 };
+  const failed = (code: string, message: string, place = start, hint?: string): YamlText => ({
+    value: undefined,
+    diagnostics: [{ code, severity: 'error', message, place, hint }],
+    placeOf: () => start,
+  });
+  if (text.length > SIZE_LIMIT) return failed('yaml/size', `the file is larger than ${SIZE_LIMIT} bytes`);
+  const lines = new LineCounter();
+  const placeAt = (from: number, to: number): Place => {
+    const { line, col } = lines.linePos(from);
+    const end = text.slice(from, to).search(/[\r\n]/);
+    const length = Math.max(1, end === -1 ? to - from : end);
+    return { file, line: Math.max(1, line), column: Math.max(1, col), length };
+  };
+  const hard = /^[ \t]*\u00a0/m.exec(text);
+  try {
+    // Its own check of double keys compares each key with each; see duplicates below.
+    const options = { lineCounter: lines, uniqueKeys: false, merge: true, prettyErrors: false } as const;
+    const document = parseDocument(text, options);
+    if (hard !== null) {
+      const at = hard.index + hard[0].length - 1;
+      return failed('yaml/space', 'a line begins with a non-breaking space', placeAt(at, at + 1), 'use plain spaces');
+    }
+    const diagnostics: Diagnostic[] = [];
+    for (const { message, pos } of document.errors.slice(0, MOST_FINDINGS)) {
+      diagnostics.push({ code: 'yaml/syntax', severity: 'error', message, place: placeAt(...pos) });
+    }
+    for (const { message, pos } of document.warnings.slice(0, MOST_FINDINGS)) {
+      diagnostics.push({ code: 'yaml/tag', severity: 'warning', message, place: placeAt(...pos) });
+    }
+    if (document.errors.length === 0) diagnostics.push(...keyFindings(document, placeAt));
+    const placeOf = (path: Path): Place => placeInside(document, path, placeAt) ?? start;
+    if (diagnostics.some(({ severity }) => severity === 'error')) return { value: undefined, diagnostics, placeOf };
+    const raw: unknown = document.toJS({ maxAliasCount: ALIAS_LIMIT });
+    const value = plain(raw, [], (path, message) => {
+      diagnostics.push({ code: 'yaml/value', severity: 'error', message, place: placeOf(path) });
+    });
+    return {
+      value: diagnostics.some(({ severity }) => severity === 'error') ? undefined : value,
+      diagnostics,
+      placeOf,
+    };
+  } catch (error) {
+    // Thrown by the parser for what it will not expand: too many aliases, an anchor inside itself, endless nesting.
+    if (error instanceof RangeError) return failed('yaml/depth', 'the document is nested too deeply');
+    if (error instanceof ReferenceError)
+      return failed('yaml/aliases', `its aliases cannot be expanded: ${error.message}`);
+    throw error;
+  }
+}
+
+type PlaceAt = (from: number, to: number) => Place;
+
+/** Keys that stand twice in one map, and keys that are no plain words. */
+function keyFindings(document: Document, placeAt: PlaceAt): readonly Diagnostic[] {
+  const found: Diagnostic[] = [];
+  const add = (code: string, message: string, range: readonly [number, number, number] | null | undefined): void => {
+    if (found.length < MOST_FINDINGS) {
+      found.push({ code, severity: 'error', message, place: placeAt(range?.[0] ?? 0, range?.[1] ?? 1) });
+    }
+  };
+  visit(document, {
+    Map(_, map) {
+      const seen = new Set<string>();
+      for (const { key } of map.items) {
+        if (!isScalar(key) || !['string', 'number'].includes(typeof key.value)) {
+          const range = typeof key === 'object' && key !== null && 'range' in key ? map.range : undefined;
+          if (!(isScalar(key) && typeof key.value === 'symbol')) add('yaml/key', 'a key must be a word', range);
+          continue;
+        }
+        const name = String(key.value);
+        if (seen.has(name) && name !== '<<') add('yaml/duplicate', `"${name}" stands twice`, key.range);
+        seen.add(name);
+      }
+    },
+  });
+  return found;
+}
+
+function placeInside(document: Document, path: Path, placeAt: PlaceAt): Place | undefined {
+  let node: unknown = document.contents;
+  let place: Place | undefined;
+  for (const step of path) {
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step));
+      if (pair === undefined) return place;
+      if (isScalar(pair.key) && pair.key.range) place = placeAt(pair.key.range[0], pair.key.range[1]);
+      node = pair.value;
+    } else if (isSeq(node) && typeof step === 'number') {
+      node = node.items[step];
+      if (isScalar(node) && node.range) place = placeAt(node.range[0], node.range[1]);
+    } else {
+      return place;
+    }
+  }
+  return place;
+}
+
+/** Checks that a value is JSON of sane depth, and drops nulls: a null says the same as a key that is absent. */
+function plain(value: unknown, path: Path, complain: (path: Path, message: string) => void): Json | undefined {
+  if (path.length > DEPTH_LIMIT) {
+    complain(path, `nested deeper than ${DEPTH_LIMIT} levels`);
+    return undefined;
+  }
+  if (value === null || value === undefined || typeof value === 'boolean') return value ?? undefined;
+  if (typeof value === 'string') {
+    if (value.includes('\u0000')) complain(path, 'a text holds a NUL character');
+    return value;
+  }
+  if (typeof value === 'number') {
+    const exact = Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
+    if (!exact) complain(path, 'the number cannot be kept exactly: write it in quotes');
+    return value;
+  }
+  if (Array.isArray(value)) {
+    const items: Json[] = [];
+    for (const [index, item] of value.entries()) {
+      const kept = plain(item, [...path, index], complain);
+      if (kept !== undefined) items.push(kept);
+    }
+    return items;
+  }
+  if (typeof value !== 'object') {
+    complain(path, 'not a JSON value');
+    return undefined;
+  }
+  const entries = Object.entries(value).flatMap(([key, item]): [string, Json][] => {
+    const kept = plain(item, [...path, key], complain);
+    return kept === undefined ? [] : [[key, kept]];
+  });
+  return Object.fromEntries(entries);
+}
+
+export function isJsonObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && !Array.isArray(value);
+}
