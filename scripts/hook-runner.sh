@@ -19,6 +19,9 @@ set --
 # Out of the way of hooks, which may use descriptor 3 for their own ends.
 # shellcheck disable=SC2034
 exec {CURLEW_CONTROL}>&3 3>&-
+# Values of variables are for nobody else to read.
+umask 077
+: >|"$CURLEW_RESULT.part"
 umask 022
 
 # What an install.sh does to the shell's options and traps ends with it.
@@ -100,7 +103,6 @@ curlew_control stage call "$CURLEW_FUNCTION"
 
 trap - ERR
 set +eEu +C +x +v +o posix
-umask 077
 curlew_snapshot
 {
   for CURLEW_NAME in "${!CURLEW_BEFORE[@]}"; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Functions and variables are used by what is tested.
-# shellcheck disable=SC2016,SC2034,SC2317
+# shellcheck disable=SC1003,SC2016,SC2034,SC2317
 load setup
 
 on() {

@@ -1,0 +1,76 @@
+/** Hooks of a run: one after another, with the variables of one handed to the next. */
+import { open, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { hookFailure } from './hook-failure.ts';
+import { runShell, type HookOptions, type HookOutcome, type HookRequest, type HookShell } from './hook-process.ts';
+import { seenPath } from './node-place.ts';
+
+/**
+ * Runs one hook to its end. `HOOK_FAILED` when it fails, is absent, leaves with `exit`, or exceeds its limit; an abort
+ * ends everything that it started.
+ */
+export async function runHook(shell: HookShell, request: HookRequest, options: HookOptions): Promise<HookOutcome> {
+  const result = `${shell.carried}.next`;
+  await rm(result, { force: true });
+  try {
+    const outcome = await runShell(shell, request, options, runnerWords(shell, result, request));
+    await adoptResult(shell, request, result, outcome);
+    return outcome;
+  } finally {
+    await rm(`${result}.part`, { force: true });
+  }
+}
+
+/** Sources everything without calling a hook, and returns the names of all functions that are defined then. */
+export async function lookUpFunctions(shell: HookShell, options: HookOptions): Promise<ReadonlySet<string>> {
+  const result = join(shell.folder, 'functions');
+  const request = { addon: 'all add-ons', function: 'look-up', attempt: 1 };
+  const outcome = await runShell(shell, request, options, runnerWords(shell, result, undefined));
+  const text = await readResult(result);
+  if (text === undefined) throw await hookFailure({ ...request, log: outcome.log, notes: {}, exit: 'exited' });
+  await rm(result, { force: true });
+  return new Set(text.split('\n'));
+}
+
+/** The words of hook-runner.sh; its head says what they mean. */
+function runnerWords(
+  { place, scripts, settings, carried, installScripts }: HookShell,
+  result: string,
+  hook: Pick<HookRequest, 'function' | 'own'> | undefined,
+): readonly string[] {
+  const paths = [join(scripts, 'hook-runner.sh'), join(scripts, 'lib'), settings, carried, result];
+  const own = hook?.own === undefined ? '' : seenPath(place, hook.own);
+  const seen = (path: string): string => seenPath(place, path);
+  return [...paths.map(seen), hook?.function ?? '', own, ...installScripts.map(seen)];
+}
+
+const RESULT_LIMIT = 16 << 20;
+
+async function readResult(path: string): Promise<string | undefined> {
+  const file = await open(path, 'r').catch(() => undefined);
+  if (file === undefined) return undefined;
+  try {
+    if ((await file.stat()).size > RESULT_LIMIT) return undefined;
+    return await file.readFile('utf8');
+  } finally {
+    await file.close();
+  }
+}
+
+/** A hook that ended with status 0 but wrote nothing has called `exit`. */
+async function adoptResult(
+  shell: HookShell,
+  request: HookRequest,
+  result: string,
+  { log }: Pick<HookOutcome, 'log'>,
+): Promise<void> {
+  const file = await open(result, 'r+').catch(() => undefined);
+  if (file === undefined) throw await hookFailure({ ...request, log, notes: {}, exit: 'exited' });
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(result, shell.carried);
+}
+

@@ -1,0 +1,35 @@
+/** The last lines of a hook's log, as a person can read them. */
+import { open } from 'node:fs/promises';
+
+const TAIL_BYTES = 64 << 10;
+const LINE_WIDTH = 400;
+const ESCAPE = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g;
+
+/** At most `count` lines; however large the log is, only its end is read. A log that is not there has none. */
+export async function lastLines(path: string, count: number): Promise<readonly string[]> {
+  let file;
+  try {
+    file = await open(path, 'r');
+  } catch {
+    return [];
+  }
+  try {
+    const { size } = await file.stat();
+    const start = Math.max(0, size - TAIL_BYTES);
+    const buffer = Buffer.alloc(Math.min(size, TAIL_BYTES));
+    const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, start);
+    const lines = buffer.toString('utf8', 0, bytesRead).split('\n').map(plainLine);
+    // The first line of a long log begins somewhere in its middle.
+    const whole = start > 0 && lines.length > 1 ? lines.slice(1) : lines;
+    return whole.filter((line) => line !== '').slice(-count);
+  } finally {
+    await file.close();
+  }
+}
+
+/** What is left on the screen of a line: without escape sequences, after the last carriage return, cut in length. */
+export function plainLine(line: string): string {
+  const plain = line.replaceAll(ESCAPE, '').replace(/\r+$/, '');
+  const shown = plain.slice(plain.lastIndexOf('\r') + 1).replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '');
+  return shown.length > LINE_WIDTH ? `${shown.slice(0, LINE_WIDTH)}…` : shown.trimEnd();
+}

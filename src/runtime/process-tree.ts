@@ -1,0 +1,109 @@
+/** Processes as /proc shows them: who they are, which belong to a hook, and how all of them are ended. */
+import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as wait } from 'node:timers/promises';
+import { errnoOf } from '../core/errors.ts';
+
+export interface ProcessInfo {
+  readonly pid: number;
+  readonly session: number;
+  /** Clock ticks since boot at which it started: with the pid it names a process, also after the pid was reused. */
+  readonly start: string;
+  /** The program's name as the kernel keeps it: at most 15 characters. */
+  readonly name: string;
+}
+
+/** Facts about a process that runs; undefined when there is none, or only what is left of one (a zombie). */
+export async function processInfo(pid: number): Promise<ProcessInfo | undefined> {
+  const text = await readProc(`/proc/${pid}/stat`);
+  if (text === undefined) return undefined;
+  // proc(5): the name stands in parentheses and may hold any character, so the fields count from the last one.
+  const open = text.indexOf('(');
+  const close = text.lastIndexOf(')');
+  const fields = text.slice(close + 2).split(' ');
+  const [state] = fields;
+  if (state === 'Z' || state === 'X') return undefined;
+  return { pid, session: Number(fields[3]), start: fields[19] ?? '', name: text.slice(open + 1, close) };
+}
+
+/** What binds processes to a hook: its session, and a `NAME=value` in the environment of those that left it. */
+export interface Family {
+  readonly session: number;
+  readonly marker: string;
+}
+
+export interface Members {
+  readonly inSession: readonly ProcessInfo[];
+  /** Started by the hook, but in a session of their own. */
+  readonly outside: readonly ProcessInfo[];
+}
+
+/** All processes of a family, but never this one. */
+export async function membersOf({ session, marker }: Family): Promise<Members> {
+  const inSession: ProcessInfo[] = [];
+  const outside: ProcessInfo[] = [];
+  for (const name of await readdir('/proc')) {
+    const pid = /^\d+$/.test(name) ? Number(name) : process.pid;
+    if (pid === process.pid) continue;
+    const info = await processInfo(pid);
+    if (info === undefined) continue;
+    if (info.session === session) inSession.push(info);
+    else if (await hasMarker(pid, marker)) outside.push(info);
+  }
+  return { inSession, outside };
+}
+
+async function hasMarker(pid: number, marker: string): Promise<boolean> {
+  const environment = await readProc(`/proc/${pid}/environ`);
+  return environment?.split('\0').includes(marker) ?? false;
+}
+
+/** The text of a file that may vanish, or not be ours to read, at any moment. */
+async function readProc(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'latin1');
+  } catch {
+    return undefined;
+  }
+}
+
+const GRACE_MS = 10_000;
+const LOOK_MS = 25;
+/** Rounds of SIGKILL: a process between two forks shows up in the next one. */
+const KILL_ROUNDS = 400;
+
+/**
+ * Ends whatever `find` finds: SIGTERM, ten seconds, SIGKILL until nothing is left. Returns what there was at first. This
+ * is how an abort is carried out, so it takes no signal itself.
+ */
+export async function endProcesses(
+  find: () => Promise<readonly ProcessInfo[]>,
+  { graceMs = GRACE_MS }: { readonly graceMs?: number } = {},
+): Promise<readonly ProcessInfo[]> {
+  const first = await find();
+  if (first.length === 0) return first;
+  send(first, 'SIGTERM');
+  // A stopped process takes no SIGTERM before it goes on.
+  send(first, 'SIGCONT');
+  const deadline = performance.now() + graceMs;
+  while (performance.now() < deadline) {
+    await wait(LOOK_MS);
+    if ((await find()).length === 0) return first;
+  }
+  for (let round = 0; round < KILL_ROUNDS; round += 1) {
+    const left = await find();
+    if (left.length === 0) break;
+    send(left, 'SIGKILL');
+    await wait(LOOK_MS);
+  }
+  return first;
+}
+
+function send(processes: readonly ProcessInfo[], signal: NodeJS.Signals): void {
+  for (const { pid } of processes) {
+    try {
+      process.kill(pid, signal);
+    } catch (error) {
+      if (errnoOf(error) !== 'ESRCH' && errnoOf(error) !== 'EPERM') throw error;
+    }
+  }
+}

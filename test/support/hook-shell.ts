@@ -1,0 +1,68 @@
+/** A folder laid out as a run has it, to run hooks of an install.sh in. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ProgressEvent } from '../../src/core/events.ts';
+import { runHook } from '../../src/runtime/hook.ts';
+import type { HookOptions, HookOutcome, HookRequest, HookShell } from '../../src/runtime/hook-process.ts';
+import { plainPlace } from '../../src/runtime/node-place.ts';
+import { settingsText, type ShellVariable } from '../../src/runtime/settings.ts';
+import { tree, type Tree } from './tree.ts';
+
+const SCRIPTS = join(import.meta.dirname, '../../scripts');
+
+export interface Hooks extends Tree {
+  readonly shell: HookShell;
+  readonly events: ProgressEvent[];
+  /** Runs a hook of the add-on `demo`. */
+  readonly run: (
+    name: string,
+    options?: Partial<HookOptions> & Partial<Pick<HookRequest, 'own' | 'attempt' | 'limitMs'>>,
+  ) => Promise<HookOutcome>;
+  readonly notes: () => readonly string[];
+}
+
+export interface HooksOptions {
+  readonly settings?: readonly ShellVariable[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** An install folder with these install.sh texts as add-ons `demo`, `demo2`, …. */
+export async function hooks(
+  scripts: readonly string[],
+  { settings = [], env = {} }: HooksOptions = {},
+): Promise<Hooks> {
+  const box = await tree();
+  const installScripts: string[] = [];
+  for (const [index, text] of scripts.entries()) {
+    const folder = box.at('addons', `demo${index === 0 ? '' : index + 1}`, '1.0');
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, 'install.sh'), text);
+    installScripts.push(join(folder, 'install.sh'));
+  }
+  const folder = box.at('runs/r1');
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'settings.sh'), settingsText(settings, [['DIR', '.']]));
+  const shell: HookShell = {
+    place: plainPlace(box.path),
+    run: 'r1',
+    folder,
+    scripts: SCRIPTS,
+    settings: join(folder, 'settings.sh'),
+    carried: join(folder, 'carried.sh'),
+    installScripts,
+    env: { PATH: process.env['PATH'], HOME: box.path, ...env },
+  };
+  const events: ProgressEvent[] = [];
+  return {
+    ...box,
+    shell,
+    events,
+    run: async (name, { own, attempt = 1, limitMs, ...options } = {}) =>
+      runHook(
+        shell,
+        { addon: 'demo', function: name, own, attempt, limitMs },
+        { report: (event) => events.push(event), signal: new AbortController().signal, ...options },
+      ),
+    notes: () => events.flatMap((event) => (event.type === 'note' ? [event.text] : [])),
+  };
+}
