@@ -22,6 +22,7 @@ export const ERROR_CODES = {
   FILE_EXISTS: 24,
   FILE_UNUSABLE: 25,
   IMAGE_LOAD_FAILED: 26,
+  IMAGE_INVALID: 27,
   USAGE: 64,
   CANCELLED: 130,
 } as const satisfies Record<string, number>;
