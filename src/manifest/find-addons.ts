@@ -141,19 +141,16 @@ async function listName(
   signal.throwIfAborted();
   const path = join(root, tree, name);
   const versions = (await subfolders(path)).filter((version) => !NOT_VERSIONS.has(version));
-  const found = await Promise.all(
-    versions.map(async (version): Promise<readonly AddonFolder[]> => {
-      const folder = join(path, version);
-      if (!(await holdsAddon(folder))) return [];
-      return [{ tree, name, version, folder, root, shown: shownPath(base, folder) }];
-    }),
-  );
-  return found.flat();
+  return versions.flatMap((version): readonly AddonFolder[] => {
+    const folder = join(path, version);
+    if (!holdsAddon(folder)) return [];
+    return [{ tree, name, version, folder, root, shown: shownPath(base, folder) }];
+  });
 }
 
-async function holdsAddon(folder: string): Promise<boolean> {
-  if ((await statOf(join(folder, MANIFEST))) !== undefined) return true;
-  return (await statOf(join(folder, INSTALL_SH))) !== undefined;
+function holdsAddon(folder: string): boolean {
+  if (statOf(join(folder, MANIFEST)) !== undefined) return true;
+  return statOf(join(folder, INSTALL_SH)) !== undefined;
 }
 
 function treeOf(text: string): AddonTree | undefined {
@@ -165,7 +162,7 @@ async function atPath(base: string, pattern: string, { signal }: Options): Promi
   const path = resolve(base, pattern);
   const [parent, grandparent] = [dirname(path), dirname(dirname(path))];
   const versionTree = treeOf(basename(grandparent));
-  if (versionTree !== undefined && (await statOf(path))?.isDirectory() === true) {
+  if (versionTree !== undefined && statOf(path)?.isDirectory() === true) {
     const place = { tree: versionTree, name: basename(parent), version: basename(path) };
     return [{ ...place, folder: path, root: dirname(grandparent), shown: shownPath(base, path) }];
   }

@@ -22,7 +22,6 @@ export interface ShellOptions {
   readonly signal: AbortSignal;
 }
 
-const BASH_BATCH = 64;
 const SHELLCHECK_BATCH = 12;
 const OUTPUT_LIMIT = 16 * 1024 * 1024;
 /** The status of each file closes its output, on a line that no message of bash begins like. */
@@ -31,7 +30,8 @@ const CHECK_EACH = 'for file; do "$BASH" -n -- "$file"; printf "\\n\\036%d\\n" "
 /** Files of install scripts are sourced, not run: no shebang, no knowledge of what is sourced, variables used elsewhere. */
 const EXCLUDED = ['SC1090', 'SC1091', 'SC2034', 'SC2148', 'SC2154'];
 
-function batches<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {
+/** Cuts a list into parts of at most `size`. */
+export function batches<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {
   const count = Math.ceil(items.length / size);
   return Array.from({ length: count }, (_, index) => items.slice(index * size, (index + 1) * size));
 }
@@ -59,25 +59,18 @@ async function run(program: string, args: readonly string[], options: ShellOptio
   return { text: result.stdout, absent: result.code === 'ENOENT' };
 }
 
-/** Runs `bash -n` over scripts. One finding at most for a script: bash stops at the first error. */
+/** Runs `bash -n` over scripts, in one process. One finding at most for a script: bash stops at the first error. */
 export async function checkSyntax(scripts: readonly Script[], options: ShellOptions): Promise<readonly Diagnostic[]> {
-  const size = Math.min(BASH_BATCH, Math.max(1, Math.ceil(scripts.length / availableParallelism())));
-  const found = await mapLimited(
-    batches(scripts, size),
-    async (batch, { signal }) => {
-      const args = ['-c', CHECK_EACH, 'bash', ...batch.map(({ path }) => path)];
-      const { text, absent } = await run('bash', args, { ...options, signal });
-      if (absent)
-        throw new CurlewError('UNSUPPORTED', 'check install.sh: bash is not installed', { hint: 'install bash' });
-      const records = text.split(/^\u001e(\d+)\n/m);
-      return batch.flatMap((script, index) => {
-        const [output, status] = [records[index * 2], records[index * 2 + 1]];
-        return status === '0' ? [] : [syntaxFinding(script, output ?? '', status)];
-      });
-    },
-    { width: availableParallelism(), signal: options.signal },
-  );
-  return found.flat();
+  if (scripts.length === 0) return [];
+  const { text, absent } = await run('bash', ['-c', CHECK_EACH, 'bash', ...scripts.map(({ path }) => path)], options);
+  if (absent) {
+    throw new CurlewError('UNSUPPORTED', 'check install.sh: bash is not installed', { hint: 'install bash' });
+  }
+  const records = text.split(/^\u001e(\d+)\n/m);
+  return scripts.flatMap((script, index) => {
+    const [output, status] = [records[index * 2], records[index * 2 + 1]];
+    return status === '0' ? [] : [syntaxFinding(script, output ?? '', status)];
+  });
 }
 
 /** Reads `PATH: line N: message`, as bash writes it in the C locale. */

@@ -1,4 +1,5 @@
 /** Judges add-on folders by all rules and reports every finding of all of them at once. */
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { compareDiagnostics, type Diagnostic, type Word } from '../core/diagnostic.ts';
 import { mapLimited } from '../core/each.ts';
@@ -9,7 +10,7 @@ import type { Request } from './directives.ts';
 import type { AddonFolder, FoundAddons } from './find-addons.ts';
 import { definedHooks, hookFunction } from './hooks.ts';
 import { checkHooks } from './lint-hooks.ts';
-import { checkSyntax, runShellcheck, type Script } from './lint-shell.ts';
+import { batches, checkSyntax, runShellcheck, type Script } from './lint-shell.ts';
 import { listAddon, type AddonListing } from './read-addon.ts';
 import { finding, quoted, type Find } from './rules.ts';
 import { findFunctions } from './shell.ts';
@@ -48,7 +49,8 @@ export interface LintOptions {
   readonly signal: AbortSignal;
 }
 
-const READ_WIDTH = 16;
+/** Add-ons whose scripts one bash process checks. */
+const BATCH = 64;
 const LONGEST_SOURCE = 2000;
 
 interface Judged {
@@ -59,20 +61,32 @@ interface Judged {
   readonly texts: readonly (readonly [file: string, text: string])[];
 }
 
+/** Scripts by their text: versions of an add-on often share it, and other programs need to see it once. */
+type Copies = Map<string, Script[]>;
+
 /** Looks at all folders; bad input becomes findings, only I/O errors and cancellation throw. */
 export async function lintAddons(found: FoundAddons, options: LintOptions): Promise<LintReport> {
-  const { signal } = options;
-  const judged = await mapLimited(found.folders, async (folder, { signal }) => judge(folder, { signal }), {
-    width: READ_WIDTH,
-    signal,
-  });
-  const scripts = judged.flatMap(({ script }) => (script === undefined ? [] : [script]));
-  const syntax = scripts.length === 0 ? [] : await checkSyntax(scripts, options);
+  const copies: Copies = new Map();
+  // While bash checks the scripts of one batch, the next batch is read.
+  const done = await mapLimited(
+    batches(found.folders, BATCH),
+    async (batch, { signal }) => {
+      const judged: Judged[] = [];
+      for (const folder of batch) judged.push(await judge(folder, { signal }));
+      return { judged, syntax: await checkSyntax(firstCopies(judged, copies), { ...options, signal }) };
+    },
+    { width: availableParallelism() + 1, signal: options.signal },
+  );
+  const judged = done.flatMap((batch) => batch.judged);
+  const syntax = done.flatMap((batch) => batch.syntax);
   const broken = new Set(syntax.map(({ place }) => place.file));
-  const sound = scripts.filter(({ shown }) => !broken.has(shown));
+  const sound = [...copies.values()].flatMap(([first]) =>
+    first === undefined || broken.has(first.shown) ? [] : [first],
+  );
   const style = options.shellcheck && sound.length > 0 ? await runShellcheck(sound, options) : [];
+  const ofScripts = forAllCopies([...syntax, ...(style ?? [])], copies);
   const texts = new Map(judged.flatMap((one) => one.texts));
-  const diagnostics = [...found.diagnostics, ...judged.flatMap((one) => one.diagnostics), ...syntax, ...(style ?? [])]
+  const diagnostics = [...found.diagnostics, ...judged.flatMap((one) => one.diagnostics), ...ofScripts]
     .toSorted((a, b) => compareDiagnostics(a, b) || compareText(a.code, b.code))
     .filter((one, index, all) => index === 0 || !isSame(one, all[index - 1]));
   const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
@@ -83,6 +97,25 @@ export async function lintAddons(found: FoundAddons, options: LintOptions): Prom
     warnings: diagnostics.length - errors,
     shellcheck: options.shellcheck ? (style === undefined ? 'absent' : 'ran') : 'off',
   };
+}
+
+/** Notes the scripts, and hands back those whose text was not there before. */
+function firstCopies(judged: readonly Judged[], copies: Copies): readonly Script[] {
+  return judged.flatMap(({ script }) => {
+    if (script === undefined) return [];
+    const known = copies.get(script.text);
+    if (known === undefined) copies.set(script.text, [script]);
+    else known.push(script);
+    return known === undefined ? [script] : [];
+  });
+}
+
+/** Repeats what was found in the first copy of a script for the others. */
+function forAllCopies(found: readonly Diagnostic[], copies: Copies): readonly Diagnostic[] {
+  const byFirst = new Map([...copies.values()].map((scripts) => [scripts[0]?.shown, scripts]));
+  return found.flatMap((one) =>
+    (byFirst.get(one.place.file) ?? []).map(({ shown }) => ({ ...one, place: { ...one.place, file: shown } })),
+  );
 }
 
 /** Versions of one add-on share categories.json, and each would tell of it. */
@@ -106,7 +139,7 @@ async function judge(folder: AddonFolder, { signal }: { readonly signal: AbortSi
   const find: Find = (one) => {
     diagnostics.push(one);
   };
-  await checkLocalSources(listing, find);
+  checkLocalSources(listing, find);
   const { name, version } = folder;
   const { hooks, script } = judgeScript(folder, listing.installScript, find);
   const texts: (readonly [string, string])[] = [[listing.manifest.file, listing.manifestText]];
@@ -151,13 +184,13 @@ function localSource(request: Request): Word | undefined {
 }
 
 /** Files that directives name: may be made by an earlier step of a pipeline, so their absence is a warning. */
-async function checkLocalSources({ manifest, folder, root }: AddonListing, find: Find): Promise<void> {
+function checkLocalSources({ manifest, folder, root }: AddonListing, find: Find): void {
   for (const request of manifest.requests) {
     const word = localSource(request);
     if (word === undefined) continue;
     const base = request.kind === 'dockerout' ? root : folder;
     const path = word.text.startsWith('/') ? word.text : join(base, word.text);
-    if ((await statOf(path)) !== undefined) continue;
+    if (statOf(path) !== undefined) continue;
     const from = base === root ? 'the root of the repository' : `the folder of the ${MANIFEST}`;
     find(
       finding('source/not-found', word.place, `there is no file ${quoted(word.text)}`, `the path begins at ${from}`),

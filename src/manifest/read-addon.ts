@@ -70,17 +70,15 @@ export async function listAddon(place: AddonFolder, { signal }: Options): Promis
   const find: Find = (found) => {
     diagnostics.push(found);
   };
-  const { manifest, text } = await readManifest(place, find, { signal });
-  const installScript = await readInstallScript(place, find, { signal });
+  const { manifest, text } = readManifest(place, find);
+  const installScript = readInstallScript(place, find);
   const [categoriesPath, categoriesShown] = [
     join(dirname(folder), 'categories.json'),
     `${dirname(shown)}/categories.json`,
   ];
-  const categoriesText = await readJson(categoriesPath, categoriesShown, 'addon/categories', find, { signal });
+  const categoriesText = readJson(categoriesPath, categoriesShown, 'addon/categories', find);
   const categories = parseCategories(categoriesShown, categoriesText ?? '{}', find);
-  const schemaText = await readJson(join(folder, 'schema.json'), `${shown}/schema.json`, 'addon/schema', find, {
-    signal,
-  });
+  const schemaText = readJson(join(folder, 'schema.json'), `${shown}/schema.json`, 'addon/schema', find);
   const settings = schemaText === undefined ? undefined : parseSettingsSchema(`${shown}/schema.json`, schemaText, find);
   const made = new Set<string>(RESERVED_NAMES);
   for (const step of planManifest(manifest)) {
@@ -119,13 +117,12 @@ async function hashed(folder: string, { path, mode }: ListedFile, signal: AbortS
   return { path, mode, size: into.size, digest: into.digest };
 }
 
-async function readManifest(
+function readManifest(
   { folder, shown }: AddonFolder,
   find: Find,
-  { signal }: Options,
-): Promise<{ readonly manifest: Manifest; readonly text: string }> {
+): { readonly manifest: Manifest; readonly text: string } {
   const file = `${shown}/${MANIFEST}`;
-  const read = await readTextFile(join(folder, MANIFEST), MANIFEST_LIMIT, { signal });
+  const read = readTextFile(join(folder, MANIFEST), MANIFEST_LIMIT);
   if (read.kind === 'absent') {
     const hint = 'a Manifest without directives is an empty file';
     find(finding('manifest/missing', { file, line: 1, column: 1, length: 1 }, 'the add-on has no Manifest', hint));
@@ -137,13 +134,9 @@ async function readManifest(
   return { manifest, text };
 }
 
-async function readInstallScript(
-  { folder, shown, tree }: AddonFolder,
-  find: Find,
-  { signal }: Options,
-): Promise<string | undefined> {
+function readInstallScript({ folder, shown, tree }: AddonFolder, find: Find): string | undefined {
   const place = { file: `${shown}/${INSTALL_SH}`, line: 1, column: 1, length: 1 };
-  const read = await readTextFile(join(folder, INSTALL_SH), INSTALL_SH_LIMIT, { signal });
+  const read = readTextFile(join(folder, INSTALL_SH), INSTALL_SH_LIMIT);
   if (read.kind === 'absent' && tree === 'addons') {
     find(
       finding('install/missing', place, 'the add-on has no install.sh', 'it is where the lifecycle hooks are defined'),
@@ -153,14 +146,13 @@ async function readInstallScript(
   return read.kind === 'text' ? read.text : undefined;
 }
 
-async function readJson(
+function readJson(
   path: string,
   shown: string,
   rule: 'addon/categories' | 'addon/schema',
   find: Find,
-  { signal }: Options,
-): Promise<string | undefined> {
-  const read = await readTextFile(path, JSON_LIMIT, { signal });
+): string | undefined {
+  const read = readTextFile(path, JSON_LIMIT);
   if (read.kind === 'text') return read.text;
   const place = { file: shown, line: 1, column: 1, length: 1 };
   if (read.kind === 'too-large') find(finding(rule, place, `larger than ${JSON_LIMIT} bytes`));
@@ -183,7 +175,7 @@ async function listFiles(
   { signal }: Options,
 ): Promise<readonly ListedFile[]> {
   const walk: Walk = { place, made, find, files: [] };
-  const stats = await statOf(place.folder);
+  const stats = statOf(place.folder);
   if (stats?.isDirectory() === true) await walkFolder(walk, '', { signal });
   else find(finding('addon/not-regular', startOf(place.shown), 'the folder is a symbolic link', 'make it a folder'));
   if (walk.files.length > MOST_FILES) {
@@ -212,7 +204,7 @@ async function walkFolder(walk: Walk, below: string, { signal }: Options): Promi
       finding('addon/empty-folder', startOf(`${place.shown}/${below}`), 'the folder is empty and will not be packed'),
     );
   }
-  await Promise.all(names.map(async (name) => walkName(walk, below === '' ? name : `${below}/${name}`, { signal })));
+  for (const name of names) await walkName(walk, below === '' ? name : `${below}/${name}`, { signal });
 }
 
 async function walkName(walk: Walk, path: string, { signal }: Options): Promise<void> {
@@ -229,7 +221,7 @@ async function walkName(walk: Walk, path: string, { signal }: Options): Promise<
     find(finding('addon/reserved-name', at, `"${path}" is reserved`, hint));
     return;
   }
-  const stats = await statOf(join(place.folder, path));
+  const stats = statOf(join(place.folder, path));
   if (stats === undefined) return;
   if (stats.isDirectory()) {
     await walkFolder(walk, path, { signal });
