@@ -1,0 +1,105 @@
+/**
+ * The image of the sample add-ons, made from nothing: one program that waits for TERM, as a static ELF file for
+ * linux/amd64. The layer is not compressed, so its digest is the same whatever zlib a Node has.
+ */
+import { createHash } from 'node:crypto';
+import { Header } from 'tar';
+
+export interface SampleBlob {
+  readonly digest: string;
+  readonly type: string;
+  readonly data: Buffer;
+}
+
+export interface SampleImage {
+  readonly manifest: SampleBlob;
+  /** Config and layer. */
+  readonly blobs: readonly SampleBlob[];
+}
+
+const BASE = 0x40_00_00;
+const HEADERS = 64 + 56;
+
+/** x86-64 system calls: rt_sigprocmask blocks INT and TERM, rt_sigtimedwait waits for one of them, exit ends with 0. */
+function code(setAddress: number): Buffer {
+  const set = Buffer.alloc(4);
+  set.writeUInt32LE(setAddress);
+  return Buffer.concat([
+    Buffer.from('6a0e58', 'hex'), // rax = 14, rt_sigprocmask
+    Buffer.from('31ff', 'hex'), // rdi = 0, SIG_BLOCK
+    Buffer.from([0xbe, ...set]), // rsi = the set of signals
+    Buffer.from('31d2', 'hex'), // rdx = 0
+    Buffer.from('6a08415a', 'hex'), // r10 = 8, bytes of a set
+    Buffer.from('0f05', 'hex'),
+    Buffer.from('b880000000', 'hex'), // rax = 128, rt_sigtimedwait
+    Buffer.from([0xbf, ...set]), // rdi = the set
+    Buffer.from('31f6', 'hex'), // rsi = 0
+    Buffer.from('31d2', 'hex'), // rdx = 0, no limit
+    Buffer.from('0f05', 'hex'),
+    Buffer.from('85c0', 'hex'),
+    Buffer.from('78ec', 'hex'), // interrupted: wait again
+    Buffer.from('6a3c58', 'hex'), // rax = 60, exit
+    Buffer.from('31ff', 'hex'), // rdi = 0
+    Buffer.from('0f05', 'hex'),
+  ]);
+}
+
+/** An ELF file of one segment, as elf(5) describes it. */
+export function waitProgram(): Buffer {
+  const length = code(0).byteLength;
+  const signals = Buffer.alloc(8);
+  signals.writeUInt32LE((1 << (2 - 1)) | (1 << (15 - 1)));
+  const body = Buffer.concat([code(BASE + HEADERS + length), signals]);
+  const header = Buffer.alloc(HEADERS);
+  header.write('\u007fELF\u0002\u0001\u0001', 'latin1'); // 64 bits, little endian, version 1
+  header.writeUInt16LE(2, 16); // executable
+  header.writeUInt16LE(62, 18); // x86-64
+  header.writeUInt32LE(1, 20);
+  header.writeBigUInt64LE(BigInt(BASE + HEADERS), 24); // entry
+  header.writeBigUInt64LE(64n, 32); // program headers
+  header.writeUInt16LE(64, 52);
+  header.writeUInt16LE(56, 54);
+  header.writeUInt16LE(1, 56);
+  header.writeUInt32LE(1, 64); // load
+  header.writeUInt32LE(5, 68); // read and execute
+  header.writeBigUInt64LE(BigInt(BASE), 80);
+  header.writeBigUInt64LE(BigInt(BASE), 88);
+  header.writeBigUInt64LE(BigInt(HEADERS + body.byteLength), 96);
+  header.writeBigUInt64LE(BigInt(HEADERS + body.byteLength), 104);
+  header.writeBigUInt64LE(4096n, 112);
+  return Buffer.concat([header, body]);
+}
+
+function layerOf(path: string, data: Buffer): Buffer {
+  const block = Buffer.alloc(512);
+  const header = new Header({ path, mode: 0o755, uid: 0, gid: 0, size: data.byteLength, type: 'File' });
+  header.mtime = new Date(0);
+  header.encode(block);
+  return Buffer.concat([block, data, Buffer.alloc((512 - (data.byteLength % 512)) % 512), Buffer.alloc(1024)]);
+}
+
+function blob(type: string, data: Buffer): SampleBlob {
+  return { type, data, digest: `sha256:${createHash('sha256').update(data).digest('hex')}` };
+}
+
+function descriptor({ type, digest, data }: SampleBlob): object {
+  return { mediaType: type, digest, size: data.byteLength };
+}
+
+export function sampleImage(): SampleImage {
+  const layer = blob('application/vnd.oci.image.layer.v1.tar', layerOf('wait', waitProgram()));
+  const config = blob(
+    'application/vnd.oci.image.config.v1+json',
+    Buffer.from(
+      JSON.stringify({
+        architecture: 'amd64',
+        os: 'linux',
+        config: { Entrypoint: ['/wait'], User: '65534:65534' },
+        rootfs: { type: 'layers', diff_ids: [layer.digest] },
+      }),
+    ),
+  );
+  const type = 'application/vnd.oci.image.manifest.v1+json';
+  const content = { schemaVersion: 2, mediaType: type, config: descriptor(config), layers: [descriptor(layer)] };
+  return { manifest: blob(type, Buffer.from(JSON.stringify(content))), blobs: [config, layer] };
+}
