@@ -88,6 +88,11 @@ export function parseToc(member: Uint8Array, tocOffset: number, size: number, na
   const declared = Number.parseInt(Buffer.from(tar.subarray(124, 136)).toString('latin1'), 8);
   const json = tar.subarray(512, 512 + (Number.isSafeInteger(declared) ? declared : 0));
   if (!sameBytes(tar, tocTar(json))) throw damaged(name, 'table of contents: not a tar entry of format 1');
+  return parseTocJson(json, tocOffset, size, name);
+}
+
+/** The same for the JSON alone, as `tar` unpacks it: then the offsets are no more than numbers. */
+export function parseTocJson(json: Uint8Array, tocOffset: number, size: number, name: string): ArchiveIndex {
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(json));
