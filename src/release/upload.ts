@@ -1,0 +1,169 @@
+/** One package on its way into a release: copied inside the store, uploaded, or there already. */
+import { createHash } from 'node:crypto';
+import { openFileSource } from '../archive/read.ts';
+import { isDigest, type Digest } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
+import { storeKey } from '../core/layout.ts';
+import type { AddonJson } from '../core/package.ts';
+import { formatRef } from '../core/ref.ts';
+import type { ListedObject, Metadata, Store, StoredObject } from '../store/store.ts';
+import { fileOf, listPackage, type ListedPackage } from './catalogue.ts';
+
+/** A package file that the builder has made. */
+export interface PackageFileToPublish {
+  readonly path: string;
+  readonly addon: AddonJson;
+}
+
+/** A package of a release to be: with a file, or one that an earlier release has (the same by its digest), or both. */
+export type Wanted =
+  | { readonly file: PackageFileToPublish; readonly earlier: EarlierPackage | undefined }
+  | { readonly file: undefined; readonly earlier: EarlierPackage };
+
+/** What the catalogue will say of it; digest and size of the file are known only for an earlier one. */
+export function listedOf(wanted: Wanted): ListedPackage {
+  if (wanted.earlier !== undefined) return wanted.earlier.listed;
+  return listPackage(wanted.file.addon, NOT_HASHED);
+}
+
+export interface EarlierPackage {
+  readonly release: string;
+  readonly listed: ListedPackage;
+  /** What lies there; undefined when it has vanished or has another size than its catalogue says. */
+  readonly object: ListedObject | undefined;
+}
+
+export type Outcome = 'uploaded' | 'copied' | 'present';
+
+export interface Placed {
+  readonly listed: ListedPackage;
+  readonly outcome: Outcome;
+}
+
+export interface PlaceOptions {
+  readonly store: Store;
+  readonly release: string;
+  /** Git commit that goes into the metadata, when known. */
+  readonly commit: string | undefined;
+  /** True when the key was taken before this run began. */
+  readonly taken: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Brings a package under its key of the release. Other content there is `STORE_CONFLICT`. */
+export async function placePackage(wanted: Wanted, options: PlaceOptions): Promise<Placed> {
+  const { file, earlier } = wanted;
+  const { release, taken } = options;
+  if (earlier !== undefined && earlier.release === release && earlier.object !== undefined) {
+    return { listed: earlier.listed, outcome: 'present' };
+  }
+  const there = taken ? await adopt(wanted, options) : undefined;
+  if (there !== undefined) return there;
+  try {
+    if (earlier?.object !== undefined && earlier.release !== release) {
+      return await copyPackage(earlier.listed, earlier.release, earlier.object, options);
+    }
+    if (file !== undefined) return await uploadPackage(file, options);
+  } catch (error) {
+    // Another publisher was faster: the same package is as good as ours.
+    if (!(error instanceof CurlewError) || error.code !== 'STORE_CONFLICT') throw error;
+    const now = await adopt(wanted, options);
+    if (now === undefined) throw error;
+    return now;
+  }
+  const name = earlier === undefined ? 'a package' : formatRef(earlier.listed);
+  throw new CurlewError(
+    'NOT_FOUND',
+    `${options.store.address}: ${name} of ${earlier?.release ?? release} has vanished`,
+    {
+      hint: 'publish this add-on again from its folder',
+    },
+  );
+}
+
+async function copyPackage(
+  listed: ListedPackage,
+  from: string,
+  object: ListedObject,
+  { store, release, signal }: PlaceOptions,
+): Promise<Placed> {
+  const key = fileOf(listed);
+  const copied = await store.copy(storeKey.package(from, key), storeKey.package(release, key), {
+    ifNoneMatch: '*',
+    sourceIfMatch: object.etag,
+    signal,
+  });
+  if (copied.size !== listed.entry.size) {
+    throw new CurlewError('DIGEST_MISMATCH', `${store.address}: ${copied.key} has not the size of its catalogue`);
+  }
+  return { listed, outcome: 'copied' };
+}
+
+async function uploadPackage(
+  file: PackageFileToPublish,
+  { store, release, commit, signal }: PlaceOptions,
+): Promise<Placed> {
+  await using source = await openFileSource(file.path);
+  const sha256 = await hashSource(source, signal);
+  const listed = listPackage(file.addon, { sha256, size: source.size });
+  await store.put(storeKey.package(release, fileOf(listed)), source, {
+    ifNoneMatch: '*',
+    digest: sha256,
+    metadata: packageMetadata(listed, commit),
+    signal,
+  });
+  return { listed, outcome: 'uploaded' };
+}
+
+/** Metadata of a package's object (design: store and releases). */
+export function packageMetadata({ entry }: ListedPackage, commit: string | undefined): Metadata {
+  return { digest: entry.digest, sha256: entry.sha256, ...(commit === undefined ? {} : { gitsha: commit }) };
+}
+
+interface Readable {
+  readonly size: number;
+  readonly read: (
+    offset: number,
+    length: number,
+    options: { readonly signal: AbortSignal },
+  ) => AsyncIterable<Uint8Array>;
+}
+
+async function hashSource(source: Readable, signal: AbortSignal): Promise<Digest> {
+  const hash = createHash('sha256');
+  for await (const chunk of source.read(0, source.size, { signal })) hash.update(chunk);
+  return `sha256:${hash.digest('hex')}`;
+}
+
+/** Takes what lies under the key for ours if it is the same package; undefined when the key is free. */
+async function adopt(wanted: Wanted, { store, release, signal }: PlaceOptions): Promise<Placed | undefined> {
+  const { file, earlier } = wanted;
+  const object = await store.head(storeKey.package(release, fileOf(listedOf(wanted))), { signal });
+  if (object === undefined) return undefined;
+  const sha256 = await digestOfObject(store, object, signal);
+  const { size } = object;
+  if (earlier !== undefined && sha256 === earlier.listed.entry.sha256)
+    return { listed: earlier.listed, outcome: 'present' };
+  if (file !== undefined && object.metadata['digest'] === file.addon.digest) {
+    return { listed: listPackage(file.addon, { sha256, size }), outcome: 'present' };
+  }
+  if (file !== undefined) {
+    await using source = await openFileSource(file.path);
+    if (source.size === size && (await hashSource(source, signal)) === sha256) {
+      return { listed: listPackage(file.addon, { sha256, size }), outcome: 'present' };
+    }
+  }
+  throw new CurlewError('STORE_CONFLICT', `${store.address}: ${object.key} is there already, with other content`, {
+    hint: 'a published package never changes: choose another release, or raise the version of the add-on',
+  });
+}
+
+const NOT_HASHED = { sha256: `sha256:${'0'.repeat(64)}`, size: 0 } as const;
+
+/** As its metadata says; read and hashed when it has none. */
+async function digestOfObject(store: Store, object: StoredObject, signal: AbortSignal): Promise<Digest> {
+  const noted = object.metadata['sha256'];
+  if (noted !== undefined && isDigest(noted)) return noted;
+  const { body } = await store.get(object.key, { ifMatch: object.etag, signal });
+  return hashSource({ size: object.size, read: () => body }, signal);
+}
