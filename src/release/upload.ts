@@ -22,8 +22,8 @@ export type Wanted =
 
 /** What the catalogue will say of it; digest and size of the file are known only for an earlier one. */
 export function listedOf(wanted: Wanted): ListedPackage {
-  if (wanted.earlier !== undefined) return wanted.earlier.listed;
-  return listPackage(wanted.file.addon, NOT_HASHED);
+  if (wanted.file === undefined) return wanted.earlier.listed;
+  return wanted.earlier?.listed ?? listPackage(wanted.file.addon, NOT_HASHED);
 }
 
 export interface EarlierPackage {
