@@ -159,7 +159,9 @@ function treeOf(text: string): AddonTree | undefined {
 
 /** What a path names: one version, a name, a tree, or a folder that holds trees. */
 async function atPath(base: string, pattern: string, { signal }: Options): Promise<readonly AddonFolder[]> {
-  const path = resolve(base, pattern);
+  const given = resolve(base, pattern);
+  // A Manifest or an install.sh stands for its add-on.
+  const path = statOf(given)?.isFile() === true ? dirname(given) : given;
   const [parent, grandparent] = [dirname(path), dirname(dirname(path))];
   const versionTree = treeOf(basename(grandparent));
   if (versionTree !== undefined && statOf(path)?.isDirectory() === true) {

@@ -88,7 +88,7 @@ function withAsset(name: string, count: number, file: string): Shape {
 const SHAPES: readonly Shape[] = [
   withAsset('antrea', 7, 'antctl'),
   { name: 'aws', count: 2, version: (nth) => `0.${nth}.0`, lines: () => [] },
-  plain('calico', 1, 2),
+  plain('calico', 1, 3),
   plain('cert-manager', 8, 2),
   { name: 'collectd', count: 1, version: () => 'v5', lines: () => COLLECTD },
   { name: 'containerd', count: 52, version: semver, lines: containerd },

@@ -1,0 +1,59 @@
+/** The reference page of the Manifest, made from the tables that the tool itself works by. */
+import { OS_IDS, osRow } from '../../src/core/os.ts';
+import { DIRECTIVES } from '../../src/manifest/directives.ts';
+import { hookFunction, HOOK_NAMES, HOOKS } from '../../src/manifest/hooks.ts';
+import { RULES } from '../../src/manifest/rules.ts';
+
+const INTRODUCTION = `# Manifest and lint reference
+
+An add-on is a folder \`addons/<name>/<version>\` with a file \`Manifest\` and a file \`install.sh\`. The Manifest lists
+what has to be fetched for it, one directive a line:
+
+\`\`\`text
+image    pause       registry.k8s.io/pause:3.9
+asset    tool.tar.gz https://example.com/tool-1.2.tar.gz#sha256=<64 hex digits>
+apt      lvm2
+yum      lvm2
+\`\`\`
+
+Words are separated by blanks or tabs. Blank lines do not count, nor do lines whose first character is \`#\`; a comment
+cannot stand behind a directive. There are no quotes, escapes or variables. The last line needs no line end. An empty
+Manifest is a valid one. Lines end in LF; the file is UTF-8 without a byte order mark and at most 1 MiB.`;
+
+const CLOSING = `\`shellcheck/SC…\`: what shellcheck finds, when it is installed and not switched off with \`--no-shellcheck\`; its errors
+are errors, its warnings are warnings, its lesser levels are left out. install.sh is sourced, so SC1090, SC1091, SC2034,
+SC2148 and SC2154 do not apply; a \`.shellcheckrc\` in the repository is honoured.`;
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+export function manifestPage(): string {
+  const directives = [...DIRECTIVES.values()].map(({ usage, about, yields }) => [`\`${usage}\``, about, yields]);
+  const systems = OS_IDS.map((id) => {
+    const { title, keywords } = osRow(id);
+    const reached = Object.entries(keywords).map(([keyword, output]) => `\`${keyword}\` (${output})`);
+    return [`\`${id}\``, title, reached.join(', ')];
+  });
+  const hooks = HOOK_NAMES.map((hook) => [`\`${hookFunction('<name>', hook)}\``, HOOKS[hook].about]);
+  const rules = Object.entries(RULES).map(([id, { severity, about }]) => [`\`${id}\``, severity, about]);
+  return `${[
+    '<!-- Made by `npm run docs` from the tables in src; changes belong there. -->',
+    INTRODUCTION,
+    '## Directives',
+    table(['directive', 'asks for', 'in the package'], directives),
+    '## Operating systems',
+    '`archives`: package files; `deps`: only the names, for the operator to install.',
+    table(['folder', 'read on', 'filled by'], systems),
+    '## Hooks',
+    'Functions of install.sh, each optional. The name of the add-on stands in them verbatim, dashes included; the install\n' +
+      'function of containerd is `containerd_install`.',
+    table(['function', 'called'], hooks),
+    '## Rules',
+    '`curlew lint` reports all findings of all add-ons in one run, and ends with status 10 when one of them is an error.',
+    table(['rule', 'severity', 'what is wrong'], rules),
+    CLOSING,
+  ].join('\n\n')}\n`;
+}
