@@ -1,0 +1,85 @@
+import { symlink } from 'node:fs/promises';
+import { findAddons } from '../../src/manifest/find-addons.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('manifest/find-addons');
+const FILES = {
+  'addons/ekco/0.28.14/Manifest': '',
+  'addons/ekco/0.28.9/Manifest': '',
+  'addons/ekco/template/Manifest': '',
+  'addons/ekco/build-images/Manifest': '',
+  'addons/ekco/docs/readme.md': '',
+  'addons/ekco/categories.json': '{}',
+  'addons/aws/0.1.0/install.sh': '',
+  'packages/host/fio/Manifest': '',
+};
+const EKCO = ['addons/ekco/0.28.9', 'addons/ekco/0.28.14'];
+
+for (const [pattern, expected] of [
+  [[], ['addons/aws/0.1.0', ...EKCO, 'packages/host/fio']],
+  [['ekco'], EKCO],
+  [['ekco/0.28.9'], ['addons/ekco/0.28.9']],
+  [['ekco-0.28.14'], ['addons/ekco/0.28.14']],
+  [['addons/ekco/0.28.14'], ['addons/ekco/0.28.14']],
+  [['./addons/ekco/0.28.14/'], ['addons/ekco/0.28.14']],
+  [['addons/ekco/0.28.14/Manifest'], ['addons/ekco/0.28.14']],
+  [['addons/ekco'], EKCO],
+  [['packages'], ['packages/host/fio']],
+  [['.'], ['addons/aws/0.1.0', ...EKCO, 'packages/host/fio']],
+  [
+    ['ekco', 'ekco-0.28.9', 'aws'],
+    ['addons/aws/0.1.0', ...EKCO],
+  ],
+] as const) {
+  test(`${JSON.stringify(pattern)} names its add-ons, each once and in order`, async ({ signal }) => {
+    await using box = await tree(FILES);
+    const { folders, diagnostics } = await findAddons(box.path, pattern, { signal });
+    assert.equal(
+      folders.map(({ shown }) => shown),
+      expected,
+    );
+    assert.equal(diagnostics, []);
+  });
+}
+
+test('an add-on knows its folder and the root of its repository', async ({ signal }) => {
+  await using box = await tree({ 'repo/addons/ekco/1/Manifest': '', 'here/x': '' });
+  const { folders } = await findAddons(box.at('here'), ['../repo'], { signal });
+  const expected = { folder: box.at('repo/addons/ekco/1'), root: box.at('repo'), shown: '../repo/addons/ekco/1' };
+  assert.equal(folders, [{ tree: 'addons', name: 'ekco', version: '1', ...expected }]);
+});
+
+test('what names nothing is an error that knows the nearest name', async ({ signal }) => {
+  await using box = await tree(FILES);
+  const error = await assert.rejectsWith(findAddons(box.path, ['ekoc'], { signal }), 'NOT_FOUND', /"ekoc"/);
+  assert.match(error.hint ?? '', /did you mean "ekco"/);
+});
+
+test('a folder without any add-on is an error', async ({ signal }) => {
+  await using box = await tree({});
+  await assert.rejectsWith(findAddons(box.path, [], { signal }), 'NOT_FOUND', /no add-ons below/);
+});
+
+test('folders whose names cannot be names or versions are findings, not add-ons', async ({ signal }) => {
+  await using box = await tree({
+    'addons/Ekco/1.0/Manifest': '',
+    'addons/ekco/1..0/Manifest': '',
+    [`addons/${'n'.repeat(120)}/1/Manifest`]: '',
+    'addons/ek\nco/-1/Manifest': '',
+  });
+  const { folders, diagnostics } = await findAddons(box.path, [], { signal });
+  assert.equal(folders, []);
+  const codes = diagnostics.map(({ code }) => code).toSorted();
+  assert.equal(codes, ['addon/name', 'addon/name', 'addon/name', 'addon/version', 'addon/version']);
+});
+
+test('a version that is a link is listed, so that its reader can refuse it', async ({ signal }) => {
+  await using box = await tree({ 'addons/ekco/1/Manifest': '' });
+  await symlink('1', box.at('addons/ekco/latest'));
+  const { folders } = await findAddons(box.path, [], { signal });
+  assert.equal(folders.map(({ version }) => version).toSorted(), ['1', 'latest']);
+});
+
+test.run();

@@ -1,0 +1,182 @@
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { digestOf } from '../../src/core/digest.ts';
+import { findAddons } from '../../src/manifest/find-addons.ts';
+import { listAddon, readAddon, type AddonSource } from '../../src/manifest/read-addon.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Files, type Tree } from '../support/tree.ts';
+
+const test = suite('manifest/read-addon');
+const AT = 'addons/ekco/0.28.14';
+
+async function addon(files: Files, beside: Files = {}): Promise<Tree> {
+  return tree({
+    [`${AT}/Manifest`]: '',
+    [`${AT}/install.sh`]: 'ekco() { :; }\n',
+    ...Object.fromEntries(Object.entries(files).map(([path, content]) => [`${AT}/${path}`, content])),
+    ...beside,
+  });
+}
+
+async function read(box: Tree, signal: AbortSignal): Promise<AddonSource> {
+  const { folders } = await findAddons(box.path, [AT], { signal });
+  const [first] = folders;
+  if (first === undefined) throw new Error('no add-on found');
+  return readAddon(first, { signal });
+}
+
+test('files come sorted by code unit with size, digest and one of two modes', async ({ signal }) => {
+  await using box = await addon({ 'b/a.yaml': 'x', 'b-a': '', B: 'yy', 'run.sh': '#!/bin/sh\n' });
+  await chmod(box.at(AT, 'B'), 0o600);
+  await chmod(box.at(AT, 'b-a'), 0o666);
+  const { files, diagnostics } = await read(box, signal);
+  assert.equal(diagnostics, []);
+  assert.equal(
+    files.map(({ path, mode, size }) => [path, mode.toString(8), size]),
+    [
+      ['B', '644', 2],
+      ['Manifest', '644', 0],
+      ['b-a', '644', 0],
+      ['b/a.yaml', '644', 1],
+      ['install.sh', '644', 14],
+      ['run.sh', '755', 10],
+    ],
+  );
+  assert.is(files[0]?.digest, digestOf('yy'));
+});
+
+test('Manifest, hooks, categories and settings schema are read', async ({ signal }) => {
+  const categories = JSON.stringify({ name: 'ekco', requires: ['kubernetes'], fulfills: ['operator'], recommends: [] });
+  await using box = await addon(
+    {
+      Manifest: 'image a b:1\n',
+      'install.sh': 'ekco_join() { :; }\nekco() { :; }\nekco_x() { :; }',
+      'schema.json': '{"type":"object"}',
+    },
+    { 'addons/ekco/categories.json': categories },
+  );
+  const source = await read(box, signal);
+  assert.equal(source.diagnostics, []);
+  assert.equal(source.ref, { tree: 'addons', name: 'ekco', version: '0.28.14' });
+  assert.is(source.folder, box.at(AT));
+  assert.is(source.root, box.path);
+  assert.is(source.manifest.requests.length, 1);
+  assert.equal(source.hooks, ['ekco', 'ekco_join']);
+  assert.equal([source.requires, source.fulfills], [['kubernetes'], ['operator']]);
+  assert.equal(source.settings, { type: 'object' });
+});
+
+test('hidden files and odd names are kept: nothing is filtered out', async ({ signal }) => {
+  await using box = await addon({ '.DS_Store': 'x', '.git/config': 'x', 'a b': 'x', 'Manifest.lock': '{}', 'ä~': 'x' });
+  const { files, diagnostics } = await read(box, signal);
+  assert.equal(diagnostics, []);
+  assert.is(files.length, 7);
+});
+
+for (const [title, files, beside, expected] of [
+  ['addon.json', { 'addon.json': '{}' }, {}, ['addon/reserved-name']],
+  ['a folder images', { 'images/x': '' }, {}, ['addon/reserved-name']],
+  ['a folder assets', { 'assets/x': '' }, {}, ['addon/reserved-name']],
+  ['an OS folder that a directive makes', { Manifest: 'yum9 a\n', 'rhel-9/x': '' }, {}, ['addon/reserved-name']],
+  ['an OS folder that no directive makes', { Manifest: 'yum8 a\n', 'rhel-9/Deps': '' }, {}, []],
+  ['a name with a backslash', { 'a\\b': '' }, {}, ['addon/path']],
+  ['a name with a newline', { 'a\nb': '' }, {}, ['addon/path']],
+  ['categories.json that is no JSON', {}, { 'addons/ekco/categories.json': '{' }, ['addon/categories']],
+  [
+    'categories.json with hostile names',
+    {},
+    { 'addons/ekco/categories.json': '{"requires":["../x"]}' },
+    ['addon/categories'],
+  ],
+  ['schema.json that is a list', { 'schema.json': '[]' }, {}, ['addon/schema']],
+  ['a broken Manifest', { Manifest: 'imag x' }, {}, ['manifest/unknown-directive']],
+  ['a Manifest of two megabytes', { Manifest: ' '.repeat(2 ** 21) }, {}, ['manifest/too-large']],
+  ['a Manifest in Latin-1', { Manifest: Buffer.from('# caf\xe9\n', 'latin1') }, {}, ['manifest/encoding']],
+  ['an install.sh of five megabytes', { 'install.sh': '#'.repeat(5 * 2 ** 20) }, {}, ['install/too-large']],
+] as const) {
+  test(`${title}: ${expected.join(', ') || 'accepted'}`, async ({ signal }) => {
+    await using box = await addon(files, beside);
+    assert.equal(
+      (await read(box, signal)).diagnostics.map(({ code }) => code),
+      expected,
+    );
+  });
+}
+
+test('links, pipes and empty folders are told of; links are not followed', async ({ signal }) => {
+  await using box = await addon({});
+  await symlink('/etc/passwd', box.at(AT, 'passwd'));
+  await symlink('/etc', box.at(AT, 'etc'));
+  execFileSync('mkfifo', [box.at(AT, 'pipe')]);
+  await mkdir(box.at(AT, 'nothing'));
+  const { files, diagnostics } = await read(box, signal);
+  assert.equal(
+    diagnostics.map(({ code, place }) => [code, place.file.slice(AT.length + 1)]),
+    [
+      ['addon/not-regular', 'etc'],
+      ['addon/empty-folder', 'nothing'],
+      ['addon/not-regular', 'passwd'],
+      ['addon/not-regular', 'pipe'],
+    ],
+  );
+  assert.is(files.length, 2);
+});
+
+test('a pipe in the place of Manifest and install.sh is not waited on', async ({ signal }) => {
+  await using box = await tree({ [`${AT}/x`]: '' });
+  execFileSync('mkfifo', [box.at(AT, 'Manifest'), box.at(AT, 'install.sh')]);
+  const { diagnostics } = await read(box, signal);
+  assert.equal(
+    diagnostics.map(({ code }) => code),
+    ['addon/not-regular', 'addon/not-regular'],
+  );
+});
+
+test('a Manifest that is a link is refused, not read', async ({ signal }) => {
+  await using box = await tree({ [`${AT}/install.sh`]: 'ekco() { :; }\n', secret: 'imag x' });
+  await symlink('../../../secret', box.at(AT, 'Manifest'));
+  assert.equal(
+    (await read(box, signal)).diagnostics.map(({ code }) => code),
+    ['addon/not-regular'],
+  );
+});
+
+test('a folder without Manifest or install.sh says which is missing', async ({ signal }) => {
+  await using box = await tree({ [`${AT}/x`]: '' });
+  assert.equal(
+    (await read(box, signal)).diagnostics.map(({ code }) => code),
+    ['manifest/missing', 'install/missing'],
+  );
+});
+
+test('a version folder that is a link is refused', async ({ signal }) => {
+  await using box = await addon({});
+  await symlink('0.28.14', box.at('addons/ekco/latest'));
+  const { folders } = await findAddons(box.path, ['ekco/latest'], { signal });
+  const [first] = folders;
+  if (first === undefined) throw new Error('not found');
+  const { files, diagnostics } = await listAddon(first, { signal });
+  assert.equal(files, []);
+  assert.equal(
+    diagnostics.map(({ code }) => code),
+    ['addon/not-regular'],
+  );
+});
+
+test('reading stops when it is cancelled', async () => {
+  await using box = await addon({});
+  await writeFile(box.at(AT, 'big'), Buffer.alloc(8 * 2 ** 20));
+  const { folders } = await findAddons(box.path, [AT], { signal: new AbortController().signal });
+  const [first] = folders;
+  if (first === undefined) throw new Error('not found');
+  let thrown: unknown;
+  try {
+    await readAddon(first, { signal: AbortSignal.abort(new Error('stop')) });
+  } catch (error) {
+    thrown = error;
+  }
+  assert.match(String(thrown), /stop/);
+});
+
+test.run();
