@@ -1,0 +1,92 @@
+/**
+ * Measures curlew beside other tools in one run, alternating, and prints Markdown.
+ * usage: npm run bench -- [--only NAME]… [--rounds N] [--skip-kurl] [--write]
+ *   NAME: images, layer, bundle, start, lint. --write puts the result into docs/benchmarks.md.
+ */
+import { execa } from 'execa';
+import { cpus, totalmem } from 'node:os';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { startDockerd, startRegistry } from '../components/support/services.ts';
+import { oracle, ROOT } from '../components/support/programs.ts';
+import { benchBundle } from './bundle.ts';
+import { benchImages, benchLayer } from './images.ts';
+import { blobsOf, fillRegistry, setFolder } from './image-set.ts';
+import { benchLint, benchStart } from './start.ts';
+import { markdownSection, type Section } from './report.ts';
+import type { Place } from './ways.ts';
+
+const SECTIONS = ['images', 'layer', 'bundle', 'start', 'lint'] as const;
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true, default: [...SECTIONS] },
+    rounds: { type: 'string', default: '5' },
+    'skip-kurl': { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
+  },
+});
+const unknown = values.only.filter((name) => !SECTIONS.some((known) => known === name));
+if (unknown.length > 0) throw new Error(`--only ${unknown.join(', ')}: known are ${SECTIONS.join(', ')}`);
+const wants = (...names: readonly string[]): boolean => names.some((name) => values.only.includes(name));
+const rounds = Number(values.rounds);
+const home = join(ROOT, '.curlew/bench');
+const work = join(home, 'work');
+const say = (text: string): void => console.error(text);
+
+async function setUp(): Promise<void> {
+  const packages = ['curl', 'time', 'docker-registry', 'skopeo', ...(values['skip-kurl'] ? [] : ['docker.io'])];
+  await execa('scripts/tools', ['apt', ...packages], { cwd: ROOT, stdout: 'ignore' });
+  if (wants('images')) await execa('scripts/tools', ['crane'], { cwd: ROOT, stdout: 'ignore' });
+  await execa('npm', ['run', '--silent', 'build'], { cwd: ROOT });
+  await rm(work, { recursive: true, force: true });
+  await mkdir(work, { recursive: true });
+}
+
+async function withRegistry(found: Section[]): Promise<void> {
+  const { folder, fresh } = await setFolder(home);
+  await using registry = await startRegistry(folder);
+  if (fresh) {
+    say('making the images, once');
+    await fillRegistry(registry.host, folder);
+  }
+  const place: Place = { host: registry.host, storage: folder, blobs: await blobsOf(registry.host), work };
+  if (wants('images')) {
+    const kurl = values['skip-kurl'] ? undefined : startDockerd;
+    found.push(await benchImages(place, home, { rounds, startDockerd: kurl, say }));
+  }
+  if (wants('layer')) found.push(await benchLayer(place, home, { rounds, say }));
+  if (wants('bundle')) found.push(await benchBundle(place, home, { rounds, say }));
+}
+
+async function machine(): Promise<string> {
+  const version = async (command: string, ...args: readonly string[]): Promise<string> => {
+    const { stdout } = await execa(command, args, { reject: false });
+    return (stdout ?? '').split('\n')[0] ?? '';
+  };
+  const [processor] = cpus();
+  const lines = [
+    `${cpus().length} × ${processor?.model.trim() ?? 'unknown'}, ${Math.round(totalmem() / 1e9)} GB memory`,
+    `Node ${process.version}, ${await version('skopeo', '--version')}, crane ${await version(oracle('crane'), 'version')}`,
+  ];
+  return `${lines.join('; ')}.`;
+}
+
+await setUp();
+const found: Section[] = [];
+if (wants('images', 'layer', 'bundle')) await withRegistry(found);
+if (wants('start')) found.push(await benchStart({ rounds, say }));
+if (wants('lint')) found.push(await benchLint(home, { rounds, say }));
+await rm(work, { recursive: true, force: true });
+
+const { version: tool } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+const head = `# Benchmarks
+
+Made by \`npm run bench -- --write\` with curlew ${tool}. ${await machine()} Each figure is the median of ${rounds} rounds with
+the least and the most; the ways of one table take turns in every round, and quotients are taken between runs of the same
+round. The registry is Debian's, on loopback. The page cache is not emptied between runs, for any of them. Memory is
+that of the largest process of a way; for Docker that leaves the daemon out.`;
+const text = `${[head, ...found.map(markdownSection)].join('\n\n')}\n`;
+console.log(text);
+if (values.write) await writeFile(join(ROOT, 'docs/benchmarks.md'), text);
