@@ -4,7 +4,7 @@
  */
 
 /** How packages are installed there. */
-export type OsFamily = 'debian' | 'rpm';
+type OsFamily = 'debian' | 'rpm';
 
 /**
  * What a directive leaves for an operating system: `archives` are package files with their metadata, `deps` only names

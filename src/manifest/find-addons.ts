@@ -28,7 +28,7 @@ export interface FoundAddons {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-export const TREES: readonly AddonTree[] = ['addons', 'packages'];
+const TREES: readonly AddonTree[] = ['addons', 'packages'];
 
 /** Folders beside the versions that are sources of versions, not versions (kURL's convention). */
 const NOT_VERSIONS: ReadonlySet<string> = new Set(['template', 'build-images']);

@@ -142,16 +142,25 @@ function readComments(text: string): readonly Comment[] {
   throw new CurlewError('UNSUPPORTED', 'read the answer of shellcheck: no list of comments');
 }
 
-function commentFinding(
-  { line, endLine, column, endColumn, level, code, message }: Comment,
-  script: Script,
-): Diagnostic {
-  const length = line === endLine ? Math.max(1, endColumn - column) : 1;
+/** shellcheck counts columns in code points; places count UTF-16 code units. */
+function toCodeUnits(line: string, column: number): number {
+  return (
+    Array.from(line)
+      .slice(0, column - 1)
+      .join('').length + 1
+  );
+}
+
+function commentFinding(comment: Comment, { shown, text }: Script): Diagnostic {
+  const { line, endLine, level, code, message } = comment;
+  const source = text.split('\n')[line - 1] ?? '';
+  const column = toCodeUnits(source, comment.column);
+  const end = line === endLine ? toCodeUnits(source, comment.endColumn) : column + 1;
   return {
     code: `shellcheck/SC${code}`,
     severity: level === 'error' ? 'error' : 'warning',
     message,
-    place: { file: script.shown, line, column, length },
+    place: { file: shown, line, column, length: Math.max(1, end - column) },
     hint: undefined,
   };
 }

@@ -16,7 +16,7 @@ import { finding, quoted, type Find } from './rules.ts';
 import { findFunctions } from './shell.ts';
 import { statOf } from './text-file.ts';
 
-export interface LintedAddon {
+interface LintedAddon {
   readonly name: string;
   readonly version: string;
   /** Relative to where the search began. */
@@ -28,7 +28,7 @@ export interface LintedAddon {
 }
 
 /** A finding with the text of its line, secrets masked; undefined when there is no such line or it is very long. */
-export interface LintFinding extends Diagnostic {
+interface LintFinding extends Diagnostic {
   readonly source: string | undefined;
 }
 

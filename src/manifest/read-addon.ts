@@ -19,7 +19,7 @@ import { findFunctions } from './shell.ts';
 import { readTextFile, statOf } from './text-file.ts';
 
 /** A file of the folder, before anyone read it. */
-export interface ListedFile {
+interface ListedFile {
   /** Below the folder, with `/`. */
   readonly path: string;
   readonly mode: FileMode;
@@ -58,7 +58,7 @@ interface Options {
   readonly signal: AbortSignal;
 }
 
-export const INSTALL_SH_LIMIT = 4 * 1024 * 1024;
+const INSTALL_SH_LIMIT = 4 * 1024 * 1024;
 const JSON_LIMIT = 1024 * 1024;
 const MOST_FILES = 100_000;
 const HASH_WIDTH = 4;

@@ -5,7 +5,7 @@
  * thread pool costs ten times what they do.
  */
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats } from 'node:fs';
-import { fileError } from '../core/errors.ts';
+import { errnoOf, fileError } from '../core/errors.ts';
 
 export type TextFile =
   | { readonly kind: 'text'; readonly text: string }
@@ -19,6 +19,8 @@ export function statOf(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false });
   } catch (error) {
+    // A file stands where the path wants a folder.
+    if (errnoOf(error) === 'ENOTDIR') return undefined;
     throw fileError(`look at ${path}`, error);
   }
 }

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import type { Diagnostic } from '../../src/core/diagnostic.ts';
 import { MANIFEST_LIMIT, parseManifest } from '../../src/manifest/parse.ts';
 import { planManifest } from '../../src/manifest/plan.ts';

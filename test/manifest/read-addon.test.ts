@@ -19,6 +19,10 @@ async function addon(files: Files, beside: Files = {}): Promise<Tree> {
   });
 }
 
+function makePipes(...paths: readonly string[]): void {
+  execFileSync('bash', ['-c', 'mkfifo "$@"', 'mkfifo', ...paths]);
+}
+
 async function read(box: Tree, signal: AbortSignal): Promise<AddonSource> {
   const { folders } = await findAddons(box.path, [AT], { signal });
   const [first] = folders;
@@ -108,7 +112,7 @@ test('links, pipes and empty folders are told of; links are not followed', async
   await using box = await addon({});
   await symlink('/etc/passwd', box.at(AT, 'passwd'));
   await symlink('/etc', box.at(AT, 'etc'));
-  execFileSync('mkfifo', [box.at(AT, 'pipe')]);
+  makePipes(box.at(AT, 'pipe'));
   await mkdir(box.at(AT, 'nothing'));
   const { files, diagnostics } = await read(box, signal);
   assert.equal(
@@ -125,7 +129,7 @@ test('links, pipes and empty folders are told of; links are not followed', async
 
 test('a pipe in the place of Manifest and install.sh is not waited on', async ({ signal }) => {
   await using box = await tree({ [`${AT}/x`]: '' });
-  execFileSync('mkfifo', [box.at(AT, 'Manifest'), box.at(AT, 'install.sh')]);
+  makePipes(box.at(AT, 'Manifest'), box.at(AT, 'install.sh'));
   const { diagnostics } = await read(box, signal);
   assert.equal(
     diagnostics.map(({ code }) => code),

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { findFunctions } from '../../src/manifest/shell.ts';
 import * as assert from '../support/assert.ts';
 import { corpusScript } from '../support/corpus.ts';

@@ -1,0 +1,120 @@
+import { execa } from 'execa';
+import { symlink } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Files, type Tree } from '../support/tree.ts';
+
+const test = suite('cli/lint');
+const MAIN = resolve('src/cli/main.ts');
+const TSX = import.meta.resolve('tsx');
+
+const CLEAN: Files = { 'addons/ekco/1/Manifest': 'image a b:1\n', 'addons/ekco/1/install.sh': 'ekco() { :; }\n' };
+const BROKEN: Files = {
+  'addons/ekco/1/Manifest': 'imag x y\nimage a quay.io/a:latest\n',
+  'addons/ekco/1/install.sh': 'ekco() { :; }\n',
+};
+
+interface Outcome {
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function curlew(box: Tree, words: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
+  const { exitCode, stdout, stderr } = await execa(process.execPath, ['--import', TSX, MAIN, ...words], {
+    cwd: box.path,
+    reject: false,
+    env,
+  });
+  return { exitCode, stdout, stderr };
+}
+
+test('a clean folder: one line, status 0', async () => {
+  await using box = await tree(CLEAN);
+  const { exitCode, stdout } = await curlew(box, ['lint', '--no-shellcheck']);
+  assert.equal([exitCode, stdout], [0, '1 add-on, 0 errors, 0 warnings']);
+});
+
+test('findings show place, line, caret and hint, and an error ends with status 10', async () => {
+  await using box = await tree(BROKEN);
+  const { exitCode, stdout } = await curlew(box, ['lint', '--no-shellcheck']);
+  assert.is(exitCode, 10);
+  const lines = stdout.split('\n');
+  assert.equal(lines.slice(0, 3), [
+    'addons/ekco/1/Manifest:1:1 error manifest/unknown-directive: unknown directive "imag"',
+    '  imag x y',
+    '  ^^^^',
+  ]);
+  assert.match(lines[3] ?? '', /^ {2}hint: did you mean "image"\?/);
+  assert.is(lines.at(-1), '1 add-on, 1 error, 1 warning');
+});
+
+test('warnings alone end with status 0', async () => {
+  await using box = await tree({ ...CLEAN, 'addons/ekco/1/Manifest': 'image a quay.io/a\n' });
+  const { exitCode, stdout } = await curlew(box, ['lint', 'ekco', '--no-shellcheck']);
+  assert.is(exitCode, 0);
+  assert.match(stdout, /1 add-on, 0 errors, 1 warning$/);
+});
+
+test('--json is the same report as data', async () => {
+  await using box = await tree(BROKEN);
+  const { exitCode, stdout } = await curlew(box, ['lint', '--json', '--no-shellcheck']);
+  const { addons, diagnostics, errors, warnings } = JSON.parse(stdout) as {
+    addons: unknown;
+    diagnostics: { code: string; place: unknown }[];
+    errors: number;
+    warnings: number;
+  };
+  assert.is(exitCode, 10);
+  assert.equal(addons, [{ name: 'ekco', version: '1', path: 'addons/ekco/1', hooks: ['ekco'], directives: 1 }]);
+  assert.equal(
+    diagnostics.map(({ code }) => code),
+    ['manifest/unknown-directive', 'image/latest'],
+  );
+  assert.equal(diagnostics[0]?.place, { file: 'addons/ekco/1/Manifest', line: 1, column: 1, length: 4 });
+  assert.equal([errors, warnings], [1, 1]);
+});
+
+test('--format github writes annotations', async () => {
+  await using box = await tree(BROKEN);
+  const { stdout } = await curlew(box, ['lint', '--format', 'github', '--no-shellcheck']);
+  const [first = '', second = ''] = stdout.split('\n');
+  assert.match(
+    first,
+    /^::error file=addons\/ekco\/1\/Manifest,line=1,col=1,endColumn=4,title=manifest\/unknown-directive::/,
+  );
+  assert.match(second, /^::warning file=addons\/ekco\/1\/Manifest,line=2,/);
+});
+
+test('control characters of a file do not reach the terminal', async () => {
+  await using box = await tree({ ...CLEAN, 'addons/ekco/1/Manifest': 'imag \u001b[2J\u0007\n' });
+  const { stdout } = await curlew(box, ['lint', '--no-shellcheck']);
+  assert.not.match(stdout, /[\u0007\u001b]/);
+});
+
+test('a format that is not known is a usage error', async () => {
+  await using box = await tree(CLEAN);
+  const { exitCode, stderr } = await curlew(box, ['lint', '--format', 'xml']);
+  assert.is(exitCode, 64);
+  assert.match(stderr, /unknown format "xml"/);
+});
+
+test('a path that names nothing ends with the code for it', async () => {
+  await using box = await tree(CLEAN);
+  for (const path of ['nothing', 'addons/ekco/1/Manifest/x', 'addons/ekco/2']) {
+    const { exitCode, stderr } = await curlew(box, ['lint', path]);
+    assert.is(exitCode, 14, path);
+    assert.match(stderr, /no add-on is named by/);
+  }
+});
+
+test('without shellcheck on the machine the rest is checked, and the lack is told', async () => {
+  await using box = await tree({ ...CLEAN, 'bin/x': '' });
+  await symlink('/bin/bash', box.at('bin/bash'));
+  const { exitCode, stdout, stderr } = await curlew(box, ['lint'], { PATH: box.at('bin') });
+  assert.equal([exitCode, stdout], [0, '1 add-on, 0 errors, 0 warnings']);
+  assert.match(stderr, /shellcheck is not installed/);
+});
+
+test.run();
