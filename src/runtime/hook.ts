@@ -73,4 +73,3 @@ async function adoptResult(
   }
   await rename(result, shell.carried);
 }
-

@@ -1,0 +1,15 @@
+/** The lifecycle hooks: what their functions are called, in which order they come. */
+
+/** In the order of a run; `install` and `already_applied` exclude each other (kurl.md 6.6). */
+export const HOOKS = ['pre_init', 'install', 'already_applied', 'post_init', 'outro'] as const;
+
+export type Hook = (typeof HOOKS)[number];
+
+/** Add-ons that run containers; they are installed before images can be loaded. */
+export const CONTAINER_RUNTIMES: readonly string[] = ['docker', 'containerd'];
+
+/** The folder's name verbatim, dashes included; install is the bare name, but `containerd_install`. */
+export function hookFunction(addon: string, hook: Hook): string {
+  if (hook !== 'install') return `${addon}_${hook}`;
+  return addon === 'containerd' ? 'containerd_install' : addon;
+}

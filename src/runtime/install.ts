@@ -1,0 +1,282 @@
+/** `install`: one run over one install folder, from the plan to the records. */
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { eachLimited } from '../core/each.ts';
+import { CurlewError, fileError } from '../core/errors.ts';
+import { reportStep, type Report } from '../core/events.ts';
+import { INSTALL_SH, nodePath } from '../core/layout.ts';
+import { formatRef } from '../core/ref.ts';
+import { CONTAINER_RUNTIMES } from './hooks.ts';
+import { findImageRuntime, loadImages } from './images.ts';
+import { createJournal, readJournal, unfinishedAttempts, type Journal } from './journal.ts';
+import { lockFolder } from './lock.ts';
+import type { NodePlace } from './node-place.ts';
+import { planInstall, type PackageFacts, type PlannedAction, type RunPlan } from './plan.ts';
+import { clearStaging, digestInPlace, renameIntoPlace, stagePackage } from './put-in-place.ts';
+import { readRecords, type Records } from './records.ts';
+import { createRunFolder, dropShellFiles, runFolder, type RunFolder } from './run-folder.ts';
+import { checkApplied, installInstead, lookUp, runHookAction, type HookAction, type HookRun } from './run-hooks.ts';
+import { RunRecords } from './run-records.ts';
+import type { ShellVariable } from './settings.ts';
+import type { SourcePackage } from './source.ts';
+
+export interface WantedPackage {
+  readonly source: SourcePackage;
+  readonly settings: unknown;
+}
+
+export interface InstallRequest {
+  readonly place: NodePlace;
+  /** Folder with hook-runner.sh and lib/. */
+  readonly scripts: string;
+  readonly packages: readonly WantedPackage[];
+  readonly variables: readonly ShellVariable[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly reapply: boolean;
+  /** Why images are not to be loaded; undefined when they are. */
+  readonly skipImages: string | undefined;
+}
+
+export interface InstalledAddon {
+  readonly name: string;
+  readonly version: string;
+  readonly outcome: 'installed' | 'already applied';
+  readonly because: string;
+}
+
+export interface InstallResult {
+  readonly run: string;
+  readonly addons: readonly InstalledAddon[];
+  readonly images: { readonly loaded: readonly string[]; readonly skipped: string | undefined };
+  readonly seconds: number;
+}
+
+export interface InstallOptions {
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Runs all phases. `BUSY` when another run is at work on the folder, `HOOK_FAILED` when a hook fails; whatever the
+ * error, the same call goes on from a consistent state.
+ */
+export async function install(request: InstallRequest, options: InstallOptions): Promise<InstallResult> {
+  const started = performance.now();
+  const { directory } = request.place;
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o755 });
+  } catch (error) {
+    throw fileError(`make ${directory}`, error);
+  }
+  await using _lock = await lockFolder(directory);
+  const records = await readRecords(directory);
+  const attempts = await lastAttempts(directory, records);
+  await clearStaging(directory);
+  const facts = await Promise.all(request.packages.map(async (wanted) => factsOf(directory, wanted)));
+  const images = request.skipImages === undefined;
+  const plan = planInstall(facts, records, { reapply: request.reapply, images });
+  const folder = await createRunFolder({
+    directory,
+    scripts: request.scripts,
+    settings: request.variables,
+    own: ownVariables(request.place),
+  });
+  await using journal = await createJournal(join(directory, nodePath.journal(folder.run)));
+  const run = new InstallRun({ request, options, plan, folder, journal, attempts, records });
+  try {
+    const result = await run.execute();
+    await dropShellFiles(folder);
+    return { ...result, run: folder.run, seconds: (performance.now() - started) / 1000 };
+  } catch (error) {
+    const outcome = options.signal.aborted ? 'cancelled' : 'failed';
+    // The disk may be full: what went wrong first is what the caller must hear.
+    await journal.append({ type: 'ended', outcome }).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** What every hook may expect to be set (kurl.md 6.6). */
+function ownVariables({ seen }: NodePlace): readonly ShellVariable[] {
+  return [
+    ['DIR', '.'],
+    ['KURL_INSTALL_DIRECTORY', seen],
+    ['K8S_DISTRO', 'kubeadm'],
+    ['MASTER', '1'],
+  ];
+}
+
+async function lastAttempts(directory: string, { lastRun }: Records): Promise<ReadonlyMap<string, number>> {
+  if (lastRun === undefined) return new Map();
+  await dropShellFiles(runFolder(directory, lastRun));
+  return unfinishedAttempts(await readJournal(join(directory, nodePath.journal(lastRun))));
+}
+
+async function factsOf(directory: string, { source, settings }: WantedPackage): Promise<PackageFacts> {
+  const { ref, addon, files } = source;
+  return {
+    ref,
+    digest: addon.digest,
+    requires: addon.requires,
+    fulfills: addon.fulfills,
+    images: addon.images,
+    hasInstallScript: files.some(({ path }) => path === INSTALL_SH),
+    settings,
+    inPlace: await digestInPlace(directory, ref),
+  };
+}
+
+interface RunParts {
+  readonly request: InstallRequest;
+  readonly options: InstallOptions;
+  readonly plan: RunPlan;
+  readonly folder: RunFolder;
+  readonly journal: Journal;
+  readonly attempts: ReadonlyMap<string, number>;
+  readonly records: Records;
+}
+
+const LOADS_AT_ONCE = 2;
+
+/** A run that is under way: what has been recorded and found out so far. */
+class InstallRun {
+  readonly #parts: RunParts;
+  readonly #hooks: HookRun;
+  readonly #records: RunRecords;
+  readonly #because = new Map<string, string>();
+  readonly #loaded: string[] = [];
+  #skipped: string | undefined;
+
+  constructor(parts: RunParts) {
+    const { request, options, plan, folder, journal, attempts, records } = parts;
+    const { directory } = request.place;
+    const scripts = plan.addons.filter(({ hasInstallScript }) => hasInstallScript);
+    this.#parts = parts;
+    this.#records = new RunRecords(directory, folder.run, records);
+    this.#skipped = request.skipImages;
+    this.#hooks = {
+      shell: {
+        place: request.place,
+        run: folder.run,
+        folder: folder.path,
+        scripts: folder.scripts,
+        settings: folder.settings,
+        carried: folder.carried,
+        installScripts: scripts.map(({ ref }) => join(directory, nodePath.addon(ref), INSTALL_SH)),
+        env: request.env,
+      },
+      journal,
+      attempts,
+      ...options,
+    };
+  }
+
+  async execute(): Promise<Omit<InstallResult, 'run' | 'seconds'>> {
+    const { plan, journal } = this.#parts;
+    await journal.append({ type: 'planned', plan });
+    await this.#records.begin();
+    const byKind = <Kind extends PlannedAction['kind']>(
+      kind: Kind,
+    ): readonly Extract<PlannedAction, { kind: Kind }>[] =>
+      plan.actions.filter((action): action is Extract<PlannedAction, { kind: Kind }> => action.kind === kind);
+    for (const action of byKind('extract')) await this.#extract(action);
+    const functions = await lookUp(this.#hooks);
+    await this.#records.hooksBegin(plan.addons);
+    const images = byKind('images');
+    let loaded = false;
+    for (const action of plan.actions) {
+      if (action.kind === 'hook') await this.#hook(action, functions);
+      else if (action.kind === 'images' && !loaded) {
+        loaded = true;
+        await this.#loadAll(images);
+      }
+    }
+    await this.#records.finished(plan.addons);
+    await journal.append({ type: 'ended', outcome: 'finished' });
+    const addons = plan.addons.map(({ ref, mode, because }): InstalledAddon => {
+      const again = this.#because.get(ref.name);
+      const outcome = mode === 'install' || again !== undefined ? 'installed' : 'already applied';
+      return { name: ref.name, version: ref.version, outcome, because: again ?? because };
+    });
+    return { addons, images: { loaded: this.#loaded, skipped: this.#skipped } };
+  }
+
+  async #extract({ id, addon }: Extract<PlannedAction, { kind: 'extract' }>): Promise<void> {
+    const { request, options, folder, journal } = this.#parts;
+    const { report, signal } = options;
+    const { directory } = request.place;
+    const { run } = folder;
+    const source = this.#source(addon);
+    const { tree, name, version } = source.ref;
+    const bytes = source.files.reduce((sum, { size }) => sum + size, 0);
+    await journal.append({ type: 'started', action: id, attempt: 1 });
+    await reportStep(
+      report,
+      { id, title: `extract ${formatRef(source.ref)}`, bytes },
+      async () => {
+        await stagePackage(source, { directory, run, signal });
+        await journal.append({ type: 'done', action: `stage ${formatRef(source.ref)}`, outcome: 'staged' });
+        await this.#records.forgetExtracted({ tree, name, version });
+        await renameIntoPlace(source.ref, { directory, run });
+        await this.#records.extracted({ tree, name, version, digest: source.addon.digest });
+      },
+      () => 'extracted',
+    );
+    await journal.append({ type: 'done', action: id, outcome: 'extracted' });
+    await clearStaging(directory);
+  }
+
+  async #hook(action: HookAction, functions: ReadonlySet<string>): Promise<void> {
+    const addon = this.#parts.plan.addons.find(({ ref }) => ref.name === action.addon);
+    if (addon === undefined) throw new Error(`no add-on of this plan: ${action.addon}`);
+    this.#hooks.signal.throwIfAborted();
+    if (action.hook === 'already_applied') {
+      const because = functions.has(action.function) ? await checkApplied(action, addon, this.#hooks) : undefined;
+      if (because === undefined) return;
+      this.#because.set(action.addon, because);
+      await this.#hook(installInstead(action, because), functions);
+      return;
+    }
+    if (action.hook === 'install') await this.#records.installing(addon);
+    if (functions.has(action.function)) await runHookAction(action, addon, this.#hooks);
+    else if (action.hook === 'install') {
+      const text = `${action.addon}: install.sh defines no function ${action.function}; nothing was installed`;
+      this.#hooks.report({ type: 'note', level: 'warning', text });
+    }
+  }
+
+  async #loadAll(actions: readonly Extract<PlannedAction, { kind: 'images' }>[]): Promise<void> {
+    const { request, options, plan, journal } = this.#parts;
+    const { report, signal } = options;
+    const runtime = await findImageRuntime({ env: request.env, signal });
+    if (runtime === undefined) {
+      if (plan.addons.some(({ ref }) => CONTAINER_RUNTIMES.includes(ref.name))) {
+        throw new CurlewError('IMAGE_LOAD_FAILED', 'load images: neither containerd nor docker answers', {
+          hint: 'see that the container runtime is running, then run the same command again',
+        });
+      }
+      this.#skipped = 'no container runtime answers, and the spec has none';
+      report({ type: 'note', level: 'info', text: `images were not loaded: ${this.#skipped}` });
+      return;
+    }
+    const load = async ({ id, addon }: PlannedAction, within: { readonly signal: AbortSignal }): Promise<void> => {
+      const { ref, addon: json } = this.#source(addon);
+      await journal.append({ type: 'started', action: id, attempt: 1 });
+      const names = await reportStep(
+        report,
+        { id, title: `load images of ${formatRef(ref)}` },
+        async () =>
+          loadImages(runtime, { directory: request.place.directory, ref, addon: json, env: request.env }, within),
+        ({ length }) => (length === 0 ? 'all there already' : `${length} loaded into ${runtime.name}`),
+      );
+      this.#loaded.push(...names);
+      await journal.append({ type: 'done', action: id, outcome: `${names.length} loaded` });
+    };
+    await eachLimited(actions, load, { width: LOADS_AT_ONCE, signal });
+  }
+
+  #source(name: string): SourcePackage {
+    const found = this.#parts.request.packages.find(({ source }) => source.ref.name === name);
+    if (found === undefined) throw new Error(`no package of this run: ${name}`);
+    return found.source;
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * The write-ahead log of a run: what is to be done, what was begun, how it ended. One line an entry: a checksum and
+ * JSON; each is on disk before the act it announces.
+ */
+import { createHash } from 'node:crypto';
+import { open, type FileHandle } from 'node:fs/promises';
+import { CurlewError, fileError } from '../core/errors.ts';
+import type { RunPlan } from './plan.ts';
+import { readStateFile } from './write-file.ts';
+
+export type JournalEntry = { readonly at: string } & (
+  | { readonly type: 'planned'; readonly plan: RunPlan }
+  | { readonly type: 'started'; readonly action: string; readonly attempt: number }
+  | { readonly type: 'done'; readonly action: string; readonly outcome: string }
+  | { readonly type: 'failed'; readonly action: string; readonly message: string }
+  | { readonly type: 'ended'; readonly outcome: 'finished' | 'failed' | 'cancelled' }
+);
+
+type WithoutTime<Entry> = Entry extends unknown ? Omit<Entry, 'at'> : never;
+export type JournalFact = WithoutTime<JournalEntry>;
+
+export interface Journal extends AsyncDisposable {
+  /** Returns when the entry is on disk. */
+  readonly append: (fact: JournalFact) => Promise<void>;
+}
+
+const SUM_LENGTH = 16;
+
+function checksum(json: string): string {
+  return createHash('sha256').update(json).digest('hex').slice(0, SUM_LENGTH);
+}
+
+export function formatEntry(entry: JournalEntry): string {
+  const json = JSON.stringify(entry);
+  return `{"sum":"${checksum(json)}","entry":${json}}\n`;
+}
+
+/** The line without its line end; undefined when it is torn or damaged. */
+function parseLine(line: string): JournalEntry | undefined {
+  const [, sum, json] = /^\{"sum":"([0-9a-f]{16})","entry":(.*)\}$/s.exec(line) ?? [];
+  if (json === undefined || sum !== checksum(json)) return undefined;
+  // Written by this tool: the checksum has just been compared.
+  return JSON.parse(json) as JournalEntry;
+}
+
+/** Entries of a journal's text. A torn last line is left out; damage before it is `FILE_UNUSABLE`. */
+export function parseJournal(text: string, path: string): readonly JournalEntry[] {
+  const lines = text.split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  const entries: JournalEntry[] = [];
+  for (const [index, line] of lines.entries()) {
+    const entry = parseLine(line);
+    if (entry !== undefined) entries.push(entry);
+    else if (index < lines.length - 1) {
+      throw new CurlewError('FILE_UNUSABLE', `read ${path}: line ${index + 1} is damaged`, {
+        hint: 'the disk or somebody has changed it; move the folder of this run away to start anew',
+      });
+    }
+  }
+  return entries;
+}
+
+const LIMIT = 64 << 20;
+
+/** No journal has no entries. */
+export async function readJournal(path: string): Promise<readonly JournalEntry[]> {
+  const text = await readStateFile(path, LIMIT);
+  return text === undefined ? [] : parseJournal(text, path);
+}
+
+/** Opens a new journal. */
+export async function createJournal(path: string): Promise<Journal> {
+  let file: FileHandle;
+  try {
+    file = await open(path, 'ax', 0o600);
+  } catch (error) {
+    throw fileError(`write ${path}`, error);
+  }
+  const write = async (fact: JournalFact): Promise<void> => {
+    try {
+      await file.appendFile(formatEntry({ at: new Date().toISOString(), ...fact }));
+      await file.datasync();
+    } catch (error) {
+      throw fileError(`write ${path}`, error);
+    }
+  };
+  // One at a time, whoever calls; after a failure nothing more is written.
+  let turn: Promise<void> = Promise.resolve();
+  return {
+    append: async (fact) => {
+      turn = turn.then(async () => write(fact));
+      await turn;
+    },
+    [Symbol.asyncDispose]: async () => {
+      await file.close();
+    },
+  };
+}
+
+/** How often each action of a run was begun without being done: what `CURLEW_ATTEMPT` of the next try builds on. */
+export function unfinishedAttempts(entries: readonly JournalEntry[]): ReadonlyMap<string, number> {
+  const attempts = new Map<string, number>();
+  for (const entry of entries) {
+    if (entry.type === 'started') attempts.set(entry.action, entry.attempt);
+    else if (entry.type === 'done') attempts.delete(entry.action);
+  }
+  return attempts;
+}

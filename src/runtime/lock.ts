@@ -1,0 +1,128 @@
+/**
+ * One run at a time on an install folder. The lock names its owner by pid, start time and boot, so one whose owner is
+ * gone is recognised and taken over, by exactly one of those who try.
+ */
+import { randomBytes } from 'node:crypto';
+import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { digestOf, hexOf } from '../core/digest.ts';
+import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { nodePath } from '../core/layout.ts';
+import { processInfo } from './process-tree.ts';
+
+interface Owner {
+  readonly pid: number;
+  readonly start: string;
+  readonly boot: string;
+  /** Makes the text of every lock another one. */
+  readonly nonce: string;
+}
+
+/** Takes the lock or throws `BUSY`. Disposing of it gives it back. */
+export async function lockFolder(directory: string): Promise<AsyncDisposable> {
+  const path = join(directory, nodePath.lock);
+  const own = await ownText();
+  const offer = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`;
+  try {
+    await writeFile(offer, own, { mode: 0o600, flag: 'wx' });
+    try {
+      while (!(await tryLink(offer, path))) await takeOver(path, offer, own);
+    } finally {
+      await rm(offer, { force: true });
+    }
+  } catch (error) {
+    throw fileError(`lock ${directory}`, error);
+  }
+  return {
+    [Symbol.asyncDispose]: async () => {
+      if ((await textOf(path)) === own) await rm(path, { force: true });
+    },
+  };
+}
+
+async function ownText(): Promise<string> {
+  const own = await processInfo(process.pid);
+  const owner: Owner = {
+    pid: process.pid,
+    start: own?.start ?? '',
+    boot: await bootId(),
+    nonce: randomBytes(8).toString('hex'),
+  };
+  return `${JSON.stringify(owner)}\n`;
+}
+
+async function bootId(): Promise<string> {
+  return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
+}
+
+async function tryLink(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+async function textOf(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Removes the lock of an owner that is gone. The right to do so is a claim: a file whose name follows from the text of
+ * what is taken over, so one process at most has it; a claim whose owner is gone is taken over in the same way.
+ */
+async function takeOver(path: string, offer: string, own: string): Promise<void> {
+  const stale = await textOf(path);
+  if (stale === undefined) return;
+  const claims: string[] = [];
+  let taken = stale;
+  for (;;) {
+    const owner = parseOwner(taken);
+    if (taken !== own && owner !== undefined && (await isAlive(owner))) throw busy(path, owner);
+    const claim = `${path}.claim-${hexOf(digestOf(taken)).slice(0, 16)}`;
+    claims.push(claim);
+    if (await tryLink(offer, claim)) break;
+    taken = (await textOf(claim)) ?? stale;
+  }
+  try {
+    // Another one may have taken it over, and let go of the claim, since it was read.
+    if ((await textOf(path)) === stale) {
+      const dead = `${offer}.dead`;
+      await rename(path, dead);
+      await rm(dead, { force: true });
+    }
+  } finally {
+    for (const claim of claims) await rm(claim, { force: true });
+  }
+}
+
+function busy(path: string, { pid }: Owner): CurlewError {
+  return new CurlewError('BUSY', `lock ${path}: another run is at work (process ${pid})`, {
+    hint: 'wait until it has ended, or end it',
+  });
+}
+
+/** Undefined for a lock that was cut short: its owner died while the machine did. */
+function parseOwner(text: string): Owner | undefined {
+  try {
+    const value = JSON.parse(text) as Partial<Owner> | null;
+    const { pid, start, boot, nonce } = value ?? {};
+    if (typeof pid !== 'number' || typeof start !== 'string' || typeof boot !== 'string') return undefined;
+    return { pid, start, boot, nonce: nonce ?? '' };
+  } catch {
+    return undefined;
+  }
+}
+
+async function isAlive({ pid, start, boot }: Owner): Promise<boolean> {
+  if (boot !== (await bootId())) return false;
+  const found = await processInfo(pid);
+  return found !== undefined && found.start === start;
+}

@@ -1,0 +1,72 @@
+/** From a package to its folder on the node: beside it first, complete and on disk, then renamed. */
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileError } from '../core/errors.ts';
+import type { Digest } from '../core/digest.ts';
+import { ADDON_JSON, nodePath } from '../core/layout.ts';
+import { parseAddonJson } from '../core/package.ts';
+import type { AddonRef } from '../core/ref.ts';
+import type { SourcePackage } from './source.ts';
+import { readStateFile, syncFolder } from './write-file.ts';
+
+const STAGING = /^\.(?:new|old)-/;
+
+/** Removes what interrupted runs left between unpacking and renaming. */
+export async function clearStaging(directory: string): Promise<void> {
+  for (const name of await readdir(directory)) {
+    if (STAGING.test(name)) await rm(join(directory, name), { recursive: true, force: true });
+  }
+}
+
+/** Unpacks into `.new-<run>`; nothing that a hook sees changes. */
+export async function stagePackage(
+  source: SourcePackage,
+  { directory, run, signal }: { readonly directory: string; readonly run: string; readonly signal: AbortSignal },
+): Promise<void> {
+  const staged = join(directory, `.new-${run}`, nodePath.addon(source.ref));
+  try {
+    await rm(staged, { recursive: true, force: true });
+    await mkdir(dirname(staged), { recursive: true });
+    await source.extract(staged, { signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw fileError(`extract ${source.ref.name}`, error);
+  }
+}
+
+/** Renames what was staged to its place; what lay there goes away. */
+export async function renameIntoPlace(
+  ref: AddonRef,
+  { directory, run }: { readonly directory: string; readonly run: string },
+): Promise<void> {
+  const path = nodePath.addon(ref);
+  const target = join(directory, path);
+  const old = join(directory, `.old-${run}`, path);
+  try {
+    await mkdir(dirname(target), { recursive: true });
+    await mkdir(dirname(old), { recursive: true });
+    await rm(old, { recursive: true, force: true });
+    await rename(target, old).catch((error: unknown) => {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    });
+    await rename(join(directory, `.new-${run}`, path), target);
+    await syncFolder(dirname(target));
+    await syncFolder(directory);
+    await rm(old, { recursive: true, force: true });
+  } catch (error) {
+    throw fileError(`put ${path} in place`, error);
+  }
+}
+
+const ADDON_JSON_LIMIT = 8 << 20;
+
+/** Digest of the package whose addon.json lies in the install folder; undefined when there is none that can be read. */
+export async function digestInPlace(directory: string, ref: AddonRef): Promise<Digest | undefined> {
+  const path = join(directory, nodePath.addon(ref), ADDON_JSON);
+  try {
+    const text = await readStateFile(path, ADDON_JSON_LIMIT);
+    return text === undefined ? undefined : parseAddonJson(text, path).digest;
+  } catch {
+    return undefined;
+  }
+}

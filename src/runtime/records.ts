@@ -1,0 +1,105 @@
+/** `records.json`: what this node has installed, and how far that got. Written whole after every change. */
+import { join } from 'node:path';
+import { canonicalJson, digestOf, isDigest, type Digest } from '../core/digest.ts';
+import { asError, CurlewError } from '../core/errors.ts';
+import { nodePath } from '../core/layout.ts';
+import { isAddonName, isVersion, type AddonTree } from '../core/ref.ts';
+import { readStateFile, writeStateFile } from './write-file.ts';
+
+export const RECORDS_FORMAT = 1;
+
+/** A package whose files lie in the install folder, complete and verified. */
+export interface ExtractedRecord {
+  readonly tree: AddonTree;
+  readonly name: string;
+  readonly version: string;
+  readonly digest: Digest;
+}
+
+/** What was applied last. */
+export interface AppliedRecord {
+  readonly version: string;
+  readonly digest: Digest;
+  /** See {@link settingsDigest}. */
+  readonly settings: Digest;
+  /** Id of the run that touched it last. */
+  readonly run: string;
+  /** That run went to its end. */
+  readonly finished: boolean;
+}
+
+export interface Records {
+  readonly format: typeof RECORDS_FORMAT;
+  readonly lastRun: string | undefined;
+  readonly extracted: readonly ExtractedRecord[];
+  /** By name of the add-on. */
+  readonly applied: Readonly<Record<string, AppliedRecord>>;
+}
+
+export const NO_RECORDS: Records = { format: RECORDS_FORMAT, lastRun: undefined, extracted: [], applied: {} };
+
+/** Identity of an add-on's settings, whatever the order of their keys. */
+export function settingsDigest(settings: unknown): Digest {
+  return digestOf(canonicalJson(settings));
+}
+
+const LIMIT = 16 << 20;
+
+/** No file means that nothing is installed. A damaged one is `FILE_UNUSABLE`: guessing would re-install or skip wrongly. */
+export async function readRecords(directory: string): Promise<Records> {
+  const path = join(directory, nodePath.records);
+  const text = await readStateFile(path, LIMIT);
+  if (text === undefined) return NO_RECORDS;
+  const damaged = (what: string, cause?: unknown): CurlewError =>
+    new CurlewError('FILE_UNUSABLE', `read ${path}: damaged: ${what}`, {
+      hint: 'restore it from a backup, or move it away: everything then counts as not installed and is installed again',
+      cause,
+    });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw damaged(asError(error).message, error);
+  }
+  if (!isObject(value)) throw damaged('not an object');
+  if (value['format'] !== RECORDS_FORMAT) throw damaged(`format ${JSON.stringify(value['format'])} is not known`);
+  const { lastRun, extracted, applied } = value;
+  if (lastRun !== undefined && (typeof lastRun !== 'string' || !isRunId(lastRun))) throw damaged('lastRun');
+  if (!Array.isArray(extracted) || !extracted.every(isExtracted)) throw damaged('extracted');
+  if (!isObject(applied)) throw damaged('applied');
+  for (const [name, record] of Object.entries(applied)) {
+    if (!isAddonName(name) || !isApplied(record)) throw damaged(`applied: ${JSON.stringify(name.slice(0, 100))}`);
+  }
+  return { format: RECORDS_FORMAT, lastRun, extracted, applied: applied as Records['applied'] };
+}
+
+export async function writeRecords(directory: string, records: Records): Promise<void> {
+  await writeStateFile(join(directory, nodePath.records), `${JSON.stringify(records, undefined, 2)}\n`);
+}
+
+/** Ids of runs: `20261121T101500Z-3f2a`; in the order of time as long as the clock goes on. */
+export function isRunId(text: string): boolean {
+  return /^\d{8}T\d{6}Z-[0-9a-f]{4}$/.test(text);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isText(value: unknown, check: (text: string) => boolean): boolean {
+  return typeof value === 'string' && check(value);
+}
+
+function isExtracted(value: unknown): value is ExtractedRecord {
+  if (!isObject(value)) return false;
+  const { tree, name, version, digest } = value;
+  if (tree !== 'addons' && tree !== 'packages') return false;
+  return isText(name, isAddonName) && isText(version, isVersion) && isText(digest, isDigest);
+}
+
+function isApplied(value: unknown): value is AppliedRecord {
+  if (!isObject(value)) return false;
+  const { version, digest, settings, run, finished } = value;
+  const texts = isText(version, isVersion) && isText(digest, isDigest) && isText(settings, isDigest);
+  return texts && isText(run, isRunId) && typeof finished === 'boolean';
+}

@@ -1,0 +1,67 @@
+/** The folder of one run: journal, logs, and for as long as hooks may run the files that their shells read. */
+import { randomBytes } from 'node:crypto';
+import { chmod, cp, mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileError } from '../core/errors.ts';
+import { nodePath } from '../core/layout.ts';
+import { settingsText, type ShellVariable } from './settings.ts';
+import { writeStateFile } from './write-file.ts';
+
+export interface RunFolder {
+  readonly run: string;
+  readonly path: string;
+  readonly settings: string;
+  readonly carried: string;
+  readonly scripts: string;
+}
+
+export function runFolder(directory: string, run: string): RunFolder {
+  const path = join(directory, nodePath.run(run));
+  return {
+    run,
+    path,
+    settings: join(path, 'settings.sh'),
+    carried: join(path, 'carried.sh'),
+    scripts: join(path, 'scripts'),
+  };
+}
+
+/** `20261121T101500Z-3f2a` */
+function newRunId(): string {
+  const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  return `${time}-${randomBytes(2).toString('hex')}`;
+}
+
+export interface CreateOptions {
+  readonly directory: string;
+  /** Folder with hook-runner.sh and lib/; a run keeps its own copy, where its hooks can read it. */
+  readonly scripts: string;
+  readonly settings: readonly ShellVariable[];
+  readonly own: readonly ShellVariable[];
+}
+
+/** Makes the install folder's own folders and a new run's. */
+export async function createRunFolder({ directory, scripts, settings, own }: CreateOptions): Promise<RunFolder> {
+  const folder = runFolder(directory, newRunId());
+  const text = settingsText(settings, own);
+  try {
+    for (const name of ['addons', 'packages', 'kustomize', 'assets']) {
+      await mkdir(join(directory, name), { recursive: true, mode: 0o755 });
+    }
+    await mkdir(join(directory, 'runs'), { recursive: true, mode: 0o700 });
+    await mkdir(folder.path, { mode: 0o700 });
+    await mkdir(folder.scripts, { mode: 0o700 });
+    await cp(join(scripts, 'hook-runner.sh'), join(folder.scripts, 'hook-runner.sh'));
+    await cp(join(scripts, 'lib'), join(folder.scripts, 'lib'), { recursive: true });
+    await chmod(folder.path, 0o700);
+  } catch (error) {
+    throw fileError(`prepare ${folder.path}`, error);
+  }
+  await writeStateFile(folder.settings, text);
+  return folder;
+}
+
+/** Removes what only running hooks need: settings and carried variables may hold secrets. */
+export async function dropShellFiles({ settings, carried, scripts }: RunFolder): Promise<void> {
+  for (const path of [settings, carried, scripts]) await rm(path, { recursive: true, force: true });
+}

@@ -1,0 +1,92 @@
+/** Where packages come from: an archive that is read by range, or a folder that it was unpacked into. */
+import type { ArchiveIndex, PlacedEntry, RangeSource } from '../archive/entry.ts';
+import { extractEntries } from '../archive/extract.ts';
+import { findEntry, readFile } from '../archive/read.ts';
+import { CurlewError } from '../core/errors.ts';
+import { ADDON_JSON, ownerOf, prefixOf } from '../core/layout.ts';
+import { packageDigest, parseAddonJson, refOf, type AddonJson, type PackageFile } from '../core/package.ts';
+import { addonRef, formatRef, type AddonRef } from '../core/ref.ts';
+
+export interface SourcePackage {
+  readonly ref: AddonRef;
+  /** Its digest has been compared with the table of contents. */
+  readonly addon: AddonJson;
+  /** Below the package's prefix. */
+  readonly files: readonly PackageFile[];
+  /** Writes all files into a folder that does not exist yet; every byte is verified, and on disk at the end. */
+  readonly extract: (into: string, options: { readonly signal: AbortSignal }) => Promise<void>;
+}
+
+/** Entries of a table of contents by the package that they belong to; files of the bundle's own are left out. */
+export function entriesByPackage<Entry extends { readonly path: string }>(
+  entries: readonly Entry[],
+): readonly { readonly ref: AddonRef; readonly entries: readonly Entry[] }[] {
+  const found = new Map<string, { readonly ref: AddonRef; readonly entries: Entry[] }>();
+  for (const entry of entries) {
+    const owner = ownerOf(entry.path);
+    if (owner === undefined) continue;
+    const ref = addonRef(owner.name, owner.version, owner.tree);
+    const prefix = prefixOf(ref);
+    const group = found.get(prefix) ?? { ref, entries: [] };
+    group.entries.push(entry);
+    found.set(prefix, group);
+  }
+  return [...found.values()];
+}
+
+export function packageFiles(ref: AddonRef, entries: readonly Omit<PlacedEntry, 'offset'>[]): readonly PackageFile[] {
+  const { length } = prefixOf(ref);
+  return entries.map(({ path, mode, size, digest }) => ({ path: path.slice(length), mode, size, digest }));
+}
+
+/** Reads an addon.json and compares it with the place it stands in and the files beside it. */
+export function checkedAddon(text: string, ref: AddonRef, files: readonly PackageFile[], from: string): AddonJson {
+  const addon = parseAddonJson(text, `${from}: ${formatRef(ref)}`);
+  const named = refOf(addon);
+  if (prefixOf(named) !== prefixOf(ref)) {
+    throw new CurlewError(
+      'PACKAGE_INVALID',
+      `${from}: ${prefixOf(ref)}${ADDON_JSON} is the one of ${formatRef(named)}`,
+    );
+  }
+  if (packageDigest(files) !== addon.digest) {
+    throw new CurlewError(
+      'DIGEST_MISMATCH',
+      `${from}: the files of ${formatRef(ref)} are not those of its ${ADDON_JSON}`,
+      {
+        hint: 'build or fetch the package again',
+      },
+    );
+  }
+  return addon;
+}
+
+const ADDON_JSON_LIMIT = 8 << 20;
+
+/** All packages of an archive: one package, or a bundle of many. */
+export async function archivePackages(
+  source: RangeSource,
+  index: ArchiveIndex,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<readonly SourcePackage[]> {
+  const packages: SourcePackage[] = [];
+  for (const { ref, entries } of entriesByPackage(index.entries)) {
+    const prefix = prefixOf(ref);
+    const entry = findEntry(index, `${prefix}${ADDON_JSON}`);
+    if (entry === undefined)
+      throw new CurlewError('PACKAGE_INVALID', `${source.name}: ${prefix}${ADDON_JSON} is missing`);
+    const files = packageFiles(ref, entries);
+    const text = Buffer.from(await readFile(source, entry, { limit: ADDON_JSON_LIMIT, signal })).toString('utf8');
+    packages.push({
+      ref,
+      addon: checkedAddon(text, ref, files, source.name),
+      files,
+      extract: async (into, options) => {
+        const select = ({ path }: PlacedEntry): string | undefined =>
+          path.startsWith(prefix) ? path.slice(prefix.length) : undefined;
+        await extractEntries(source, index, { into, select, sync: true, signal: options.signal });
+      },
+    });
+  }
+  return packages;
+}

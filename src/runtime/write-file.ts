@@ -1,0 +1,45 @@
+/** State files: whole under their name, or not at all. */
+import { open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+
+/** Writes beside the file, syncs, renames, syncs the folder. Mode 0600. */
+export async function writeStateFile(path: string, text: string): Promise<void> {
+  const part = `${path}.part`;
+  try {
+    const file = await open(part, 'w', 0o600);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(part, path);
+    await syncFolder(dirname(path));
+  } catch (error) {
+    await rm(part, { force: true }).catch(() => undefined);
+    throw fileError(`write ${path}`, error);
+  }
+}
+
+/** What a folder lists is on disk when this returns. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+/** The text of a file of ours, or undefined when there is none. Larger than `limit` bytes is `FILE_UNUSABLE`. */
+export async function readStateFile(path: string, limit: number): Promise<string | undefined> {
+  try {
+    const { size } = await stat(path);
+    if (size > limit) throw new CurlewError('FILE_UNUSABLE', `read ${path}: larger than ${limit} bytes`);
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw fileError(`read ${path}`, error);
+  }
+}
