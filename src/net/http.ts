@@ -175,7 +175,7 @@ async function authorised(chain: Chain, request: HttpRequest, sink: Sink, signal
   const outcome = await follow(chain, withHeaders(before), held.gate, signal);
   const refusal = held.refusal();
   if (outcome.kind === 'broken' || refusal === undefined) return outcome;
-  const better = await authorize(refusal, { signal });
+  const better = await authorize({ head: refusal, sent: before }, { signal });
   if (better !== undefined) return follow(chain, withHeaders(better), sink, signal);
   held.replay(refusal);
   return outcome;

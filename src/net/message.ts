@@ -11,12 +11,18 @@ export interface ResponseHead {
   readonly url: string;
 }
 
+/** A 401 of the host asked itself, and the authorisation that it refused. */
+export interface Refusal {
+  readonly head: ResponseHead;
+  readonly sent: Headers | undefined;
+}
+
 /**
- * Headers that authorise a request. Called without a challenge before each request, and once more with the response
- * when that was a 401 of the host asked itself; undefined then means that nothing better can be had.
+ * Headers that authorise a request. Called without a refusal before each request, and once more after a 401 of the host
+ * asked itself; undefined then means that nothing better can be had.
  */
 export type Authorize = (
-  challenge: ResponseHead | undefined,
+  refusal: Refusal | undefined,
   options: { readonly signal: AbortSignal },
 ) => Promise<Headers | undefined>;
 

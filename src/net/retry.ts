@@ -11,7 +11,7 @@ export interface RetryPolicy {
   readonly capMs: number;
 }
 
-export const RETRY_POLICY: RetryPolicy = { attempts: 6, baseMs: 300, capMs: 60_000 };
+export const RETRY_POLICY: RetryPolicy = { attempts: 5, baseMs: 250, capMs: 60_000 };
 
 const RETRYABLE: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 

@@ -31,6 +31,8 @@ export interface ResolvedImage {
   readonly reference: string;
   /** Every name under which a node's runtime is to know the image; at least one. */
   readonly names: readonly string[];
+  /** What the reference names: an index, or the platform's manifest itself. */
+  readonly resolved: Digest;
   /** Of the platform's manifest. */
   readonly digest: Digest;
   readonly mediaType: string;

@@ -117,7 +117,7 @@ export async function platformImage(
   return image;
 }
 
-function otherPlatform(from: string, wanted: string, found: string): CurlewError {
+export function otherPlatform(from: string, wanted: string, found: string): CurlewError {
   const what = found === '' ? 'for no platform that is named' : `for ${found.slice(0, 200)}`;
   return new CurlewError('UNSUPPORTED', `${from}: not for ${wanted}, but ${what}`, {
     hint: 'choose the platform with --arch, or another image',

@@ -1,0 +1,185 @@
+/** How requests to a registry are authorised: anonymously, by password, or by tokens of the registry's token service. */
+import { CurlewError } from '../core/errors.ts';
+import { basic, succeeded, type Http } from '../net/http.ts';
+import type { Authorize, Headers, HttpRequest, Refusal } from '../net/message.ts';
+import { parseChallenges, type Challenge } from './challenge.ts';
+import type { Credentials } from './credentials.ts';
+import type { Credential } from './docker-config.ts';
+import { parseObject } from './manifest.ts';
+
+export interface AuthOptions {
+  readonly http: Http;
+  readonly credentials: Credentials;
+  /** Hosts that may get the credentials of a registry that names them as its token service. */
+  readonly trustRealms: readonly string[];
+  readonly now: () => number;
+}
+
+/** Where a repository is asked for. */
+export interface AuthTarget {
+  readonly doing: string;
+  /** Address of the registry, such as `https://registry-1.docker.io`. */
+  readonly base: URL;
+  /** Host whose credentials are used. */
+  readonly host: string;
+  readonly repository: string;
+}
+
+/** Token services that belong to the registry's own organisation, though their host differs. */
+const SAME_ORGANISATION: ReadonlyMap<string, string> = new Map([
+  ['registry-1.docker.io', 'auth.docker.io'],
+  ['registry.gitlab.com', 'gitlab.com'],
+]);
+
+const TOKEN_LIMIT = 256 * 1024;
+/** What a token is good for when its service does not say so (distribution spec, token authentication). */
+const DEFAULT_LIFE_S = 60;
+/** A token is not used in its last seconds. */
+const MARGIN_S = 10;
+
+interface Token {
+  readonly headers: Headers;
+  /** Milliseconds of the clock. */
+  readonly until: number;
+}
+
+interface Realm {
+  readonly url: URL;
+  readonly service: string | undefined;
+}
+
+/** True when the token service may be given the registry's credentials. */
+function isTrusted(realm: URL, base: URL, trustRealms: readonly string[]): boolean {
+  if (realm.protocol !== 'https:' && realm.protocol !== base.protocol) return false;
+  const { hostname, host } = realm;
+  return (
+    hostname === base.hostname ||
+    SAME_ORGANISATION.get(base.host) === host ||
+    trustRealms.some((trusted) => trusted.toLowerCase() === host || trusted.toLowerCase() === hostname)
+  );
+}
+
+function realmOf({ parameters }: Challenge, { doing, base }: AuthTarget): Realm {
+  const text = parameters.get('realm') ?? '';
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:') || url.username !== '') {
+    throw new CurlewError('AUTH_FAILED', `${doing}: ${base.host} names no usable token service`);
+  }
+  return { url, service: parameters.get('service') };
+}
+
+function readToken(body: Uint8Array, doing: string): { readonly token: string; readonly lifeS: number } {
+  const answer = parseObject(body, doing);
+  const token = answer['token'] ?? answer['access_token'];
+  const life = answer['expires_in'];
+  if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) {
+    throw new CurlewError('AUTH_FAILED', `${doing}: the token service sent no token`);
+  }
+  return { token, lifeS: typeof life === 'number' && life > 0 ? Math.min(life, 86_400) : DEFAULT_LIFE_S };
+}
+
+/** Asks the token service for leave to pull one repository, and for nothing else that a challenge may name. */
+async function fetchToken(
+  { http, now }: AuthOptions,
+  target: AuthTarget,
+  { url, service }: Realm,
+  credential: Credential | undefined,
+  signal: AbortSignal,
+): Promise<Token> {
+  const doing = `${target.doing}: ask ${url.host} for a token`;
+  const parameters: [string, string][] = [['scope', `repository:${target.repository}:pull`]];
+  if (service !== undefined) parameters.unshift(['service', service]);
+  const base = { doing, via: target.base.href } as const;
+  let request: HttpRequest;
+  if (credential?.kind === 'identity-token') {
+    const form: [string, string][] = [
+      ['grant_type', 'refresh_token'],
+      ['client_id', 'curlew'],
+      ['refresh_token', credential.token.reveal()],
+    ];
+    const body = new URLSearchParams([...parameters, ...form]).toString();
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    request = { ...base, url: url.href, method: 'POST', headers, body };
+  } else {
+    const asked = new URL(url);
+    for (const [name, value] of parameters) asked.searchParams.set(name, value);
+    const headers =
+      credential === undefined ? {} : { authorization: basic(credential.username, credential.password.reveal()) };
+    request = { ...base, url: asked.href, headers };
+  }
+  const started = now();
+  const response = succeeded(http, request, await http.small(request, { limit: TOKEN_LIMIT, signal }));
+  const { token, lifeS } = readToken(response.body, doing);
+  const until = started + Math.max(1, lifeS - MARGIN_S) * 1000;
+  return { headers: { authorization: `Bearer ${token}` }, until };
+}
+
+/** Remembers what it learnt: how each registry authorises, and tokens until they end. */
+export function createAuth(options: AuthOptions): (target: AuthTarget) => Authorize {
+  const tokens = new Map<string, Promise<Token>>();
+  /** By registry address: its token service, or `basic`. */
+  const ways = new Map<string, Realm | 'basic'>();
+
+  const bearer = async (
+    target: AuthTarget,
+    realm: Realm,
+    sent: Headers | undefined,
+    signal: AbortSignal,
+  ): Promise<Headers> => {
+    const key = [target.base.origin, realm.url.href, realm.service ?? '', target.repository].join(' ');
+    // Another caller's failure may be its own cancellation: then the token is asked for again.
+    const held = await tokens.get(key)?.catch(() => undefined);
+    const refused = held !== undefined && held.headers['authorization'] === sent?.['authorization'];
+    if (held !== undefined && !refused && held.until > options.now()) return held.headers;
+    const fetching = (async () => {
+      const credential = await options.credentials.find(target.host, { signal });
+      if (credential !== undefined) refuseForeign(target, realm, options.trustRealms);
+      return fetchToken(options, target, realm, credential, signal);
+    })();
+    // Kept as a promise, so that all who wait for the same token wait for one request.
+    tokens.set(key, fetching);
+    return (await fetching).headers;
+  };
+
+  const password = async (target: AuthTarget, signal: AbortSignal): Promise<Headers | undefined> => {
+    const credential = await options.credentials.find(target.host, { signal });
+    if (credential?.kind !== 'password') return undefined;
+    return { authorization: basic(credential.username, credential.password.reveal()) };
+  };
+
+  const answer = async (
+    target: AuthTarget,
+    { head, sent }: Refusal,
+    signal: AbortSignal,
+  ): Promise<Headers | undefined> => {
+    const challenges = parseChallenges(head.headers['www-authenticate'] ?? '') ?? [];
+    const chosen = challenges.find(({ scheme }) => scheme === 'bearer') ?? challenges[0];
+    if (chosen === undefined) return undefined;
+    if (chosen.scheme === 'basic') {
+      // A password that was refused is not sent again.
+      if (sent?.['authorization']?.startsWith('Basic ') === true) return undefined;
+      ways.set(target.base.origin, 'basic');
+      return password(target, signal);
+    }
+    const realm = realmOf(chosen, target);
+    ways.set(target.base.origin, realm);
+    return bearer(target, realm, sent, signal);
+  };
+
+  return (target) =>
+    async (refusal, { signal }) => {
+      if (refusal !== undefined) return answer(target, refusal, signal);
+      const way = ways.get(target.base.origin);
+      if (way === undefined) return undefined;
+      return way === 'basic' ? password(target, signal) : bearer(target, way, undefined, signal);
+    };
+}
+
+function refuseForeign({ doing, base }: AuthTarget, { url }: Realm, trustRealms: readonly string[]): void {
+  if (isTrusted(url, base, trustRealms)) return;
+  throw new CurlewError(
+    'AUTH_FAILED',
+    `${doing}: ${base.host} wants its credentials sent to ${url.protocol}//${url.host}, another host`,
+    { hint: `if both belong together, allow it by name: --trust-realm ${url.host}` },
+  );
+}

@@ -1,0 +1,124 @@
+/** Finds the credentials of a registry: docker's configuration file, and the helpers that it names. */
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { visible } from '../core/diagnostic.ts';
+import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { secret } from '../core/secret.ts';
+import {
+  DOCKER_HUB_KEY,
+  hostKey,
+  NO_CONFIG,
+  parseDockerConfig,
+  type Credential,
+  type DockerConfig,
+} from './docker-config.ts';
+
+export interface Credentials {
+  /** For a registry's `host` or `host:port`; undefined means anonymous. Throws `AUTH_FAILED` when a helper fails. */
+  readonly find: (host: string, options: { readonly signal: AbortSignal }) => Promise<Credential | undefined>;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const CONFIG_LIMIT = 1024 * 1024;
+const HELPER_MS = 60_000;
+const HELPER_OUTPUT = 256 * 1024;
+
+/** No credentials for anybody. */
+export const ANONYMOUS: Credentials = { find: async () => undefined };
+
+/** Where docker keeps its configuration: `$DOCKER_CONFIG/config.json`, else `$HOME/.docker/config.json`. */
+export function dockerConfigPath(env: Environment): string | undefined {
+  const folder = env['DOCKER_CONFIG'];
+  if (folder !== undefined && folder !== '') return join(folder, 'config.json');
+  const home = env['HOME'];
+  return home === undefined || home === '' ? undefined : join(home, '.docker', 'config.json');
+}
+
+/** Reads docker's configuration; a file that is not there is an empty one. */
+export async function readDockerConfig(env: Environment): Promise<DockerConfig> {
+  const path = dockerConfigPath(env);
+  if (path === undefined) return NO_CONFIG;
+  const doing = `read ${path}`;
+  try {
+    await using file = await open(path);
+    const { size } = await file.stat();
+    if (size > CONFIG_LIMIT) throw new CurlewError('AUTH_FAILED', `${doing}: larger than ${CONFIG_LIMIT} bytes`);
+    return parseDockerConfig(await file.readFile('utf8'), path);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return NO_CONFIG;
+    throw fileError(doing, error);
+  }
+}
+
+function helperAnswer(text: string, doing: string): Credential | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new CurlewError('AUTH_FAILED', `${doing}: its answer is not JSON`);
+  }
+  const { Username: username, Secret: password } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof username !== 'string' || typeof password !== 'string') {
+    throw new CurlewError('AUTH_FAILED', `${doing}: its answer has no user name or secret`);
+  }
+  if (password === '') return undefined;
+  // `<token>` as the user's name: the secret is an identity token (docker-credential-helpers).
+  if (username === '<token>') return { kind: 'identity-token', token: secret(password) };
+  return { kind: 'password', username, password: secret(password) };
+}
+
+/** Runs `docker-credential-<name> get`: host on standard input, JSON on standard output. */
+async function askHelper(
+  name: string,
+  host: string,
+  env: Environment,
+  signal: AbortSignal,
+): Promise<Credential | undefined> {
+  const program = `docker-credential-${name}`;
+  const doing = `ask ${program} for the credentials of ${host}`;
+  const result = await execa(program, ['get'], {
+    input: host === 'docker.io' ? DOCKER_HUB_KEY : host,
+    env: { ...env },
+    extendEnv: false,
+    reject: false,
+    timeout: HELPER_MS,
+    maxBuffer: HELPER_OUTPUT,
+    cancelSignal: signal,
+    stripFinalNewline: true,
+  });
+  signal.throwIfAborted();
+  if (!result.failed) return helperAnswer(result.stdout, doing);
+  // Helpers say that they have nothing by this text and status 1.
+  if (result.exitCode === 1 && /credentials not found/i.test(result.stdout)) return undefined;
+  // What it printed may hold a secret: only how it ended is told, and what it wrote for people.
+  const ended = result.timedOut
+    ? 'it took too long'
+    : (result.code ?? `it ended with ${result.exitCode ?? result.signal}`);
+  const said = visible(result.stderr.slice(0, 200)).trim();
+  throw new CurlewError('AUTH_FAILED', `${doing}: ${ended}${said === '' ? '' : ` (${said})`}`, {
+    hint: `try it: echo ${host} | ${program} get`,
+  });
+}
+
+/** Looks a host up: its own helper, the helper for all, the file; each host once. `env` is what helpers run with. */
+export function createCredentials(config: DockerConfig, env: Environment): Credentials {
+  const known = new Map<string, Promise<{ readonly found: Credential | undefined }>>();
+  const look = async (host: string, signal: AbortSignal): Promise<{ readonly found: Credential | undefined }> => {
+    const helper = config.helpers.get(host) ?? config.store;
+    const answer = helper === undefined ? undefined : await askHelper(helper, host, env, signal);
+    return { found: answer ?? config.auths.get(host) };
+  };
+  return {
+    find: async (text, { signal }) => {
+      const host = hostKey(text);
+      // Another caller's failure may be its own cancellation: then the question is asked again.
+      const shared = await known.get(host)?.catch(() => undefined);
+      if (shared !== undefined) return shared.found;
+      const looking = look(host, signal);
+      known.set(host, looking);
+      return (await looking).found;
+    },
+  };
+}

@@ -1,0 +1,96 @@
+/** Docker's client configuration: where credentials for registries lie. Pure. */
+import { CurlewError } from '../core/errors.ts';
+import { secret, type Secret } from '../core/secret.ts';
+
+export type Credential =
+  | { readonly kind: 'password'; readonly username: string; readonly password: Secret }
+  /** A token that only a registry's token service takes. */
+  | { readonly kind: 'identity-token'; readonly token: Secret };
+
+export interface DockerConfig {
+  /** By host as in {@link hostKey}. */
+  readonly auths: ReadonlyMap<string, Credential>;
+  /** Helper for all hosts that have none of their own. */
+  readonly store: string | undefined;
+  /** Helper by host. */
+  readonly helpers: ReadonlyMap<string, string>;
+}
+
+export const NO_CONFIG: DockerConfig = { auths: new Map(), store: undefined, helpers: new Map() };
+
+/** The key that docker keeps Docker Hub's credentials under; helpers are asked with it, too. */
+export const DOCKER_HUB_KEY = 'https://index.docker.io/v1/';
+const DOCKER_HUB: ReadonlySet<string> = new Set(['docker.io', 'index.docker.io', 'registry-1.docker.io']);
+
+/** One spelling for a registry: host and port, without scheme and path, `docker.io` for all names of Docker Hub. */
+export function hostKey(text: string): string {
+  const [host = ''] = text
+    .trim()
+    .toLowerCase()
+    .replace(/^https?:\/\//, '')
+    .split('/', 1);
+  return DOCKER_HUB.has(host) ? 'docker.io' : host;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** Only a plain word can become part of a program's name. */
+function helperOf(value: unknown, from: string): string | undefined {
+  const name = textOf(value);
+  if (name === undefined || /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) return name;
+  throw new CurlewError(
+    'AUTH_FAILED',
+    `${from}: ${JSON.stringify(name.slice(0, 80))} is no name of a credential helper`,
+  );
+}
+
+function credentialOf(value: unknown): Credential | undefined {
+  const { auth, username, password, identitytoken } = fieldsOf(value);
+  const token = textOf(identitytoken);
+  if (token !== undefined) return { kind: 'identity-token', token: secret(token) };
+  const user = textOf(username);
+  const word = textOf(password);
+  if (user !== undefined && word !== undefined) return { kind: 'password', username: user, password: secret(word) };
+  const encoded = textOf(auth);
+  if (encoded === undefined) return undefined;
+  const plain = Buffer.from(encoded, 'base64').toString();
+  const colon = plain.indexOf(':');
+  if (colon < 1) return undefined;
+  // Docker pads the password with NUL characters in some versions.
+  const given = plain.slice(colon + 1).replaceAll('\u0000', '');
+  return { kind: 'password', username: plain.slice(0, colon), password: secret(given) };
+}
+
+/** Reads the text of a config.json; `from` names the file. Its secrets stay out of every message. */
+export function parseDockerConfig(text: string, from: string): DockerConfig {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // The parser's own message quotes the text: it is left out.
+    throw new CurlewError('AUTH_FAILED', `${from}: not JSON`, { hint: 'correct the file, or log in again' });
+  }
+  const { auths, credsStore, credHelpers } = fieldsOf(value);
+  const found = new Map<string, Credential>();
+  for (const [host, entry] of Object.entries(fieldsOf(auths))) {
+    const credential = credentialOf(entry);
+    // Docker's own key wins over other spellings of the same host.
+    if (credential !== undefined && (host === DOCKER_HUB_KEY || !found.has(hostKey(host)))) {
+      found.set(hostKey(host), credential);
+    }
+  }
+  const helpers = new Map<string, string>();
+  for (const [host, helper] of Object.entries(fieldsOf(credHelpers))) {
+    const name = helperOf(helper, from);
+    if (name !== undefined) helpers.set(hostKey(host), name);
+  }
+  return { auths: found, store: helperOf(credsStore, from), helpers };
+}
