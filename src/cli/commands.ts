@@ -15,6 +15,18 @@ function row<Result>(summary: string, load: () => Promise<Command<Result>>): Row
 
 export const COMMANDS: ReadonlyMap<string, Row> = new Map<string, Row>([
   ['lint', row('Check Manifests and install.sh of add-ons', async () => (await import('./commands/lint.ts')).lint)],
+  ['build', row('Build packages from add-on folders', async () => (await import('./commands/build.ts')).build)],
+  [
+    'publish',
+    row('Build add-ons and publish them as a release', async () => (await import('./commands/publish.ts')).publish),
+  ],
+  [
+    'bundle',
+    row(
+      'Put all packages of an installer spec into one file',
+      async () => (await import('./commands/bundle.ts')).bundle,
+    ),
+  ],
   ['inspect', row('Show what a package or bundle holds', async () => (await import('./commands/inspect.ts')).inspect)],
   [
     'verify',

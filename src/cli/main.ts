@@ -1,19 +1,13 @@
 #!/usr/bin/env node
 /** Entry of the `curlew` command: signals, arguments, exit codes. Everything else is behind the table of commands. */
-import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { asError, CurlewError, errnoOf, ERROR_CODES } from '../core/errors.ts';
 import { COMMANDS } from './commands.ts';
 import { commandHelp, GLOBAL_OPTIONS, parseArgsOptions, type Arguments, type Command } from './command.ts';
 import { renderFailure } from './render/failure.ts';
+import { toolVersion } from './version.ts';
 
 const HINT = 'curlew --help lists the commands';
-
-function version(): string {
-  const file = new URL('../../package.json', import.meta.url);
-  const { version: text } = JSON.parse(readFileSync(file, 'utf8')) as { version: string };
-  return text;
-}
 
 function overview(): string {
   const width = Math.max(...[...COMMANDS.keys()].map((name) => name.length)) + 2;
@@ -61,7 +55,7 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
     return name === undefined ? ERROR_CODES.USAGE : 0;
   }
   if (name === '--version' || name === 'version') {
-    await print(process.stdout, `${version()}\n`);
+    await print(process.stdout, `${toolVersion()}\n`);
     return 0;
   }
   const found = COMMANDS.get(name);
@@ -73,15 +67,15 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
   }
   const args = readArguments(command, rest);
   const { createProgress } = await import('./render/progress.ts');
-  const progress = createProgress({ stream: process.stderr, quiet: args.flag('quiet') });
+  const progress = await createProgress({ stream: process.stderr, quiet: args.flag('quiet') });
   try {
     const result = await command.run(args, { signal, report: progress.report, env: process.env, cwd: process.cwd() });
-    progress.stop();
+    await progress.stop();
     const text = args.flag('json') ? JSON.stringify(result, undefined, 2) : command.render(result, args);
     if (text !== '') await print(process.stdout, `${text}\n`);
     return command.exitCode?.(result) ?? 0;
   } finally {
-    progress.stop();
+    await progress.stop();
   }
 }
 

@@ -1,12 +1,12 @@
-/** Progress events as plain lines on standard error; nothing when quiet. */
+/** Chooses how progress is shown: moving on a terminal, plain lines elsewhere, nothing when quiet. */
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 
 export interface Progress {
   readonly report: Report;
-  /** Takes everything moving off the screen. May be called twice. */
-  readonly stop: () => void;
+  /** Takes everything moving off the screen and waits for it. May be called twice. */
+  readonly stop: () => Promise<void>;
 }
 
 export interface ProgressOptions {
@@ -14,14 +14,20 @@ export interface ProgressOptions {
   readonly quiet: boolean;
 }
 
-/** Chooses how progress is shown. Nothing is shown when quiet, not even notes; warnings that matter are results. */
-export function createProgress({ stream, quiet }: ProgressOptions): Progress {
+/** Nothing is shown when quiet, not even notes: warnings that matter are results. */
+export async function createProgress({ stream, quiet }: ProgressOptions): Promise<Progress> {
+  if (quiet) return { report: () => undefined, stop: async () => undefined };
+  if (!stream.isTTY) return plainLines(stream);
+  const { createTerminalProgress } = await import('./terminal.ts');
+  return createTerminalProgress(stream);
+}
+
+function plainLines(stream: NodeJS.WriteStream): Progress {
   const titles = new Map<string, string>();
   const line = (text: string): void => {
     stream.write(`${visible(redact(text))}\n`);
   };
   const report: Report = (event) => {
-    if (quiet) return;
     switch (event.type) {
       case 'step-started':
         titles.set(event.id, event.title);
@@ -40,5 +46,5 @@ export function createProgress({ stream, quiet }: ProgressOptions): Progress {
         break;
     }
   };
-  return { report, stop: () => undefined };
+  return { report, stop: async () => undefined };
 }

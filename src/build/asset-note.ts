@@ -1,0 +1,54 @@
+/** What is known of an asset's address from the last time: enough to ask whether it still holds the same bytes. */
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { isDigest, type Digest } from '../core/digest.ts';
+import type { AssetStep } from '../manifest/step.ts';
+import type { Http } from '../net/http.ts';
+
+export interface SourceNote {
+  readonly size: number;
+  readonly digest: Digest;
+  readonly etag: string | undefined;
+  readonly lastModified: string | undefined;
+}
+
+/** A note that is damaged or missing costs a download, no more. */
+export async function readNote(path: string): Promise<SourceNote | undefined> {
+  try {
+    const note = JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;
+    const { size, digest, etag, lastModified } = note;
+    if (typeof size !== 'number' || typeof digest !== 'string' || !isDigest(digest)) return undefined;
+    return {
+      size,
+      digest,
+      etag: typeof etag === 'string' ? etag : undefined,
+      lastModified: typeof lastModified === 'string' ? lastModified : undefined,
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+export async function writeNote(path: string, note: SourceNote): Promise<void> {
+  const aside = `${path}.${process.pid}`;
+  await writeFile(aside, JSON.stringify(note));
+  await rename(aside, path);
+}
+
+/**
+ * Asks the server with a HEAD request. True only if it answers with the same entity tag, or with no tag, the same date
+ * and the same length: a server that says neither is always asked for the whole file.
+ */
+export async function isCurrent(
+  step: AssetStep,
+  note: SourceNote,
+  http: Http,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<boolean> {
+  const request = { doing: `asset ${step.fileName}`, url: step.source, method: 'HEAD' } as const;
+  const { status, headers } = await http.small(request, { limit: 0, signal });
+  if (status !== 200) return false;
+  const etag = headers['etag'];
+  if (etag !== undefined || note.etag !== undefined) return etag === note.etag;
+  if (note.lastModified === undefined) return false;
+  return headers['last-modified'] === note.lastModified && headers['content-length'] === String(note.size);
+}

@@ -1,0 +1,260 @@
+/**
+ * Fetches assets. Their sizes are seldom known beforehand, so they wait on disk until the package's layout is made; a
+ * broken download goes on where it stopped, in this run or a later one.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { link, mkdir, open, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
+import { openFileSource, readPayload } from '../archive/read.ts';
+import { digestOf, hexOf, parseDigest, type Digest } from '../core/digest.ts';
+import { CurlewError, errnoOf, fileError, redact } from '../core/errors.ts';
+import type { AssetStep } from '../manifest/step.ts';
+import { download } from '../net/download.ts';
+import { isCurrent, readNote, writeNote, type SourceNote } from './asset-note.ts';
+import { claim } from './claim.ts';
+import type { BuildPorts } from './ports.ts';
+
+/** An asset whose bytes lie in a file. */
+export interface FetchedAsset {
+  readonly step: AssetStep;
+  readonly path: string;
+  readonly size: number;
+  readonly digest: Digest;
+}
+
+export type AssetPorts = Pick<BuildPorts, 'http' | 'cache' | 'shelf' | 'donors'>;
+
+/** Downloads of this run by their address: each comes over the wire once, however many add-ons want it. */
+export type AssetShelf = Map<string, Promise<string>>;
+
+interface Places {
+  readonly body: string;
+  readonly partial: string;
+  /** Validators of what lies in `partial`. */
+  readonly begun: string;
+  readonly note: string;
+}
+
+/** Addresses may hold secrets, so files are named by their digest. */
+function placesOf(folder: string, source: string): Places {
+  const base = join(folder, hexOf(digestOf(source)));
+  return { body: `${base}.body`, partial: `${base}.partial`, begun: `${base}.begun`, note: `${base}.json` };
+}
+
+function shelfFolder(cache: string): string {
+  return join(cache, 'assets');
+}
+
+/** What was learnt of an address when it was last fetched. */
+export async function noteOf(cache: string, source: string): Promise<SourceNote | undefined> {
+  return readNote(placesOf(shelfFolder(cache), source).note);
+}
+
+/** The path of a local asset: absolute, or relative to the Manifest's folder (kurl.md 1.5). */
+export function localPath(step: AssetStep, root: string): string {
+  return isAbsolute(step.source) ? step.source : join(root, step.source);
+}
+
+/** Size and digest of a local file, read once. A missing one is `NOT_FOUND`, a folder `FILE_UNUSABLE`. */
+export async function measureFile(
+  path: string,
+  doing: string,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<{ readonly size: number; readonly digest: Digest }> {
+  const hash = createHash('sha256');
+  let size = 0;
+  try {
+    if (!(await stat(path)).isFile()) throw new CurlewError('FILE_UNUSABLE', `${doing}: ${path} is not a file`);
+    for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20, signal }) as AsyncIterable<Buffer>) {
+      hash.update(chunk);
+      size += chunk.byteLength;
+    }
+  } catch (error) {
+    if (signal.aborted) throw error;
+    if (errnoOf(error) === 'ENOENT') throw new CurlewError('NOT_FOUND', `${doing}: ${path} does not exist`);
+    throw fileError(doing, error);
+  }
+  return { size, digest: `sha256:${hash.digest('hex')}` };
+}
+
+/** An asset whose length no server tells is cut here; the disk is full before, mostly. */
+const ASSET_LIMIT = 2 ** 38;
+
+export interface AssetOptions {
+  /** The add-on's folder. */
+  readonly root: string;
+  /** Folder of the add-on's own, removed when its build ends. */
+  readonly scratch: string;
+  readonly onBytes: (bytes: number) => void;
+}
+
+/** Fetches one asset; a known digest is checked before anybody can use the file. */
+export async function fetchAsset(
+  step: AssetStep,
+  { root, scratch, onBytes }: AssetOptions,
+  ports: AssetPorts,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<FetchedAsset> {
+  const doing = `asset ${step.fileName}`;
+  if (step.local) {
+    const path = localPath(step, root);
+    const { size, digest } = await measureFile(path, doing, { signal });
+    checkDigest(step, digest, doing);
+    return { step, path, size, digest };
+  }
+  try {
+    await mkdir(shelfFolder(ports.cache), { recursive: true });
+    const path = join(scratch, hexOf(digestOf(step.fileName)));
+    await link(await onShelf(step, { onBytes, scratch, ports, signal }), path);
+    const { size, digest } = await measureFile(path, doing, { signal });
+    checkDigest(step, digest, doing);
+    return { step, path, size, digest };
+  } catch (error) {
+    if (error instanceof CurlewError || signal.aborted) throw error;
+    throw fileError(doing, error);
+  }
+}
+
+function checkDigest(step: AssetStep, digest: Digest, doing: string): void {
+  if (step.digest === undefined || step.digest === digest) return;
+  throw new CurlewError('DIGEST_MISMATCH', `${doing}: ${redact(step.source)} gave ${digest}, not ${step.digest}`, {
+    hint: 'the file has changed at its source; if that is right, change the digest in the Manifest',
+  });
+}
+
+interface Fetching {
+  readonly onBytes: (bytes: number) => void;
+  readonly scratch: string;
+  readonly ports: AssetPorts;
+  readonly signal: AbortSignal;
+}
+
+async function onShelf(step: AssetStep, fetching: Fetching): Promise<string> {
+  const { shelf } = fetching.ports;
+  const there = shelf.get(step.source);
+  if (there !== undefined) {
+    const path = await there.catch(() => undefined);
+    if (path !== undefined) return path;
+  }
+  const body = bringBody(step, fetching);
+  shelf.set(step.source, body);
+  return body;
+}
+
+/** The body of an address: from a package that holds it still, or downloaded. */
+async function bringBody(step: AssetStep, fetching: Fetching): Promise<string> {
+  const { ports, scratch, signal } = fetching;
+  const places = placesOf(shelfFolder(ports.cache), step.source);
+  let held: AsyncDisposable;
+  try {
+    held = await claim(places.body);
+  } catch (error) {
+    if (!(error instanceof CurlewError && error.code === 'BUSY')) throw error;
+    // Another process fetches the same address: then this one has a download of its own.
+    const own = placesOf(scratch, step.source);
+    await receive(step, own, fetching);
+    return own.body;
+  }
+  await using _held = held;
+  const note = await readNote(places.note);
+  const known = step.digest === undefined ? note?.digest : parseDigest(step.digest, `asset ${step.fileName}`);
+  const current =
+    step.digest !== undefined || (note !== undefined && (await isCurrent(step, note, ports.http, { signal })));
+  if (known !== undefined && current) {
+    if (await isBody(places.body, known, signal)) return places.body;
+    if (await takeFromPackage(known, places.body, fetching)) return places.body;
+  }
+  await receive(step, places, fetching);
+  return places.body;
+}
+
+/** True if an earlier run that failed later has left the whole body behind. */
+async function isBody(path: string, digest: Digest, signal: AbortSignal): Promise<boolean> {
+  try {
+    return (await measureFile(path, 'read an asset', { signal })).digest === digest;
+  } catch (error) {
+    if (error instanceof CurlewError && error.code === 'NOT_FOUND') return false;
+    throw error;
+  }
+}
+
+/** Unpacks an asset from a finished package that has it, verified. */
+async function takeFromPackage(digest: Digest, to: string, { ports, signal }: Fetching): Promise<boolean> {
+  const donor = (await ports.donors()).get(digest);
+  if (donor === undefined) return false;
+  try {
+    await using source = await openFileSource(donor.path);
+    await writeFile(to, readPayload(source, donor.entry, { signal }));
+    return true;
+  } catch (error) {
+    await rm(to, { force: true });
+    if (error instanceof CurlewError && error.code !== 'NO_SPACE' && error.code !== 'CANCELLED') return false;
+    throw error;
+  }
+}
+
+async function receive(step: AssetStep, places: Places, { ports, onBytes, signal }: Fetching): Promise<void> {
+  const doing = `asset ${step.fileName}`;
+  const begun = await readNote(places.begun);
+  const file = await open(places.partial, 'a+');
+  try {
+    let from = (await file.stat()).size;
+    // Without an entity tag nobody can say that the rest belongs to what is there.
+    if (begun?.etag === undefined) from = await restart(file);
+    const expectedEtag = begun?.etag ?? (await beginWith(step, places, ports, signal));
+    onBytes(from);
+    const request = {
+      doing,
+      url: step.source,
+      from,
+      expectedEtag,
+      limit: ASSET_LIMIT,
+      write: async (chunk: Uint8Array): Promise<void> => {
+        onBytes(chunk.byteLength);
+        await file.appendFile(chunk);
+      },
+      restart: async (): Promise<void> => {
+        onBytes(-(await file.stat()).size);
+        await restart(file);
+      },
+    };
+    const { etag, lastModified } = await download(ports.http, request, { signal });
+    await file.sync();
+    const { size, digest } = await measureFile(places.partial, doing, { signal });
+    await writeNote(places.note, { size, digest, etag, lastModified });
+    await rename(places.partial, places.body);
+    await rm(places.begun, { force: true });
+  } finally {
+    await file.close();
+  }
+}
+
+/** Notes the entity tag of what is about to be fetched, so that a run after a crash can ask for the rest of it. */
+async function beginWith(
+  step: AssetStep,
+  places: Places,
+  { http }: AssetPorts,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const request = { doing: `asset ${step.fileName}`, url: step.source, method: 'HEAD' } as const;
+  const { status, headers } = await http.small(request, { limit: 0, signal });
+  const etag = status === 200 ? headers['etag'] : undefined;
+  const note = { size: 0, digest: digestOf(''), etag, lastModified: undefined };
+  if (etag !== undefined) await writeNote(places.begun, note);
+  return etag;
+}
+
+async function restart(file: FileHandle): Promise<number> {
+  await file.truncate(0);
+  return 0;
+}
+
+/** Takes the bodies of this run off the disk; what is unfinished stays, so that a later run can go on. */
+export async function clearShelf(shelf: AssetShelf): Promise<void> {
+  for (const body of shelf.values()) {
+    const path = await body.catch(() => undefined);
+    if (path !== undefined) await rm(path, { force: true });
+  }
+  shelf.clear();
+}

@@ -1,0 +1,122 @@
+/** Carries out a build plan: several add-ons at once, each either unchanged or made anew. */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ArchiveIndex } from '../archive/entry.ts';
+import type { Digest } from '../core/digest.ts';
+import { mapLimited } from '../core/each.ts';
+import { CurlewError, fileError } from '../core/errors.ts';
+import { packageFileName } from '../core/layout.ts';
+import type { AddonJson } from '../core/package.ts';
+import { formatRef } from '../core/ref.ts';
+import { readAddon, type AddonSource } from '../manifest/read-addon.ts';
+import { clearShelf } from './assets.ts';
+import { claim } from './claim.ts';
+import { makePackage } from './make.ts';
+import type { AddonPlan, BuildPlan } from './plan.ts';
+import type { BuildPorts } from './ports.ts';
+import { aboutOf, aboutWanted } from './about.ts';
+import { differenceOf, finishedPackage } from './unchanged.ts';
+
+export interface BuiltPackage {
+  readonly path: string;
+  readonly addon: AddonJson;
+  readonly index: ArchiveIndex;
+  readonly size: number;
+  readonly outcome: 'unchanged' | 'built';
+  /** Why it was built. */
+  readonly because: string;
+  /** Bytes that came over the network. */
+  readonly fetched: number;
+}
+
+export interface BuildOptions {
+  /** Add-ons at once. */
+  readonly jobs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Builds every add-on of the plan; the first failure stops the rest and is the one thrown. */
+export async function buildAddons(
+  plan: BuildPlan,
+  ports: BuildPorts,
+  { jobs, signal }: BuildOptions,
+): Promise<readonly BuiltPackage[]> {
+  try {
+    await mkdir(ports.out, { recursive: true });
+    await mkdir(ports.cache, { recursive: true });
+  } catch (error) {
+    throw fileError('make the folders for packages and cache', error);
+  }
+  const built = await mapLimited(plan.addons, async (addon, { signal }) => buildAddon(addon, plan, ports, { signal }), {
+    width: jobs,
+    signal,
+  });
+  // After a failure the bodies stay: the next run need not fetch them again.
+  await clearShelf(ports.shelf);
+  return built;
+}
+
+async function buildAddon(
+  addon: AddonPlan,
+  plan: BuildPlan,
+  ports: BuildPorts,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<BuiltPackage> {
+  const { ref, steps, root } = addon;
+  const id = formatRef(ref);
+  const target = join(ports.out, packageFileName(ref, plan.arch));
+  await using held = await claim(target);
+  void held;
+  const source = await readSource(addon, { signal });
+  const finished = await finishedPackage(ports.out, ref, plan.arch, { signal });
+  const wanted = { ref, ...plan, root, steps, own: source.files, about: aboutWanted(source, steps) };
+  const because =
+    finished === undefined ? 'not built yet' : await differenceOf(finished, wanted, aboutOf, ports, { signal });
+  if (finished !== undefined && because === undefined) {
+    const { path, addon: made, index } = finished;
+    ports.report({ type: 'step-started', id, title: id });
+    ports.report({ type: 'step-done', id, outcome: 'unchanged' });
+    return { path, addon: made, index, size: index.size, outcome: 'unchanged', because: 'unchanged', fetched: 0 };
+  }
+  const scratch = await mkdtemp(join(ports.cache, `${id}-`)).catch((error: unknown) => {
+    throw fileError(`make a folder in ${ports.cache}`, error);
+  });
+  try {
+    const made = await makePackage({ source, steps, plan, target, scratch }, ports, { signal });
+    return { ...made, path: target, size: made.index.size, outcome: 'built', because: because ?? '' };
+  } catch (error) {
+    if (error instanceof CurlewError && error.code !== 'CANCELLED' && !error.message.startsWith(id)) {
+      throw new CurlewError(error.code, `${id}: ${error.message}`, {
+        hint: error.hint,
+        cause: error.cause,
+        diagnostics: error.diagnostics,
+      });
+    }
+    throw error;
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+async function readSource(
+  { ref, root }: AddonPlan,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<AddonSource> {
+  const source = await readAddon({ ...ref, folder: root, root: join(root, '../../..'), shown: root }, { signal });
+  const errors = source.diagnostics.filter(({ severity }) => severity === 'error');
+  if (errors.length === 0) return source;
+  throw new CurlewError('MANIFEST_INVALID', `${formatRef(ref)}: ${errors.length} errors in ${root}`, {
+    diagnostics: errors,
+    hint: 'curlew lint shows them with their lines',
+  });
+}
+
+/** sha256 of a whole file: what a store's catalogue says of a package. */
+export async function fileDigest(path: string, { signal }: { readonly signal: AbortSignal }): Promise<Digest> {
+  const hash = createHash('sha256');
+  const stream = createReadStream(path, { highWaterMark: 1 << 20, signal });
+  for await (const chunk of stream as AsyncIterable<Buffer>) hash.update(chunk);
+  return `sha256:${hash.digest('hex')}`;
+}

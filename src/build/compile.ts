@@ -1,0 +1,138 @@
+/**
+ * Everything that a package will hold, in its order, with the size, digest and packing of each payload known: all that
+ * a layout needs, before the first layer is fetched.
+ */
+import type { FramePool } from '../archive/frame-pool.ts';
+import { isStoredByName, isStoredBySample, packBytes, storedPacking, type Packing } from '../archive/pack.ts';
+import type { SizedEntry } from '../archive/place.ts';
+import { digestOf } from '../core/digest.ts';
+import { CurlewError, fileError } from '../core/errors.ts';
+import { ADDON_JSON, MANIFEST, MANIFEST_LOCK, INSTALL_SH, prefixOf } from '../core/layout.ts';
+import { formatAddonJson, packageDigest, type AddonJson, type FileMode, type PackageFile } from '../core/package.ts';
+import { compareText, type AddonRef } from '../core/ref.ts';
+import { open, stat } from 'node:fs/promises';
+import type { SendBytes } from './blobs.ts';
+
+/** Where a file's bytes come from. */
+export type Content =
+  | { readonly kind: 'bytes'; readonly data: Uint8Array }
+  | { readonly kind: 'path'; readonly path: string }
+  /** A blob of an image, sent straight to its place. */
+  | { readonly kind: 'blob'; readonly send: SendBytes };
+
+/** A file of the package; `path` is below its prefix. */
+export interface ContentFile extends PackageFile {
+  readonly content: Content;
+}
+
+/** How the payload gets to its place. */
+export type Payload =
+  | { readonly kind: 'member'; readonly member: Uint8Array }
+  | { readonly kind: 'member-file'; readonly path: string }
+  | { readonly kind: 'stored-file'; readonly path: string }
+  | { readonly kind: 'blob'; readonly send: SendBytes };
+
+export interface CompiledEntry {
+  readonly entry: SizedEntry;
+  readonly payload: Payload;
+}
+
+/** Files up to this size are packed in memory. */
+const IN_MEMORY = 1 << 20;
+const SAMPLE = 64 << 10;
+
+/** Order of a package: `addon.json`, `Manifest`, the lock, `install.sh`, own files, assets, OS folders, images. */
+export function compareFiles(os: readonly string[]): (a: string, b: string) => number {
+  const first = [ADDON_JSON, MANIFEST, MANIFEST_LOCK, INSTALL_SH];
+  const rank = (path: string): number => {
+    const named = first.indexOf(path);
+    if (named !== -1) return named;
+    const [folder = ''] = path.split('/', 1);
+    if (folder === 'assets') return first.length + 1;
+    if (os.includes(folder)) return first.length + 2;
+    if (folder === 'images') return first.length + 3;
+    return first.length;
+  };
+  return (a, b) => rank(a) - rank(b) || compareText(a, b);
+}
+
+/** A file whose bytes are in memory. */
+export function bytesFile(path: string, data: Uint8Array | string, mode: FileMode = 0o644): ContentFile {
+  const bytes = typeof data === 'string' ? Buffer.from(data) : data;
+  return { path, mode, size: bytes.byteLength, digest: digestOf(bytes), content: { kind: 'bytes', data: bytes } };
+}
+
+export interface CompileOptions {
+  readonly pool: FramePool;
+  /** Folder for deflated payloads that wait for their place. */
+  readonly scratch: string;
+  readonly signal: AbortSignal;
+}
+
+/** Adds `addon.json`, puts the files in order and packs what is not stored. */
+export async function compile(
+  ref: AddonRef,
+  about: Omit<AddonJson, 'digest'>,
+  files: readonly ContentFile[],
+  { pool, scratch, signal }: CompileOptions,
+): Promise<{ readonly addon: AddonJson; readonly entries: readonly CompiledEntry[] }> {
+  const addon: AddonJson = { ...about, digest: packageDigest(files) };
+  const order = compareFiles(addon.os);
+  const all = [...files, bytesFile(ADDON_JSON, formatAddonJson(addon))].toSorted((a, b) => order(a.path, b.path));
+  const prefix = prefixOf(ref);
+  const entries: CompiledEntry[] = [];
+  for (const [index, file] of all.entries()) {
+    signal.throwIfAborted();
+    const { packing, payload } = await packFile(file, { pool, path: `${scratch}/${index}.member` });
+    const { mode, size, digest } = file;
+    entries.push({ entry: { path: prefix + file.path, mode, size, digest, ...packing }, payload });
+  }
+  return { addon, entries };
+}
+
+interface Packed {
+  readonly packing: Packing;
+  readonly payload: Payload;
+}
+
+async function packFile(
+  { path, size, digest, content }: ContentFile,
+  scratch: { readonly pool: FramePool; readonly path: string },
+): Promise<Packed> {
+  if (content.kind === 'blob') return { packing: storedPacking(size), payload: content };
+  if (content.kind === 'bytes' || size <= IN_MEMORY) {
+    const data = content.kind === 'bytes' ? content.data : await readStart(content.path, size);
+    if (digestOf(data) !== digest) throw changed(path);
+    const { member, packing } = packBytes(path, data);
+    return { packing, payload: { kind: 'member', member } };
+  }
+  if (isStoredByName(path) || isStoredBySample(await readStart(content.path, SAMPLE))) {
+    return { packing: storedPacking(size), payload: { kind: 'stored-file', path: content.path } };
+  }
+  const deflated = await scratch.pool.deflate(content.path, scratch.path);
+  if (deflated.digest !== digest) throw changed(path);
+  const { packed, packedDigest } = deflated;
+  return { packing: { packed, stored: false, packedDigest }, payload: { kind: 'member-file', path: scratch.path } };
+}
+
+function changed(path: string): CurlewError {
+  return new CurlewError('FILE_UNUSABLE', `${path} changed while it was being packed`, {
+    hint: 'run the build again when nothing writes to the folder',
+  });
+}
+
+/** The first bytes of a file. A file that has become shorter than `length` since it was measured shows later. */
+async function readStart(path: string, length: number): Promise<Uint8Array> {
+  try {
+    const file = await open(path, 'r');
+    try {
+      const bytes = Buffer.alloc(Math.min(length, (await stat(path)).size));
+      const { bytesRead } = await file.read(bytes, 0, bytes.byteLength, 0);
+      return bytes.subarray(0, bytesRead);
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    throw fileError(`read ${path}`, error);
+  }
+}

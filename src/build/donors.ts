@@ -1,0 +1,50 @@
+/**
+ * Packages already made are the cache: an index from the digest of a payload to the file and place where it lies. Reading it costs two small reads a package, so it is made only when something has to be fetched.
+ */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { PlacedEntry } from '../archive/entry.ts';
+import { openFileSource, readIndex } from '../archive/read.ts';
+import type { Digest } from '../core/digest.ts';
+import { mapLimited } from '../core/each.ts';
+import { CurlewError, errnoOf } from '../core/errors.ts';
+
+export interface Donor {
+  readonly path: string;
+  readonly entry: PlacedEntry;
+}
+
+export type Donors = ReadonlyMap<Digest, Donor>;
+
+/** Smaller payloads are fetched as fast as they are looked up. */
+const LEAST = 4096;
+
+/** Looks through the finished packages of a folder. What is no package, or is damaged, gives nothing. */
+export async function findDonors(folder: string, { signal }: { readonly signal: AbortSignal }): Promise<Donors> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    if (errnoOf(error) === 'ENOENT') return [];
+    throw error;
+  });
+  const packages = names.filter((name) => name.endsWith('.tar.gz') && !name.startsWith('.')).toSorted();
+  const indexes = await mapLimited(packages, async (name) => payloadsOf(join(folder, name), signal), {
+    width: 8,
+    signal,
+  });
+  const donors = new Map<Digest, Donor>();
+  for (const [at, entries] of indexes.entries()) {
+    const path = join(folder, packages[at] ?? '');
+    for (const entry of entries) donors.set(entry.digest, { path, entry });
+  }
+  return donors;
+}
+
+async function payloadsOf(path: string, signal: AbortSignal): Promise<readonly PlacedEntry[]> {
+  try {
+    await using source = await openFileSource(path);
+    const { entries } = await readIndex(source, { signal });
+    return entries.filter(({ packed, size }) => packed > 0 && size >= LEAST);
+  } catch (error) {
+    if (error instanceof CurlewError) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,124 @@
+/** From `image` steps to the files of `images/`: references resolved, the OCI layout made, blobs still to be fetched. */
+import { join, isAbsolute } from 'node:path';
+import { mapLimited } from '../core/each.ts';
+import { CurlewError } from '../core/errors.ts';
+import { parseImageRef, type ImageRef } from '../core/image-ref.ts';
+import { packagePath } from '../core/layout.ts';
+import type { PackageImage } from '../core/package.ts';
+import type { Arch } from '../core/ref.ts';
+import type { LockedImage } from '../manifest/lock.ts';
+import type { ImageStep } from '../manifest/step.ts';
+import { openImageArchive } from '../registry/image-archive.ts';
+import type { ResolvedImage } from '../registry/image.ts';
+import { formatImageLayout } from '../registry/oci-layout.ts';
+import { measureFile } from './assets.ts';
+import { bytesFile, type ContentFile } from './compile.ts';
+import type { BuildPorts } from './ports.ts';
+
+export interface StepImage {
+  readonly step: ImageStep;
+  readonly image: ResolvedImage;
+  /** For the lock: what the reference named, an index or a manifest; the file's digest for an archive. */
+  readonly locked: LockedImage;
+}
+
+export interface ResolveOptions {
+  readonly root: string;
+  readonly arch: Arch;
+  /** Folder for what must be kept on disk until the package is made. */
+  readonly scratch: string;
+  readonly signal: AbortSignal;
+}
+
+/** How many references are looked up at once. */
+const WIDTH = 8;
+
+/** The reference of a step that names a registry's image; the Manifest's parser has checked it. */
+export function referenceOf(step: ImageStep): ImageRef {
+  const ref = parseImageRef(step.reference ?? '');
+  if (typeof ref !== 'string') return ref;
+  throw new CurlewError('MANIFEST_INVALID', `image ${step.id}: ${ref}`);
+}
+
+export function archivePath(step: ImageStep, root: string): string {
+  const path = step.archive ?? '';
+  return isAbsolute(path) ? path : join(root, path);
+}
+
+/** Resolves the images of one add-on, in the order of the steps. */
+export async function resolveImages(
+  steps: readonly ImageStep[],
+  ports: Pick<BuildPorts, 'registry' | 'engine'>,
+  options: ResolveOptions,
+): Promise<readonly StepImage[]> {
+  return mapLimited(
+    steps,
+    async (step, { signal }) => {
+      try {
+        return await resolveStep(step, ports, { ...options, signal });
+      } catch (error) {
+        if (!(error instanceof CurlewError) || error.code === 'CANCELLED') throw error;
+        throw new CurlewError(error.code, `image ${step.id}: ${error.message}`, { hint: error.hint, cause: error });
+      }
+    },
+    { width: WIDTH, signal: options.signal },
+  );
+}
+
+async function resolveStep(
+  step: ImageStep,
+  ports: Pick<BuildPorts, 'registry' | 'engine'>,
+  { root, arch, scratch, signal }: ResolveOptions,
+): Promise<StepImage> {
+  if (step.archive !== undefined) {
+    const path = archivePath(step, root);
+    const { digest } = await measureFile(path, `image ${step.id}`, { signal });
+    const image = await openImageArchive(path, { arch, scratch, signal });
+    return { step, image, locked: lockedOf(step, image, digest) };
+  }
+  const ref = referenceOf(step);
+  try {
+    const image = await ports.registry.resolve(ref, { platform: { os: 'linux', arch }, signal });
+    return { step, image, locked: lockedOf(step, image, image.resolved) };
+  } catch (error) {
+    // A registry that refuses or does not have it may still be right: then the engine is asked.
+    if (ports.engine === undefined || !(error instanceof CurlewError)) throw error;
+    if (!['NOT_FOUND', 'AUTH_FAILED', 'FETCH_FAILED'].includes(error.code)) throw error;
+    const identity = await ports.engine.identify(ref, { signal });
+    if (identity === undefined) throw error;
+    const image = await ports.engine.export(ref, { folder: scratch, arch, signal });
+    return { step, image, locked: lockedOf(step, image, identity) };
+  }
+}
+
+function lockedOf(step: ImageStep, image: ResolvedImage, digest: LockedImage['digest']): LockedImage {
+  const { reference, platform, manifest } = image;
+  const platforms = { [platform]: { digest: image.digest, size: manifest.byteLength } };
+  return { id: step.id, reference, digest, platforms };
+}
+
+export function packageImageOf({ step, image }: StepImage): PackageImage {
+  const { reference, digest, platform } = image;
+  return { id: step.id, reference, digest, platform };
+}
+
+/** The files of `images/` as one OCI layout; each blob once, however many images use it. */
+export function layoutFiles(images: readonly StepImage[]): readonly ContentFile[] {
+  if (images.length === 0) return [];
+  const layout = formatImageLayout(images.map(({ step, image }) => ({ id: step.id, image })));
+  const files = layout.files.map(({ path, data }) => bytesFile(packagePath.image(path), data));
+  const blobs = layout.blobs.map(({ descriptor, image }): ContentFile => {
+    const { digest, size } = descriptor;
+    return {
+      path: packagePath.blob(digest),
+      mode: 0o644,
+      size,
+      digest,
+      content: {
+        kind: 'blob',
+        send: async (from, write, { signal }) => image.fetch(descriptor, { from, write, signal }),
+      },
+    };
+  });
+  return [...files, ...blobs];
+}

@@ -1,0 +1,104 @@
+/** What a build is going to do, as a value: it can be printed, saved, compared, and carried out later or elsewhere. */
+import { canonicalJson } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
+import { pathProblem } from '../core/layout.ts';
+import type { ImageFormat } from '../core/package.ts';
+import { addonRef, ARCHES, formatRef, type AddonRef, type Arch } from '../core/ref.ts';
+import { parseImageRef } from '../core/image-ref.ts';
+import { isDigest } from '../core/digest.ts';
+import type { Step } from '../manifest/step.ts';
+
+export interface AddonPlan {
+  readonly ref: AddonRef;
+  /** The add-on's folder. */
+  readonly root: string;
+  readonly steps: readonly Step[];
+}
+
+export interface BuildPlan {
+  readonly format: 1;
+  readonly arch: Arch;
+  readonly imageFormat: ImageFormat;
+  readonly addons: readonly AddonPlan[];
+}
+
+export interface PlanOptions {
+  readonly arch: Arch;
+  readonly imageFormat: ImageFormat;
+}
+
+/** Plans the add-ons in the order given. Two that would make the same package file are `MANIFEST_INVALID`. */
+export function planBuild(addons: readonly AddonPlan[], { arch, imageFormat }: PlanOptions): BuildPlan {
+  const seen = new Map<string, AddonPlan>();
+  for (const addon of addons) {
+    const key = formatRef(addon.ref).replaceAll('+', '-');
+    const other = seen.get(key);
+    if (other !== undefined) {
+      throw new CurlewError('MANIFEST_INVALID', `${addon.root} and ${other.root} would make the same package ${key}`, {
+        hint: 'name one of them only, or rename one of the folders',
+      });
+    }
+    seen.set(key, addon);
+  }
+  return { format: 1, arch, imageFormat, addons };
+}
+
+export function formatBuildPlan(plan: BuildPlan): string {
+  return `${canonicalJson(plan)}\n`;
+}
+
+/** Reads a plan that was saved; everything in it is checked as if it came from a stranger. */
+export function parseBuildPlan(text: string, from: string): BuildPlan {
+  const bad = (what: string): CurlewError => new CurlewError('MANIFEST_INVALID', `${from}: not a build plan: ${what}`);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new CurlewError('MANIFEST_INVALID', `${from}: not a build plan: not JSON`, { cause: error });
+  }
+  if (!isRecord(value) || value['format'] !== 1) throw bad('format');
+  const arch = ARCHES.find((known) => known === value['arch']);
+  const imageFormat = value['imageFormat'];
+  if (arch === undefined) throw bad('arch');
+  if (imageFormat !== 'oci' && imageFormat !== 'docker-archive') throw bad('imageFormat');
+  if (!Array.isArray(value['addons'])) throw bad('addons');
+  const addons = value['addons'].map((addon: unknown): AddonPlan => {
+    if (!isRecord(addon) || !isRecord(addon['ref']) || typeof addon['root'] !== 'string') throw bad('addon');
+    const { name, version, tree } = addon['ref'];
+    if (typeof name !== 'string' || typeof version !== 'string') throw bad('ref');
+    if (tree !== 'addons' && tree !== 'packages') throw bad('tree');
+    const steps: unknown = addon['steps'];
+    if (!Array.isArray(steps) || !steps.every(isStep)) throw bad(`steps of ${name}`);
+    return { ref: addonRef(name, version, tree), root: addon['root'], steps };
+  });
+  return planBuild(addons, { arch, imageFormat });
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === 'string' && !value.includes('/') && pathProblem(value) === undefined;
+}
+
+function isStep(value: unknown): value is Step {
+  if (!isRecord(value)) return false;
+  const { kind, id, reference, archive, fileName, source, local, digest, os, output, packages } = value;
+  switch (kind) {
+    case 'image':
+      if (!isName(id)) return false;
+      if (typeof reference === 'string') return typeof parseImageRef(reference) !== 'string';
+      return typeof archive === 'string';
+    case 'asset':
+      if (!isName(fileName) || typeof source !== 'string' || typeof local !== 'boolean') return false;
+      return digest === undefined || (typeof digest === 'string' && isDigest(digest));
+    case 'os-packages':
+      if (!isName(os) || !Array.isArray(packages)) return false;
+      return (output === 'archives' || output === 'deps') && packages.every((name) => typeof name === 'string');
+    case 'container-build':
+      return isName(value['destination']) && typeof value['dockerfile'] === 'string';
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,44 @@
+/** What a build needs from outside, made once by whoever starts it. */
+import type { FramePool } from '../archive/frame-pool.ts';
+import type { Report } from '../core/events.ts';
+import type { ImageRef } from '../core/image-ref.ts';
+import type { Arch } from '../core/ref.ts';
+import type { Digest } from '../core/digest.ts';
+import type { Http } from '../net/http.ts';
+import type { RegistryClient } from '../registry/client.ts';
+import type { ResolvedImage } from '../registry/image.ts';
+import type { AssetShelf } from './assets.ts';
+import type { BlobLedger } from './blobs.ts';
+import type { Donors } from './donors.ts';
+import type { Lanes } from './lanes.ts';
+
+/** A Docker engine that can hand out images that only it has. */
+export interface ImageEngine {
+  /** Identity of what the reference names in the engine now, or undefined when it does not have it. */
+  readonly identify: (ref: ImageRef, options: { readonly signal: AbortSignal }) => Promise<Digest | undefined>;
+  /** The image, with its bytes kept in `folder` until the build of the add-on ends. */
+  readonly export: (
+    ref: ImageRef,
+    options: { readonly folder: string; readonly arch: Arch; readonly signal: AbortSignal },
+  ) => Promise<ResolvedImage>;
+}
+
+export interface BuildPorts {
+  readonly http: Http;
+  readonly registry: RegistryClient;
+  readonly engine: ImageEngine | undefined;
+  readonly pool: FramePool;
+  /** Bounds how many blobs are on their way at once, over all add-ons. */
+  readonly lanes: Lanes;
+  readonly ledger: BlobLedger;
+  readonly shelf: AssetShelf;
+  /** Finished packages of the output folder; asked once, when first needed. */
+  readonly donors: () => Promise<Donors>;
+  readonly report: Report;
+  /** Where assets wait, and what is known of their addresses. */
+  readonly cache: string;
+  /** Folder for packages. */
+  readonly out: string;
+  /** Version of curlew, for `addon.json`. */
+  readonly tool: string;
+}

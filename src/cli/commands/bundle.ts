@@ -1,0 +1,116 @@
+/** `curlew bundle`: one file with everything that an installer spec names. */
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { assembleBundle } from '../../bundle/assemble.ts';
+import { openPackages } from '../../bundle/open-packages.ts';
+import { planBundle, summarise, type PlanSummary } from '../../bundle/plan.ts';
+import { resolvePackages } from '../../bundle/resolve.ts';
+import { readRootFiles } from '../../bundle/root-files.ts';
+import { CurlewError, fileError } from '../../core/errors.ts';
+import type { Installer } from '../../installer/installer.ts';
+import { parseInstaller } from '../../installer/parse.ts';
+import { readCatalogue } from '../../store/catalogue.ts';
+import { openStore } from '../../store/open.ts';
+import { archOf } from '../arch.ts';
+import type { Arguments, Command, CommandContext } from '../command.ts';
+import { formatBytes } from '../render/units.ts';
+import { toolVersion } from '../version.ts';
+
+interface Result extends PlanSummary {
+  /** Undefined when only the plan was asked for. */
+  readonly file: string | undefined;
+  /** Of the table of contents: what a signature covers. */
+  readonly tocDigest: string;
+}
+
+interface Spec {
+  readonly bytes: Uint8Array;
+  readonly installer: Installer;
+}
+
+async function readSpec(path: string, { cwd, report }: CommandContext): Promise<Spec> {
+  const bytes = await readFile(resolve(cwd, path)).catch((error: unknown) => {
+    throw fileError(`read ${path}`, error);
+  });
+  const { installer, diagnostics } = parseInstaller(path, bytes.toString('utf8'));
+  if (installer === undefined)
+    throw new CurlewError('SPEC_INVALID', `${path} is not a valid installer spec`, { diagnostics });
+  for (const { message, place, hint } of diagnostics) {
+    const text = `${place.file}:${place.line}: ${message}${hint === undefined ? '' : ` (${hint})`}`;
+    report({ type: 'note', level: 'warning', text });
+  }
+  return { bytes, installer };
+}
+
+function wordsOf(args: Arguments): { readonly spec: string; readonly from: string } {
+  const [spec, ...more] = args.positionals;
+  const from = args.text('from');
+  if (spec === undefined || more.length > 0) {
+    throw new CurlewError('USAGE', 'curlew bundle: name one installer spec', {
+      hint: 'curlew bundle installer.yaml …',
+    });
+  }
+  if (from === undefined) throw new CurlewError('USAGE', 'curlew bundle: say with --from where the packages are');
+  if (args.text('output') === undefined && !args.flag('plan')) {
+    throw new CurlewError('USAGE', 'curlew bundle: say with -o which file to write, or ask for --plan');
+  }
+  return { spec, from };
+}
+
+export const bundle: Command<Result> = {
+  name: 'bundle',
+  summary: 'Put all packages of an installer spec into one file',
+  operands: 'installer.yaml',
+  options: {
+    from: { type: 'string', value: 'STORE', help: 'where the packages are' },
+    output: { type: 'string', short: 'o', value: 'FILE', help: 'the bundle to write' },
+    release: { type: 'string', value: 'R', help: 'the release to take packages from (default: the current one)' },
+    arch: { type: 'string', value: 'ARCH', help: 'amd64 or arm64 (default: amd64)' },
+    verify: { type: 'boolean', help: 'hash every payload again while copying' },
+    force: { type: 'boolean', help: 'replace the file if it is there' },
+    plan: { type: 'boolean', help: 'say what would be copied from where, and write nothing' },
+  },
+  details: 'The bundle is made of byte ranges of the packages as they are: nothing is packed again.',
+  run: async (args, context) => {
+    const { cwd, report, signal } = context;
+    const { spec, from } = wordsOf(args);
+    const arch = archOf(args);
+    const { bytes, installer } = await readSpec(spec, context);
+    const store = await openStore(from, { cwd, create: false, signal });
+    const catalogue = await readCatalogue(store, { release: args.text('release'), signal });
+    const packages = await openPackages(store, resolvePackages(installer, catalogue, arch), { signal });
+    const plan = planBundle({
+      release: catalogue.release,
+      arch,
+      installer: bytes,
+      rootFiles: await readRootFiles(),
+      packages,
+      tool: toolVersion(),
+    });
+    const output = args.flag('plan') ? undefined : args.text('output');
+    const file = output === undefined ? undefined : resolve(cwd, output);
+    if (file !== undefined) {
+      const options = { force: args.flag('force'), verify: args.flag('verify'), report, signal };
+      await assembleBundle(
+        plan,
+        packages.map(({ source }) => source),
+        file,
+        options,
+      );
+    }
+    return { file, tocDigest: plan.splice.index.tocDigest, ...summarise(plan) };
+  },
+  render: ({ file, release, packages, size, fresh, linked, ranges }) => {
+    const lines = packages.map(({ name, version, requested, because, size: bytes }) => {
+      const why = because === 'exact' ? '' : `, ${requested}: ${because}`;
+      return `${name} ${version} (${formatBytes(bytes)}${why})`;
+    });
+    if (file === undefined) {
+      lines.push(...ranges.map(({ key, offset, length }) => `copy ${length} bytes of ${key} from ${offset}`));
+    }
+    const saved = linked === 0 ? '' : `, ${formatBytes(linked)} there once instead of twice`;
+    const made = `${formatBytes(size)} from release ${release}, ${formatBytes(fresh)} of it new${saved}`;
+    lines.push(file === undefined ? `would be ${made}` : `${file}: ${made}`);
+    return lines.join('\n');
+  },
+};

@@ -1,0 +1,77 @@
+/** Flags, variables and configuration of everything that goes over the network, and the clients made of them. */
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { errnoOf, fileError } from '../core/errors.ts';
+import { createHttp, type Http } from '../net/http.ts';
+import { createRegistryClient, type RegistryClient } from '../registry/client.ts';
+import { createCredentials } from '../registry/credentials.ts';
+import { NO_CONFIG, parseDockerConfig, type DockerConfig } from '../registry/docker-config.ts';
+import { parseMirror } from '../registry/endpoint.ts';
+import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
+import { readConfig, type Config } from './config.ts';
+
+export const NETWORK_OPTIONS = {
+  'registry-mirror': {
+    type: 'string',
+    multiple: true,
+    value: 'HOST=MIRROR',
+    help: 'ask MIRROR (host:port) before HOST; may be repeated',
+  },
+  'allow-http': { type: 'string', multiple: true, value: 'HOST', help: 'host that may be asked over plain http' },
+  'trust-realm': { type: 'string', multiple: true, value: 'HOST', help: "host that may get a registry's credentials" },
+  'ca-file': { type: 'string', value: 'FILE', help: 'certificate authorities to trust as well, in PEM' },
+  config: { type: 'string', value: 'FILE', help: 'configuration file' },
+} satisfies OptionSpecs;
+
+export interface Network extends AsyncDisposable {
+  readonly http: Http;
+  readonly registry: RegistryClient;
+}
+
+/** `docker.io=host:port` flags, then the configuration's mirrors, by registry host. */
+function mirrorsOf(flags: readonly string[], config: Config): ReadonlyMap<string, readonly string[]> {
+  const mirrors = new Map<string, readonly string[]>();
+  const configured = Object.entries(config.registryMirrors).flatMap(([host, list]) =>
+    list.map((mirror) => `${host}=${mirror}`),
+  );
+  for (const text of [...flags, ...configured]) {
+    const [host, mirror] = parseMirror(text);
+    mirrors.set(host, [...(mirrors.get(host) ?? []), mirror]);
+  }
+  return mirrors;
+}
+
+/** Docker's configuration, which holds the credentials; a missing one means anonymous. */
+async function dockerConfig(env: CommandContext['env']): Promise<DockerConfig> {
+  const file = join(env['DOCKER_CONFIG'] ?? join(env['HOME'] ?? '/', '.docker'), 'config.json');
+  try {
+    return parseDockerConfig(await readFile(file, 'utf8'), file);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return NO_CONFIG;
+    throw fileError(`read ${file}`, error);
+  }
+}
+
+/** The clients as flags, configuration and environment want them, in this order of weight. */
+export async function openNetwork(args: Arguments, { env, cwd }: CommandContext): Promise<Network> {
+  const config = await readConfig(args.text('config'), { env, cwd });
+  const caFlag = args.text('ca-file');
+  const http = await createHttp({
+    env,
+    caFile: caFlag === undefined ? config.caFile : resolve(cwd, caFlag),
+    allowHttp: [...args.texts('allow-http'), ...config.allowHttp],
+  });
+  const registry = createRegistryClient({
+    http,
+    credentials: createCredentials(await dockerConfig(env), env),
+    mirrors: mirrorsOf(args.texts('registry-mirror'), config),
+    trustRealms: [...args.texts('trust-realm'), ...config.trustRealms],
+  });
+  return {
+    http,
+    registry,
+    [Symbol.asyncDispose]: async () => {
+      await http.close();
+    },
+  };
+}

@@ -1,0 +1,55 @@
+import { chunksOf } from '../../src/build/chunks.ts';
+import { createLanes } from '../../src/build/lanes.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('build/chunks');
+
+test('chunks arrive in order, and the sender may use its buffer again', async () => {
+  const buffer = Buffer.alloc(1);
+  const chunks = chunksOf(async (write) => {
+    for (let value = 0; value < 5; value += 1) {
+      buffer[0] = value;
+      await write(buffer);
+    }
+  });
+  const seen: number[] = [];
+  for await (const chunk of chunks) seen.push(chunk[0] ?? -1);
+  assert.equal(seen, [0, 1, 2, 3, 4]);
+});
+
+test("the sender's failure comes after what it sent", async () => {
+  const chunks = chunksOf(async (write) => {
+    await write(Buffer.of(1));
+    throw new Error('broken');
+  });
+  const seen: number[] = [];
+  let message = '';
+  try {
+    for await (const chunk of chunks) seen.push(chunk[0] ?? -1);
+  } catch (error) {
+    message = String(error);
+  }
+  assert.equal([seen, message], [[1], 'Error: broken']);
+});
+
+test('no more work runs at once than there are lanes, and a failure frees its lane', async () => {
+  const lanes = createLanes(2);
+  const { signal } = new AbortController();
+  let running = 0;
+  let most = 0;
+  const work = Array.from({ length: 6 }, async (_, index) =>
+    lanes.run(async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+      if (index === 1) throw new Error('one fails');
+    }, signal),
+  );
+  const results = await Promise.allSettled(work);
+  assert.is(results.filter(({ status }) => status === 'rejected').length, 1);
+  assert.is(most, 2);
+});
+
+test.run();
