@@ -32,4 +32,8 @@ export const COMMANDS: ReadonlyMap<string, Row> = new Map<string, Row>([
     'verify',
     row('Prove that packages or bundles are undamaged', async () => (await import('./commands/verify.ts')).verify),
   ],
+  [
+    'install',
+    row('Install the add-ons of a spec on this machine', async () => (await import('./commands/install.ts')).install),
+  ],
 ]);

@@ -1,0 +1,171 @@
+/** `curlew install`: the packages of an installer spec onto this machine, and their hooks. */
+import { mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { CurlewError, fileError } from '../../core/errors.ts';
+import type { Report } from '../../core/events.ts';
+import { INSTALL_DIRECTORY, INSTALLER_YAML } from '../../core/layout.ts';
+import type { Arch } from '../../core/ref.ts';
+import type { Installer } from '../../installer/installer.ts';
+import { parseInstaller } from '../../installer/parse.ts';
+import { shellVariables } from '../../installer/variables.ts';
+import { confinedPlace } from '../../runtime/confine.ts';
+import { install as runInstall, type InstallResult } from '../../runtime/install.ts';
+import { plainPlace, type NodePlace } from '../../runtime/node-place.ts';
+import { readStateFile } from '../../runtime/write-file.ts';
+import type { Arguments, Command, CommandContext } from '../command.ts';
+import { bundleSource, INSTALLER_LIMIT, storeSource, unpackedSource, type InstallSource } from '../install-source.ts';
+
+const SCRIPTS = fileURLToPath(new URL('../../../scripts', import.meta.url));
+
+const DETAILS = `One of --bundle, --dir and --from is needed. A bundle brings its own installer spec; --installer FILE goes before it.
+
+With --root DIR the install folder moves below DIR, and hooks run as root in a private view of this machine: what
+they write lands in DIR/host. Kernel settings and the network are not covered by that. Images are not loaded then.
+
+When a run has failed, the same command goes on: what is applied already is not installed again.`;
+
+export const install: Command<InstallResult> = {
+  name: 'install',
+  summary: 'Install the add-ons of a spec on this machine',
+  operands: '',
+  details: DETAILS,
+  options: {
+    bundle: { type: 'string', value: 'FILE', help: 'take the packages from a bundle' },
+    dir: { type: 'string', value: 'DIR', help: 'take them from an unpacked bundle; its files are moved' },
+    from: { type: 'string', value: 'STORE', help: 'take them from the current release of a store' },
+    installer: { type: 'string', value: 'FILE', help: 'installer spec' },
+    'install-dir': { type: 'string', value: 'DIR', help: `install folder, ${INSTALL_DIRECTORY} by default` },
+    root: { type: 'string', value: 'DIR', help: 'for trials: all that is written lands below DIR' },
+    unconfined: { type: 'boolean', help: 'with --root, or without being root: run hooks unconfined' },
+    reapply: { type: 'boolean', help: 'install what is applied already, too' },
+    'skip-images': { type: 'boolean', help: 'load no images' },
+  },
+  run: async (args, context) => {
+    if (args.positionals.length > 0) {
+      throw usage(`unexpected word "${args.positionals[0] ?? ''}"`);
+    }
+    const restore = outliveTerminal();
+    try {
+      const place = await placeOf(args, context);
+      await using source = await openSource(args, context, place.directory);
+      const installer = await readInstaller(args, context, source);
+      const packages = await source.choose(installer);
+      const versions = new Map(packages.map(({ ref }) => [ref.name, ref.version] as const));
+      const settings = new Map(installer.addons.map((addon) => [addon.name, addon.settings] as const));
+      const variables = new Map(shellVariables(installer, versions));
+      if (source.airgap) variables.set('AIRGAP', '1');
+      return await runInstall(
+        {
+          place,
+          scripts: SCRIPTS,
+          packages: packages.map((one) => ({ source: one, settings: settings.get(one.ref.name) ?? {} })),
+          variables: [...variables],
+          env: context.env,
+          reapply: args.flag('reapply'),
+          skipImages: whySkipImages(args),
+        },
+        { report: context.report, signal: context.signal },
+      );
+    } finally {
+      restore();
+    }
+  },
+  render: (result) => table(result),
+};
+
+function usage(what: string): CurlewError {
+  return new CurlewError('USAGE', `curlew install: ${what}`, { hint: 'curlew install --help lists the options' });
+}
+
+function whySkipImages(args: Arguments): string | undefined {
+  if (args.flag('skip-images')) return 'asked for by --skip-images';
+  return args.text('root') === undefined
+    ? undefined
+    : 'with --root the container runtime of this machine is left alone';
+}
+
+/** The install folder, and how hooks are kept to it. */
+async function placeOf(args: Arguments, { cwd, signal }: CommandContext): Promise<NodePlace> {
+  const seen = resolve(cwd, args.text('install-dir') ?? INSTALL_DIRECTORY);
+  const rootWord = args.text('root');
+  const uid = process.geteuid?.() ?? -1;
+  if (rootWord === undefined) {
+    if (uid === 0 || args.flag('unconfined')) return plainPlace(seen);
+    throw new CurlewError('UNSUPPORTED', 'install: hooks change this machine, which only root may do', {
+      hint: 'run it as root; or, for a trial, with --root DIR --unconfined',
+    });
+  }
+  const root = resolve(cwd, rootWord);
+  if (root === '/') throw usage('--root / would confine nothing');
+  const directory = join(root, seen);
+  if (args.flag('unconfined')) return plainPlace(directory);
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o755 });
+  } catch (error) {
+    throw fileError(`make ${directory}`, error);
+  }
+  return confinedPlace({ root, seen, scripts: SCRIPTS, uid, signal });
+}
+
+async function openSource(args: Arguments, { cwd, signal }: CommandContext, directory: string): Promise<InstallSource> {
+  const [bundle, dir, from] = [args.text('bundle'), args.text('dir'), args.text('from')];
+  const given = [bundle, dir, from].filter((one) => one !== undefined);
+  if (given.length !== 1) throw usage('one of --bundle, --dir and --from is needed');
+  const common = { cwd, arch: hostArch(), signal };
+  if (bundle !== undefined) return bundleSource(bundle, common);
+  if (dir !== undefined) return unpackedSource(dir, { ...common, directory });
+  return storeSource(from ?? '', common);
+}
+
+function hostArch(): Arch {
+  if (process.arch === 'x64') return 'amd64';
+  if (process.arch === 'arm64') return 'arm64';
+  throw new CurlewError('UNSUPPORTED', `install: this machine is ${process.arch}; packages are for amd64 and arm64`);
+}
+
+async function readInstaller(args: Arguments, context: CommandContext, source: InstallSource): Promise<Installer> {
+  const given = args.text('installer');
+  const file = given ?? INSTALLER_YAML;
+  const text =
+    given === undefined ? source.installerText : await readStateFile(resolve(context.cwd, given), INSTALLER_LIMIT);
+  if (text === undefined) {
+    if (given !== undefined) throw new CurlewError('NOT_FOUND', `read ${given}: no such file`);
+    throw usage('no installer spec came with the packages: --installer FILE names one');
+  }
+  const { installer, diagnostics } = parseInstaller(file, text);
+  if (installer === undefined) {
+    throw new CurlewError('SPEC_INVALID', `read ${file}: not a valid installer spec`, { diagnostics });
+  }
+  noteWarnings(context.report, diagnostics);
+  return installer;
+}
+
+function noteWarnings(report: Report, diagnostics: CurlewError['diagnostics']): void {
+  for (const { place, message } of diagnostics) {
+    report({ type: 'note', level: 'warning', text: `${place.file}:${place.line}: ${message}` });
+  }
+}
+
+/** A run goes on when its terminal has gone; what is said then reaches nobody. Returns how to undo that. */
+function outliveTerminal(): () => void {
+  const nothing = (): void => undefined;
+  process.on('SIGHUP', nothing);
+  process.stderr.on('error', nothing);
+  return () => {
+    process.off('SIGHUP', nothing);
+    process.stderr.off('error', nothing);
+  };
+}
+
+function table({ addons, images, run, seconds }: InstallResult): string {
+  const width = (texts: readonly string[]): number => Math.max(0, ...texts.map(({ length }) => length));
+  const name = width(addons.map((addon) => addon.name));
+  const version = width(addons.map((addon) => addon.version));
+  const rows = addons.map(
+    (addon) => `${addon.name.padEnd(name)}  ${addon.version.padEnd(version)}  ${addon.outcome} (${addon.because})`,
+  );
+  const loaded =
+    images.skipped === undefined ? `${images.loaded.length} images loaded` : `images not loaded: ${images.skipped}`;
+  return [...rows, `${loaded}; run ${run}, ${seconds.toFixed(1)} s`].join('\n');
+}

@@ -1,0 +1,161 @@
+/** Where `install` takes its packages from: a bundle, an unpacked one, or a store; and which of them the spec means. */
+import { resolve } from 'node:path';
+import { findEntry, openFileSource, readFile, readIndex } from '../archive/read.ts';
+import { resolvePackages } from '../bundle/resolve.ts';
+import { parseBundleJson, BUNDLE_JSON_LIMIT, type BundleJson } from '../core/bundle.ts';
+import { CurlewError } from '../core/errors.ts';
+import { BUNDLE_JSON, INSTALLER_YAML } from '../core/layout.ts';
+import { compareVersions, formatRef, type Arch } from '../core/ref.ts';
+import type { Installer, InstallerAddon } from '../installer/installer.ts';
+import { resolveVersion } from '../installer/version.ts';
+import { archivePackages, type SourcePackage } from '../runtime/source.ts';
+import { folderPackages } from '../runtime/source-folder.ts';
+import { readCatalogue } from '../store/catalogue.ts';
+import { openStore } from '../store/open.ts';
+import { openStoreSource } from '../store/source.ts';
+
+export interface InstallSource extends AsyncDisposable {
+  /** The spec that came with the packages. */
+  readonly installerText: string | undefined;
+  readonly airgap: boolean;
+  /** One package for each add-on of the spec, in any order. */
+  readonly choose: (installer: Installer) => Promise<readonly SourcePackage[]>;
+}
+
+interface Common {
+  readonly cwd: string;
+  readonly arch: Arch;
+  readonly signal: AbortSignal;
+}
+
+export const INSTALLER_LIMIT: number = 4 << 20;
+
+async function nothing(): Promise<void> {}
+
+/** A bundle, or a single package, as one file. */
+export async function bundleSource(path: string, { cwd, arch, signal }: Common): Promise<InstallSource> {
+  const source = await openFileSource(resolve(cwd, path));
+  try {
+    const index = await readIndex(source, { signal });
+    const root = async (name: string, limit: number): Promise<string | undefined> => {
+      const entry = findEntry(index, name);
+      if (entry === undefined) return undefined;
+      return Buffer.from(await readFile(source, entry, { limit, signal })).toString('utf8');
+    };
+    const packages = await archivePackages(source, index, { signal });
+    const bundle = readBundle(await root(BUNDLE_JSON, BUNDLE_JSON_LIMIT), source.name);
+    return {
+      installerText: await root(INSTALLER_YAML, INSTALLER_LIMIT),
+      airgap: true,
+      choose: async (installer) => chooseAll(installer, packages, { bundle, arch, from: source.name }),
+      [Symbol.asyncDispose]: async () => source[Symbol.asyncDispose](),
+    };
+  } catch (error) {
+    await source[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** A bundle that tar has unpacked. `directory` is the install folder, where an earlier run may have moved packages to. */
+export async function unpackedSource(
+  path: string,
+  { cwd, arch, signal, directory }: Common & { readonly directory: string },
+): Promise<InstallSource> {
+  const folder = resolve(cwd, path);
+  const { packages, readRoot } = await folderPackages(folder, { directory, signal });
+  const bundle = readBundle(await readRoot(BUNDLE_JSON, BUNDLE_JSON_LIMIT), folder);
+  return {
+    installerText: await readRoot(INSTALLER_YAML, INSTALLER_LIMIT),
+    airgap: true,
+    choose: async (installer) => chooseAll(installer, packages, { bundle, arch, from: folder }),
+    [Symbol.asyncDispose]: nothing,
+  };
+}
+
+/** The current release of a store; packages are read from it while they are extracted. */
+export async function storeSource(address: string, { cwd, arch, signal }: Common): Promise<InstallSource> {
+  const store = await openStore(address, { cwd, create: false, signal });
+  const catalogue = await readCatalogue(store, { release: undefined, signal });
+  return {
+    installerText: undefined,
+    airgap: false,
+    choose: async (installer) => {
+      const chosen: SourcePackage[] = [];
+      for (const resolved of resolvePackages(installer, catalogue, arch)) {
+        const source = await openStoreSource(store, resolved.key, { signal });
+        const index = await readIndex(source, { signal });
+        const packages = await archivePackages(source, index, { signal });
+        const found = packages.find(({ addon }) => addon.digest === resolved.digest);
+        if (found === undefined) {
+          throw new CurlewError('DIGEST_MISMATCH', `${source.name}: not the package that the catalogue names`, {
+            hint: 'publish the release again',
+          });
+        }
+        chosen.push(found);
+      }
+      return chosen;
+    },
+    [Symbol.asyncDispose]: nothing,
+  };
+}
+
+function readBundle(text: string | undefined, from: string): BundleJson | undefined {
+  return text === undefined ? undefined : parseBundleJson(text, from);
+}
+
+interface ChooseOptions {
+  readonly bundle: BundleJson | undefined;
+  readonly arch: Arch;
+  readonly from: string;
+}
+
+/** All add-ons of the spec that cannot be found are told at once. */
+function chooseAll(
+  installer: Installer,
+  packages: readonly SourcePackage[],
+  options: ChooseOptions,
+): readonly SourcePackage[] {
+  for (const listed of options.bundle?.packages ?? []) {
+    const found = packages.find(({ ref }) => formatRef(ref) === formatRef(listed) && ref.tree === listed.tree);
+    if (found === undefined || found.addon.digest === listed.digest) continue;
+    throw new CurlewError(
+      'DIGEST_MISMATCH',
+      `${options.from}: ${formatRef(listed)} is not the one of its ${BUNDLE_JSON}`,
+    );
+  }
+  const failures: { readonly addon: InstallerAddon; readonly error: CurlewError }[] = [];
+  const chosen: SourcePackage[] = [];
+  for (const addon of installer.addons) {
+    try {
+      chosen.push(chooseOne(addon, packages, options));
+    } catch (error) {
+      if (!(error instanceof CurlewError)) throw error;
+      failures.push({ addon, error });
+    }
+  }
+  const [first] = failures;
+  if (first === undefined) return chosen;
+  throw new CurlewError(first.error.code, failures.map(({ error }) => error.message).join('; '), {
+    hint: first.error.hint ?? 'make a bundle that holds them, or take them out of the spec',
+    diagnostics: failures.map(({ addon, error }) => {
+      return { code: 'installer/unresolved', severity: 'error', message: error.message, place: addon.place };
+    }),
+  });
+}
+
+function chooseOne(
+  { name, requested }: InstallerAddon,
+  packages: readonly SourcePackage[],
+  { bundle, arch, from }: ChooseOptions,
+): SourcePackage {
+  const named = packages.filter(({ ref }) => ref.name === name);
+  if (named.length === 0) throw new CurlewError('NOT_FOUND', `${from}: it holds no package of ${name}`);
+  const usable = named.filter(({ addon }) => addon.arch === arch);
+  if (usable.length === 0) throw new CurlewError('UNSUPPORTED', `${from}: ${name} is not there for ${arch}`);
+  const listed = bundle?.packages.find((one) => one.name === name && one.requested === requested)?.version;
+  const versions = usable.map(({ ref }) => ref.version).toSorted((a, b) => compareVersions(b, a));
+  const version = listed ?? resolveVersion(name, requested, versions).version;
+  const found = usable.find(({ ref }) => ref.version === version);
+  if (found === undefined) throw new CurlewError('NOT_FOUND', `${from}: it holds no package ${name} ${version}`);
+  return found;
+}
