@@ -1,0 +1,159 @@
+/** Carries out a bundle plan into a file. */
+import { open, rename, link, rm, stat, statfs, type FileHandle } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import type { RangeSource } from '../archive/entry.ts';
+import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import type { Report } from '../core/events.ts';
+import { bundleBytes } from './bytes.ts';
+import type { BundlePlan } from './plan.ts';
+import { createPayloadCheck } from './payload-check.ts';
+
+export interface AssembleOptions {
+  /** Replace a file that is there; otherwise that is `FILE_EXISTS`. */
+  readonly force: boolean;
+  /** Hash every payload on its way; a damaged one is `DIGEST_MISMATCH`. */
+  readonly verify: boolean;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+/** Chunks that wait to be written together; fewer and larger writes cost less. */
+const WRITE_SIZE = 4 << 20;
+
+/**
+ * Writes a bundle whose source n is the plan's package n. The file appears under its name only whole and synced; what is
+ * cut off leaves nothing.
+ */
+export async function assembleBundle(
+  plan: BundlePlan,
+  sources: readonly RangeSource[],
+  path: string,
+  { force, verify, report, signal }: AssembleOptions,
+): Promise<void> {
+  const doing = `write ${path}`;
+  try {
+    await refuseExisting(path, force);
+    await requireSpace(path, plan.splice.size, doing);
+    const partial = join(dirname(path), `.${basename(path)}.partial-${crypto.randomUUID()}`);
+    try {
+      const file = await open(partial, 'wx', 0o644);
+      try {
+        await writeBundle(plan, sources, file, { path, verify, report, signal });
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      await nameBundle(partial, path, force);
+    } finally {
+      await rm(partial, { force: true });
+    }
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    throw fileError(doing, error);
+  }
+}
+
+function exists(path: string, cause?: unknown): CurlewError {
+  return new CurlewError('FILE_EXISTS', `write ${path}: the file is there already`, {
+    hint: 'name another file, or replace it with --force',
+    cause,
+  });
+}
+
+async function refuseExisting(path: string, force: boolean): Promise<void> {
+  try {
+    const found = await stat(path);
+    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `write ${path}: it is there and no plain file`);
+    if (!force) throw exists(path);
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error;
+  }
+}
+
+async function requireSpace(path: string, size: number, doing: string): Promise<void> {
+  const { bavail, bsize } = await statfs(dirname(path));
+  if (bavail * bsize >= size) return;
+  throw new CurlewError('NO_SPACE', `${doing}: ${size} bytes are needed, ${bavail * bsize} are free`, {
+    hint: 'free some space, or name another folder, and run the same command again',
+  });
+}
+
+async function nameBundle(partial: string, path: string, force: boolean): Promise<void> {
+  if (force) {
+    await rename(partial, path);
+  } else {
+    // A link, unlike a rename, never replaces what appeared meanwhile.
+    try {
+      await link(partial, path);
+    } catch (error) {
+      if (errnoOf(error) === 'EEXIST') throw exists(path, error);
+      if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP'].includes(errnoOf(error) ?? '')) throw error;
+      await refuseExisting(path, force);
+      await rename(partial, path);
+    }
+  }
+  const folder = await open(dirname(path), 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+async function writeBundle(
+  plan: BundlePlan,
+  sources: readonly RangeSource[],
+  file: FileHandle,
+  { path, verify, report, signal }: Pick<AssembleOptions, 'verify' | 'report' | 'signal'> & { readonly path: string },
+): Promise<void> {
+  const check = verify ? createPayloadCheck(plan.splice.index, path, { signal }) : undefined;
+  report({ type: 'step-started', id: path, title: basename(path), bytes: plan.splice.size });
+  let written = 0;
+  let queued: Uint8Array[] = [];
+  let waiting = 0;
+  let writing: Promise<void> = Promise.resolve();
+  const flush = async (): Promise<void> => {
+    await writing;
+    const [chunks, at] = [queued, written];
+    [queued, written, waiting] = [[], written + waiting, 0];
+    writing = writeAll(file, chunks, at);
+    // Awaited by the next flush, so that reading and hashing go on meanwhile.
+    writing.catch(() => undefined);
+    report({ type: 'step-progress', id: path, bytes: written });
+  };
+  try {
+    for await (const chunk of bundleBytes(plan.splice, sources, { signal })) {
+      await check?.push(chunk);
+      queued.push(chunk);
+      waiting += chunk.byteLength;
+      if (waiting >= WRITE_SIZE) await flush();
+    }
+    await flush();
+    await writing;
+    await check?.finish();
+  } catch (error) {
+    await writing.catch(() => undefined);
+    check?.abandon();
+    report({ type: 'step-failed', id: path, error: error instanceof Error ? error : new Error(String(error)) });
+    throw error;
+  }
+  if (written !== plan.splice.size) throw new Error(`the plan says ${plan.splice.size} bytes, written were ${written}`);
+  report({ type: 'step-done', id: path, outcome: verify ? 'written and verified' : 'written' });
+}
+
+async function writeAll(file: FileHandle, chunks: readonly Uint8Array[], position: number): Promise<void> {
+  const total = chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0);
+  if (total === 0) return;
+  const { bytesWritten } = await file.writev(chunks, position);
+  if (bytesWritten === total) return;
+  // A short write happens at the edge of a full disk; the rest either fits or says so.
+  let skip = bytesWritten;
+  let at = position;
+  for (const chunk of chunks) {
+    for (let done = Math.min(skip, chunk.byteLength); done < chunk.byteLength;) {
+      done += (await file.write(chunk, done, chunk.byteLength - done, at + done)).bytesWritten;
+    }
+    skip = Math.max(0, skip - chunk.byteLength);
+    at += chunk.byteLength;
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * A bundle as an ordered list of bytes and ranges. Pure: the plan is made from the indexes of the packages alone, and
+ * equal plans give equal bytes, whoever carries them out.
+ */
+import type { ArchiveIndex } from '../archive/entry.ts';
+import { planSplice, type SplicePart, type SplicePlan } from '../archive/splice.ts';
+import { formatBundleJson, BUNDLE_FORMAT, type BundleJson } from '../core/bundle.ts';
+import { digestOf } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
+import { BUNDLE_JSON, INSTALLER_YAML, prefixOf } from '../core/layout.ts';
+import { packageDigest, type FileMode } from '../core/package.ts';
+import { formatRef, type Arch } from '../core/ref.ts';
+import type { ResolvedPackage } from './resolve.ts';
+
+/** A file at the bundle's root. */
+export interface RootFile {
+  readonly path: string;
+  readonly mode: FileMode;
+  readonly data: Uint8Array;
+}
+
+export interface BundleInputs {
+  readonly release: string;
+  readonly arch: Arch;
+  /** Bytes of the spec, as they are. */
+  readonly installer: Uint8Array;
+  /** Scripts and the tool; they come first, in this order. */
+  readonly rootFiles: readonly RootFile[];
+  /** In the order of installation, with the index of each. */
+  readonly packages: readonly { readonly resolved: ResolvedPackage; readonly index: ArchiveIndex }[];
+  readonly tool: string;
+}
+
+export interface BundlePlan {
+  readonly bundle: BundleJson;
+  /** Source n of the ranges is package n. */
+  readonly packages: readonly ResolvedPackage[];
+  readonly splice: SplicePlan;
+}
+
+/** Lays out a bundle. A package that is not what the catalogue says is `DIGEST_MISMATCH` or `PACKAGE_INVALID`. */
+export function planBundle({ release, arch, installer, rootFiles, packages, tool }: BundleInputs): BundlePlan {
+  for (const { resolved, index } of packages) checkPackage(resolved, index);
+  const bundle: BundleJson = {
+    format: BUNDLE_FORMAT,
+    release,
+    arch,
+    installer: digestOf(installer),
+    packages: packages.map(({ resolved: { because: _because, key: _key, ...described } }) => described),
+    tool,
+  };
+  const own: readonly RootFile[] = [
+    ...rootFiles,
+    { path: INSTALLER_YAML, mode: 0o644, data: installer },
+    { path: BUNDLE_JSON, mode: 0o644, data: Buffer.from(formatBundleJson(bundle)) },
+  ];
+  const splice = planSplice([
+    ...own.map((file): SplicePart => ({ kind: 'file', ...file })),
+    ...packages.map(({ index }, source): SplicePart => ({ kind: 'archive', source, index })),
+  ]);
+  return { bundle, packages: packages.map(({ resolved }) => resolved), splice };
+}
+
+/**
+ * The index must be that of the package that the catalogue names: the digest over its table of contents is the package's
+ * identity, and no entry may lie outside its prefix, where it would pass for another package's or the bundle's own.
+ */
+function checkPackage(resolved: ResolvedPackage, index: ArchiveIndex): void {
+  const prefix = prefixOf(resolved);
+  const stray = index.entries.find(({ path }) => !path.startsWith(prefix));
+  if (stray !== undefined) {
+    throw new CurlewError('PACKAGE_INVALID', `${resolved.key}: the entry ${stray.path} does not belong to ${prefix}`);
+  }
+  const files = index.entries.map(({ path, mode, size, digest }) => ({
+    path: path.slice(prefix.length),
+    mode,
+    size,
+    digest,
+  }));
+  if (packageDigest(files) === resolved.digest) return;
+  throw new CurlewError('DIGEST_MISMATCH', `${resolved.key}: not the ${formatRef(resolved)} of the catalogue`, {
+    hint: 'the object in the store was replaced or damaged: publish the add-on again in a new release',
+  });
+}
+
+/** A plan in numbers and without bytes, for people and scripts. */
+export interface PlanSummary {
+  readonly release: string;
+  readonly arch: Arch;
+  readonly packages: readonly ResolvedPackage[];
+  /** Bytes of the whole bundle. */
+  readonly size: number;
+  /** Bytes made anew: root files, changed headers, table of contents. */
+  readonly fresh: number;
+  /** Unpacked bytes that are there only as hard links. */
+  readonly linked: number;
+  /** What is copied, in order; `key` in the store. */
+  readonly ranges: readonly { readonly key: string; readonly offset: number; readonly length: number }[];
+}
+
+export function summarise({ bundle, packages, splice }: BundlePlan): PlanSummary {
+  const { release, arch } = bundle;
+  const ranges = splice.segments.flatMap((segment) =>
+    segment.kind === 'range'
+      ? [{ key: packages[segment.source]?.key ?? '', offset: segment.offset, length: segment.length }]
+      : [],
+  );
+  const copied = ranges.reduce((sum, { length }) => sum + length, 0);
+  const linked = splice.index.entries.reduce((sum, { size, linkTo }) => sum + (linkTo === undefined ? 0 : size), 0);
+  return { release, arch, packages, size: splice.size, fresh: splice.size - copied, linked, ranges };
+}

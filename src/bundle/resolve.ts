@@ -1,0 +1,103 @@
+/** Which packages of a catalogue an installer spec means, and in which order they are installed. Pure. */
+import { findPackage, type Catalogue, type CatalogueVersion } from '../core/catalogue.ts';
+import type { BundledPackage } from '../core/bundle.ts';
+import { CurlewError } from '../core/errors.ts';
+import { storeKey } from '../core/layout.ts';
+import { nearest } from '../core/nearest.ts';
+import type { Arch } from '../core/ref.ts';
+import type { Installer, InstallerAddon } from '../installer/installer.ts';
+import { orderAddons } from '../installer/order.ts';
+import { resolveVersion } from '../installer/version.ts';
+
+export interface ResolvedPackage extends BundledPackage {
+  /** Why this version, for people. */
+  readonly because: string;
+  /** In the store. */
+  readonly key: string;
+}
+
+interface Candidate {
+  readonly name: string;
+  readonly requires: readonly string[];
+  readonly fulfills: readonly string[];
+  readonly resolved: ResolvedPackage;
+}
+
+/**
+ * Resolves every add-on of the spec. All that cannot be found is told at once (`SPEC_INVALID`, one finding each, with
+ * its place in the spec).
+ */
+export function resolvePackages(installer: Installer, catalogue: Catalogue, arch: Arch): readonly ResolvedPackage[] {
+  const failures: { readonly addon: InstallerAddon; readonly error: CurlewError }[] = [];
+  const candidates: Candidate[] = [];
+  for (const addon of installer.addons) {
+    try {
+      candidates.push(resolveAddon(addon, catalogue, arch));
+    } catch (error) {
+      if (!(error instanceof CurlewError)) throw error;
+      failures.push({ addon, error });
+    }
+  }
+  const [first] = failures;
+  if (first !== undefined) {
+    const several = `${failures.length} add-ons of the spec cannot be resolved`;
+    throw new CurlewError(first.error.code, failures.length === 1 ? first.error.message : several, {
+      hint: failures.length === 1 ? first.error.hint : undefined,
+      diagnostics: failures.map(({ addon, error }) => {
+        const { message, hint } = error;
+        return { code: 'installer/unresolved', severity: 'error', message, place: addon.place, hint };
+      }),
+    });
+  }
+  return orderAddons(candidates).map(({ resolved }) => resolved);
+}
+
+function resolveAddon(addon: InstallerAddon, catalogue: Catalogue, arch: Arch): Candidate {
+  const { name, requested, s3Override } = addon;
+  if (s3Override !== undefined) {
+    throw new CurlewError(
+      'UNSUPPORTED',
+      `${name}: a bundle takes packages from its store only, not from an s3Override`,
+      {
+        hint: 'publish that package into the store, and take s3Override out of the spec',
+      },
+    );
+  }
+  const listed = catalogue.addons.find((one) => one.name === name);
+  if (listed === undefined) {
+    const names = catalogue.addons.map((one) => one.name);
+    const near = nearest(name, names);
+    throw new CurlewError('SPEC_INVALID', `${name}: release ${catalogue.release} has no such add-on`, {
+      hint: near === undefined ? `it has: ${names.slice(0, 20).join(', ')}` : `did you mean ${near}?`,
+    });
+  }
+  const built = listed.versions.filter(({ packages }) => packages[arch] !== undefined);
+  if (built.length === 0) throw new CurlewError('SPEC_INVALID', `${name}: there is no package of it for ${arch}`);
+  const { version, because } = resolveVersion(
+    name,
+    requested,
+    built.map((one) => one.version),
+  );
+  const package_ = findPackage(catalogue, { name, version }, arch);
+  if (package_ === undefined) throw new CurlewError('SPEC_INVALID', `${name}: there is no package ${version}`);
+  return candidate(addon, package_.entry, {
+    name,
+    version,
+    tree: package_.entry.tree,
+    arch,
+    requested,
+    digest: package_.found.digest,
+    sha256: package_.found.sha256,
+    size: package_.found.size,
+    because,
+    key: storeKey.package(catalogue.release, package_.file),
+  });
+}
+
+function candidate(
+  { name }: InstallerAddon,
+  { requires, fulfills }: CatalogueVersion,
+  resolved: ResolvedPackage,
+): Candidate {
+  return { name, requires, fulfills, resolved };
+}

@@ -1,0 +1,101 @@
+/** `bundle.json` at the root of a bundle: what it holds and what it was made from. Pure; nodes read it. */
+import { canonicalJson, isDigest, type Digest } from './digest.ts';
+import { CurlewError } from './errors.ts';
+import { BUNDLE_JSON } from './layout.ts';
+import { addonRef, ARCHES, type AddonTree, type Arch } from './ref.ts';
+
+export const BUNDLE_FORMAT = 1;
+/** Most bytes of a `bundle.json` that are read. */
+export const BUNDLE_JSON_LIMIT: number = 16 << 20;
+
+export interface BundledPackage {
+  readonly name: string;
+  readonly version: string;
+  readonly tree: AddonTree;
+  readonly arch: Arch;
+  /** As the spec had it: exact, `latest`, `1.2.x`. */
+  readonly requested: string;
+  /** The package's identity. */
+  readonly digest: Digest;
+  /** Of the package's own file, as it lies in the store. */
+  readonly sha256: Digest;
+  /** Bytes of the package's own file. */
+  readonly size: number;
+}
+
+export interface BundleJson {
+  readonly format: typeof BUNDLE_FORMAT;
+  readonly release: string;
+  readonly arch: Arch;
+  /** Of `installer.yaml` in the bundle. */
+  readonly installer: Digest;
+  /** In the order in which they are installed. */
+  readonly packages: readonly BundledPackage[];
+  /** Version of curlew that made the bundle. */
+  readonly tool: string;
+}
+
+/** Canonical text of a `bundle.json`; nothing in it depends on time or place. */
+export function formatBundleJson(bundle: BundleJson): string {
+  return `${canonicalJson(bundle)}\n`;
+}
+
+/** Reads a `bundle.json` from outside; `from` names the bundle for messages. Anything wrong is `PACKAGE_INVALID`. */
+export function parseBundleJson(text: string, from: string): BundleJson {
+  const bad = (what: string): CurlewError => new CurlewError('PACKAGE_INVALID', `${from}: ${BUNDLE_JSON}: ${what}`);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new CurlewError('PACKAGE_INVALID', `${from}: ${BUNDLE_JSON} is not JSON`, { cause: error });
+  }
+  if (!isRecord(value)) throw bad('not an object');
+  if (value['format'] !== BUNDLE_FORMAT) {
+    throw new CurlewError('UNSUPPORTED', `${from}: bundle format ${JSON.stringify(value['format'])} is not known`, {
+      hint: 'a newer curlew made this bundle; use the one inside it',
+    });
+  }
+  const { release, arch, installer, packages, tool } = value;
+  if (typeof release !== 'string' || typeof tool !== 'string') throw bad('release or tool is missing');
+  if (!isArch(arch)) throw bad('arch is not known');
+  if (!isDigestText(installer)) throw bad('installer');
+  if (!Array.isArray(packages)) throw bad('packages');
+  const seen = new Set<string>();
+  for (const one of packages as readonly unknown[]) {
+    if (!isPackage(one)) throw bad('a package is not described');
+    const { name } = addonRef(one.name, one.version, one.tree);
+    if (seen.has(name)) throw bad(`${name} stands twice`);
+    seen.add(name);
+  }
+  // Every field was checked above; the shape is the interface's.
+  return value as unknown as BundleJson;
+}
+
+function isPackage(value: unknown): value is BundledPackage {
+  if (!isRecord(value)) return false;
+  const { name, version, tree, arch, requested, digest, sha256, size } = value;
+  return (
+    typeof name === 'string' &&
+    typeof version === 'string' &&
+    (tree === 'addons' || tree === 'packages') &&
+    isArch(arch) &&
+    typeof requested === 'string' &&
+    isDigestText(digest) &&
+    isDigestText(sha256) &&
+    typeof size === 'number' &&
+    Number.isSafeInteger(size) &&
+    size >= 0
+  );
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isArch(value: unknown): value is Arch {
+  return ARCHES.some((known) => known === value);
+}
+
+function isDigestText(value: unknown): value is Digest {
+  return typeof value === 'string' && isDigest(value);
+}

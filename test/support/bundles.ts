@@ -1,0 +1,77 @@
+/** A folder store with a release of small packages, and bundle plans over it. */
+import { mkdir } from 'node:fs/promises';
+import { openPackages, type OpenPackage } from '../../src/bundle/open-packages.ts';
+import { planBundle, type BundlePlan } from '../../src/bundle/plan.ts';
+import { resolvePackages } from '../../src/bundle/resolve.ts';
+import { packageFileName } from '../../src/core/layout.ts';
+import { parseInstaller } from '../../src/installer/parse.ts';
+import { publishPackages } from '../../src/release/publish.ts';
+import { readCatalogue } from '../../src/store/catalogue.ts';
+import { createFolderStore } from '../../src/store/folder.ts';
+import type { Store } from '../../src/store/store.ts';
+import { writePackage, type TestFile } from './packages.ts';
+import type { Tree } from './tree.ts';
+
+export interface TestPackage {
+  readonly name: string;
+  readonly version: string;
+  readonly files: readonly TestFile[];
+}
+
+/** Publishes the packages as release `r1` into `store/` of the box. */
+export async function publishTestPackages(
+  box: Tree,
+  packages: readonly TestPackage[],
+  signal: AbortSignal,
+): Promise<Store> {
+  await mkdir(box.at('store'), { recursive: true });
+  await mkdir(box.at('out'), { recursive: true });
+  const store = createFolderStore(box.at('store'));
+  const files = [];
+  for (const { name, version, files: content } of packages) {
+    const path = box.at('out', packageFileName({ name, version }, 'amd64'));
+    files.push({ path, addon: await writePackage(path, name, version, content) });
+  }
+  await publishPackages(files, {
+    store,
+    release: 'r1',
+    now: new Date(0),
+    carry: false,
+    commit: undefined,
+    jobs: 2,
+    report: () => undefined,
+    signal,
+  });
+  return store;
+}
+
+/** An installer spec of these add-ons and versions. */
+export function specOf(addons: Readonly<Record<string, string>>): string {
+  const rows = Object.entries(addons).map(([name, version]) => `  ${name}: {version: "${version}"}\n`);
+  return `apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nmetadata: {name: test}\nspec:\n${rows.join('')}`;
+}
+
+export interface PlannedBundle {
+  readonly plan: BundlePlan;
+  readonly packages: readonly OpenPackage[];
+}
+
+export async function planTestBundle(store: Store, spec: string, signal: AbortSignal): Promise<PlannedBundle> {
+  const { installer, diagnostics } = parseInstaller('installer.yaml', spec);
+  if (installer === undefined) throw new Error(JSON.stringify(diagnostics));
+  const catalogue = await readCatalogue(store, { release: undefined, signal });
+  const packages = await openPackages(store, resolvePackages(installer, catalogue, 'amd64'), { signal });
+  const rootFiles = [
+    { path: 'install.sh', mode: 0o755, data: Buffer.from('#!/bin/sh\necho installed\n') },
+    { path: 'bin/curlew', mode: 0o755, data: Buffer.alloc(20_000, 'x') },
+  ] as const;
+  const plan = planBundle({
+    release: catalogue.release,
+    arch: 'amd64',
+    installer: Buffer.from(spec),
+    rootFiles,
+    packages,
+    tool: '1.2.3',
+  });
+  return { plan, packages };
+}
