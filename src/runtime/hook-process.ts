@@ -91,8 +91,8 @@ export async function runShell(
   const child = await start(shell, request, { log, control, marker, words });
   const follower = await followControl(control, onRecord);
   const family: Family = { session: child.pid ?? -1, marker };
-  const all = async (): Promise<readonly ProcessInfo[]> => {
-    const { inSession, outside } = await membersOf(family);
+  const all = (): readonly ProcessInfo[] => {
+    const { inSession, outside } = membersOf(family);
     return [...inSession, ...outside];
   };
   const heartbeat = watchSilence(request, log, options);
@@ -109,8 +109,8 @@ export async function runShell(
     const exit = await exited(child);
     await ending;
     signal.throwIfAborted();
-    const left = await membersOf(family);
-    const ended = await endProcesses(async () => (await membersOf(family)).inSession, grace);
+    const left = membersOf(family);
+    const ended = left.inSession.length === 0 ? [] : await endProcesses(() => membersOf(family).inSession, grace);
     await follower.finish();
     if (limit?.aborted === true) throw await hookFailure({ ...request, log, notes, exit: 'limit' });
     if (exit !== 0) throw await hookFailure({ ...request, log, notes, exit });

@@ -41,7 +41,7 @@ export async function lockFolder(directory: string): Promise<AsyncDisposable> {
 }
 
 async function ownText(): Promise<string> {
-  const own = await processInfo(process.pid);
+  const own = processInfo(process.pid);
   const owner: Owner = {
     pid: process.pid,
     start: own?.start ?? '',
@@ -123,6 +123,6 @@ function parseOwner(text: string): Owner | undefined {
 
 async function isAlive({ pid, start, boot }: Owner): Promise<boolean> {
   if (boot !== (await bootId())) return false;
-  const found = await processInfo(pid);
+  const found = processInfo(pid);
   return found !== undefined && found.start === start;
 }

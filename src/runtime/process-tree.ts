@@ -1,5 +1,5 @@
 /** Processes as /proc shows them: who they are, which belong to a hook, and how all of them are ended. */
-import { readdir, readFile } from 'node:fs/promises';
+import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { errnoOf } from '../core/errors.ts';
 
@@ -13,8 +13,8 @@ export interface ProcessInfo {
 }
 
 /** Facts about a process that runs; undefined when there is none, or only what is left of one (a zombie). */
-export async function processInfo(pid: number): Promise<ProcessInfo | undefined> {
-  const text = await readProc(`/proc/${pid}/stat`);
+export function processInfo(pid: number): ProcessInfo | undefined {
+  const text = readProc(`/proc/${pid}/stat`);
   if (text === undefined) return undefined;
   // proc(5): the name stands in parentheses and may hold any character, so the fields count from the last one.
   const open = text.indexOf('(');
@@ -38,29 +38,32 @@ export interface Members {
 }
 
 /** All processes of a family, but never this one. */
-export async function membersOf({ session, marker }: Family): Promise<Members> {
+export function membersOf({ session, marker }: Family): Members {
   const inSession: ProcessInfo[] = [];
   const outside: ProcessInfo[] = [];
-  for (const name of await readdir('/proc')) {
+  for (const name of readdirSync('/proc')) {
     const pid = /^\d+$/.test(name) ? Number(name) : process.pid;
     if (pid === process.pid) continue;
-    const info = await processInfo(pid);
+    const info = processInfo(pid);
     if (info === undefined) continue;
     if (info.session === session) inSession.push(info);
-    else if (await hasMarker(pid, marker)) outside.push(info);
+    else if (hasMarker(pid, marker)) outside.push(info);
   }
   return { inSession, outside };
 }
 
-async function hasMarker(pid: number, marker: string): Promise<boolean> {
-  const environment = await readProc(`/proc/${pid}/environ`);
+function hasMarker(pid: number, marker: string): boolean {
+  const environment = readProc(`/proc/${pid}/environ`);
   return environment?.split('\0').includes(marker) ?? false;
 }
 
-/** The text of a file that may vanish, or not be ours to read, at any moment. */
-async function readProc(path: string): Promise<string | undefined> {
+/**
+ * The text of a file that may vanish, or not be ours to read, at any moment. Synchronous: the kernel answers from
+ * memory, and hundreds of turns of the event loop would cost more than the reading.
+ */
+function readProc(path: string): string | undefined {
   try {
-    return await readFile(path, 'latin1');
+    return readFileSync(path, 'latin1');
   } catch {
     return undefined;
   }
@@ -76,10 +79,10 @@ const KILL_ROUNDS = 400;
  * is how an abort is carried out, so it takes no signal itself.
  */
 export async function endProcesses(
-  find: () => Promise<readonly ProcessInfo[]>,
+  find: () => readonly ProcessInfo[],
   { graceMs = GRACE_MS }: { readonly graceMs?: number } = {},
 ): Promise<readonly ProcessInfo[]> {
-  const first = await find();
+  const first = find();
   if (first.length === 0) return first;
   send(first, 'SIGTERM');
   // A stopped process takes no SIGTERM before it goes on.
@@ -87,10 +90,10 @@ export async function endProcesses(
   const deadline = performance.now() + graceMs;
   while (performance.now() < deadline) {
     await wait(LOOK_MS);
-    if ((await find()).length === 0) return first;
+    if (find().length === 0) return first;
   }
   for (let round = 0; round < KILL_ROUNDS; round += 1) {
-    const left = await find();
+    const left = find();
     if (left.length === 0) break;
     send(left, 'SIGKILL');
     await wait(LOOK_MS);

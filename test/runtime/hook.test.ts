@@ -19,8 +19,8 @@ async function appears(path: string): Promise<void> {
   }
 }
 
-async function alive(box: Hooks, name: string): Promise<number> {
-  const { inSession, outside } = await membersOf({ session: -1, marker: `CURLEW_HOOK=${box.shell.run}/${name}` });
+function alive(box: Hooks, name: string): number {
+  const { inSession, outside } = membersOf({ session: -1, marker: `CURLEW_HOOK=${box.shell.run}/${name}` });
   return inSession.length + outside.length;
 }
 
@@ -176,7 +176,7 @@ test('a background process left in the session is ended and named', async () => 
   await using box = await hooks(['demo() { sleep 1000 & }']);
   const { ended, daemons } = await box.run('demo');
   assert.equal([ended, daemons], [['sleep'], []]);
-  assert.is(await alive(box, 'demo'), 0);
+  assert.is(alive(box, 'demo'), 0);
 });
 
 test('a daemon that left the session lives on and is named', async () => {
@@ -196,10 +196,10 @@ test('an abort ends the whole tree, also what left the session and what ignores 
   const controller = new AbortController();
   const running = box.run('demo', { signal: controller.signal, graceMs: 100 });
   await appears(box.at('ready'));
-  assert.ok((await alive(box, 'demo')) > 2);
+  assert.ok(alive(box, 'demo') > 2);
   controller.abort(new CurlewError('CANCELLED', 'cancelled'));
   await assert.rejectsWith(running, 'CANCELLED');
-  assert.is(await alive(box, 'demo'), 0);
+  assert.is(alive(box, 'demo'), 0);
 });
 
 test('an abort before the start runs nothing', async () => {
@@ -212,7 +212,7 @@ test('an abort before the start runs nothing', async () => {
 test('a hook with a limit is ended by it', async () => {
   await using box = await hooks(['demo() { while :; do sleep 1; done; }']);
   await assert.rejectsWith(box.run('demo', { limitMs: 50, graceMs: 100 }), 'HOOK_FAILED', /longer than its limit/);
-  assert.is(await alive(box, 'demo'), 0);
+  assert.is(alive(box, 'demo'), 0);
 });
 
 test('a flood of output is whole in the log and bounded in memory and in the message', async () => {
