@@ -31,5 +31,9 @@ node_build() {
     -newer dist/cli/main.js -print -quit 2>/dev/null)" ]]; then
     return 0
   fi
-  npm run --silent build
+  npm run --silent build || {
+    # A compiler that found mistakes still writes: nothing may take that for a build.
+    rm -f dist/cli/main.js
+    return 1
+  }
 }
