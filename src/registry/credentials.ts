@@ -1,7 +1,6 @@
 /** Finds the credentials of a registry: docker's configuration file, and the helpers that it names. */
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { execa } from 'execa';
 import { visible } from '../core/diagnostic.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { secret } from '../core/secret.ts';
@@ -78,6 +77,8 @@ async function askHelper(
 ): Promise<Credential | undefined> {
   const program = `docker-credential-${name}`;
   const doing = `ask ${program} for the credentials of ${host}`;
+  // Loading it costs more than all the rest of a lookup, and few hosts have a helper.
+  const { execa } = await import('execa');
   const result = await execa(program, ['get'], {
     input: host === 'docker.io' ? DOCKER_HUB_KEY : host,
     env: { ...env },

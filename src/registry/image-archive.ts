@@ -27,6 +27,8 @@ import { otherPlatform, platformImage, type PlatformImage } from './platform.ts'
 import { indexTar, readEntry, type TarPlace } from './tar-index.ts';
 
 export interface ArchiveOptions {
+  /** The id of the Manifest's `image` line, for messages. */
+  readonly id: string;
   readonly arch: Arch;
   /** Folder for the unpacked tar of a gzip'd archive; it is left there for `fetch`. */
   readonly scratch: string;
@@ -244,7 +246,7 @@ async function sendEntry(path: string, { offset, size }: TarPlace, options: Para
  * image archive, is damaged, or holds several images or none with a name, `UNSUPPORTED` for another platform.
  */
 export async function openImageArchive(path: string, options: ArchiveOptions): Promise<ResolvedImage> {
-  const from = `image archive ${path}`;
+  const from = `archive of image ${options.id} (${path})`;
   try {
     const plain = await plainTar(path, from, options);
     const { size: total } = await stat(plain);

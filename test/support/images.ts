@@ -51,18 +51,49 @@ export function plainTar(files: Readonly<Record<string, Uint8Array | string>>): 
   return Buffer.concat([...parts, Buffer.alloc(1024)]);
 }
 
-/** A gzip'd layer of these files. Level 1: what counts is that it is one, not how small. */
-export function makeLayer(files: Readonly<Record<string, Uint8Array | string>>, kind: ManifestKind = 'oci'): Layer {
+export type LayerPacking = 'gzip' | 'zstd' | 'none';
+
+/** A layer of these files. gzip at level 1, zstd in raw blocks: what counts is that it is one, not how small. */
+export function makeLayer(
+  files: Readonly<Record<string, Uint8Array | string>>,
+  kind: ManifestKind = 'oci',
+  packing: LayerPacking = 'gzip',
+): Layer {
   const tar = plainTar(files);
-  const data = gzipSync(tar, { level: 1 });
-  return { digest: digestOf(data), data, diffId: digestOf(tar), mediaType: TYPES[kind].layer };
+  const data = { gzip: () => gzipSync(tar, { level: 1 }), zstd: () => rawZstd(tar), none: () => tar }[packing]();
+  const gzip = TYPES[kind].layer;
+  const plain = gzip.replace(/[.+]gzip$/, '');
+  const mediaType = { gzip, zstd: `${plain}${kind === 'oci' ? '+' : '.'}zstd`, none: plain }[packing];
+  return { digest: digestOf(data), data, diffId: digestOf(tar), mediaType };
 }
 
-/** An image for linux/amd64 of these layers, as an OCI or a Docker schema 2 manifest. */
-export function makeImage(layers: readonly Layer[], kind: ManifestKind = 'oci', label = 'test'): Image {
+/** A zstd frame of raw blocks (RFC 8878, 3.1.1): magic, a header with the content's size, blocks of at most 128 KiB. */
+function rawZstd(data: Buffer): Buffer {
+  const head = Buffer.alloc(13);
+  head.writeUInt32LE(0xfd2fb528, 0);
+  head.writeUInt8(0xe0, 4);
+  head.writeBigUInt64LE(BigInt(data.byteLength), 5);
+  const parts: Buffer[] = [head];
+  for (let at = 0; at < data.byteLength; at += 131_072) {
+    const block = data.subarray(at, at + 131_072);
+    const isLast = at + 131_072 >= data.byteLength;
+    const blockHead = Buffer.alloc(3);
+    blockHead.writeUIntLE((block.byteLength << 3) | (isLast ? 1 : 0), 0, 3);
+    parts.push(blockHead, block);
+  }
+  return Buffer.concat(parts);
+}
+
+/** An image for linux of these layers, as an OCI or a Docker schema 2 manifest. */
+export function makeImage(
+  layers: readonly Layer[],
+  kind: ManifestKind = 'oci',
+  label = 'test',
+  architecture = 'amd64',
+): Image {
   const types = TYPES[kind];
   const config = blobOf({
-    architecture: 'amd64',
+    architecture,
     os: 'linux',
     created: '1970-01-01T00:00:00Z',
     config: { Cmd: ['/none'], Labels: { label } },
@@ -78,7 +109,37 @@ export function makeImage(layers: readonly Layer[], kind: ManifestKind = 'oci', 
   return { config, manifest, manifestType: types.manifest, layers };
 }
 
-function blobOf(value: unknown): Blob {
+/** An image index or Docker manifest list over images of several platforms, given as `linux/arm64/v8`. */
+export interface Index {
+  readonly manifest: Blob;
+  readonly manifestType: string;
+  readonly images: readonly (Image | Index)[];
+}
+
+export function makeIndex(
+  rows: readonly { readonly platform: string | undefined; readonly image: Image | Index }[],
+  kind: ManifestKind = 'oci',
+): Index {
+  const manifestType =
+    kind === 'oci'
+      ? 'application/vnd.oci.image.index.v1+json'
+      : 'application/vnd.docker.distribution.manifest.list.v2+json';
+  const manifests = rows.map(({ platform, image }) => {
+    const [os, architecture, variant] = platform?.split('/') ?? [];
+    const { digest, data } = image.manifest;
+    const named =
+      platform === undefined ? {} : { platform: { os, architecture, ...(variant === undefined ? {} : { variant }) } };
+    return { mediaType: image.manifestType, digest, size: data.byteLength, ...named };
+  });
+  return {
+    manifest: blobOf({ schemaVersion: 2, mediaType: manifestType, manifests }),
+    manifestType,
+    images: rows.map(({ image }) => image),
+  };
+}
+
+/** Of the bytes of a JSON value, as manifests and configs have it. */
+export function blobOf(value: unknown): Blob {
   const data = Buffer.from(JSON.stringify(value));
   return { digest: digestOf(data), data };
 }
