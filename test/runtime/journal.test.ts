@@ -1,0 +1,81 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import * as fc from 'fast-check';
+import {
+  createJournal,
+  formatEntry,
+  parseJournal,
+  readJournal,
+  unfinishedAttempts,
+} from '../../src/runtime/journal.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('journal');
+
+test('entries come back as they were written, also when many are written at once', async () => {
+  await using box = await tree();
+  {
+    await using journal = await createJournal(box.at('j'));
+    await journal.append({ type: 'started', action: 'hook a', attempt: 1 });
+    const many = Array.from({ length: 20 }, async (_, index) =>
+      journal.append({ type: 'done', action: `images ${index}`, outcome: 'line\nbreak "quoted"' }),
+    );
+    await Promise.all(many);
+  }
+  const entries = await readJournal(box.at('j'));
+  assert.is(entries.length, 21);
+  assert.is(entries[0]?.type, 'started');
+  assert.is(entries.filter((entry) => entry.type === 'done' && entry.outcome === 'line\nbreak "quoted"').length, 20);
+});
+
+test('a journal is for nobody else to read, and is never written over', async () => {
+  await using box = await tree({ j: '' });
+  await assert.rejectsWith(createJournal(box.at('j')), 'FILE_UNUSABLE', /EEXIST/);
+});
+
+test('no journal has no entries', async () => {
+  await using box = await tree();
+  assert.equal(await readJournal(box.at('none')), []);
+});
+
+const text = ['a', 'b', 'c']
+  .map((action) => formatEntry({ at: '2026-11-21T10:15:00.000Z', type: 'started', action, attempt: 1 }))
+  .join('');
+
+test('a journal cut anywhere gives the entries that are whole', () => {
+  const ends = [...text.matchAll(/\n/g)].map(({ index }) => index);
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: text.length }), (cut) => {
+      const whole = ends.filter((end) => end <= cut).length;
+      assert.is(parseJournal(text.slice(0, cut), 'j').length, whole);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('a damaged line that others follow is an error that names it', () => {
+  const damaged = text.replace('"action":"b"', '"action":"x"');
+  assert.throwsWith(() => parseJournal(damaged, '/run/j'), 'FILE_UNUSABLE', /\/run\/j: line 2 is damaged/);
+});
+
+test('garbage after the last line is ignored, garbage before it is not', async () => {
+  await using box = await tree();
+  await writeFile(box.at('j'), `${text}\0\0\0`);
+  assert.is((await readJournal(box.at('j'))).length, 3);
+  await writeFile(box.at('j'), `\0\0\0\n${await readFile(box.at('j'), 'utf8')}`);
+  await assert.rejectsWith(readJournal(box.at('j')), 'FILE_UNUSABLE', /line 1/);
+});
+
+test('what was begun and not done counts as an attempt', () => {
+  const at = '2026-11-21T10:15:00.000Z';
+  const attempts = unfinishedAttempts([
+    { at, type: 'started', action: 'a', attempt: 1 },
+    { at, type: 'done', action: 'a', outcome: 'done' },
+    { at, type: 'started', action: 'b', attempt: 3 },
+    { at, type: 'failed', action: 'b', message: 'no' },
+  ]);
+  assert.equal([...attempts], [['b', 3]]);
+});
+
+test.run();

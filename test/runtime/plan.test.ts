@@ -1,0 +1,166 @@
+import * as fc from 'fast-check';
+import { digestOf } from '../../src/core/digest.ts';
+import { hookFunction } from '../../src/runtime/hooks.ts';
+import { planInstall, type PackageFacts } from '../../src/runtime/plan.ts';
+import { NO_RECORDS, settingsDigest, type Records } from '../../src/runtime/records.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('planInstall');
+
+const OPTIONS = { reapply: false, images: true };
+const RUN = '20261121T101500Z-3f2a';
+
+function facts(name: string, extra: Partial<PackageFacts> = {}): PackageFacts {
+  return {
+    ref: { tree: 'addons', name, version: '1.0' },
+    digest: digestOf(name),
+    requires: [],
+    fulfills: [],
+    images: [],
+    hasInstallScript: true,
+    settings: {},
+    inPlace: undefined,
+    ...extra,
+  };
+}
+
+/** Records of a node on which these packages were installed by a run that finished. */
+function installed(packages: readonly PackageFacts[], finished = true): Records {
+  return {
+    ...NO_RECORDS,
+    lastRun: RUN,
+    extracted: packages.map(({ ref, digest }) => ({ ...ref, digest })),
+    applied: Object.fromEntries(
+      packages.map(({ ref, digest, settings }) => [
+        ref.name,
+        { version: ref.version, digest, settings: settingsDigest(settings), run: RUN, finished },
+      ]),
+    ),
+  };
+}
+
+const IMAGE = { id: 'x', reference: 'docker.io/library/x:1', digest: digestOf('x'), platform: 'linux/amd64' };
+
+test('the phases of an install come in their order, the container runtime before the rest', () => {
+  const packages = [facts('zeta', { images: [IMAGE] }), facts('containerd'), facts('flannel')];
+  assert.equal(
+    planInstall(packages, NO_RECORDS, OPTIONS).actions.map(({ id }) => id),
+    [
+      'extract containerd-1.0',
+      'extract flannel-1.0',
+      'extract zeta-1.0',
+      'hook containerd_pre_init',
+      'hook flannel_pre_init',
+      'hook zeta_pre_init',
+      'hook containerd_install',
+      'images zeta',
+      'hook flannel',
+      'hook zeta',
+      'hook containerd_post_init',
+      'hook flannel_post_init',
+      'hook zeta_post_init',
+      'hook containerd_outro',
+      'hook flannel_outro',
+      'hook zeta_outro',
+    ],
+  );
+});
+
+test('function names hold the folder name verbatim', () => {
+  assert.is(hookFunction('cert-manager', 'pre_init'), 'cert-manager_pre_init');
+  assert.is(hookFunction('cert-manager', 'install'), 'cert-manager');
+  assert.is(hookFunction('containerd', 'install'), 'containerd_install');
+});
+
+test('unknown add-ons follow in spec order, moved only by what they require', () => {
+  const packages = [facts('bbb', { requires: ['aaa'] }), facts('ccc'), facts('aaa'), facts('velero')];
+  const names = planInstall(packages, NO_RECORDS, OPTIONS).addons.map(({ ref }) => ref.name);
+  assert.equal(names, ['velero', 'aaa', 'bbb', 'ccc']);
+});
+
+test('add-ons that require each other are an error', () => {
+  const packages = [facts('aaa', { requires: ['bbb'] }), facts('bbb', { requires: ['aaa'] })];
+  assert.throwsWith(() => planInstall(packages, NO_RECORDS, OPTIONS), 'SPEC_INVALID', /require each other/);
+});
+
+test('an add-on that stands there twice is an error', () => {
+  assert.throwsWith(() => planInstall([facts('a'), facts('a')], NO_RECORDS, OPTIONS), 'SPEC_INVALID', /twice/);
+});
+
+test('what is applied already is not installed again, and nothing is extracted', () => {
+  const one = facts('demo', { inPlace: digestOf('demo') });
+  const { addons, actions } = planInstall([one], installed([one]), OPTIONS);
+  assert.is(addons[0]?.mode, 'already applied');
+  assert.equal(
+    actions.map(({ id }) => id),
+    ['hook demo_pre_init', 'hook demo_already_applied', 'hook demo_post_init', 'hook demo_outro'],
+  );
+});
+
+const before = facts('demo', { inPlace: digestOf('demo') });
+for (const [title, after, records, reapply, because] of [
+  ['a first install', before, NO_RECORDS, false, 'not installed yet'],
+  [
+    'another version',
+    facts('demo', { ref: { ...before.ref, version: '2.0' } }),
+    installed([before]),
+    false,
+    'version 1.0 is installed',
+  ],
+  [
+    'another package',
+    facts('demo', { digest: digestOf('new') }),
+    installed([before]),
+    false,
+    'another package of this version is installed',
+  ],
+  ['other settings', facts('demo', { settings: { a: 1 } }), installed([before]), false, 'its settings have changed'],
+  ['a run that did not finish', before, installed([before], false), false, 'its last run did not finish'],
+  ['--reapply', before, installed([before]), true, 'asked for by --reapply'],
+] as const) {
+  test(`${title} is a reason to install`, () => {
+    const [addon] = planInstall([after], records, { ...OPTIONS, reapply }).addons;
+    assert.equal([addon?.mode, addon?.because], ['install', because]);
+  });
+}
+
+test('the order of keys in the settings is no change', () => {
+  const one = facts('demo', { settings: { a: 1, b: { c: 2, d: 3 } } });
+  const same = facts('demo', { settings: { b: { d: 3, c: 2 }, a: 1 } });
+  assert.is(planInstall([same], installed([one]), OPTIONS).addons[0]?.mode, 'already applied');
+});
+
+test('files that are no longer in place are extracted again', () => {
+  const plan = planInstall([facts('demo')], installed([before]), OPTIONS);
+  assert.is(plan.actions[0]?.id, 'extract demo-1.0');
+});
+
+test('a package without install.sh has no hooks', () => {
+  const plan = planInstall([facts('kubernetes', { hasInstallScript: false })], NO_RECORDS, OPTIONS);
+  assert.equal(
+    plan.actions.map(({ kind }) => kind),
+    ['extract'],
+  );
+});
+
+test('whatever the spec: every add-on once, every action once, extraction before hooks, known add-ons in their order', () => {
+  const name = fc.constantFrom('containerd', 'flannel', 'velero', 'rook', 'minio', 'aaa', 'bbb', 'ccc', 'ddd');
+  fc.assert(
+    fc.property(fc.uniqueArray(name), fc.boolean(), fc.func(fc.boolean()), (names, images, has) => {
+      const packages = names.map((one) => facts(one, { images: has(one) ? [IMAGE] : [] }));
+      const { addons, actions } = planInstall(packages, NO_RECORDS, { reapply: false, images });
+      assert.equal(addons.map(({ ref }) => ref.name).toSorted(), names.toSorted());
+      assert.is(new Set(actions.map(({ id }) => id)).size, actions.length);
+      const kinds = actions.map(({ kind }) => kind);
+      assert.ok(kinds.lastIndexOf('extract') < kinds.length && !kinds.slice(names.length).includes('extract'));
+      const known: readonly string[] = ['containerd', 'flannel', 'rook', 'minio', 'velero'];
+      assert.equal(
+        addons.map(({ ref }) => ref.name).filter((one) => known.includes(one)),
+        known.filter((one) => names.some((given) => given === one)),
+      );
+    }),
+  );
+});
+
+test.run();
