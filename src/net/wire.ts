@@ -171,9 +171,9 @@ export function createWire(env: Environment, roots: readonly string[] | undefine
     context ??= createSecureContext({ ca: [...roots] });
     return { secureContext: context };
   };
-  const direct = (namedBy: string | undefined): Dispatcher => {
+  const direct = (namedBy: string | undefined, secure: boolean): Dispatcher => {
     const lookup = namedBy === undefined ? {} : { lookup: guardedLookup(namedBy) };
-    const connect = { timeout: timeouts.connectMs, highWaterMark: READ_AHEAD, ...tls(), ...lookup };
+    const connect = { timeout: timeouts.connectMs, highWaterMark: READ_AHEAD, ...(secure ? tls() : {}), ...lookup };
     return new Agent({ ...limits, connect });
   };
   const proxied = (proxy: URL): Dispatcher => {
@@ -189,11 +189,11 @@ export function createWire(env: Environment, roots: readonly string[] | undefine
       clientFactory: (origin, options) => new Pool(origin, { ...options, ...limits }),
     });
   };
-  const choose = (proxy: URL | undefined, namedBy: string | undefined): Dispatcher => {
-    const key = proxy === undefined ? `direct ${namedBy ?? ''}` : `proxy ${proxy.href}`;
+  const choose = (proxy: URL | undefined, namedBy: string | undefined, secure: boolean): Dispatcher => {
+    const key = proxy === undefined ? `${secure ? 'tls' : 'plain'} ${namedBy ?? ''}` : `proxy ${proxy.href}`;
     const known = dispatchers.get(key);
     if (known !== undefined) return known;
-    const made = proxy === undefined ? direct(namedBy) : proxied(proxy);
+    const made = proxy === undefined ? direct(namedBy, secure) : proxied(proxy);
     dispatchers.set(key, made);
     return made;
   };
@@ -201,7 +201,7 @@ export function createWire(env: Environment, roots: readonly string[] | undefine
     send: async (hop, sink, { signal }) => {
       signal.throwIfAborted();
       const proxy = proxyFor(hop.url, env);
-      const dispatcher = choose(proxy, hop.namedBy);
+      const dispatcher = choose(proxy, hop.namedBy, hop.url.protocol === 'https:');
       try {
         const head = await new Promise<ResponseHead>((resolve, reject) => {
           const handler = receiver(hop, sink, signal, { done: resolve, failed: reject });
