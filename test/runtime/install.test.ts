@@ -1,0 +1,196 @@
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { setTimeout as wait } from 'node:timers/promises';
+import { CurlewError } from '../../src/core/errors.ts';
+import type { ProgressEvent } from '../../src/core/events.ts';
+import { readJournal } from '../../src/runtime/journal.ts';
+import { membersOf } from '../../src/runtime/process-tree.ts';
+import { readRecords } from '../../src/runtime/records.ts';
+import * as assert from '../support/assert.ts';
+import { bundleOf } from '../support/node-bundles.ts';
+import { packagesOf, run, trace, tracer, type Given } from '../support/node-install.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('install');
+
+test('a first run installs, in phases; a second one finds everything applied', async () => {
+  await using box = await tree();
+  const packages = await packagesOf(
+    bundleOf([tracer('bbb'), tracer('containerd', 'containerd_install() { echo runtime >>"$TRACE"; }')]),
+  );
+  const first = await run(box, packages);
+  assert.equal(
+    first.addons.map(({ name, outcome }) => `${name} ${outcome}`),
+    ['containerd installed', 'bbb installed'],
+  );
+  assert.equal(await trace(box), [
+    'containerd_pre_init 1',
+    'bbb_pre_init 1',
+    'runtime',
+    'bbb 1',
+    'containerd_post_init 1',
+    'bbb_post_init 1',
+    'containerd_outro 1',
+    'bbb_outro 1',
+  ]);
+  const second = await run(box, packages);
+  assert.equal(
+    second.addons.map(({ outcome }) => outcome),
+    ['already applied', 'already applied'],
+  );
+  assert.ok((await trace(box)).includes('bbb_already_applied 1'));
+  assert.is(await readFile(box.at('node/addons/bbb/1.0.0/data/x.yaml'), 'utf8'), 'x: 1\n');
+  assert.equal((await readdir(box.at('node'))).toSorted(), [
+    'addons',
+    'assets',
+    'kustomize',
+    'packages',
+    'records.json',
+    'runs',
+  ]);
+});
+
+test('what holds secrets is gone when a run has ended', async () => {
+  await using box = await tree();
+  const { run: id } = await run(box, await packagesOf(bundleOf([tracer('aaa')])), {
+    variables: [['AAA_PASSWORD', 'sesame']],
+  });
+  const files = await readdir(box.at('node/runs', id));
+  assert.not(files.some((name) => name.endsWith('.sh') || name === 'scripts' || name.endsWith('.control')));
+  for (const name of files) assert.not.match(await readFile(box.at('node/runs', id, name), 'utf8'), 'sesame');
+  assert.is((await stat(box.at('node/runs'))).mode & 0o777, 0o700);
+});
+
+test('the kustomize folder is empty before install, and left alone when applied already', async () => {
+  await using box = await tree({ 'node/kustomize/aaa/stale.yaml': '' });
+  const packages = await packagesOf(
+    bundleOf([tracer('aaa', 'aaa() { [ -z "$(ls -A $DIR/kustomize/aaa)" ]; touch $DIR/kustomize/aaa/mine; }')]),
+  );
+  await run(box, packages);
+  assert.equal(await readdir(box.at('node/kustomize/aaa')), ['mine']);
+  await run(box, packages);
+  assert.equal(await readdir(box.at('node/kustomize/aaa')), ['mine']);
+});
+
+test('changed settings, another package and reapply install again', async () => {
+  await using box = await tree();
+  const packages = await packagesOf(bundleOf([tracer('aaa')]));
+  const because = async (given: Given, from = packages): Promise<string | undefined> =>
+    (await run(box, from, given)).addons[0]?.because;
+  assert.is(await because({}), 'not installed yet');
+  assert.is(await because({ settings: { aaa: { x: 1 } } }), 'its settings have changed');
+  assert.is(await because({ settings: { aaa: { x: 1 } }, reapply: true }), 'asked for by --reapply');
+  const other = await packagesOf(bundleOf([tracer('aaa', '# changed')]));
+  assert.is(await because({ settings: { aaa: { x: 1 } } }, other), 'another package of this version is installed');
+  assert.match(await readFile(box.at('node/addons/aaa/1.0.0/install.sh'), 'utf8'), '# changed');
+});
+
+test('an add-on whose check fails is installed, and that is the reason', async () => {
+  await using box = await tree();
+  const packages = await packagesOf(bundleOf([tracer('aaa', 'aaa_already_applied() { [ -e "$DIR/ok" ]; }')]));
+  await run(box, packages);
+  const [addon] = (await run(box, packages)).addons;
+  assert.is(addon?.outcome, 'installed');
+  assert.match(addon?.because ?? '', /aaa_already_applied failed/);
+});
+
+test('a failed hook says everything; the same command goes on from there', async () => {
+  await using box = await tree();
+  const packages = await packagesOf(
+    bundleOf([tracer('aaa'), tracer('bbb', 'bbb() {\n  echo "$CURLEW_ATTEMPT" >>"$TRACE"\n  [ -e "$DIR/go" ]\n}')]),
+  );
+  const error = await assert.rejectsWith(run(box, packages), 'HOOK_FAILED', /^bbb: bbb failed with status 1 at /);
+  assert.match(error.hint ?? '', 'run the same command again');
+  const { lastRun = '', applied } = await readRecords(box.at('node'));
+  assert.equal([applied['aaa']?.finished, applied['bbb']?.finished], [false, false]);
+  assert.is((await readJournal(box.at('node/runs', lastRun, 'journal.jsonl'))).at(-1)?.type, 'ended');
+  await trace(box);
+  await writeFile(box.at('node/go'), '');
+  const { addons } = await run(box, packages);
+  assert.equal(
+    addons.map(({ because }) => because),
+    ['its last run did not finish', 'its last run did not finish'],
+  );
+  assert.ok((await trace(box)).includes('2'), 'the second attempt is told so');
+  assert.is((await readRecords(box.at('node'))).applied['bbb']?.finished, true);
+});
+
+test('a mistake in any install.sh is met before the first hook', async () => {
+  await using box = await tree();
+  const broken = { name: 'bbb', version: '1.0.0', files: { 'install.sh': 'bbb() {\n  if\n}\n' } };
+  const packages = await packagesOf(bundleOf([tracer('aaa'), broken]));
+  await assert.rejectsWith(run(box, packages), 'HOOK_FAILED', /addons\/bbb\/1\.0\.0\/install\.sh:3: syntax error/);
+  assert.equal(await trace(box), []);
+});
+
+test('an add-on without its main function is warned of', async () => {
+  await using box = await tree();
+  const events: ProgressEvent[] = [];
+  const packages = await packagesOf(
+    bundleOf([{ name: 'aaa', version: '1.0.0', files: { 'install.sh': 'aaa_outro() { :; }' } }]),
+  );
+  await run(box, packages, { events });
+  assert.ok(events.some((event) => event.type === 'note' && /defines no function aaa/.test(event.text)));
+});
+
+test('a second run at once is refused', async () => {
+  await using box = await tree();
+  const packages = await packagesOf(
+    bundleOf([tracer('aaa', 'aaa() { touch "$DIR/ready"; until [ -e "$DIR/go" ]; do sleep 0.01; done; }')]),
+  );
+  const first = run(box, packages);
+  while ((await stat(box.at('node/ready')).catch(() => undefined)) === undefined) await wait(5);
+  await assert.rejectsWith(run(box, packages), 'BUSY');
+  await writeFile(box.at('node/go'), '');
+  await first;
+});
+
+test('an abort ends hooks and leaves the folder free for the next run', async () => {
+  await using box = await tree();
+  const packages = await packagesOf(
+    bundleOf([tracer('aaa', 'aaa() { touch "$DIR/ready"; until [ -e "$DIR/go" ]; do sleep 0.01; done; }')]),
+  );
+  const controller = new AbortController();
+  const running = run(box, packages, { signal: controller.signal });
+  while ((await stat(box.at('node/ready')).catch(() => undefined)) === undefined) await wait(5);
+  controller.abort(new CurlewError('CANCELLED', 'cancelled'));
+  await assert.rejectsWith(running, 'CANCELLED');
+  const { lastRun = '' } = await readRecords(box.at('node'));
+  const { inSession, outside } = membersOf({ session: -1, marker: `CURLEW_HOOK=${lastRun}/aaa` });
+  assert.equal([inSession, outside], [[], []]);
+  assert.equal((await readJournal(box.at('node/runs', lastRun, 'journal.jsonl'))).at(-1)?.type, 'ended');
+  await writeFile(box.at('node/go'), '');
+  assert.is((await run(box, packages)).addons[0]?.outcome, 'installed');
+});
+
+test('what interrupted runs left is cleared away', async () => {
+  await using box = await tree({ 'node/.new-20261121T101500Z-0000/addons/aaa/1.0.0/part': '', 'node/.old-x/y': '' });
+  await run(box, await packagesOf(bundleOf([tracer('aaa')])));
+  assert.equal(
+    (await readdir(box.at('node'))).filter((name) => name.startsWith('.')),
+    [],
+  );
+});
+
+test('files that somebody removed are extracted again', async () => {
+  await using box = await tree();
+  const packages = await packagesOf(bundleOf([tracer('aaa')]));
+  await run(box, packages);
+  await rm(box.at('node/addons/aaa'), { recursive: true });
+  const { addons } = await run(box, packages);
+  assert.is(addons[0]?.outcome, 'already applied');
+  await stat(box.at('node/addons/aaa/1.0.0/install.sh'));
+});
+
+test('an install folder that is a file, and records damaged by hand, are told plainly', async () => {
+  await using box = await tree({ node: '' });
+  const packages = await packagesOf(bundleOf([tracer('aaa')]));
+  await assert.rejectsWith(run(box, packages), 'FILE_UNUSABLE', /make .*node/);
+  await rm(box.at('node'));
+  await mkdir(box.at('node'));
+  await writeFile(box.at('node/records.json'), '{');
+  await assert.rejectsWith(run(box, packages), 'FILE_UNUSABLE', /damaged/);
+  assert.equal(await trace(box), []);
+});
+
+test.run();

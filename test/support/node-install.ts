@@ -1,0 +1,62 @@
+/** Installing packages from memory into a folder, for tests: hooks unconfined, images left alone. */
+import { readFile, rm } from 'node:fs/promises';
+import { memorySource, readIndex } from '../../src/archive/read.ts';
+import type { ProgressEvent } from '../../src/core/events.ts';
+import { install, type InstallRequest, type InstallResult } from '../../src/runtime/install.ts';
+import { plainPlace } from '../../src/runtime/node-place.ts';
+import { archivePackages, type SourcePackage } from '../../src/runtime/source.ts';
+import type { TestAddon } from './node-bundles.ts';
+import type { Tree } from './tree.ts';
+
+const SCRIPTS = `${import.meta.dirname}/../../scripts`;
+const never = new AbortController().signal;
+
+export async function packagesOf(bytes: Uint8Array): Promise<readonly SourcePackage[]> {
+  const source = memorySource('bundle.tar.gz', bytes);
+  return archivePackages(source, await readIndex(source, { signal: never }), { signal: never });
+}
+
+export interface Given extends Partial<InstallRequest> {
+  readonly settings?: Readonly<Record<string, unknown>>;
+  readonly signal?: AbortSignal;
+  readonly events?: ProgressEvent[];
+}
+
+/** Installs these packages below the folder, hooks unconfined, images left alone. */
+export async function run(
+  box: Tree,
+  packages: readonly SourcePackage[],
+  { settings = {}, signal = never, events = [], ...request }: Given = {},
+): Promise<InstallResult> {
+  return install(
+    {
+      place: plainPlace(box.at('node')),
+      scripts: SCRIPTS,
+      packages: packages.map((source) => ({ source, settings: settings[source.ref.name] ?? {} })),
+      variables: [],
+      env: { PATH: process.env['PATH'], TRACE: box.at('trace') },
+      reapply: false,
+      skipImages: 'a test',
+      ...request,
+    },
+    { report: (event) => events.push(event), signal },
+  );
+}
+
+/** An add-on that writes down which of its hooks ran. */
+export function tracer(name: string, more = '', version = '1.0.0'): TestAddon {
+  const hooks = ['_pre_init', '', '_already_applied', '_post_init', '_outro'];
+  const lines = hooks.map((hook) => `${name}${hook}() { echo ${name}${hook} $CURLEW_ATTEMPT >>"$TRACE"; }`);
+  return {
+    name,
+    version,
+    files: { Manifest: '', 'install.sh': `${lines.join('\n')}\n${more}\n`, 'data/x.yaml': 'x: 1\n' },
+  };
+}
+
+/** What tracers wrote since the last look: function and attempt. */
+export async function trace(box: Tree): Promise<readonly string[]> {
+  const text = await readFile(box.at('trace'), 'utf8').catch(() => '');
+  await rm(box.at('trace'), { force: true });
+  return text.split('\n').filter((line) => line !== '');
+}
