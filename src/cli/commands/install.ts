@@ -1,8 +1,6 @@
 /** `curlew install`: the packages of an installer spec onto this machine, and their hooks. */
-import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { CurlewError, fileError } from '../../core/errors.ts';
+import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { INSTALL_DIRECTORY, INSTALLER_YAML } from '../../core/layout.ts';
 import type { Arch } from '../../core/ref.ts';
@@ -14,9 +12,8 @@ import { install as runInstall, type InstallResult } from '../../runtime/install
 import { plainPlace, type NodePlace } from '../../runtime/node-place.ts';
 import { readStateFile } from '../../runtime/write-file.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
+import { ownScripts } from '../own-scripts.ts';
 import { bundleSource, INSTALLER_LIMIT, storeSource, unpackedSource, type InstallSource } from '../install-source.ts';
-
-const SCRIPTS = fileURLToPath(new URL('../../../scripts', import.meta.url));
 
 const DETAILS = `One of --bundle, --dir and --from is needed. A bundle brings its own installer spec; --installer FILE goes before it.
 
@@ -58,7 +55,7 @@ export const install: Command<InstallResult> = {
       return await runInstall(
         {
           place,
-          scripts: SCRIPTS,
+          scripts: ownScripts(),
           packages: packages.map((one) => ({ source: one, settings: settings.get(one.ref.name) ?? {} })),
           variables: [...variables],
           env: context.env,
@@ -100,12 +97,7 @@ async function placeOf(args: Arguments, { cwd, signal }: CommandContext): Promis
   if (root === '/') throw usage('--root / would confine nothing');
   const directory = join(root, seen);
   if (args.flag('unconfined')) return plainPlace(directory);
-  try {
-    await mkdir(directory, { recursive: true, mode: 0o755 });
-  } catch (error) {
-    throw fileError(`make ${directory}`, error);
-  }
-  return confinedPlace({ root, seen, scripts: SCRIPTS, uid, signal });
+  return confinedPlace({ root, seen, scripts: ownScripts(), uid, signal });
 }
 
 async function openSource(args: Arguments, { cwd, signal }: CommandContext, directory: string): Promise<InstallSource> {
