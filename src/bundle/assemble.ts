@@ -2,11 +2,12 @@
 import { open, rename, link, rm, stat, statfs, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { RangeSource } from '../archive/entry.ts';
-import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { asError, CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import { bundleBytes } from './bytes.ts';
-import type { BundlePlan } from './plan.ts';
 import { createPayloadCheck } from './payload-check.ts';
+import type { BundlePlan } from './plan.ts';
+import { createWriteQueue } from './write-queue.ts';
 
 export interface AssembleOptions {
   /** Replace a file that is there; otherwise that is `FILE_EXISTS`. */
@@ -16,9 +17,6 @@ export interface AssembleOptions {
   readonly report: Report;
   readonly signal: AbortSignal;
 }
-
-/** Chunks that wait to be written together; fewer and larger writes cost less. */
-const WRITE_SIZE = 4 << 20;
 
 /**
  * Writes a bundle whose source n is the plan's package n. The file appears under its name only whole and synced; what is
@@ -107,53 +105,24 @@ async function writeBundle(
   { path, verify, report, signal }: Pick<AssembleOptions, 'verify' | 'report' | 'signal'> & { readonly path: string },
 ): Promise<void> {
   const check = verify ? createPayloadCheck(plan.splice.index, path, { signal }) : undefined;
+  const writes = createWriteQueue(file);
   report({ type: 'step-started', id: path, title: basename(path), bytes: plan.splice.size });
-  let written = 0;
-  let queued: Uint8Array[] = [];
-  let waiting = 0;
-  let writing: Promise<void> = Promise.resolve();
-  const flush = async (): Promise<void> => {
-    await writing;
-    const [chunks, at] = [queued, written];
-    [queued, written, waiting] = [[], written + waiting, 0];
-    writing = writeAll(file, chunks, at);
-    // Awaited by the next flush, so that reading and hashing go on meanwhile.
-    writing.catch(() => undefined);
-    report({ type: 'step-progress', id: path, bytes: written });
-  };
+  let size = 0;
   try {
     for await (const chunk of bundleBytes(plan.splice, sources, { signal })) {
+      await writes.push(chunk);
       await check?.push(chunk);
-      queued.push(chunk);
-      waiting += chunk.byteLength;
-      if (waiting >= WRITE_SIZE) await flush();
+      size += chunk.byteLength;
+      report({ type: 'step-progress', id: path, bytes: size });
     }
-    await flush();
-    await writing;
+    await writes.finish();
     await check?.finish();
   } catch (error) {
-    await writing.catch(() => undefined);
     check?.abandon();
-    report({ type: 'step-failed', id: path, error: error instanceof Error ? error : new Error(String(error)) });
+    await writes.settle();
+    report({ type: 'step-failed', id: path, error: asError(error) });
     throw error;
   }
-  if (written !== plan.splice.size) throw new Error(`the plan says ${plan.splice.size} bytes, written were ${written}`);
+  if (size !== plan.splice.size) throw new Error(`the plan says ${plan.splice.size} bytes, written were ${size}`);
   report({ type: 'step-done', id: path, outcome: verify ? 'written and verified' : 'written' });
-}
-
-async function writeAll(file: FileHandle, chunks: readonly Uint8Array[], position: number): Promise<void> {
-  const total = chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0);
-  if (total === 0) return;
-  const { bytesWritten } = await file.writev(chunks, position);
-  if (bytesWritten === total) return;
-  // A short write happens at the edge of a full disk; the rest either fits or says so.
-  let skip = bytesWritten;
-  let at = position;
-  for (const chunk of chunks) {
-    for (let done = Math.min(skip, chunk.byteLength); done < chunk.byteLength;) {
-      done += (await file.write(chunk, done, chunk.byteLength - done, at + done)).bytesWritten;
-    }
-    skip = Math.max(0, skip - chunk.byteLength);
-    at += chunk.byteLength;
-  }
 }
