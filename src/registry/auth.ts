@@ -69,7 +69,12 @@ function realmOf({ parameters }: Challenge, { doing, base }: AuthTarget): Realm 
 }
 
 function readToken(body: Uint8Array, doing: string): { readonly token: string; readonly lifeS: number } {
-  const answer = parseObject(body, doing);
+  let answer: ReturnType<typeof parseObject>;
+  try {
+    answer = parseObject(body, doing);
+  } catch (error) {
+    throw new CurlewError('AUTH_FAILED', `${doing}: the token service sent no token`, { cause: error });
+  }
   const token = answer['token'] ?? answer['access_token'];
   const life = answer['expires_in'];
   if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) {

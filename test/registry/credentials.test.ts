@@ -1,0 +1,137 @@
+import { inspect } from 'node:util';
+import { createCredentials, dockerConfigPath, readDockerConfig } from '../../src/registry/credentials.ts';
+import { hostKey, NO_CONFIG, parseDockerConfig, type Credential } from '../../src/registry/docker-config.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('registry/credentials');
+const AUTH = Buffer.from('user:canary-pass').toString('base64');
+
+function revealed(credential: Credential | undefined): readonly string[] | undefined {
+  if (credential === undefined) return undefined;
+  if (credential.kind === 'identity-token') return ['token', credential.token.reveal()];
+  return [credential.username, credential.password.reveal()];
+}
+
+const spellings = ['https://index.docker.io/v1/', 'docker.io', 'index.docker.io', 'registry-1.docker.io'];
+for (const spelling of spellings) {
+  test(`credentials under ${spelling} are Docker Hub's`, async ({ signal }) => {
+    const config = parseDockerConfig(JSON.stringify({ auths: { [spelling]: { auth: AUTH } } }), 'config.json');
+    const credentials = createCredentials(config, {});
+    assert.equal(revealed(await credentials.find('docker.io', { signal })), ['user', 'canary-pass']);
+  });
+}
+
+test("docker's own key wins over other spellings", () => {
+  const other = Buffer.from('other:x').toString('base64');
+  const auths = { 'docker.io': { auth: other }, 'https://index.docker.io/v1/': { auth: AUTH } };
+  assert.equal(revealed(parseDockerConfig(JSON.stringify({ auths }), 'c').auths.get('docker.io')), [
+    'user',
+    'canary-pass',
+  ]);
+});
+
+test('keys are hosts with or without scheme and path, with their ports', () => {
+  assert.is(hostKey('https://Quay.io/v2/'), 'quay.io');
+  assert.is(hostKey('http://127.0.0.1:5000'), '127.0.0.1:5000');
+  assert.not.equal(hostKey('quay.io:8443'), hostKey('quay.io'));
+});
+
+test('passwords may hold colons, be given in the clear, or be a token', () => {
+  const auth = Buffer.from('user:a:b\u0000\u0000').toString('base64');
+  const auths = {
+    one: { auth },
+    two: { username: 'u', password: 'p' },
+    three: { auth: AUTH, identitytoken: 'canary' },
+    four: { auth: 'bm9jb2xvbg==' },
+    five: {},
+    six: 7,
+  };
+  const config = parseDockerConfig(JSON.stringify({ auths }), 'c');
+  assert.equal(revealed(config.auths.get('one')), ['user', 'a:b']);
+  assert.equal(revealed(config.auths.get('two')), ['u', 'p']);
+  assert.equal(revealed(config.auths.get('three')), ['token', 'canary']);
+  assert.equal([...config.auths.keys()], ['one', 'two', 'three']);
+});
+
+test('credentials can be neither printed nor serialised', () => {
+  const config = parseDockerConfig(JSON.stringify({ auths: { h: { auth: AUTH } } }), 'c');
+  const credential = config.auths.get('h');
+  assert.not.match(`${inspect(config, { depth: 9 })}${JSON.stringify(credential)}`, /canary/);
+  assert.is(credential?.kind === 'password' ? credential.password.toString() : '', '[secret]');
+});
+
+test('a file that is no JSON is AUTH_FAILED without a word of its content; one that is missing is empty', async () => {
+  await using files = await tree({ 'bad/config.json': '{"auths":{"h":{"auth":"canary"' });
+  const error = await assert.rejectsWith(
+    readDockerConfig({ DOCKER_CONFIG: files.at('bad') }),
+    'AUTH_FAILED',
+    /not JSON/,
+  );
+  assert.not.match(`${error.message}${inspect(error)}`, /canary/);
+  assert.equal(await readDockerConfig({ HOME: files.at('none') }), NO_CONFIG);
+  assert.equal(await readDockerConfig({}), NO_CONFIG);
+  assert.is(dockerConfigPath({ HOME: '/h' }), '/h/.docker/config.json');
+  assert.is(dockerConfigPath({ HOME: '/h', DOCKER_CONFIG: '/d' }), '/d/config.json');
+});
+
+const HELPER = `#!/bin/bash
+read -r host
+printf '%s %s\\n' "$1" "$host" >>"$LOG"
+case $host in
+  good.test) printf '{"ServerURL":"x","Username":"user","Secret":"canary-pass"}' ;;
+  token.test) printf '{"Username":"<token>","Secret":"canary-token"}' ;;
+  https://index.docker.io/v1/) printf '{"Username":"hub","Secret":"canary-hub"}' ;;
+  none.test) printf 'credentials not found in native keychain\\n'; exit 1 ;;
+  broken.test) printf 'canary on stdout'; echo 'locked' >&2; exit 3 ;;
+  endless.test) while :; do printf canarycanarycanarycanarycanarycanarycanarycanarycanary; done ;;
+  text.test) printf 'canary' ;;
+esac
+`;
+
+test('helpers are asked once a host, with the host as docker spells it', async ({ signal }) => {
+  await using files = await tree({ 'bin/docker-credential-test': HELPER, log: '' });
+  const env = { PATH: `${files.at('bin')}:/usr/bin:/bin`, LOG: files.at('log') };
+  const text = JSON.stringify({ credsStore: 'test', auths: { 'none.test': { auth: AUTH } } });
+  const credentials = createCredentials(parseDockerConfig(text, 'c'), env);
+  for (let times = 0; times < 2; times += 1) {
+    assert.equal(revealed(await credentials.find('good.test', { signal })), ['user', 'canary-pass']);
+  }
+  assert.equal(revealed(await credentials.find('token.test', { signal })), ['token', 'canary-token']);
+  assert.equal(revealed(await credentials.find('docker.io', { signal })), ['hub', 'canary-hub']);
+  assert.equal(revealed(await credentials.find('none.test', { signal })), ['user', 'canary-pass']);
+  const { readFile } = await import('node:fs/promises');
+  const log = await readFile(files.at('log'), 'utf8');
+  assert.equal(log.trim().split('\n'), [
+    'get good.test',
+    'get token.test',
+    'get https://index.docker.io/v1/',
+    'get none.test',
+  ]);
+});
+
+for (const host of ['broken.test', 'endless.test', 'text.test']) {
+  test(`a helper that fails for ${host} is AUTH_FAILED and what it printed stays hidden`, async ({ signal }) => {
+    await using files = await tree({ 'bin/docker-credential-test': HELPER, log: '' });
+    const env = { PATH: `${files.at('bin')}:/usr/bin:/bin`, LOG: files.at('log') };
+    const config = parseDockerConfig(JSON.stringify({ credHelpers: { [host]: 'test' } }), 'c');
+    const error = await assert.rejectsWith(createCredentials(config, env).find(host, { signal }), 'AUTH_FAILED');
+    assert.not.match(inspect(error, { depth: 9 }), /canary/);
+  });
+}
+
+test('a helper that is not installed is AUTH_FAILED with its name', async ({ signal }) => {
+  const config = parseDockerConfig(JSON.stringify({ credsStore: 'missing' }), 'c');
+  const credentials = createCredentials(config, { PATH: '/nonexistent' });
+  await assert.rejectsWith(credentials.find('h', { signal }), 'AUTH_FAILED', /docker-credential-missing/);
+});
+
+for (const name of ['../x', 'a b', '/bin/sh', 'a;b', '-x', 'x'.repeat(100)]) {
+  test(`"${name.slice(0, 20)}" is no name of a helper`, () => {
+    assert.throwsWith(() => parseDockerConfig(JSON.stringify({ credsStore: name }), 'c'), 'AUTH_FAILED');
+    assert.throwsWith(() => parseDockerConfig(JSON.stringify({ credHelpers: { h: name } }), 'c'), 'AUTH_FAILED');
+  });
+}
+
+test.run();
