@@ -116,11 +116,10 @@ else {
   for (const name of ['team/index:1', 'team/zstd:1', 'team/docker:2']) {
     test(`${name} is resolved to what skopeo sees, and its layers arrive with their digests`, async ({ signal }) => {
       const image = await pull(name, signal);
-      const raw = await run('skopeo', ['inspect', '--raw', '--tls-verify=false', `docker://${registry.host}/${name}`]);
+      const address = `docker://${registry.host}/${name}`;
+      const raw = await run('skopeo', ['inspect', '--raw', '--tls-verify=false', address]);
       assert.is(digestOf(raw), image.resolved);
-      const inspect = await run('skopeo', [
-        ...['inspect', '--override-arch', 'amd64', '--tls-verify=false', `docker://${registry.host}/${name}`],
-      ]);
+      const inspect = await run('skopeo', ['inspect', '--override-arch', 'amd64', '--tls-verify=false', address]);
       const seen = JSON.parse(inspect) as { Layers: string[] };
       assert.equal(
         image.layers.map(({ digest }) => digest),
