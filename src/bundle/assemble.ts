@@ -1,10 +1,9 @@
 /** Carries out a bundle plan into a file. */
 import { open, rename, link, rm, stat, statfs, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import type { RangeSource } from '../archive/entry.ts';
 import { asError, CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
-import { bundleBytes } from './bytes.ts';
+import { bundleBytes, type BundleSource } from './bytes.ts';
 import { createPayloadCheck } from './payload-check.ts';
 import type { BundlePlan } from './plan.ts';
 import { createWriteQueue } from './write-queue.ts';
@@ -24,7 +23,7 @@ export interface AssembleOptions {
  */
 export async function assembleBundle(
   plan: BundlePlan,
-  sources: readonly RangeSource[],
+  sources: readonly BundleSource[],
   path: string,
   { force, verify, report, signal }: AssembleOptions,
 ): Promise<void> {
@@ -100,7 +99,7 @@ async function nameBundle(partial: string, path: string, force: boolean): Promis
 
 async function writeBundle(
   plan: BundlePlan,
-  sources: readonly RangeSource[],
+  sources: readonly BundleSource[],
   file: FileHandle,
   { path, verify, report, signal }: Pick<AssembleOptions, 'verify' | 'report' | 'signal'> & { readonly path: string },
 ): Promise<void> {
@@ -109,9 +108,10 @@ async function writeBundle(
   report({ type: 'step-started', id: path, title: basename(path), bytes: plan.splice.size });
   let size = 0;
   try {
-    for await (const chunk of bundleBytes(plan.splice, sources, { signal })) {
-      await writes.push(chunk);
+    for await (const chunk of bundleBytes(plan.splice, sources, { signal, allocate: writes.allocate })) {
+      // The check first: a chunk may be written over once the queue has it.
       await check?.push(chunk);
+      await writes.push(chunk);
       size += chunk.byteLength;
       report({ type: 'step-progress', id: path, bytes: size });
     }

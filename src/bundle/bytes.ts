@@ -1,13 +1,24 @@
 /** A planned bundle as a stream of bytes, from the beginning. */
-import type { RangeSource } from '../archive/entry.ts';
 import type { SplicePlan } from '../archive/splice.ts';
 import { CurlewError } from '../core/errors.ts';
+
+/** Bytes by range, read into memory that the caller may provide. An archive's range source is one. */
+export interface BundleSource {
+  readonly name: string;
+  readonly read: (offset: number, length: number, options: ReadOptions) => AsyncIterable<Uint8Array>;
+}
+
+interface ReadOptions {
+  readonly signal: AbortSignal;
+  /** Memory for the next chunk; only that chunk uses it. */
+  readonly allocate?: ((length: number) => Uint8Array) | undefined;
+}
 
 /** All bytes of the plan in order; exactly as many as it says. */
 export async function* bundleBytes(
   { segments }: SplicePlan,
-  sources: readonly RangeSource[],
-  { signal }: { readonly signal: AbortSignal },
+  sources: readonly BundleSource[],
+  { signal, allocate }: ReadOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   for (const segment of segments) {
     signal.throwIfAborted();
@@ -18,7 +29,7 @@ export async function* bundleBytes(
     const source = sources[segment.source];
     if (source === undefined) throw new Error(`the plan names source ${segment.source}`);
     let left = segment.length;
-    for await (const chunk of source.read(segment.offset, segment.length, { signal })) {
+    for await (const chunk of source.read(segment.offset, segment.length, { signal, allocate })) {
       left -= chunk.byteLength;
       yield chunk;
     }

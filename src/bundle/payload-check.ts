@@ -3,7 +3,10 @@ import type { ArchiveIndex, PlacedEntry } from '../archive/entry.ts';
 import { readPayload } from '../archive/read.ts';
 
 export interface PayloadCheck {
-  /** The next bytes of the archive. Resolves when they have been hashed. A damaged payload is `DIGEST_MISMATCH`. */
+  /**
+   * The next bytes of the archive. When it resolves the chunk is not needed any more. A damaged payload is
+   * `DIGEST_MISMATCH`.
+   */
   readonly push: (chunk: Uint8Array) => Promise<void>;
   /** After the last byte; everything has been checked when it resolves. */
   readonly finish: () => Promise<void>;
@@ -27,7 +30,9 @@ export function createPayloadCheck(
       for (let entry = payloads[next]; entry !== undefined && entry.offset < end; entry = payloads[next]) {
         running ??= startReader(entry, name, signal);
         const until = entry.offset + entry.packed;
-        await running.push(chunk.subarray(Math.max(0, entry.offset - at), Math.min(end, until) - at));
+        const part = chunk.subarray(Math.max(0, entry.offset - at), Math.min(end, until) - at);
+        // The reader of a deflated member keeps its chunks.
+        await running.push(entry.stored ? part : Uint8Array.from(part));
         if (until > end) break;
         await running.finish();
         running = undefined;

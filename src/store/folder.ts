@@ -12,7 +12,7 @@ import { nameExclusively, nameReplacing, partialCopy, statFile, writePartial } f
 import { bringForward, claimGeneration, newestGeneration, removeGenerations } from './folder-generations.ts';
 import { readNote, removeNote, removeNotes, writeNote, type Note } from './folder-notes.ts';
 import { checkedKey, keyProblem } from './key.ts';
-import type { Conditions, GetOptions, Store, StoredObject } from './store.ts';
+import type { ByteRange, Conditions, GetOptions, Store, StoredObject } from './store.ts';
 
 const READ_SIZE = 1 << 20;
 /** Files without a note are known by their content up to this size, by size and time of change above it. */
@@ -136,7 +136,11 @@ async function present(root: string, key: string): Promise<StoredObject> {
   return found.object;
 }
 
-async function get(root: string, key: string, { range, ifMatch, signal }: GetOptions): ReturnType<Store['get']> {
+async function get(
+  root: string,
+  key: string,
+  { range, ifMatch, signal, allocate }: GetOptions,
+): ReturnType<Store['get']> {
   const found = await locate(root, key);
   if (found === undefined) throw missing(root, key);
   if (ifMatch !== undefined) requireEtag(root, found.object, ifMatch);
@@ -144,15 +148,14 @@ async function get(root: string, key: string, { range, ifMatch, signal }: GetOpt
   if (offset < 0 || length < 0 || offset + length > found.object.size) {
     throw new CurlewError('STORE_CONFLICT', `${root}: ${key} ends before byte ${offset + length}`);
   }
-  return { ...found.object, body: readRange(root, found, offset, length, signal) };
+  return { ...found.object, body: readRange(root, found, { offset, length }, { signal, allocate }) };
 }
 
 async function* readRange(
   root: string,
   { object, path, stat }: Located,
-  offset: number,
-  length: number,
-  signal: AbortSignal,
+  { offset, length }: ByteRange,
+  { signal, allocate = (size) => Buffer.allocUnsafeSlow(size) }: GetOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const file = await guarded(`read ${object.key} in ${root}`, () => open(path, 'r'));
   try {
@@ -162,7 +165,7 @@ async function* readRange(
     }
     for (let done = 0; done < length;) {
       signal.throwIfAborted();
-      const chunk = Buffer.allocUnsafeSlow(Math.min(READ_SIZE, length - done));
+      const chunk = allocate(Math.min(READ_SIZE, length - done));
       const { bytesRead } = await file.read(chunk, 0, chunk.byteLength, offset + done);
       if (bytesRead === 0) requireEtag(root, object, 'another');
       done += bytesRead;

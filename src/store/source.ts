@@ -2,16 +2,17 @@
 import { CurlewError } from '../core/errors.ts';
 import type { Store, StoredObject } from './store.ts';
 
+interface SourceReadOptions {
+  readonly signal: AbortSignal;
+  readonly allocate?: ((length: number) => Uint8Array) | undefined;
+}
+
 /** The shape of the archive reader's range source, with what the store knows of the object. */
 export interface StoreSource {
   /** For messages. */
   readonly name: string;
   readonly size: number;
-  readonly read: (
-    offset: number,
-    length: number,
-    options: { readonly signal: AbortSignal },
-  ) => AsyncIterable<Uint8Array>;
+  readonly read: (offset: number, length: number, options: SourceReadOptions) => AsyncIterable<Uint8Array>;
   readonly object: StoredObject;
 }
 

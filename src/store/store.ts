@@ -48,6 +48,8 @@ export interface GetOptions extends Cancellable {
   readonly range?: ByteRange | undefined;
   /** The object must still have this etag. */
   readonly ifMatch?: string | undefined;
+  /** Memory for the next chunk, where the store can read into it; only that chunk uses it. */
+  readonly allocate?: ((length: number) => Uint8Array) | undefined;
 }
 
 /** At most one of the two. A key is replaced either always with a condition or never. */
