@@ -11,7 +11,7 @@ export const CATALOGUE_FORMAT = 1;
 /** Most bytes of an `index.json` that are read. */
 export const CATALOGUE_LIMIT: number = 64 << 20;
 
-export interface CatalogueImage {
+interface CatalogueImage {
   readonly reference: string;
   readonly digest: Digest;
 }
@@ -37,7 +37,7 @@ export interface CatalogueVersion {
   readonly packages: Readonly<Partial<Record<Arch, CataloguePackage>>>;
 }
 
-export interface CatalogueAddon {
+interface CatalogueAddon {
   readonly name: string;
   /** Never empty; the first is the latest. */
   readonly versions: readonly CatalogueVersion[];

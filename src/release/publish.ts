@@ -37,7 +37,7 @@ export interface PublishOptions {
   readonly signal: AbortSignal;
 }
 
-export interface PublishedPackage {
+interface PublishedPackage {
   readonly name: string;
   readonly version: string;
   readonly arch: string;

@@ -26,7 +26,7 @@ export function listedOf(wanted: Wanted): ListedPackage {
   return wanted.earlier?.listed ?? listPackage(wanted.file.addon, NOT_HASHED);
 }
 
-export interface EarlierPackage {
+interface EarlierPackage {
   readonly release: string;
   readonly listed: ListedPackage;
   /** What lies there; undefined when it has vanished or has another size than its catalogue says. */

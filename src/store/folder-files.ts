@@ -18,7 +18,7 @@ export interface Partial {
 }
 
 /** A name in the folder of `target` that nobody else uses. */
-export function partialName(target: string): string {
+function partialName(target: string): string {
   return join(dirname(target), `${PARTIAL_PREFIX}${crypto.randomUUID()}`);
 }
 

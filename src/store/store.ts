@@ -20,7 +20,7 @@ export interface StoredObject extends ListedObject {
 
 export type Metadata = Readonly<Record<string, string>>;
 
-export interface ObjectBody extends StoredObject {
+interface ObjectBody extends StoredObject {
   /** The bytes asked for. Changed since: `STORE_CONFLICT`. Nothing is held open before the first chunk is asked for. */
   readonly body: AsyncIterable<Uint8Array>;
 }
@@ -60,13 +60,13 @@ export interface Conditions {
   readonly ifMatch?: string | undefined;
 }
 
-export interface PutOptions extends Conditions, Cancellable {
+interface PutOptions extends Conditions, Cancellable {
   readonly metadata?: Metadata | undefined;
   /** Of the bytes; checked before the object gets its name (`DIGEST_MISMATCH`). */
   readonly digest?: Digest | undefined;
 }
 
-export interface CopyOptions extends Cancellable {
+interface CopyOptions extends Cancellable {
   readonly ifNoneMatch?: '*' | undefined;
   /** The source must still have this etag. */
   readonly sourceIfMatch?: string | undefined;

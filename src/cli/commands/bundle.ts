@@ -102,7 +102,7 @@ export const bundle: Command<Result> = {
   },
   render: ({ file, release, packages, size, fresh, linked, ranges }) => {
     const lines = packages.map(({ name, version, requested, because, size: bytes }) => {
-      const why = because === 'exact' ? '' : `, ${requested}: ${because}`;
+      const why = because === 'exact' ? '' : `, ${because === requested ? because : `${requested}: ${because}`}`;
       return `${name} ${version} (${formatBytes(bytes)}${why})`;
     });
     if (file === undefined) {
