@@ -57,6 +57,8 @@ type Part =
 /** Fewer bytes than this do not count as progress: a server that drips forever is given up. */
 const PROGRESS = 64 * 1024;
 const FAILURE_LIMIT = 8192;
+/** From here on a body is worth a connection of its own. */
+const BULK = 1024 * 1024;
 const MOST_RESTARTS = 3;
 const NO_FACTS: Facts = { etag: undefined, lastModified: undefined, size: undefined };
 
@@ -125,6 +127,7 @@ async function attempt(
   const { doing, write, expectedSize, limit = Number.MAX_SAFE_INTEGER } = request;
   const said: Uint8Array[] = [];
   let part: Part | undefined;
+  let pending: Promise<void> | undefined;
   let skip = 0;
   let most = limit;
   const sink: Sink = {
@@ -151,7 +154,8 @@ async function attempt(
       }
       if (progress.received + bytes.byteLength > most) throw tooLong(doing, progress.finalUrl, most);
       progress.received += bytes.byteLength;
-      return write(bytes);
+      pending = write(bytes);
+      return pending;
     },
   };
   const headers: Record<string, string> = { ...request.headers };
@@ -162,7 +166,16 @@ async function attempt(
     const validator = etag?.startsWith('W/') === true ? undefined : (etag ?? lastModified);
     if (validator !== undefined) headers['if-range'] = validator;
   }
-  const outcome = await http.exchange({ ...request, headers }, sink, { signal });
+  const bulk = (expectedSize ?? 0) - progress.received >= BULK;
+  let outcome: Outcome;
+  try {
+    outcome = await http.exchange({ ...request, headers, bulk }, sink, { signal });
+  } catch (error) {
+    await pending?.catch(() => undefined);
+    throw error;
+  }
+  // The connection may break while the writer still works: nothing is written beside it.
+  await pending;
   return { outcome, part, said: Buffer.concat(said) };
 }
 

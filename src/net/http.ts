@@ -5,6 +5,7 @@
 import { allowsPlainHttp, checkedAddress, checkNamedBy, sameOrigin, type AddressRules } from './address.ts';
 import { CurlewError } from '../core/errors.ts';
 import { secretsOf, statusFailure } from './failure.ts';
+import type { Timeouts } from './hop.ts';
 import {
   contentLength,
   type Headers,
@@ -16,7 +17,7 @@ import {
 import { decoded, type Environment } from './proxy.ts';
 import { isRetryable, pause, pauseMs, RETRY_POLICY, type RetryPolicy } from './retry.ts';
 import { loadRoots } from './roots.ts';
-import { createWire, type Timeouts, type Wire } from './wire.ts';
+import { createWire, type Wire } from './wire.ts';
 
 export interface HttpOptions {
   /** For HTTPS_PROXY, HTTP_PROXY, NO_PROXY (either case), SSL_CERT_FILE. */
@@ -98,7 +99,7 @@ async function follow(
   sink: Sink,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const { doing, via, method = 'GET', body } = request;
+  const { doing, via, method = 'GET', body, bulk = false } = request;
   const first = checkedAddress(request.url, undefined, doing, rules);
   let url = first;
   for (const text of secretsOf(request)) secrets.add(text);
@@ -111,7 +112,7 @@ async function follow(
   };
   for (let hops = 0; hops <= MOST_REDIRECTS; hops += 1) {
     const guarded = from !== undefined && checkNamedBy(from, url, doing, rules);
-    const hop = { doing, url, method, headers, body, namedBy: guarded ? from?.host : undefined };
+    const hop = { doing, url, method, headers, body, namedBy: guarded ? from?.host : undefined, bulk };
     // A body (which may hold a token) is never sent a second time: its redirects are answers like any other.
     const outcome = await wire.send(
       hop,

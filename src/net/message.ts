@@ -35,6 +35,8 @@ export interface HttpRequest {
   readonly headers?: Headers | undefined;
   readonly body?: string | undefined;
   readonly authorize?: Authorize | undefined;
+  /** A large body is expected: it may be worth a connection of its own. */
+  readonly bulk?: boolean | undefined;
   /** The address whose answer named this one; then the rules for redirects hold for the first hop already. */
   readonly via?: string | undefined;
 }

@@ -6,25 +6,10 @@ import { Agent, Pool, ProxyAgent, type Dispatcher } from 'undici';
 import { asError } from '../core/errors.ts';
 import { internalRefused, isInternalAddress } from './address.ts';
 import { brokenOutcome } from './failure.ts';
-import type { Headers, Outcome, ResponseHead, Sink } from './message.ts';
+import { Broken, type Hop, type Timeouts } from './hop.ts';
+import type { Outcome, ResponseHead, Sink } from './message.ts';
+import { isPlainHop, plainGet } from './plain-socket.ts';
 import { proxyFor, proxyToken, type Environment } from './proxy.ts';
-
-/** Limits in milliseconds: for a connection, for the head of a response, between two parts of a body. */
-export interface Timeouts {
-  readonly connectMs: number;
-  readonly headersMs: number;
-  readonly idleMs: number;
-}
-
-export interface Hop {
-  readonly doing: string;
-  readonly url: URL;
-  readonly method: 'GET' | 'HEAD' | 'POST';
-  readonly headers: Headers;
-  readonly body: string | undefined;
-  /** Host that named this address: then it must not resolve to this machine or its link. */
-  readonly namedBy: string | undefined;
-}
 
 export interface Wire {
   /** Rejects with the signal's reason and with what the sink threw; everything else is an outcome. */
@@ -33,7 +18,7 @@ export interface Wire {
 }
 
 /** Sockets read ahead this much: fewer, larger reads where the machine is the limit. */
-const READ_AHEAD = 1024 * 1024;
+const READ_AHEAD = 256 * 1024;
 const MOST_CONNECTIONS = 64;
 
 /** A name lookup that refuses addresses of this machine and its link. */
@@ -141,13 +126,6 @@ function receiver(
   };
 }
 
-/** Marks errors of the connection, apart from those of the sink and the signal. */
-class Broken extends Error {
-  constructor(cause: Error) {
-    super(cause.message, { cause });
-  }
-}
-
 function withoutUser(url: URL): string {
   const shown = new URL(url);
   shown.username = '';
@@ -201,8 +179,12 @@ export function createWire(env: Environment, roots: readonly string[] | undefine
     send: async (hop, sink, { signal }) => {
       signal.throwIfAborted();
       const proxy = proxyFor(hop.url, env);
-      const dispatcher = choose(proxy, hop.namedBy, hop.url.protocol === 'https:');
       try {
+        if (proxy === undefined && isPlainHop(hop)) {
+          const head = await plainGet(hop, sink, timeouts, { signal });
+          if (head !== undefined) return { kind: 'complete', head };
+        }
+        const dispatcher = choose(proxy, hop.namedBy, hop.url.protocol === 'https:');
         const head = await new Promise<ResponseHead>((resolve, reject) => {
           const handler = receiver(hop, sink, signal, { done: resolve, failed: reject });
           const { origin, pathname, search } = hop.url;

@@ -1,0 +1,28 @@
+/** One request to one address, as the connection layer takes it. */
+import type { Headers } from './message.ts';
+
+/** Limits in milliseconds: for a connection, for the head of a response, between two parts of a body. */
+export interface Timeouts {
+  readonly connectMs: number;
+  readonly headersMs: number;
+  readonly idleMs: number;
+}
+
+export interface Hop {
+  readonly doing: string;
+  readonly url: URL;
+  readonly method: 'GET' | 'HEAD' | 'POST';
+  readonly headers: Headers;
+  readonly body: string | undefined;
+  /** Host that named this address: then it must not resolve to this machine or its link. */
+  readonly namedBy: string | undefined;
+  /** A large body is expected. */
+  readonly bulk: boolean;
+}
+
+/** Marks errors of the connection, apart from those of the sink and the signal. */
+export class Broken extends Error {
+  constructor(cause: Error) {
+    super(cause.message, { cause });
+  }
+}
