@@ -1,0 +1,159 @@
+/** `--root`: hooks run in a private mount namespace with an overlay of `/`. Needs root and a kernel that lets it. */
+import { execa } from 'execa';
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { confinedPlace } from '../../src/runtime/confine.ts';
+import type { NodePlace } from '../../src/runtime/node-place.ts';
+import { membersOf } from '../../src/runtime/process-tree.ts';
+import { readRecords } from '../../src/runtime/records.ts';
+import * as assert from '../support/assert.ts';
+import { bundleOf, specOf } from '../support/node-bundles.ts';
+import { packagesOf, run } from '../support/node-install.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('confined hooks', { timeoutMs: 120_000 });
+
+const SCRIPTS = join(import.meta.dirname, '../../scripts');
+const never = new AbortController().signal;
+const uid = process.geteuid?.() ?? -1;
+
+async function placeIn(box: Tree): Promise<NodePlace> {
+  return confinedPlace({ root: box.path, seen: '/var/lib/curlew', scripts: SCRIPTS, uid, signal: never });
+}
+
+async function isPossible(): Promise<boolean> {
+  await using mine = await tree();
+  try {
+    await placeIn(mine);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const possible = await isPossible();
+
+async function mounts(): Promise<string> {
+  return readFile('/proc/self/mountinfo', 'utf8');
+}
+
+function when(name: string, body: () => Promise<void>): void {
+  if (possible) test(name, body);
+  else test.skip(name, 'needs root and a kernel that lets it mount overlays');
+}
+
+const ADDON = {
+  name: 'aaa',
+  version: '1.0.0',
+  files: {
+    'install.sh': `aaa_pre_init() { SEEN=$PWD; }
+aaa() {
+  [ "$PWD" = /var/lib/curlew ]; [ "$SEEN" = "$PWD" ]; [ "$KURL_INSTALL_DIRECTORY" = "$PWD" ]
+  echo new >/etc/curlew-test.conf
+  rm /etc/hostname
+  echo kept >"$DIR/kept"
+  cp "$DIR/addons/aaa/1.0.0/data" "$DIR/kustomize/aaa/data"
+  [ -e /proc/self/stat ]; : >/dev/null
+}
+aaa_already_applied() { [ "$(cat /etc/curlew-test.conf)" = new ]; [ ! -e /etc/hostname ]; }
+`,
+    data: 'x',
+  },
+};
+
+when('writes of hooks land below the root; the next hook sees them; the machine does not', async () => {
+  await using mine = await tree();
+  await using hostname = await tree();
+  const before = await mounts();
+  const name = await readFile('/etc/hostname', 'utf8').catch(() => undefined);
+  if (name === undefined) return;
+  const place = await placeIn(mine);
+  const packages = await packagesOf(bundleOf([ADDON]));
+  assert.is((await run(hostname, packages, { place })).addons[0]?.outcome, 'installed');
+  assert.is((await run(hostname, packages, { place })).addons[0]?.outcome, 'already applied');
+  assert.is(await readFile(mine.at('host/etc/curlew-test.conf'), 'utf8'), 'new\n');
+  assert.is(await readFile(mine.at('var/lib/curlew/kept'), 'utf8'), 'kept\n');
+  assert.is(await readFile(mine.at('var/lib/curlew/kustomize/aaa/data'), 'utf8'), 'x');
+  assert.is(await stat('/etc/curlew-test.conf').catch(() => 'absent'), 'absent');
+  assert.is(await readFile('/etc/hostname', 'utf8'), name);
+  assert.is(await mounts(), before, 'no mount stays behind');
+});
+
+when('a failing hook is told with the path that hooks see, and its log with the real one', async () => {
+  await using mine = await tree();
+  const packages = await packagesOf(
+    bundleOf([{ name: 'aaa', version: '1.0.0', files: { 'install.sh': 'aaa() {\n  false\n}\n' } }]),
+  );
+  const place = await placeIn(mine);
+  const error = await assert.rejectsWith(
+    run(mine, packages, { place }),
+    'HOOK_FAILED',
+    /addons\/aaa\/1\.0\.0\/install\.sh:2 in aaa/,
+  );
+  assert.match(error.hint ?? '', mine.at('var/lib/curlew/runs'));
+});
+
+when('a root with special characters in its name, and one on another file system', async () => {
+  await using mine = await tree({ 'a, b:c\\d/x': '' });
+  const root = mine.at('a, b:c\\d');
+  const place = await confinedPlace({ root, seen: '/opt/in stall', scripts: SCRIPTS, uid, signal: never });
+  const [command, ...args] = place.wrap(['bash', '-c', 'echo here >here; echo there >/etc/there']);
+  await execa(command, args, { cwd: root });
+  assert.is(await readFile(join(root, 'opt/in stall/here'), 'utf8'), 'here\n');
+  assert.is(await readFile(join(root, 'host/etc/there'), 'utf8'), 'there\n');
+});
+
+when('what hooks write to another file system of the machine lands below the root too', async () => {
+  await using mine = await tree();
+  const place = await placeIn(mine);
+  const words = place.wrap([
+    'bash',
+    '-c',
+    'mkdir -p /mnt/x && echo y >/dev/shm/../../mnt/x/y; findmnt -no FSTYPE / || true',
+  ]);
+  const script = 'mount -t tmpfs t /mnt && "$@" && [ ! -e /mnt/x ]';
+  const { stdout } = await execa('unshare', ['-m', '--propagation', 'private', 'bash', '-ec', script, '_', ...words]);
+  assert.is(stdout, 'overlay');
+  assert.is(await readFile(mine.at('mounts/mnt/x/y'), 'utf8'), 'y\n');
+});
+
+when('without a way to confine them, hooks are not run', async () => {
+  await using mine = await tree({ file: '' });
+  const refused = confinedPlace({ root: mine.path, seen: '/x', scripts: SCRIPTS, uid: 1000, signal: never });
+  const error = await assert.rejectsWith(refused, 'UNSUPPORTED', /only root/);
+  assert.match(error.hint ?? '', '--unconfined');
+  const broken = confinedPlace({ root: mine.at('file/root'), seen: '/x', scripts: SCRIPTS, uid, signal: never });
+  await assert.rejectsWith(broken, 'FILE_UNUSABLE', /make .*file\/root/);
+});
+
+when('an interrupted command leaves neither processes nor mounts', async () => {
+  await using mine = await tree();
+  const before = await mounts();
+  const slow = { name: 'aaa', version: '1.0.0', files: { 'install.sh': 'aaa() { touch "$DIR/ready"; sleep 1000; }' } };
+  await writeFile(mine.at('bundle.tar.gz'), bundleOf([slow], specOf([slow])));
+  const main = join(import.meta.dirname, '../../src/cli/main.ts');
+  const words = [
+    '--import',
+    import.meta.resolve('tsx'),
+    main,
+    'install',
+    '--bundle',
+    'bundle.tar.gz',
+    '--root',
+    'root',
+  ];
+  const child = execa('node', words, { cwd: mine.path, reject: false });
+  while ((await stat(mine.at('root/var/lib/curlew/ready')).catch(() => undefined)) === undefined) {
+    if (child.exitCode !== null) break;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  child.kill('SIGINT');
+  const { exitCode, stderr } = await child;
+  assert.is(exitCode, 130, stderr);
+  assert.is(await mounts(), before);
+  const { lastRun = '' } = await readRecords(mine.at('root/var/lib/curlew'));
+  assert.equal(membersOf({ session: -1, marker: `CURLEW_HOOK=${lastRun}/aaa` }), { inSession: [], outside: [] });
+});
+
+test.run();
