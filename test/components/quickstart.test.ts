@@ -1,0 +1,56 @@
+/** The quickstart, from a copy of the checkout that holds only what git would. */
+import { execa } from 'execa';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import * as assert from '../support/assert.ts';
+import { cleanEnvironment, curlewOk } from '../support/curlew.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+import { cannotRun, ROOT, shell } from './support/programs.ts';
+
+const test = suite('scripts/quickstart', { timeoutMs: 300_000 });
+const WIDTH = 80;
+
+test('the sample add-ons pass lint without a warning', async () => {
+  const found = JSON.parse(await curlewOk(['lint', '--json'], { cwd: ROOT })) as { diagnostics: readonly unknown[] };
+  assert.equal(found.diagnostics, []);
+});
+
+const reason = cannotRun('git', 'unshare');
+if (reason === undefined) {
+  test('works in a fresh copy, twice, cuts the network, and fits a terminal', async () => {
+    await using box = await tree();
+    // npm's packages are linked instead of fetched again.
+    await shell(
+      `cd "$1"; git ls-files -z -co --exclude-standard | xargs -0 cp --parents -t "$2" --
+       cp -al node_modules "$2/"; touch "$2/node_modules/.package-lock.json"`,
+      ROOT,
+      box.path,
+    );
+    for (const _run of ['first', 'second']) {
+      const { stdout } = await execa('scripts/quickstart', {
+        cwd: box.path,
+        env: cleanEnvironment({ cwd: box.path }),
+        extendEnv: false,
+        stdin: 'ignore',
+      });
+      assert.match(stdout, /network cut/);
+      assert.match(stdout, /second install: already applied/);
+      assert.equal(
+        stdout.split('\n').filter((line) => line.length > WIDTH),
+        [],
+      );
+    }
+    const results = box.at('.curlew/quickstart');
+    await curlewOk(['verify', `${results}/bundle.tar.gz`], { cwd: box.path });
+    const pod = await readFile(`${results}/root/host/etc/kubernetes/manifests/node-reserve.yaml`, 'utf8');
+    assert.match(pod, /cpu: "?250m"?/);
+    assert.match(pod, /memory: "?256Mi"?/);
+    assert.not.ok(existsSync('/etc/kubernetes/manifests/node-reserve.yaml'));
+    assert.not.ok(existsSync(box.at('out')));
+  });
+} else {
+  test.skip('works in a fresh copy', reason);
+}
+
+test.run();
