@@ -30,7 +30,14 @@ curlew_options() {
   trap 'curlew_on_error "$?" "${FUNCNAME[0]-}" "${BASH_SOURCE[0]-}" "$LINENO" "$BASH_COMMAND"' ERR
 }
 
+# usage: curlew_on_error STATUS FUNCTION FILE LINE COMMAND
 curlew_on_error() {
+  if [[ -n "${CURLEW_CALLING-}" && "$2" == '' && "$3" == "${BASH_SOURCE[0]}" ]]; then
+    # The hook itself has returned a status: what can be told is where it is defined.
+    local name line file
+    read -r name line file < <(shopt -s extdebug && builtin declare -F "$CURLEW_FUNCTION")
+    set -- "$1" "$name" "$file" "$line" "return $1"
+  fi
   curlew_control error "$BASH_SUBSHELL" "$@"
 }
 
@@ -99,6 +106,7 @@ if ! builtin declare -F "$CURLEW_FUNCTION" >/dev/null; then
   exit 1
 fi
 curlew_control stage call "$CURLEW_FUNCTION"
+CURLEW_CALLING=1
 "$CURLEW_FUNCTION"
 
 trap - ERR

@@ -111,6 +111,11 @@ test('a command that fails deep in functions is named with its function, file an
   assert.match(error.hint ?? '', box.at('runs/r1/demo.log'));
 });
 
+test('a hook that returns a status is named with the place of its definition', async () => {
+  await using box = await hooks(['\n\ndemo() {\n  return 3\n}\n']);
+  await assert.rejectsWith(box.run('demo'), 'HOOK_FAILED', /status 3 at .*install\.sh:3 in demo: return 3/);
+});
+
 test('failing conditions, and failures that are handled, do not end a hook', async () => {
   await using box = await hooks([
     'demo() { if false; then :; fi; false || true; local x=$(false); ! true; echo "$(false)"; }',

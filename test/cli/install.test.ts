@@ -1,0 +1,191 @@
+import { execa } from 'execa';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { InstallResult } from '../../src/runtime/install.ts';
+import { membersOf } from '../../src/runtime/process-tree.ts';
+import { readRecords } from '../../src/runtime/records.ts';
+import * as assert from '../support/assert.ts';
+import { publishTestPackages } from '../support/bundles.ts';
+import { bundleOf, specOf, type TestAddon } from '../support/node-bundles.ts';
+import { tracer } from '../support/node-install.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('cli/install', { timeoutMs: 120_000 });
+const MAIN = resolve('src/cli/main.ts');
+const TSX = import.meta.resolve('tsx');
+
+interface Outcome {
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function words(box: Tree, more: readonly string[]): readonly string[] {
+  return ['--import', TSX, MAIN, 'install', '--root', box.at('root'), '--unconfined', ...more];
+}
+
+async function curlew(box: Tree, ...more: string[]): Promise<Outcome> {
+  const env = { TRACE: box.at('trace') };
+  const { exitCode, stdout, stderr } = await execa(process.execPath, words(box, more), {
+    cwd: box.path,
+    reject: false,
+    env,
+  });
+  return { exitCode, stdout, stderr };
+}
+
+async function boxWith(addons: readonly TestAddon[], spec?: string): Promise<Tree> {
+  const box = await tree();
+  await writeFile(box.at('b.tar.gz'), bundleOf(addons, spec));
+  return box;
+}
+
+const SETTINGS = `aaa() { [ "$AAA_GREETING" = '$(id) "x"' ]; [ "$AAA_VERSION" = 1.0.0 ]; [ "$AIRGAP" = 1 ]; }`;
+
+test('a bundle is installed with its settings; a second run says that it is already applied', async () => {
+  const spec = `${specOf([{ name: 'aaa', version: '1.0.x' }])}    greeting: '$(id) "x"'\n`;
+  await using box = await boxWith([tracer('aaa', SETTINGS)], spec);
+  const first = await curlew(box, '--bundle', 'b.tar.gz');
+  assert.is(first.exitCode, 0, first.stderr);
+  assert.match(first.stdout, /^aaa {2}1\.0\.0 {2}installed \(not installed yet\)\nimages not loaded: /);
+  assert.match(first.stderr, 'aaa 1.0.0: install: done');
+  const second = await curlew(box, '--bundle', 'b.tar.gz', '--json', '--quiet');
+  assert.is(second.stderr, '');
+  const result = JSON.parse(second.stdout) as InstallResult;
+  assert.equal(
+    result.addons.map(({ name, outcome }) => [name, outcome]),
+    [['aaa', 'already applied']],
+  );
+  await stat(box.at('root/var/lib/curlew/addons/aaa/1.0.0/install.sh'));
+});
+
+test('a spec of the operator goes before that of the bundle', async () => {
+  await using box = await boxWith([tracer('aaa'), tracer('bbb')]);
+  await writeFile(box.at('mine.yaml'), specOf([{ name: 'bbb', version: 'latest' }]));
+  const { stdout } = await curlew(box, '--bundle', 'b.tar.gz', '--installer', 'mine.yaml', '--install-dir', '/opt/c');
+  assert.match(stdout, /^bbb {2}1\.0\.0 {2}installed/);
+  await stat(box.at('root/opt/c/records.json'));
+});
+
+test('an unpacked bundle is installed', async () => {
+  await using box = await boxWith([tracer('aaa')]);
+  await mkdir(box.at('unpacked'));
+  await execa('tar', ['xzf', box.at('b.tar.gz'), '-C', box.at('unpacked')]);
+  assert.match((await curlew(box, '--dir', 'unpacked')).stdout, /^aaa {2}1\.0\.0 {2}installed/);
+  assert.match((await curlew(box, '--dir', 'unpacked')).stdout, /^aaa {2}1\.0\.0 {2}already applied/);
+});
+
+test('a store is installed from, and so is a bundle that was made of it', async ({ signal }) => {
+  await using box = await tree({ 'spec.yaml': specOf([{ name: 'aaa', version: 'latest' }]) });
+  const files = Object.entries(tracer('aaa').files).map(([path, data]) => ({ path, data }));
+  await publishTestPackages(box, [{ name: 'aaa', version: '1.0.0', files }], signal);
+  assert.match(
+    (await curlew(box, '--from', 'store', '--installer', 'spec.yaml')).stdout,
+    /^aaa {2}1\.0\.0 {2}installed/,
+  );
+  const make = ['--import', TSX, MAIN, 'bundle', 'spec.yaml', '--from', 'store', '-o', 'made.tar.gz'];
+  await execa(process.execPath, make, { cwd: box.path });
+  assert.match((await curlew(box, '--bundle', 'made.tar.gz')).stdout, /^aaa {2}1\.0\.0 {2}already applied/);
+  assert.match(
+    (await curlew(box, '--bundle', 'made.tar.gz', '--install-dir', '/opt/other')).stdout,
+    /^aaa {2}1\.0\.0 {2}installed/,
+  );
+});
+
+for (const [title, more, exitCode, message] of [
+  ['no source', [], 64, /one of --bundle, --dir and --from/],
+  ['two sources', ['--bundle', 'b.tar.gz', '--dir', '.'], 64, /one of/],
+  ['an unexpected word', ['--bundle', 'b.tar.gz', 'x'], 64, /unexpected word/],
+  ['a bundle that is not there', ['--bundle', 'none.tar.gz'], 14, /none\.tar\.gz: no such file/],
+  ['a file that is no bundle', ['--bundle', 'text'], 16, /text/],
+  ['a spec that is not there', ['--bundle', 'b.tar.gz', '--installer', 'none.yaml'], 14, /none\.yaml/],
+  ['a spec that is no spec', ['--bundle', 'b.tar.gz', '--installer', 'text'], 11, /text:1:1/],
+  [
+    'an add-on that the bundle lacks',
+    ['--bundle', 'b.tar.gz', '--installer', 'other.yaml'],
+    14,
+    /holds no package of other/,
+  ],
+  [
+    'a version that the bundle lacks',
+    ['--bundle', 'b.tar.gz', '--installer', 'newer.yaml'],
+    11,
+    /aaa: there is no version 2\.0\.0/,
+  ],
+  ['a store that is not there', ['--from', 'none', '--installer', 'newer.yaml'], 14, /none/],
+] as const) {
+  test(`${title} is told, and nothing is changed`, async () => {
+    await using box = await boxWith([tracer('aaa')]);
+    await writeFile(box.at('text'), 'x'.repeat(100));
+    await writeFile(box.at('other.yaml'), specOf([{ name: 'other', version: '1.0.0' }]));
+    await writeFile(box.at('newer.yaml'), specOf([{ name: 'aaa', version: '2.0.0' }]));
+    const outcome = await curlew(box, ...more);
+    assert.equal([outcome.exitCode, outcome.stdout], [exitCode, ''], outcome.stderr);
+    assert.match(outcome.stderr, message);
+    assert.is(await stat(box.at('root')).catch(() => 'absent'), 'absent');
+  });
+}
+
+test('a failing hook ends with status 20, the place, the last lines, the log and what to run next', async () => {
+  await using box = await boxWith([tracer('aaa', 'aaa() {\n  echo "disk \u001b[31mfull\u001b[0m"\n  return 3\n}')]);
+  const { exitCode, stderr, stdout } = await curlew(box, '--bundle', 'b.tar.gz');
+  assert.equal([exitCode, stdout], [20, '']);
+  assert.match(stderr, /error HOOK_FAILED: aaa: aaa failed with status 3 at .*addons\/aaa\/1\.0\.0\/install\.sh:\d+/);
+  assert.match(stderr, 'disk full');
+  assert.match(stderr, /hint: the whole output is in .*aaa\.log/);
+  assert.match(stderr, 'run the same command again');
+});
+
+test('neither root nor a word that hooks may run unconfined: nothing is run', async () => {
+  await using box = await boxWith([tracer('aaa')]);
+  if (process.geteuid?.() === 0) return;
+  const args = ['--import', TSX, MAIN, 'install', '--bundle', box.at('b.tar.gz'), '--root', box.at('root')];
+  const { exitCode, stderr } = await execa(process.execPath, args, { reject: false });
+  assert.is(exitCode, 22);
+  assert.match(stderr, '--unconfined');
+});
+
+const SLOW = tracer(
+  'aaa',
+  'aaa() { touch "$DIR/ready"; (sleep 1000) & until [ -e "$DIR/go" ]; do sleep 0.01; done; kill $!; }',
+);
+
+test('Ctrl-C ends what was started and exits with 130', async () => {
+  await using box = await boxWith([SLOW]);
+  const child = execa(process.execPath, words(box, ['--bundle', 'b.tar.gz']), {
+    cwd: box.path,
+    reject: false,
+    env: { TRACE: box.at('trace') },
+  });
+  const node = box.at('root/var/lib/curlew');
+  while (child.exitCode === null && (await stat(join(node, 'ready')).catch(() => undefined)) === undefined)
+    await wait(10);
+  child.kill('SIGINT');
+  const { exitCode, stderr } = await child;
+  assert.is(exitCode, 130, stderr);
+  const { lastRun = '' } = await readRecords(node);
+  assert.equal(membersOf({ session: -1, marker: `CURLEW_HOOK=${lastRun}/aaa` }), { inSession: [], outside: [] });
+  assert.is(await stat(join(node, 'lock')).catch(() => 'absent'), 'absent');
+});
+
+test('a run goes on when its terminal hangs up', async () => {
+  await using box = await boxWith([SLOW]);
+  const child = execa(process.execPath, words(box, ['--bundle', 'b.tar.gz']), {
+    cwd: box.path,
+    reject: false,
+    env: { TRACE: box.at('trace') },
+  });
+  const node = box.at('root/var/lib/curlew');
+  while (child.exitCode === null && (await stat(join(node, 'ready')).catch(() => undefined)) === undefined)
+    await wait(10);
+  child.kill('SIGHUP');
+  await writeFile(join(node, 'go'), '');
+  const { exitCode, stdout, stderr } = await child;
+  assert.is(exitCode, 0, stderr);
+  assert.match(stdout, 'installed');
+  assert.match(await readFile(box.at('trace'), 'utf8'), 'aaa_outro');
+});
+
+test.run();
