@@ -8,13 +8,14 @@ import { INSTALL_SH, nodePath } from '../core/layout.ts';
 import { formatRef } from '../core/ref.ts';
 import { CONTAINER_RUNTIMES } from './hooks.ts';
 import { findImageRuntime, loadImages } from './images.ts';
-import { createJournal, readJournal, unfinishedAttempts, type Journal } from './journal.ts';
+import { createJournal, type Journal } from './journal.ts';
+import { settleLastRun } from './last-run.ts';
 import { lockFolder } from './lock.ts';
 import type { NodePlace } from './node-place.ts';
 import { planInstall, type PackageFacts, type PlannedAction, type RunPlan } from './plan.ts';
 import { clearStaging, digestInPlace, renameIntoPlace, stagePackage } from './put-in-place.ts';
 import { readRecords, type Records } from './records.ts';
-import { createRunFolder, dropShellFiles, runFolder, type RunFolder } from './run-folder.ts';
+import { createRunFolder, dropShellFiles, type RunFolder } from './run-folder.ts';
 import { checkApplied, installInstead, lookUp, runHookAction, type HookAction, type HookRun } from './run-hooks.ts';
 import { RunRecords } from './run-records.ts';
 import type { ShellVariable } from './settings.ts';
@@ -56,6 +57,8 @@ export interface InstallOptions {
   readonly signal: AbortSignal;
 }
 
+const HOST_PREFLIGHT = 'host-preflight.yaml';
+
 /**
  * Runs all phases. `BUSY` when another run is at work on the folder, `HOOK_FAILED` when a hook fails; whatever the
  * error, the same call goes on from a consistent state.
@@ -70,7 +73,8 @@ export async function install(request: InstallRequest, options: InstallOptions):
   }
   await using _lock = await lockFolder(directory);
   const records = await readRecords(directory);
-  const attempts = await lastAttempts(directory, records);
+  const attempts = await settleLastRun(directory, records, options);
+  notePreflights(request, options.report);
   await clearStaging(directory);
   const facts = await Promise.all(request.packages.map(async (wanted) => factsOf(directory, wanted)));
   const images = request.skipImages === undefined;
@@ -95,6 +99,16 @@ export async function install(request: InstallRequest, options: InstallOptions):
   }
 }
 
+/** Leaving checks out is said, never passed over. */
+function notePreflights({ packages }: InstallRequest, report: Report): void {
+  const names = packages
+    .filter(({ source }) => source.files.some(({ path }) => path === HOST_PREFLIGHT))
+    .map(({ source }) => source.ref.name);
+  if (names.length === 0) return;
+  const text = `host preflights are not run by this version: ${names.join(', ')}`;
+  report({ type: 'note', level: 'warning', text });
+}
+
 /** What every hook may expect to be set (kurl.md 6.6). */
 function ownVariables({ seen }: NodePlace): readonly ShellVariable[] {
   return [
@@ -103,12 +117,6 @@ function ownVariables({ seen }: NodePlace): readonly ShellVariable[] {
     ['K8S_DISTRO', 'kubeadm'],
     ['MASTER', '1'],
   ];
-}
-
-async function lastAttempts(directory: string, { lastRun }: Records): Promise<ReadonlyMap<string, number>> {
-  if (lastRun === undefined) return new Map();
-  await dropShellFiles(runFolder(directory, lastRun));
-  return unfinishedAttempts(await readJournal(join(directory, nodePath.journal(lastRun))));
 }
 
 async function factsOf(directory: string, { source, settings }: WantedPackage): Promise<PackageFacts> {

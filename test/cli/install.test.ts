@@ -170,6 +170,30 @@ test('Ctrl-C ends what was started and exits with 130', async () => {
   assert.is(await stat(join(node, 'lock')).catch(() => 'absent'), 'absent');
 });
 
+test('a run that was killed leaves its hook at work; the next run ends it and goes on', async () => {
+  await using box = await boxWith([SLOW]);
+  const child = execa(process.execPath, words(box, ['--bundle', 'b.tar.gz']), {
+    cwd: box.path,
+    reject: false,
+    env: { TRACE: box.at('trace') },
+  });
+  const node = box.at('root/var/lib/curlew');
+  while (child.exitCode === null && (await stat(join(node, 'ready')).catch(() => undefined)) === undefined)
+    await wait(10);
+  child.kill('SIGKILL');
+  await child;
+  const { lastRun = '' } = await readRecords(node);
+  const family = { session: -1, marker: `CURLEW_HOOK=${lastRun}/aaa` };
+  assert.ok(membersOf(family).outside.length > 0);
+  const next = curlew(box, '--bundle', 'b.tar.gz');
+  while (membersOf(family).outside.length > 0) await wait(10);
+  await writeFile(join(node, 'go'), '');
+  const { exitCode, stdout, stderr } = await next;
+  assert.is(exitCode, 0, stderr);
+  assert.match(stdout, /installed \(its last run did not finish\)/);
+  assert.match(stderr, /hook aaa of run .* was still at work without its parent, and was ended/);
+});
+
 test('a run goes on when its terminal hangs up', async () => {
   await using box = await boxWith([SLOW]);
   const child = execa(process.execPath, words(box, ['--bundle', 'b.tar.gz']), {

@@ -1,0 +1,32 @@
+/** What the last run over an install folder left: hooks that outlived it, tries to be counted, files to be dropped. */
+import { join } from 'node:path';
+import type { Report } from '../core/events.ts';
+import { nodePath } from '../core/layout.ts';
+import { readJournal, unfinishedAttempts } from './journal.ts';
+import { endProcesses, membersOf } from './process-tree.ts';
+import type { Records } from './records.ts';
+import { dropShellFiles, runFolder } from './run-folder.ts';
+
+/**
+ * Ends hooks that still run although their parent has died, and returns how often each action was begun without being
+ * done. Call it with the lock held.
+ */
+export async function settleLastRun(
+  directory: string,
+  { lastRun }: Pick<Records, 'lastRun'>,
+  { report, graceMs }: { readonly report: Report; readonly graceMs?: number },
+): Promise<ReadonlyMap<string, number>> {
+  if (lastRun === undefined) return new Map();
+  const attempts = unfinishedAttempts(await readJournal(join(directory, nodePath.journal(lastRun))));
+  for (const action of attempts.keys()) {
+    const marker = `CURLEW_HOOK=${lastRun}/${action.replace(/^hook /, '')}`;
+    // No session is -1: whatever carries the marker is found.
+    const find = (): ReturnType<typeof membersOf>['outside'] => membersOf({ session: -1, marker }).outside;
+    const ended = await endProcesses(find, graceMs === undefined ? {} : { graceMs });
+    if (ended.length === 0) continue;
+    const text = `${action} of run ${lastRun} was still at work without its parent, and was ended`;
+    report({ type: 'note', level: 'warning', text });
+  }
+  await dropShellFiles(runFolder(directory, lastRun));
+  return attempts;
+}
