@@ -33,7 +33,7 @@ function row(cells: readonly string[]): string {
   return `| ${cells.join(' | ')} |`;
 }
 
-export function markdownTable([heads = [], ...rows]: readonly (readonly string[])[]): string {
+function markdownTable([heads = [], ...rows]: readonly (readonly string[])[]): string {
   return [row(heads), row(heads.map(() => '---')), ...rows.map(row)].join('\n');
 }
 

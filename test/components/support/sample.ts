@@ -6,7 +6,7 @@ import type { Files } from '../../support/tree.ts';
 export const NAME = 'sample';
 export const VERSION = '1.2.3';
 /** A host that no resolver knows: only the mirror leads anywhere. */
-export const HOST = 'registry.example';
+const HOST = 'registry.example';
 export const PACKAGE = `${NAME}-${VERSION}.tar.gz`;
 
 /** Two images that share a layer, one with a Docker and one with an OCI manifest, pushed into the registry. */
