@@ -15,7 +15,7 @@ export interface FailurePlace {
   readonly command: string;
 }
 
-export type LogLevel = 'info' | 'step' | 'substep' | 'success' | 'warning' | 'failure';
+type LogLevel = 'info' | 'step' | 'substep' | 'success' | 'warning' | 'failure';
 
 export type ControlRecord =
   | { readonly kind: 'log'; readonly level: LogLevel; readonly text: string }

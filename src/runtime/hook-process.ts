@@ -63,7 +63,7 @@ const HEARTBEAT_MS = 60_000;
 const SHELL_VARIABLES = ['BASH_ENV', 'ENV', 'SHELLOPTS', 'BASHOPTS', 'POSIXLY_CORRECT'];
 const EXTRA_PATH = '/usr/local/bin';
 
-export function logPath({ folder }: Pick<HookShell, 'folder'>, hook: Pick<HookRequest, 'function'>): string {
+function logPath({ folder }: Pick<HookShell, 'folder'>, hook: Pick<HookRequest, 'function'>): string {
   return join(folder, `${hook.function}.log`);
 }
 

@@ -21,7 +21,7 @@ import { RunRecords } from './run-records.ts';
 import type { ShellVariable } from './settings.ts';
 import type { SourcePackage } from './source.ts';
 
-export interface WantedPackage {
+interface WantedPackage {
   readonly source: SourcePackage;
   readonly settings: unknown;
 }
@@ -38,7 +38,7 @@ export interface InstallRequest {
   readonly skipImages: string | undefined;
 }
 
-export interface InstalledAddon {
+interface InstalledAddon {
   readonly name: string;
   readonly version: string;
   readonly outcome: 'installed' | 'already applied';

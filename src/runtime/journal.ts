@@ -17,7 +17,7 @@ export type JournalEntry = { readonly at: string } & (
 );
 
 type WithoutTime<Entry> = Entry extends unknown ? Omit<Entry, 'at'> : never;
-export type JournalFact = WithoutTime<JournalEntry>;
+type JournalFact = WithoutTime<JournalEntry>;
 
 export interface Journal extends AsyncDisposable {
   /** Returns when the entry is on disk. */

@@ -6,7 +6,7 @@ import { nodePath } from '../core/layout.ts';
 import { isAddonName, isVersion, type AddonTree } from '../core/ref.ts';
 import { readStateFile, writeStateFile } from './write-file.ts';
 
-export const RECORDS_FORMAT = 1;
+const RECORDS_FORMAT = 1;
 
 /** A package whose files lie in the install folder, complete and verified. */
 export interface ExtractedRecord {
