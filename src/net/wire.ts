@@ -96,7 +96,9 @@ function receiver(
       }
     },
     onResponseData(controller, chunk) {
-      if (state === 'over') return;
+      // undici hands out empty chunks when it goes on after a pause: a writer that answers them with a promise would
+      // be paused for ever.
+      if (state === 'over' || chunk.byteLength === 0) return;
       try {
         const writing = sink.data(chunk);
         if (writing === undefined) return;

@@ -73,7 +73,7 @@ async function readManifest(
   return { data: response.body, mediaType: response.headers['content-type'], digest };
 }
 
-/** Runs `work` at one place after the other until one succeeds; the last one's error is thrown, with all causes. */
+/** Runs `work` at one place after the other until one succeeds; otherwise throws the error that tells most. */
 async function firstPlace<Result>(
   all: readonly Candidate[],
   work: (candidate: Candidate) => Promise<Result>,
@@ -89,11 +89,15 @@ async function firstPlace<Result>(
       errors.push(error);
     }
   }
-  const last = errors.pop();
-  if (last === undefined) throw new TypeError('no place to ask');
-  if (errors.length === 0) throw last;
-  const others = errors.map(({ message }) => message).join('; ');
-  throw new CurlewError(last.code, `${last.message} (mirrors: ${others})`, { hint: last.hint, cause: last });
+  // A place that answered "no" says more than one that could not be reached.
+  const told = errors.findLast(({ code }) => code !== 'FETCH_FAILED') ?? errors.at(-1);
+  if (told === undefined) throw new TypeError('no place to ask');
+  const others = errors.filter((error) => error !== told).map(({ message }) => message);
+  if (others.length === 0) throw told;
+  throw new CurlewError(told.code, `${told.message} (elsewhere: ${others.join('; ')})`, {
+    hint: told.hint,
+    cause: told,
+  });
 }
 
 /** Makes a client; it remembers tokens and schemes of registries as long as it lives. */

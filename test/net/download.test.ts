@@ -202,6 +202,21 @@ test('reading waits for a writer that asks for time', async ({ signal }) => {
   assert.ok(body().equals(large));
 });
 
+test('a writer that needs only a moment, each time, does not starve the connection', async ({ signal }) => {
+  const large = binaryLike(8_000_000, 'large', 1);
+  await using server = await startServer(() => ({ status: 200, body: large }));
+  await using http = await quickHttp();
+  const { write, body } = collector();
+  const sizes: number[] = [];
+  const brief = async (chunk: Uint8Array): Promise<void> => {
+    sizes.push(chunk.byteLength);
+    write(chunk);
+  };
+  await fetchTo(http, server.url, signal, { write: brief });
+  assert.ok(body().equals(large));
+  assert.not.ok(sizes.includes(0));
+});
+
 for (const [when, write] of [
   [
     'at once',

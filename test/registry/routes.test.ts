@@ -32,7 +32,14 @@ test('mirrors are asked in order, then the registry; the first that answers coun
   assert.is(origin.log.length, 0);
   assert.is((await resolve(registry, `${origin.host}/own:1`, signal)).digest, other.manifest.digest);
   const error = await assert.rejectsWith(resolve(registry, `${origin.host}/none:1`, signal), 'NOT_FOUND');
-  assert.match(error.message, /mirrors: .*answered 500/);
+  assert.match(error.message, /elsewhere: .*answered 500/);
+});
+
+test('a mirror that has no such image says more than a registry that cannot be reached', async ({ signal }) => {
+  await using mirror = await startRegistry({});
+  await using registry = await client({ mirrors: new Map([['images.invalid', [mirror.host]]]) });
+  const error = await assert.rejectsWith(resolve(registry, 'images.invalid/app:1', signal), 'NOT_FOUND');
+  assert.match(error.message, /answered 404.*elsewhere: .*images\.invalid/);
 });
 
 test('a layer that a mirror lost half-way comes from the registry, from where it stopped', async ({ signal }) => {
