@@ -4,8 +4,8 @@ import { CurlewError } from '../core/errors.ts';
 import type { Descriptor } from './image.ts';
 
 export const OCI_INDEX = 'application/vnd.oci.image.index.v1+json';
-export const OCI_MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
-export const OCI_CONFIG = 'application/vnd.oci.image.config.v1+json';
+const OCI_MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
+const OCI_CONFIG = 'application/vnd.oci.image.config.v1+json';
 export const DOCKER_LIST = 'application/vnd.docker.distribution.manifest.list.v2+json';
 export const DOCKER_MANIFEST = 'application/vnd.docker.distribution.manifest.v2+json';
 export const DOCKER_CONFIG = 'application/vnd.docker.container.image.v1+json';
@@ -62,7 +62,7 @@ function shown(value: unknown): string {
 }
 
 /** A descriptor from outside: media type, sha256 digest, size; nothing else of it is used. */
-export function parseDescriptor(value: unknown, from: string): Descriptor {
+function parseDescriptor(value: unknown, from: string): Descriptor {
   const bad = (what: string): CurlewError => new CurlewError('IMAGE_INVALID', `${from}: ${what}`);
   if (!isFields(value)) throw bad('not a descriptor');
   const { mediaType, digest, size, urls } = value;

@@ -41,7 +41,7 @@ function isIndexType({ descriptor }: IndexEntry): boolean {
 }
 
 /** The entries to look into, best first: those of the platform by variant, then indexes that name no platform. */
-export function chooseEntries(entries: readonly IndexEntry[], { os, arch }: Platform): readonly IndexEntry[] {
+function chooseEntries(entries: readonly IndexEntry[], { os, arch }: Platform): readonly IndexEntry[] {
   const fitting = entries.filter(({ platform }) => platform?.os === os && platform.arch === arch);
   const byVariant = VARIANTS[arch].flatMap((variant) =>
     fitting.filter(({ platform }) => platform?.variant === variant),
@@ -62,7 +62,7 @@ function platformsOf(entries: readonly IndexEntry[]): string {
 }
 
 /** Throws unless the bytes are those that the descriptor stands for. */
-export function checkBytes({ digest, size }: Descriptor, data: Uint8Array, from: string): void {
+function checkBytes({ digest, size }: Descriptor, data: Uint8Array, from: string): void {
   if (data.byteLength !== size) {
     throw new CurlewError('DIGEST_MISMATCH', `${from}: ${data.byteLength} bytes where ${size} were announced`);
   }
