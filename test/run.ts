@@ -9,7 +9,7 @@ import { readdir } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { eachLimited } from '../src/core/each.ts';
 
-const FILE_LIMIT_MS = 900_000;
+const FILE_LIMIT_MS = 300_000;
 
 const { values, positionals } = parseArgs({
   options: {
