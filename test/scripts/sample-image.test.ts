@@ -31,6 +31,7 @@ if (process.platform === 'linux' && process.arch === 'x64') {
       await chmod(path, 0o755);
       const child = spawn(path, { stdio: 'ignore' });
       const ended = once(child, 'exit');
+      context.signal.addEventListener('abort', () => child.kill('SIGKILL'));
       // It is ready once it sleeps under its own name.
       while (!/^Name:\s+wait\n[^]*^State:\s+S/m.test(await readFile(`/proc/${child.pid}/status`, 'utf8'))) {
         context.signal.throwIfAborted();
