@@ -7,9 +7,15 @@ import type { Digest } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { BLOCK, FRAMED_BLOCK, writeBlockHeader } from './member.ts';
 
+/** Slots beyond one per receiver: what the threads have on their desks. */
+const SLOTS_IN_FLIGHT = 4;
+
 /** Blocks that are written with one call. */
 export const GROUP_BLOCKS = 16;
 export const GROUP_SIZE: number = GROUP_BLOCKS * FRAMED_BLOCK;
+
+/** The threads make little garbage, and large young generations would be most of their memory. */
+const YOUNG_MB = 2;
 
 export interface FramePoolMemory {
   readonly memory: SharedArrayBuffer;
@@ -25,12 +31,15 @@ export type Order =
     }
   | { readonly type: 'group'; readonly id: number; readonly slot: number; readonly length: number }
   | { readonly type: 'finish'; readonly id: number }
+  | { readonly type: 'drop'; readonly id: number }
   | { readonly type: 'deflate'; readonly id: number; readonly input: string; readonly output: string };
 
 /** A file that was deflated into one member. */
 export interface Deflated {
   readonly packed: number;
   readonly packedDigest: Digest;
+  /** Of the file's own bytes, as they were read for this. */
+  readonly digest: Digest;
 }
 
 type Value = number | string | Deflated;
@@ -54,8 +63,11 @@ export interface FrameSink {
   takeOver: (from: { readonly fd: number; readonly offset: number }, copy: boolean) => Promise<number>;
   /** Closes the member; returns the sha256 of all raw bytes in hex. */
   finish: () => Promise<string>;
-  /** Gives its memory back after a failure. */
-  abandon: () => void;
+  /**
+   * Gives its memory back after a failure, and resolves when no thread writes to the file any more: closed earlier,
+   * its descriptor could be another file's by then. Never rejects.
+   */
+  abandon: () => Promise<void>;
 }
 
 export interface FramePool extends AsyncDisposable {
@@ -77,7 +89,7 @@ interface Waiting {
 
 /** Starts the pool. `width` sinks may be open at once. */
 export function createFramePool({ threads, width }: { readonly threads: number; readonly width: number }): FramePool {
-  const count = width + 8;
+  const count = width + SLOTS_IN_FLIGHT;
   const memory = new SharedArrayBuffer(count * GROUP_SIZE);
   const view = new Uint8Array(memory);
   const pool = new Pool(memory, view, count, threads);
@@ -122,7 +134,10 @@ class Pool {
     if (running !== undefined) return running;
     // Under a loader that runs the source directly the sibling is a .ts file too.
     const file = new URL(`./frame-worker${import.meta.url.slice(-3)}`, import.meta.url);
-    const worker = new Worker(file, { workerData: { memory: this.#memory } satisfies FramePoolMemory });
+    const worker = new Worker(file, {
+      workerData: { memory: this.#memory } satisfies FramePoolMemory,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    });
     worker.on('message', (answer: Answer) => {
       this.#receive(answer);
     });
@@ -142,15 +157,20 @@ class Pool {
       return;
     }
     const waiting = this.#waiting.get(answer.id);
-    this.#waiting.delete(answer.id);
     if (answer.type === 'done') {
+      this.#waiting.delete(answer.id);
       waiting?.resolve(answer.value);
       return;
     }
-    if (answer.slot !== undefined) this.release(answer.slot);
     const cause = Object.assign(new Error(answer.message), answer.code === undefined ? {} : { code: answer.code });
     const error = fileError('write the package', cause);
     this.#failures.set(answer.id, error);
+    if (answer.slot !== undefined) {
+      // A group that could not be written: whoever asks next, or waits for more, learns of it.
+      this.release(answer.slot);
+      return;
+    }
+    this.#waiting.delete(answer.id);
     waiting?.reject(error);
   }
 
@@ -187,6 +207,18 @@ class Pool {
     return new Promise((resolve, reject) => {
       this.#waiting.set(order.id, { resolve, reject });
       this.tell(order);
+    });
+  }
+
+  /** Waits until everything that was ordered for this id is done; whether it went well does not matter any more. */
+  async drain(id: number): Promise<void> {
+    if (this.#broken !== undefined) return;
+    await new Promise<void>((resolve) => {
+      const settle = (): void => {
+        resolve();
+      };
+      this.#waiting.set(id, { resolve: settle, reject: settle });
+      this.tell({ type: 'drop', id });
     });
   }
 
@@ -267,11 +299,15 @@ function createSink(pool: Pool, id: number, size: number): FrameSink {
     },
     finish: async () => {
       if (done !== size) throw new CurlewError('FETCH_FAILED', `only ${done} of ${size} bytes arrived`);
-      return (await pool.ask({ type: 'finish', id })) as string;
+      const hex = (await pool.ask({ type: 'finish', id })) as string;
+      const failure = pool.failureOf(id);
+      if (failure !== undefined) throw failure;
+      return hex;
     },
-    abandon: () => {
+    abandon: async () => {
       if (slot !== undefined) pool.release(slot);
       slot = undefined;
+      await pool.drain(id);
     },
   };
 }

@@ -125,6 +125,7 @@ function deflateFile(input: string, output: string): Deflated {
     let at = MEMBER_HEADER.length;
     let checksum = 0;
     let size = 0;
+    const raw = createHash('sha256');
     const packed = createHash('sha256').update(MEMBER_HEADER);
     writeAll(target, MEMBER_HEADER, 0);
     const put = (chunk: Uint8Array): void => {
@@ -137,12 +138,13 @@ function deflateFile(input: string, output: string): Deflated {
       const chunk = new Uint8Array(1 << 20);
       const count = readAll(source, chunk, size);
       checksum = crc32(chunk.subarray(0, count), checksum);
+      raw.update(chunk.subarray(0, count));
       size += count;
       deflate.push(chunk.subarray(0, count), count < chunk.byteLength);
       if (count < chunk.byteLength) break;
     }
     put(memberTrailer(checksum, size));
-    return { packed: at, packedDigest: `sha256:${packed.digest('hex')}` };
+    return { packed: at, packedDigest: `sha256:${packed.digest('hex')}`, digest: `sha256:${raw.digest('hex')}` };
   } finally {
     closeSync(source);
     closeSync(target);
@@ -167,6 +169,9 @@ function perform(order: Order): Answer | undefined {
       writeAll(fd, memberTrailer(checksum, size), offset + groupOffset(0) + size + Math.ceil(size / BLOCK) * 5);
       return { type: 'done', id: order.id, value: hash.digest('hex') };
     }
+    case 'drop':
+      payloads.delete(order.id);
+      return { type: 'done', id: order.id, value: 0 };
     case 'deflate':
       return { type: 'done', id: order.id, value: deflateFile(order.input, order.output) };
   }

@@ -35,7 +35,7 @@ export interface Payload {
   readonly copyFrom: (fd: number, offset: number) => Promise<number>;
   /** Closes the payload; `DIGEST_MISMATCH` if the bytes are not the entry's. */
   readonly finish: () => Promise<void>;
-  readonly abandon: () => void;
+  readonly abandon: () => Promise<void>;
 }
 
 export function partialPath(path: string): string {

@@ -79,7 +79,7 @@ async function copyStored(
     const payload = await writer.openPayload(entry, { fresh: true });
     const copied = await payload.copyFrom(file.fd, from.offset);
     if (copied < entry.size) {
-      payload.abandon();
+      await payload.abandon();
       return false;
     }
     await payload.finish();
@@ -89,6 +89,7 @@ async function copyStored(
     if (error instanceof CurlewError && error.code === 'DIGEST_MISMATCH') return false;
     throw error;
   } finally {
+    // The copying thread reads from it until it has answered.
     await file.close();
   }
 }
@@ -109,7 +110,7 @@ async function fetchBlob(
       if (!(error instanceof CurlewError && error.code === 'DIGEST_MISMATCH')) throw error;
     }
   } else {
-    resumed.abandon();
+    await resumed.abandon();
   }
   const donor = (await ports.donors()).get(entry.digest);
   if (donor?.entry.stored === true && donor.entry.size === entry.size && (await copyDonated(request, donor))) {
@@ -144,7 +145,7 @@ async function receive({ entry, send, onBytes }: BlobRequest, payload: Payload, 
     await payload.finish();
   } catch (error) {
     onBytes(-done);
-    payload.abandon();
+    await payload.abandon();
     throw error;
   }
 }

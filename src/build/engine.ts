@@ -54,7 +54,7 @@ export function createImageEngine(env: Readonly<Record<string, string | undefine
         signal.throwIfAborted();
         throw engineError(doing, error);
       }
-      const image = await openImageArchive(path, { arch, scratch: folder, signal });
+      const image = await openImageArchive(path, { id: formatImageRef(ref), arch, scratch: folder, signal });
       return { ...image, reference: formatImageRef(ref) };
     },
   };

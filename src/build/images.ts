@@ -73,7 +73,7 @@ async function resolveStep(
   if (step.archive !== undefined) {
     const path = archivePath(step, root);
     const { digest } = await measureFile(path, `image ${step.id}`, { signal });
-    const image = await openImageArchive(path, { arch, scratch, signal });
+    const image = await openImageArchive(path, { id: step.id, arch, scratch, signal });
     return { step, image, locked: lockedOf(step, image, digest) };
   }
   const ref = referenceOf(step);

@@ -4,9 +4,9 @@ import { join, resolve } from 'node:path';
 import { createFramePool } from '../archive/frame-pool.ts';
 import { buildAddons, type BuiltPackage } from '../build/build.ts';
 import { findDonors, type Donors } from '../build/donors.ts';
-import { createImageEngine } from '../build/engine.ts';
 import { createLanes } from '../build/lanes.ts';
 import { planBuild, type BuildPlan } from '../build/plan.ts';
+import type { ImageEngine } from '../build/ports.ts';
 import { CurlewError } from '../core/errors.ts';
 import { findAddons } from '../manifest/find-addons.ts';
 import { planManifest } from '../manifest/plan.ts';
@@ -78,11 +78,11 @@ export async function runBuild(
   const cache =
     cacheFlag === undefined ? join(xdgFolder(env, 'XDG_CACHE_HOME', '.cache'), 'curlew') : resolve(cwd, cacheFlag);
   await using network = await openNetwork(args, context);
-  await using pool = createFramePool({ threads: Math.max(1, availableParallelism() - 1), width: BLOBS_AT_ONCE });
+  await using pool = createFramePool({ threads: Math.min(4, availableParallelism()), width: BLOBS_AT_ONCE });
   let donors: Promise<Donors> | undefined;
   const ports = {
     ...network,
-    engine: args.flag('from-engine') ? createImageEngine(env) : undefined,
+    engine: args.flag('from-engine') ? await openEngine(env) : undefined,
     pool,
     lanes: createLanes(BLOBS_AT_ONCE),
     ledger: new Map(),
@@ -94,4 +94,10 @@ export async function runBuild(
     tool: toolVersion(),
   };
   return await buildAddons(plan, ports, { jobs: countOf(args, 'jobs', JOBS), signal });
+}
+
+/** Loaded only when it is asked for: the engine's client costs more than a whole build of nothing. */
+async function openEngine(env: CommandContext['env']): Promise<ImageEngine> {
+  const { createImageEngine } = await import('../build/engine.ts');
+  return createImageEngine(env);
 }

@@ -58,7 +58,7 @@ async function writeAll(path: string, options: { readonly stopAfter?: number } =
       const until = options.stopAfter === undefined ? blob.byteLength : Math.min(blob.byteLength, options.stopAfter);
       await send(payload, blob.subarray(0, until), payload.from);
       if (until === blob.byteLength) await payload.finish();
-      else payload.abandon();
+      else await payload.abandon();
       return payload.from;
     }),
   );

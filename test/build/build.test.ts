@@ -1,0 +1,261 @@
+import { execa } from 'execa';
+import { chmod, readdir, readFile, utimes, writeFile } from 'node:fs/promises';
+import { CurlewError } from '../../src/core/errors.ts';
+import * as assert from '../support/assert.ts';
+import { buildAll } from '../support/builds.ts';
+import { answers, resetsAtHalf, sendsOtherBytes } from '../support/faults.ts';
+import { makeImage, makeLayer } from '../support/images.ts';
+import { noise } from '../support/packages.ts';
+import { startRegistry } from '../support/registry-server.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Files } from '../support/tree.ts';
+import { serveFiles } from '../support/web-server.ts';
+
+const test = suite('build');
+
+const base = makeLayer({ 'usr/lib/base': noise(3_000_000, 1) });
+const one = makeImage([base, makeLayer({ 'bin/one': noise(200_000, 2) })], 'oci', 'one');
+const two = makeImage([base, makeLayer({ 'bin/two': noise(1_500_000, 3) }, 'docker')], 'docker', 'two');
+const images = { 'team/one:1': one, 'team/two:1': two };
+
+function addon(name: string, manifest: string, more: Files = {}): Files {
+  const folder = `addons/${name}/1.0`;
+  const own = Object.entries({ Manifest: manifest, 'install.sh': `${name}() { :; }\n`, ...more });
+  return Object.fromEntries(own.map(([path, content]) => [`${folder}/${path}`, content]));
+}
+
+const both = 'image one images.example/team/one:1\nimage two images.example/team/two:1\n';
+
+async function listing(path: string): Promise<readonly string[]> {
+  return (await execa('tar', ['-tzf', path])).stdout.split('\n');
+}
+
+test('an empty Manifest gives a package of the own files', async () => {
+  await using box = await tree(addon('a', '', { 'deploy/a.yaml': 'a: 1\n' }));
+  const [built] = await buildAll({ root: box.path });
+  const names = ['addon.json', 'Manifest', 'Manifest.lock', 'install.sh', 'deploy/a.yaml'];
+  const expected = [...names.map((name) => `addons/a/1.0/${name}`), 'stargz.index.json'];
+  assert.equal(await listing(built?.path ?? ''), expected);
+  assert.equal(await readdir(box.at('out')), ['a-1.0.tar.gz']);
+});
+
+test('images, assets and Deps of one add-on are in its package, each blob fetched once', async () => {
+  await using registry = await startRegistry(images);
+  await using web = await serveFiles({ tool: 'x'.repeat(2_000_000), 'tool.tgz': noise(90_000) });
+  const manifest = `${both}asset tool ${web.url}/tool\nasset t.tgz ${web.url}/tool.tgz\nasset own ./data\napt24 jq\n`;
+  await using box = await tree(addon('a', manifest, { data: 'mine' }));
+  const [built] = await buildAll({ root: box.path, registry: registry.host });
+  const layers = [...one.layers, ...two.layers].map(({ digest }) => digest);
+  for (const digest of new Set(layers)) {
+    const asked = registry.log.filter(({ path }) => path.endsWith(digest));
+    assert.is(asked.length, 1, digest);
+  }
+  const names = (await listing(built?.path ?? '')).map((name) => name.replace('addons/a/1.0/', ''));
+  for (const name of ['assets/tool', 'assets/t.tgz', 'assets/own', 'ubuntu-24.04/Deps', 'images/index.json']) {
+    assert.ok(names.includes(name), name);
+  }
+  assert.equal(
+    built?.addon.images.map(({ id, digest }) => [id, digest]),
+    [
+      ['one', one.manifest.digest],
+      ['two', two.manifest.digest],
+    ],
+  );
+  assert.equal(await readdir(box.at('cache/assets')).then((all) => all.filter((name) => !name.endsWith('.json'))), []);
+});
+
+test('with nothing changed nothing is written, and only heads are asked for', async () => {
+  await using registry = await startRegistry(images);
+  await using web = await serveFiles({ tool: 'x'.repeat(1000) });
+  await using box = await tree(addon('a', `${both}asset tool ${web.url}/tool\n`));
+  await buildAll({ root: box.path, registry: registry.host });
+  const [asked, fetched] = [registry.log.length, web.log.length];
+  const [again] = await buildAll({ root: box.path, registry: registry.host });
+  assert.is(again?.outcome, 'unchanged');
+  const since = [...registry.log.slice(asked), ...web.log.slice(fetched)];
+  assert.ok(since.every(({ method, path }) => method === 'HEAD' || path === '/v2/'));
+});
+
+test('a changed own file costs no byte of images or assets', async () => {
+  await using registry = await startRegistry(images);
+  await using web = await serveFiles({ 'tool.tgz': noise(900_000), text: 'y'.repeat(3_000_000) });
+  await using box = await tree(addon('a', `${both}asset tool.tgz ${web.url}/tool.tgz\nasset text ${web.url}/text\n`));
+  await buildAll({ root: box.path, registry: registry.host });
+  const [asked, fetched] = [registry.log.length, web.log.length];
+  await writeFile(box.at('addons/a/1.0/install.sh'), 'a() { echo new; }\n');
+  const [again] = await buildAll({ root: box.path, registry: registry.host });
+  assert.is(again?.because, 'install.sh differs');
+  assert.is(again?.fetched, 0);
+  const layers = new Set([...one.layers, ...two.layers].map(({ digest }) => `/blobs/${digest}`));
+  const since = registry.log.slice(asked).filter(({ path }) => layers.has(path.slice(path.indexOf('/blobs/'))));
+  assert.equal(since, []);
+  assert.ok(web.log.slice(fetched).every(({ method }) => method === 'HEAD'));
+});
+
+test('a tag that names another image is noticed', async () => {
+  await using box = await tree(addon('a', 'image one images.example/team/one:1\n'));
+  {
+    await using registry = await startRegistry(images);
+    await buildAll({ root: box.path, registry: registry.host });
+  }
+  await using registry = await startRegistry({ 'team/one:1': two });
+  const [again] = await buildAll({ root: box.path, registry: registry.host });
+  assert.match(again?.because ?? '', /names another image now/);
+});
+
+test('the same inputs give the same bytes, whatever the folder, times, modes and order of creation', async () => {
+  await using registry = await startRegistry(images);
+  const files = addon('a', both, { 'z.yaml': 'z', 'a.yaml': 'a', 'run.sh': '#!/bin/sh\n' });
+  await using first = await tree(files);
+  const before = process.umask(0o077);
+  try {
+    await using second = await tree(Object.fromEntries(Object.entries(files).toReversed()));
+    await utimes(second.at('addons/a/1.0/z.yaml'), 1, 1);
+    await chmod(second.at('addons/a/1.0/a.yaml'), 0o600);
+    const [left] = await buildAll({ root: first.path, registry: registry.host });
+    const [right] = await buildAll({ root: second.path, registry: registry.host, jobs: 1 });
+    assert.ok((await readFile(left?.path ?? '')).equals(await readFile(right?.path ?? '')));
+  } finally {
+    process.umask(before);
+  }
+});
+
+test('blobs that two add-ons of a run share come over the wire once', async () => {
+  await using registry = await startRegistry(images);
+  const files = { ...addon('a', both), ...addon('b', both), ...addon('c', both) };
+  await using box = await tree(files);
+  const built = await buildAll({ root: box.path, registry: registry.host, jobs: 3 });
+  assert.is(built.length, 3);
+  assert.is(registry.log.filter(({ path }) => path.endsWith(base.digest)).length, 1);
+});
+
+test('a connection that breaks in the middle of a layer is gone on with where it broke', async () => {
+  await using registry = await startRegistry(images, {
+    faults: [resetsAtHalf({ path: new RegExp(base.digest), times: 2 })],
+  });
+  await using box = await tree(addon('a', both));
+  await buildAll({ root: box.path, registry: registry.host });
+  const ranges = registry.log.filter(({ path }) => path.endsWith(base.digest)).map(({ headers }) => headers['range']);
+  assert.is(ranges.length, 3);
+  assert.ok(
+    ranges.slice(1).every((range) => /^bytes=[1-9]\d+-$/.test(String(range))),
+    ranges.join(' '),
+  );
+});
+
+test('a registry that fails in the middle leaves what the next run goes on with', async () => {
+  await using box = await tree(addon('a', both));
+  {
+    await using registry = await startRegistry(images, { faults: [resetsAtHalf({ path: new RegExp(base.digest) })] });
+    await assert.rejectsWith(buildAll({ root: box.path, registry: registry.host }), 'FETCH_FAILED', /^a-1\.0: /);
+  }
+  assert.equal(await readdir(box.at('out')), ['.a-1.0.tar.gz.partial']);
+  await using registry = await startRegistry(images);
+  await buildAll({ root: box.path, registry: registry.host });
+  const [asked] = registry.log.filter(({ path }) => path.endsWith(base.digest));
+  assert.match(String(asked?.headers['range']), /^bytes=[1-9]\d+-$/);
+  assert.equal(await readdir(box.at('out')), ['a-1.0.tar.gz']);
+});
+
+test('a layer of other bytes is a digest mismatch, and nothing is left', async () => {
+  await using registry = await startRegistry(images, { faults: [sendsOtherBytes({ path: new RegExp(base.digest) })] });
+  await using box = await tree(addon('a', both));
+  await assert.rejectsWith(buildAll({ root: box.path, registry: registry.host }), 'DIGEST_MISMATCH');
+  assert.equal(await readdir(box.at('out')), []);
+});
+
+test('an image that the registry does not have is named with its id', async () => {
+  await using registry = await startRegistry(images, { faults: [answers({ status: 404 }, { path: /team\/two/ })] });
+  await using box = await tree(addon('a', both));
+  const failed = buildAll({ root: box.path, registry: registry.host });
+  await assert.rejectsWith(failed, 'NOT_FOUND', /a-1\.0: image two: .*images\.example\/team\/two:1/);
+  assert.equal(await readdir(box.at('out')), []);
+});
+
+test('an asset of another digest than the Manifest says is refused, and asked for again the next time', async () => {
+  await using web = await serveFiles({ tool: 'changed' });
+  await using box = await tree(addon('a', `asset tool ${web.url}/tool#sha256=${'0'.repeat(64)}\n`));
+  await assert.rejectsWith(buildAll({ root: box.path }), 'DIGEST_MISMATCH', /asset tool: .* gave sha256:/);
+  assert.equal(await readdir(box.at('out')), []);
+});
+
+test('a local asset that is not there is named', async () => {
+  await using box = await tree(addon('a', 'asset tool ./tool\n'));
+  await assert.rejectsWith(buildAll({ root: box.path }), 'NOT_FOUND', /a-1\.0: asset tool: .*does not exist/);
+});
+
+test('a directive that cannot be fetched is refused before anything is', async () => {
+  await using registry = await startRegistry(images);
+  await using box = await tree(addon('a', `${both}yum lvm2\n`));
+  await assert.rejectsWith(buildAll({ root: box.path, registry: registry.host }), 'UNSUPPORTED', /packages for/);
+  assert.equal(registry.log, []);
+});
+
+test('cancelling in the middle leaves no file in the output folder', async () => {
+  const stop = new AbortController();
+  await using registry = await startRegistry(images, {
+    faults: [
+      (asked, regular) => {
+        if (!asked.path.endsWith(base.digest)) return undefined;
+        setImmediate(() => {
+          stop.abort(new CurlewError('CANCELLED', 'cancelled'));
+        });
+        return { ...regular, sending: 'never' };
+      },
+    ],
+  });
+  await using box = await tree(addon('a', both));
+  const cancelled = buildAll({ root: box.path, registry: registry.host, signal: stop.signal });
+  await assert.rejectsWith(cancelled, 'CANCELLED');
+  assert.equal(await readdir(box.at('out')), []);
+});
+
+test("images in kURL's form are archives of their own", async () => {
+  await using registry = await startRegistry(images);
+  await using box = await tree(addon('a', both));
+  const [built] = await buildAll({ root: box.path, registry: registry.host, imageFormat: 'docker-archive' });
+  assert.is(built?.addon.imageFormat, 'docker-archive');
+  const names = await listing(built?.path ?? '');
+  assert.ok(names.includes('addons/a/1.0/images/one.tar.gz'));
+  await execa('tar', ['-xzf', built?.path ?? '', '-C', box.path]);
+  const { stdout } = await execa('tar', ['-tzf', box.at('addons/a/1.0/images/one.tar.gz')]);
+  assert.match(stdout, /^manifest\.json$/m);
+});
+
+test('an image that only the engine has is taken from there', async () => {
+  await using registry = await startRegistry({});
+  await using box = await tree(addon('a', 'image one images.example/team/one:1\n'));
+  const layer = one.layers[0];
+  if (layer === undefined) throw new Error('no layer');
+  const image = {
+    reference: 'images.example/team/one:1',
+    names: ['images.example/team/one:1'],
+    digest: one.manifest.digest,
+    mediaType: one.manifestType,
+    manifest: one.manifest.data,
+    config: {
+      descriptor: { mediaType: 'x', digest: one.config.digest, size: one.config.data.byteLength },
+      data: one.config.data,
+    },
+    layers: one.layers.map(({ digest, data, mediaType }) => ({ digest, mediaType, size: data.byteLength })),
+    platform: 'linux/amd64',
+    resolved: one.manifest.digest,
+  };
+  const engine = {
+    identify: async () => one.manifest.digest,
+    export: async () => ({
+      ...image,
+      fetch: async (
+        { digest }: { readonly digest: string },
+        { from, write }: { readonly from: number; readonly write: (chunk: Uint8Array) => Promise<void> | undefined },
+      ) => {
+        const blob = one.layers.find((found) => found.digest === digest);
+        await write(Buffer.from(blob?.data ?? '').subarray(from));
+      },
+    }),
+  };
+  const [built] = await buildAll({ root: box.path, registry: registry.host, engine });
+  assert.is(built?.addon.images[0]?.digest, one.manifest.digest);
+});
+
+test.run();

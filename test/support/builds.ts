@@ -1,0 +1,68 @@
+/** Builds of add-ons in a temporary folder against servers on loopback, without a command line. */
+import { join } from 'node:path';
+import { createFramePool } from '../../src/archive/frame-pool.ts';
+import { openFileSource } from '../../src/archive/read.ts';
+import { verifyArchive } from '../../src/archive/verify.ts';
+import { buildAddons, type BuiltPackage } from '../../src/build/build.ts';
+import { findDonors } from '../../src/build/donors.ts';
+import { createLanes } from '../../src/build/lanes.ts';
+import { planBuild } from '../../src/build/plan.ts';
+import type { BuildPorts, ImageEngine } from '../../src/build/ports.ts';
+import type { ProgressEvent } from '../../src/core/events.ts';
+import type { ImageFormat } from '../../src/core/package.ts';
+import { findAddons } from '../../src/manifest/find-addons.ts';
+import { planManifest } from '../../src/manifest/plan.ts';
+import { listAddon } from '../../src/manifest/read-addon.ts';
+import { createRegistryClient } from '../../src/registry/client.ts';
+import { createCredentials } from '../../src/registry/credentials.ts';
+import { NO_CONFIG } from '../../src/registry/docker-config.ts';
+import { quickHttp } from './client.ts';
+
+export interface BuildGiven {
+  /** Folder that holds `addons`; packages go to its `out`, downloads to its `cache`. */
+  readonly root: string;
+  /** Host that serves `images.example`. */
+  readonly registry?: string;
+  readonly out?: string;
+  readonly jobs?: number;
+  readonly imageFormat?: ImageFormat;
+  readonly engine?: ImageEngine;
+  readonly events?: ProgressEvent[];
+  readonly signal?: AbortSignal;
+}
+
+/** Builds all add-ons of a folder; every package is verified as a whole before it is handed back. */
+export async function buildAll(given: BuildGiven): Promise<readonly BuiltPackage[]> {
+  const { root, registry, events, signal = new AbortController().signal } = given;
+  const out = join(root, given.out ?? 'out');
+  const { folders } = await findAddons(root, [], { signal });
+  const listings = await Promise.all(folders.map(async (folder) => listAddon(folder, { signal })));
+  const addons = listings.map(({ ref, folder, manifest }) => ({ ref, root: folder, steps: planManifest(manifest) }));
+  const plan = planBuild(addons, { arch: 'amd64', imageFormat: given.imageFormat ?? 'oci' });
+  await using http = await quickHttp();
+  await using pool = createFramePool({ threads: 1, width: 4 });
+  const ports: BuildPorts = {
+    http,
+    registry: createRegistryClient({
+      http,
+      credentials: createCredentials(NO_CONFIG, {}),
+      mirrors: new Map(registry === undefined ? [] : [['images.example', [registry]]]),
+    }),
+    engine: given.engine,
+    pool,
+    lanes: createLanes(4),
+    ledger: new Map(),
+    shelf: new Map(),
+    donors: async () => findDonors(out, { signal }),
+    report: (event) => events?.push(event),
+    cache: join(root, 'cache'),
+    out,
+    tool: '0.0.0',
+  };
+  const built = await buildAddons(plan, ports, { jobs: given.jobs ?? 2, signal });
+  for (const { path } of built) {
+    await using source = await openFileSource(path);
+    await verifyArchive(source, { signal });
+  }
+  return built;
+}
