@@ -18,7 +18,7 @@ export interface ExtractLimits {
   readonly ratio: number;
 }
 
-export const EXTRACT_LIMITS: ExtractLimits = { bytes: 2 ** 40, files: 1_000_000, ratio: 500 };
+const EXTRACT_LIMITS: ExtractLimits = { bytes: 2 ** 40, files: 1_000_000, ratio: 500 };
 
 export interface ExtractOptions {
   /** Folder to extract into; made if it is missing. Nothing is written outside of it. */

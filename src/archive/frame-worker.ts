@@ -15,7 +15,7 @@ import {
   type Deflated,
   type FramePoolMemory,
   type Order,
-} from './frame-pool.ts';
+} from './frame-protocol.ts';
 
 interface Payload {
   readonly fd: number;

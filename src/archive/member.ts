@@ -20,11 +20,6 @@ export function storedMemberSize(size: number): number {
   return MEMBER_HEADER.length + Math.ceil(size / BLOCK) * BLOCK_HEADER + size + MEMBER_TRAILER;
 }
 
-/** Where raw byte `raw` of a stored member lies, counted from the member's first byte. */
-export function storedOffset(raw: number): number {
-  return MEMBER_HEADER.length + Math.floor(raw / BLOCK) * FRAMED_BLOCK + BLOCK_HEADER + (raw % BLOCK);
-}
-
 /** Writes the header of a stored block into `target`. */
 export function writeBlockHeader(target: Uint8Array, at: number, length: number, final: boolean): void {
   target[at] = final ? 1 : 0;

@@ -12,7 +12,7 @@ import { sameBytes, storedMember, storedMemberSize, unframeMember } from './memb
 export const FOOTER_SIZE = 51;
 /** Limits for reading: a TOC of a million entries fits. */
 const TOC_LIMIT = 512 * 2 ** 20;
-export const ENTRY_LIMIT = 1_000_000;
+const ENTRY_LIMIT = 1_000_000;
 
 interface TocRow {
   readonly name: string;

@@ -11,7 +11,8 @@ import { basename, dirname, join } from 'node:path';
 import { hexOf } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import type { PlacedEntry } from './entry.ts';
-import type { FramePool, FrameSink } from './frame-pool.ts';
+import type { FramePool } from './frame-pool.ts';
+import type { FrameSink } from './frame-sink.ts';
 import type { ArchivePlan, Piece } from './place.ts';
 import { openFileSource, readIndex } from './read.ts';
 

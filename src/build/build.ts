@@ -1,10 +1,7 @@
 /** Carries out a build plan: several add-ons at once, each either unchanged or made anew. */
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArchiveIndex } from '../archive/entry.ts';
-import type { Digest } from '../core/digest.ts';
 import { mapLimited } from '../core/each.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { packageFileName } from '../core/layout.ts';
@@ -111,12 +108,4 @@ async function readSource(
     diagnostics: errors,
     hint: 'curlew lint shows them with their lines',
   });
-}
-
-/** sha256 of a whole file: what a store's catalogue says of a package. */
-export async function fileDigest(path: string, { signal }: { readonly signal: AbortSignal }): Promise<Digest> {
-  const hash = createHash('sha256');
-  const stream = createReadStream(path, { highWaterMark: 1 << 20, signal });
-  for await (const chunk of stream as AsyncIterable<Buffer>) hash.update(chunk);
-  return `sha256:${hash.digest('hex')}`;
 }

@@ -42,7 +42,7 @@ const IN_MEMORY = 1 << 20;
 const SAMPLE = 64 << 10;
 
 /** Order of a package: `addon.json`, `Manifest`, the lock, `install.sh`, own files, assets, OS folders, images. */
-export function compareFiles(os: readonly string[]): (a: string, b: string) => number {
+function compareFiles(os: readonly string[]): (a: string, b: string) => number {
   const first = [ADDON_JSON, MANIFEST, MANIFEST_LOCK, INSTALL_SH];
   const rank = (path: string): number => {
     const named = first.indexOf(path);

@@ -1,6 +1,7 @@
 import { open, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { packBytes, storedPacking } from '../../src/archive/pack.ts';
-import { createFramePool, GROUP_BLOCKS } from '../../src/archive/frame-pool.ts';
+import { createFramePool } from '../../src/archive/frame-pool.ts';
+import { GROUP_BLOCKS } from '../../src/archive/frame-protocol.ts';
 import { BLOCK, unpackMember } from '../../src/archive/member.ts';
 import { placeArchive, type ArchivePlan } from '../../src/archive/place.ts';
 import { memorySource, openFileSource } from '../../src/archive/read.ts';

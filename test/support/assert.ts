@@ -1,7 +1,7 @@
 /** Assertions: uvu's, and those it lacks. */
 import { CurlewError, type ErrorCode } from '../../src/core/errors.ts';
 
-export { equal, instance, is, match, not, ok, throws, type, unreachable } from 'uvu/assert';
+export { equal, instance, is, match, not, ok, unreachable } from 'uvu/assert';
 
 /** The promise must reject with a CurlewError of this code whose message matches; the error is handed back. */
 export async function rejectsWith(
