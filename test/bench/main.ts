@@ -89,4 +89,13 @@ round. The registry is Debian's, on loopback. The page cache is not emptied betw
 that of the largest process of a way; for Docker that leaves the daemon out.`;
 const text = `${[head, ...found.map(markdownSection)].join('\n\n')}\n`;
 console.log(text);
-if (values.write) await writeFile(join(ROOT, 'docs/benchmarks.md'), text);
+
+/** What people wrote below the tables stays. */
+async function writePage(page: string): Promise<void> {
+  const path = join(ROOT, 'docs/benchmarks.md');
+  const before = await readFile(path, 'utf8').catch(() => '');
+  const at = before.indexOf('\n## Where a target is missed\n');
+  await writeFile(path, `${page.trimEnd()}\n${at === -1 ? '' : before.slice(at)}`);
+}
+
+if (values.write) await writePage(text);
