@@ -3,12 +3,13 @@
  * written, files are created exclusively, and what it may fill is limited.
  */
 import { constants } from 'node:fs';
-import { mkdir, open, type FileHandle } from 'node:fs/promises';
+import { chmod, mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { safePath } from '../core/layout.ts';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from './entry.ts';
 import { readPayload } from './read.ts';
+import { syncFolder } from './sync-folder.ts';
 
 export interface ExtractLimits {
   /** Sum of unpacked bytes. */
@@ -109,7 +110,9 @@ function choose(
 /** Makes a folder and those above it once; they get 0755 whatever the umask takes. */
 async function makeFolders(folder: string, made: Set<string>): Promise<void> {
   if (made.has(folder)) return;
-  await mkdir(folder, { recursive: true, mode: 0o755 });
+  // Without a first one that was made there is nothing to set.
+  const shortest = (await mkdir(folder, { recursive: true }))?.length ?? Infinity;
+  for (let path = folder; path.length >= shortest; path = dirname(path)) await chmod(path, 0o755);
   made.add(folder);
 }
 
@@ -137,13 +140,4 @@ async function writePayload(
     if (size >= 1 << 20) await flush();
   }
   await flush();
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }

@@ -15,6 +15,7 @@ import type { FramePool } from './frame-pool.ts';
 import type { FrameSink } from './frame-sink.ts';
 import type { ArchivePlan, Piece } from './place.ts';
 import { openFileSource, readIndex } from './read.ts';
+import { syncFolder } from './sync-folder.ts';
 
 export interface ArchiveWriter {
   /** Puts a packed payload, as made by `packBytes`, to its place. */
@@ -167,13 +168,4 @@ async function openPayload(
     },
     abandon: sink.abandon,
   };
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }

@@ -1,6 +1,7 @@
 /** Carries out a bundle plan into a file. */
 import { open, rename, link, rm, stat, statfs, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { syncFolder } from '../archive/sync-folder.ts';
 import { asError, CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import { bundleBytes, type BundleSource } from './bytes.ts';
@@ -89,12 +90,7 @@ async function nameBundle(partial: string, path: string, force: boolean): Promis
       await rename(partial, path);
     }
   }
-  const folder = await open(dirname(path), 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
+  await syncFolder(dirname(path));
 }
 
 async function writeBundle(

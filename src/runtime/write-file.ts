@@ -1,6 +1,7 @@
 /** State files: whole under their name, or not at all. */
 import { open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { syncFolder } from '../archive/sync-folder.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 
 /** Writes beside the file, syncs, renames, syncs the folder. Mode 0600. */
@@ -19,16 +20,6 @@ export async function writeStateFile(path: string, text: string): Promise<void> 
   } catch (error) {
     await rm(part, { force: true }).catch(() => undefined);
     throw fileError(`write ${path}`, error);
-  }
-}
-
-/** What a folder lists is on disk when this returns. */
-export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
   }
 }
 

@@ -1,5 +1,6 @@
 import { execa } from 'execa';
 import { readFile, stat, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { extractEntries } from '../../src/archive/extract.ts';
 import { memorySource, openFileSource, readFile as readEntry, readIndex } from '../../src/archive/read.ts';
@@ -128,6 +129,7 @@ test('extraction writes the same tree whatever the umask is', async () => {
   for (const { path, data, mode = 0o644 } of FILES) {
     assert.ok((await readFile(box.at('out', path))).equals(Buffer.from(data)), path);
     assert.is((await stat(box.at('out', path))).mode & 0o777, mode, path);
+    assert.is((await stat(dirname(box.at('out', path)))).mode & 0o777, 0o755, dirname(path));
   }
 });
 

@@ -1,0 +1,12 @@
+/** A name is safe only when the folder that holds it has reached the disk. */
+import { open } from 'node:fs/promises';
+
+/** Flushes a folder's own entries to disk. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
