@@ -19,7 +19,7 @@ export const HOOKS = {
   },
   join: { suffix: '_join', about: 'on every other node that joins or is upgraded' },
   post_init: { suffix: '_post_init', about: 'after all add-ons are installed' },
-  outro: { suffix: '_outro', about: 'at the very end, to tell the operator what comes next' },
+  outro: { suffix: '_outro', about: 'at the very end; what it prints is shown to the operator below the result' },
   uninstall: { suffix: '_uninstall', about: 'takes the add-on off the node' },
 } as const satisfies Readonly<Record<string, HookRow>>;
 

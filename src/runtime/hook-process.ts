@@ -37,6 +37,8 @@ export interface HookRequest {
   readonly own?: string | undefined;
   /** 1 at the first try; more when an earlier try did not finish. */
   readonly attempt: number;
+  /** What it says is read at its end by whoever runs it: nothing is reported line by line. */
+  readonly toldAtEnd?: boolean | undefined;
   /** No deadline when absent. */
   readonly limitMs?: number | undefined;
 }
@@ -85,7 +87,7 @@ export async function runShell(
   const notes: HookNotes = {};
   const onRecord = (record: ControlRecord): void => {
     noticeRecord(notes, record);
-    if (record.kind === 'log') reportLog(report, request, record);
+    if (record.kind === 'log' && request.toldAtEnd !== true) reportLog(report, request, record);
   };
   const marker = `CURLEW_HOOK=${shell.run}/${request.function}`;
   const child = await start(shell, request, { log, control, marker, words });

@@ -49,6 +49,8 @@ export interface InstallResult {
   readonly run: string;
   readonly addons: readonly InstalledAddon[];
   readonly images: { readonly loaded: readonly string[]; readonly skipped: string | undefined };
+  /** What outros told the operator, in their order; those that said nothing are left out. */
+  readonly messages: readonly { readonly addon: string; readonly text: string }[];
   readonly seconds: number;
 }
 
@@ -152,6 +154,7 @@ class InstallRun {
   readonly #records: RunRecords;
   readonly #because = new Map<string, string>();
   readonly #loaded: string[] = [];
+  readonly #messages: { readonly addon: string; readonly text: string }[] = [];
   #skipped: string | undefined;
 
   constructor(parts: RunParts) {
@@ -205,7 +208,7 @@ class InstallRun {
       const outcome = mode === 'install' || again !== undefined ? 'installed' : 'already applied';
       return { name: ref.name, version: ref.version, outcome, because: again ?? because };
     });
-    return { addons, images: { loaded: this.#loaded, skipped: this.#skipped } };
+    return { addons, images: { loaded: this.#loaded, skipped: this.#skipped }, messages: this.#messages };
   }
 
   async #extract({ id, addon }: Extract<PlannedAction, { kind: 'extract' }>): Promise<void> {
@@ -245,8 +248,10 @@ class InstallRun {
       return;
     }
     if (action.hook === 'install') await this.#records.installing(addon);
-    if (functions.has(action.function)) await runHookAction(action, addon, this.#hooks);
-    else if (action.hook === 'install') {
+    if (functions.has(action.function)) {
+      const text = await runHookAction(action, addon, this.#hooks);
+      if (text !== '') this.#messages.push({ addon: action.addon, text });
+    } else if (action.hook === 'install') {
       const text = `${action.addon}: install.sh defines no function ${action.function}; nothing was installed`;
       this.#hooks.report({ type: 'note', level: 'warning', text });
     }

@@ -1,4 +1,4 @@
-/** The last lines of a hook's log, as a person can read them. */
+/** A hook's log, as a person can read it. */
 import { open } from 'node:fs/promises';
 
 const TAIL_BYTES = 64 << 10;
@@ -7,6 +7,17 @@ const ESCAPE = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\
 
 /** At most `count` lines; however large the log is, only its end is read. A log that is not there has none. */
 export async function lastLines(path: string, count: number): Promise<readonly string[]> {
+  const lines = await endOf(path, (line) => cut(plainLine(line)));
+  return lines.filter((line) => line !== '').slice(-count);
+}
+
+/** The text of a log, or its end when it is longer than 64 KiB: lines in full, without blank ones around them. */
+export async function endOfLog(path: string): Promise<string> {
+  const lines = await endOf(path, plainLine);
+  return lines.join('\n').replace(/^\n+/, '').trimEnd();
+}
+
+async function endOf(path: string, plain: (line: string) => string): Promise<readonly string[]> {
   let file;
   try {
     file = await open(path, 'r');
@@ -18,18 +29,21 @@ export async function lastLines(path: string, count: number): Promise<readonly s
     const start = Math.max(0, size - TAIL_BYTES);
     const buffer = Buffer.alloc(Math.min(size, TAIL_BYTES));
     const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, start);
-    const lines = buffer.toString('utf8', 0, bytesRead).split('\n').map(plainLine);
+    const lines = buffer.toString('utf8', 0, bytesRead).split('\n').map(plain);
     // The first line of a long log begins somewhere in its middle.
-    const whole = start > 0 && lines.length > 1 ? lines.slice(1) : lines;
-    return whole.filter((line) => line !== '').slice(-count);
+    return start > 0 && lines.length > 1 ? lines.slice(1) : lines;
   } finally {
     await file.close();
   }
 }
 
-/** What is left on the screen of a line: without escape sequences, after the last carriage return, cut in length. */
+/** What is left on the screen of a line: without escape sequences, after the last carriage return. */
 export function plainLine(line: string): string {
   const plain = line.replaceAll(ESCAPE, '').replace(/\r+$/, '');
   const shown = plain.slice(plain.lastIndexOf('\r') + 1).replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '');
-  return shown.length > LINE_WIDTH ? `${shown.slice(0, LINE_WIDTH)}…` : shown.trimEnd();
+  return shown.trimEnd();
+}
+
+function cut(line: string): string {
+  return line.length > LINE_WIDTH ? `${line.slice(0, LINE_WIDTH)}…` : line;
 }

@@ -8,6 +8,7 @@ import { lookUpFunctions, runHook } from './hook.ts';
 import type { HookOutcome, HookShell } from './hook-process.ts';
 import { hookFunction, type Hook } from './hooks.ts';
 import type { Journal } from './journal.ts';
+import { endOfLog } from './log-tail.ts';
 import type { PlannedAction, PlannedAddon } from './plan.ts';
 
 export type HookAction = Extract<PlannedAction, { kind: 'hook' }>;
@@ -32,22 +33,25 @@ export async function lookUp({ shell, journal, report, signal }: HookRun): Promi
   return found;
 }
 
-/** Runs one hook between two entries of the journal. */
-export async function runHookAction(action: HookAction, addon: PlannedAddon, run: HookRun): Promise<void> {
+/** Runs one hook between two entries of the journal. Returns what it told the operator: an outro, all that it printed. */
+export async function runHookAction(action: HookAction, addon: PlannedAddon, run: HookRun): Promise<string> {
   const { shell, journal, report, signal } = run;
   const attempt = (run.attempts.get(action.id) ?? 0) + 1;
   if (action.hook === 'install') await emptyKustomize(shell.place.directory, action.addon);
   await journal.append({ type: 'started', action: action.id, attempt });
   const own =
     action.hook === 'install' ? join(shell.place.directory, nodePath.addon(addon.ref), INSTALL_SH) : undefined;
+  const toldAtEnd = action.hook === 'outro';
+  const request = { addon: action.addon, function: action.function, own, attempt, toldAtEnd };
   const outcome = await reportStep(
     report,
     { id: action.id, title: title(action, addon) },
-    async () => runHook(shell, { addon: action.addon, function: action.function, own, attempt }, { report, signal }),
+    async () => runHook(shell, request, { report, signal }),
     () => 'done',
   );
   reportLeftOvers(report, action, outcome);
   await journal.append({ type: 'done', action: action.id, outcome: 'done' });
+  return toldAtEnd ? endOfLog(outcome.log) : '';
 }
 
 const TITLES: Readonly<Record<Hook, string>> = {

@@ -94,7 +94,8 @@ test('it is built, published, bundled, verified, installed, and then found alrea
   const first = await curlew(['install', '--bundle', bundle, ...TRIAL], { cwd: box.path });
   assert.is(first.status, 0, first.stderr);
   assert.match(first.stdout, /web +1\.0\.0 +installed/);
-  assert.match(first.stderr, /all done: port 8080/);
+  assert.match(first.stdout, /\n\nweb:\n  ✔ all done: port 8080$/);
+  assert.not.match(first.stderr, 'all done');
   const written = box.at('node/var/lib/curlew/kustomize/web');
   assert.is(await readFile(join(written, 'web.yaml'), 'utf8'), 'port: 8080\n');
   assert.is(await readFile(join(written, 'page'), 'utf8'), '<p>hello</p>\n');

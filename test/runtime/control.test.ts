@@ -1,6 +1,6 @@
 import { appendFile } from 'node:fs/promises';
 import { followControl, parseControlLine, type ControlRecord } from '../../src/runtime/control.ts';
-import { lastLines, plainLine } from '../../src/runtime/log-tail.ts';
+import { endOfLog, lastLines, plainLine } from '../../src/runtime/log-tail.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
@@ -42,6 +42,17 @@ test('the last lines of a long log are read without the rest', async () => {
   assert.is(lines[0]?.length, 401);
   assert.is(lines[1], 'end');
   assert.equal(await lastLines(box.at('none'), 2), []);
+});
+
+test('the end of a log is its text in full, without colours and blank lines around it', async () => {
+  const long = 'j'.repeat(1000);
+  await using box = await tree({
+    log: `\n\u001b[0;32mdone\u001b[0m\n\n  ${long}\n\n`,
+    huge: `${'y'.repeat(70_000)}\nlast\n`,
+  });
+  assert.is(await endOfLog(box.at('log')), `done\n\n  ${long}`);
+  assert.is(await endOfLog(box.at('huge')), 'last');
+  assert.is(await endOfLog(box.at('none')), '');
 });
 
 test('what is left of a line on the screen', () => {

@@ -133,6 +133,29 @@ test('an add-on without its main function is warned of', async () => {
   assert.ok(events.some((event) => event.type === 'note' && /defines no function aaa/.test(event.text)));
 });
 
+test('what an outro prints is told once, at the end', async () => {
+  await using box = await tree();
+  const events: ProgressEvent[] = [];
+  const packages = await packagesOf(
+    bundleOf([
+      tracer('bbb', 'bbb_outro() { logSuccess done; echo "open http://u:p@n:80/?a=1"; echo "join it" >&2; }'),
+      tracer('aaa', 'aaa_outro() { logWarn careful; }; aaa() { logStep working; echo hidden; }'),
+      tracer('ccc'),
+    ]),
+  );
+  const { messages } = await run(box, packages, { events });
+  assert.equal(messages, [
+    { addon: 'bbb', text: '✔ done\nopen http://u:p@n:80/?a=1\njoin it' },
+    { addon: 'aaa', text: 'careful' },
+  ]);
+  const notes = events.flatMap((event) => (event.type === 'note' ? [event.text] : []));
+  assert.ok(notes.includes('aaa: working'));
+  assert.not(
+    notes.some((text) => /careful|done|hidden/.test(text)),
+    notes.join('\n'),
+  );
+});
+
 test('a second run at once is refused', async () => {
   await using box = await tree();
   const packages = await packagesOf(

@@ -39,10 +39,10 @@ host-limits_join() {
 
 host-limits_outro() {
   host-limits_settings
-  printf 'host-limits: inotify instances were %s, are to be %s\n' \
+  printf 'inotify instances were %s, are to be %s\n' \
     "${HOST_LIMITS_FOUND:-unknown}" "$HOST_LIMITS_INOTIFY_INSTANCES"
   if [[ "${HOST_LIMITS_APPLY_NOW-}" != 1 ]]; then
-    printf "host-limits: in force from the next boot, or at once by 'sysctl --system'\n"
+    printf "in force from the next boot, or at once by 'sysctl --system'\n"
   fi
 }
 

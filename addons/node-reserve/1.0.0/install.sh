@@ -40,8 +40,8 @@ node-reserve_post_init() {
 
 node-reserve_outro() {
   node-reserve_settings
-  printf 'node-reserve: holds back %s CPU and %s memory\n' "$NODE_RESERVE_CPU" "$NODE_RESERVE_MEMORY"
-  printf 'node-reserve: remove %s to release them\n' "$NODE_RESERVE_FILE"
+  printf 'holds back %s CPU and %s memory\n' "$NODE_RESERVE_CPU" "$NODE_RESERVE_MEMORY"
+  printf 'remove %s to release them\n' "$NODE_RESERVE_FILE"
 }
 
 node-reserve_uninstall() {

@@ -150,7 +150,7 @@ function outliveTerminal(): () => void {
   };
 }
 
-function table({ addons, images, run, seconds }: InstallResult): string {
+function table({ addons, images, messages, run, seconds }: InstallResult): string {
   const width = (texts: readonly string[]): number => Math.max(0, ...texts.map(({ length }) => length));
   const name = width(addons.map((addon) => addon.name));
   const version = width(addons.map((addon) => addon.version));
@@ -159,5 +159,7 @@ function table({ addons, images, run, seconds }: InstallResult): string {
   );
   const loaded =
     images.skipped === undefined ? `${images.loaded.length} images loaded` : `images not loaded: ${images.skipped}`;
-  return [...rows, `${loaded}; run ${run}, ${seconds.toFixed(1)} s`].join('\n');
+  // Not redacted: an outro prints the addresses and first passwords that its operator needs.
+  const told = messages.flatMap(({ addon, text }) => ['', `${addon}:`, ...text.split('\n').map((line) => `  ${line}`)]);
+  return [...rows, `${loaded}; run ${run}, ${seconds.toFixed(1)} s`, ...told].join('\n');
 }
