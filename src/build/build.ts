@@ -13,7 +13,7 @@ import { claim } from './claim.ts';
 import { makePackage } from './make.ts';
 import type { AddonPlan, BuildPlan } from './plan.ts';
 import type { BuildPorts } from './ports.ts';
-import { aboutOf, aboutWanted } from './about.ts';
+import { aboutOf, aboutWanted, ownFiles } from './about.ts';
 import { differenceOf, finishedPackage } from './unchanged.ts';
 
 export interface BuiltPackage {
@@ -68,7 +68,7 @@ async function buildAddon(
   void held;
   const source = await readSource(addon, { signal });
   const finished = await finishedPackage(ports.out, ref, plan.arch, { signal });
-  const wanted = { ref, ...plan, root, steps, own: source.files, about: aboutWanted(source, steps) };
+  const wanted = { ref, ...plan, root, steps, own: ownFiles(source), about: aboutWanted(source, steps) };
   const because =
     finished === undefined ? 'not built yet' : await differenceOf(finished, wanted, aboutOf, ports, { signal });
   if (finished !== undefined && because === undefined) {

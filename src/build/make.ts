@@ -12,7 +12,7 @@ import { formatRef } from '../core/ref.ts';
 import { formatLock } from '../manifest/lock.ts';
 import type { AddonSource } from '../manifest/read-addon.ts';
 import type { AssetStep, ImageStep, Step } from '../manifest/step.ts';
-import { depsOf, osFolders } from './about.ts';
+import { depsOf, osFolders, ownFiles } from './about.ts';
 import { fetchAsset, type FetchedAsset } from './assets.ts';
 import { placeBlob, type SendBytes } from './blobs.ts';
 import { bytesFile, compile, type CompiledEntry, type ContentFile } from './compile.ts';
@@ -141,9 +141,10 @@ async function contentFiles(
   const imageFiles =
     plan.imageFormat === 'oci' ? layoutFiles(images) : await dockerArchiveFiles(images, { scratch, ports, signal });
   return [
-    ...source.files
-      .filter(({ path }) => path !== MANIFEST_LOCK)
-      .map((file): ContentFile => ({ ...file, content: { kind: 'path', path: join(source.folder, file.path) } })),
+    ...ownFiles(source).map((file): ContentFile => ({
+      ...file,
+      content: { kind: 'path', path: join(source.folder, file.path) },
+    })),
     bytesFile(MANIFEST_LOCK, lock),
     ...Object.entries(deps).map(([os, names]) => bytesFile(packagePath.deps(os), `${names.join('\n')}\n`)),
     ...assets.map(({ step, size, digest, path }): ContentFile => ({

@@ -76,6 +76,14 @@ test('with nothing changed nothing is written, and only heads are asked for', as
   assert.ok(since.every(({ method, path }) => method === 'HEAD' || path === '/v2/'));
 });
 
+test('a lock that is committed beside the Manifest makes no difference to the package', async () => {
+  await using box = await tree(addon('a', '', { 'Manifest.lock': '{}\n' }));
+  const [first] = await buildAll({ root: box.path });
+  assert.is((await listing(first?.path ?? '')).filter((name) => name.endsWith('Manifest.lock')).length, 1);
+  const [again] = await buildAll({ root: box.path });
+  assert.is(again?.because, 'unchanged');
+});
+
 test('a changed own file costs no byte of images or assets', async () => {
   await using registry = await startRegistry(images);
   await using web = await serveFiles({ 'tool.tgz': noise(900_000), text: 'y'.repeat(3_000_000) });
