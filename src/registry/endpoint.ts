@@ -73,15 +73,10 @@ export function createEndpoints(
     const outcome = await http.exchange({ doing, url, headers: {} }, sink, { signal });
     if (outcome.kind === 'complete') return secure;
     if (outcome.notTls) return plain;
-    const other = `${trimmed(plain)}/v2/`;
-    const request = { doing, url: other };
-    try {
-      await http.small(request, { limit: PING_LIMIT, signal });
-      return plain;
-    } catch (error) {
-      signal.throwIfAborted();
-      throw outcome.retryable ? error : outcome.error;
-    }
+    // A certificate that is refused is an answer: what the same port says without TLS does not count.
+    if (!outcome.retryable) throw outcome.error;
+    await http.small({ doing, url: `${trimmed(plain)}/v2/` }, { limit: PING_LIMIT, signal });
+    return plain;
   };
   return async ({ address, host, isMirror }, doing, { signal }) => {
     const known = await settled.get(address)?.catch(() => undefined);

@@ -7,7 +7,7 @@ import { startProxy } from '../support/proxy-server.ts';
 import { client, layerBytes, ref, resolve } from '../support/pull.ts';
 import { startRegistry } from '../support/registry-server.ts';
 import { suite } from '../support/suite.ts';
-import { makeCertificate } from '../support/tls.ts';
+import { makeCertificate, startBoth } from '../support/tls.ts';
 import { tree } from '../support/tree.ts';
 import { serveFiles } from '../support/web-server.ts';
 
@@ -95,6 +95,18 @@ test('a registry behind TLS is asked by https, also on this machine', async ({ s
   await using untrusting = await client();
   const error = await assert.rejectsWith(resolve(untrusting, `${server.host}/app:1`, signal), 'FETCH_FAILED');
   assert.match(error.hint ?? '', /--ca-file/);
+});
+
+test('a certificate that is refused does not lead to plain http, though the port speaks that as well', async ({
+  signal,
+}) => {
+  await using secure = await startRegistry(IMAGES, { tls: await makeCertificate() });
+  await using plain = await startRegistry(IMAGES);
+  await using both = await startBoth(secure.port, plain.port);
+  await using registry = await client();
+  const error = await assert.rejectsWith(resolve(registry, `${both.host}/app:1`, signal), 'FETCH_FAILED');
+  assert.match(error.hint ?? '', /--ca-file/);
+  assert.equal(plain.log, []);
 });
 
 test('a registry behind a proxy, with a private authority and layers on another host', async ({ signal }) => {

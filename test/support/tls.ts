@@ -1,4 +1,5 @@
-/** A certificate authority of its own for tests, and certificates by it. */
+/** A certificate authority of its own for tests, certificates by it, and a port that speaks with and without TLS. */
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { generate } from 'selfsigned';
 
 export interface TestCertificate {
@@ -32,4 +33,33 @@ export async function makeCertificate(names: readonly string[] = ['localhost']):
     ],
   });
   return { key: server.private, cert: server.cert, ca: authority.cert };
+}
+
+/** Leads clients that begin with a TLS handshake to one port, all others to the other. Servers in Go answer like this. */
+export async function startBoth(
+  tlsPort: number,
+  plainPort: number,
+): Promise<AsyncDisposable & { readonly host: string }> {
+  const server = createServer((client) => {
+    client.on('error', () => undefined);
+    client.once('data', (first) => {
+      const target = connect(Buffer.from(first)[0] === 0x16 ? tlsPort : plainPort, '127.0.0.1');
+      target.on('error', () => client.destroy());
+      client.on('close', () => target.destroy());
+      target.write(first);
+      client.pipe(target).pipe(client);
+    });
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    host: `localhost:${port}`,
+    [Symbol.asyncDispose]: async () => {
+      await new Promise((resolve) => {
+        server.close(resolve);
+      });
+    },
+  };
 }
