@@ -13,7 +13,7 @@ export const FRAMED_BLOCK: number = BLOCK + BLOCK_HEADER;
 
 /** No name, no time, no extra field, unknown system: nothing in a member's header depends on where it was made. */
 export const MEMBER_HEADER: Uint8Array = Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff);
-const MEMBER_TRAILER = 8;
+export const MEMBER_TRAILER = 8;
 
 /** Bytes of the stored member that frames `size` raw bytes; `size` must be greater than 0. */
 export function storedMemberSize(size: number): number {

@@ -1,10 +1,11 @@
 /** Reading an archive from its last bytes: the index, and any file by range. */
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
 import { createInflateRaw, crc32 } from 'node:zlib';
-import { CurlewError, fileError } from '../core/errors.ts';
+import { asError, CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from './entry.ts';
-import { isMemberHeader, MEMBER_HEADER, memberTrailer, sameBytes, unpackMember } from './member.ts';
+import { isMemberHeader, MEMBER_HEADER, MEMBER_TRAILER, memberTrailer, sameBytes, unpackMember } from './member.ts';
 import { unframed } from './stored.ts';
 import { FOOTER_SIZE, parseFooter, parseToc } from './toc.ts';
 
@@ -132,9 +133,10 @@ async function* inflated(
     return;
   }
   const inflate = createInflateRaw();
-  const feed = feedMember(packed, entry.packed, inflate, damaged);
+  const trailer: Uint8Array[] = [];
+  const feeding = pipeline(memberBody(packed, entry.packed, trailer, damaged), inflate);
   // A failure of the feeder destroys the stream, so it arrives through the loop below; awaited once more after it.
-  feed.catch(() => undefined);
+  feeding.catch(() => undefined);
   let size = 0;
   let checksum = 0;
   try {
@@ -145,46 +147,40 @@ async function* inflated(
       yield chunk;
     }
   } catch (error) {
-    if (error instanceof CurlewError) throw error;
-    throw damaged(error instanceof Error ? error.message : String(error));
+    if (errnoOf(error)?.startsWith('Z_') === true) throw damaged(asError(error).message);
+    throw error;
   } finally {
     inflate.destroy();
   }
-  const tail = await feed;
+  await feeding;
+  const tail = Buffer.concat(trailer);
   if (size !== entry.size) throw damaged('the size does not match');
   if (inflate.bytesWritten !== entry.packed - MEMBER_HEADER.length - tail.byteLength) throw damaged('bytes are hidden');
   if (!sameBytes(tail, memberTrailer(checksum, size))) throw damaged('a gzip checksum does not match');
 }
 
-/** Feeds what lies between a member's header and trailer; hands back the trailer. */
-async function feedMember(
+/** What lies between header and trailer of a member of `length` bytes; the trailer goes into `trailer`. */
+async function* memberBody(
   packed: AsyncIterable<Uint8Array>,
   length: number,
-  inflate: ReturnType<typeof createInflateRaw>,
+  trailer: Uint8Array[],
   damaged: (what: string) => CurlewError,
-): Promise<Uint8Array> {
-  const bodyEnd = length - 8;
-  const trailer: Uint8Array[] = [];
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const header = new Uint8Array(MEMBER_HEADER.length);
+  const bodyEnd = length - MEMBER_TRAILER;
   let at = 0;
-  try {
-    for await (const chunk of packed) {
-      if (at === 0 && !isMemberHeader(chunk)) throw damaged('a gzip member header is damaged');
-      const body = chunk.subarray(Math.max(0, MEMBER_HEADER.length - at), Math.max(0, bodyEnd - at));
-      if (at + chunk.byteLength > bodyEnd) trailer.push(chunk.subarray(Math.max(0, bodyEnd - at)));
-      at += chunk.byteLength;
-      if (body.byteLength > 0 && !inflate.write(body) && !inflate.destroyed) {
-        await new Promise<void>((resolve) => {
-          inflate.once('drain', resolve).once('close', resolve);
-        });
-      }
-      if (inflate.destroyed) break;
+  for await (const chunk of packed) {
+    const bodyAt = Math.max(0, MEMBER_HEADER.length - at);
+    const endAt = Math.max(0, bodyEnd - at);
+    if (bodyAt > 0) {
+      header.set(chunk.subarray(0, bodyAt), at);
+      if (chunk.byteLength >= bodyAt && !isMemberHeader(header)) throw damaged('a gzip member header is damaged');
     }
-    inflate.end();
-  } catch (error) {
-    inflate.destroy(error instanceof Error ? error : new Error(String(error)));
-    throw error;
+    const body = chunk.subarray(bodyAt, endAt);
+    if (chunk.byteLength > endAt) trailer.push(chunk.subarray(endAt));
+    at += chunk.byteLength;
+    if (body.byteLength > 0) yield body;
   }
-  return Buffer.concat(trailer);
 }
 
 /** The unpacked, verified bytes of one entry, in memory; at most `limit` of them. Follows a hard link. */

@@ -1,0 +1,70 @@
+import { memorySource, readPayload } from '../../src/archive/read.ts';
+import type { RangeSource } from '../../src/archive/entry.ts';
+import { CurlewError } from '../../src/core/errors.ts';
+import * as assert from '../support/assert.ts';
+import { collect } from '../support/bytes.ts';
+import { archiveOf, noise } from '../support/packages.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('archive/read');
+
+/** Bytes in memory that arrive in pieces of one size. */
+function inPieces(bytes: Buffer, piece: number): RangeSource {
+  return {
+    ...memorySource('m', bytes),
+    async *read(offset, length) {
+      for (let at = 0; at < length; at += piece) {
+        yield bytes.subarray(offset + at, offset + Math.min(length, at + piece));
+      }
+    },
+  };
+}
+
+/** Too large to be inflated in one piece. */
+const LONG = Buffer.from('compress me '.repeat(200_000));
+
+for (const piece of [1, 7, 9, 10, 11, 4096]) {
+  test(`a deflated payload is read whole when it arrives in pieces of ${piece} bytes`, async ({ signal }) => {
+    const { bytes, plan } = archiveOf([{ path: 'text', data: LONG }]);
+    const [entry] = plan.index.entries;
+    if (entry === undefined) throw new Error('no entry');
+    assert.is(entry.stored, false);
+    assert.ok((await collect(readPayload(inPieces(bytes, piece), entry, { signal }))).equals(LONG));
+  });
+}
+
+test('a long deflated payload is read without a warning about listeners', async ({ signal }) => {
+  const warnings: string[] = [];
+  const listen = ({ message }: Error): void => {
+    warnings.push(message);
+  };
+  process.on('warning', listen);
+  const data = Buffer.from(noise(3 << 20).toString('base64'));
+  const { bytes, plan } = archiveOf([{ path: 'text', data }]);
+  const [entry] = plan.index.entries;
+  if (entry === undefined) throw new Error('no entry');
+  assert.is(entry.stored, false);
+  assert.ok((await collect(readPayload(inPieces(bytes, 64 << 10), entry, { signal }))).equals(data));
+  await new Promise(setImmediate);
+  process.off('warning', listen);
+  assert.equal(warnings, []);
+});
+
+test('what the source says is told as it is: only bytes can be damaged', async ({ signal }) => {
+  const { bytes, plan } = archiveOf([{ path: 'text', data: LONG }]);
+  const [entry] = plan.index.entries;
+  if (entry === undefined) throw new Error('no entry');
+  const broken: RangeSource = {
+    ...memorySource('m', bytes),
+    async *read(offset) {
+      yield bytes.subarray(offset, offset + 1000);
+      throw Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' });
+    },
+  };
+  let thrown: unknown;
+  await collect(readPayload(broken, entry, { signal })).catch((error: unknown) => (thrown = error));
+  assert.not.ok(thrown instanceof CurlewError);
+  assert.match(String(thrown), /EIO/);
+});
+
+test.run();
