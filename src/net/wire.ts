@@ -7,6 +7,7 @@ import { asError } from '../core/errors.ts';
 import { internalRefused, isInternalAddress } from './address.ts';
 import { brokenOutcome } from './failure.ts';
 import { Broken, type Hop, type Timeouts } from './hop.ts';
+import { watchConnection } from './late-end.ts';
 import type { Outcome, ResponseHead, Sink } from './message.ts';
 import { isPlainHop, plainGet } from './plain-socket.ts';
 import { proxyFor, proxyToken, type Environment } from './proxy.ts';
@@ -52,10 +53,12 @@ function receiver(
   let state: Reading = 'going';
   let head: ResponseHead | undefined;
   let active: Dispatcher.DispatchController | undefined;
+  const connection = watchConnection();
   const finish = (act: () => void): void => {
     if (state === 'over') return;
     state = 'over';
     signal.removeEventListener('abort', cancelled);
+    connection.gate()?.release();
     act();
   };
   const fail = (error: unknown): void => {
@@ -73,7 +76,9 @@ function receiver(
       await writing;
       if (state !== 'held') return;
       state = 'going';
+      connection.gate()?.release();
       active?.resume();
+      connection.gate()?.flush();
     } catch (error) {
       fail(error);
     }
@@ -81,6 +86,7 @@ function receiver(
   return {
     onRequestStart(controller) {
       active = controller;
+      connection.started();
       if (state === 'over') controller.abort(new Error('cancelled'));
     },
     onResponseStart(_controller, status, fields) {
@@ -110,6 +116,7 @@ function receiver(
           return;
         }
         state = 'held';
+        connection.gate()?.hold();
         controller.pause();
         void held(writing);
       } catch (error) {
