@@ -1,6 +1,7 @@
 /** Reading an archive from its last bytes: the index, and any file by range. */
 import { createHash } from 'node:crypto';
-import { open } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createInflateRaw, crc32 } from 'node:zlib';
 import { asError, CurlewError, errnoOf, fileError } from '../core/errors.ts';
@@ -11,34 +12,43 @@ import { FOOTER_SIZE, parseFooter, parseToc } from './toc.ts';
 
 const READ_SIZE = 1 << 20;
 
+/** Opening waits for nobody: a pipe without a writer would hold it for ever. */
+const READ_ONLY = constants.O_RDONLY | constants.O_NONBLOCK;
+
 /** A file on disk as a source of ranges. Dispose of it to close the file. */
 export async function openFileSource(path: string): Promise<RangeSource & AsyncDisposable> {
-  try {
-    const file = await open(path, 'r');
-    const stat = await file.stat();
-    if (!stat.isFile()) {
+  const { file, size } = await openFile(path);
+  return {
+    name: path,
+    size,
+    async *read(offset, length, { signal }) {
+      for (let done = 0; done < length;) {
+        signal.throwIfAborted();
+        const chunk = Buffer.allocUnsafe(Math.min(READ_SIZE, length - done));
+        const { bytesRead } = await file.read(chunk, 0, chunk.byteLength, offset + done).catch((error: unknown) => {
+          throw fileError(`read ${path}`, error);
+        });
+        if (bytesRead === 0) throw new CurlewError('PACKAGE_INVALID', `${path}: ends before byte ${offset + length}`);
+        done += bytesRead;
+        yield chunk.subarray(0, bytesRead);
+      }
+    },
+    [Symbol.asyncDispose]: async () => {
       await file.close();
-      throw new CurlewError('FILE_UNUSABLE', `open ${path}: not a file`);
-    }
-    return {
-      name: path,
-      size: stat.size,
-      async *read(offset, length, { signal }) {
-        for (let done = 0; done < length;) {
-          signal.throwIfAborted();
-          const chunk = Buffer.allocUnsafe(Math.min(READ_SIZE, length - done));
-          const { bytesRead } = await file.read(chunk, 0, chunk.byteLength, offset + done);
-          if (bytesRead === 0) throw new CurlewError('PACKAGE_INVALID', `${path}: ends before byte ${offset + length}`);
-          done += bytesRead;
-          yield chunk.subarray(0, bytesRead);
-        }
-      },
-      [Symbol.asyncDispose]: async () => {
-        await file.close();
-      },
-    };
+    },
+  };
+}
+
+async function openFile(path: string): Promise<{ readonly file: FileHandle; readonly size: number }> {
+  let file: FileHandle | undefined;
+  try {
+    file = await open(path, READ_ONLY);
+    const found = await file.stat();
+    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `open ${path}: not a file`);
+    return { file, size: found.size };
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
+    await file?.close();
+    if (errnoOf(error) === 'ENOENT') {
       throw new CurlewError('NOT_FOUND', `open ${path}: no such file`, { cause: error });
     }
     throw fileError(`open ${path}`, error);

@@ -1,10 +1,12 @@
-import { memorySource, readPayload } from '../../src/archive/read.ts';
+import { execa } from 'execa';
+import { memorySource, openFileSource, readPayload } from '../../src/archive/read.ts';
 import type { RangeSource } from '../../src/archive/entry.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { collect } from '../support/bytes.ts';
 import { archiveOf, noise } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
 
 const test = suite('archive/read');
 
@@ -65,6 +67,14 @@ test('what the source says is told as it is: only bytes can be damaged', async (
   await collect(readPayload(broken, entry, { signal })).catch((error: unknown) => (thrown = error));
   assert.not.ok(thrown instanceof CurlewError);
   assert.match(String(thrown), /EIO/);
+});
+
+test('a folder, a pipe and a missing file are refused at once', async () => {
+  await using box = await tree({ 'folder/x': '' });
+  await execa('mkfifo', [box.at('pipe')]);
+  await assert.rejectsWith(openFileSource(box.at('folder')), 'FILE_UNUSABLE', /not a file/);
+  await assert.rejectsWith(openFileSource(box.at('pipe')), 'FILE_UNUSABLE', /not a file/);
+  await assert.rejectsWith(openFileSource(box.at('none')), 'NOT_FOUND');
 });
 
 test.run();
