@@ -99,14 +99,17 @@ export function unpackMember(packed: Uint8Array, limit: number): Uint8Array | st
 
 /** The raw bytes of a stored member in memory, or undefined if it is not framed as ours are. */
 export function unframeMember(member: Uint8Array): Uint8Array | undefined {
-  const blocks: Uint8Array[] = [];
-  for (let at = MEMBER_HEADER.length; at < member.byteLength - MEMBER_TRAILER;) {
-    const length = (member[at + 1] ?? 0) + (member[at + 2] ?? 0) * 256;
-    blocks.push(member.subarray(at + BLOCK_HEADER, at + BLOCK_HEADER + length));
-    at += BLOCK_HEADER + length;
+  const body = member.byteLength - MEMBER_HEADER.length - MEMBER_TRAILER;
+  const size = body - Math.ceil(body / FRAMED_BLOCK) * BLOCK_HEADER;
+  if (size <= 0 || storedMemberSize(size) !== member.byteLength || !isMemberHeader(member)) return undefined;
+  const raw = Buffer.allocUnsafe(size);
+  for (let done = 0, at = MEMBER_HEADER.length; done < size; done += BLOCK, at += FRAMED_BLOCK) {
+    const length = Math.min(BLOCK, size - done);
+    if (!isBlockHeader(member, at, length, done + length === size)) return undefined;
+    raw.set(member.subarray(at + BLOCK_HEADER, at + BLOCK_HEADER + length), done);
   }
-  const raw = Buffer.concat(blocks);
-  return raw.byteLength > 0 && sameBytes(storedMember(raw), member) ? raw : undefined;
+  const trailer = member.subarray(member.byteLength - MEMBER_TRAILER);
+  return sameBytes(trailer, memberTrailer(crc32(raw), size)) ? raw : undefined;
 }
 
 interface InflateInfo {
