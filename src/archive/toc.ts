@@ -1,6 +1,7 @@
 /**
  * The table of contents (`stargz.index.json`) and the footer that leads to it, as eStargz has them
- * (github.com/containerd/stargz-snapshotter, docs/estargz.md), with two fields of our own: `packed` and `stored`.
+ * (github.com/containerd/stargz-snapshotter, docs/estargz.md), with three fields of our own: `packed`, `stored`,
+ * `packedDigest`.
  */
 import { digestOf, isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -13,6 +14,7 @@ export const FOOTER_SIZE = 51;
 /** Limits for reading: a TOC of a million entries fits. */
 const TOC_LIMIT = 512 * 2 ** 20;
 const ENTRY_LIMIT = 1_000_000;
+const EMPTY = digestOf('');
 
 interface TocRow {
   readonly name: string;
@@ -137,6 +139,8 @@ function parseRow(row: unknown): PlacedEntry | string {
   }
   if (row['chunkDigest'] !== undefined && row['chunkDigest'] !== digest) return `${name}: chunk digest`;
   if (size === 0 ? packed !== 0 || offset !== 0 : packed === 0) return `${name}: size and payload disagree`;
+  // Without a payload there are no bytes that a reader could hash.
+  if (size === 0 && digest !== EMPTY) return `${name}: not the digest of an empty file`;
   if (stored && packed !== storedMemberSize(size)) return `${name}: size and payload disagree`;
   const entry = { path: name, mode, size, digest, offset, packed, stored } as const;
   if (packedDigest === undefined && (stored || packed === 0)) return entry;

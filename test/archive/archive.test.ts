@@ -3,8 +3,11 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { extractEntries } from '../../src/archive/extract.ts';
+import { storedPacking } from '../../src/archive/pack.ts';
+import { placeArchive } from '../../src/archive/place.ts';
 import { memorySource, openFileSource, readFile as readEntry, readIndex } from '../../src/archive/read.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
+import { digestOf } from '../../src/core/digest.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { archiveOf, noise, type TestFile } from '../support/packages.ts';
@@ -174,6 +177,15 @@ for (const path of [
     await assert.rejectsWith(readIndex(memorySource('m', bytes), { signal: never }), 'PACKAGE_INVALID');
   });
 }
+
+test('an empty file with the digest of another content is refused', async () => {
+  const { index, pieces } = placeArchive([
+    { path: 'a', mode: 0o644, size: 0, digest: digestOf('x'), ...storedPacking(0) },
+  ]);
+  const bytes = Buffer.alloc(index.size);
+  for (const { offset, data } of pieces) bytes.set(data, offset);
+  await assert.rejectsWith(verifyArchive(memorySource('m', bytes), { signal: never }), 'PACKAGE_INVALID', /empty file/);
+});
 
 for (const [title, files] of [
   ['two entries of one name', ['a', 'a']],
