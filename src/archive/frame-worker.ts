@@ -7,7 +7,15 @@ import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { crc32 } from 'node:zlib';
 import { Deflate } from 'fflate';
-import { BLOCK, FRAMED_BLOCK, isBlockHeader, MEMBER_HEADER, memberTrailer, sameBytes } from './member.ts';
+import {
+  BLOCK,
+  FRAMED_BLOCK,
+  isBlockHeader,
+  isMemberHeader,
+  MEMBER_HEADER,
+  memberTrailer,
+  sameBytes,
+} from './member.ts';
 import {
   GROUP_BLOCKS,
   GROUP_SIZE,
@@ -83,6 +91,8 @@ function groupIsFramed(framed: Uint8Array, done: number, size: number): boolean 
  */
 function takeOver(payload: Payload, from: { readonly fd: number; readonly offset: number }, copy: boolean): number {
   const framed = Buffer.allocUnsafe(GROUP_SIZE + 8);
+  const header = framed.subarray(0, MEMBER_HEADER.length);
+  if (readAll(from.fd, header, from.offset) < header.byteLength || !isMemberHeader(header)) return 0;
   while (payload.done < payload.size) {
     const raw = Math.min(GROUP_BLOCKS * BLOCK, payload.size - payload.done);
     const length = raw + Math.ceil(raw / BLOCK) * 5;

@@ -17,6 +17,7 @@ const test = suite('archive/write');
 const signal = new AbortController().signal;
 
 const GROUP = GROUP_BLOCKS * BLOCK;
+const GZIP_HEADER = 10;
 const text = Buffer.from('a: 1\n');
 /** Sizes around every border of the frame. */
 const blobs = [1, BLOCK - 1, BLOCK, BLOCK + 1, GROUP - 1, GROUP, GROUP + 1, 3 * GROUP + 12_345].map((size, seed) =>
@@ -120,6 +121,19 @@ test('bytes lost in the partial file are found, and a fresh start mends them', a
   await fresh.finish();
   await writer.abandon({ keep: false });
   assert.equal(await readdir(box.path), []);
+});
+
+test('a member whose first bytes were lost is written anew', async () => {
+  await using box = await tree();
+  await writeAll(box.at('p.tar.gz'), { stopAfter: 3 * GROUP + 5 });
+  const { offset } = planOf().index.entries.at(-1) ?? { offset: 0 };
+  const file = await open(partialPath(box.at('p.tar.gz')), 'r+');
+  await file.write(Buffer.alloc(GZIP_HEADER), 0, GZIP_HEADER, offset);
+  await file.close();
+  const froms = await writeAll(box.at('p.tar.gz'));
+  assert.is(froms.at(-1), 0);
+  await using source = await openFileSource(box.at('p.tar.gz'));
+  await verifyArchive(source, { signal });
 });
 
 test('a payload is copied from another package as it lies there', async () => {
