@@ -5,14 +5,8 @@ import type { ArchiveWriter, Payload } from '../archive/write.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf } from '../core/errors.ts';
 import type { Donor } from './donors.ts';
+import type { SendBlob } from '../registry/image.ts';
 import type { BuildPorts } from './ports.ts';
-
-/** Sends the raw bytes from `from` on. */
-export type SendBytes = (
-  from: number,
-  write: Payload['write'],
-  options: { readonly signal: AbortSignal },
-) => Promise<void>;
 
 /** Where a payload lies that this run has written; the path changes when its package gets its name. */
 export interface Written {
@@ -26,10 +20,18 @@ export type BlobLedger = Map<Digest, Promise<Written | undefined>>;
 export interface BlobRequest {
   readonly writer: ArchiveWriter;
   readonly entry: PlacedEntry;
-  readonly send: SendBytes;
+  readonly send: SendBlob;
   /** Path under which the writer's file can be read now. */
   readonly path: () => string;
   readonly onBytes: (bytes: number) => void;
+}
+
+/** What to throw when wrong bytes came first: that nobody else has the right ones says less than that. */
+export function failureElsewhere(wrong: CurlewError | undefined, error: unknown): unknown {
+  if (wrong === undefined || !(error instanceof CurlewError)) return error;
+  if (!['FETCH_FAILED', 'AUTH_FAILED', 'NOT_FOUND'].includes(error.code)) return error;
+  const message = `${wrong.message} (elsewhere: ${error.message})`;
+  return new CurlewError(wrong.code, message, { hint: wrong.hint, cause: error });
 }
 
 export type BlobOutcome = 'resumed' | 'copied' | 'fetched';
@@ -102,13 +104,9 @@ async function fetchBlob(
   const { writer, entry } = request;
   const resumed = await writer.openPayload(entry, { fresh: false });
   if (resumed.from > 0) {
-    try {
-      await receive(request, resumed, signal);
-      return 'resumed';
-    } catch (error) {
-      // What a crash left behind may be damaged (a power cut drops writes): then it starts again, once.
-      if (!(error instanceof CurlewError && error.code === 'DIGEST_MISMATCH')) throw error;
-    }
+    // What a crash left behind may be damaged (a power cut drops writes): then it starts again, once.
+    const { wrong } = await receive(request, resumed, request.send, signal);
+    if (wrong === undefined) return 'resumed';
   } else {
     await resumed.abandon();
   }
@@ -116,8 +114,27 @@ async function fetchBlob(
   if (donor?.entry.stored === true && donor.entry.size === entry.size && (await copyDonated(request, donor))) {
     return 'copied';
   }
-  await receive(request, await writer.openPayload(entry, { fresh: true }), signal);
+  await fetchWhole(request, signal);
   return 'fetched';
+}
+
+/** Fetches all of a blob, from one place after the other until the bytes are right. */
+async function fetchWhole(request: BlobRequest, signal: AbortSignal): Promise<void> {
+  const { writer, entry } = request;
+  let { send } = request;
+  let before: CurlewError | undefined;
+  for (;;) {
+    try {
+      const payload = await writer.openPayload(entry, { fresh: true });
+      const { wrong, again } = await receive(request, payload, send, signal);
+      if (wrong === undefined) return;
+      if (again === undefined) throw wrong;
+      send = again;
+      before = wrong;
+    } catch (error) {
+      throw failureElsewhere(before, error);
+    }
+  }
 }
 
 async function copyDonated(request: BlobRequest, { path, entry }: Donor): Promise<boolean> {
@@ -130,22 +147,37 @@ async function copyDonated(request: BlobRequest, { path, entry }: Donor): Promis
   }
 }
 
-async function receive({ entry, send, onBytes }: BlobRequest, payload: Payload, signal: AbortSignal): Promise<void> {
-  let done = payload.from;
+interface Received {
+  /** Set when the bytes are not the entry's. */
+  readonly wrong: CurlewError | undefined;
+  readonly again: SendBlob | undefined;
+}
+
+async function receive(
+  { entry, onBytes }: BlobRequest,
+  payload: Payload,
+  send: SendBlob,
+  signal: AbortSignal,
+): Promise<Received> {
+  const { from } = payload;
+  let done = from;
+  let again: SendBlob | undefined;
   onBytes(done);
   try {
-    if (payload.from < entry.size) {
+    if (from < entry.size) {
       const write: Payload['write'] = (chunk) => {
         done += chunk.byteLength;
         onBytes(chunk.byteLength);
         return payload.write(chunk);
       };
-      await send(payload.from, write, { signal });
+      again = await send({ from, write, signal });
     }
     await payload.finish();
+    return { wrong: undefined, again: undefined };
   } catch (error) {
     onBytes(-done);
     await payload.abandon();
+    if (error instanceof CurlewError && error.code === 'DIGEST_MISMATCH') return { wrong: error, again };
     throw error;
   }
 }

@@ -11,14 +11,14 @@ import { ADDON_JSON, MANIFEST, MANIFEST_LOCK, INSTALL_SH, prefixOf } from '../co
 import { formatAddonJson, packageDigest, type AddonJson, type FileMode, type PackageFile } from '../core/package.ts';
 import { compareText, type AddonRef } from '../core/ref.ts';
 import { open, stat } from 'node:fs/promises';
-import type { SendBytes } from './blobs.ts';
+import type { SendBlob } from '../registry/image.ts';
 
 /** Where a file's bytes come from. */
 export type Content =
   | { readonly kind: 'bytes'; readonly data: Uint8Array }
   | { readonly kind: 'path'; readonly path: string }
   /** A blob of an image, sent straight to its place. */
-  | { readonly kind: 'blob'; readonly send: SendBytes };
+  | { readonly kind: 'blob'; readonly send: SendBlob };
 
 /** A file of the package; `path` is below its prefix. */
 export interface ContentFile extends PackageFile {
@@ -30,7 +30,7 @@ export type Payload =
   | { readonly kind: 'member'; readonly member: Uint8Array }
   | { readonly kind: 'member-file'; readonly path: string }
   | { readonly kind: 'stored-file'; readonly path: string }
-  | { readonly kind: 'blob'; readonly send: SendBytes };
+  | { readonly kind: 'blob'; readonly send: SendBlob };
 
 export interface CompiledEntry {
   readonly entry: SizedEntry;

@@ -10,9 +10,12 @@ import { pipeline } from 'node:stream/promises';
 import { crc32 } from 'node:zlib';
 import { paddingOf, TAR_END, tarHeader } from '../archive/header.ts';
 import { BLOCK, MEMBER_HEADER, memberTrailer, writeBlockHeader } from '../archive/member.ts';
+import type { Digest } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { packagePath } from '../core/layout.ts';
 import { planDockerArchive, type ArchiveFile } from '../registry/docker-archive.ts';
+import type { Descriptor, ResolvedImage, SendBlob } from '../registry/image.ts';
+import { failureElsewhere } from './blobs.ts';
 import { chunksOf } from './chunks.ts';
 import { measureFile } from './assets.ts';
 import type { ContentFile } from './compile.ts';
@@ -36,8 +39,7 @@ export async function dockerArchiveFiles(
     const planned = planDockerArchive(image);
     await ports.lanes.run(async () => {
       try {
-        const tar = tarOf(planned, image, signal);
-        await pipeline(Readable.from(framed(tar)), createWriteStream(path, { flags: 'wx' }), { signal });
+        await writeArchive(planned, image, path, signal);
       } catch (error) {
         if (error instanceof CurlewError || signal.aborted) throw error;
         throw fileError(`write the archive of image ${step.id}`, error);
@@ -50,36 +52,80 @@ export async function dockerArchiveFiles(
   return files;
 }
 
-async function* tarOf(
+const ALTERED = 'what was fetched is not what its manifest announced: the registry or a proxy alters it';
+
+/** A blob has come with other bytes, and there is another place to have it from. */
+class AskElsewhere extends Error {
+  readonly wrong: CurlewError;
+  constructor(wrong: CurlewError) {
+    super(wrong.message);
+    this.wrong = wrong;
+  }
+}
+
+/** Who is asked for a blob that the image's first place has wrong, by its digest. */
+type Senders = Map<Digest, SendBlob>;
+
+/** A digest is known only when all of its blob has passed: then the archive is begun again, without that place. */
+async function writeArchive(
   files: readonly ArchiveFile[],
-  image: StepImage['image'],
+  image: ResolvedImage,
+  path: string,
   signal: AbortSignal,
-): AsyncGenerator<Uint8Array, void, undefined> {
+): Promise<void> {
+  const senders: Senders = new Map();
+  let wrong: CurlewError | undefined;
+  for (;;) {
+    try {
+      const tar = tarOf(files, (descriptor) => verifiedBlob(descriptor, image, senders, signal));
+      await pipeline(Readable.from(framed(tar)), createWriteStream(path), { signal });
+      return;
+    } catch (error) {
+      if (!(error instanceof AskElsewhere)) throw failureElsewhere(wrong, error);
+      ({ wrong } = error);
+    }
+  }
+}
+
+type Bytes = AsyncGenerator<Uint8Array, void, undefined>;
+
+async function* tarOf(files: readonly ArchiveFile[], blob: (descriptor: Descriptor) => Bytes): Bytes {
   for (const { path, size, content } of files) {
     yield tarHeader({ path, mode: 0o644, size, linkTo: undefined });
     if (content.kind === 'data') yield content.data;
-    else yield* verifiedBlob(content.descriptor, image, signal);
+    else yield* blob(content.descriptor);
     yield new Uint8Array(paddingOf(size));
   }
   yield new Uint8Array(TAR_END);
 }
 
 async function* verifiedBlob(
-  descriptor: Extract<ArchiveFile['content'], { kind: 'blob' }>['descriptor'],
-  image: StepImage['image'],
+  descriptor: Descriptor,
+  image: ResolvedImage,
+  senders: Senders,
   signal: AbortSignal,
-): AsyncGenerator<Uint8Array, void, undefined> {
+): Bytes {
+  const { digest } = descriptor;
+  const send = senders.get(digest) ?? (async (options) => image.fetch(descriptor, options));
   const hash = createHash('sha256');
-  for await (const chunk of chunksOf(async (write) => image.fetch(descriptor, { from: 0, write, signal }))) {
+  const sent: { again?: SendBlob | undefined } = {};
+  const bytes = chunksOf(async (write) => {
+    sent.again = await send({ from: 0, write, signal });
+  });
+  for await (const chunk of bytes) {
     hash.update(chunk);
     yield chunk;
   }
   const got = `sha256:${hash.digest('hex')}`;
-  if (got !== descriptor.digest) throw new CurlewError('DIGEST_MISMATCH', `blob ${descriptor.digest}: got ${got}`);
+  if (got === digest) return;
+  const wrong = new CurlewError('DIGEST_MISMATCH', `blob ${digest}: got ${got}`, { hint: ALTERED });
+  if (sent.again === undefined) throw wrong;
+  senders.set(digest, sent.again);
+  throw new AskElsewhere(wrong);
 }
 
 /** One stored gzip member around a stream: its bytes depend on the content alone. */
-async function* framed(raw: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+async function* framed(raw: AsyncIterable<Uint8Array>): Bytes {
   yield MEMBER_HEADER;
   let block: Uint8Array = Buffer.allocUnsafe(5 + BLOCK);
   let filled = 0;

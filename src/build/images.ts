@@ -116,7 +116,7 @@ export function layoutFiles(images: readonly StepImage[]): readonly ContentFile[
       digest,
       content: {
         kind: 'blob',
-        send: async (from, write, { signal }) => image.fetch(descriptor, { from, write, signal }),
+        send: async (options) => image.fetch(descriptor, options),
       },
     };
   });

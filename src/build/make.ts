@@ -12,9 +12,10 @@ import { formatRef } from '../core/ref.ts';
 import { formatLock } from '../manifest/lock.ts';
 import type { AddonSource } from '../manifest/read-addon.ts';
 import type { AssetStep, ImageStep, Step } from '../manifest/step.ts';
+import type { SendBlob } from '../registry/image.ts';
 import { depsOf, osFolders, ownFiles } from './about.ts';
 import { fetchAsset, type FetchedAsset } from './assets.ts';
-import { placeBlob, type SendBytes } from './blobs.ts';
+import { placeBlob } from './blobs.ts';
 import { bytesFile, compile, type CompiledEntry, type ContentFile } from './compile.ts';
 import { dockerArchiveFiles } from './docker-archives.ts';
 import { layoutFiles, packageImageOf, resolveImages, type StepImage } from './images.ts';
@@ -227,9 +228,10 @@ async function abandon(writer: ArchiveWriter, error: unknown, signal: AbortSigna
   await writer.abandon({ keep });
 }
 
-function sendFile(path: string): SendBytes {
-  return async (from, write, { signal }) => {
+function sendFile(path: string): SendBlob {
+  return async ({ from, write, signal }) => {
     const stream = createReadStream(path, { start: from, highWaterMark: 1 << 20, signal });
     for await (const chunk of stream as AsyncIterable<Buffer>) await write(chunk);
+    return undefined;
   };
 }

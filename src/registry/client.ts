@@ -11,7 +11,14 @@ import type { HttpRequest } from '../net/message.ts';
 import { createAuth } from './auth.ts';
 import type { Credentials } from './credentials.ts';
 import { candidates, createEndpoints, trimmed, type Candidate, type Endpoint, type Mirrors } from './endpoint.ts';
-import { formatPlatform, imageNames, type BlobFetchOptions, type Descriptor, type ImageSource } from './image.ts';
+import {
+  formatPlatform,
+  imageNames,
+  type BlobFetchOptions,
+  type Descriptor,
+  type ImageSource,
+  type SendBlob,
+} from './image.ts';
 import { MANIFEST_LIMIT, MANIFEST_TYPES } from './manifest.ts';
 import { platformImage, type FoundManifest, type ReadSmall } from './platform.ts';
 
@@ -121,12 +128,13 @@ export function createRegistryClient(options: RegistryOptions): RegistryClient {
 
   const fetchBlob = async (
     ref: ImageRef,
-    first: Candidate,
-    { digest, size }: Descriptor,
+    places: readonly Candidate[],
+    descriptor: Descriptor,
     { from, write, signal }: BlobFetchOptions,
-  ): Promise<void> => {
+  ): ReturnType<SendBlob> => {
+    const { digest, size } = descriptor;
     const doing = `fetch layer ${digest} of ${formatImageRef(ref)}`;
-    const all = [first, ...candidates(ref.registry, mirrors).filter(({ address }) => address !== first.address)];
+    let others: readonly Candidate[] = [];
     let at = from;
     let ours: unknown;
     const counted = (chunk: Uint8Array): Promise<void> | undefined => {
@@ -144,10 +152,12 @@ export function createRegistryClient(options: RegistryOptions): RegistryClient {
     };
     try {
       await firstPlace(
-        all,
+        places,
         async (candidate) => {
           // The writer's failure is no place's fault: nobody else is asked.
           if (ours !== undefined) return;
+          // Where several gave a part, any of them may be the wrong one: the last may still give the whole.
+          others = places.slice(places.indexOf(candidate) + (at === 0 ? 1 : 0));
           const { request } = await placeAt(candidate, ref, doing, signal);
           const asked = { ...request(doing, `blobs/${digest}`), from: at, expectedSize: size, immutable: true };
           await download(http, { ...asked, write: counted }, { signal });
@@ -158,15 +168,19 @@ export function createRegistryClient(options: RegistryOptions): RegistryClient {
       ours ??= error;
     }
     if (ours !== undefined) throw asError(ours);
+    if (others.length === 0) return undefined;
+    return async (options) => fetchBlob(ref, others, descriptor, options);
   };
 
   return {
     resolve: async (ref, { platform, signal }) => {
       const reference = formatImageRef(ref);
       const doing = `fetch image ${reference}`;
+      const all = candidates(ref.registry, mirrors);
       return firstPlace(
-        candidates(ref.registry, mirrors),
+        all,
         async (candidate) => {
+          const places = [candidate, ...all.filter((other) => other !== candidate)];
           const place = await placeAt(candidate, ref, doing, signal);
           const first = await readManifest(http, place, ref.digest ?? ref.tag ?? 'latest', doing, signal);
           const read: ReadSmall = async (descriptor, kind, limit) => {
@@ -183,7 +197,7 @@ export function createRegistryClient(options: RegistryOptions): RegistryClient {
             resolved: first.digest,
             digest: digestOf(image.manifest),
             platform: formatPlatform(platform),
-            fetch: async (descriptor, fetchOptions) => fetchBlob(ref, candidate, descriptor, fetchOptions),
+            fetch: async (descriptor, fetchOptions) => fetchBlob(ref, places, descriptor, fetchOptions),
           };
         },
         signal,

@@ -271,6 +271,7 @@ export async function openImageArchive(path: string, options: ArchiveOptions): P
         const place = isDigest(descriptor.digest) ? places.get(descriptor.digest) : undefined;
         if (place === undefined) throw new TypeError(`no layer of ${path}: ${descriptor.digest}`);
         await sendEntry(plain, place, fetchOptions);
+        return undefined;
       },
     };
   } catch (error) {

@@ -26,6 +26,12 @@ export interface BlobFetchOptions {
   readonly signal: AbortSignal;
 }
 
+/**
+ * Delivers the bytes of one blob. Comes back with a way to have them from elsewhere, for the case that they turn out to
+ * be wrong: always from byte 0, and never for ever. Undefined when there is nobody else to ask.
+ */
+export type SendBlob = (options: BlobFetchOptions) => Promise<SendBlob | undefined>;
+
 export interface ResolvedImage {
   /** The full normalised reference. */
   readonly reference: string;
@@ -47,7 +53,7 @@ export interface ResolvedImage {
    * Delivers exactly the bytes of a layer from `from` to its size, resuming broken connections by itself. They are
    * not verified: the caller hashes what it keeps. What `write` throws is passed on as it is.
    */
-  readonly fetch: (descriptor: Descriptor, options: BlobFetchOptions) => Promise<void>;
+  readonly fetch: (descriptor: Descriptor, options: BlobFetchOptions) => ReturnType<SendBlob>;
 }
 
 export interface ImageSource {

@@ -9,7 +9,7 @@ import { noise } from '../support/packages.ts';
 import { startRegistry } from '../support/registry-server.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Files } from '../support/tree.ts';
-import { serveFiles } from '../support/web-server.ts';
+import { serveFiles, type Fault } from '../support/web-server.ts';
 
 const test = suite('build');
 
@@ -168,9 +168,48 @@ test('a registry that fails in the middle leaves what the next run goes on with'
 test('a layer of other bytes is a digest mismatch, and nothing is left', async () => {
   await using registry = await startRegistry(images, { faults: [sendsOtherBytes({ path: new RegExp(base.digest) })] });
   await using box = await tree(addon('a', both));
-  await assert.rejectsWith(buildAll({ root: box.path, registry: registry.host }), 'DIGEST_MISMATCH');
+  const failed = buildAll({ root: box.path, registry: registry.host });
+  await assert.rejectsWith(failed, 'DIGEST_MISMATCH', /got sha256:.* \(elsewhere: .*images\.example/);
   assert.equal(await readdir(box.at('out')), []);
 });
+
+const toBase = { path: new RegExp(base.digest) };
+/** Wrong bytes from a server that also breaks each time: the rest is asked for elsewhere. */
+const wrongAndBroken: Fault = (asked, regular) => {
+  if (!toBase.path.test(asked.path)) return undefined;
+  const body = Buffer.from(regular.body ?? '').fill(0x20);
+  return { ...regular, body, sending: { resetAt: Math.floor(body.byteLength / 2) } };
+};
+
+for (const imageFormat of ['oci', 'docker-archive'] as const) {
+  for (const [what, fault, asked] of [
+    ['has wrong', sendsOtherBytes(toBase), 1],
+    ['has wrong, and only some of them', wrongAndBroken, 2],
+  ] as const) {
+    test(`bytes that a mirror ${what} are fetched from the registry itself (${imageFormat})`, async () => {
+      await using origin = await startRegistry(images);
+      await using mirror = await startRegistry(images, { faults: [fault] });
+      await using box = await tree(addon('a', `image one ${origin.host}/team/one:1\n`));
+      const mirrors = new Map([[origin.host, [mirror.host]]]);
+      const [built] = await buildAll({ root: box.path, mirrors, imageFormat });
+      assert.is(built?.addon.images[0]?.digest, one.manifest.digest);
+      assert.is(origin.blobRequests().length, asked);
+    });
+  }
+
+  test(`wrong bytes at the last place, too, are the error (${imageFormat})`, async () => {
+    await using origin = await startRegistry(images, { faults: [sendsOtherBytes(toBase)] });
+    await using mirror = await startRegistry(images, { faults: [sendsOtherBytes(toBase)] });
+    await using box = await tree(addon('a', `image one ${origin.host}/team/one:1\n`));
+    const failed = buildAll({ root: box.path, mirrors: new Map([[origin.host, [mirror.host]]]), imageFormat });
+    await assert.rejectsWith(failed, 'DIGEST_MISMATCH', /got sha256:/);
+    assert.equal(
+      [origin, mirror].map((server) => server.log.filter(({ path }) => toBase.path.test(path)).length),
+      [1, 1],
+    );
+    assert.equal(await readdir(box.at('out')), []);
+  });
+}
 
 test('an image that the registry does not have is named with its id', async () => {
   await using registry = await startRegistry(images, { faults: [answers({ status: 404 }, { path: /team\/two/ })] });
@@ -259,6 +298,7 @@ test('an image that only the engine has is taken from there', async () => {
       ) => {
         const blob = one.layers.find((found) => found.digest === digest);
         await write(Buffer.from(blob?.data ?? '').subarray(from));
+        return undefined;
       },
     }),
   };

@@ -16,6 +16,7 @@ import { listAddon } from '../../src/manifest/read-addon.ts';
 import { createRegistryClient } from '../../src/registry/client.ts';
 import { createCredentials } from '../../src/registry/credentials.ts';
 import { NO_CONFIG } from '../../src/registry/docker-config.ts';
+import type { Mirrors } from '../../src/registry/endpoint.ts';
 import { quickHttp } from './client.ts';
 
 export interface BuildGiven {
@@ -23,6 +24,8 @@ export interface BuildGiven {
   readonly root: string;
   /** Host that serves `images.example`. */
   readonly registry?: string;
+  /** Mirrors by registry host, beside that. */
+  readonly mirrors?: Mirrors;
   readonly out?: string;
   readonly jobs?: number;
   readonly imageFormat?: ImageFormat;
@@ -46,7 +49,10 @@ export async function buildAll(given: BuildGiven): Promise<readonly BuiltPackage
     registry: createRegistryClient({
       http,
       credentials: createCredentials(NO_CONFIG, {}),
-      mirrors: new Map(registry === undefined ? [] : [['images.example', [registry]]]),
+      mirrors: new Map([
+        ...(given.mirrors ?? []),
+        ...(registry === undefined ? [] : [['images.example', [registry]] as const]),
+      ]),
     }),
     engine: given.engine,
     pool,
