@@ -7,9 +7,9 @@ import { chmod, mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { safePath } from '../core/layout.ts';
+import { syncFolder } from '../files/sync-folder.ts';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from './entry.ts';
 import { readPayload } from './read.ts';
-import { syncFolder } from './sync-folder.ts';
 
 export interface ExtractLimits {
   /** Sum of unpacked bytes. */

@@ -6,16 +6,18 @@
  * can see where each payload was going to lie and take over what a crash left behind.
  */
 import { constants } from 'node:fs';
-import { open, readFile, rename, rm, statfs, type FileHandle } from 'node:fs/promises';
+import { open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { hexOf } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
+import { requireSpace } from '../files/space.ts';
+import { syncFolder } from '../files/sync-folder.ts';
+import { writeFully } from '../files/write-fully.ts';
 import type { PlacedEntry } from './entry.ts';
 import type { FramePool } from './frame-pool.ts';
 import type { FrameSink } from './frame-sink.ts';
 import type { ArchivePlan, Piece } from './place.ts';
 import { openFileSource, readIndex } from './read.ts';
-import { syncFolder } from './sync-folder.ts';
 
 export interface ArchiveWriter {
   /** Puts a packed payload, as made by `packBytes`, to its place. */
@@ -68,7 +70,7 @@ export async function createArchiveWriter(
   if (!resumed) await writePieces(file, end).catch(failed);
   return {
     putMember: async (entry, member) => {
-      await writePieces(file, [{ offset: entry.offset, data: member }]).catch((error: unknown) => {
+      await writeFully(file, member, entry.offset).catch((error: unknown) => {
         throw fileError(doing, error);
       });
     },
@@ -113,12 +115,7 @@ async function openPartial(
   try {
     if (resumed) return await open(path, constants.O_RDWR | constants.O_NOFOLLOW);
     await rm(path, { force: true });
-    const { bavail, bsize } = await statfs(dirname(path));
-    if (bavail * bsize < size) {
-      throw new CurlewError('NO_SPACE', `${doing}: ${size} bytes are needed, ${bavail * bsize} are free`, {
-        hint: 'free some space, or name another folder, and run the same command again',
-      });
-    }
+    await requireSpace(dirname(path), size, doing);
     return await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o644);
   } catch (error) {
     throw fileError(doing, error);
@@ -126,24 +123,19 @@ async function openPartial(
 }
 
 async function writePieces(file: FileHandle, pieces: readonly Piece[]): Promise<void> {
-  for (const { offset, data } of pieces) {
-    for (let done = 0; done < data.byteLength;) {
-      const { bytesWritten } = await file.write(data, done, data.byteLength - done, offset + done);
-      done += bytesWritten;
-    }
-  }
+  for (const { offset, data } of pieces) await writeFully(file, data, offset);
 }
 
 async function copyFile(from: string, file: FileHandle, entry: PlacedEntry): Promise<void> {
   // Small ones in one go; what is larger streams by the pieces of the reader.
   if (entry.packed <= 1 << 20) {
-    await writePieces(file, [{ offset: entry.offset, data: await readFile(from) }]);
+    await writeFully(file, await readFile(from), entry.offset);
     return;
   }
   await using source = await openFileSource(from);
   let at = entry.offset;
   for await (const data of source.read(0, entry.packed, { signal: new AbortController().signal })) {
-    await writePieces(file, [{ offset: at, data }]);
+    await writeFully(file, data, at);
     at += data.byteLength;
   }
 }

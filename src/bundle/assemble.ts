@@ -1,9 +1,10 @@
 /** Carries out a bundle plan into a file. */
-import { open, rename, link, rm, stat, statfs, type FileHandle } from 'node:fs/promises';
+import { open, rename, link, rm, stat, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { syncFolder } from '../archive/sync-folder.ts';
 import { asError, CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
+import { requireSpace } from '../files/space.ts';
+import { syncFolder } from '../files/sync-folder.ts';
 import { bundleBytes, type BundleSource } from './bytes.ts';
 import { createPayloadCheck } from './payload-check.ts';
 import type { BundlePlan } from './plan.ts';
@@ -31,7 +32,7 @@ export async function assembleBundle(
   const doing = `write ${path}`;
   try {
     await refuseExisting(path, force);
-    await requireSpace(path, plan.splice.size, doing);
+    await requireSpace(dirname(path), plan.splice.size, doing);
     const partial = join(dirname(path), `.${basename(path)}.partial-${crypto.randomUUID()}`);
     try {
       const file = await open(partial, 'wx', 0o644);
@@ -66,14 +67,6 @@ async function refuseExisting(path: string, force: boolean): Promise<void> {
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw error;
   }
-}
-
-async function requireSpace(path: string, size: number, doing: string): Promise<void> {
-  const { bavail, bsize } = await statfs(dirname(path));
-  if (bavail * bsize >= size) return;
-  throw new CurlewError('NO_SPACE', `${doing}: ${size} bytes are needed, ${bavail * bsize} are free`, {
-    hint: 'free some space, or name another folder, and run the same command again',
-  });
 }
 
 async function nameBundle(partial: string, path: string, force: boolean): Promise<void> {

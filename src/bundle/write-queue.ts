@@ -1,5 +1,6 @@
 /** Writes a stream to a file, from its beginning, several pieces at once, while the next are read. */
 import type { FileHandle } from 'node:fs/promises';
+import { writeFully } from '../files/write-fully.ts';
 
 export interface WriteQueue {
   /** Memory for a chunk that is going to be pushed, used again once that has been written. */
@@ -29,7 +30,7 @@ export function createWriteQueue(file: FileHandle): WriteQueue {
   let at = 0;
   const start = async (chunk: Uint8Array): Promise<void> => {
     if (running.length >= AT_ONCE) await running.shift();
-    const write = writeAll(file, chunk, at).finally(() => {
+    const write = writeFully(file, chunk, at).finally(() => {
       buffers.giveBack(chunk);
     });
     // Told by whoever awaits it: the next push, or finish.
@@ -83,11 +84,4 @@ function createBuffers(): {
       if (own.delete(buffer)) free.push(buffer);
     },
   };
-}
-
-async function writeAll(file: FileHandle, chunk: Uint8Array, position: number): Promise<void> {
-  for (let done = 0; done < chunk.byteLength;) {
-    const { bytesWritten } = await file.write(chunk, done, chunk.byteLength - done, position + done);
-    done += bytesWritten;
-  }
 }

@@ -7,7 +7,7 @@ import { ADDON_JSON, nodePath } from '../core/layout.ts';
 import { parseAddonJson } from '../core/package.ts';
 import type { AddonRef } from '../core/ref.ts';
 import type { SourcePackage } from './source.ts';
-import { syncFolder } from '../archive/sync-folder.ts';
+import { syncFolder } from '../files/sync-folder.ts';
 import { readStateFile } from './write-file.ts';
 
 const STAGING = /^\.(?:new|old)-/;

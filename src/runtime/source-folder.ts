@@ -9,7 +9,7 @@ import { digestOf, type Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { ADDON_JSON, prefixOf, TOC_NAME } from '../core/layout.ts';
 import { checkedAddon, entriesByPackage, packageFiles, type SourcePackage } from './source.ts';
-import { syncFolder } from '../archive/sync-folder.ts';
+import { syncFolder } from '../files/sync-folder.ts';
 import { readStateFile } from './write-file.ts';
 
 const TOC_LIMIT = 1 << 30;

@@ -1,7 +1,7 @@
 /** State files: whole under their name, or not at all. */
 import { open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { syncFolder } from '../archive/sync-folder.ts';
+import { syncFolder } from '../files/sync-folder.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 
 /** Writes beside the file, syncs, renames, syncs the folder. Mode 0600. */

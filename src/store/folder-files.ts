@@ -5,6 +5,8 @@ import { copyFile, link, mkdir, open, rename, rm, stat, type FileHandle } from '
 import { dirname, join } from 'node:path';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf } from '../core/errors.ts';
+import { syncFolder } from '../files/sync-folder.ts';
+import { writeFully } from '../files/write-fully.ts';
 import type { Upload } from './store.ts';
 
 /** Partial files begin with this: no key may, so no listing and no reader takes one for an object. */
@@ -58,7 +60,7 @@ async function fill(
     for await (const chunk of chunks) {
       signal.throwIfAborted();
       await writing;
-      writing = writeAll(file, chunk, size);
+      writing = writeFully(file, chunk, size);
       // Awaited in the next round, so that hashing and reading go on meanwhile.
       writing.catch(() => undefined);
       hash.update(chunk);
@@ -71,13 +73,6 @@ async function fill(
     throw new CurlewError('FETCH_FAILED', `the source gave ${size} bytes, not ${body.size}`);
   }
   return { size, digest: `sha256:${hash.digest('hex')}` };
-}
-
-async function writeAll(file: FileHandle, chunk: Uint8Array, position: number): Promise<void> {
-  for (let done = 0; done < chunk.byteLength;) {
-    const { bytesWritten } = await file.write(chunk, done, chunk.byteLength - done, position + done);
-    done += bytesWritten;
-  }
 }
 
 /**
@@ -130,15 +125,6 @@ export async function nameReplacing(partial: string, target: string): Promise<vo
   // Renaming one of two links of a file to the other does nothing, and leaves both.
   await rm(partial, { force: true });
   await syncFolder(dirname(target));
-}
-
-export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }
 
 /** Undefined when there is no regular file of this name. */

@@ -7,7 +7,8 @@
 import { link, mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf } from '../core/errors.ts';
-import { nameReplacing, partialCopy, statFile, syncFolder } from './folder-files.ts';
+import { syncFolder } from '../files/sync-folder.ts';
+import { nameReplacing, partialCopy, statFile } from './folder-files.ts';
 import { HIDDEN } from './folder-notes.ts';
 
 export interface Generation {

@@ -8,7 +8,7 @@ import { mkdir, open, readFile, rm, stat, utimes, writeFile } from 'node:fs/prom
 import { join } from 'node:path';
 import { isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf } from '../core/errors.ts';
-import { syncFolder } from './folder-files.ts';
+import { syncFolder } from '../files/sync-folder.ts';
 import type { Metadata } from './store.ts';
 
 /** The tree that no key can reach, since its name begins with a dot. */

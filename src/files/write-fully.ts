@@ -1,0 +1,10 @@
+/** One write call may take less than it is given. */
+import type { FileHandle } from 'node:fs/promises';
+
+/** Writes all bytes of a chunk to a place in a file. */
+export async function writeFully(file: FileHandle, chunk: Uint8Array, position: number): Promise<void> {
+  for (let done = 0; done < chunk.byteLength;) {
+    const { bytesWritten } = await file.write(chunk, done, chunk.byteLength - done, position + done);
+    done += bytesWritten;
+  }
+}
