@@ -2,14 +2,14 @@ import { execa } from 'execa';
 import { chmod, readdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
-import { buildAll } from '../support/builds.ts';
+import { addon, buildAll } from '../support/builds.ts';
 import { answers, resetsAtHalf, sendsOtherBytes } from '../support/faults.ts';
 import { makeImage, makeLayer } from '../support/images.ts';
 import { noise } from '../support/packages.ts';
 import { startRegistry } from '../support/registry-server.ts';
 import { suite } from '../support/suite.ts';
-import { tree, type Files } from '../support/tree.ts';
-import { serveFiles, type Fault } from '../support/web-server.ts';
+import { tree } from '../support/tree.ts';
+import { serveFiles } from '../support/web-server.ts';
 
 const test = suite('build');
 
@@ -17,12 +17,6 @@ const base = makeLayer({ 'usr/lib/base': noise(3_000_000, 1) });
 const one = makeImage([base, makeLayer({ 'bin/one': noise(200_000, 2) })], 'oci', 'one');
 const two = makeImage([base, makeLayer({ 'bin/two': noise(1_500_000, 3) }, 'docker')], 'docker', 'two');
 const images = { 'team/one:1': one, 'team/two:1': two };
-
-function addon(name: string, manifest: string, more: Files = {}): Files {
-  const folder = `addons/${name}/1.0`;
-  const own = Object.entries({ Manifest: manifest, 'install.sh': `${name}() { :; }\n`, ...more });
-  return Object.fromEntries(own.map(([path, content]) => [`${folder}/${path}`, content]));
-}
 
 const both = 'image one images.example/team/one:1\nimage two images.example/team/two:1\n';
 
@@ -172,44 +166,6 @@ test('a layer of other bytes is a digest mismatch, and nothing is left', async (
   await assert.rejectsWith(failed, 'DIGEST_MISMATCH', /got sha256:.* \(elsewhere: .*images\.example/);
   assert.equal(await readdir(box.at('out')), []);
 });
-
-const toBase = { path: new RegExp(base.digest) };
-/** Wrong bytes from a server that also breaks each time: the rest is asked for elsewhere. */
-const wrongAndBroken: Fault = (asked, regular) => {
-  if (!toBase.path.test(asked.path)) return undefined;
-  const body = Buffer.from(regular.body ?? '').fill(0x20);
-  return { ...regular, body, sending: { resetAt: Math.floor(body.byteLength / 2) } };
-};
-
-for (const imageFormat of ['oci', 'docker-archive'] as const) {
-  for (const [what, fault, asked] of [
-    ['has wrong', sendsOtherBytes(toBase), 1],
-    ['has wrong, and only some of them', wrongAndBroken, 2],
-  ] as const) {
-    test(`bytes that a mirror ${what} are fetched from the registry itself (${imageFormat})`, async () => {
-      await using origin = await startRegistry(images);
-      await using mirror = await startRegistry(images, { faults: [fault] });
-      await using box = await tree(addon('a', `image one ${origin.host}/team/one:1\n`));
-      const mirrors = new Map([[origin.host, [mirror.host]]]);
-      const [built] = await buildAll({ root: box.path, mirrors, imageFormat });
-      assert.is(built?.addon.images[0]?.digest, one.manifest.digest);
-      assert.is(origin.blobRequests().length, asked);
-    });
-  }
-
-  test(`wrong bytes at the last place, too, are the error (${imageFormat})`, async () => {
-    await using origin = await startRegistry(images, { faults: [sendsOtherBytes(toBase)] });
-    await using mirror = await startRegistry(images, { faults: [sendsOtherBytes(toBase)] });
-    await using box = await tree(addon('a', `image one ${origin.host}/team/one:1\n`));
-    const failed = buildAll({ root: box.path, mirrors: new Map([[origin.host, [mirror.host]]]), imageFormat });
-    await assert.rejectsWith(failed, 'DIGEST_MISMATCH', /got sha256:/);
-    assert.equal(
-      [origin, mirror].map((server) => server.log.filter(({ path }) => toBase.path.test(path)).length),
-      [1, 1],
-    );
-    assert.equal(await readdir(box.at('out')), []);
-  });
-}
 
 test('an image that the registry does not have is named with its id', async () => {
   await using registry = await startRegistry(images, { faults: [answers({ status: 404 }, { path: /team\/two/ })] });

@@ -18,6 +18,7 @@ import { createCredentials } from '../../src/registry/credentials.ts';
 import { NO_CONFIG } from '../../src/registry/docker-config.ts';
 import type { Mirrors } from '../../src/registry/endpoint.ts';
 import { quickHttp } from './client.ts';
+import type { Files } from './tree.ts';
 
 export interface BuildGiven {
   /** Folder that holds `addons`; packages go to its `out`, downloads to its `cache`. */
@@ -32,6 +33,13 @@ export interface BuildGiven {
   readonly engine?: ImageEngine;
   readonly events?: ProgressEvent[];
   readonly signal?: AbortSignal;
+}
+
+/** The files of `addons/<name>/1.0`. */
+export function addon(name: string, manifest: string, more: Files = {}): Files {
+  const folder = `addons/${name}/1.0`;
+  const own = Object.entries({ Manifest: manifest, 'install.sh': `${name}() { :; }\n`, ...more });
+  return Object.fromEntries(own.map(([path, content]) => [`${folder}/${path}`, content]));
 }
 
 /** Builds all add-ons of a folder; every package is verified as a whole before it is handed back. */
