@@ -1,8 +1,8 @@
 /** `--root`: hooks see the whole machine, but what they write lands below a folder. */
 import { execa } from 'execa';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CurlewError, fileError } from '../core/errors.ts';
+import { CurlewError } from '../core/errors.ts';
+import { makeFolder } from './make-folder.ts';
 import type { NodePlace } from './node-place.ts';
 
 export interface ConfineOptions {
@@ -25,11 +25,7 @@ export async function confinedPlace({ root, seen, scripts, uid, signal }: Confin
   if (uid !== 0) {
     throw new CurlewError('UNSUPPORTED', `confine hooks below ${root}: only root may do that`, { hint: HINT });
   }
-  try {
-    await mkdir(directory, { recursive: true, mode: 0o755 });
-  } catch (error) {
-    throw fileError(`make ${directory}`, error);
-  }
+  await makeFolder(directory);
   const wrap: NodePlace['wrap'] = (words) => [
     'unshare',
     '-m',

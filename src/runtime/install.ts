@@ -1,8 +1,7 @@
 /** `install`: one run over one install folder, from the plan to the records. */
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { eachLimited } from '../core/each.ts';
-import { CurlewError, fileError } from '../core/errors.ts';
+import { CurlewError } from '../core/errors.ts';
 import { reportStep, type Report } from '../core/events.ts';
 import { INSTALL_SH, nodePath } from '../core/layout.ts';
 import { formatRef } from '../core/ref.ts';
@@ -11,6 +10,7 @@ import { findImageRuntime, loadImages } from './images.ts';
 import { createJournal, type Journal } from './journal.ts';
 import { settleLastRun } from './last-run.ts';
 import { lockFolder } from './lock.ts';
+import { makeFolder } from './make-folder.ts';
 import type { NodePlace } from './node-place.ts';
 import { planInstall, type PackageFacts, type PlannedAction, type RunPlan } from './plan.ts';
 import { clearStaging, digestInPlace, renameIntoPlace, stagePackage } from './put-in-place.ts';
@@ -68,11 +68,7 @@ const HOST_PREFLIGHT = 'host-preflight.yaml';
 export async function install(request: InstallRequest, options: InstallOptions): Promise<InstallResult> {
   const started = performance.now();
   const { directory } = request.place;
-  try {
-    await mkdir(directory, { recursive: true, mode: 0o755 });
-  } catch (error) {
-    throw fileError(`make ${directory}`, error);
-  }
+  await makeFolder(directory);
   await using _lock = await lockFolder(directory);
   const records = await readRecords(directory);
   const attempts = await settleLastRun(directory, records, options);
