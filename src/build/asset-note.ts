@@ -1,5 +1,5 @@
 /** What is known of an asset's address from the last time: enough to ask whether it still holds the same bytes. */
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, utimes, writeFile } from 'node:fs/promises';
 import { isDigest, type Digest } from '../core/digest.ts';
 import type { AssetStep } from '../manifest/step.ts';
 import type { Http } from '../net/http.ts';
@@ -11,9 +11,11 @@ export interface SourceNote {
   readonly lastModified: string | undefined;
 }
 
-/** A note that is damaged or missing costs a download, no more. */
+/** A note that is damaged or missing costs a download, no more. Its time says when it was last of use. */
 export async function readNote(path: string): Promise<SourceNote | undefined> {
   try {
+    const now = new Date();
+    await utimes(path, now, now).catch(() => undefined);
     const note = JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;
     const { size, digest, etag, lastModified } = note;
     if (typeof size !== 'number' || typeof digest !== 'string' || !isDigest(digest)) return undefined;

@@ -13,6 +13,7 @@ import type { AssetStep } from '../manifest/step.ts';
 import { download } from '../net/download.ts';
 import { isCurrent, readNote, writeNote, type SourceNote } from './asset-note.ts';
 import { claim } from './claim.ts';
+import { assetFolder, isWorthKeeping, placesOf, type AssetPlaces } from './cache.ts';
 import type { BuildPorts } from './ports.ts';
 
 /** An asset whose bytes lie in a file. */
@@ -28,27 +29,9 @@ export type AssetPorts = Pick<BuildPorts, 'http' | 'cache' | 'shelf' | 'donors'>
 /** Downloads of this run by their address: each comes over the wire once, however many add-ons want it. */
 export type AssetShelf = Map<string, Promise<string>>;
 
-interface Places {
-  readonly body: string;
-  readonly partial: string;
-  /** Validators of what lies in `partial`. */
-  readonly begun: string;
-  readonly note: string;
-}
-
-/** Addresses may hold secrets, so files are named by their digest. */
-function placesOf(folder: string, source: string): Places {
-  const base = join(folder, hexOf(digestOf(source)));
-  return { body: `${base}.body`, partial: `${base}.partial`, begun: `${base}.begun`, note: `${base}.json` };
-}
-
-function shelfFolder(cache: string): string {
-  return join(cache, 'assets');
-}
-
 /** What was learnt of an address when it was last fetched. */
 export async function noteOf(cache: string, source: string): Promise<SourceNote | undefined> {
-  return readNote(placesOf(shelfFolder(cache), source).note);
+  return readNote(placesOf(assetFolder(cache), source).note);
 }
 
 /** The path of a local asset: absolute, or relative to the Manifest's folder (kurl.md 1.5). */
@@ -104,9 +87,9 @@ export async function fetchAsset(
     return { step, path, size, digest };
   }
   try {
-    await mkdir(shelfFolder(ports.cache), { recursive: true });
+    await mkdir(assetFolder(ports.cache), { recursive: true });
     const path = join(scratch, hexOf(digestOf(step.fileName)));
-    await link(await onShelf(step, { onBytes, scratch, ports, signal }), path);
+    await takeBody(step, path, { onBytes, scratch, ports, signal });
     const { size, digest } = await measureFile(path, doing, { signal });
     checkDigest(step, digest, doing);
     return { step, path, size, digest };
@@ -130,6 +113,17 @@ interface Fetching {
   readonly signal: AbortSignal;
 }
 
+/** Links the body to a place of this add-on's own. Another build may have taken it off the shelf: then once more. */
+async function takeBody(step: AssetStep, to: string, fetching: Fetching): Promise<void> {
+  try {
+    await link(await onShelf(step, fetching), to);
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error;
+    fetching.ports.shelf.delete(step.source);
+    await link(await onShelf(step, fetching), to);
+  }
+}
+
 async function onShelf(step: AssetStep, fetching: Fetching): Promise<string> {
   const { shelf } = fetching.ports;
   const there = shelf.get(step.source);
@@ -145,7 +139,7 @@ async function onShelf(step: AssetStep, fetching: Fetching): Promise<string> {
 /** The body of an address: from a package that holds it still, or downloaded. */
 async function bringBody(step: AssetStep, fetching: Fetching): Promise<string> {
   const { ports, scratch, signal } = fetching;
-  const places = placesOf(shelfFolder(ports.cache), step.source);
+  const places = placesOf(assetFolder(ports.cache), step.source);
   let held: AsyncDisposable;
   try {
     held = await claim(places.body);
@@ -194,7 +188,7 @@ async function takeFromPackage(digest: Digest, to: string, { ports, signal }: Fe
   }
 }
 
-async function receive(step: AssetStep, places: Places, { ports, onBytes, signal }: Fetching): Promise<void> {
+async function receive(step: AssetStep, places: AssetPlaces, { ports, onBytes, signal }: Fetching): Promise<void> {
   const doing = `asset ${step.fileName}`;
   const begun = await readNote(places.begun);
   const file = await open(places.partial, 'a+');
@@ -225,15 +219,22 @@ async function receive(step: AssetStep, places: Places, { ports, onBytes, signal
     await writeNote(places.note, { size, digest, etag, lastModified });
     await rename(places.partial, places.body);
     await rm(places.begun, { force: true });
+  } catch (error) {
+    if (!isWorthKeeping(error, signal)) await clearPartial(places);
+    throw error;
   } finally {
     await file.close();
   }
 }
 
+async function clearPartial({ partial, begun }: AssetPlaces): Promise<void> {
+  for (const path of [partial, begun]) await rm(path, { force: true });
+}
+
 /** Notes the entity tag of what is about to be fetched, so that a run after a crash can ask for the rest of it. */
 async function beginWith(
   step: AssetStep,
-  places: Places,
+  places: AssetPlaces,
   { http }: AssetPorts,
   signal: AbortSignal,
 ): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 /** Carries out a build plan: several add-ons at once, each either unchanged or made anew. */
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArchiveIndex } from '../archive/entry.ts';
 import { mapLimited } from '../core/each.ts';
@@ -9,6 +9,7 @@ import type { AddonJson } from '../core/package.ts';
 import { formatRef } from '../core/ref.ts';
 import { readAddon, type AddonSource } from '../manifest/read-addon.ts';
 import { clearShelf } from './assets.ts';
+import { makeScratch, pruneCache } from './cache.ts';
 import { claim } from './claim.ts';
 import { makePackage } from './make.ts';
 import type { AddonPlan, BuildPlan } from './plan.ts';
@@ -52,6 +53,7 @@ export async function buildAddons(
   });
   // After a failure the bodies stay: the next run need not fetch them again.
   await clearShelf(ports.shelf);
+  if (built.some(({ outcome }) => outcome === 'built')) await pruneCache(ports.cache, Date.now());
   return built;
 }
 
@@ -77,9 +79,7 @@ async function buildAddon(
     ports.report({ type: 'step-done', id, outcome: 'unchanged' });
     return { path, addon: made, index, size: index.size, outcome: 'unchanged', because: 'unchanged', fetched: 0 };
   }
-  const scratch = await mkdtemp(join(ports.cache, `${id}-`)).catch((error: unknown) => {
-    throw fileError(`make a folder in ${ports.cache}`, error);
-  });
+  const scratch = await makeScratch(ports.cache, id);
   try {
     const made = await makePackage({ source, steps, plan, target, scratch }, ports, { signal });
     return { ...made, path: target, size: made.index.size, outcome: 'built', because: because ?? '' };

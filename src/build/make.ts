@@ -1,7 +1,7 @@
 /** Makes one package: fetch what its steps name, lay it out, put everything to its place. */
 import type { ArchiveIndex } from '../archive/entry.ts';
 import { placeArchive, type ArchivePlan } from '../archive/place.ts';
-import { createArchiveWriter, partialPath, type ArchiveWriter } from '../archive/write.ts';
+import { createArchiveWriter, partialPath } from '../archive/write.ts';
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { eachLimited, mapLimited } from '../core/each.ts';
@@ -16,6 +16,7 @@ import type { SendBlob } from '../registry/image.ts';
 import { depsOf, osFolders, ownFiles } from './about.ts';
 import { fetchAsset, type FetchedAsset } from './assets.ts';
 import { placeBlob } from './blobs.ts';
+import { isWorthKeeping } from './cache.ts';
 import { bytesFile, compile, type CompiledEntry, type ContentFile } from './compile.ts';
 import { dockerArchiveFiles } from './docker-archives.ts';
 import { layoutFiles, packageImageOf, resolveImages, type StepImage } from './images.ts';
@@ -217,15 +218,9 @@ async function writePackage(
     await writer.commit();
     path = target;
   } catch (error) {
-    await abandon(writer, error, signal);
+    await writer.abandon({ keep: isWorthKeeping(error, signal) });
     throw error;
   }
-}
-
-/** What a failed network left unfinished is worth keeping: the next run goes on there. Everything else is removed. */
-async function abandon(writer: ArchiveWriter, error: unknown, signal: AbortSignal): Promise<void> {
-  const keep = !signal.aborted && error instanceof CurlewError && ['FETCH_FAILED', 'AUTH_FAILED'].includes(error.code);
-  await writer.abandon({ keep });
 }
 
 function sendFile(path: string): SendBlob {

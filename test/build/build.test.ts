@@ -175,18 +175,6 @@ test('an image that the registry does not have is named with its id', async () =
   assert.equal(await readdir(box.at('out')), []);
 });
 
-test('an asset of another digest than the Manifest says is refused, and asked for again the next time', async () => {
-  await using web = await serveFiles({ tool: 'changed' });
-  await using box = await tree(addon('a', `asset tool ${web.url}/tool#sha256=${'0'.repeat(64)}\n`));
-  await assert.rejectsWith(buildAll({ root: box.path }), 'DIGEST_MISMATCH', /asset tool: .* gave sha256:/);
-  assert.equal(await readdir(box.at('out')), []);
-});
-
-test('a local asset that is not there is named', async () => {
-  await using box = await tree(addon('a', 'asset tool ./tool\n'));
-  await assert.rejectsWith(buildAll({ root: box.path }), 'NOT_FOUND', /a-1\.0: asset tool: .*does not exist/);
-});
-
 test('a directive that cannot be fetched is refused before anything is', async () => {
   await using registry = await startRegistry(images);
   await using box = await tree(addon('a', `${both}yum lvm2\n`));
@@ -194,24 +182,28 @@ test('a directive that cannot be fetched is refused before anything is', async (
   assert.equal(registry.log, []);
 });
 
-test('cancelling in the middle leaves no file in the output folder', async () => {
-  const stop = new AbortController();
-  await using registry = await startRegistry(images, {
-    faults: [
-      (asked, regular) => {
-        if (!asked.path.endsWith(base.digest)) return undefined;
-        setImmediate(() => {
-          stop.abort(new CurlewError('CANCELLED', 'cancelled'));
-        });
-        return { ...regular, sending: 'never' };
-      },
-    ],
+for (const [what, reason, left] of [
+  ['cancelled', new CurlewError('CANCELLED', 'cancelled'), []],
+  ['stopped by the failure of another add-on', new CurlewError('NOT_FOUND', 'not here'), ['.a-1.0.tar.gz.partial']],
+] as const) {
+  test(`a build that is ${what} leaves ${left.length === 0 ? 'nothing' : 'what the next run goes on with'}`, async () => {
+    const stop = new AbortController();
+    await using registry = await startRegistry(images, {
+      faults: [
+        (asked, regular) => {
+          if (!asked.path.endsWith(base.digest)) return undefined;
+          setImmediate(() => stop.abort(reason));
+          return { ...regular, sending: 'never' };
+        },
+      ],
+    });
+    await using box = await tree(addon('a', both));
+    const stopped = buildAll({ root: box.path, registry: registry.host, signal: stop.signal });
+    await assert.rejectsWith(stopped, reason.code);
+    assert.equal(await readdir(box.at('out')), left);
+    assert.equal(await readdir(box.at('cache/unfinished')), []);
   });
-  await using box = await tree(addon('a', both));
-  const cancelled = buildAll({ root: box.path, registry: registry.host, signal: stop.signal });
-  await assert.rejectsWith(cancelled, 'CANCELLED');
-  assert.equal(await readdir(box.at('out')), []);
-});
+}
 
 test("images in kURL's form are archives of their own", async () => {
   await using registry = await startRegistry(images);

@@ -1,0 +1,79 @@
+/** The cache folder: what lies where, and when it goes. Packages are not in it; all of it may be removed at any time. */
+import { lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { digestOf, hexOf } from '../core/digest.ts';
+import { CurlewError, fileError } from '../core/errors.ts';
+
+/** Files of one address. */
+export interface AssetPlaces {
+  readonly body: string;
+  readonly partial: string;
+  /** Validators of what lies in `partial`. */
+  readonly begun: string;
+  readonly note: string;
+}
+
+const DAY_MS = 86_400_000;
+/** What no build has read or written for so long is taken away. */
+const KEPT_MS = 30 * DAY_MS;
+/** Names that are made here: the folder may be shared with others' files. */
+const ASSET_FILE = /^\.?[0-9a-f]{64}\./;
+const SCRATCH = /-[A-Za-z0-9]{6}$/;
+
+/** Where assets wait until their package is laid out. */
+export function assetFolder(cache: string): string {
+  return join(cache, 'assets');
+}
+
+function scratchFolder(cache: string): string {
+  return join(cache, 'unfinished');
+}
+
+/** Addresses may hold secrets, so files are named by their digest. */
+export function placesOf(folder: string, source: string): AssetPlaces {
+  const base = join(folder, hexOf(digestOf(source)));
+  return { body: `${base}.body`, partial: `${base}.partial`, begun: `${base}.begun`, note: `${base}.json` };
+}
+
+/** A new folder for what one build of the add-on `id` keeps on disk; whoever asks for it removes it. */
+export async function makeScratch(cache: string, id: string): Promise<string> {
+  const folder = scratchFolder(cache);
+  try {
+    await mkdir(folder, { recursive: true });
+    return await mkdtemp(join(folder, `${id}-`));
+  } catch (error) {
+    throw fileError(`make a folder in ${folder}`, error);
+  }
+}
+
+/**
+ * True when what is unfinished is worth keeping, because the next run goes on there: after a failure of the network, or
+ * of another add-on. Cancelled, or with a full disk, a build leaves nothing.
+ */
+export function isWorthKeeping(error: unknown, signal: AbortSignal): boolean {
+  const cause: unknown = signal.aborted ? signal.reason : error;
+  if (!(cause instanceof CurlewError)) return false;
+  if (signal.aborted) return cause.code !== 'CANCELLED' && cause.code !== 'NO_SPACE';
+  return cause.code === 'FETCH_FAILED' || cause.code === 'AUTH_FAILED';
+}
+
+/** Takes away what 30 days went by without a build that used it. `now` in milliseconds. Never fails. */
+export async function pruneCache(cache: string, now: number): Promise<void> {
+  await Promise.all([
+    pruneFolder(assetFolder(cache), ASSET_FILE, now - KEPT_MS),
+    pruneFolder(scratchFolder(cache), SCRATCH, now - KEPT_MS),
+  ]);
+}
+
+async function pruneFolder(folder: string, ours: RegExp, before: number): Promise<void> {
+  // A cache that cannot be cleaned is no reason to call a finished build failed.
+  const names = await readdir(folder).catch(() => []);
+  for (const name of names.filter((one) => ours.test(one))) {
+    const path = join(folder, name);
+    try {
+      if ((await lstat(path)).mtimeMs < before) await rm(path, { recursive: true, force: true });
+    } catch {
+      continue;
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import { rmSync } from 'node:fs';
+import { readdir, utimes, writeFile } from 'node:fs/promises';
+import { CurlewError } from '../../src/core/errors.ts';
+import { digestOf, hexOf } from '../../src/core/digest.ts';
+import * as assert from '../support/assert.ts';
+import { addon, buildAll } from '../support/builds.ts';
+import { resetsAtHalf } from '../support/faults.ts';
+import { makeImage, makeLayer } from '../support/images.ts';
+import { noise } from '../support/packages.ts';
+import { startRegistry } from '../support/registry-server.ts';
+import { suite } from '../support/suite.ts';
+import { tree, writeTree } from '../support/tree.ts';
+import { serveFiles } from '../support/web-server.ts';
+
+const test = suite('build/assets');
+
+test('an asset of another digest than the Manifest says is refused, and asked for again the next time', async () => {
+  await using web = await serveFiles({ tool: 'changed' });
+  await using box = await tree(addon('a', `asset tool ${web.url}/tool#sha256=${'0'.repeat(64)}\n`));
+  await assert.rejectsWith(buildAll({ root: box.path }), 'DIGEST_MISMATCH', /asset tool: .* gave sha256:/);
+  assert.equal(await readdir(box.at('out')), []);
+});
+
+test('a local asset that is not there is named', async () => {
+  await using box = await tree(addon('a', 'asset tool ./tool\n'));
+  await assert.rejectsWith(buildAll({ root: box.path }), 'NOT_FOUND', /a-1\.0: asset tool: .*does not exist/);
+});
+
+test('an asset whose server resets at half goes on there in the next run', async () => {
+  const body = noise(2_000_000);
+  let failing = true;
+  const resets = resetsAtHalf({ path: /tool/ });
+  await using web = await serveFiles(
+    { 'tool.tgz': body },
+    { faults: [(asked, regular) => (failing && asked.method === 'GET' ? resets(asked, regular) : undefined)] },
+  );
+  await using box = await tree(addon('a', `asset tool.tgz ${web.url}/tool.tgz\n`));
+  await assert.rejectsWith(buildAll({ root: box.path }), 'FETCH_FAILED', /a-1\.0: asset tool\.tgz: .* ended after/);
+  failing = false;
+  const before = web.log.length;
+  await buildAll({ root: box.path });
+  const [first] = web.log.slice(before).filter(({ method }) => method === 'GET');
+  assert.match(String(first?.headers['range']), /^bytes=[1-9]\d+-$/);
+});
+
+test('an asset that is cancelled in the middle leaves nothing behind', async () => {
+  const stop = new AbortController();
+  await using web = await serveFiles(
+    { tool: noise(2_000_000) },
+    {
+      faults: [
+        (asked, regular) => {
+          if (asked.method !== 'GET') return undefined;
+          setImmediate(() => stop.abort(new CurlewError('CANCELLED', 'cancelled')));
+          return { ...regular, sending: 'never' };
+        },
+      ],
+    },
+  );
+  await using box = await tree(addon('a', `asset tool ${web.url}/tool\n`));
+  await assert.rejectsWith(buildAll({ root: box.path, signal: stop.signal }), 'CANCELLED');
+  assert.equal(await readdir(box.at('cache/assets')), []);
+});
+
+test('an asset that another build has taken off the shelf meanwhile is fetched again', async () => {
+  await using web = await serveFiles({ tool: 'x'.repeat(1000) });
+  await using box = await tree({
+    ...addon('a', `asset tool ${web.url}/tool\n`),
+    ...addon('b', `image i images.example/i:1\nasset tool ${web.url}/tool\n`),
+  });
+  const body = box.at('cache/assets', `${hexOf(digestOf(`${web.url}/tool`))}.body`);
+  await using registry = await startRegistry(
+    { 'i:1': makeImage([makeLayer({ i: 'i' })]) },
+    {
+      faults: [
+        () => {
+          rmSync(body, { force: true });
+          return undefined;
+        },
+      ],
+    },
+  );
+  const built = await buildAll({ root: box.path, registry: registry.host, jobs: 1 });
+  assert.equal(
+    built.map(({ outcome }) => outcome),
+    ['built', 'built'],
+  );
+});
+
+const MONTH_AGO = new Date(Date.now() - 31 * 86_400_000);
+
+test('what no build has used for a month leaves the cache, and nothing else does', async () => {
+  await using web = await serveFiles({ tool: 'x'.repeat(1000) });
+  await using box = await tree(addon('a', `asset tool ${web.url}/tool\n`));
+  await buildAll({ root: box.path });
+  const [note = ''] = await readdir(box.at('cache/assets'));
+  const other = 'f'.repeat(64);
+  await writeTree(box.at('cache'), {
+    [`assets/${other}.json`]: '{}',
+    [`assets/.${other}.body.claim`]: '1',
+    'assets/notes.txt': 'not ours',
+    'unfinished/a-1.0-x1Y2z3/0.member': 'left by a crash',
+    'unfinished/mine/file': 'not ours',
+  });
+  const old = [`assets/${note}`, `assets/${other}.json`, `assets/.${other}.body.claim`, 'assets/notes.txt'];
+  for (const path of [...old, 'unfinished/a-1.0-x1Y2z3', 'unfinished/mine']) {
+    await utimes(box.at('cache', path), MONTH_AGO, MONTH_AGO);
+  }
+  await buildAll({ root: box.path });
+  assert.is((await readdir(box.at('cache/assets'))).length, 4, 'a run that builds nothing removes nothing');
+  await writeFile(box.at('addons/a/1.0/install.sh'), 'a() { echo new; }\n');
+  await buildAll({ root: box.path });
+  assert.equal((await readdir(box.at('cache/assets'))).toSorted(), [note, 'notes.txt'].toSorted());
+  assert.equal(await readdir(box.at('cache/unfinished')), ['mine']);
+});
+
+test.run();
