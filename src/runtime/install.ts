@@ -229,6 +229,8 @@ class InstallRun {
       () => 'extracted',
     );
     await journal.append({ type: 'done', action: id, outcome: 'extracted' });
+    // A bundle that was unpacked on a disk which cannot be written to stays as it is.
+    await source.discard?.().catch(() => undefined);
     await clearStaging(directory);
   }
 

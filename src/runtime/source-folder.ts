@@ -1,13 +1,17 @@
-/** An unpacked bundle: its files are verified against the table of contents that tar left, then moved, not copied. */
+/**
+ * An unpacked bundle: its files are verified against the table of contents that tar left, and get a second name in the
+ * install folder. The first one goes away when the package is in place, so a run may die at any moment before.
+ */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { constants, copyFile, lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { constants, copyFile, link, lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { PlacedEntry } from '../archive/entry.ts';
 import { parseTocJson } from '../archive/toc.ts';
 import { digestOf, type Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { ADDON_JSON, prefixOf, TOC_NAME } from '../core/layout.ts';
+import type { PackageFile } from '../core/package.ts';
 import { checkedAddon, entriesByPackage, packageFiles, type SourcePackage } from './source.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import { readStateFile } from './write-file.ts';
@@ -42,13 +46,15 @@ export async function folderPackages(
     const found = await readAddon([folder, directory], group.ref, group.entries);
     if (found === undefined) continue;
     const files = packageFiles(group.ref, group.entries);
+    const from = join(folder, prefixOf(group.ref));
     packages.push({
       ref: group.ref,
       addon: checkedAddon(found, group.ref, files, folder),
       files,
       extract: async (into, options) => {
-        await movePackage(join(folder, prefixOf(group.ref)), group.entries, prefixOf(group.ref), into, options.signal);
+        await takePackage(from, new Map(files.map((file) => [file.path, file])), into, options.signal);
       },
+      discard: async () => rm(from, { recursive: true, force: true }),
     });
   }
   const readRoot = async (name: string, limit: number): Promise<string | undefined> => {
@@ -81,29 +87,32 @@ function changed(path: string): CurlewError {
   });
 }
 
-async function movePackage(
+/** Puts the files of a package into a folder that does not exist yet; the bundle's own stay where they are. */
+async function takePackage(
   from: string,
-  entries: readonly PlacedEntry[],
-  prefix: string,
+  wanted: ReadonlyMap<string, PackageFile>,
   into: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const wanted = new Map(entries.map((entry) => [entry.path.slice(prefix.length), entry]));
   try {
     await refuseStrangers(from, wanted);
-    for (const [path, entry] of wanted) {
+    const folders = new Set<string>();
+    for (const [path, file] of wanted) {
       signal.throwIfAborted();
-      await settleFile(join(from, path), entry, signal);
+      const target = join(into, path);
+      await mkdir(dirname(target), { recursive: true });
+      folders.add(dirname(target));
+      await linkOrCopy(join(from, path), target);
+      if ((await settleFile(target, file, signal)) !== file.digest) throw changed(join(from, path));
     }
-    await mkdir(dirname(into), { recursive: true });
-    await moveFolder(from, into, wanted, signal);
+    for (const folder of [...folders, into, dirname(into)]) await syncFolder(folder);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') throw changed(from);
-    throw fileError(`move ${from}`, error);
+    throw fileError(`take over ${from}`, error);
   }
 }
 
-/** A file that the table does not list would come along unverified. */
+/** A file that the table does not list is somebody's mistake, and would go away with the others. */
 async function refuseStrangers(from: string, wanted: ReadonlyMap<string, unknown>): Promise<void> {
   for (const entry of await readdir(from, { recursive: true, withFileTypes: true })) {
     if (entry.isDirectory()) continue;
@@ -115,45 +124,37 @@ async function refuseStrangers(from: string, wanted: ReadonlyMap<string, unknown
   }
 }
 
-/** Verifies a file, makes it independent of hard links to it, gives it its mode, and has it on disk. */
-async function settleFile(path: string, { digest, mode }: PlacedEntry, signal: AbortSignal): Promise<void> {
-  if ((await lstat(path)).nlink > 1) {
-    const copy = `${path}.curlew-part`;
-    await copyFile(path, copy, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
-    await rename(copy, path);
+/** Why a file gets no second name: another disk, a disk without such names, too many of them. */
+const NO_LINK = ['EXDEV', 'EPERM', 'ENOTSUP', 'EMLINK'];
+
+/**
+ * A second name takes no space and no time. A copy is made where there is another name already (tar writes equal files
+ * as one), and of what belongs to somebody else, who could change it after it was verified.
+ */
+async function linkOrCopy(from: string, into: string): Promise<void> {
+  const { nlink, uid } = await lstat(from);
+  if (nlink === 1 && uid === (await lstat(dirname(into))).uid) {
+    try {
+      await link(from, into);
+      return;
+    } catch (error) {
+      if (!NO_LINK.includes(errnoOf(error) ?? '')) throw error;
+    }
   }
+  await copyFile(from, into, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+}
+
+/** Gives a file its mode, has it on disk, and returns the digest of its bytes. */
+async function settleFile(path: string, { mode }: PackageFile, signal: AbortSignal): Promise<Digest> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     const hash = createHash('sha256');
     const stream = createReadStream('', { fd: file, autoClose: false, highWaterMark: 1 << 20, signal });
     for await (const chunk of stream as AsyncIterable<Buffer>) hash.update(chunk);
-    const found: Digest = `sha256:${hash.digest('hex')}`;
-    if (found !== digest) throw changed(path);
     await file.chmod(mode);
     await file.sync();
+    return `sha256:${hash.digest('hex')}`;
   } finally {
     await file.close();
   }
-}
-
-async function moveFolder(
-  from: string,
-  into: string,
-  wanted: ReadonlyMap<string, PlacedEntry>,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    await rename(from, into);
-  } catch (error) {
-    if (errnoOf(error) !== 'EXDEV') throw error;
-    for (const [path, entry] of wanted) {
-      signal.throwIfAborted();
-      await mkdir(dirname(join(into, path)), { recursive: true });
-      await copyFile(join(from, path), join(into, path), constants.COPYFILE_EXCL);
-      await settleFile(join(into, path), entry, signal);
-    }
-    await rm(from, { recursive: true });
-  }
-  const folders = new Set([...wanted.keys()].map((path) => dirname(join(into, path))));
-  for (const folder of [...folders, into, dirname(into)]) await syncFolder(folder);
 }

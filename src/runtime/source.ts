@@ -15,6 +15,8 @@ export interface SourcePackage {
   readonly files: readonly PackageFile[];
   /** Writes all files into a folder that does not exist yet; every byte is verified, and on disk at the end. */
   readonly extract: (into: string, options: { readonly signal: AbortSignal }) => Promise<void>;
+  /** Gives up what it was extracted from; to be called when its files are in place for good. */
+  readonly discard?: () => Promise<void>;
 }
 
 /** Entries of a table of contents by the package that they belong to; files of the bundle's own are left out. */

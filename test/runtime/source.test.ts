@@ -1,8 +1,10 @@
-import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { execa } from 'execa';
 import { memorySource, readIndex } from '../../src/archive/read.ts';
 import { formatAddonJson } from '../../src/core/package.ts';
+import { renameIntoPlace, stagePackage } from '../../src/runtime/put-in-place.ts';
 import { readRecords } from '../../src/runtime/records.ts';
+import type { SourcePackage } from '../../src/runtime/source.ts';
 import { folderPackages } from '../../src/runtime/source-folder.ts';
 import * as assert from '../support/assert.ts';
 import { bundleOf, type TestAddon } from '../support/node-bundles.ts';
@@ -59,6 +61,44 @@ test('an unpacked bundle is verified and moved; the next run finds it in place',
     ['already applied', 'already applied'],
   );
 });
+
+test('a run that dies while it takes an unpacked bundle over leaves all that the next one needs', async () => {
+  await using box = await tree();
+  const folder = await unpacked(box, [tracer('aaa'), tracer('bbb')]);
+  const directory = box.at('node');
+  await mkdir(directory);
+  const sources = async (): Promise<readonly SourcePackage[]> =>
+    (await folderPackages(folder, { directory, signal: never })).packages;
+  const [staged, placed] = await sources();
+  if (staged === undefined || placed === undefined) throw new Error('two packages');
+  const run1 = { directory, run: '20260101T000000Z-0000' };
+  // One died before the rename, the other one before the record.
+  await stagePackage(staged, { ...run1, signal: never });
+  await stagePackage(placed, { ...run1, signal: never });
+  await renameIntoPlace(placed.ref, run1);
+  const { addons } = await run(box, await sources());
+  assert.equal(
+    addons.map(({ name, outcome }) => `${name} ${outcome}`),
+    ['aaa installed', 'bbb installed'],
+  );
+  assert.equal(await readdir(box.at('unpacked/addons/aaa')), []);
+});
+
+const THEIRS = 'what somebody else has unpacked is theirs no longer when it is in place';
+if (process.geteuid?.() === 0) {
+  test(THEIRS, async () => {
+    await using box = await tree();
+    const folder = await unpacked(box, [tracer('aaa')]);
+    await execa('chown', ['-R', '65534:65534', folder]);
+    const { packages } = await folderPackages(folder, { directory: box.at('node'), signal: never });
+    await run(box, packages);
+    for (const path of ['.', 'install.sh', 'data', 'data/x.yaml']) {
+      assert.is((await stat(box.at('node/addons/aaa/1.0.0', path))).uid, 0, path);
+    }
+  });
+} else {
+  test.skip(THEIRS, 'only root can give files away');
+}
 
 for (const [title, spoil, code, message] of [
   [
