@@ -179,6 +179,8 @@ async function takeFromPackage(digest: Digest, to: string, { ports, signal }: Fe
   if (donor === undefined) return false;
   try {
     await using source = await openFileSource(donor.path);
+    // What lies there may be linked into another build's folder: it is replaced, not written over.
+    await rm(to, { force: true });
     await writeFile(to, readPayload(source, donor.entry, { signal }));
     return true;
   } catch (error) {

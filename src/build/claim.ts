@@ -1,6 +1,6 @@
 /** One build of one package at a time: a claim is a file that names the process that holds it. */
 import { randomUUID } from 'node:crypto';
-import { link, open, readFile, rename, rm } from 'node:fs/promises';
+import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 
@@ -38,9 +38,7 @@ export async function claim(path: string): Promise<AsyncDisposable> {
   const mine = `${file}.${randomUUID()}`;
   const text = `${process.pid} ${(await startTimeOf(process.pid)) ?? ''}\n`;
   try {
-    const handle = await open(mine, 'w', 0o644);
-    await handle.writeFile(text);
-    await handle.close();
+    await writeFile(mine, text, { flag: 'wx', mode: 0o644 });
     await takeClaim(mine, file, path);
   } catch (error) {
     throw fileError(`claim ${path}`, error);

@@ -102,7 +102,7 @@ async function packFile(
   if (content.kind === 'blob') return { packing: storedPacking(size), payload: content };
   if (content.kind === 'bytes' || size <= IN_MEMORY) {
     const data = content.kind === 'bytes' ? content.data : await readStart(content.path, size);
-    if (digestOf(data) !== digest) throw changed(path);
+    if (digestOf(data) !== digest) throw fileChanged(path);
     const { member, packing } = packBytes(path, data);
     return { packing, payload: { kind: 'member', member } };
   }
@@ -110,12 +110,13 @@ async function packFile(
     return { packing: storedPacking(size), payload: { kind: 'stored-file', path: content.path } };
   }
   const deflated = await scratch.pool.deflate(content.path, scratch.path);
-  if (deflated.digest !== digest) throw changed(path);
+  if (deflated.digest !== digest) throw fileChanged(path);
   const { packed, packedDigest } = deflated;
   return { packing: { packed, stored: false, packedDigest }, payload: { kind: 'member-file', path: scratch.path } };
 }
 
-function changed(path: string): CurlewError {
+/** The error for a file that is not what it was when it was measured. */
+export function fileChanged(path: string): CurlewError {
   return new CurlewError('FILE_UNUSABLE', `${path} changed while it was being packed`, {
     hint: 'run the build again when nothing writes to the folder',
   });

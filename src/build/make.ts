@@ -17,7 +17,7 @@ import { depsOf, osFolders, ownFiles } from './about.ts';
 import { fetchAsset, type FetchedAsset } from './assets.ts';
 import { placeBlob } from './blobs.ts';
 import { isWorthKeeping } from './cache.ts';
-import { bytesFile, compile, type CompiledEntry, type ContentFile } from './compile.ts';
+import { bytesFile, compile, fileChanged, type CompiledEntry, type ContentFile } from './compile.ts';
 import { dockerArchiveFiles } from './docker-archives.ts';
 import { layoutFiles, packageImageOf, resolveImages, type StepImage } from './images.ts';
 import type { BuildPlan } from './plan.ts';
@@ -208,10 +208,18 @@ async function writePackage(
         if (payload === undefined || placed.packed === 0) return;
         if (payload.kind === 'member') return writer.putMember(placed, payload.member);
         if (payload.kind === 'member-file') return writer.putMemberFile(placed, payload.path);
-        const send = payload.kind === 'blob' ? payload.send : sendFile(payload.path);
-        const onBytes = payload.kind === 'blob' ? counter.add : (): void => undefined;
-        const outcome = await placeBlob({ writer, entry: placed, send, path: () => path, onBytes }, ports, { signal });
-        if (payload.kind === 'blob' && outcome !== 'copied') counter.cameOverNetwork(placed.size);
+        const request = { writer, entry: placed, path: () => path };
+        if (payload.kind === 'blob') {
+          const outcome = await placeBlob({ ...request, send: payload.send, onBytes: counter.add }, ports, { signal });
+          if (outcome !== 'copied') counter.cameOverNetwork(placed.size);
+          return undefined;
+        }
+        try {
+          await placeBlob({ ...request, send: sendFile(payload.path), onBytes: () => undefined }, ports, { signal });
+        } catch (error) {
+          throw isOtherContent(error) && !signal.aborted ? fileChanged(placed.path) : error;
+        }
+        return undefined;
       },
       { width: entries.length > 64 ? 16 : 8, signal },
     );
@@ -221,6 +229,11 @@ async function writePackage(
     await writer.abandon({ keep: isWorthKeeping(error, signal) });
     throw error;
   }
+}
+
+/** What a file causes that has other bytes, or more, or fewer than it had. */
+function isOtherContent(error: unknown): boolean {
+  return error instanceof CurlewError && ['DIGEST_MISMATCH', 'FETCH_FAILED'].includes(error.code);
 }
 
 function sendFile(path: string): SendBlob {

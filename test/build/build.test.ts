@@ -1,4 +1,5 @@
 import { execa } from 'execa';
+import { writeFileSync } from 'node:fs';
 import { chmod, readdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
@@ -216,6 +217,27 @@ test("images in kURL's form are archives of their own", async () => {
   const { stdout } = await execa('tar', ['-tzf', box.at('addons/a/1.0/images/one.tar.gz')]);
   assert.match(stdout, /^manifest\.json$/m);
 });
+
+for (const [what, after] of [
+  ['is rewritten', noise(2_000_000, 9)],
+  ['grows', noise(2_000_001, 8)],
+  ['shrinks', noise(1_999_999, 8)],
+] as const) {
+  test(`an own file that ${what} during the build is named`, async () => {
+    await using box = await tree(addon('a', 'image one images.example/team/one:1\n', { data: noise(2_000_000, 8) }));
+    await using registry = await startRegistry(images, {
+      faults: [
+        () => {
+          writeFileSync(box.at('addons/a/1.0/data'), after);
+          return undefined;
+        },
+      ],
+    });
+    const failed = buildAll({ root: box.path, registry: registry.host });
+    await assert.rejectsWith(failed, 'FILE_UNUSABLE', /^a-1\.0: addons\/a\/1\.0\/data changed while/);
+    assert.equal(await readdir(box.at('out')), []);
+  });
+}
 
 test('an image that only the engine has is taken from there', async () => {
   await using registry = await startRegistry({});
