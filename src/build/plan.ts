@@ -2,6 +2,7 @@
 import { canonicalJson } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { pathProblem } from '../core/layout.ts';
+import { isOsId } from '../core/os.ts';
 import type { ImageFormat } from '../core/package.ts';
 import { addonRef, ARCHES, formatRef, type AddonRef, type Arch } from '../core/ref.ts';
 import { parseImageRef } from '../core/image-ref.ts';
@@ -68,7 +69,7 @@ export function parseBuildPlan(text: string, from: string): BuildPlan {
     if (typeof name !== 'string' || typeof version !== 'string') throw bad('ref');
     if (tree !== 'addons' && tree !== 'packages') throw bad('tree');
     const steps: unknown = addon['steps'];
-    if (!Array.isArray(steps) || !steps.every(isStep)) throw bad(`steps of ${name}`);
+    if (!Array.isArray(steps) || !steps.every(isStep) || isRepeated(steps)) throw bad(`steps of ${name}`);
     return { ref: addonRef(name, version, tree), root: addon['root'], steps };
   });
   return planBuild(addons, { arch, imageFormat });
@@ -76,6 +77,16 @@ export function parseBuildPlan(text: string, from: string): BuildPlan {
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Two steps that would make the same files. */
+function isRepeated(steps: readonly Step[]): boolean {
+  const made = steps.flatMap((step): readonly string[] => {
+    if (step.kind === 'image') return [`image ${step.id}`];
+    if (step.kind === 'asset') return [`asset ${step.fileName}`];
+    return step.kind === 'os-packages' ? [`${step.output} ${step.os}`] : [];
+  });
+  return new Set(made).size < made.length;
 }
 
 function isName(value: unknown): boolean {
@@ -94,10 +105,10 @@ function isStep(value: unknown): value is Step {
       if (!isName(fileName) || typeof source !== 'string' || typeof local !== 'boolean') return false;
       return digest === undefined || (typeof digest === 'string' && isDigest(digest));
     case 'os-packages':
-      if (!isName(os) || !Array.isArray(packages)) return false;
+      if (typeof os !== 'string' || !isOsId(os) || !Array.isArray(packages)) return false;
       return (output === 'archives' || output === 'deps') && packages.every((name) => typeof name === 'string');
     case 'container-build':
-      return isName(value['destination']) && typeof value['dockerfile'] === 'string';
+      return isOsId(String(value['destination'])) && typeof value['dockerfile'] === 'string';
     default:
       return false;
   }

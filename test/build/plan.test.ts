@@ -41,13 +41,17 @@ for (const [title, change] of [
   ['an asset that leaves its folder', { addons: [{ ...addon, steps: [{ ...addon.steps[1], fileName: '../f' }] }] }],
   ['an image id with a slash', { addons: [{ ...addon, steps: [{ ...addon.steps[0], id: 'a/b' }] }] }],
   ['a reference that does not parse', { addons: [{ ...addon, steps: [{ ...addon.steps[0], reference: 'A B' }] }] }],
+  ['the same asset twice', { addons: [{ ...addon, steps: [addon.steps[1], addon.steps[1]] }] }],
+  ['the same image id twice', { addons: [{ ...addon, steps: [addon.steps[0], addon.steps[0]] }] }],
+  ['the folder of no system', { addons: [{ ...addon, steps: [{ ...addon.steps[2], os: 'images' }] }] }],
+  ['a build into no system', { addons: [{ ...addon, steps: [{ ...addon.steps[3], destination: 'assets' }] }] }],
   ['an unknown kind of step', { addons: [{ ...addon, steps: [{ kind: 'shell' }] }] }],
 ] as const) {
   test(`a plan with ${title} is refused`, () => {
     const text = JSON.stringify({ ...planBuild([addon], options), ...change });
     assert.throwsWith(
       () => parseBuildPlan(text, 'plan.json'),
-      title.includes('version') ? 'PACKAGE_INVALID' : 'MANIFEST_INVALID',
+      title.startsWith('a version') ? 'PACKAGE_INVALID' : 'MANIFEST_INVALID',
     );
   });
 }
