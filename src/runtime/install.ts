@@ -13,6 +13,7 @@ import { lockFolder } from './lock.ts';
 import { makeFolder } from './make-folder.ts';
 import type { NodePlace } from './node-place.ts';
 import { planInstall, type PackageFacts, type PlannedAction, type RunPlan } from './plan.ts';
+import { pruneRuns } from './prune-runs.ts';
 import { clearStaging, digestInPlace, renameIntoPlace, stagePackage } from './put-in-place.ts';
 import { readRecords, type Records } from './records.ts';
 import { createRunFolder, dropShellFiles, type RunFolder } from './run-folder.ts';
@@ -72,6 +73,7 @@ export async function install(request: InstallRequest, options: InstallOptions):
   await using _lock = await lockFolder(directory);
   const records = await readRecords(directory);
   const attempts = await settleLastRun(directory, records, options);
+  await pruneRuns(directory, records);
   notePreflights(request, options.report);
   await clearStaging(directory);
   const facts = await Promise.all(request.packages.map(async (wanted) => factsOf(directory, wanted)));

@@ -1,11 +1,10 @@
-/** What the last run over an install folder left: hooks that outlived it, tries to be counted, files to be dropped. */
+/** What the last run over an install folder left: hooks that outlived it, tries to be counted. */
 import { join } from 'node:path';
 import type { Report } from '../core/events.ts';
 import { nodePath } from '../core/layout.ts';
 import { readJournal, unfinishedAttempts } from './journal.ts';
 import { endProcesses, membersOf } from './process-tree.ts';
 import type { Records } from './records.ts';
-import { dropShellFiles, runFolder } from './run-folder.ts';
 
 /**
  * Ends hooks that still run although their parent has died, and returns how often each action was begun without being
@@ -27,6 +26,5 @@ export async function settleLastRun(
     const text = `${action} of run ${lastRun} was still at work without its parent, and was ended`;
     report({ type: 'note', level: 'warning', text });
   }
-  await dropShellFiles(runFolder(directory, lastRun));
   return attempts;
 }

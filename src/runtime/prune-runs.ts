@@ -1,0 +1,49 @@
+/** Which folders of earlier runs are kept. */
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { errnoOf, fileError } from '../core/errors.ts';
+import { nodePath } from '../core/layout.ts';
+import { readJournal } from './journal.ts';
+import { isRunId, type Records } from './records.ts';
+import { dropShellFiles, runFolder } from './run-folder.ts';
+
+const KEEP_FINISHED = 10;
+/** Runs that failed, were cancelled or died: somebody may still have to find out why. */
+const KEEP_OTHERS = 20;
+
+/**
+ * Removes the oldest run folders beyond the number kept of each kind, but none that the records name; from those that
+ * stay, what only running hooks need. Call it with the lock held, and no hook of an earlier run alive.
+ */
+export async function pruneRuns(directory: string, { lastRun, applied }: Records): Promise<void> {
+  const named = new Set([lastRun, ...Object.values(applied).map(({ run }) => run)]);
+  const seen = { finished: 0, others: 0 };
+  try {
+    for (const run of await runsOf(directory)) {
+      const folder = runFolder(directory, run);
+      const finished = await hasFinished(directory, run);
+      const keep = finished ? (seen.finished += 1) <= KEEP_FINISHED : (seen.others += 1) <= KEEP_OTHERS;
+      if (keep || named.has(run)) await dropShellFiles(folder);
+      else await rm(folder.path, { recursive: true, force: true });
+    }
+  } catch (error) {
+    throw fileError(`remove old runs of ${directory}`, error);
+  }
+}
+
+/** The latest first. */
+async function runsOf(directory: string): Promise<readonly string[]> {
+  try {
+    const names = await readdir(join(directory, 'runs'));
+    return names.filter(isRunId).toSorted().toReversed();
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+async function hasFinished(directory: string, run: string): Promise<boolean> {
+  const entries = await readJournal(join(directory, nodePath.journal(run))).catch(() => []);
+  const last = entries.at(-1);
+  return last?.type === 'ended' && last.outcome === 'finished';
+}
