@@ -23,6 +23,7 @@ export const ERROR_CODES = {
   FILE_UNUSABLE: 25,
   IMAGE_LOAD_FAILED: 26,
   IMAGE_INVALID: 27,
+  CONTAINER_FAILED: 28,
   USAGE: 64,
   CANCELLED: 130,
 } as const satisfies Record<string, number>;

@@ -10,6 +10,8 @@ export type ProgressEvent =
     }
   /** `bytes` counts from the start of the step. */
   | { readonly type: 'step-progress'; readonly id: string; readonly bytes: number }
+  /** A line of what a program prints while it works for the step. */
+  | { readonly type: 'step-log'; readonly id: string; readonly text: string }
   | { readonly type: 'step-done'; readonly id: string; readonly outcome: string }
   | { readonly type: 'step-failed'; readonly id: string; readonly error: Error }
   | { readonly type: 'note'; readonly level: 'info' | 'warning'; readonly text: string };

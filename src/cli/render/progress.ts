@@ -33,6 +33,7 @@ function plainLines(stream: NodeJS.WriteStream): Progress {
         titles.set(event.id, event.title);
         break;
       case 'step-progress':
+      case 'step-log':
         break;
       case 'step-done':
         line(`${titles.get(event.id) ?? event.id}: ${event.outcome}`);

@@ -9,6 +9,8 @@ interface Step {
   readonly title: string;
   readonly bytes: number | undefined;
   done: number;
+  /** The last line of a program that works for the step. */
+  said?: string;
 }
 
 const MOST_LINES = 8;
@@ -41,6 +43,9 @@ export function createProgressModel(now: () => number): {
       if (step === undefined) return;
       if (step.bytes !== undefined) total.done += event.bytes - step.done;
       step.done = event.bytes;
+    } else if (event.type === 'step-log') {
+      const step = active.get(event.id);
+      if (step !== undefined) step.said = event.text;
     } else if (event.type === 'step-done' || event.type === 'step-failed') {
       const step = active.get(event.id);
       if (step?.bytes !== undefined) total.done += Math.max(0, step.bytes - step.done);
@@ -61,8 +66,9 @@ export function createProgressModel(now: () => number): {
     },
     lines: (columns) => {
       const width = Math.max(10, columns - BAR - 26);
-      const shown = [...active.values()].slice(0, MOST_LINES).map(({ title, bytes, done }) => {
+      const shown = [...active.values()].slice(0, MOST_LINES).map(({ title, bytes, done, said }) => {
         const name = visible(redact(title)).slice(0, width);
+        if (said !== undefined) return visible(redact(`${title}: ${said}`)).slice(0, Math.max(10, columns - 4));
         return bytes === undefined ? name : `${name.padEnd(width)} ${progressBar(done, bytes)} ${formatBytes(bytes)}`;
       });
       return active.size > MOST_LINES ? [...shown, `and ${active.size - MOST_LINES} more`] : shown;

@@ -25,6 +25,19 @@ test('the headline counts steps and bytes, and tells the time left once it can',
   assert.equal(model.lines(80), []);
 });
 
+test('what a program says last stands behind the title of its step', () => {
+  const model = createProgressModel(() => 0);
+  model.take({ type: 'step-started', id: 'a', title: 'build rhel-9' });
+  model.take({ type: 'step-log', id: 'a', text: 'Step 1/2 : FROM base' });
+  model.take({ type: 'step-log', id: 'a', text: `Step 2/2 : RUN \u001b[2J${'x'.repeat(200)}` });
+  model.take({ type: 'step-log', id: 'unknown', text: 'nobody hears this' });
+  const [line = ''] = model.lines(76);
+  assert.match(line, /^build rhel-9: Step 2\/2 : RUN [^\u001b]+x$/);
+  assert.ok(line.length <= 76);
+  model.take({ type: 'step-done', id: 'a', outcome: 'built' });
+  assert.equal(model.lines(76), []);
+});
+
 test('lines fit into eighty columns, many steps are summed up, and control characters do not pass', () => {
   const model = createProgressModel(() => 0);
   for (let at = 0; at < 12; at += 1) {
