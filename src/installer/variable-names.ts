@@ -5,7 +5,6 @@ export const IRREGULAR: Readonly<Record<string, Readonly<Record<string, string>>
   antrea: { isEncryptionDisabled: 'ANTREA_DISABLE_ENCRYPTION' },
   docker: {
     bypassStorageDriverWarning: 'BYPASS_STORAGEDRIVER_WARNINGS',
-    bypassStorageDriverWarnings: 'BYPASS_STORAGEDRIVER_WARNINGS',
     dockerRegistryIP: 'DOCKER_REGISTRY_IP',
     hardFailOnLoopback: 'HARD_FAIL_ON_LOOPBACK',
     noCEOnEE: 'NO_CE_ON_EE',
@@ -53,6 +52,7 @@ export const IRREGULAR: Readonly<Record<string, Readonly<Record<string, string>>
     hostnameCheck: 'HOSTNAME_CHECK',
     hostPreflightEnforceWarnings: 'HOST_PREFLIGHT_ENFORCE_WARNINGS',
     hostPreflightIgnore: 'HOST_PREFLIGHT_IGNORE',
+    hostPreflights: 'HOST_PREFLIGHTS',
     ignoreRemoteLoadImagesPrompt: 'KURL_IGNORE_REMOTE_LOAD_IMAGES_PROMPT',
     ignoreRemoteUpgradePrompt: 'KURL_IGNORE_REMOTE_UPGRADE_PROMPT',
     ipv6: 'IPV6_ONLY',
@@ -61,7 +61,6 @@ export const IRREGULAR: Readonly<Record<string, Readonly<Record<string, string>>
     noProxy: 'NO_PROXY',
     privateAddress: 'PRIVATE_ADDRESS',
     proxyAddress: 'PROXY_ADDRESS',
-    proxyHttpsAddress: 'PROXY_HTTPS_ADDRESS',
     publicAddress: 'PUBLIC_ADDRESS',
     skipSystemPackageInstall: 'SKIP_SYSTEM_PACKAGE_INSTALL',
   },
@@ -88,6 +87,49 @@ export const IRREGULAR: Readonly<Record<string, Readonly<Record<string, string>>
     podCIDR: 'POD_CIDR',
     podCidrRange: 'POD_CIDR_RANGE',
   },
+};
+
+/** Other fields of kURL's add-ons, by spec key: the rule gives their variables. */
+export const REGULAR: Readonly<Record<string, readonly string[]>> = {
+  antrea: ['podCIDR', 'podCidrRange'],
+  aws: ['excludeStorageClass'],
+  containerd: ['preserveConfig', 'tomlConfig'],
+  contour: ['httpPort', 'httpsPort', 'tlsMinimumProtocolVersion'],
+  ekco: [
+    'autoUpgradeSchedule',
+    'enableInternalLoadBalancer',
+    'envoyPodsNotReadyDuration',
+    'kotsadmShouldDisableManagement',
+    'minReadyMasterNodeCount',
+    'minReadyWorkerNodeCount',
+    'minioShouldDisableManagement',
+    'podImageOverrides',
+    'rookShouldDisableReconcileCephCSIResources',
+    'rookShouldDisableReconcileMDSPlacement',
+    'rookShouldUseAllNodes',
+    'shouldDisableClearNodes',
+    'shouldDisableRestartFailedEnvoyPods',
+    'shouldEnablePurgeNodes',
+  ],
+  flannel: ['podCIDR', 'podCIDRRange'],
+  fluentd: ['fullEFKStack'],
+  helm: ['additionalImages', 'helmfileSpec'],
+  kotsadm: ['applicationSlug', 'applicationVersionLabel', 'disableS3', 'hostname', 'uiBindPort'],
+  kubernetes: [
+    'cisCompliance',
+    'clusterName',
+    'initIgnorePreflightErrors',
+    'loadBalancerUseFirstPrimary',
+    'upgradeIgnorePreflightErrors',
+  ],
+  longhorn: ['storageOverProvisioningPercentage', 'uiBindPort', 'uiReplicaCount'],
+  minio: ['claimSize', 'namespace'],
+  openebs: ['namespace'],
+  prometheus: ['serviceType'],
+  registry: ['publishPort'],
+  rook: ['blockDeviceFilter', 'bypassUpgradeWarning', 'hostpathRequiresPrivileged', 'minimumNodeCount', 'nodes'],
+  // kURL writes the namespace into VELERO_LOCAL_BUCKET, as it does the bucket (kurl.md 4.4).
+  velero: ['disableCLI', 'disableRestic', 'namespace', 'resticRequiresPrivileged', 'resticTimeout', 'serverFlags'],
 };
 
 const BY_FIELD: ReadonlyMap<string, string> = new Map(

@@ -5,12 +5,12 @@
 import { compareText } from '../core/ref.ts';
 import type { Installer } from './installer.ts';
 import { ORDER_ON_NODE } from './order.ts';
-import { IRREGULAR, upperSnake, variableName } from './variable-names.ts';
+import { IRREGULAR, REGULAR, upperSnake, variableName } from './variable-names.ts';
 import type { Json } from './yaml.ts';
 
 /**
- * Every variable of kURL's irregular table and the version of every add-on it knows is there, empty when unset: what
- * the caller's environment holds under such a name must not count as a setting. Sorted by name.
+ * Every variable that kURL makes of a spec is there, empty when unset: what the caller's environment holds under such a
+ * name must not count as a setting. Sorted by name.
  *
  * true is `1`, false and 0 are empty, lists of plain values are joined by commas; maps and lists of maps have no
  * variable. `versions` is folder name to resolved version.
@@ -39,10 +39,10 @@ export function shellVariables(
 
 function emptyVariables(): readonly (readonly [string, string])[] {
   const irregular = Object.values(IRREGULAR).flatMap((fields) => Object.values(fields));
-  const regular = ['docker', 'kubernetes', ...ORDER_ON_NODE].flatMap((name) => [
-    `${upperSnake(name)}_VERSION`,
-    variableName(name, 's3Override') ?? '',
-  ]);
+  const common = ORDER_ON_NODE.map((name) => [name, ['version', 's3Override']] as const);
+  const regular = [...common, ...Object.entries(REGULAR)].flatMap(([specName, fields]) =>
+    fields.map((field) => variableName(specName, field) ?? ''),
+  );
   return [...irregular, ...regular].filter((name) => name !== '').map((name) => [name, ''] as const);
 }
 
@@ -63,6 +63,8 @@ function applySideEffects(installer: Installer, out: Map<string, string>): void 
     const fields = Object.entries(found?.settings ?? {});
     return fields.find(([field]) => field.toLowerCase() === wantedField.toLowerCase())?.[1];
   };
+  // No setting of its own: the one proxy of a spec is for both (kURL's scripts/common/proxy.sh).
+  out.set('PROXY_HTTPS_ADDRESS', out.get('PROXY_ADDRESS') ?? '');
   if (isSet('LOAD_BALANCER_ADDRESS')) out.set('HA_CLUSTER', '1');
   if (isSet('AIRGAP')) out.set('OFFLINE_DOCKER_INSTALL', '1');
   if (given('docker', 'hardFailOnLoopback') === undefined) out.set('HARD_FAIL_ON_LOOPBACK', '1');

@@ -87,6 +87,85 @@ test('versions are the resolved ones; overrides have kURL’s names', () => {
   assert.is(out['SERVICE_S3_OVERRIDE'], 'https://h/k');
 });
 
+/** kurl.md 4.4, row by row: spec key, fields, variables. */
+const TABLE: readonly (readonly [specName: string, fields: string, variables: string])[] = [
+  [
+    'docker',
+    'bypassStorageDriverWarning dockerRegistryIP hardFailOnLoopback noCEOnEE preserveConfig',
+    'BYPASS_STORAGEDRIVER_WARNINGS DOCKER_REGISTRY_IP HARD_FAIL_ON_LOOPBACK NO_CE_ON_EE PRESERVE_DOCKER_CONFIG',
+  ],
+  ['kubernetes', 'controlPlane HACluster masterAddress', 'MASTER HA_CLUSTER KUBERNETES_MASTER_ADDR'],
+  ['kubernetes', 'loadBalancerAddress bootstrapToken', 'LOAD_BALANCER_ADDRESS BOOTSTRAP_TOKEN'],
+  ['kubernetes', 'bootstrapTokenTTL certKey kubeadmToken', 'BOOTSTRAP_TOKEN_TTL CERT_KEY KUBEADM_TOKEN'],
+  ['kubernetes', 'kubeadmTokenCAHash serviceCIDR', 'KUBEADM_TOKEN_CA_HASH SERVICE_CIDR'],
+  ['kubernetes', 'serviceCidrRange useStandardNodePortRange', 'SERVICE_CIDR_RANGE USE_STANDARD_PORT_RANGE'],
+  ['kubernetes', 'kubeReserved systemReservedResources', 'KUBE_RESERVED SYSTEM_RESERVED'],
+  ['kubernetes', 'evictionThresholdResources maxPodsPerNode', 'EVICTION_THRESHOLD KUBERNETES_MAX_PODS_PER_NODE'],
+  ['kubernetes', 'containerLogMaxSize containerLogMaxFiles', 'CONTAINER_LOG_MAX_SIZE CONTAINER_LOG_MAX_FILES'],
+  ['kubernetes', 'clusterName cisCompliance', 'KUBERNETES_CLUSTER_NAME KUBERNETES_CIS_COMPLIANCE'],
+  ['kurl', 'airgap ipv6 licenseURL hostnameCheck', 'AIRGAP IPV6_ONLY LICENSE_URL HOSTNAME_CHECK'],
+  ['kurl', 'noProxy proxyAddress privateAddress', 'NO_PROXY PROXY_ADDRESS PRIVATE_ADDRESS'],
+  ['kurl', 'publicAddress nameserver', 'PUBLIC_ADDRESS NAMESERVER'],
+  ['kurl', 'additionalNoProxyAddresses', 'ADDITIONAL_NO_PROXY_ADDRESSES'],
+  ['kurl', 'ignoreRemoteLoadImagesPrompt', 'KURL_IGNORE_REMOTE_LOAD_IMAGES_PROMPT'],
+  ['kurl', 'ignoreRemoteUpgradePrompt', 'KURL_IGNORE_REMOTE_UPGRADE_PROMPT'],
+  ['kurl', 'hostPreflightIgnore hostPreflightEnforceWarnings', 'HOST_PREFLIGHT_IGNORE HOST_PREFLIGHT_ENFORCE_WARNINGS'],
+  ['kurl', 'excludeBuiltinHostPreflights', 'EXCLUDE_BUILTIN_HOST_PREFLIGHTS'],
+  ['kurl', 'skipSystemPackageInstall', 'SKIP_SYSTEM_PACKAGE_INSTALL'],
+  ['weave', 'podCIDR podCidrRange', 'POD_CIDR POD_CIDR_RANGE'],
+  ['antrea', 'isEncryptionDisabled podCIDR', 'ANTREA_DISABLE_ENCRYPTION ANTREA_POD_CIDR'],
+  ['flannel', 'podCIDR podCIDRRange', 'FLANNEL_POD_CIDR FLANNEL_POD_CIDR_RANGE'],
+  ['rook', 'cephReplicaCount storageClassName', 'CEPH_POOL_REPLICAS STORAGE_CLASS'],
+  ['rook', 'isBlockStorageEnabled', 'ROOK_BLOCK_STORAGE_ENABLED'],
+  ['rook', 'isSharedFilesystemDisabled', 'ROOK_SHARED_FILESYSTEM_DISABLED'],
+  ['minio', 'hostPath claimSize', 'MINIO_HOSTPATH MINIO_CLAIM_SIZE'],
+  ['openebs', 'isLocalPVEnabled isCstorEnabled namespace', 'OPENEBS_LOCALPV OPENEBS_CSTOR OPENEBS_NAMESPACE'],
+  ['openebs', 'localPVStorageClassName', 'OPENEBS_LOCALPV_STORAGE_CLASS'],
+  ['openebs', 'cstorStorageClassName', 'OPENEBS_CSTOR_STORAGE_CLASS'],
+  ['kotsadm', 'applicationNamespace disableS3', 'KOTSADM_APPLICATION_NAMESPACES KOTSADM_DISABLE_S3'],
+  ['velero', 'localBucket namespace disableCLI', 'VELERO_LOCAL_BUCKET VELERO_NAMESPACE VELERO_DISABLE_CLI'],
+  ['fluentd', 'fluentdConfPath fullEFKStack', 'FLUENTD_CONF_FILE FLUENTD_FULL_EFK_STACK'],
+  ['ekco', 'nodeUnreachableToleration', 'EKCO_NODE_UNREACHABLE_TOLERATION_DURATION'],
+  ['ekco', 'shouldDisableRebootServices', 'EKCO_SHOULD_DISABLE_REBOOT_SERVICE'],
+  ['ekco', 'rookShouldDisableReconcileMDSPlacement', 'EKCO_ROOK_SHOULD_DISABLE_RECONCILE_MDS_PLACEMENT'],
+  ['ekco', 'rookShouldDisableReconcileCephCSIResources', 'EKCO_ROOK_SHOULD_DISABLE_RECONCILE_CEPH_CSI_RESOURCES'],
+  ['contour', 'tlsMinimumProtocolVersion httpsPort', 'CONTOUR_TLS_MINIMUM_PROTOCOL_VERSION CONTOUR_HTTPS_PORT'],
+  ['longhorn', 'storageOverProvisioningPercentage', 'LONGHORN_STORAGE_OVER_PROVISIONING_PERCENTAGE'],
+  ['firewalldConfig', 'bypassFirewalldWarning disableFirewalld', 'BYPASS_FIREWALLD_WARNING DISABLE_FIREWALLD'],
+  ['firewalldConfig', 'hardFailOnFirewalld', 'HARD_FAIL_ON_FIREWALLD'],
+  ['ufwConfig', 'bypassUFWWarning disableUFW hardFailOnUFW', 'BYPASS_UFW_WARNING DISABLE_UFW HARD_FAIL_ON_UFW'],
+  ['selinuxConfig', 'disableSelinux', 'DISABLE_SELINUX'],
+  ['selinuxConfig', 'preserveConfig', 'PRESERVE_SELINUX_CONFIG'],
+  ['iptablesConfig', 'preserveConfig', 'PRESERVE_IPTABLES_CONFIG'],
+];
+
+for (const [specName, fields, names] of TABLE) {
+  test(`${specName}: ${fields}`, () => {
+    const list = fields.split(' ');
+    const sections = /Config$|^kurl$/.test(specName) ? '' : '    version: "1"\n';
+    const out = variables(`  ${specName}:\n${sections}${list.map((field) => `    ${field}: "v-${field}"\n`).join('')}`);
+    assert.equal(
+      names.split(' ').map((name) => out[name]),
+      list.map((field) => `v-${field}`),
+    );
+    const unset = variables('  demo: {version: "1"}\n');
+    for (const name of names.split(' ')) assert.ok(name in unset, `${name} is inherited from the caller`);
+  });
+}
+
+test('firewalld: preserve beats disable', () => {
+  const out = variables('  firewalldConfig: {disableFirewalld: true, preserveConfig: true}\n');
+  assert.is(out['DISABLE_FIREWALLD'], '');
+  assert.is(out['PRESERVE_FIREWALLD_CONFIG'], '1');
+});
+
+test('the proxy of a spec is for https too; there is no setting of its own', () => {
+  assert.is(variables('  kurl: {proxyAddress: "http://p:1"}\n')['PROXY_HTTPS_ADDRESS'], 'http://p:1');
+  const out = variables('  kurl: {proxyHttpsAddress: "http://p:1"}\n');
+  assert.is(out['PROXY_HTTPS_ADDRESS'], '');
+  assert.is(out['KURL_PROXY_HTTPS_ADDRESS'], 'http://p:1');
+});
+
 test('what is not set is empty, so that nothing is inherited from the caller', () => {
   const out = variables('  demo: {version: "1"}\n');
   for (const name of ['AIRGAP', 'NO_PROXY', 'ROOK_VERSION', 'VELERO_S3_OVERRIDE', 'DISABLE_SELINUX', 'MASTER']) {
