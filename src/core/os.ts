@@ -2,6 +2,14 @@
  * The operating systems that a package can carry host packages for: one row each. The id is the folder's name in a
  * package; which host reads which folder is decided on the node.
  */
+import {
+  amazon2023Repositories,
+  centos7Repositories,
+  oracle7Repositories,
+  rockyRepositories,
+  ubuntuRepositories,
+  type Repository,
+} from './repositories.ts';
 
 /** How packages are installed there. */
 type OsFamily = 'debian' | 'rpm';
@@ -12,6 +20,9 @@ type OsFamily = 'debian' | 'rpm';
  */
 export type OsOutput = 'archives' | 'deps';
 
+/** What comes along with the packages named: all they need, what a bare system lacks of it, or nothing. */
+export type OsResolve = 'all' | 'missing' | 'none';
+
 export interface OsRow {
   readonly family: OsFamily;
   readonly version: string;
@@ -19,40 +30,109 @@ export interface OsRow {
   readonly title: string;
   /** Directives of the Manifest that reach this system, and what each leaves for it. */
   readonly keywords: Readonly<Partial<Record<OsKeyword, OsOutput>>>;
+  /** Image of the container that resolves and fetches packages. */
+  readonly builder: string;
+  /** Where the host backend gets packages from. */
+  readonly repositories: readonly Repository[];
+  readonly resolve: OsResolve;
+  /** True when repository metadata lies beside the files. */
+  readonly metadata: boolean;
+  /** True when dnf takes packages only together with metadata of a module. */
+  readonly modules: boolean;
 }
 
 /** Directives that name host packages. */
 export const OS_KEYWORDS = ['apt', 'apt24', 'apt26', 'yum', 'yum8', 'yum9', 'yumol', 'yum2023'] as const;
 export type OsKeyword = (typeof OS_KEYWORDS)[number];
 
+function ubuntu<const Keywords extends OsRow['keywords']>(version: string, codename: string, keywords: Keywords) {
+  return {
+    family: 'debian',
+    version,
+    title: `Ubuntu ${version}`,
+    keywords,
+    builder: `docker.io/library/ubuntu:${version}`,
+    repositories: ubuntuRepositories(codename),
+    resolve: 'missing',
+    metadata: true,
+    modules: false,
+  } as const;
+}
+
 /** Which directive yields what in which folder is kURL's, so that its add-ons find what they look for. */
 export const OSES = {
-  'ubuntu-16.04': { family: 'debian', version: '16.04', title: 'Ubuntu 16.04', keywords: { apt: 'archives' } },
-  'ubuntu-18.04': { family: 'debian', version: '18.04', title: 'Ubuntu 18.04', keywords: { apt: 'archives' } },
-  'ubuntu-20.04': { family: 'debian', version: '20.04', title: 'Ubuntu 20.04', keywords: { apt: 'archives' } },
-  'ubuntu-22.04': { family: 'debian', version: '22.04', title: 'Ubuntu 22.04', keywords: { apt: 'archives' } },
-  'ubuntu-24.04': {
-    family: 'debian',
-    version: '24.04',
-    title: 'Ubuntu 24.04',
-    keywords: { apt: 'deps', apt24: 'deps' },
+  'ubuntu-16.04': ubuntu('16.04', 'xenial', { apt: 'archives' }),
+  'ubuntu-18.04': ubuntu('18.04', 'bionic', { apt: 'archives' }),
+  'ubuntu-20.04': ubuntu('20.04', 'focal', { apt: 'archives' }),
+  'ubuntu-22.04': ubuntu('22.04', 'jammy', { apt: 'archives' }),
+  'ubuntu-24.04': ubuntu('24.04', 'noble', { apt: 'deps', apt24: 'deps' }),
+  'ubuntu-26.04': ubuntu('26.04', 'resolute', { apt26: 'deps' }),
+  'rhel-7': {
+    family: 'rpm',
+    version: '7',
+    title: 'RHEL, CentOS 7',
+    keywords: { yum: 'archives' },
+    builder: 'docker.io/library/centos:7.4.1708',
+    repositories: centos7Repositories(),
+    resolve: 'all',
+    metadata: true,
+    modules: false,
   },
-  'ubuntu-26.04': { family: 'debian', version: '26.04', title: 'Ubuntu 26.04', keywords: { apt26: 'deps' } },
-  'rhel-7': { family: 'rpm', version: '7', title: 'RHEL, CentOS 7', keywords: { yum: 'archives' } },
-  'rhel-7-force': { family: 'rpm', version: '7', title: 'Amazon Linux 2', keywords: { yum: 'archives' } },
+  // Installed there by force, one file at a time, so nothing reads metadata.
+  'rhel-7-force': {
+    family: 'rpm',
+    version: '7',
+    title: 'Amazon Linux 2',
+    keywords: { yum: 'archives' },
+    builder: 'docker.io/library/centos:7.4.1708',
+    repositories: centos7Repositories(),
+    resolve: 'missing',
+    metadata: false,
+    modules: false,
+  },
   'rhel-8': {
     family: 'rpm',
     version: '8',
     title: 'RHEL, CentOS, Rocky 8',
     keywords: { yum: 'archives', yum8: 'archives' },
+    builder: 'docker.io/rockylinux/rockylinux:8.5',
+    repositories: rockyRepositories('8.5', ['BaseOS', 'AppStream', 'extras']),
+    resolve: 'missing',
+    metadata: true,
+    modules: true,
   },
-  'rhel-9': { family: 'rpm', version: '9', title: 'RHEL, Rocky 9 and 10', keywords: { yum: 'deps', yum9: 'archives' } },
-  'ol-7': { family: 'rpm', version: '7', title: 'Oracle Linux 7', keywords: { yumol: 'archives' } },
+  'rhel-9': {
+    family: 'rpm',
+    version: '9',
+    title: 'RHEL, Rocky 9 and 10',
+    keywords: { yum: 'deps', yum9: 'archives' },
+    builder: 'docker.io/rockylinux/rockylinux:9',
+    repositories: rockyRepositories('9', ['BaseOS', 'AppStream', 'extras']),
+    resolve: 'none',
+    metadata: true,
+    modules: false,
+  },
+  'ol-7': {
+    family: 'rpm',
+    version: '7',
+    title: 'Oracle Linux 7',
+    keywords: { yumol: 'archives' },
+    builder: 'docker.io/library/centos:7.4.1708',
+    repositories: oracle7Repositories(),
+    resolve: 'all',
+    metadata: true,
+    modules: false,
+  },
   'amazon-2023': {
     family: 'rpm',
     version: '2023',
     title: 'Amazon Linux 2023',
     keywords: { yum: 'deps', yum2023: 'archives' },
+    builder: 'docker.io/library/amazonlinux:2023',
+    repositories: amazon2023Repositories(),
+    resolve: 'none',
+    metadata: true,
+    modules: false,
   },
 } as const satisfies Readonly<Record<string, OsRow>>;
 

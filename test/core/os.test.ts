@@ -1,4 +1,6 @@
-import { OS_IDS, OSES, OS_KEYWORDS, isOsId, osOutputs } from '../../src/core/os.ts';
+import { OS_IDS, OSES, OS_KEYWORDS, isOsId, osOutputs, osRow } from '../../src/core/os.ts';
+import { ARCHES } from '../../src/core/ref.ts';
+import { repositoryUrl } from '../../src/core/repositories.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -36,6 +38,21 @@ test('every keyword of the table reaches a system of one family', () => {
   for (const keyword of OS_KEYWORDS) {
     const families = new Set(osOutputs(keyword).map(({ os }) => OSES[os].family));
     assert.is(families.size, 1, keyword);
+  }
+});
+
+test('every row names repositories that are signed and have an address for each architecture', () => {
+  for (const os of OS_IDS) {
+    const { repositories, family, builder } = osRow(os);
+    assert.ok(repositories.length > 0, os);
+    assert.match(builder, /^docker\.io\/[a-z]+\/[a-z]+:[0-9.]+$/);
+    const ids = new Set(repositories.map(({ id }) => id));
+    assert.is(ids.size, repositories.length, os);
+    for (const repository of repositories) {
+      assert.ok(repository.key, repository.id);
+      assert.is(repository.suites !== undefined, family === 'debian', repository.id);
+      for (const arch of ARCHES) assert.match(repositoryUrl(repository, arch), /^https?:\/\/[^@?#]+\/$/);
+    }
   }
 });
 
