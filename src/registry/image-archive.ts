@@ -30,6 +30,8 @@ export interface ArchiveOptions {
   /** The id of the Manifest's `image` line, for messages. */
   readonly id: string;
   readonly arch: Arch;
+  /** Names of the image, whatever the archive says; its own when left out. */
+  readonly names?: readonly string[] | undefined;
   /** Folder for the unpacked tar of a gzip'd archive; it is left there for `fetch`. */
   readonly scratch: string;
   readonly signal: AbortSignal;
@@ -256,7 +258,8 @@ export async function openImageArchive(path: string, options: ArchiveOptions): P
     const isOci = find('oci-layout') !== undefined && find('index.json') !== undefined;
     if (!isOci && find('manifest.json') === undefined)
       throw invalid(from, 'neither index.json nor manifest.json in it');
-    const { image, names, places } = await (isOci ? ociImage : dockerImage)(archive, options);
+    const { image, names: own, places } = await (isOci ? ociImage : dockerImage)(archive, options);
+    const { names = own } = options;
     const [reference] = names;
     if (reference === undefined) throw invalid(from, 'its image has no name', 'save it by name: docker save NAME:TAG');
     const digest = digestOf(image.manifest);
