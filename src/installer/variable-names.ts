@@ -153,10 +153,11 @@ export function variableName(specName: string, field: string): string | undefine
   return /^[A-Z_][A-Z0-9_]{0,200}$/.test(variable) ? variable : undefined;
 }
 
+const RESERVED_PREFIX = /^(?:CURLEW|BASH|LD|DYLD|GLIBC|MALLOC)_/;
 const RESERVED =
-  /^(?:BASH|BASHOPTS|SHELLOPTS|PATH|IFS|ENV|HOME|PS4|PROMPT_COMMAND)$|^(?:BASH|LD|DYLD|GLIBC|MALLOC|CURLEW)_/;
+  /^(?:_|BASH|BASHOPTS|BASHPID|DIR|ENV|E?UID|FUNCNAME|HOME|IFS|(?:OLD)?PWD|PATH|POSIXLY_CORRECT|PPID|PS[0-4]|SHELLOPTS|SHLVL)$/;
 
 /** True for variables that bash, the dynamic linker or this tool listen to. */
 export function isReservedVariable(variable: string): boolean {
-  return RESERVED.test(variable);
+  return RESERVED_PREFIX.test(variable) || RESERVED.test(variable);
 }

@@ -41,7 +41,8 @@ export function readYaml(file: string, text: string): YamlText {
     const length = Math.max(1, end === -1 ? to - from : end);
     return { file, line: Math.max(1, line), column: Math.max(1, col), length };
   };
-  const hard = /^[ \t]*\u00a0/m.exec(text);
+  // Not `^`: to that, lines begin after U+2028 too, which is text to YAML.
+  const hard = /(?<![^\r\n])[ \t]*\u00a0/.exec(text);
   try {
     // Its own check of double keys compares each key with each; see duplicates below.
     const options = { lineCounter: lines, uniqueKeys: false, merge: true, prettyErrors: false } as const;

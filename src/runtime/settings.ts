@@ -1,13 +1,10 @@
 /** Settings as a file of shell assignments: plain text, nothing in it is ever expanded. */
 import { CurlewError } from '../core/errors.ts';
+import { isReservedVariable } from '../installer/variable-names.ts';
 
 export type ShellVariable = readonly [name: string, value: string];
 
 const NAME = /^[A-Z_][A-Z0-9_]*$/;
-/** Names with a meaning to the shell or the hook runner. */
-const TAKEN =
-  /^(?:BASH|CURLEW_|_$|(?:DIR|PATH|IFS|ENV|PS[0-4]|SHELLOPTS|PPID|E?UID|LD_[A-Z_]+|PWD|OLDPWD|SHLVL|FUNCNAME)$)/;
-
 /** Any text as one word of bash. */
 export function shellQuote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
@@ -19,7 +16,7 @@ export function shellQuote(text: string): string {
  */
 export function settingsText(settings: readonly ShellVariable[], own: readonly ShellVariable[]): string {
   for (const [name, value] of settings) {
-    if (!NAME.test(name) || TAKEN.test(name)) {
+    if (!NAME.test(name) || isReservedVariable(name)) {
       throw new CurlewError(
         'SPEC_INVALID',
         `settings: ${JSON.stringify(name.slice(0, 100))} cannot be a shell variable`,

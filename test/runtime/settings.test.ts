@@ -1,8 +1,15 @@
 import { execa } from 'execa';
 import * as fc from 'fast-check';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { parseInstaller } from '../../src/installer/parse.ts';
+import { shellVariables } from '../../src/installer/variables.ts';
 import { settingsText, shellQuote } from '../../src/runtime/settings.ts';
 import * as assert from '../support/assert.ts';
+import { bundleOf } from '../support/node-bundles.ts';
+import { packagesOf, run, tracer } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
 
 const test = suite('settings for the shell');
 
@@ -27,14 +34,83 @@ test('a setting is no longer exported when the caller had exported it', async ()
   assert.is(stdout, 'new .\n0');
 });
 
-for (const name of ['BASH_ENV', 'CURLEW_CONTROL', 'PATH', 'LD_PRELOAD', 'a b', 'X=1;id', '', '1A', 'IFS', 'DIR']) {
+for (const name of [
+  'BASH_ENV',
+  'CURLEW_CONTROL',
+  'PATH',
+  'LD_PRELOAD',
+  'a b',
+  'X=1;id',
+  '',
+  '1A',
+  'IFS',
+  'DIR',
+  'POSIXLY_CORRECT',
+]) {
   test(`${JSON.stringify(name)} cannot be the name of a setting`, () => {
     assert.throwsWith(() => settingsText([[name, 'x']], []), 'SPEC_INVALID', /cannot be a shell variable/);
   });
 }
 
+test('an add-on may be called bashful', () => {
+  assert.is(settingsText([['BASHFUL_VERSION', '1']], []), "unset -v BASHFUL_VERSION\nBASHFUL_VERSION='1'\n");
+});
+
 test('a NUL character in a setting is refused', () => {
   assert.throwsWith(() => settingsText([['DEMO_X', 'a\0b']], []), 'SPEC_INVALID', /DEMO_X holds a NUL/);
+});
+
+test('no value of a spec is ever run: not when hooks read it, not in templates', async () => {
+  await using box = await tree();
+  const pwned = box.at('pwned');
+  const run1 = `touch ${pwned}`;
+  const values = {
+    substitution: `$(${run1})`,
+    backticks: `\`${run1}\``,
+    nested: `\${X:-$(${run1})}$((a[$(${run1})]))`,
+    quotes: `'; ${run1}; '"; ${run1}; "`,
+    lines: `a\n${run1}\n\n`,
+    heredoc: `x\nCURLEW_END_OF_TEMPLATE\n${run1}\n`,
+    assignment: `x; ${run1} #`,
+    escapes: `\\'; ${run1}; \\x27\\047%s%n\\`,
+    unicode: 'ü ☃ \u{1f9ea} \u2028 \u00a0 \u202e',
+    control: '\u0001\u0007\u001b[31m\u007f',
+    dash: '-n -e',
+    globs: '* ? [a] ~ !! {a,b}',
+    huge: `$(${run1})`.repeat(10_000),
+  };
+  const spec = {
+    apiVersion: 'cluster.kurl.sh/v1beta1',
+    kind: 'Installer',
+    spec: { aaa: { version: '1.0.0', ...values } },
+  };
+  const { installer, diagnostics } = parseInstaller('spec', JSON.stringify(spec));
+  if (installer === undefined) throw new Error(JSON.stringify(diagnostics));
+  const names = Object.keys(values);
+  const variables = names.map((name) => `AAA_${name.toUpperCase()}`);
+  const install = `aaa() {
+    for name in ${variables.join(' ')}; do printf '%s\\0' "\${!name}" >>values; done
+    for name in ${variables.join(' ')}; do
+      printf 'a: $%s' "$name" >template.yaml
+      render_yaml_file template.yaml >"$name.1"
+      render_yaml_file_2 template.yaml >"$name.2"
+    done
+    AAA_CARRIED="$AAA_QUOTES$AAA_SUBSTITUTION$AAA_LINES"
+  }
+  aaa_post_init() { printf '%s' "$AAA_CARRIED" >carried; logStep "$AAA_UNICODE"; }`;
+  await run(box, await packagesOf(bundleOf([tracer('aaa', install)])), {
+    variables: shellVariables(installer, new Map()),
+  });
+  const texts = Object.values(values);
+  assert.equal((await readFile(box.at('node/values'), 'utf8')).split('\0').slice(0, -1), texts);
+  for (const [index, text] of texts.entries()) {
+    for (const kind of ['1', '2']) {
+      const rendered = await readFile(box.at('node', `${variables[index] ?? ''}.${kind}`), 'utf8');
+      assert.is(rendered, `a: ${text}\n`, `${variables[index] ?? ''} by render ${kind}`);
+    }
+  }
+  assert.is(await readFile(box.at('node/carried'), 'utf8'), values.quotes + values.substitution + values.lines);
+  assert.not.ok(existsSync(pwned));
 });
 
 test.run();
