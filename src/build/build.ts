@@ -57,7 +57,24 @@ export async function buildAddons(
   return built;
 }
 
+/** Builds one add-on; the message of a failure begins with its name. */
 async function buildAddon(
+  addon: AddonPlan,
+  plan: BuildPlan,
+  ports: BuildPorts,
+  options: { readonly signal: AbortSignal },
+): Promise<BuiltPackage> {
+  try {
+    return await buildClaimed(addon, plan, ports, options);
+  } catch (error) {
+    const before = `${formatRef(addon.ref)}: `;
+    if (!(error instanceof CurlewError) || error.code === 'CANCELLED' || error.message.startsWith(before)) throw error;
+    const { code, message, hint, cause, diagnostics } = error;
+    throw new CurlewError(code, `${before}${message}`, { hint, cause, diagnostics });
+  }
+}
+
+async function buildClaimed(
   addon: AddonPlan,
   plan: BuildPlan,
   ports: BuildPorts,
@@ -66,8 +83,7 @@ async function buildAddon(
   const { ref, steps, root } = addon;
   const id = formatRef(ref);
   const target = join(ports.out, packageFileName(ref, plan.arch));
-  await using held = await claim(target);
-  void held;
+  await using _held = await claim(target);
   const source = await readSource(addon, { signal });
   const finished = await finishedPackage(ports.out, ref, plan.arch, { signal });
   const wanted = { ref, ...plan, root, steps, own: ownFiles(source), about: aboutWanted(source, steps) };
@@ -83,15 +99,6 @@ async function buildAddon(
   try {
     const made = await makePackage({ source, steps, plan, target, scratch }, ports, { signal });
     return { ...made, path: target, size: made.index.size, outcome: 'built', because: because ?? '' };
-  } catch (error) {
-    if (error instanceof CurlewError && error.code !== 'CANCELLED' && !error.message.startsWith(id)) {
-      throw new CurlewError(error.code, `${id}: ${error.message}`, {
-        hint: error.hint,
-        cause: error.cause,
-        diagnostics: error.diagnostics,
-      });
-    }
-    throw error;
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }

@@ -106,6 +106,17 @@ test('a tag that names another image is noticed', async () => {
   assert.match(again?.because ?? '', /names another image now/);
 });
 
+test('a registry that cannot say what a tag names now is told with the add-on that asks', async () => {
+  await using box = await tree(addon('a', 'image one images.example/team/one:1\n'));
+  {
+    await using registry = await startRegistry(images);
+    await buildAll({ root: box.path, registry: registry.host });
+  }
+  await using registry = await startRegistry({});
+  const failed = buildAll({ root: box.path, registry: registry.host });
+  await assert.rejectsWith(failed, 'NOT_FOUND', /^a-1\.0: .*images\.example\/team\/one:1/);
+});
+
 test('the same inputs give the same bytes, whatever the folder, times, modes and order of creation', async () => {
   await using registry = await startRegistry(images);
   const files = addon('a', both, { 'z.yaml': 'z', 'a.yaml': 'a', 'run.sh': '#!/bin/sh\n' });
