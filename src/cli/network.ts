@@ -1,11 +1,8 @@
 /** Flags, variables and configuration of everything that goes over the network, and the clients made of them. */
-import { readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
-import { errnoOf, fileError } from '../core/errors.ts';
+import { resolve } from 'node:path';
 import { createHttp, type Http } from '../net/http.ts';
 import { createRegistryClient, type RegistryClient } from '../registry/client.ts';
-import { createCredentials } from '../registry/credentials.ts';
-import { NO_CONFIG, parseDockerConfig, type DockerConfig } from '../registry/docker-config.ts';
+import { createCredentials, readDockerConfig } from '../registry/credentials.ts';
 import { parseMirror } from '../registry/endpoint.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { readConfig, type Config } from './config.ts';
@@ -41,17 +38,6 @@ function mirrorsOf(flags: readonly string[], config: Config): ReadonlyMap<string
   return mirrors;
 }
 
-/** Docker's configuration, which holds the credentials; a missing one means anonymous. */
-async function dockerConfig(env: CommandContext['env']): Promise<DockerConfig> {
-  const file = join(env['DOCKER_CONFIG'] ?? join(env['HOME'] ?? '/', '.docker'), 'config.json');
-  try {
-    return parseDockerConfig(await readFile(file, 'utf8'), file);
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return NO_CONFIG;
-    throw fileError(`read ${file}`, error);
-  }
-}
-
 /** The clients as flags, configuration and environment want them, in this order of weight. */
 export async function openNetwork(args: Arguments, { env, cwd }: CommandContext): Promise<Network> {
   const config = await readConfig(args.text('config'), { env, cwd });
@@ -63,7 +49,7 @@ export async function openNetwork(args: Arguments, { env, cwd }: CommandContext)
   });
   const registry = createRegistryClient({
     http,
-    credentials: createCredentials(await dockerConfig(env), env),
+    credentials: createCredentials(await readDockerConfig(env), env),
     mirrors: mirrorsOf(args.texts('registry-mirror'), config),
     trustRealms: [...args.texts('trust-realm'), ...config.trustRealms],
   });
