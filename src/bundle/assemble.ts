@@ -3,6 +3,7 @@ import { open, rename, link, rm, stat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path';
 import { asError, CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
+import { partialName, sweepPartials } from '../files/partial.ts';
 import { requireSpace } from '../files/space.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import { bundleBytes, type BundleSource } from './bytes.ts';
@@ -32,8 +33,9 @@ export async function assembleBundle(
   const doing = `write ${path}`;
   try {
     await refuseExisting(path, force);
+    await sweepPartials(dirname(path));
     await requireSpace(dirname(path), plan.splice.size, doing);
-    const partial = join(dirname(path), `.${basename(path)}.partial-${crypto.randomUUID()}`);
+    const partial = join(dirname(path), partialName());
     try {
       const file = await open(partial, 'wx', 0o644);
       try {

@@ -1,16 +1,25 @@
-/** Files that appear whole: written under a partial name in the same folder, synced, then named. */
+/** Files that appear whole: written to a folder of the store's own, synced, then named. */
 import { createHash } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';
 import { copyFile, link, mkdir, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf } from '../core/errors.ts';
+import { partialName, sweepPartials } from '../files/partial.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import { writeFully } from '../files/write-fully.ts';
+import { HIDDEN } from './key.ts';
 import type { Upload } from './store.ts';
 
-/** Partial files begin with this: no key may, so no listing and no reader takes one for an object. */
-const PARTIAL_PREFIX = '.partial-';
+/** One folder for all, so that what killed writers left is found wherever it was meant to go. */
+function partialFolder(root: string): string {
+  return join(root, HIDDEN, 'partial');
+}
+
+/** Removes what killed writers left. */
+export async function sweepStore(root: string): Promise<void> {
+  await sweepPartials(partialFolder(root));
+}
 
 /** A file under a partial name, complete and synced. */
 export interface Partial {
@@ -19,19 +28,18 @@ export interface Partial {
   readonly digest: Digest;
 }
 
-/** A name in the folder of `target` that nobody else uses. */
-function partialName(target: string): string {
-  return join(dirname(target), `${PARTIAL_PREFIX}${crypto.randomUUID()}`);
+async function partialPath(root: string): Promise<string> {
+  await mkdir(partialFolder(root), { recursive: true });
+  return join(partialFolder(root), partialName());
 }
 
-/** Writes a partial file for `target`, hashed as it passes; removed again when it fails. */
+/** Writes a partial file, hashed as it passes; removed again when it fails. */
 export async function writePartial(
-  target: string,
+  root: string,
   body: Uint8Array | Upload,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<Partial> {
-  await mkdir(dirname(target), { recursive: true });
-  const path = partialName(target);
+  const path = await partialPath(root);
   try {
     const file = await open(path, 'wx', 0o644);
     try {
@@ -76,12 +84,11 @@ async function fill(
 }
 
 /**
- * A second name for the bytes of a file, under a partial name beside `target`. An object's file is never written again
+ * A second name for the bytes of a file, under a partial name. An object's file is never written again
  * once it has its name, so two keys may share one; where links are impossible the bytes are cloned or copied.
  */
-export async function partialCopy(source: string, target: string, { share }: { share: boolean }): Promise<string> {
-  await mkdir(dirname(target), { recursive: true });
-  const path = partialName(target);
+export async function partialCopy(root: string, source: string, { share }: { share: boolean }): Promise<string> {
+  const path = await partialPath(root);
   if (share) {
     try {
       await link(source, path);
@@ -108,6 +115,7 @@ export async function partialCopy(source: string, target: string, { share }: { s
 /** Gives a partial file its name if the name is free, atomically; false if it is taken. The partial name goes away. */
 export async function nameExclusively(partial: string, target: string): Promise<boolean> {
   try {
+    await mkdir(dirname(target), { recursive: true });
     await link(partial, target);
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') return false;
@@ -121,6 +129,7 @@ export async function nameExclusively(partial: string, target: string): Promise<
 
 /** Gives a partial file its name, whatever had it before. */
 export async function nameReplacing(partial: string, target: string): Promise<void> {
+  await mkdir(dirname(target), { recursive: true });
   await rename(partial, target);
   // Renaming one of two links of a file to the other does nothing, and leaves both.
   await rm(partial, { force: true });

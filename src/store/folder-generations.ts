@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { errnoOf } from '../core/errors.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import { nameReplacing, partialCopy, statFile } from './folder-files.ts';
-import { HIDDEN } from './folder-notes.ts';
+import { HIDDEN } from './key.ts';
 
 export interface Generation {
   readonly number: number;
@@ -56,7 +56,7 @@ export async function bringForward(root: string, key: string): Promise<void> {
     if (newest === undefined) return;
     const [wanted, found] = [await statFile(newest.path), await statFile(target)];
     if (wanted === undefined || (found?.ino === wanted.ino && found.dev === wanted.dev)) return;
-    await nameReplacing(await partialCopy(newest.path, target, { share: true }), target);
+    await nameReplacing(await partialCopy(root, newest.path, { share: true }), target);
   }
 }
 

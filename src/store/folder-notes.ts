@@ -9,10 +9,8 @@ import { join } from 'node:path';
 import { isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf } from '../core/errors.ts';
 import { syncFolder } from '../files/sync-folder.ts';
+import { HIDDEN } from './key.ts';
 import type { Metadata } from './store.ts';
-
-/** The tree that no key can reach, since its name begins with a dot. */
-export const HIDDEN = '.curlew';
 
 export interface Note {
   readonly digest: Digest;

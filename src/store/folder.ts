@@ -1,6 +1,6 @@
 /**
  * A folder as a store. Objects are plain files at their keys, so any web server can serve the folder; everything else
- * lies in one hidden tree. Works on file systems with hard links.
+ * lies in one hidden tree. All of it lies on one file system, one with hard links.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream, type BigIntStats } from 'node:fs';
@@ -8,7 +8,7 @@ import { open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { compareText } from '../core/ref.ts';
-import { nameExclusively, nameReplacing, partialCopy, statFile, writePartial } from './folder-files.ts';
+import { nameExclusively, nameReplacing, partialCopy, statFile, sweepStore, writePartial } from './folder-files.ts';
 import { bringForward, claimGeneration, newestGeneration, removeGenerations } from './folder-generations.ts';
 import { readNote, removeNote, removeNotes, writeNote, type Note } from './folder-notes.ts';
 import { checkedKey, keyProblem } from './key.ts';
@@ -28,6 +28,8 @@ interface Located {
 
 /** A store in this folder, which must exist. */
 export function createFolderStore(root: string): Store {
+  let swept: Promise<void> | undefined;
+  const sweep = async (): Promise<void> => (swept ??= sweepStore(root));
   return {
     address: root,
     head: async (key) =>
@@ -37,7 +39,8 @@ export function createFolderStore(root: string): Store {
       guarded(`write ${key} to ${root}`, async () => {
         checkedKey(key, root);
         await refuseEarly(root, key, options);
-        const partial = await writePartial(join(root, key), body, options);
+        await sweep();
+        const partial = await writePartial(root, body, options);
         await keepingClean(partial.path, async () => {
           if (options.digest !== undefined && options.digest !== partial.digest) {
             throw new CurlewError('DIGEST_MISMATCH', `write ${key} to ${root}: the bytes have another digest`);
@@ -54,6 +57,7 @@ export function createFolderStore(root: string): Store {
         const from = await locate(root, checkedKey(fromKey, root));
         if (from === undefined) throw missing(root, fromKey);
         if (options.sourceIfMatch !== undefined) requireEtag(root, from.object, options.sourceIfMatch);
+        await sweep();
         await copyTo(root, from, toKey, options);
         return present(root, toKey);
       }),
@@ -233,10 +237,9 @@ async function copyTo(
   toKey: string,
   { ifNoneMatch, metadata, signal }: Parameters<Store['copy']>[2],
 ): Promise<void> {
-  const target = join(root, toKey);
   for (const share of [true, false]) {
     signal.throwIfAborted();
-    const path = await partialCopy(from.path, target, { share });
+    const path = await partialCopy(root, from.path, { share });
     let named = false;
     await keepingClean(path, async () => {
       const digest = from.note?.digest ?? (`sha256:${await contentHash(path)}` as const);

@@ -2,6 +2,9 @@
 import { CurlewError } from '../core/errors.ts';
 import { pathProblem } from '../core/layout.ts';
 
+/** The tree of the store's own files, which no key can reach. */
+export const HIDDEN = '.curlew';
+
 /** What is wrong with a key, or undefined. Names that begin with a dot belong to the store itself. */
 export function keyProblem(key: string): string | undefined {
   const problem = pathProblem(key);

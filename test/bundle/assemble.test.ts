@@ -9,6 +9,7 @@ import { planBundle, summarise } from '../../src/bundle/plan.ts';
 import { parseBundleJson } from '../../src/core/bundle.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { CurlewError } from '../../src/core/errors.ts';
+import { partialName } from '../../src/files/partial.ts';
 import * as assert from '../support/assert.ts';
 import {
   planTestBundle,
@@ -18,6 +19,7 @@ import {
   type TestPackage,
 } from '../support/bundles.ts';
 import { archiveOf, noise } from '../support/packages.ts';
+import { deadPartialName } from '../support/partials.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
@@ -153,6 +155,24 @@ test('a file that appears meanwhile is not replaced', async ({ signal }) => {
   );
   assert.is(await readFile(box.at('b.tar.gz'), 'utf8'), 'mine');
   assert.equal((await readdir(box.path)).toSorted(), ['b.tar.gz', 'out', 'store']);
+});
+
+test('what a killed run left beside the bundle is removed, what a running one writes stays', async ({ signal }) => {
+  await using box = await tree();
+  const planned = await planTestBundle(await publishTestPackages(box, PACKAGES, signal), SPEC, signal);
+  const [dead, living] = [deadPartialName(), partialName()];
+  await writeFile(box.at(dead), 'half');
+  await writeFile(box.at(living), 'half');
+  await write(planned, box.at('b.tar.gz'), signal);
+  assert.equal((await readdir(box.path)).toSorted(), [living, 'b.tar.gz', 'out', 'store']);
+});
+
+test('a bundle may have the longest name that the file system takes', async ({ signal }) => {
+  await using box = await tree();
+  const planned = await planTestBundle(await publishTestPackages(box, PACKAGES, signal), SPEC, signal);
+  const name = `${'b'.repeat(248)}.tar.gz`;
+  await write(planned, box.at(name), signal);
+  assert.is((await stat(box.at(name))).size, planned.plan.splice.size);
 });
 
 test('cancelled half way it leaves nothing', async ({ signal }) => {

@@ -1,4 +1,7 @@
+import { execa } from 'execa';
+import { once } from 'node:events';
 import { readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { digestOf } from '../../src/core/digest.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
@@ -11,6 +14,7 @@ import { tree } from '../support/tree.ts';
 
 const test = suite('store/folder');
 
+const FOLDER = join(import.meta.dirname, '../../src/store/folder.ts');
 const text = (value: string): Uint8Array => Buffer.from(value);
 
 async function read(root: string, key: string, signal: AbortSignal): Promise<string> {
@@ -201,7 +205,36 @@ test('bytes with another digest, a source that fails and a cancelled write leave
     },
   };
   await assert.rejectsWith(store.put('k', endless, { signal: stop.signal }), 'CANCELLED');
-  assert.equal(await readdir(box.path), []);
+  assert.equal(await readdir(box.path), ['.curlew']);
+  assert.equal(await readdir(box.at('.curlew')), ['partial']);
+  assert.equal(await readdir(box.at('.curlew/partial')), []);
+});
+
+test('the next writer removes what a killed one left, and nothing that a running one writes', async ({ signal }) => {
+  await using box = await tree();
+  const script = `
+    const { createFolderStore } = await import(${JSON.stringify(FOLDER)});
+    const read = async function* () {
+      for (;;) {
+        yield Buffer.alloc(1000);
+        console.log('written');
+      }
+    };
+    const signal = new AbortController().signal;
+    await createFolderStore(${JSON.stringify(box.path)}).put('v1/k', { size: 1e12, read }, { signal });`;
+  const child = execa(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+    reject: false,
+    buffer: false,
+    stdin: 'ignore',
+  });
+  await once(child.stdout, 'data');
+  await createFolderStore(box.path).put('v1/other', text('x'), { signal });
+  assert.is((await readdir(box.at('.curlew/partial'))).length, 1);
+  child.kill('SIGKILL');
+  await child;
+  await createFolderStore(box.path).put('v1/another', text('x'), { signal });
+  assert.equal(await readdir(box.at('.curlew/partial')), []);
+  assert.equal((await readdir(box.at('v1'))).toSorted(), ['another', 'other']);
 });
 
 test('a listing has the keys with a prefix in order, and none of the store’s own files', async ({ signal }) => {

@@ -1,0 +1,13 @@
+/** Names of half-written files as processes that are gone, or out of sight, would have left them. */
+import { randomBytes } from 'node:crypto';
+import { ownOwner, type Owner } from '../../src/files/owner.ts';
+
+export function partialNameOf(owner: Partial<Owner>): string {
+  const { place, pid, start } = { ...ownOwner(), ...owner };
+  return `.curlew-partial-${place}-${pid}-${start}-${randomBytes(4).toString('hex')}`;
+}
+
+/** Its process had this one's pid, and started at another time. */
+export function deadPartialName(): string {
+  return partialNameOf({ start: '1' });
+}
