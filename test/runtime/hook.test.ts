@@ -40,7 +40,7 @@ test('a hook finds the folder, the environment and the settings it may expect', 
     `a 'b' "c" $HOME \`id\` \\`,
     '0',
     'kept',
-    'r1 2',
+    `${box.shell.run} 2`,
     'path',
     '',
   ]);

@@ -1,6 +1,6 @@
 /** A folder laid out as a run has it, to run hooks of an install.sh in. */
 import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { ProgressEvent } from '../../src/core/events.ts';
 import { runHook } from '../../src/runtime/hook.ts';
 import type { HookOptions, HookOutcome, HookRequest, HookShell } from '../../src/runtime/hook-process.ts';
@@ -44,7 +44,8 @@ export async function hooks(
   await writeFile(join(folder, 'settings.sh'), settingsText(settings, [['DIR', '.']]));
   const shell: HookShell = {
     place: plainPlace(box.path),
-    run: 'r1',
+    // Processes are told by it from those of other tests on this machine.
+    run: basename(box.path),
     folder,
     scripts: SCRIPTS,
     settings: join(folder, 'settings.sh'),
