@@ -77,6 +77,29 @@ function unescape(field: string): string {
   });
 }
 
+const LOOK_MS = 500;
+
+/** Calls back when a file may have grown. A machine can be out of watches: then twice a second. */
+function onChange(path: string, callback: () => void): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const look = (): void => {
+    timer ??= setInterval(callback, LOOK_MS).unref();
+  };
+  try {
+    const watcher = watch(path, { persistent: false }, callback);
+    watcher.on('error', look);
+    return () => {
+      watcher.close();
+      clearInterval(timer);
+    };
+  } catch {
+    look();
+    return () => {
+      clearInterval(timer);
+    };
+  }
+}
+
 const READ_SIZE = 64 << 10;
 /** Longer than any record of ours; what is longer is thrown away. */
 const LINE_LIMIT = 128 << 10;
@@ -117,11 +140,9 @@ export async function followControl(path: string, onRecord: (record: ControlReco
       failure = asError(error);
     });
   };
-  const watcher = watch(path, { persistent: false }, next);
-  // Without it the control file is read once, at the end.
-  watcher.on('error', () => undefined);
+  const stopWatching = onChange(path, next);
   const finish = async (): Promise<void> => {
-    watcher.close();
+    stopWatching();
     next();
     await turn;
     await file.close();

@@ -90,8 +90,13 @@ export async function runShell(
     if (record.kind === 'log' && request.toldAtEnd !== true) reportLog(report, request, record);
   };
   const marker = `CURLEW_HOOK=${shell.run}/${request.function}`;
-  const child = await start(shell, request, { log, control, marker, words });
+  // Followed before there is a process that a failure here would leave alone.
+  await (await openFresh(control, 'w')).close();
   const follower = await followControl(control, onRecord);
+  const child = await start(shell, request, { log, control, marker, words }).catch(async (error: unknown) => {
+    await follower.finish();
+    throw error;
+  });
   const family: Family = { session: child.pid ?? -1, marker };
   const all = (): readonly ProcessInfo[] => {
     const { inSession, outside } = membersOf(family);
@@ -142,7 +147,7 @@ async function start(
   const { place, env, run } = shell;
   const [command, ...args] = place.wrap(['bash', '--noprofile', '--norc', ...words]);
   const output = await openFresh(log, 'a');
-  const records = await openFresh(control, 'w');
+  const records = await openFresh(control, 'a');
   try {
     const child = spawn(command, args, {
       cwd: place.directory,

@@ -1,3 +1,4 @@
+import { execa } from 'execa';
 import { appendFile } from 'node:fs/promises';
 import { followControl, parseControlLine, type ControlRecord } from '../../src/runtime/control.ts';
 import { endOfLog, lastLines, plainLine } from '../../src/runtime/log-tail.ts';
@@ -34,6 +35,28 @@ test('records are handed over whole, however they are written, and endless lines
     ['first', 'second', 'third'],
   );
 });
+
+const WATCHES = 'records are followed on a machine that has no file watches left';
+const FEW = 'echo 0 >/proc/sys/user/max_inotify_instances; exec "$@"';
+const words = ['-Ur', 'bash', '-c', FEW, 'bash'] as const;
+if ((await execa('unshare', [...words, 'true'], { reject: false })).exitCode === 0) {
+  test(WATCHES, async () => {
+    await using box = await tree({ control: '' });
+    const script = `
+      import { appendFileSync } from 'node:fs';
+      import { followControl } from ${JSON.stringify(import.meta.resolve('../../src/runtime/control.ts'))};
+      const seen = new Promise((resolve) => followControl(process.argv[1], resolve));
+      appendFileSync(process.argv[1], 'absent\\tdemo\\n');
+      setInterval(() => undefined, 1000);
+      console.log((await seen).function);
+      process.exit(0);`;
+    const node = [process.execPath, '--import', import.meta.resolve('tsx'), '--input-type=module', '--eval', script];
+    const { stdout } = await execa('unshare', [...words, ...node, box.at('control')]);
+    assert.is(stdout, 'demo');
+  });
+} else {
+  test.skip(WATCHES, 'no user namespaces here');
+}
 
 test('the last lines of a long log are read without the rest', async () => {
   await using box = await tree({ log: `${'y'.repeat(300_000)}\n${'z'.repeat(1000)}\n\n\nend\n` });
