@@ -1,20 +1,22 @@
 /** The configuration file: what a site sets once instead of giving the same flags every time. */
 import { readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
-import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { dirname, join, resolve } from 'node:path';
+import { asError, CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { parseMirror } from '../registry/endpoint.ts';
 import type { CommandContext } from './command.ts';
 
 export interface Config {
-  /** Registry host to the mirrors that are asked first, in order. */
-  readonly registryMirrors: Readonly<Record<string, readonly string[]>>;
+  /** Registry hosts with the mirrors that are asked before them, in order. */
+  readonly registryMirrors: readonly (readonly [host: string, mirror: string])[];
   /** Hosts that may be asked over plain http. */
   readonly allowHttp: readonly string[];
   /** Hosts that may be sent credentials as the realm of another registry. */
   readonly trustRealms: readonly string[];
+  /** In the file it begins at the folder of the file; here it is absolute. */
   readonly caFile: string | undefined;
 }
 
-const EMPTY: Config = { registryMirrors: {}, allowHttp: [], trustRealms: [], caFile: undefined };
+const EMPTY: Config = { registryMirrors: [], allowHttp: [], trustRealms: [], caFile: undefined };
 const KEYS: readonly string[] = Object.keys(EMPTY);
 
 /** The folder of the user's own settings or data, by the XDG base directory specification. */
@@ -46,23 +48,31 @@ function parseConfig(text: string, file: string): Config {
   let value: unknown;
   try {
     value = JSON.parse(text);
-  } catch (error) {
-    throw new CurlewError('USAGE', `configuration ${file}: not JSON`, { cause: error });
+  } catch {
+    // The parser's own message quotes the text, and addresses of mirrors may hold secrets: it is left out.
+    throw new CurlewError('USAGE', `configuration ${file}: not JSON`, { hint: `jq . ${file} shows where` });
   }
   if (!isRecord(value)) throw bad('not an object');
   const unknown = Object.keys(value).find((key) => !KEYS.includes(key));
   if (unknown !== undefined) throw bad(`unknown key "${unknown}"`);
   const { registryMirrors = {}, allowHttp = [], trustRealms = [], caFile } = value;
   if (!isRecord(registryMirrors)) throw bad('registryMirrors is not an object');
-  const mirrors = Object.entries(registryMirrors).map(([host, list]) => {
-    const hosts = typeof list === 'string' ? [list] : list;
-    if (!isTexts(hosts)) throw bad(`registryMirrors: ${host} has no list of hosts`);
-    return [host, hosts] as const;
+  const mirrors = Object.entries(registryMirrors).flatMap(([host, list]) => {
+    const addresses = typeof list === 'string' ? [list] : list;
+    if (!isTexts(addresses)) throw bad(`registryMirrors: ${host} has no list of hosts`);
+    return addresses.map((address) => {
+      try {
+        return parseMirror(`${host}=${address}`);
+      } catch (error) {
+        throw bad(`registryMirrors: ${asError(error).message}`);
+      }
+    });
   });
   if (!isTexts(allowHttp)) throw bad('allowHttp is not a list of hosts');
   if (!isTexts(trustRealms)) throw bad('trustRealms is not a list of hosts');
   if (caFile !== undefined && typeof caFile !== 'string') throw bad('caFile is not a path');
-  return { registryMirrors: Object.fromEntries(mirrors), allowHttp, trustRealms, caFile };
+  const authorities = caFile === undefined ? undefined : resolve(dirname(file), caFile);
+  return { registryMirrors: mirrors, allowHttp, trustRealms, caFile: authorities };
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -17,7 +17,7 @@ export const NETWORK_OPTIONS = {
   'allow-http': { type: 'string', multiple: true, value: 'HOST', help: 'host that may be asked over plain http' },
   'trust-realm': { type: 'string', multiple: true, value: 'HOST', help: "host that may get a registry's credentials" },
   'ca-file': { type: 'string', value: 'FILE', help: 'certificate authorities to trust as well, in PEM' },
-  config: { type: 'string', value: 'FILE', help: 'configuration file' },
+  config: { type: 'string', value: 'FILE', help: 'configuration file (default: ~/.config/curlew/config.json)' },
 } satisfies OptionSpecs;
 
 export interface Network extends AsyncDisposable {
@@ -28,11 +28,7 @@ export interface Network extends AsyncDisposable {
 /** `docker.io=host:port` flags, then the configuration's mirrors, by registry host. */
 function mirrorsOf(flags: readonly string[], config: Config): ReadonlyMap<string, readonly string[]> {
   const mirrors = new Map<string, readonly string[]>();
-  const configured = Object.entries(config.registryMirrors).flatMap(([host, list]) =>
-    list.map((mirror) => `${host}=${mirror}`),
-  );
-  for (const text of [...flags, ...configured]) {
-    const [host, mirror] = parseMirror(text);
+  for (const [host, mirror] of [...flags.map(parseMirror), ...config.registryMirrors]) {
     mirrors.set(host, [...(mirrors.get(host) ?? []), mirror]);
   }
   return mirrors;

@@ -115,6 +115,11 @@ const WORDS: Readonly<Record<string, string>> = {
   UND_ERR_HEADERS_OVERFLOW: 'the head of the answer is too large',
 };
 
+const CONNECTION_HINTS: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'check the name, the network, and HTTPS_PROXY if there is a proxy',
+  ECONNREFUSED: 'check the port, and that the server runs',
+};
+
 /** Node and OpenSSL name what is wrong with a certificate in the error's code. */
 function isCertificateProblem(code: string): boolean {
   return /CERT|_SIGNED|ISSUER|ALTNAME|UNABLE_TO_VERIFY/.test(code);
@@ -148,7 +153,7 @@ export function brokenOutcome(doing: string, url: URL, proxy: URL | undefined, t
     proxyStatus === undefined ? (WORDS[code] ?? visible(error.message)) : `the proxy answered ${proxyStatus}`;
   const through = proxy === undefined ? '' : ` through the proxy ${proxy.host}`;
   const message = `${doing}: ${url.host}${through}: ${refused ? 'the proxy wants other credentials' : what}`;
-  const hint = certificate ? 'a private certificate authority is added with --ca-file FILE' : undefined;
+  const hint = certificate ? 'a private certificate authority is added with --ca-file FILE' : CONNECTION_HINTS[code];
   const late = proxyStatus === '502' || proxyStatus === '503' || proxyStatus === '504';
   return {
     kind: 'broken',

@@ -31,7 +31,8 @@ export function parseMirror(text: string): readonly [host: string, address: stri
   const [, host = '', address = ''] = /^([^=\s/]+)=(\S+)$/.exec(text) ?? [];
   const usable = host !== '' && URL.canParse(withScheme(address)) && withScheme(address).startsWith('http');
   if (usable) return [hostKey(host), address];
-  throw new CurlewError('USAGE', `not a mirror: ${JSON.stringify(text.slice(0, 200))}`, {
+  const shown = text.replace(/^([^=]*=)?.*@/s, '$1').slice(0, 200);
+  throw new CurlewError('USAGE', `not a mirror: ${JSON.stringify(shown)}`, {
     hint: 'write REGISTRY=HOST[:PORT], such as docker.io=mirror.example.com',
   });
 }

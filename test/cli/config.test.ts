@@ -1,0 +1,78 @@
+import * as assert from '../support/assert.ts';
+import { readConfig, type Config } from '../../src/cli/config.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('cli/config');
+
+const NOTHING: Config = { registryMirrors: [], allowHttp: [], trustRealms: [], caFile: undefined };
+
+for (const [title, text, message] of [
+  ['no JSON', '{"registryMirrors": {"a.example": [hush', /not JSON/],
+  ['no object', '[]', /not an object/],
+  ['an unknown key', '{"registryMirror": {}}', /unknown key "registryMirror"/],
+  ['mirrors that are a list', '{"registryMirrors": []}', /registryMirrors is not an object/],
+  ['a mirror that is a number', '{"registryMirrors": {"a.example": 7}}', /a\.example has no list of hosts/],
+  ['a list of mirrors with a number', '{"registryMirrors": {"a.example": [7]}}', /a\.example has no list of hosts/],
+  ['a mirror of no known scheme', '{"registryMirrors": {"a.example": "ftp://b.example"}}', /not a mirror: .*ftp:/],
+  ['a mirror with an impossible port', '{"registryMirrors": {"a.example": "me:hush@b:99999"}}', /"a\.example=b:99999"/],
+  ['a mirror of no registry', '{"registryMirrors": {"": "b.example"}}', /not a mirror/],
+  ['hosts for plain http that are a text', '{"allowHttp": "a"}', /allowHttp is not a list/],
+  ['trusted hosts that are an object', '{"trustRealms": {}}', /trustRealms is not a list/],
+  ['a certificate file that is a number', '{"caFile": 1}', /caFile is not a path/],
+] as const) {
+  test(`${title}: refused with the name of the file, and no secret of it`, async () => {
+    await using box = await tree({ 'c.json': text });
+    const read = readConfig('c.json', { env: {}, cwd: box.path });
+    const error = await assert.rejectsWith(read, 'USAGE', message);
+    assert.ok(error.message.startsWith(`configuration ${box.at('c.json')}: `), error.message);
+    assert.ok(error.hint !== undefined);
+    assert.not.match(`${error.message} ${error.hint} ${String(error.cause)}`, /hush/);
+  });
+}
+
+test('everything that can be set is read; paths in the file begin at its folder', async () => {
+  const text = JSON.stringify({
+    registryMirrors: { 'docker.io': ['one.example', 'https://two.example/hub'], 'quay.io': 'three.example:5000' },
+    allowHttp: ['three.example:5000'],
+    trustRealms: ['auth.example'],
+    caFile: 'certificates/ca.pem',
+  });
+  await using box = await tree({ 'site/c.json': text });
+  assert.equal(await readConfig('site/c.json', { env: {}, cwd: box.path }), {
+    registryMirrors: [
+      ['docker.io', 'one.example'],
+      ['docker.io', 'https://two.example/hub'],
+      ['quay.io', 'three.example:5000'],
+    ],
+    allowHttp: ['three.example:5000'],
+    trustRealms: ['auth.example'],
+    caFile: box.at('site/certificates/ca.pem'),
+  });
+});
+
+test("the user's own file is read where it is, and its absence is no error", async () => {
+  await using box = await tree({
+    'home/.config/curlew/config.json': '{"allowHttp": ["home"]}',
+    'xdg/curlew/config.json': '{"allowHttp": ["xdg"]}',
+    'empty/x': '',
+  });
+  const read = async (env: Readonly<Record<string, string>>): Promise<Config> =>
+    readConfig(undefined, { env, cwd: box.path });
+  assert.equal((await read({ HOME: box.at('home') })).allowHttp, ['home']);
+  assert.equal((await read({ HOME: box.at('home'), XDG_CONFIG_HOME: box.at('xdg') })).allowHttp, ['xdg']);
+  // The specification wants an absolute path; anything else is passed over.
+  assert.equal((await read({ HOME: box.at('home'), XDG_CONFIG_HOME: 'xdg' })).allowHttp, ['home']);
+  assert.equal(await read({ HOME: box.at('empty') }), NOTHING);
+  assert.equal(await read({}), NOTHING);
+});
+
+test('a file that was named must be there, and be a file', async () => {
+  await using box = await tree({ 'folder/x': '' });
+  for (const name of ['none.json', 'folder']) {
+    const read = readConfig(name, { env: { HOME: box.path }, cwd: box.path });
+    await assert.rejectsWith(read, 'FILE_UNUSABLE', new RegExp(`read the configuration .*${name}`));
+  }
+});
+
+test.run();
