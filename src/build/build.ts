@@ -2,6 +2,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArchiveIndex } from '../archive/entry.ts';
+import { partialPath } from '../archive/write.ts';
 import { mapLimited } from '../core/each.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { packageFileName } from '../core/layout.ts';
@@ -12,6 +13,7 @@ import { clearShelf } from './assets.ts';
 import { makeScratch, pruneCache } from './cache.ts';
 import { claim } from './claim.ts';
 import { makePackage } from './make.ts';
+import { sweepOut } from './out-folder.ts';
 import type { AddonPlan, BuildPlan } from './plan.ts';
 import type { BuildPorts } from './ports.ts';
 import { aboutOf, aboutWanted, ownFiles } from './about.ts';
@@ -47,6 +49,7 @@ export async function buildAddons(
   } catch (error) {
     throw fileError('make the folders for packages and cache', error);
   }
+  await sweepOut(ports.out, Date.now());
   const built = await mapLimited(plan.addons, async (addon, { signal }) => buildAddon(addon, plan, ports, { signal }), {
     width: jobs,
     signal,
@@ -91,6 +94,8 @@ async function buildClaimed(
     finished === undefined ? 'not built yet' : await differenceOf(finished, wanted, aboutOf, ports, { signal });
   if (finished !== undefined && because === undefined) {
     const { path, addon: made, index } = finished;
+    // Begun by a build of something else, which nobody wants any more.
+    await rm(partialPath(target), { force: true });
     ports.report({ type: 'step-started', id, title: id });
     ports.report({ type: 'step-done', id, outcome: 'unchanged' });
     return { path, addon: made, index, size: index.size, outcome: 'unchanged', because: 'unchanged', fetched: 0 };

@@ -71,6 +71,15 @@ test('with nothing changed nothing is written, and only heads are asked for', as
   assert.ok(since.every(({ method, path }) => method === 'HEAD' || path === '/v2/'));
 });
 
+test('a package that is what it should be leaves nothing begun beside it', async () => {
+  await using box = await tree(addon('a', ''));
+  await buildAll({ root: box.path });
+  await writeFile(box.at('out/.a-1.0.tar.gz.partial'), 'of another Manifest, killed half way');
+  const [again] = await buildAll({ root: box.path });
+  assert.is(again?.outcome, 'unchanged');
+  assert.equal(await readdir(box.at('out')), ['a-1.0.tar.gz']);
+});
+
 test('a lock that is committed beside the Manifest makes no difference to the package', async () => {
   await using box = await tree(addon('a', '', { 'Manifest.lock': '{}\n' }));
   const [first] = await buildAll({ root: box.path });
