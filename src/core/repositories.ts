@@ -9,13 +9,16 @@ export interface Repository {
    * elsewhere has its own.
    */
   readonly url: string | Readonly<Record<Arch, string>>;
+  /** rpm only: `url` is a list of such folders, one a line. */
+  readonly form?: 'mirrorlist';
   /** apt only: suites, or one path with a slash at its end (`./`) for a repository without any. */
   readonly suites?: readonly string[];
   /** apt only: none for a repository without suites. */
   readonly components?: readonly string[];
   /**
    * What its signature is checked with. For apt the path of a key ring on the machine, for rpm the address (https, or
-   * file) of a key. A repository without one is taken on trust; only a config file may say so.
+   * file) of a key or of several, with blanks between. A repository without one is taken on trust; only a config file
+   * may say so.
    */
   readonly key?: string;
 }
@@ -41,45 +44,58 @@ export function ubuntuRepositories(codename: string): readonly Repository[] {
   ];
 }
 
-const CENTOS_KEY = 'https://vault.centos.org/RPM-GPG-KEY-CentOS-7';
-const EPEL = 'https://archives.fedoraproject.org/pub/archive/epel';
+const VAULT = 'https://vault.centos.org';
+const EPEL_ARCHIVE = 'https://archives.fedoraproject.org/pub/archive/epel';
+const EPEL = 'https://dl.fedoraproject.org/pub/epel';
 
-/** CentOS 7.4.1708, of which only the vault is left, with EPEL. Arm had a tree and a key of its own. */
+/** What is left of CentOS 7: the vault of its last release, and EPEL's archive. Arm had a tree and a key of its own. */
 export function centos7Repositories(): readonly Repository[] {
-  const centos = (part: string): Repository => ({
+  const parts = ['os', 'updates', 'extras'].map((part) => ({
     id: `centos-7-${part}`,
     url: {
-      amd64: `https://vault.centos.org/7.4.1708/${part}/x86_64/`,
-      arm64: `https://vault.centos.org/altarch/7.4.1708/${part}/aarch64/`,
+      amd64: `${VAULT}/7.9.2009/${part}/x86_64/`,
+      arm64: `${VAULT}/altarch/7.9.2009/${part}/aarch64/`,
     },
-    key: CENTOS_KEY,
-  });
-  const epel = { id: 'epel-7', url: `${EPEL}/7/$basearch/`, key: `${EPEL}/RPM-GPG-KEY-EPEL-7` };
-  return [centos('os'), centos('updates'), centos('extras'), epel];
+    key: `${VAULT}/RPM-GPG-KEY-CentOS-7 https://www.centos.org/keys/RPM-GPG-KEY-CentOS-7-aarch64`,
+  }));
+  return [...parts, { id: 'epel-7', url: `${EPEL_ARCHIVE}/7/$basearch/`, key: `${EPEL_ARCHIVE}/RPM-GPG-KEY-EPEL-7` }];
 }
 
-export function rockyRepositories(version: string, parts: readonly string[]): readonly Repository[] {
-  const [major = version] = version.split('.');
-  const key = major === '8' ? 'RPM-GPG-KEY-rockyofficial' : `RPM-GPG-KEY-Rocky-${major}`;
-  const root = version.includes('.') ? 'https://dl.rockylinux.org/vault/rocky' : 'https://dl.rockylinux.org/pub/rocky';
-  return parts.map((part) => ({
+const ROCKY = 'https://dl.rockylinux.org/pub/rocky';
+const ROCKY_KEYS = { 8: 'RPM-GPG-KEY-rockyofficial', 9: 'RPM-GPG-KEY-Rocky-9' } as const;
+
+/** Rocky's current release of a major version, and EPEL. */
+export function rockyRepositories(major: keyof typeof ROCKY_KEYS): readonly Repository[] {
+  const parts = ['BaseOS', 'AppStream', 'extras'].map((part) => ({
     id: `rocky-${major}-${part.toLowerCase()}`,
-    url: `${root}/${version}/${part}/$basearch/os/`,
-    key: `https://dl.rockylinux.org/pub/rocky/${key}`,
+    url: `${ROCKY}/${major}/${part}/$basearch/os/`,
+    key: `${ROCKY}/${ROCKY_KEYS[major]}`,
   }));
+  return [
+    ...parts,
+    { id: `epel-${major}`, url: `${EPEL}/${major}/Everything/$basearch/`, key: `${EPEL}/RPM-GPG-KEY-EPEL-${major}` },
+  ];
 }
 
 export function oracle7Repositories(): readonly Repository[] {
-  return ['latest', 'addons', 'optional_latest'].map((part) => ({
-    id: `ol-7-${part.replaceAll('_', '-')}`,
-    url: `https://yum.oracle.com/repo/OracleLinux/OL7/${part.replace('_', '/')}/$basearch/`,
-    key: 'https://yum.oracle.com/RPM-GPG-KEY-oracle-ol7',
-  }));
+  return [
+    {
+      id: 'ol-7-latest',
+      url: 'https://yum.oracle.com/repo/OracleLinux/OL7/latest/$basearch/',
+      key: 'https://yum.oracle.com/RPM-GPG-KEY-oracle-ol7',
+    },
+  ];
 }
 
+/** Amazon publishes its key in packages only; this copy is the one that image builders of other systems use. */
 export function amazon2023Repositories(): readonly Repository[] {
-  const root = 'https://cdn.amazonlinux.com/al2023';
+  const keys = 'https://raw.githubusercontent.com/rpm-software-management/distribution-gpg-keys/main/keys';
   return [
-    { id: 'amazonlinux', url: `${root}/core/mirrors/latest/$basearch/`, key: `${root}/RPM-GPG-KEY-amazon-linux-2023` },
+    {
+      id: 'amazonlinux',
+      url: 'https://cdn.amazonlinux.com/al2023/core/mirrors/latest/$basearch/mirror.list',
+      form: 'mirrorlist',
+      key: `${keys}/amazon-linux/RPM-GPG-KEY-amazon-linux-2023`,
+    },
   ];
 }

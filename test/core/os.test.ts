@@ -51,7 +51,8 @@ test('every row names repositories that are signed and have an address for each 
     for (const repository of repositories) {
       assert.ok(repository.key, repository.id);
       assert.is(repository.suites !== undefined, family === 'debian', repository.id);
-      for (const arch of ARCHES) assert.match(repositoryUrl(repository, arch), /^https?:\/\/[^@?#]+\/$/);
+      const pattern = repository.form === 'mirrorlist' ? /^https:\/\/[^@?#]+\.list$/ : /^https?:\/\/[^@?#]+\/$/;
+      for (const arch of ARCHES) assert.match(repositoryUrl(repository, arch), pattern);
     }
   }
 });
