@@ -24,6 +24,13 @@ function readArguments(command: Command<unknown>, words: readonly string[]): Arg
       strict: true,
     });
     const all = values as Record<string, string | boolean | readonly (string | boolean)[] | undefined>;
+    // Most likely a shell variable that is not set; as a path it would mean the current folder.
+    const empty = Object.entries(all).find(([, value]) => [value].flat().includes(''));
+    if (empty !== undefined) {
+      throw new CurlewError('USAGE', `curlew ${command.name}: --${empty[0]} has an empty value`, {
+        hint: `curlew ${command.name} --help lists the options`,
+      });
+    }
     return {
       positionals,
       text: (option) => (typeof all[option] === 'string' ? all[option] : undefined),
@@ -97,6 +104,8 @@ async function main(): Promise<void> {
     if (errnoOf(error) === 'EPIPE') process.exit(0);
     throw error;
   });
+  // What is said on the way is worth no failure: its reader, or the terminal, may have gone.
+  process.stderr.on('error', () => undefined);
   const signal = listenForSignals();
   const words = process.argv.slice(2);
   try {

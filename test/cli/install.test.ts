@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { InstallResult } from '../../src/runtime/install.ts';
@@ -140,11 +140,48 @@ test('a failing hook ends with status 20, the place, the last lines, the log and
 
 test('neither root nor a word that hooks may run unconfined: nothing is run', async () => {
   await using box = await boxWith([tracer('aaa')]);
-  if (process.geteuid?.() === 0) return;
-  const args = ['--import', TSX, MAIN, 'install', '--bundle', box.at('b.tar.gz'), '--root', box.at('root')];
-  const { exitCode, stderr } = await execa(process.execPath, args, { reject: false });
-  assert.is(exitCode, 22);
-  assert.match(stderr, '--unconfined');
+  await chmod(box.path, 0o777);
+  const nobody = process.geteuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+  for (const more of [['--root', box.at('root')], []]) {
+    const args = ['--import', TSX, MAIN, 'install', '--bundle', box.at('b.tar.gz'), ...more];
+    const { exitCode, stderr } = await execa(process.execPath, args, { reject: false, ...nobody });
+    assert.is(exitCode, 22, stderr);
+    assert.match(stderr, '--unconfined');
+  }
+  assert.equal(await readdir(box.path), ['b.tar.gz']);
+});
+
+test('an empty value, and folders that are no place to install to, are mistakes of usage', async () => {
+  await using box = await boxWith([tracer('aaa')]);
+  for (const [more, message] of [
+    [['--root', ''], '--root has an empty value'],
+    [['--install-dir='], '--install-dir has an empty value'],
+    [['--install-dir', '/'], '--install-dir / is no folder of its own'],
+    [['--root', '/'], '--root / would confine nothing'],
+  ] as const) {
+    const { exitCode, stderr } = await curlew(box, '--bundle', 'b.tar.gz', ...more);
+    assert.is(exitCode, 64);
+    assert.match(stderr, message);
+  }
+  assert.equal(await readdir(box.path), ['b.tar.gz']);
+});
+
+test('a bundle that is not there is told before any folder is made', async () => {
+  await using box = await tree();
+  assert.is((await curlew(box, '--bundle', 'b.tar.gz')).exitCode, 14);
+  assert.equal(await readdir(box.path), []);
+});
+
+test('a reader of standard error that has gone changes nothing', async () => {
+  await using box = await boxWith([tracer('aaa')]);
+  const command = '{ "$@" 2>&1 >out && echo fine >status; } | true';
+  const args = [process.execPath, ...words(box, ['--bundle', 'b.tar.gz'])];
+  await execa('bash', ['-c', command, 'bash', ...args], { cwd: box.path, env: { TRACE: box.at('trace') } });
+  assert.is(await readFile(box.at('status'), 'utf8'), 'fine\n');
+  assert.match(await readFile(box.at('out'), 'utf8'), /^aaa {2}1\.0\.0 {2}installed/);
+  const failing = '{ "$@" --frobnicate 2>&1; echo $? >status; } | true';
+  await execa('bash', ['-c', failing, 'bash', ...args], { cwd: box.path });
+  assert.is(await readFile(box.at('status'), 'utf8'), '64\n');
 });
 
 const SLOW = tracer(

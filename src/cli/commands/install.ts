@@ -44,10 +44,11 @@ export const install: Command<InstallResult> = {
     }
     const restore = outliveTerminal();
     try {
-      const place = await placeOf(args, context);
-      await using source = await openSource(args, context, place.directory);
+      const target = targetOf(args, context);
+      await using source = await openSource(args, context, target.directory);
       const installer = await readInstaller(args, context, source);
       const packages = await source.choose(installer);
+      const place = await placeOf(target, context);
       const versions = new Map(packages.map(({ ref }) => [ref.name, ref.version] as const));
       const settings = new Map(installer.addons.map((addon) => [addon.name, addon.settings] as const));
       const variables = new Map(shellVariables(installer, versions));
@@ -82,22 +83,41 @@ function whySkipImages(args: Arguments): string | undefined {
     : 'with --root the container runtime of this machine is left alone';
 }
 
-/** The install folder, and how hooks are kept to it. */
-async function placeOf(args: Arguments, { cwd, signal }: CommandContext): Promise<NodePlace> {
+/** Where to install, as the words say it; nothing is touched. */
+interface Target {
+  /** The install folder. */
+  readonly directory: string;
+  /** The same folder in the eyes of a hook. */
+  readonly seen: string;
+  /** What hooks are to be confined to; undefined when they are not. */
+  readonly root: string | undefined;
+}
+
+function targetOf(args: Arguments, { cwd }: CommandContext): Target {
   const seen = resolve(cwd, args.text('install-dir') ?? INSTALL_DIRECTORY);
-  const rootWord = args.text('root');
-  const uid = process.geteuid?.() ?? -1;
-  if (rootWord === undefined) {
-    if (uid === 0 || args.flag('unconfined')) return plainPlace(seen);
+  if (seen === '/') throw usage('--install-dir / is no folder of its own');
+  const unconfined = args.flag('unconfined');
+  const word = args.text('root');
+  if (word === undefined) {
+    if (effectiveUser() === 0 || unconfined) return { directory: seen, seen, root: undefined };
     throw new CurlewError('UNSUPPORTED', 'install: hooks change this machine, which only root may do', {
       hint: 'run it as root; or, for a trial, with --root DIR --unconfined',
     });
   }
-  const root = resolve(cwd, rootWord);
+  const root = resolve(cwd, word);
   if (root === '/') throw usage('--root / would confine nothing');
   const directory = join(root, seen);
-  if (args.flag('unconfined')) return plainPlace(directory);
-  return confinedPlace({ root, seen, scripts: ownScripts(), uid, signal });
+  return unconfined ? { directory, seen: directory, root: undefined } : { directory, seen, root };
+}
+
+function effectiveUser(): number {
+  return process.geteuid?.() ?? -1;
+}
+
+/** The install folder, and how hooks are kept to it. */
+async function placeOf({ directory, seen, root }: Target, { signal }: CommandContext): Promise<NodePlace> {
+  if (root === undefined) return plainPlace(directory);
+  return confinedPlace({ root, seen, scripts: ownScripts(), uid: effectiveUser(), signal });
 }
 
 async function openSource(args: Arguments, { cwd, signal }: CommandContext, directory: string): Promise<InstallSource> {
@@ -139,14 +159,12 @@ function noteWarnings(report: Report, diagnostics: CurlewError['diagnostics']): 
   }
 }
 
-/** A run goes on when its terminal has gone; what is said then reaches nobody. Returns how to undo that. */
+/** A run goes on when its terminal has gone. Returns how to undo that. */
 function outliveTerminal(): () => void {
   const nothing = (): void => undefined;
   process.on('SIGHUP', nothing);
-  process.stderr.on('error', nothing);
   return () => {
     process.off('SIGHUP', nothing);
-    process.stderr.off('error', nothing);
   };
 }
 
