@@ -180,8 +180,8 @@ class InstallRun {
   }
 
   async execute(): Promise<Omit<InstallResult, 'run' | 'seconds'>> {
-    const { plan, journal } = this.#parts;
-    await journal.append({ type: 'planned', plan });
+    const { plan, journal, attempts } = this.#parts;
+    await journal.append({ type: 'planned', plan, earlier: [...attempts] });
     await this.#records.begin();
     const byKind = <Kind extends PlannedAction['kind']>(
       kind: Kind,

@@ -9,7 +9,12 @@ import type { RunPlan } from './plan.ts';
 import { readStateFile } from './write-file.ts';
 
 export type JournalEntry = { readonly at: string } & (
-  | { readonly type: 'planned'; readonly plan: RunPlan }
+  | {
+      readonly type: 'planned';
+      readonly plan: RunPlan;
+      /** Actions that earlier runs began without coming to an end, and how often. */
+      readonly earlier?: readonly (readonly [action: string, attempt: number])[];
+    }
   | { readonly type: 'started'; readonly action: string; readonly attempt: number }
   | { readonly type: 'done'; readonly action: string; readonly outcome: string }
   | { readonly type: 'failed'; readonly action: string; readonly message: string }
@@ -97,12 +102,13 @@ export async function createJournal(path: string): Promise<Journal> {
   };
 }
 
-/** How often each action of a run was begun without being done: what `CURLEW_ATTEMPT` of the next try builds on. */
+/** How often each action of a run was begun without coming to an end: what `CURLEW_ATTEMPT` of the next try builds on. */
 export function unfinishedAttempts(entries: readonly JournalEntry[]): ReadonlyMap<string, number> {
   const attempts = new Map<string, number>();
   for (const entry of entries) {
-    if (entry.type === 'started') attempts.set(entry.action, entry.attempt);
-    else if (entry.type === 'done') attempts.delete(entry.action);
+    if (entry.type === 'planned') for (const [action, attempt] of entry.earlier ?? []) attempts.set(action, attempt);
+    else if (entry.type === 'started') attempts.set(entry.action, entry.attempt);
+    else if (entry.type === 'done' || entry.type === 'failed') attempts.delete(entry.action);
   }
   return attempts;
 }

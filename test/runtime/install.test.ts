@@ -115,6 +115,35 @@ test('a failed hook says everything; the same command goes on from there', async
   assert.is((await readRecords(box.at('node'))).applied['bbb']?.finished, true);
 });
 
+test('a hook is told of its tries, also when another one failed before it was reached again', async () => {
+  await using box = await tree();
+  const packages = await packagesOf(
+    bundleOf([
+      tracer('aaa', 'aaa_pre_init() { [ ! -e "$DIR/stop" ]; }'),
+      tracer('bbb', 'bbb() { echo "bbb $CURLEW_ATTEMPT" >>"$TRACE"; [ -e "$DIR/go" ]; }'),
+    ]),
+  );
+  await assert.rejectsWith(run(box, packages), 'HOOK_FAILED', /^bbb: bbb failed/);
+  await writeFile(box.at('node/stop'), '');
+  await assert.rejectsWith(run(box, packages), 'HOOK_FAILED', /^aaa: aaa_pre_init failed/);
+  await rm(box.at('node/stop'));
+  await writeFile(box.at('node/go'), '');
+  await trace(box);
+  await run(box, packages);
+  assert.ok((await trace(box)).includes('bbb 2'));
+});
+
+test('a check that fails is no unfinished try of the next one', async () => {
+  await using box = await tree();
+  const check = 'aaa_already_applied() { echo "check $CURLEW_ATTEMPT" >>"$TRACE"; return 1; }';
+  const packages = await packagesOf(bundleOf([tracer('aaa', check)]));
+  for (const _ of [1, 2, 3]) await run(box, packages);
+  assert.equal(
+    (await trace(box)).filter((line) => line.startsWith('check')),
+    ['check 1', 'check 1'],
+  );
+});
+
 test('a mistake in any install.sh is met before the first hook', async () => {
   await using box = await tree();
   const broken = { name: 'bbb', version: '1.0.0', files: { 'install.sh': 'bbb() {\n  if\n}\n' } };

@@ -67,15 +67,31 @@ test('garbage after the last line is ignored, garbage before it is not', async (
   await assert.rejectsWith(readJournal(box.at('j')), 'FILE_UNUSABLE', /line 1/);
 });
 
-test('what was begun and not done counts as an attempt', () => {
+test('what was begun without coming to an end counts as an attempt, also of the runs before', () => {
   const at = '2026-11-21T10:15:00.000Z';
   const attempts = unfinishedAttempts([
-    { at, type: 'started', action: 'a', attempt: 1 },
+    {
+      at,
+      type: 'planned',
+      plan: { addons: [], actions: [] },
+      earlier: [
+        ['a', 1],
+        ['d', 4],
+      ],
+    },
+    { at, type: 'started', action: 'a', attempt: 2 },
     { at, type: 'done', action: 'a', outcome: 'done' },
     { at, type: 'started', action: 'b', attempt: 3 },
-    { at, type: 'failed', action: 'b', message: 'no' },
+    { at, type: 'started', action: 'c', attempt: 1 },
+    { at, type: 'failed', action: 'c', message: 'not as it was installed' },
   ]);
-  assert.equal([...attempts], [['b', 3]]);
+  assert.equal(
+    [...attempts],
+    [
+      ['d', 4],
+      ['b', 3],
+    ],
+  );
 });
 
 test.run();
