@@ -1,5 +1,6 @@
 /** State files: whole under their name, or not at all. */
-import { open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncFolder } from '../files/sync-folder.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
@@ -23,12 +24,18 @@ export async function writeStateFile(path: string, text: string): Promise<void> 
   }
 }
 
-/** The text of a file of ours, or undefined when there is none. Larger than `limit` bytes is `FILE_UNUSABLE`. */
+/** The text of a file, or undefined when there is none. Larger than `limit` bytes is `FILE_UNUSABLE`. */
 export async function readStateFile(path: string, limit: number): Promise<string | undefined> {
   try {
-    const { size } = await stat(path);
-    if (size > limit) throw new CurlewError('FILE_UNUSABLE', `read ${path}: larger than ${limit} bytes`);
-    return await readFile(path, 'utf8');
+    const chunks: Buffer[] = [];
+    let size = 0;
+    // Counted while reading: a pipe or a device has no size to ask for.
+    for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+      size += chunk.byteLength;
+      if (size > limit) throw new CurlewError('FILE_UNUSABLE', `read ${path}: larger than ${limit} bytes`);
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks).toString('utf8');
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined;
     throw fileError(`read ${path}`, error);
