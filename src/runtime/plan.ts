@@ -78,7 +78,9 @@ export function planInstall(packages: readonly PackageFacts[], records: Records,
 function planAddon(facts: PackageFacts, records: Records, { reapply }: PlanOptions): PlannedAddon {
   const { ref, digest, hasInstallScript } = facts;
   const settings = settingsDigest(facts.settings);
-  const because = whyInstall({ ref, digest, settings }, records.applied[ref.name], reapply);
+  // Not every name that an object answers to is one of its own: `constructor` is a valid name of an add-on.
+  const record = Object.hasOwn(records.applied, ref.name) ? records.applied[ref.name] : undefined;
+  const because = whyInstall({ ref, digest, settings }, record, reapply);
   const common = { ref, digest, settings, hasInstallScript };
   return because === undefined
     ? { ...common, mode: 'already applied', because: 'same version, package and settings, and its last run finished' }

@@ -67,6 +67,11 @@ test('the phases of an install come in their order, the container runtime before
   );
 });
 
+test('an add-on may be called like something that every object has', () => {
+  const { addons } = planInstall([facts('constructor')], NO_RECORDS, OPTIONS);
+  assert.is(addons[0]?.because, 'not installed yet');
+});
+
 test('function names hold the folder name verbatim', () => {
   assert.is(hookFunction('cert-manager', 'pre_init'), 'cert-manager_pre_init');
   assert.is(hookFunction('cert-manager', 'install'), 'cert-manager');
