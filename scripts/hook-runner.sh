@@ -26,7 +26,7 @@ umask 022
 
 # What an install.sh does to the shell's options and traps ends with it.
 curlew_options() {
-  set -eE +u +x +v +f +C +o pipefail +o posix
+  set -eE +a +u +x +v +f +C +o pipefail +o posix
   trap 'curlew_on_error "$?" "${FUNCNAME[0]-}" "${BASH_SOURCE[0]-}" "$LINENO" "$BASH_COMMAND"' ERR
 }
 

@@ -61,8 +61,8 @@ export interface HookOutcome {
 }
 
 const HEARTBEAT_MS = 60_000;
-/** Would change what bash is before the runner's first line. */
-const SHELL_VARIABLES = ['BASH_ENV', 'ENV', 'SHELLOPTS', 'BASHOPTS', 'POSIXLY_CORRECT'];
+/** Would change what bash is before the runner's first line: `BASH_FUNC_…` are functions that the caller has exported. */
+const SHELL_VARIABLES = /^(?:BASH_ENV|ENV|SHELLOPTS|BASHOPTS|POSIXLY_CORRECT|BASH_FUNC_.*|CURLEW_.*)$/s;
 const EXTRA_PATH = '/usr/local/bin';
 
 function logPath({ folder }: Pick<HookShell, 'folder'>, hook: Pick<HookRequest, 'function'>): string {
@@ -181,7 +181,7 @@ function hookEnvironment(
   env: HookShell['env'],
   { run, marker, attempt }: { readonly run: string; readonly marker: string; readonly attempt: number },
 ): Record<string, string> {
-  const given = Object.entries(env).filter(([name]) => !SHELL_VARIABLES.includes(name) && !name.startsWith('CURLEW_'));
+  const given = Object.entries(env).filter(([name]) => !SHELL_VARIABLES.test(name));
   const path = env['PATH'] ?? '/usr/sbin:/usr/bin:/sbin:/bin';
   return {
     ...Object.fromEntries(given.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))),
