@@ -11,13 +11,14 @@ semverParse() {
   patch="${patch%%[-.+]*}"
 }
 
-# Sets SEMVER_COMPARE_RESULT to -1, 0 or 1; anything after the patch number does not count. Status 0 always.
+# Sets SEMVER_COMPARE_RESULT to -1, 0 or 1; anything after the patch number does not count, and an empty part is 0.
+# Status 0 always.
 semverCompare() {
   local left right index
   semverParse "${1-}"
-  left=("$major" "$minor" "$patch")
+  left=("${major:-0}" "${minor:-0}" "${patch:-0}")
   semverParse "${2-}"
-  right=("$major" "$minor" "$patch")
+  right=("${major:-0}" "${minor:-0}" "${patch:-0}")
   SEMVER_COMPARE_RESULT=0
   for index in 0 1 2; do
     if [ "${left[index]}" -lt "${right[index]}" ]; then

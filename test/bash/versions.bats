@@ -33,6 +33,17 @@ parts() {
   [ "$SEMVER_COMPARE_RESULT" -eq 1 ]
 }
 
+@test "semverCompare takes what is empty for 0" {
+  run --separate-stderr semverCompare '' 1.0.0
+  [ -z "$stderr" ]
+  semverCompare '' 1.0.0
+  [ "$SEMVER_COMPARE_RESULT" -eq -1 ]
+  semverCompare 1.0.0 ''
+  [ "$SEMVER_COMPARE_RESULT" -eq 1 ]
+  semverCompare '' ''
+  [ "$SEMVER_COMPARE_RESULT" -eq 0 ]
+}
+
 @test "semverCompare ignores what follows the patch number" {
   semverCompare 1.0.4-14.2.21 1.0.4
   [ "$SEMVER_COMPARE_RESULT" -eq 0 ]
