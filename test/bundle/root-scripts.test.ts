@@ -1,3 +1,4 @@
+import { execa } from 'execa';
 import { spawn } from 'node:child_process';
 import { chmod, copyFile, symlink } from 'node:fs/promises';
 import { collect } from '../support/bytes.ts';
@@ -45,6 +46,17 @@ test('install.sh runs the tool over its own folder and leaves words and folder t
   const { code, out } = await run(box, 'install.sh', ['--root', 'x y']);
   assert.is(code, 0);
   assert.equal(JSON.parse(out), [box.at('here'), 'install', '--dir', box.at('a b'), '--root', 'x y']);
+});
+
+test('install.sh finds its own folder, whatever CDPATH and its own path say', async () => {
+  await using box = await unpacked({ 'other/a b/.keep': '' });
+  await symlink(process.execPath, box.at('tools/node'));
+  const { stdout } = await execa('/usr/bin/bash', ['a b/install.sh'], {
+    cwd: box.path,
+    env: { PATH: box.at('tools'), CDPATH: box.at('other') },
+    extendEnv: false,
+  });
+  assert.equal(JSON.parse(stdout), [box.path, 'install', '--dir', box.at('a b')]);
 });
 
 test('install.sh says which Node.js is needed when there is none, or an old one', async () => {
