@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { ArchiveIndex } from '../archive/entry.ts';
 import { partialPath } from '../archive/write.ts';
 import { mapLimited } from '../core/each.ts';
-import { CurlewError, fileError } from '../core/errors.ts';
+import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { packageFileName } from '../core/layout.ts';
 import type { AddonJson } from '../core/package.ts';
 import { formatRef } from '../core/ref.ts';
@@ -43,12 +43,8 @@ export async function buildAddons(
   ports: BuildPorts,
   { jobs, signal }: BuildOptions,
 ): Promise<readonly BuiltPackage[]> {
-  try {
-    await mkdir(ports.out, { recursive: true });
-    await mkdir(ports.cache, { recursive: true });
-  } catch (error) {
-    throw fileError('make the folders for packages and cache', error);
-  }
+  await makeFolder(ports.out, 'packages');
+  await makeFolder(ports.cache, 'the cache');
   await sweepOut(ports.out, Date.now());
   const built = await mapLimited(plan.addons, async (addon, { signal }) => buildAddon(addon, plan, ports, { signal }), {
     width: jobs,
@@ -58,6 +54,16 @@ export async function buildAddons(
   await clearShelf(ports.shelf);
   if (built.some(({ outcome }) => outcome === 'built')) await pruneCache(ports.cache, Date.now());
   return built;
+}
+
+async function makeFolder(path: string, what: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true });
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno !== 'EEXIST' && errno !== 'ENOTDIR') throw fileError(`make the folder for ${what} ${path}`, error);
+    throw new CurlewError('FILE_UNUSABLE', `make the folder for ${what}: a file stands in the way of ${path}`);
+  }
 }
 
 /** Builds one add-on; the message of a failure begins with its name. */
@@ -116,7 +122,8 @@ async function readSource(
   const source = await readAddon({ ...ref, folder: root, root: join(root, '../../..'), shown: root }, { signal });
   const errors = source.diagnostics.filter(({ severity }) => severity === 'error');
   if (errors.length === 0) return source;
-  throw new CurlewError('MANIFEST_INVALID', `${formatRef(ref)}: ${errors.length} errors in ${root}`, {
+  const count = errors.length === 1 ? '1 error' : `${errors.length} errors`;
+  throw new CurlewError('MANIFEST_INVALID', `${formatRef(ref)}: ${count} in ${root}`, {
     diagnostics: errors,
     hint: 'curlew lint shows them with their lines',
   });

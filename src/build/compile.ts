@@ -17,8 +17,8 @@ import type { SendBlob } from '../registry/image.ts';
 export type Content =
   | { readonly kind: 'bytes'; readonly data: Uint8Array }
   | { readonly kind: 'path'; readonly path: string }
-  /** A blob of an image, sent straight to its place. */
-  | { readonly kind: 'blob'; readonly send: SendBlob };
+  /** A blob of an image, sent straight to its place; `of` is the image's reference, for messages. */
+  | { readonly kind: 'blob'; readonly of: string; readonly send: SendBlob };
 
 /** A file of the package; `path` is below its prefix. */
 export interface ContentFile extends PackageFile {
@@ -30,7 +30,7 @@ export type Payload =
   | { readonly kind: 'member'; readonly member: Uint8Array }
   | { readonly kind: 'member-file'; readonly path: string }
   | { readonly kind: 'stored-file'; readonly path: string }
-  | { readonly kind: 'blob'; readonly send: SendBlob };
+  | { readonly kind: 'blob'; readonly of: string; readonly send: SendBlob };
 
 export interface CompiledEntry {
   readonly entry: SizedEntry;

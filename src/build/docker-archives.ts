@@ -118,7 +118,9 @@ async function* verifiedBlob(
   }
   const got = `sha256:${hash.digest('hex')}`;
   if (got === digest) return;
-  const wrong = new CurlewError('DIGEST_MISMATCH', `blob ${digest}: got ${got}`, { hint: ALTERED });
+  const wrong = new CurlewError('DIGEST_MISMATCH', `image ${image.reference}: layer ${digest}: got ${got}`, {
+    hint: ALTERED,
+  });
   if (sent.again === undefined) throw wrong;
   senders.set(digest, sent.again);
   throw new AskElsewhere(wrong);

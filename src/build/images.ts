@@ -58,6 +58,7 @@ export async function resolveImages(
         return await resolveStep(step, ports, { ...options, signal });
       } catch (error) {
         if (!(error instanceof CurlewError) || error.code === 'CANCELLED') throw error;
+        if (error.message.startsWith(`image ${step.id}: `)) throw error;
         throw new CurlewError(error.code, `image ${step.id}: ${error.message}`, { hint: error.hint, cause: error });
       }
     },
@@ -116,6 +117,7 @@ export function layoutFiles(images: readonly StepImage[]): readonly ContentFile[
       digest,
       content: {
         kind: 'blob',
+        of: image.reference,
         send: async (options) => image.fetch(descriptor, options),
       },
     };

@@ -208,18 +208,16 @@ async function writePackage(
         if (payload === undefined || placed.packed === 0) return;
         if (payload.kind === 'member') return writer.putMember(placed, payload.member);
         if (payload.kind === 'member-file') return writer.putMemberFile(placed, payload.path);
-        const request = { writer, entry: placed, path: () => path };
-        if (payload.kind === 'blob') {
-          const outcome = await placeBlob({ ...request, send: payload.send, onBytes: counter.add }, ports, { signal });
-          if (outcome !== 'copied') counter.cameOverNetwork(placed.size);
-          return undefined;
-        }
+        const isBlob = payload.kind === 'blob';
+        const send = isBlob ? payload.send : sendFile(payload.path);
+        const onBytes = isBlob ? counter.add : (): void => undefined;
         try {
-          await placeBlob({ ...request, send: sendFile(payload.path), onBytes: () => undefined }, ports, { signal });
+          const request = { writer, entry: placed, send, path: () => path, onBytes };
+          const outcome = await placeBlob(request, ports, { signal });
+          if (isBlob && outcome !== 'copied') counter.cameOverNetwork(placed.size);
         } catch (error) {
-          throw isOtherContent(error) && !signal.aborted ? fileChanged(placed.path) : error;
+          throw signal.aborted ? error : placingError(payload, placed.path, error);
         }
-        return undefined;
       },
       { width: entries.length > 64 ? 16 : 8, signal },
     );
@@ -231,9 +229,14 @@ async function writePackage(
   }
 }
 
-/** What a file causes that has other bytes, or more, or fewer than it had. */
-function isOtherContent(error: unknown): boolean {
-  return error instanceof CurlewError && ['DIGEST_MISMATCH', 'FETCH_FAILED'].includes(error.code);
+/** Says whose bytes are wrong: the image's, or those of a file that has others, or more, or fewer than it had. */
+function placingError(payload: CompiledEntry['payload'], path: string, error: unknown): unknown {
+  if (!(error instanceof CurlewError)) return error;
+  const { code, message, hint, cause } = error;
+  if (payload.kind !== 'blob') {
+    return code === 'DIGEST_MISMATCH' || code === 'FETCH_FAILED' ? fileChanged(path) : error;
+  }
+  return code === 'DIGEST_MISMATCH' ? new CurlewError(code, `image ${payload.of}: ${message}`, { hint, cause }) : error;
 }
 
 function sendFile(path: string): SendBlob {

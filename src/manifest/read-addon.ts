@@ -177,6 +177,7 @@ async function listFiles(
   const walk: Walk = { place, made, find, files: [] };
   const stats = statOf(place.folder);
   if (stats?.isDirectory() === true) await walkFolder(walk, '', { signal });
+  else if (stats === undefined) find(finding('addon/not-regular', startOf(place.shown), 'there is no such folder'));
   else find(finding('addon/not-regular', startOf(place.shown), 'the folder is a symbolic link', 'make it a folder'));
   if (walk.files.length > MOST_FILES) {
     find(finding('addon/too-many-files', startOf(place.shown), `more than ${MOST_FILES} files`));

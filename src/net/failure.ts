@@ -3,6 +3,7 @@ import { visible } from '../core/diagnostic.ts';
 import { asError, CurlewError, errnoOf, type ErrorCode } from '../core/errors.ts';
 import { decoded } from './proxy.ts';
 import type { HttpRequest, Outcome, ResponseHead } from './message.ts';
+import { isRetryable } from './retry.ts';
 
 const MESSAGE_LIMIT = 300;
 /** What is shorter cannot be hidden without spoiling the rest of a message. */
@@ -77,8 +78,9 @@ export function serverMessage(head: ResponseHead, body: Uint8Array, secrets: rea
 
 const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   AUTH_FAILED: 'check the credentials for this host: docker login writes them',
-  NOT_FOUND: 'check the name',
+  NOT_FOUND: 'check the spelling of the name or address',
 };
+const BUSY_HINT = 'the server is busy or in trouble: run the command again later';
 
 /** The error for a response that is no success: code by status, the address without secrets, the server's words. */
 export function statusFailure(
@@ -90,7 +92,8 @@ export function statusFailure(
   const code = CODES.get(head.status) ?? 'FETCH_FAILED';
   const said = serverMessage(head, body, secrets);
   const message = `${request.doing}: ${head.url} answered ${head.status}${said === undefined ? '' : ` (${said})`}`;
-  const hint = head.status === 407 ? 'the proxy wants credentials: http://USER:PASSWORD@HOST:PORT' : HINTS[code];
+  const usual = isRetryable(head.status) ? BUSY_HINT : HINTS[code];
+  const hint = head.status === 407 ? 'the proxy wants credentials: http://USER:PASSWORD@HOST:PORT' : usual;
   return new CurlewError(code, message, { hint });
 }
 

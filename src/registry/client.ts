@@ -70,6 +70,11 @@ async function readManifest(
 ): Promise<FoundManifest & { readonly digest: Digest }> {
   const asked = request(doing, `manifests/${reference}`, { accept: ACCEPT });
   const response = succeeded(http, asked, await http.small(asked, { limit: MANIFEST_LIMIT, signal }));
+  if (response.headers['content-type']?.startsWith('text/html') === true) {
+    throw new CurlewError('FETCH_FAILED', `${doing}: ${response.url} answered with a web page, not with a manifest`, {
+      hint: 'this is no registry, or a login page or a proxy answers in its place',
+    });
+  }
   const digest = digestOf(response.body);
   const named = isDigest(reference) ? reference : response.headers['docker-content-digest'];
   if (named !== undefined && isDigest(named) && named !== digest) {
@@ -96,8 +101,9 @@ async function firstPlace<Result>(
       errors.push(error);
     }
   }
-  // A place that answered "no" says more than one that could not be reached.
-  const told = errors.findLast(({ code }) => code !== 'FETCH_FAILED') ?? errors.at(-1);
+  // A place that answered "no" says more than one that could not be reached. Where none could, the first counts: behind
+  // a mirror, the registry itself is often out of reach, and is meant to be.
+  const told = errors.findLast(({ code }) => code !== 'FETCH_FAILED') ?? errors[0];
   if (told === undefined) throw new TypeError('no place to ask');
   const others = errors.filter((error) => error !== told).map(({ message }) => message);
   if (others.length === 0) throw told;

@@ -248,7 +248,7 @@ async function sendEntry(path: string, { offset, size }: TarPlace, options: Para
  * image archive, is damaged, or holds several images or none with a name, `UNSUPPORTED` for another platform.
  */
 export async function openImageArchive(path: string, options: ArchiveOptions): Promise<ResolvedImage> {
-  const from = `archive of image ${options.id} (${path})`;
+  const from = `image ${options.id}: archive ${path}`;
   try {
     const plain = await plainTar(path, from, options);
     const { size: total } = await stat(plain);

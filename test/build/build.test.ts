@@ -1,10 +1,9 @@
 import { execa } from 'execa';
-import { writeFileSync } from 'node:fs';
 import { chmod, readdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { addon, buildAll } from '../support/builds.ts';
-import { answers, resetsAtHalf, sendsOtherBytes } from '../support/faults.ts';
+import { resetsAtHalf, sendsOtherBytes } from '../support/faults.ts';
 import { makeImage, makeLayer } from '../support/images.ts';
 import { noise } from '../support/packages.ts';
 import { startRegistry } from '../support/registry-server.ts';
@@ -188,14 +187,6 @@ test('a layer of other bytes is a digest mismatch, and nothing is left', async (
   assert.equal(await readdir(box.at('out')), []);
 });
 
-test('an image that the registry does not have is named with its id', async () => {
-  await using registry = await startRegistry(images, { faults: [answers({ status: 404 }, { path: /team\/two/ })] });
-  await using box = await tree(addon('a', both));
-  const failed = buildAll({ root: box.path, registry: registry.host });
-  await assert.rejectsWith(failed, 'NOT_FOUND', /a-1\.0: image two: .*images\.example\/team\/two:1/);
-  assert.equal(await readdir(box.at('out')), []);
-});
-
 test('a directive that cannot be fetched is refused before anything is', async () => {
   await using registry = await startRegistry(images);
   await using box = await tree(addon('a', `${both}yum lvm2\n`));
@@ -237,27 +228,6 @@ test("images in kURL's form are archives of their own", async () => {
   const { stdout } = await execa('tar', ['-tzf', box.at('addons/a/1.0/images/one.tar.gz')]);
   assert.match(stdout, /^manifest\.json$/m);
 });
-
-for (const [what, after] of [
-  ['is rewritten', noise(2_000_000, 9)],
-  ['grows', noise(2_000_001, 8)],
-  ['shrinks', noise(1_999_999, 8)],
-] as const) {
-  test(`an own file that ${what} during the build is named`, async () => {
-    await using box = await tree(addon('a', 'image one images.example/team/one:1\n', { data: noise(2_000_000, 8) }));
-    await using registry = await startRegistry(images, {
-      faults: [
-        () => {
-          writeFileSync(box.at('addons/a/1.0/data'), after);
-          return undefined;
-        },
-      ],
-    });
-    const failed = buildAll({ root: box.path, registry: registry.host });
-    await assert.rejectsWith(failed, 'FILE_UNUSABLE', /^a-1\.0: addons\/a\/1\.0\/data changed while/);
-    assert.equal(await readdir(box.at('out')), []);
-  });
-}
 
 test('an image that only the engine has is taken from there', async () => {
   await using registry = await startRegistry({});

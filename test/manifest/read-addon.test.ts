@@ -168,6 +168,15 @@ test('a version folder that is a link is refused', async ({ signal }) => {
   );
 });
 
+test('a version folder that is gone is said to be', async ({ signal }) => {
+  await using box = await addon({});
+  const { folders } = await findAddons(box.path, [AT], { signal });
+  const [first] = folders;
+  if (first === undefined) throw new Error('not found');
+  const { diagnostics } = await listAddon({ ...first, folder: box.at('nowhere'), shown: 'nowhere' }, { signal });
+  assert.is(diagnostics.find(({ code }) => code === 'addon/not-regular')?.message, 'there is no such folder');
+});
+
 test('reading stops when it is cancelled', async () => {
   await using box = await addon({});
   await writeFile(box.at(AT, 'big'), Buffer.alloc(8 * 2 ** 20));

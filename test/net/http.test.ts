@@ -58,7 +58,8 @@ for (const status of [429, 502, 503, 504]) {
 test('a server that stays busy is given up after the last attempt', async ({ signal }) => {
   await using server = await serveFiles({}, { faults: [answers({ status: 503 })] });
   await using http = await quickHttp();
-  await assert.rejectsWith(get(http, server.url, signal), 'FETCH_FAILED', /answered 503/);
+  const error = await assert.rejectsWith(get(http, server.url, signal), 'FETCH_FAILED', /answered 503/);
+  assert.match(error.hint ?? '', /again later/);
   assert.is(server.log.length, 4);
 });
 

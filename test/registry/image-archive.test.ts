@@ -218,7 +218,7 @@ const hostile: readonly (readonly [
 ];
 for (const [what, data, code] of hostile) {
   test(`an archive with ${what} is ${code}`, async ({ signal }) => {
-    await assert.rejectsWith(open(data(), signal), code, /^archive of image app/);
+    await assert.rejectsWith(open(data(), signal), code, /^image app: archive /);
   });
 }
 

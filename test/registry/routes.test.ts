@@ -42,6 +42,23 @@ test('a mirror that has no such image says more than a registry that cannot be r
   assert.match(error.message, /answered 404.*elsewhere: .*images\.invalid/);
 });
 
+test('where none can be reached, the error is that of the mirror', async ({ signal }) => {
+  const mirrors = new Map([['images.invalid', ['http://mirror.test:5000']]]);
+  await using registry = await client({ mirrors });
+  const error = await assert.rejectsWith(resolve(registry, 'images.invalid/app:1', signal), 'FETCH_FAILED');
+  assert.match(error.message, /plain http to mirror\.test:5000.*elsewhere: .*images\.invalid/);
+  assert.match(error.hint ?? '', /--allow-http mirror\.test:5000/);
+});
+
+test('a web page in the place of a manifest is told as one', async ({ signal }) => {
+  const page = { status: 200, headers: { 'content-type': 'text/html; charset=utf-8' }, body: '<html>log in</html>' };
+  await using server = await startRegistry(IMAGES, { faults: [answers(page, { path: /manifests/ })] });
+  await using registry = await client();
+  const failed = resolve(registry, `${server.host}/app:1`, signal);
+  const error = await assert.rejectsWith(failed, 'FETCH_FAILED', /answered with a web page/);
+  assert.match(error.hint ?? '', /login page or a proxy/);
+});
+
 test('a layer that a mirror lost half-way comes from the registry, from where it stopped', async ({ signal }) => {
   const path = new RegExp(LAYER.digest);
   const faults = [resetsAtHalf({ path, times: 1 }), answers({ status: 404 }, { path })];

@@ -1,0 +1,66 @@
+/** What a failed build says, and that it leaves nothing. */
+import { writeFileSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import * as assert from '../support/assert.ts';
+import { addon, buildAll } from '../support/builds.ts';
+import { answers } from '../support/faults.ts';
+import { makeImage, makeLayer } from '../support/images.ts';
+import { noise } from '../support/packages.ts';
+import { startRegistry } from '../support/registry-server.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('build/failures');
+
+const one = makeImage([makeLayer({ 'bin/one': noise(200_000, 2) })], 'oci', 'one');
+const images = { 'team/one:1': one, 'team/two:1': one };
+const both = 'image one images.example/team/one:1\nimage two images.example/team/two:1\n';
+
+test('an image that the registry does not have is named with its id', async () => {
+  await using registry = await startRegistry(images, { faults: [answers({ status: 404 }, { path: /team\/two/ })] });
+  await using box = await tree(addon('a', both));
+  const failed = buildAll({ root: box.path, registry: registry.host });
+  await assert.rejectsWith(failed, 'NOT_FOUND', /a-1\.0: image two: .*images\.example\/team\/two:1/);
+  assert.equal(await readdir(box.at('out')), []);
+});
+
+test('an image archive that is not there, or is none, is named once', async () => {
+  for (const [files, code, message] of [
+    [{}, 'NOT_FOUND', /^a-1\.0: image i: \S+i\.tar does not exist$/],
+    [{ 'i.tar': 'junk' }, 'IMAGE_INVALID', /^a-1\.0: image i: archive \S+i\.tar: not a tar archive$/],
+  ] as const) {
+    await using box = await tree(addon('a', 'image i ./i.tar\n', files));
+    await assert.rejectsWith(buildAll({ root: box.path }), code, message);
+  }
+});
+
+for (const [what, after] of [
+  ['is rewritten', noise(2_000_000, 9)],
+  ['grows', noise(2_000_001, 8)],
+  ['shrinks', noise(1_999_999, 8)],
+] as const) {
+  test(`an own file that ${what} during the build is named`, async () => {
+    await using box = await tree(addon('a', 'image one images.example/team/one:1\n', { data: noise(2_000_000, 8) }));
+    await using registry = await startRegistry(images, {
+      faults: [
+        () => {
+          writeFileSync(box.at('addons/a/1.0/data'), after);
+          return undefined;
+        },
+      ],
+    });
+    const failed = buildAll({ root: box.path, registry: registry.host });
+    await assert.rejectsWith(failed, 'FILE_UNUSABLE', /^a-1\.0: addons\/a\/1\.0\/data changed while/);
+    assert.equal(await readdir(box.at('out')), []);
+  });
+}
+
+test('a file in the place of the output folder is named', async () => {
+  await using box = await tree({ ...addon('a', ''), out: 'a file' });
+  for (const out of ['out', 'out/deeper']) {
+    const failed = buildAll({ root: box.path, out });
+    await assert.rejectsWith(failed, 'FILE_UNUSABLE', /folder for packages: a file stands in the way of \S+out/);
+  }
+});
+
+test.run();
