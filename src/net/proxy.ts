@@ -1,4 +1,5 @@
 /** Which proxy a request goes through, by the customary variables. Pure. */
+import { BlockList, isIP, isIPv6 } from 'node:net';
 import { CurlewError } from '../core/errors.ts';
 import { isLoopbackHost } from './address.ts';
 
@@ -12,11 +13,22 @@ function variable(env: Environment, name: string): string | undefined {
 
 function matches(entry: string, url: URL): boolean {
   if (entry === '*') return true;
+  if (entry.includes('/')) return isWithin(entry, url.hostname.replace(/^\[(.*)\]$/, '$1'));
   const [, name = '', port] = /^(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(entry) ?? [];
   if (name === '') return false;
   if (port !== undefined && port !== (url.port === '' ? defaultPort(url) : url.port)) return false;
   const suffix = name.replace(/^\*?\./, '');
   return url.hostname === suffix || url.hostname === `[${suffix}]` || url.hostname.endsWith(`.${suffix}`);
+}
+
+/** True for an address of a network such as `10.0.0.0/8`; names are not looked up for this. */
+function isWithin(network: string, host: string): boolean {
+  const [, address = '', prefix = ''] = /^([0-9a-f.:]+)\/(\d{1,3})$/.exec(network) ?? [];
+  const family = isIPv6(host) ? 'ipv6' : 'ipv4';
+  if (isIP(host) === 0 || isIP(address) !== isIP(host) || Number(prefix) > (family === 'ipv6' ? 128 : 32)) return false;
+  const list = new BlockList();
+  list.addSubnet(address, Number(prefix), family);
+  return list.check(host, family);
 }
 
 function defaultPort(url: URL): string {
@@ -25,8 +37,8 @@ function defaultPort(url: URL): string {
 
 /**
  * The proxy for an address, or undefined for a direct connection. `HTTPS_PROXY` and `HTTP_PROXY` are chosen by the
- * address' scheme, lower case wins. `NO_PROXY` lists names with all below them, `name:port`, or `*`. This machine
- * itself is never asked through a proxy.
+ * address' scheme, lower case wins. `NO_PROXY` lists names with all below them, `name:port`, networks such as
+ * `10.0.0.0/8`, or `*`. This machine itself is never asked through a proxy.
  */
 export function proxyFor(url: URL, env: Environment): URL | undefined {
   if (isLoopbackHost(url.hostname)) return undefined;

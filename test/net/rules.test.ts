@@ -71,6 +71,12 @@ const proxies: readonly (readonly [address: string, noProxy: string, proxy: stri
   ['https://127.0.0.1/', '', undefined],
   ['https://[::1]/', '', undefined],
   ['https://10.1.2.3/', '10.1.2.3', undefined],
+  ['https://10.1.2.3:5000/', 'a.test, 10.0.0.0/8', undefined],
+  ['https://11.1.2.3/', '10.0.0.0/8', 'proxy.test:3128'],
+  ['https://[fd00::1]/', 'fd00::/8', undefined],
+  ['https://[fd00::1]/', '10.0.0.0/8', 'proxy.test:3128'],
+  ['https://10.1.2.3/', '10.0.0.0/33,10.0.0.0/,/8,x/8', 'proxy.test:3128'],
+  ['https://a.test/', '0.0.0.0/0', 'proxy.test:3128'],
 ];
 for (const [address, noProxy, expected] of proxies) {
   test(`${address} with NO_PROXY="${noProxy}" goes ${expected ?? 'directly'}`, () => {
