@@ -51,7 +51,12 @@ export async function startDockerd(folder: string): Promise<SocketDaemon> {
     logFile: join(folder, 'dockerd.log'),
     ready: async () => succeeds('/usr/bin/docker', ['--host', `unix://${socket}`, 'version']),
   });
-  return { ...daemon, socket };
+  const stop = async (): Promise<void> => {
+    await daemon[Symbol.asyncDispose]();
+    // Where the root of the machine is a folder of another file system, the engine leaves a mount on its data behind.
+    await succeeds('umount', ['--quiet', join(folder, 'data')]);
+  };
+  return { ...daemon, socket, [Symbol.asyncDispose]: stop };
 }
 
 /** containerd alone, without its Kubernetes part, below `folder`. */
