@@ -4,7 +4,7 @@
  * for good. The object's own file is a second name of the newest generation: who finds it behind brings it forward.
  * Generations stay: they are a few bytes each (the release strings that `VERSION` has held).
  */
-import { link, mkdir, readdir, rm } from 'node:fs/promises';
+import { link, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf } from '../core/errors.ts';
 import { syncFolder } from '../files/sync-folder.ts';
@@ -55,7 +55,10 @@ export async function bringForward(root: string, key: string): Promise<void> {
     const newest = await newestGeneration(root, key);
     if (newest === undefined) return;
     const [wanted, found] = [await statFile(newest.path), await statFile(target)];
-    if (wanted === undefined || (found?.ino === wanted.ino && found.dev === wanted.dev)) return;
+    if (wanted === undefined) return;
+    if (found?.ino === wanted.ino && found.dev === wanted.dev) return;
+    // Where this user may not link to another's file it was copied.
+    if (found?.size === wanted.size && (await readFile(newest.path)).equals(await readFile(target))) return;
     await nameReplacing(await partialCopy(root, newest.path, { share: true }), target);
   }
 }

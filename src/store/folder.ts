@@ -65,6 +65,8 @@ export function createFolderStore(root: string): Store {
     delete: async (key) =>
       guarded(`delete ${key} in ${root}`, async () => {
         checkedKey(key, root);
+        // Below a folder there are other objects, with notes and generations of their own.
+        if ((await locate(root, key)) === undefined) return;
         await removeGenerations(root, key);
         await rm(join(root, key), { force: true });
         await removeNotes(root, key);

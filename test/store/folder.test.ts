@@ -1,7 +1,4 @@
-import { execa } from 'execa';
-import { once } from 'node:events';
 import { readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { digestOf } from '../../src/core/digest.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
@@ -14,7 +11,6 @@ import { tree } from '../support/tree.ts';
 
 const test = suite('store/folder');
 
-const FOLDER = join(import.meta.dirname, '../../src/store/folder.ts');
 const text = (value: string): Uint8Array => Buffer.from(value);
 
 async function read(root: string, key: string, signal: AbortSignal): Promise<string> {
@@ -104,47 +100,6 @@ test('ifNoneMatch lets exactly one of many writers in', async ({ signal }) => {
   assert.equal((await createFolderStore(box.path).head('k', { signal }))?.metadata, { by: String(won[0]) });
 });
 
-test('ifMatch is a compare-and-swap: of many writers with one etag one wins, round after round', async ({ signal }) => {
-  await using box = await tree();
-  let { etag } = await createFolderStore(box.path).put('VERSION', text('v0'), { ifNoneMatch: '*', signal });
-  for (let round = 1; round <= 5; round += 1) {
-    const results = await Promise.allSettled(
-      Array.from({ length: 8 }, (_, index) =>
-        createFolderStore(box.path).put('VERSION', text(`v${round}-${index}`), { ifMatch: etag, signal }),
-      ),
-    );
-    const won = results.flatMap((result, index) => (result.status === 'fulfilled' ? [{ index, ...result.value }] : []));
-    assert.is(won.length, 1);
-    assert.is(await read(box.path, 'VERSION', signal), `v${round}-${won[0]?.index}`);
-    assert.is(await readFile(box.at('VERSION'), 'utf8'), `v${round}-${won[0]?.index}`);
-    etag = won[0]?.etag ?? '';
-  }
-});
-
-test('going back to an earlier value does not bring its etag back', async ({ signal }) => {
-  await using box = await tree();
-  const store = createFolderStore(box.path);
-  const first = await store.put('VERSION', text('v1'), { ifNoneMatch: '*', signal });
-  const second = await store.put('VERSION', text('v2'), { ifMatch: first.etag, signal });
-  const third = await store.put('VERSION', text('v1'), { ifMatch: second.etag, signal });
-  assert.not.equal(third.etag, first.etag);
-  await assert.rejectsWith(store.put('VERSION', text('v3'), { ifMatch: first.etag, signal }), 'STORE_CONFLICT');
-});
-
-test('a swap that was cut off before the file was brought forward counts, and is finished by the next call', async ({
-  signal,
-}) => {
-  await using box = await tree();
-  const store = createFolderStore(box.path);
-  const first = await store.put('VERSION', text('v1'), { ifNoneMatch: '*', signal });
-  await store.put('VERSION', text('v2'), { ifMatch: first.etag, signal });
-  await rm(box.at('VERSION'));
-  await writeFile(box.at('VERSION'), 'v1');
-
-  assert.is(await read(box.path, 'VERSION', signal), 'v2');
-  assert.is(await readFile(box.at('VERSION'), 'utf8'), 'v2');
-});
-
 test('a copy keeps metadata, shares bytes and is independent of a later change of its source', async ({ signal }) => {
   await using box = await tree();
   const store = createFolderStore(box.path);
@@ -210,33 +165,6 @@ test('bytes with another digest, a source that fails and a cancelled write leave
   assert.equal(await readdir(box.at('.curlew/partial')), []);
 });
 
-test('the next writer removes what a killed one left, and nothing that a running one writes', async ({ signal }) => {
-  await using box = await tree();
-  const script = `
-    const { createFolderStore } = await import(${JSON.stringify(FOLDER)});
-    const read = async function* () {
-      for (;;) {
-        yield Buffer.alloc(1000);
-        console.log('written');
-      }
-    };
-    const signal = new AbortController().signal;
-    await createFolderStore(${JSON.stringify(box.path)}).put('v1/k', { size: 1e12, read }, { signal });`;
-  const child = execa(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
-    reject: false,
-    buffer: false,
-    stdin: 'ignore',
-  });
-  await once(child.stdout, 'data');
-  await createFolderStore(box.path).put('v1/other', text('x'), { signal });
-  assert.is((await readdir(box.at('.curlew/partial'))).length, 1);
-  child.kill('SIGKILL');
-  await child;
-  await createFolderStore(box.path).put('v1/another', text('x'), { signal });
-  assert.equal(await readdir(box.at('.curlew/partial')), []);
-  assert.equal((await readdir(box.at('v1'))).toSorted(), ['another', 'other']);
-});
-
 test('a listing has the keys with a prefix in order, and none of the store’s own files', async ({ signal }) => {
   await using box = await tree({ 'v1/b': '', 'v1/a': 'x', 'v1-2/c': '', 'w/d': '', 'v1/.partial-x': 'half' });
   const store = createFolderStore(box.path);
@@ -264,6 +192,15 @@ test('a deleted object is gone with its metadata', async ({ signal }) => {
   await store.delete('k', { signal });
   assert.is(await store.head('k', { signal }), undefined);
   assert.equal((await store.put('k', text('1'), { ifNoneMatch: '*', signal })).metadata, {});
+});
+
+test('deleting what is a folder of objects leaves them, their metadata and their generations', async ({ signal }) => {
+  await using box = await tree();
+  const store = createFolderStore(box.path);
+  const { etag } = await store.put('v1/k', text('1'), { ifNoneMatch: '*', signal });
+  const before = await store.put('v1/k', text('2'), { metadata: { a: 'b' }, ifMatch: etag, signal });
+  await store.delete('v1', { signal });
+  assert.equal(await store.head('v1/k', { signal }), before);
 });
 
 for (const key of [
