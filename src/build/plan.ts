@@ -48,28 +48,34 @@ export function formatBuildPlan(plan: BuildPlan): string {
   return `${canonicalJson(plan)}\n`;
 }
 
+const HINT = 'curlew build --plan-only prints one';
+
 /** Reads a plan that was saved; everything in it is checked as if it came from a stranger. */
 export function parseBuildPlan(text: string, from: string): BuildPlan {
-  const bad = (what: string): CurlewError => new CurlewError('MANIFEST_INVALID', `${from}: not a build plan: ${what}`);
+  const bad = (what: string): CurlewError =>
+    new CurlewError('MANIFEST_INVALID', `${from}: not a build plan: ${what}`, { hint: HINT });
   let value: unknown;
   try {
     value = JSON.parse(text);
-  } catch (error) {
-    throw new CurlewError('MANIFEST_INVALID', `${from}: not a build plan: not JSON`, { cause: error });
+  } catch {
+    throw bad('not JSON');
   }
-  if (!isRecord(value) || value['format'] !== 1) throw bad('format');
+  if (!isRecord(value) || value['format'] !== 1) throw bad('it has no "format": 1');
   const arch = ARCHES.find((known) => known === value['arch']);
   const imageFormat = value['imageFormat'];
-  if (arch === undefined) throw bad('arch');
-  if (imageFormat !== 'oci' && imageFormat !== 'docker-archive') throw bad('imageFormat');
-  if (!Array.isArray(value['addons'])) throw bad('addons');
+  if (arch === undefined) throw bad(`its arch is none of ${ARCHES.join(', ')}`);
+  if (imageFormat !== 'oci' && imageFormat !== 'docker-archive')
+    throw bad('its imageFormat is neither oci nor docker-archive');
+  if (!Array.isArray(value['addons'])) throw bad('it has no list of addons');
   const addons = value['addons'].map((addon: unknown): AddonPlan => {
-    if (!isRecord(addon) || !isRecord(addon['ref']) || typeof addon['root'] !== 'string') throw bad('addon');
+    if (!isRecord(addon) || !isRecord(addon['ref']) || typeof addon['root'] !== 'string')
+      throw bad('an add-on without ref or root');
     const { name, version, tree } = addon['ref'];
-    if (typeof name !== 'string' || typeof version !== 'string') throw bad('ref');
-    if (tree !== 'addons' && tree !== 'packages') throw bad('tree');
+    if (typeof name !== 'string' || typeof version !== 'string') throw bad('a ref without name or version');
+    if (tree !== 'addons' && tree !== 'packages') throw bad(`the tree of ${name} is neither addons nor packages`);
     const steps: unknown = addon['steps'];
-    if (!Array.isArray(steps) || !steps.every(isStep) || isRepeated(steps)) throw bad(`steps of ${name}`);
+    if (!Array.isArray(steps) || !steps.every(isStep) || isRepeated(steps))
+      throw bad(`steps of ${name}-${version} that are none, or make a file twice`);
     return { ref: addonRef(name, version, tree), root: addon['root'], steps };
   });
   return planBuild(addons, { arch, imageFormat });

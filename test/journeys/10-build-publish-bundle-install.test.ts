@@ -115,14 +115,16 @@ test('a bundle that tar has unpacked installs itself', async () => {
   assert.match(result.stdout, /web +1\.0\.0 +installed/);
 });
 
-test('a plan that was printed is what a later build carries out', async () => {
-  await using box = await tree(ADDON);
-  await using registry = await registryWith();
-  await writeFile(box.at('plan.json'), await curlewOk(['build', 'web', '--plan-only'], { cwd: box.path }));
-  assert.is(registry.log.length, 0);
-  await curlewOk(['build', '--from-plan', 'plan.json', ...mirror(registry)], { cwd: box.path });
-  await curlewOk(['verify', PACKAGE], { cwd: box.path });
-});
+for (const more of [[], ['--json']]) {
+  test(`a plan that was printed is what a later build carries out ${more.join(' ')}`.trim(), async () => {
+    await using box = await tree(ADDON);
+    await using registry = await registryWith();
+    await writeFile(box.at('plan.json'), await curlewOk(['build', 'web', '--plan-only', ...more], { cwd: box.path }));
+    assert.is(registry.log.length, 0);
+    await curlewOk(['build', '--from-plan', 'plan.json', ...mirror(registry)], { cwd: box.path });
+    await curlewOk(['verify', PACKAGE], { cwd: box.path });
+  });
+}
 
 test('with nothing changed a build asks for no blob and leaves the file alone', async () => {
   await using box = await tree(ADDON);

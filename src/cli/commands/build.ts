@@ -20,7 +20,8 @@ interface Built {
   readonly digest: Digest;
 }
 
-type Result = { readonly plan: BuildPlan } | { readonly packages: readonly Built[] };
+/** A plan is the result itself, so that what `--json` prints can be carried out as well. */
+type Result = BuildPlan | { readonly packages: readonly Built[] };
 
 async function planOf(args: Arguments, context: CommandContext): Promise<BuildPlan> {
   const file = args.text('from-plan');
@@ -49,7 +50,7 @@ export const build: Command<Result> = {
     './addons and ./packages are built. A package that is up to date is left as it is.',
   run: async (args, context) => {
     const plan = await planOf(args, context);
-    if (args.flag('plan-only')) return { plan };
+    if (args.flag('plan-only')) return plan;
     const packages = (await runBuild(plan, args, context)).map(
       ({ path, addon, size, outcome, because, fetched }): Built => {
         const { name, version, digest } = addon;
@@ -59,7 +60,7 @@ export const build: Command<Result> = {
     return { packages };
   },
   render: (result) => {
-    if ('plan' in result) return JSON.stringify(result.plan, undefined, 2);
+    if ('format' in result) return JSON.stringify(result, undefined, 2);
     return result.packages
       .map(({ name, version, size, outcome, because }) => {
         const why = outcome === 'built' ? ` (${because})` : '';
