@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { findEntry, openFileSource, readFile, readIndex } from '../archive/read.ts';
 import { resolvePackages } from '../bundle/resolve.ts';
-import { parseBundleJson, BUNDLE_JSON_LIMIT, type BundleJson } from '../core/bundle.ts';
+import { parseBundleJson, BUNDLE_JSON_LIMIT, INSTALLER_LIMIT, type BundleJson } from '../core/bundle.ts';
 import { CurlewError } from '../core/errors.ts';
 import { BUNDLE_JSON, INSTALLER_YAML } from '../core/layout.ts';
 import { compareVersions, formatRef, type Arch } from '../core/ref.ts';
@@ -27,8 +27,6 @@ interface Common {
   readonly arch: Arch;
   readonly signal: AbortSignal;
 }
-
-export const INSTALLER_LIMIT: number = 4 << 20;
 
 async function nothing(): Promise<void> {}
 

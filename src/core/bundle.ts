@@ -7,6 +7,8 @@ import { addonRef, ARCHES, type AddonTree, type Arch } from './ref.ts';
 export const BUNDLE_FORMAT = 1;
 /** Most bytes of a `bundle.json` that are read. */
 export const BUNDLE_JSON_LIMIT: number = 16 << 20;
+/** Most bytes of an installer spec that are read. */
+export const INSTALLER_LIMIT: number = 4 << 20;
 
 export interface BundledPackage {
   readonly name: string;

@@ -1,12 +1,13 @@
 /** `curlew bundle`: one file with everything that an installer spec names. */
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { assembleBundle } from '../../bundle/assemble.ts';
 import { openPackages } from '../../bundle/open-packages.ts';
 import { planBundle, summarise, type PlanSummary } from '../../bundle/plan.ts';
 import { resolvePackages } from '../../bundle/resolve.ts';
 import { readRootFiles } from '../../bundle/root-files.ts';
-import { CurlewError, fileError } from '../../core/errors.ts';
+import { INSTALLER_LIMIT } from '../../core/bundle.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { readLimited } from '../../files/read-limited.ts';
 import type { Installer } from '../../installer/installer.ts';
 import { parseInstaller } from '../../installer/parse.ts';
 import { readCatalogue } from '../../store/catalogue.ts';
@@ -29,9 +30,7 @@ interface Spec {
 }
 
 async function readSpec(path: string, { cwd, report }: CommandContext): Promise<Spec> {
-  const bytes = await readFile(resolve(cwd, path)).catch((error: unknown) => {
-    throw fileError(`read ${path}`, error);
-  });
+  const bytes = await readLimited(resolve(cwd, path), INSTALLER_LIMIT);
   const { installer, diagnostics } = parseInstaller(path, bytes.toString('utf8'));
   if (installer === undefined)
     throw new CurlewError('SPEC_INVALID', `${path} is not a valid installer spec`, { diagnostics });

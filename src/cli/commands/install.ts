@@ -1,5 +1,6 @@
 /** `curlew install`: the packages of an installer spec onto this machine, and their hooks. */
 import { join, resolve } from 'node:path';
+import { INSTALLER_LIMIT } from '../../core/bundle.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { INSTALL_DIRECTORY, INSTALLER_YAML } from '../../core/layout.ts';
@@ -13,7 +14,7 @@ import { plainPlace, type NodePlace } from '../../runtime/node-place.ts';
 import { readStateFile } from '../../runtime/write-file.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { ownScripts } from '../own-scripts.ts';
-import { bundleSource, INSTALLER_LIMIT, storeSource, unpackedSource, type InstallSource } from '../install-source.ts';
+import { bundleSource, storeSource, unpackedSource, type InstallSource } from '../install-source.ts';
 
 const DETAILS = `One of --bundle, --dir and --from is needed. A bundle brings its own installer spec; --installer FILE goes before it.
 
