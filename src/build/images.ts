@@ -85,7 +85,11 @@ async function resolveStep(
     // A registry that refuses or does not have it may still be right: then the engine is asked.
     if (ports.engine === undefined || !(error instanceof CurlewError)) throw error;
     if (!['NOT_FOUND', 'AUTH_FAILED', 'FETCH_FAILED'].includes(error.code)) throw error;
-    const identity = await ports.engine.identify(ref, { signal });
+    const identity = await ports.engine.identify(ref, { signal }).catch((failure: unknown) => {
+      if (!(failure instanceof CurlewError) || failure.code === 'CANCELLED') throw failure;
+      const { code, message, hint } = failure;
+      throw new CurlewError(code, `${message} (and no registry gave it: ${error.message})`, { hint, cause: failure });
+    });
     if (identity === undefined) throw error;
     const image = await ports.engine.export(ref, { folder: scratch, arch, signal });
     return { step, image, locked: lockedOf(step, image, identity) };

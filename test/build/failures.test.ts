@@ -1,6 +1,7 @@
 /** What a failed build says, and that it leaves nothing. */
 import { writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
+import { createImageEngine } from '../../src/build/engine.ts';
 import * as assert from '../support/assert.ts';
 import { addon, buildAll } from '../support/builds.ts';
 import { answers } from '../support/faults.ts';
@@ -54,6 +55,15 @@ for (const [what, after] of [
     assert.equal(await readdir(box.at('out')), []);
   });
 }
+
+test('where neither a registry nor the engine gives an image, both are told', async () => {
+  await using registry = await startRegistry({});
+  await using box = await tree(addon('a', 'image one images.example/team/one:1\n'));
+  const engine = createImageEngine({ DOCKER_HOST: 'unix:///nowhere/docker.sock' });
+  const failed = buildAll({ root: box.path, registry: registry.host, engine });
+  const error = await assert.rejectsWith(failed, 'FETCH_FAILED', /Docker engine does not answer .*answered 404/);
+  assert.match(error.hint ?? '', /DOCKER_HOST/);
+});
 
 test('a file in the place of the output folder is named', async () => {
   await using box = await tree({ ...addon('a', ''), out: 'a file' });
