@@ -23,7 +23,7 @@ export async function currentRelease(
   const release = Buffer.from(found.data).toString().trim();
   if (!isRelease(release)) {
     throw new CurlewError('PACKAGE_INVALID', `${store.address}: VERSION holds no release string`, {
-      hint: 'publish a release to write it again, or name one with --release',
+      hint: 'write the name of a published release into it; for reading, --release names one as well',
     });
   }
   return { release, etag: found.object.etag };

@@ -1,6 +1,7 @@
 /** `curlew publish`: builds what has changed and makes a release of it in a store. */
 import { CurlewError } from '../../core/errors.ts';
 import { publishPackages, type PublishResult } from '../../release/publish.ts';
+import { checkedRelease } from '../../release/release-name.ts';
 import { openStore } from '../../store/open.ts';
 import { BUILD_OPTIONS, countOf, planAddons, runBuild } from '../building.ts';
 import type { Command } from '../command.ts';
@@ -36,12 +37,14 @@ export const publish: Command<PublishResult> = {
     if (commit !== undefined && !/^[0-9a-f]{7,64}$/.test(commit)) {
       throw new CurlewError('USAGE', 'curlew publish: the commit is not a git commit in hex');
     }
+    const given = args.text('release');
+    const release = given === undefined ? undefined : checkedRelease(given, '--release');
     const plan = await planAddons(args.positionals, args, context);
-    const packages = await runBuild(plan, args, context);
     const store = await openStore(to, { cwd, create: true, signal });
+    const packages = await runBuild(plan, args, context);
     return publishPackages(packages, {
       store,
-      release: args.text('release'),
+      release,
       now: new Date(),
       carry: args.positionals.length > 0,
       commit,

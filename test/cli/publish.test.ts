@@ -1,0 +1,29 @@
+import { readdir } from 'node:fs/promises';
+import { publish } from '../../src/cli/commands/publish.ts';
+import type { Arguments } from '../../src/cli/command.ts';
+import * as assert from '../support/assert.ts';
+import { addon } from '../support/builds.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('cli/publish');
+
+function words(options: Readonly<Record<string, string>>): Arguments {
+  return { positionals: [], text: (name) => options[name], texts: () => [], flag: () => false };
+}
+
+for (const [what, code, options] of [
+  ['a store of an unknown kind', 'UNSUPPORTED', { to: 'ftp://host/x' }],
+  ['a release string that is none', 'USAGE', { to: 'store', release: '../r1' }],
+  ['a commit that is none', 'USAGE', { to: 'store', commit: 'main' }],
+  ['no store at all', 'USAGE', {}],
+] as const) {
+  test(`${what} is refused before anything is built`, async ({ signal }) => {
+    await using box = await tree(addon('a', ''));
+    const context = { cwd: box.path, env: {}, report: () => undefined, signal };
+    await assert.rejectsWith(publish.run(words(options), context), code);
+    assert.equal(await readdir(box.path), ['addons']);
+  });
+}
+
+test.run();
