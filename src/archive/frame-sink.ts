@@ -36,6 +36,7 @@ export function createSink(pool: SinkPool, id: number, size: number): FrameSink 
   /** Raw bytes taken so far, and where in the slot the next one goes. */
   let done = 0;
   let at = 0;
+  let abandoned = false;
 
   const handOver = (): void => {
     if (slot === undefined) return;
@@ -77,6 +78,10 @@ export function createSink(pool: SinkPool, id: number, size: number): FrameSink 
         if (typeof free !== 'number') {
           const waitingFor = rest;
           return free.then(async (index) => {
+            if (abandoned) {
+              pool.release(index);
+              return;
+            }
             begin(index);
             await write(waitingFor.subarray(fill(waitingFor)));
           });
@@ -101,6 +106,7 @@ export function createSink(pool: SinkPool, id: number, size: number): FrameSink 
       return hex;
     },
     abandon: async () => {
+      abandoned = true;
       if (slot !== undefined) pool.release(slot);
       slot = undefined;
       await pool.drain(id);

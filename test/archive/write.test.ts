@@ -1,6 +1,7 @@
 import { open, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { packBytes, storedPacking } from '../../src/archive/pack.ts';
 import { createFramePool } from '../../src/archive/frame-pool.ts';
+import type { FrameSink } from '../../src/archive/frame-sink.ts';
 import { GROUP_BLOCKS } from '../../src/archive/frame-protocol.ts';
 import { BLOCK, unpackMember } from '../../src/archive/member.ts';
 import { placeArchive, type ArchivePlan } from '../../src/archive/place.ts';
@@ -173,6 +174,29 @@ test('a wrong byte is a digest mismatch; too few or too many are errors', async 
   await wrong.write(blob);
   await assert.rejectsWith(wrong.finish(), 'DIGEST_MISMATCH');
   await writer.abandon({ keep: false });
+});
+
+test('a payload that is given up while it waits for memory takes none away', async () => {
+  await using box = await tree({ file: '' });
+  const file = await open(box.at('file'), 'r+');
+  await using pool = createFramePool({ threads: 1, width: 1 });
+  const one = Buffer.alloc(1);
+  // Every one that has begun holds a slot until it is given up.
+  const holding: FrameSink[] = [];
+  for (;;) {
+    const sink = pool.openSink(file.fd, 0, 100);
+    const written = sink.write(one);
+    if (written === undefined) {
+      holding.push(sink);
+      continue;
+    }
+    await sink.abandon();
+    await holding.pop()?.abandon();
+    await written;
+    break;
+  }
+  assert.is(pool.openSink(file.fd, 0, 100).write(one), undefined);
+  await file.close();
 });
 
 test('a file is deflated into one member whose bytes depend on nothing but its content', async () => {
