@@ -10,15 +10,29 @@ const EPOCH = new Date(0);
  * The header blocks of an entry. uid and gid 0, no names, mtime 0: nothing but path, mode, size and link decides them.
  */
 export function tarHeader(entry: Pick<Entry, 'path' | 'mode' | 'size' | 'linkTo'>): Uint8Array {
+  const { path, mode, size, linkTo } = entry;
+  return linkTo === undefined
+    ? anyHeader({ type: 'File', path, mode, size })
+    : anyHeader({ type: 'Link', path, mode, linkpath: linkTo });
+}
+
+/** What a tar that is no package may hold beside files. */
+export type TarEntry =
+  | { readonly type: 'File'; readonly path: string; readonly mode: number; readonly size: number }
+  | { readonly type: 'Directory'; readonly path: string; readonly mode: number }
+  | { readonly type: 'Link' | 'SymbolicLink'; readonly path: string; readonly mode: number; readonly linkpath: string };
+
+/** The header blocks of any entry, made in the same way. */
+export function anyHeader(entry: TarEntry): Uint8Array {
   const header = new Header({
     path: entry.path,
     mode: entry.mode,
     uid: 0,
     gid: 0,
-    size: entry.linkTo === undefined ? entry.size : 0,
+    size: entry.type === 'File' ? entry.size : 0,
     mtime: EPOCH,
-    type: entry.linkTo === undefined ? 'File' : 'Link',
-    linkpath: entry.linkTo ?? '',
+    type: entry.type,
+    linkpath: 'linkpath' in entry ? entry.linkpath : '',
     uname: '',
     gname: '',
     devmaj: 0,
@@ -28,7 +42,8 @@ export function tarHeader(entry: Pick<Entry, 'path' | 'mode' | 'size' | 'linkTo'
   if (!header.encode(block, 0)) return block;
   const pax = new Pax({
     path: entry.path,
-    ...(entry.linkTo === undefined ? { size: entry.size } : { linkpath: entry.linkTo }),
+    ...(entry.type === 'File' ? { size: entry.size } : {}),
+    ...('linkpath' in entry ? { linkpath: entry.linkpath } : {}),
   });
   return Buffer.concat([pax.encode(), block]);
 }

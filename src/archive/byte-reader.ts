@@ -1,0 +1,40 @@
+/** Reads a stream by counts of bytes instead of by the chunks that it happens to come in. */
+
+export interface ByteReader extends AsyncDisposable {
+  /** `count` bytes, or as many as there are before the end: only for what is small. */
+  readonly take: (count: number) => Promise<Buffer>;
+  /** What there is next, at most `count` bytes; nothing only at the end. */
+  readonly some: (count: number) => Promise<Buffer>;
+}
+
+/** Disposing of it lets go of the stream, read to its end or not. */
+export function createByteReader(stream: AsyncIterable<Uint8Array>): ByteReader {
+  const chunks = stream[Symbol.asyncIterator]();
+  let rest: Buffer = Buffer.alloc(0);
+  const some = async (count: number): Promise<Buffer> => {
+    while (rest.byteLength === 0) {
+      const next = await chunks.next();
+      if (next.done === true) return rest;
+      rest = Buffer.from(next.value.buffer, next.value.byteOffset, next.value.byteLength);
+    }
+    const part = rest.subarray(0, count);
+    rest = rest.subarray(part.byteLength);
+    return part;
+  };
+  return {
+    some,
+    take: async (count) => {
+      const parts: Buffer[] = [];
+      for (let left = count; left > 0;) {
+        const part = await some(left);
+        if (part.byteLength === 0) break;
+        parts.push(part);
+        left -= part.byteLength;
+      }
+      return Buffer.concat(parts);
+    },
+    [Symbol.asyncDispose]: async () => {
+      await chunks.return?.();
+    },
+  };
+}

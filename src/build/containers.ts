@@ -1,0 +1,256 @@
+/**
+ * Containers for a build: started from an image, given files, listened to, and always taken away again. Nothing of this
+ * machine's files is mounted into them; what goes in and out are archive streams. Load this module only when a container is
+ * wanted: the client of the engine costs more than a whole build of nothing.
+ */
+import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { receiveTar } from '../archive/receive-tar.ts';
+import { sendTar, type SentEntry } from '../archive/send-tar.ts';
+import type { Digest } from '../core/digest.ts';
+import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import type { Report } from '../core/events.ts';
+import type { PackageFile } from '../core/package.ts';
+import { callError, connectDocker, type Engine } from './docker.ts';
+import { createEngineImages, type EngineImages, type ImagesOptions } from './engine-images.ts';
+import { buildImage, type ImageBuildRequest } from './image-build.ts';
+import { isFields, ownLabels, PART, removeContainer, removeLabelled, RUN, sweepDeadRuns, tidy } from './left-overs.ts';
+import { demultiplexed, keepLastLines, linesOf, plainLine, type LastLines } from './program-lines.ts';
+import { withLastLines, withLimit } from './time-limit.ts';
+
+interface Options {
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+export interface ContainerRequest {
+  /** The step that the container's lines belong to. */
+  readonly id: string;
+  /** What is being done, for messages. */
+  readonly doing: string;
+  /** Reference or id of an image that the engine has; see `bring`. */
+  readonly image: string;
+  /** Replaces entry point and command of the image. */
+  readonly command?: readonly string[] | undefined;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Put in before it starts; paths from the container's root, without a leading slash. */
+  readonly files: readonly SentEntry[];
+  readonly limitMs: number;
+}
+
+export interface CollectOptions {
+  /** Empty folder that receives what the container's folder holds. */
+  readonly into: string;
+  readonly limits: { readonly bytes: number; readonly files: number };
+}
+
+/** A container whose program has ended. */
+export interface EndedContainer {
+  readonly status: number;
+  readonly lastLines: readonly string[];
+  /**
+   * Copies a folder of the container (absolute path, one that is there) out of it. What is no regular file, leads out of
+   * the folder or goes over the limits is `CONTAINER_FAILED`.
+   */
+  readonly collect: (path: string, options: CollectOptions) => Promise<readonly PackageFile[]>;
+}
+
+export interface Containers extends AsyncDisposable, Pick<EngineImages, 'bring' | 'identify'> {
+  /** Runs a container to its end, then `use`; the container is removed whatever happens. */
+  readonly run: <Result>(
+    request: ContainerRequest,
+    use: (ended: EndedContainer) => Promise<Result>,
+    options: Options,
+  ) => Promise<Result>;
+  /** Builds an image, then `use`; the image and all that was made for it are removed whatever happens. */
+  readonly build: <Result>(
+    request: ImageBuildRequest & { readonly limitMs: number; readonly bases: ReadonlySet<string> },
+    use: (image: Digest) => Promise<Result>,
+    options: Options,
+  ) => Promise<Result>;
+}
+
+export interface ContainersOptions {
+  /** For `DOCKER_HOST` and the proxies that containers shall use. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly registry: ImagesOptions['registry'];
+  /** The engine's network for containers and builds, when it is not its default one. */
+  readonly network?: string | undefined;
+  /** Hears of clean-up that went wrong. */
+  readonly report: Report;
+}
+
+const PROXIES = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'] as const;
+
+/** Proxy variables for containers. One that listens on this machine's loopback is out of their reach. */
+export function proxyVariables(
+  env: Readonly<Record<string, string | undefined>>,
+  network: string | undefined,
+): Readonly<Record<string, string>> {
+  const set = PROXIES.flatMap((name) => {
+    const value = env[name];
+    if (value === undefined || value === '') return [];
+    const host = URL.canParse(value) ? new URL(value).hostname : '';
+    const isLoopback = /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(host);
+    return isLoopback && network !== 'host' ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries(set);
+}
+
+/**
+ * The containers of one run. Left-overs of runs that were killed are removed at the first use. Dispose of it at the end:
+ * then images that had to be pulled are removed too.
+ */
+export function createContainers({ env, registry, network, report }: ContainersOptions): Containers {
+  const engine = connectDocker(env);
+  const run = randomBytes(8).toString('hex');
+  const images = createEngineImages({ engine, registry, run, report });
+  const proxies = proxyVariables(env, network);
+  let parts = 0;
+  let begun: Promise<void> | undefined;
+  const begin = async (signal: AbortSignal): Promise<void> => {
+    signal.throwIfAborted();
+    // Not the caller's signal: others wait for it too.
+    begun ??= tidy(report, async (own) => sweepDeadRuns(engine, Date.now, own));
+    await begun;
+    signal.throwIfAborted();
+  };
+  const partLabels = () => ({ ...ownLabels(run), [PART]: `${run}.${(parts += 1)}` });
+  return {
+    bring: async (reference, options) => {
+      await begin(options.signal);
+      return images.bring(reference, options);
+    },
+    identify: images.identify,
+    run: async (request, use, options) => {
+      await begin(options.signal);
+      const container = { engine, labels: partLabels(), network, proxies };
+      return withLimit(request, options.signal, async (signal) =>
+        runContainer(request, use, container, { ...options, signal }),
+      );
+    },
+    build: async (request, use, { report, signal }) => {
+      await begin(signal);
+      const { bases, limitMs } = request;
+      const built = await withLimit({ ...request, limitMs }, signal, async (limited) =>
+        buildImage(
+          { ...request, args: { ...proxies, ...request.args } },
+          { engine, labels: partLabels(), bases, network, report, signal: limited },
+        ),
+      );
+      try {
+        return await use(built.image);
+      } finally {
+        await built.remove();
+      }
+    },
+    [Symbol.asyncDispose]: async () => {
+      if (begun === undefined) return;
+      await tidy(report, async (signal) => {
+        await images.release(signal);
+        await removeLabelled(engine, RUN, run, signal);
+      });
+    },
+  };
+}
+
+interface ContainerOf {
+  readonly engine: Engine;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly network: string | undefined;
+  readonly proxies: Readonly<Record<string, string>>;
+}
+
+async function runContainer<Result>(
+  request: ContainerRequest,
+  use: (ended: EndedContainer) => Promise<Result>,
+  { engine, labels, network, proxies }: ContainerOf,
+  { report, signal }: Options,
+): Promise<Result> {
+  const { doing } = request;
+  const name = `curlew-${(labels[PART] ?? '').replace('.', '-')}`;
+  const at = `/containers/${name}`;
+  const last = keepLastLines();
+  try {
+    const body = containerBody(request, { labels, network, proxies });
+    // Not to be cancelled: then nobody would know whether there is a container.
+    await engine.ask(
+      { doing, method: 'POST', path: '/containers/create', query: { name }, body },
+      { signal: AbortSignal.timeout(CREATE_MS) },
+    );
+    signal.throwIfAborted();
+    const status = await runToEnd(engine, request, { at, last, report, signal });
+    return await use({
+      status,
+      lastLines: last.lines(),
+      collect: async (path, options) => collect(engine, { doing, at, path }, options, signal),
+    });
+  } catch (error) {
+    throw withLastLines(error, last.lines(), signal);
+  } finally {
+    await tidy(report, async (later) => removeContainer(engine, name, later));
+  }
+}
+
+function containerBody(
+  { image, command, env = {} }: ContainerRequest,
+  { labels, network, proxies }: Omit<ContainerOf, 'engine'>,
+): Readonly<Record<string, unknown>> {
+  return {
+    Image: image,
+    ...(command === undefined ? {} : { Entrypoint: [], Cmd: command }),
+    Env: Object.entries({ ...proxies, ...env }).map(([variable, value]) => `${variable}=${value}`),
+    Labels: labels,
+    // The engine keeps no log: whoever is attached reads it, and an endless one fills no disk.
+    HostConfig: { LogConfig: { Type: 'none' }, ...(network === undefined ? {} : { NetworkMode: network }) },
+  };
+}
+
+/** Puts the files in, starts the program, tells its lines, and hands back its status. */
+async function runToEnd(
+  engine: Engine,
+  { id, doing, files }: ContainerRequest,
+  { at, last, report, signal }: Options & { readonly at: string; readonly last: LastLines },
+): Promise<number> {
+  const archive = { doing, method: 'PUT', path: `${at}/archive`, query: { path: '/' } } as const;
+  await engine.ask({ ...archive, body: Readable.from(sendTar(files, { signal })) }, { signal });
+  const query = { stream: true, stdout: true, stderr: true };
+  const attached = await engine.open({ doing, method: 'POST', path: `${at}/attach`, query }, { signal });
+  await engine.ask({ doing, method: 'POST', path: `${at}/start` }, { signal });
+  try {
+    for await (const line of linesOf(demultiplexed(attached.body))) {
+      const text = plainLine(line);
+      last.add(text);
+      report({ type: 'step-log', id, text });
+    }
+  } catch (error) {
+    throw callError(doing, error, signal);
+  }
+  const { value } = await engine.ask({ doing, method: 'POST', path: `${at}/wait` }, { signal });
+  return isFields(value) && typeof value['StatusCode'] === 'number' ? value['StatusCode'] : 1;
+}
+
+const CREATE_MS = 120_000;
+
+async function collect(
+  engine: Engine,
+  { doing, at, path }: { readonly doing: string; readonly at: string; readonly path: string },
+  { into, limits }: CollectOptions,
+  signal: AbortSignal,
+): Promise<readonly PackageFile[]> {
+  const request = { doing, method: 'GET', path: `${at}/archive`, query: { path }, expected: [404] } as const;
+  const { status, body } = await engine.open(request, { signal });
+  const refuse = (what: string, hint?: string): CurlewError =>
+    new CurlewError('CONTAINER_FAILED', `${doing}: ${path} of the container cannot be taken: ${what}`, { hint });
+  if (status === 404) {
+    body.destroy();
+    throw refuse('it is not there');
+  }
+  try {
+    return await receiveTar(body, { top: path.slice(path.lastIndexOf('/') + 1), into, limits, refuse, signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    const broken = errnoOf(error) === 'ECONNRESET' || errnoOf(error) === 'EPIPE';
+    throw broken ? callError(doing, error, signal) : fileError(doing, error);
+  }
+}

@@ -1,0 +1,174 @@
+/** The connection to a Docker engine, through dockerode's, and what its failures mean to a user. */
+import type { Readable } from 'node:stream';
+import Docker from 'dockerode';
+import { asError, CurlewError, errnoOf, fileError, type ErrorCode } from '../core/errors.ts';
+import { formatImageRef, type ImageRef } from '../core/image-ref.ts';
+
+/** One call of the engine's API. */
+export interface EngineRequest {
+  /** What is being done, for messages. */
+  readonly doing: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  readonly query?: Readonly<Record<string, unknown>>;
+  /** Sent as JSON, or as it is when it is a stream. */
+  readonly body?: Readonly<Record<string, unknown>> | Readable;
+  /** Statuses that are answers too; all others but 2xx and 304 are failures. */
+  readonly expected?: readonly number[];
+  /** What a refusal of the engine is; `CONTAINER_FAILED` when left out. */
+  readonly code?: ErrorCode;
+}
+
+interface Options {
+  readonly signal: AbortSignal;
+}
+
+export interface Engine {
+  /** The answer's body as it comes. Failures are `FETCH_FAILED` (no engine) or `CONTAINER_FAILED`. */
+  readonly open: (
+    request: EngineRequest,
+    options: Options,
+  ) => Promise<{ readonly status: number; readonly body: Readable }>;
+  /** The answer's JSON; undefined when it has none. */
+  readonly ask: (
+    request: EngineRequest,
+    options: Options,
+  ) => Promise<{ readonly status: number; readonly value: unknown }>;
+}
+
+/** A name as the engine lists it: Docker Hub's parts are left out there. */
+export function engineName(ref: ImageRef): string {
+  return formatImageRef(ref).replace(/^docker\.io\/(?:library\/)?/, '');
+}
+
+/** The HTTP status that the engine answered with, if it was one that made the call fail. */
+function statusOf(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
+  return typeof error.statusCode === 'number' ? error.statusCode : undefined;
+}
+
+const NO_ENGINE: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED', 'EACCES', 'ENOTFOUND', 'ETIMEDOUT']);
+
+function engineError(doing: string, error: unknown, refusal: ErrorCode): CurlewError {
+  if (error instanceof CurlewError) return error;
+  const errno = errnoOf(error);
+  if (errno === 'ENOSPC' || errno === 'EDQUOT') return fileError(doing, error);
+  if (errno !== undefined && NO_ENGINE.has(errno)) {
+    return new CurlewError('FETCH_FAILED', `${doing}: the Docker engine does not answer`, {
+      hint:
+        'start it (systemctl start docker), or name its socket in DOCKER_HOST (unix:///path or tcp://host:port); ' +
+        'OS packages can also be collected by this machine itself, without an engine',
+      cause: error,
+    });
+  }
+  if (errno === 'ECONNRESET' || errno === 'EPIPE') {
+    return new CurlewError('FETCH_FAILED', `${doing}: the Docker engine broke off the connection`, {
+      hint: 'look into its log (journalctl -u docker), then run the same command again',
+      cause: error,
+    });
+  }
+  const code = statusOf(error) === undefined ? 'FETCH_FAILED' : refusal;
+  const [, words = asError(error).message] =
+    /^\(HTTP code \d+\) .*? - ([\s\S]*?)\s*$/.exec(asError(error).message) ?? [];
+  return new CurlewError(code, `${doing}: ${words}`, { cause: error });
+}
+
+/** What made a call fail: its signal, or the engine. A signal that was only a time limit means that the engine hangs. */
+export function callError(
+  doing: string,
+  error: unknown,
+  { aborted, reason }: AbortSignal,
+  refusal: ErrorCode = 'FETCH_FAILED',
+): Error {
+  if (!aborted) return engineError(doing, error, refusal);
+  if (!(reason instanceof DOMException && reason.name === 'TimeoutError')) return asError(reason);
+  return new CurlewError('FETCH_FAILED', `${doing}: the Docker engine did not answer in time`, { cause: error });
+}
+
+function connection(host: string | undefined): Docker.DockerOptions {
+  if (host === undefined || host === '') return {};
+  if (host.startsWith('unix://')) return { socketPath: host.slice('unix://'.length) };
+  const url = URL.canParse(host) ? new URL(host) : undefined;
+  if (url?.protocol !== 'tcp:') {
+    throw new CurlewError('USAGE', `DOCKER_HOST: ${host} is neither unix:///path nor tcp://host:port`);
+  }
+  return { host: url.hostname, port: Number(url.port === '' ? 2375 : url.port), protocol: 'http' };
+}
+
+/** What is used of dockerode's connection. */
+interface Modem {
+  readonly dial: (request: object, done: (error: unknown, answer: Answer | undefined) => void) => void;
+}
+
+type Answer = Readable & { readonly statusCode?: number };
+
+const FINE = [200, 201, 202, 204, 304];
+const ANSWER_LIMIT = 32 << 20;
+
+/**
+ * Connects to the engine that `DOCKER_HOST` names, the local one by default. Nothing is asked until it is needed.
+ * dockerode's own calls are not used: not all of them can be cancelled, and its types do not say what comes back.
+ */
+export function connectDocker(env: Readonly<Record<string, string | undefined>>): Engine {
+  const { modem } = new Docker(connection(env['DOCKER_HOST'])) as { readonly modem: Modem };
+  const open: Engine['open'] = async (asked, { signal }) => {
+    const { doing, method, path, query = {}, body, expected = [], code = 'CONTAINER_FAILED' } = asked;
+    signal.throwIfAborted();
+    const streamed = isStream(body);
+    const request = {
+      path: `${path}?`,
+      method,
+      isStream: true,
+      statusCodes: Object.fromEntries([...FINE, ...expected].map((status) => [status, true])),
+      abortSignal: signal,
+      options: streamed ? { ...query } : { _query: query, _body: body ?? {} },
+      ...(streamed ? { file: body } : {}),
+    };
+    try {
+      return await new Promise((resolve, reject) => {
+        modem.dial(request, (error, answer) => {
+          if (answer === undefined || answer === null) return reject(asError(error));
+          // Whoever reads it hears of the error; between two calls nobody does.
+          answer.on('error', () => undefined);
+          resolve({ status: answer.statusCode ?? 0, body: answer });
+        });
+      });
+    } catch (error) {
+      if (streamed) body.destroy();
+      throw callError(doing, error, signal, code);
+    }
+  };
+  return {
+    open,
+    ask: async (request, options) => {
+      const { status, body } = await open(request, options);
+      const text = await readText(body, request.doing, options);
+      try {
+        return { status, value: text === '' ? undefined : JSON.parse(text) };
+      } catch (error) {
+        throw new CurlewError('FETCH_FAILED', `${request.doing}: the Docker engine did not answer with JSON`, {
+          cause: error,
+        });
+      }
+    },
+  };
+}
+
+function isStream(body: EngineRequest['body']): body is Readable {
+  return body !== undefined && 'pipe' in body;
+}
+
+async function readText(body: Readable, doing: string, { signal }: Options): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      size += chunk.byteLength;
+      if (size > ANSWER_LIMIT) throw new CurlewError('FETCH_FAILED', `${doing}: an answer of more than 32 MiB`);
+      parts.push(chunk);
+    }
+  } catch (error) {
+    throw callError(doing, error, signal);
+  }
+  return Buffer.concat(parts).toString('utf8').trim();
+}

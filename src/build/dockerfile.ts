@@ -1,0 +1,166 @@
+/** What must be known of a Dockerfile before the engine gets it. Pure. */
+
+export interface Dockerfile {
+  readonly text: string;
+  /** One for each `FROM`, in order. */
+  readonly bases: readonly Stage[];
+  /** Images that `COPY --from` names and that are no stages, as written. */
+  readonly copied: readonly string[];
+  /** It copies or adds files from its context. */
+  readonly usesContext: boolean;
+  /** The line of the text that a line of {@link labelled} text is. */
+  readonly lineOf: (line: number) => number;
+}
+
+interface Stage {
+  /** Image as written, variables and all, or the name of an earlier stage. */
+  readonly image: string;
+  readonly name: string | undefined;
+  /** Line after which the stage begins, from 1. */
+  readonly line: number;
+}
+
+interface Instruction {
+  readonly keyword: string;
+  readonly rest: string;
+  /** Its last line, from 1. */
+  readonly line: number;
+}
+
+const DIRECTIVE = /^#\s*([A-Za-z][A-Za-z0-9]*)\s*=\s*(.+?)\s*$/;
+
+/** The character that continues a line: `\`, or what a parser directive at the top says. */
+function escapeOf(lines: readonly string[]): string {
+  for (const line of lines) {
+    const [, name, value] = DIRECTIVE.exec(line) ?? [];
+    if (name === undefined) return '\\';
+    if (name.toLowerCase() === 'escape') return value === '`' ? '`' : '\\';
+  }
+  return '\\';
+}
+
+/** The instructions with continued lines joined. Comments and empty lines within one are left out, as the builder does. */
+function instructionsOf(text: string): readonly Instruction[] {
+  const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
+  const escape = escapeOf(lines);
+  const found: Instruction[] = [];
+  let joined: string | undefined;
+  let last = 0;
+  const finish = (): void => {
+    const [, keyword, rest] = /^\s*(\S+)(?:\s+([\s\S]*))?$/.exec(joined ?? '') ?? [];
+    if (keyword !== undefined) found.push({ keyword: keyword.toUpperCase(), rest: (rest ?? '').trim(), line: last });
+    joined = undefined;
+  };
+  for (const [index, line] of lines.entries()) {
+    if (/^\s*#/.test(line) || (line.trim() === '' && joined !== undefined)) continue;
+    const trimmed = line.replace(/\s+$/, '');
+    const continued = trimmed.endsWith(escape);
+    joined = `${joined ?? ''}${continued ? trimmed.slice(0, -1) : trimmed}`;
+    last = index + 1;
+    if (!continued) finish();
+  }
+  finish();
+  return found;
+}
+
+/** Words of `COPY` and `ADD` without their flags, and the flags; the JSON form too. */
+function wordsOf(rest: string): { readonly flags: readonly string[]; readonly words: readonly string[] } {
+  const flags: string[] = [];
+  let left = rest;
+  for (let match = /^(--\S+)\s*/.exec(left); match !== null; match = /^(--\S+)\s*/.exec(left)) {
+    flags.push(match[1] ?? '');
+    left = left.slice(match[0].length);
+  }
+  if (left.startsWith('[')) {
+    try {
+      const value: unknown = JSON.parse(left);
+      if (Array.isArray(value)) return { flags, words: value.map(String) };
+    } catch {
+      // The builder, too, takes it for plain words then.
+    }
+  }
+  return { flags, words: left.split(/\s+/).filter((word) => word !== '') };
+}
+
+function fromOf(flags: readonly string[]): string | undefined {
+  return flags.find((flag) => flag.startsWith('--from='))?.slice('--from='.length);
+}
+
+/** Reads a Dockerfile. What the builder would refuse is left for it to say. */
+export function readDockerfile(text: string): Dockerfile {
+  const instructions = instructionsOf(text);
+  const bases = instructions.flatMap(({ keyword, rest, line }): readonly Stage[] => {
+    if (keyword !== 'FROM') return [];
+    const { words } = wordsOf(rest);
+    const [image = '', as, name] = words;
+    return [{ image, name: as?.toLowerCase() === 'as' ? name?.toLowerCase() : undefined, line }];
+  });
+  const copies = instructions.filter(({ keyword }) => keyword === 'COPY' || keyword === 'ADD');
+  const usesContext = copies.some(({ keyword, rest }) => {
+    const { flags, words } = wordsOf(rest);
+    if (fromOf(flags) !== undefined) return false;
+    return keyword === 'COPY' || words.slice(0, -1).some((word) => !/^(?:https?|ftp|git):/.test(word));
+  });
+  const names = new Set(bases.map(({ name }) => name));
+  const copied = copies.flatMap(({ rest }) => fromOf(wordsOf(rest).flags) ?? []);
+  return {
+    text,
+    bases,
+    copied: copied.filter((from) => !/^\d+$/.test(from) && !names.has(from.toLowerCase())),
+    usesContext,
+    lineOf: (line) => {
+      const added = bases.filter((stage, index) => stage.line + index + 1 < line).length;
+      return line - added;
+    },
+  };
+}
+
+/** The text with a `LABEL` line at the beginning of every stage, so that all that is made of it carries the labels. */
+export function labelled({ text, bases }: Dockerfile, labels: Readonly<Record<string, string>>): string {
+  const line = `LABEL ${Object.entries(labels)
+    .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+    .join(' ')}`;
+  const lines = text.split('\n');
+  for (const stage of bases.toReversed()) lines.splice(stage.line, 0, line);
+  return lines.join('\n');
+}
+
+const VARIABLE = /\\\$|\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)(?::([-+])([^}]*))?\})/g;
+
+function substitute(text: string, values: ReadonlyMap<string, string>): string {
+  return text.replaceAll(VARIABLE, (whole, bare, braced, operator, word) => {
+    if (whole === '\\$') return '$';
+    const value = values.get(String(bare ?? braced)) ?? '';
+    if (operator === '-') return value === '' ? String(word) : value;
+    if (operator === '+') return value === '' ? '' : String(word);
+    return value;
+  });
+}
+
+/**
+ * The images that a build with these arguments starts from or copies from, each once: `FROM` sees the `ARG`s before the
+ * first `FROM`, whose defaults the arguments replace. `scratch` and earlier stages are no images. An empty name stands for
+ * a variable that has no value.
+ */
+export function baseImages(dockerfile: Dockerfile, args: Readonly<Record<string, string>>): readonly string[] {
+  const values = new Map<string, string>();
+  for (const { keyword, rest } of instructionsOf(dockerfile.text)) {
+    if (keyword === 'FROM') break;
+    if (keyword !== 'ARG') continue;
+    for (const [, name = '', quoted, single, plain] of rest.matchAll(
+      /([A-Za-z_][A-Za-z0-9_]*)(?:=(?:"([^"]*)"|'([^']*)'|(\S*)))?/g,
+    )) {
+      const value = args[name] ?? quoted ?? single ?? plain;
+      if (value !== undefined) values.set(name, substitute(value, values));
+    }
+  }
+  const stages = new Set<string>();
+  const images = new Set<string>();
+  for (const { image, name } of dockerfile.bases) {
+    const resolved = substitute(image.replace(/^(["'])(.*)\1$/, '$2'), values);
+    if (resolved !== 'scratch' && !stages.has(resolved.toLowerCase())) images.add(resolved);
+    if (name !== undefined) stages.add(name);
+  }
+  for (const image of dockerfile.copied) images.add(image);
+  return [...images];
+}

@@ -1,0 +1,197 @@
+/** Images that containers start from: found in the engine, pulled when absent, removed at the end when they were. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { isDigest, type Digest } from '../core/digest.ts';
+import { asError, CurlewError } from '../core/errors.ts';
+import type { Report } from '../core/events.ts';
+import { formatImageRef, parseImageRef, type ImageRef } from '../core/image-ref.ts';
+import type { RegistryClient } from '../registry/client.ts';
+import { callError, engineName, type Engine } from './docker.ts';
+import { isFields, markPull, removeImage, tidy } from './left-overs.ts';
+import { linesOf } from './program-lines.ts';
+
+export interface ImageOptions {
+  /** The step that lines belong to. */
+  readonly id: string;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+export interface EngineImages {
+  /** Makes sure that the engine has the image; hands back its id. */
+  readonly bring: (reference: string, options: ImageOptions) => Promise<string>;
+  /** What the reference names now: the registry's digest where one is known, else the engine's id. Pulls nothing. */
+  readonly identify: (reference: string, options: { readonly signal: AbortSignal }) => Promise<Digest>;
+  /** Removes what was pulled, unless something else uses it by now. */
+  readonly release: (signal: AbortSignal) => Promise<void>;
+}
+
+interface Inspected {
+  readonly id: Digest;
+  readonly repoDigests: readonly string[];
+}
+
+/** An image id has no name that a registry could know. */
+function readReference(reference: string): ImageRef | Digest {
+  if (isDigest(reference)) return reference;
+  const ref = parseImageRef(reference);
+  if (typeof ref !== 'string') return ref;
+  throw new CurlewError('USAGE', `image ${JSON.stringify(reference.slice(0, 200))}: ${ref}`);
+}
+
+function nameOf(ref: ImageRef | Digest): string {
+  return typeof ref === 'string' ? ref : engineName(ref);
+}
+
+/** What the engine knows of an image by this name or id, or undefined when it has none. */
+export async function inspectImage(engine: Engine, name: string, signal: AbortSignal): Promise<Inspected | undefined> {
+  const request = {
+    doing: `look up image ${name}`,
+    method: 'GET',
+    path: `/images/${name}/json`,
+    code: 'FETCH_FAILED',
+  } as const;
+  const { status, value } = await engine.ask({ ...request, expected: [404] }, { signal });
+  if (status === 404) return undefined;
+  const { Id: id, RepoDigests: digests } = isFields(value) ? value : {};
+  if (typeof id !== 'string' || !isDigest(id)) {
+    throw new CurlewError('FETCH_FAILED', `look up image ${name}: the Docker engine gave no id`);
+  }
+  return { id, repoDigests: Array.isArray(digests) ? digests.filter((text) => typeof text === 'string') : [] };
+}
+
+/** The digest under which the reference's own repository knows the image; its id when no repository does. */
+function digestOf({ id, repoDigests }: Inspected, ref: ImageRef | Digest): Digest {
+  if (typeof ref === 'string') return id;
+  const repository = engineName({ ...ref, tag: undefined, digest: undefined });
+  const known = repoDigests
+    .map((text) => parseImageRef(text))
+    .flatMap((found) => (typeof found === 'string' ? [] : [found]));
+  const own = known.filter((found) => engineName({ ...found, tag: undefined, digest: undefined }) === repository);
+  const [first] = own.flatMap(({ digest }) => (digest === undefined ? [] : [digest])).toSorted();
+  return first ?? id;
+}
+
+function wordsOf(said: unknown): string {
+  return typeof said === 'string' ? said.slice(0, 1000) : 'refused';
+}
+
+async function pull(engine: Engine, ref: ImageRef, { id, report, signal }: ImageOptions): Promise<void> {
+  const name = engineName(ref);
+  const doing = `pull ${formatImageRef(ref)}`;
+  const query = { fromImage: engineName({ ...ref, tag: undefined, digest: undefined }), tag: ref.digest ?? ref.tag };
+  report({ type: 'step-log', id, text: doing });
+  const request = {
+    doing,
+    method: 'POST',
+    path: '/images/create',
+    query,
+    expected: [404],
+    code: 'FETCH_FAILED',
+  } as const;
+  const { status, body } = await engine.open(request, { signal });
+  try {
+    for await (const line of linesOf(body)) {
+      const value: unknown = JSON.parse(line);
+      if (!isFields(value)) continue;
+      const { message, error, status: text, id: layer, progressDetail } = value;
+      if (status === 404) throw new CurlewError('NOT_FOUND', `${doing}: ${wordsOf(message)}`);
+      if (error !== undefined) throw new CurlewError('FETCH_FAILED', `${doing}: ${wordsOf(error)}`);
+      const moving = isFields(progressDetail) && progressDetail['current'] !== undefined;
+      if (moving || typeof text !== 'string') continue;
+      report({ type: 'step-log', id, text: `${name}: ${typeof layer === 'string' ? `${layer} ` : ''}${text}` });
+    }
+  } catch (error) {
+    throw callError(doing, error, signal);
+  }
+}
+
+export interface ImagesOptions {
+  readonly engine: Engine;
+  readonly registry: Pick<RegistryClient, 'headManifest'>;
+  /** Id of the run, for labels. */
+  readonly run: string;
+  readonly report: Report;
+}
+
+/** How long after a cancelled pull the engine may still give it a name. */
+const LATE_MS = 300;
+
+export function createEngineImages({ engine, registry, run, report }: ImagesOptions): EngineImages {
+  const pulled = new Map<string, (signal: AbortSignal) => Promise<void>>();
+  const coming = new Map<string, Promise<string>>();
+  const heads = new Map<string, Promise<Digest>>();
+  let marks = 0;
+
+  const drop = async (name: string, unmark: (signal: AbortSignal) => Promise<void>, later: AbortSignal) => {
+    if (!(await removeImage(engine, name, { prune: true, signal: later }))) {
+      report({ type: 'note', level: 'info', text: `image ${name} stays in the Docker engine: something uses it` });
+    }
+    await unmark(later);
+  };
+
+  const fetchImage = async (ref: ImageRef, options: ImageOptions): Promise<string> => {
+    const name = engineName(ref);
+    const unmark = await markPull(engine, { run, name, number: (marks += 1) }, options.signal);
+    try {
+      await pull(engine, ref, options);
+      const there = await inspectImage(engine, name, options.signal);
+      if (there === undefined) throw new CurlewError('FETCH_FAILED', `pull ${name}: it is not there afterwards`);
+      pulled.set(name, unmark);
+      heads.delete(name);
+      return there.id;
+    } catch (error) {
+      await tidy(report, async (later) => {
+        await removeImage(engine, name, { prune: true, signal: later });
+        if (options.signal.aborted) {
+          await pause(LATE_MS);
+          await removeImage(engine, name, { prune: true, signal: later });
+        }
+        await unmark(later);
+      });
+      throw error;
+    }
+  };
+
+  return {
+    bring: async (reference, options) => {
+      const ref = readReference(reference);
+      const name = nameOf(ref);
+      // Another add-on may be pulling it; when that one is cancelled or fails, this one tries itself.
+      await coming.get(name)?.catch(() => undefined);
+      const there = await inspectImage(engine, name, options.signal);
+      if (there !== undefined) return there.id;
+      if (typeof ref === 'string') throw new CurlewError('NOT_FOUND', `image ${ref} is not in the Docker engine`);
+      const first = coming.get(name);
+      if (first !== undefined) return first;
+      const work = fetchImage(ref, options).finally(() => coming.delete(name));
+      coming.set(name, work);
+      return work;
+    },
+    identify: async (reference, { signal }) => {
+      const ref = readReference(reference);
+      const name = nameOf(ref);
+      if (typeof ref !== 'string' && ref.digest !== undefined) return ref.digest;
+      const there = await inspectImage(engine, name, signal).catch((error: unknown) => {
+        // Without an engine the registry can still tell.
+        signal.throwIfAborted();
+        if (typeof ref === 'string') throw asError(error);
+        return undefined;
+      });
+      if (there !== undefined) return digestOf(there, ref);
+      if (typeof ref === 'string') throw new CurlewError('NOT_FOUND', `image ${ref} is not in the Docker engine`);
+      let head = heads.get(name);
+      if (head === undefined) {
+        head = registry.headManifest(ref, { signal }).then(({ digest }) => digest);
+        heads.set(name, head);
+        head.catch(() => heads.delete(name));
+      }
+      return head;
+    },
+    release: async (signal) => {
+      for (const [name, unmark] of pulled) {
+        pulled.delete(name);
+        await drop(name, unmark, signal);
+      }
+    },
+  };
+}
