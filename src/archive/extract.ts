@@ -68,7 +68,7 @@ export async function extractEntries(
     }
     bytes += entry.size;
   }
-  if (sync) for (const folder of [into, ...folders]) await syncFolder(folder);
+  if (sync) for (const folder of folders.add(into)) await syncFolder(folder);
   return { bytes, files: chosen.length };
 }
 
@@ -112,7 +112,10 @@ async function makeFolders(folder: string, made: Set<string>): Promise<void> {
   if (made.has(folder)) return;
   // Without a first one that was made there is nothing to set.
   const shortest = (await mkdir(folder, { recursive: true }))?.length ?? Infinity;
-  for (let path = folder; path.length >= shortest; path = dirname(path)) await chmod(path, 0o755);
+  for (let path = folder; path.length >= shortest; path = dirname(path)) {
+    await chmod(path, 0o755);
+    made.add(path);
+  }
   made.add(folder);
 }
 

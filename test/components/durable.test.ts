@@ -1,0 +1,37 @@
+/** What has to be on disk before a name is given: seen from outside, since only a power cut would show it. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as assert from '../support/assert.ts';
+import { archiveOf } from '../support/packages.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+import { cannotRun, ROOT, run } from './support/programs.ts';
+
+const test = suite('components/durable', { timeoutMs: 120_000 });
+
+const reason = cannotRun('strace');
+
+if (reason === undefined) {
+  test('extraction flushes every file, and every folder on the way to it', async () => {
+    await using box = await tree();
+    const { bytes } = archiveOf([{ path: 'a/b/c/file', data: 'x' }]);
+    await writeFile(box.at('p.tar.gz'), bytes);
+    const script = `
+      const { openFileSource, readIndex } = await import(${JSON.stringify(join(ROOT, 'src/archive/read.ts'))});
+      const { extractEntries } = await import(${JSON.stringify(join(ROOT, 'src/archive/extract.ts'))});
+      const { signal } = new AbortController();
+      const source = await openFileSource(${JSON.stringify(box.at('p.tar.gz'))});
+      const index = await readIndex(source, { signal });
+      await extractEntries(source, index, { into: ${JSON.stringify(box.at('out'))}, sync: true, signal });`;
+    const node = [process.execPath, '--import', 'tsx', '--input-type=module', '-e', script];
+    await run('strace', ['-f', '-y', '-qq', '-e', 'trace=fsync,fdatasync', '-o', box.at('trace'), ...node]);
+    const trace = await readFile(box.at('trace'), 'utf8');
+    for (const path of ['out/a/b/c/file', 'out/a/b/c', 'out/a/b', 'out/a', 'out']) {
+      assert.ok(trace.includes(`<${box.at(path)}>`), path);
+    }
+  });
+} else {
+  test.skip('files and folders are flushed', reason);
+}
+
+test.run();
