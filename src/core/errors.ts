@@ -24,6 +24,8 @@ export const ERROR_CODES = {
   IMAGE_LOAD_FAILED: 26,
   IMAGE_INVALID: 27,
   CONTAINER_FAILED: 28,
+  PACKAGES_UNRESOLVED: 29,
+  SIGNATURE_INVALID: 30,
   USAGE: 64,
   CANCELLED: 130,
 } as const satisfies Record<string, number>;

@@ -1,0 +1,30 @@
+# The stanzas of the packages of a table, in its order. The table (name, version, architecture; sha256, repository,
+# file) is read by lines, before the indexes. With the variable status they become those of installed packages, else
+# those of an index beside the files.
+
+function line(text, file) {
+  if (status) {
+    if (text ~ /^(Filename|Size|MD5sum|SHA1|SHA256|SHA512|Description-md5):/) return ""
+    return text "\n" (text ~ /^Package:/ ? "Status: install ok installed\n" : "")
+  }
+  # Whether such an update is taken would depend on the machine.
+  if (text ~ /^Phased-Update-Percentage:/) return ""
+  return (text ~ /^Filename:/ ? "Filename: ./" file : text) "\n"
+}
+
+RS != "" {
+  split($0, part, "\t")
+  order[++count] = part[1] "\t" part[2] "\t" part[3]
+  row[order[count]] = $0
+  next
+}
+{
+  stanza()
+  key = identity()
+  if (!(key in row) || key in shown) next
+  split(row[key], part, "\t")
+  if (part[4] != "" && part[4] != value["SHA256"]) next
+  shown[key] = ""
+  for (i = 1; i <= NF; i++) shown[key] = shown[key] line($i, part[6])
+}
+END { for (i = 1; i <= count; i++) if (order[i] in shown) printf "%s\n", shown[order[i]] }

@@ -1,0 +1,97 @@
+/** Fetching with this machine's own package manager, in private state: nothing of the machine is read or changed. */
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { canonicalJson, digestOf } from '../../core/digest.ts';
+import { fileError, redact } from '../../core/errors.ts';
+import { reportStep } from '../../core/events.ts';
+import { osRow, type OsId } from '../../core/os.ts';
+import { ARCHES } from '../../core/ref.ts';
+import { repositoryUrl, type Repository } from '../../core/repositories.ts';
+import type { Collected, Collector, CollectRequest } from './collector.ts';
+import { readAnswer, readCollected } from './listing.ts';
+import { problemError } from './problem.ts';
+import { runScript } from './run-script.ts';
+import { repositoriesText, SCRIPT_FOLDER, scriptOf, scriptVariables } from './script.ts';
+
+export interface HostCollectorOptions {
+  /** Our folder with scripts. */
+  readonly scripts: string;
+  /** The caller's environment; of it the search path, proxies and authorities (`SSL_CERT_FILE`) are handed on. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Repositories that take the place of the table's. */
+  readonly repositories: Readonly<Partial<Record<OsId, readonly Repository[]>>>;
+}
+
+const HANDED_ON = ['PATH', 'http_proxy', 'https_proxy', 'no_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'] as const;
+
+export function createHostCollector({ scripts, env, repositories }: HostCollectorOptions): Collector {
+  const repositoriesOf = (os: OsId): readonly Repository[] => repositories[os] ?? osRow(os).repositories;
+  const run = async (request: CollectRequest, signal: AbortSignal): Promise<Collected> => {
+    const { os, arch, folder, scratch } = request;
+    const doing = doingOf(request);
+    const variables = { ...scriptVariables(request, 'host'), ...(await prepare(request, repositoriesOf(os), doing)) };
+    const handed = [...HANDED_ON, 'SSL_CERT_FILE'].flatMap((name) => {
+      const value = env[name];
+      return value === undefined ? [] : [[name, value] as const];
+    });
+    const script = join(scripts, SCRIPT_FOLDER, scriptOf(os));
+    const { status, last } = await runScript(script, request.names, {
+      env: { ...Object.fromEntries(handed), ...variables },
+      cwd: scratch,
+      signal,
+    });
+    const answer = join(variables.CURLEW_STATE, 'result');
+    if (status === 0) return readCollected({ answer, folder, doing }, { signal });
+    throw problemError(await readAnswer(join(answer, 'problem'), doing), { doing: `${doing} (${arch})`, last });
+  };
+  return {
+    name: 'host',
+    inputs: async (os) => `host ${digestOf(canonicalJson(identityOf(os, repositoriesOf(os))))}`,
+    collect: async (request, { report, signal }) =>
+      reportStep(
+        report,
+        { id: `host-packages:${request.os}`, title: `host packages for ${osRow(request.os).title}` },
+        async () => run(request, signal),
+        ({ packages, fetched }) => `${packages.length} packages, ${fetched} bytes fetched`,
+      ),
+  };
+}
+
+function doingOf({ os, names }: CollectRequest): string {
+  return `fetch packages for ${os} (${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''})`;
+}
+
+/** Secrets and the places of keys do not decide what comes of a repository. */
+function identityOf(os: OsId, repositories: readonly Repository[]): unknown {
+  const { resolve, metadata, modules } = osRow(os);
+  const asked = repositories.map((repository) => ({
+    urls: ARCHES.map((arch) => redact(repositoryUrl(repository, arch))),
+    suites: repository.suites ?? [],
+    components: repository.components ?? [],
+  }));
+  return { resolve, metadata, modules, asked };
+}
+
+/** Makes the private folders; the variables that name them. */
+async function prepare(
+  { os, arch, known, folder, scratch }: CollectRequest,
+  repositories: readonly Repository[],
+  doing: string,
+): Promise<{ readonly [name: string]: string; readonly CURLEW_STATE: string }> {
+  const [state, home, list] = [join(scratch, 'state'), join(scratch, 'home'), join(scratch, 'repositories')];
+  try {
+    await mkdir(state, { recursive: true });
+    await mkdir(home, { recursive: true });
+    await writeFile(list, repositoriesText(os, repositories, arch), { mode: 0o600 });
+    await readdir(folder);
+  } catch (error) {
+    throw fileError(doing, error);
+  }
+  return {
+    HOME: home,
+    CURLEW_OUT: folder,
+    CURLEW_STATE: state,
+    CURLEW_KNOWN: known ?? '',
+    CURLEW_REPOSITORIES: list,
+  };
+}

@@ -1,0 +1,101 @@
+/** Why a script failed, as one error: the package manager's own reason in a few lines, never its whole log. */
+import { visible } from '../../core/diagnostic.ts';
+import { CurlewError, redact, type ErrorCode } from '../../core/errors.ts';
+import { quoteLines } from '../program-lines.ts';
+
+const SHOWN = 8;
+const WIDTH = 300;
+
+interface Kind {
+  readonly code: ErrorCode;
+  readonly headline: (problems: readonly (readonly string[])[]) => string;
+  /** One problem on a line below the headline; without it the headline says all. */
+  readonly line?: (problem: readonly string[]) => string;
+  readonly hint: string;
+}
+
+const place = ([url = '', text = '']: readonly string[]): string => (url === '-' ? text : `${url}: ${text}`);
+
+/** One row for each kind of line in `result/problem`; the first kind that is there gives the code and the hint. */
+const KINDS: Readonly<Record<string, Kind>> = {
+  tool: {
+    code: 'UNSUPPORTED',
+    headline: (problems) => `a program is missing: ${problems.map(([program = '']) => program).join(', ')}`,
+    hint: 'install it there, or let the other backend do it',
+  },
+  full: {
+    code: 'NO_SPACE',
+    headline: () => 'no space left',
+    hint: 'free some space, or name another folder, and run the same command again',
+  },
+  signature: {
+    code: 'SIGNATURE_INVALID',
+    headline: () => 'a repository is not signed with the key that is known for it',
+    line: place,
+    hint: 'make sure that this is the repository that is meant, and give the path of its key ring or key',
+  },
+  repository: {
+    code: 'FETCH_FAILED',
+    headline: () => 'a repository cannot be read',
+    line: place,
+    hint: 'check its address and the way to it (proxy, authorities), and run the same command again',
+  },
+  changed: {
+    code: 'DIGEST_MISMATCH',
+    headline: () => 'a repository changed while it was read, or something on the way to it did',
+    line: place,
+    hint: 'run the same command again; when it stays so, ask another mirror',
+  },
+  missing: {
+    code: 'PACKAGES_UNRESOLVED',
+    headline: (problems) => `no such package: ${problems.map(([name = '']) => name).join(', ')}`,
+    hint: 'correct the name in the Manifest, or add the repository that has it',
+  },
+  conflict: {
+    code: 'PACKAGES_UNRESOLVED',
+    headline: () => 'the packages cannot be installed together',
+    line: ([text = '']) => text,
+    hint: 'leave one of them out, or ask for what goes with the others',
+  },
+};
+
+/** `is nfs-common meant?`, for each missing name that the script found others near to, best first. */
+function nearHints(near: readonly (readonly string[])[]): readonly string[] {
+  return [...new Set(near.map(([name = '']) => name))].map((name) => {
+    const others = near.filter(([missing]) => missing === name).map(([, other = '']) => other);
+    return `instead of ${name}, is ${others.slice(0, 3).join(' or ')} meant?`;
+  });
+}
+
+/** What a full disk makes programs print; there may have been no room for `result/problem`. */
+const FULL = /No space left on device|Disk quota exceeded|enough free space/i;
+
+/**
+ * The error for a script that failed. `text` is its `result/problem`, undefined when there is none; `last` are the last
+ * lines that it printed, for the failures that it has no words for. Nothing in it is trusted.
+ */
+export function problemError(
+  text: string | undefined,
+  { doing, last }: { readonly doing: string; readonly last: readonly string[] },
+): CurlewError {
+  const rows = (text ?? '')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => line.split('\t').map((field) => visible(redact(field)).slice(0, WIDTH)));
+  const of = (kind: string): readonly (readonly string[])[] =>
+    rows.filter(([word]) => word === kind).map(([, ...fields]) => fields);
+  const found = Object.entries(KINDS).find(([kind]) => of(kind).length > 0);
+  if (found === undefined) {
+    const kind = last.some((line) => FULL.test(line)) ? KINDS['full'] : undefined;
+    const message = `${doing}: ${kind?.headline([]) ?? 'the package manager failed'}`;
+    if (kind !== undefined) return new CurlewError(kind.code, message, { hint: kind.hint });
+    return new CurlewError('FETCH_FAILED', `${message}${quoteLines(last.slice(-SHOWN).map(visible))}`);
+  }
+  const [word, { code, headline, line, hint }] = found;
+  const problems = of(word);
+  const lines = line === undefined ? [] : problems.slice(0, SHOWN).map(line);
+  const hints = word === 'missing' ? nearHints(of('near')) : [];
+  return new CurlewError(code, `${doing}: ${headline(problems)}${quoteLines(lines)}`, {
+    hint: hints.length === 0 ? hint : hints.join('; '),
+  });
+}
