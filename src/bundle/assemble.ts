@@ -7,14 +7,14 @@ import { partialName, sweepPartials } from '../files/partial.ts';
 import { requireSpace } from '../files/space.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import { bundleBytes, type BundleSource } from './bytes.ts';
-import { createPayloadCheck } from './payload-check.ts';
+import { createEntryCheck } from './entry-check.ts';
 import type { BundlePlan } from './plan.ts';
 import { createWriteQueue } from './write-queue.ts';
 
 export interface AssembleOptions {
   /** Replace a file that is there; otherwise that is `FILE_EXISTS`. */
   readonly force: boolean;
-  /** Hash every payload on its way; a damaged one is `DIGEST_MISMATCH`. */
+  /** Prove every byte on its way; a damaged payload is `DIGEST_MISMATCH`, anything else `PACKAGE_INVALID`. */
   readonly verify: boolean;
   readonly report: Report;
   readonly signal: AbortSignal;
@@ -94,7 +94,7 @@ async function writeBundle(
   file: FileHandle,
   { path, verify, report, signal }: Pick<AssembleOptions, 'verify' | 'report' | 'signal'> & { readonly path: string },
 ): Promise<void> {
-  const check = verify ? createPayloadCheck(plan.splice.index, path, { signal }) : undefined;
+  const check = verify ? createEntryCheck(plan.splice.index, path, { signal }) : undefined;
   const writes = createWriteQueue(file);
   report({ type: 'step-started', id: path, title: basename(path), bytes: plan.splice.size });
   let size = 0;

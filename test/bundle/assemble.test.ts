@@ -231,6 +231,26 @@ test('attack: entries outside the package’s own folder are refused', async ({ 
   assert.ok(plan.bundle.packages.length === 2);
 });
 
+test('--verify finds a flipped byte in a header or a padding too, and leaves nothing', async ({ signal }) => {
+  await using box = await tree();
+  const store = await publishTestPackages(box, PACKAGES, signal);
+  const path = box.at('store/r1/beta-2.0.0.tar.gz');
+  const good = await readFile(path);
+  await using source = await openFileSource(path);
+  const { entries, tocOffset } = await readIndex(source, { signal });
+  // Of a payload that alpha has too, nothing is copied from here.
+  const copied = entries.filter(({ path: name, packed }) => packed > 0 && !name.endsWith('sha256/a'));
+  const around = copied.flatMap(({ offset, packed }) => [offset - 9, offset + packed + 20]);
+  for (const at of [0, 40, ...around, tocOffset - 1]) {
+    const damaged = Buffer.from(good);
+    damaged[at] = (damaged[at] ?? 0) ^ 1;
+    await writeFile(path, damaged);
+    const planned = await planTestBundle(store, SPEC, signal);
+    await assert.rejectsWith(write(planned, box.at('b.tar.gz'), signal, { verify: true }), 'PACKAGE_INVALID', /beta/);
+    assert.equal((await readdir(box.path)).toSorted(), ['out', 'store']);
+  }
+});
+
 test('--verify names the payload with a flipped byte, wherever it is, and leaves nothing', async ({ signal }) => {
   await using box = await tree();
   const store = await publishTestPackages(box, PACKAGES, signal);

@@ -65,7 +65,7 @@ export const bundle: Command<Result> = {
     output: { type: 'string', short: 'o', value: 'FILE', help: 'the bundle to write' },
     release: { type: 'string', value: 'R', help: 'the release to take packages from (default: the current one)' },
     arch: { type: 'string', value: 'ARCH', help: 'amd64 or arm64 (default: amd64)' },
-    verify: { type: 'boolean', help: 'hash every payload again while copying' },
+    verify: { type: 'boolean', help: 'prove every byte of the packages again while copying' },
     force: { type: 'boolean', help: 'replace the file if it is there' },
     plan: { type: 'boolean', help: 'say what would be copied from where, and write nothing' },
   },

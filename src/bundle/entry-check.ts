@@ -1,11 +1,14 @@
-/** Hashes payloads of an archive while its bytes pass by from the first to the last. */
+/** Proves the entries of an archive while its bytes pass by from the first to the last: the same as `verify` does later. */
 import type { ArchiveIndex, PlacedEntry } from '../archive/entry.ts';
+import { sameBytes } from '../archive/member.ts';
+import { headerMember, paddingMember } from '../archive/place.ts';
 import { readPayload } from '../archive/read.ts';
+import { CurlewError } from '../core/errors.ts';
 
-export interface PayloadCheck {
+export interface EntryCheck {
   /**
    * The next bytes of the archive. When it resolves the chunk is not needed any more. A damaged payload is
-   * `DIGEST_MISMATCH`.
+   * `DIGEST_MISMATCH`, a damaged header or padding `PACKAGE_INVALID`.
    */
   readonly push: (chunk: Uint8Array) => Promise<void>;
   /** After the last byte; everything has been checked when it resolves. */
@@ -15,43 +18,83 @@ export interface PayloadCheck {
 }
 
 /** `name` is the archive's, for messages. */
-export function createPayloadCheck(
+export function createEntryCheck(
   index: ArchiveIndex,
   name: string,
   { signal }: { readonly signal: AbortSignal },
-): PayloadCheck {
-  const payloads = index.entries.filter(({ packed }) => packed > 0);
-  let next = 0;
+): EntryCheck {
+  const bricks = bricksOf(index, name, signal);
+  let brick = bricks.next();
   let at = 0;
   let running: Reader | undefined;
   return {
     push: async (chunk) => {
       const end = at + chunk.byteLength;
-      for (let entry = payloads[next]; entry !== undefined && entry.offset < end; entry = payloads[next]) {
-        running ??= startReader(entry, name, signal);
-        const until = entry.offset + entry.packed;
-        const part = chunk.subarray(Math.max(0, entry.offset - at), Math.min(end, until) - at);
-        // The reader of a deflated member keeps its chunks.
-        await running.push(entry.stored ? part : Uint8Array.from(part));
+      while (brick.done !== true && brick.value.offset < end) {
+        const { offset, length, start } = brick.value;
+        running ??= start();
+        const until = offset + length;
+        await running.push(chunk.subarray(Math.max(0, offset - at), Math.min(end, until) - at));
         if (until > end) break;
         await running.finish();
         running = undefined;
-        next += 1;
+        brick = bricks.next();
       }
       at = end;
     },
     finish: async () => {
       await running?.finish();
-      if (next !== payloads.length) throw new Error(`${name}: ended before its last payload`);
+      if (brick.done !== true) throw new Error(`${name}: ended before its last entry`);
     },
     abandon: () => running?.abandon(),
   };
+}
+
+/** A header, a payload or a padding: see docs/format.md. */
+interface Brick {
+  readonly offset: number;
+  readonly length: number;
+  readonly start: () => Reader;
+}
+
+function* bricksOf({ entries }: ArchiveIndex, name: string, signal: AbortSignal): Generator<Brick, void, undefined> {
+  let at = 0;
+  const exact = ({ path }: PlacedEntry, data: Uint8Array): Brick => {
+    const brick = { offset: at, length: data.byteLength, start: () => startComparing(data, `${name}: ${path}`) };
+    at += data.byteLength;
+    return brick;
+  };
+  for (const entry of entries) {
+    yield exact(entry, headerMember(entry));
+    if (entry.packed === 0) continue;
+    yield { offset: at, length: entry.packed, start: () => startReader(entry, name, signal) };
+    at += entry.packed;
+    const padding = paddingMember(entry.size);
+    if (padding.byteLength > 0) yield exact(entry, padding);
+  }
 }
 
 interface Reader {
   readonly push: (chunk: Uint8Array) => Promise<void>;
   readonly finish: () => Promise<void>;
   readonly abandon: () => void;
+}
+
+/** For bytes that are known beforehand. */
+function startComparing(expected: Uint8Array, where: string): Reader {
+  let done = 0;
+  return {
+    push: async (chunk) => {
+      if (!sameBytes(chunk, expected.subarray(done, done + chunk.byteLength))) {
+        throw new CurlewError('PACKAGE_INVALID', `${where}: its tar header differs from the table of contents`, {
+          hint: 'the object in the store is damaged: publish the add-on again in a new release',
+        });
+      }
+      done += chunk.byteLength;
+    },
+    finish: async () => undefined,
+    abandon: () => undefined,
+  };
 }
 
 /** Turns a reader that pulls into one that is pushed: each chunk is handed over and taken before the next. */
@@ -89,7 +132,8 @@ function startReader(entry: PlacedEntry, name: string, signal: AbortSignal): Rea
   };
   return {
     push: async (chunk) => {
-      await hand(chunk);
+      // The reader of a deflated member keeps its chunks.
+      await hand(entry.stored ? chunk : Uint8Array.from(chunk));
       await Promise.race([asked, reading]);
     },
     finish: async () => {
