@@ -193,7 +193,7 @@ async function* memberBody(
   }
 }
 
-/** The unpacked, verified bytes of one entry, in memory; at most `limit` of them. Follows a hard link. */
+/** The unpacked, verified bytes of an entry with a payload of its own, in memory; more than `limit` is an error. */
 export async function readFile(
   source: RangeSource,
   entry: PlacedEntry,

@@ -6,7 +6,7 @@ import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import type { AddonJson } from '../core/package.ts';
 import { formatRef } from '../core/ref.ts';
-import type { ListedObject, Metadata, Store, StoredObject } from '../store/store.ts';
+import type { ListedObject, Metadata, Store, StoredObject, Upload } from '../store/store.ts';
 import { fileOf, listPackage, type ListedPackage } from './catalogue.ts';
 
 /** A package file that the builder has made. */
@@ -120,16 +120,7 @@ export function packageMetadata({ entry }: ListedPackage, commit: string | undef
   return { digest: entry.digest, sha256: entry.sha256, ...(commit === undefined ? {} : { gitsha: commit }) };
 }
 
-interface Readable {
-  readonly size: number;
-  readonly read: (
-    offset: number,
-    length: number,
-    options: { readonly signal: AbortSignal },
-  ) => AsyncIterable<Uint8Array>;
-}
-
-async function hashSource(source: Readable, signal: AbortSignal): Promise<Digest> {
+async function hashSource(source: Upload, signal: AbortSignal): Promise<Digest> {
   const hash = createHash('sha256');
   for await (const chunk of source.read(0, source.size, { signal })) hash.update(chunk);
   return `sha256:${hash.digest('hex')}`;
