@@ -116,7 +116,7 @@ export function connectDocker(env: Readonly<Record<string, string | undefined>>)
     signal.throwIfAborted();
     const streamed = isStream(body);
     const request = {
-      path: `${path}?`,
+      path: Object.keys(query).length === 0 ? path : `${path}?`,
       method,
       isStream: true,
       statusCodes: Object.fromEntries([...FINE, ...expected].map((status) => [status, true])),

@@ -38,23 +38,27 @@ function readReference(reference: string): ImageRef | Digest {
   throw new CurlewError('USAGE', `image ${JSON.stringify(reference.slice(0, 200))}: ${ref}`);
 }
 
+function shownName(ref: ImageRef | Digest): string {
+  return typeof ref === 'string' ? ref : formatImageRef(ref);
+}
+
 function nameOf(ref: ImageRef | Digest): string {
   return typeof ref === 'string' ? ref : engineName(ref);
 }
 
-/** What the engine knows of an image by this name or id, or undefined when it has none. */
-export async function inspectImage(engine: Engine, name: string, signal: AbortSignal): Promise<Inspected | undefined> {
-  const request = {
-    doing: `look up image ${name}`,
-    method: 'GET',
-    path: `/images/${name}/json`,
-    code: 'FETCH_FAILED',
-  } as const;
+/** What the engine knows of an image by this reference or id, or undefined when it has none. */
+export async function inspectImage(
+  engine: Engine,
+  ref: ImageRef | Digest,
+  signal: AbortSignal,
+): Promise<Inspected | undefined> {
+  const doing = `look up ${shownName(ref)} in the Docker engine`;
+  const request = { doing, method: 'GET', path: `/images/${nameOf(ref)}/json`, code: 'FETCH_FAILED' } as const;
   const { status, value } = await engine.ask({ ...request, expected: [404] }, { signal });
   if (status === 404) return undefined;
   const { Id: id, RepoDigests: digests } = isFields(value) ? value : {};
   if (typeof id !== 'string' || !isDigest(id)) {
-    throw new CurlewError('FETCH_FAILED', `look up image ${name}: the Docker engine gave no id`);
+    throw new CurlewError('FETCH_FAILED', `${doing}: it gave no id`);
   }
   return { id, repoDigests: Array.isArray(digests) ? digests.filter((text) => typeof text === 'string') : [] };
 }
@@ -134,7 +138,7 @@ export function createEngineImages({ engine, registry, run, report }: ImagesOpti
     const unmark = await markPull(engine, { run, name, number: (marks += 1) }, options.signal);
     try {
       await pull(engine, ref, options);
-      const there = await inspectImage(engine, name, options.signal);
+      const there = await inspectImage(engine, ref, options.signal);
       if (there === undefined) throw new CurlewError('FETCH_FAILED', `pull ${name}: it is not there afterwards`);
       pulled.set(name, unmark);
       heads.delete(name);
@@ -158,7 +162,7 @@ export function createEngineImages({ engine, registry, run, report }: ImagesOpti
       const name = nameOf(ref);
       // Another add-on may be pulling it; when that one is cancelled or fails, this one tries itself.
       await coming.get(name)?.catch(() => undefined);
-      const there = await inspectImage(engine, name, options.signal);
+      const there = await inspectImage(engine, ref, options.signal);
       if (there !== undefined) return there.id;
       if (typeof ref === 'string') throw new CurlewError('NOT_FOUND', `image ${ref} is not in the Docker engine`);
       const first = coming.get(name);
@@ -171,7 +175,7 @@ export function createEngineImages({ engine, registry, run, report }: ImagesOpti
       const ref = readReference(reference);
       const name = nameOf(ref);
       if (typeof ref !== 'string' && ref.digest !== undefined) return ref.digest;
-      const there = await inspectImage(engine, name, signal).catch((error: unknown) => {
+      const there = await inspectImage(engine, ref, signal).catch((error: unknown) => {
         // Without an engine the registry can still tell.
         signal.throwIfAborted();
         if (typeof ref === 'string') throw asError(error);

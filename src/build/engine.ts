@@ -14,7 +14,7 @@ import type { ImageEngine } from './ports.ts';
 export function createImageEngine(env: Readonly<Record<string, string | undefined>>): ImageEngine {
   const engine = connectDocker(env);
   return {
-    identify: async (ref, { signal }) => (await inspectImage(engine, engineName(ref), signal))?.id,
+    identify: async (ref, { signal }) => (await inspectImage(engine, ref, signal))?.id,
     export: async (ref, { folder, arch, signal }) => {
       const reference = formatImageRef(ref);
       const doing = `export ${reference} from the Docker engine`;
