@@ -153,10 +153,14 @@ if (reason === undefined) {
     const own = { env, folder: open.at('out'), scratch: open.at('scratch') };
     // The way to the key ring and to the scripts is open to all; the folders of tests are not.
     await writeFile(open.at('ring.gpg'), await readFile(tiny.key.ring));
-    const repository = { key: open.at('ring.gpg') };
     await mkdir(open.at('out'));
     await mkdir(open.at('scratch'));
-    const { files, folder } = await tiny.collect(server.url, ['zebra-app'], { ...own, repository }, signal);
+    const { files, folder } = await tiny.collect(
+      server.url,
+      ['zebra-app'],
+      { ...own, key: open.at('ring.gpg') },
+      signal,
+    );
     assert.equal(files, ['Packages', 'Release', ...APP]);
     assert.is(await shell('stat -c %u "$1"/*.deb | sort -u', folder), '65534');
   });

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import type { Collected } from '../../../src/build/host-packages/collector.ts';
 import { createHostCollector } from '../../../src/build/host-packages/host-collector.ts';
 import type { Arch } from '../../../src/core/ref.ts';
-import type { Repository } from '../../../src/core/repositories.ts';
 import { tree } from '../../support/tree.ts';
 import {
   addPackages,
@@ -23,7 +22,8 @@ export const TINY_PROGRAMS = ['apt-get', 'dpkg-deb', 'dpkg-scanpackages', 'gpg',
 export interface CollectOptions {
   readonly arch?: Arch;
   readonly known?: string;
-  readonly repository?: Partial<Repository>;
+  /** Path of a key ring instead of the right one, or `none`. */
+  readonly key?: string;
   /** The environment beside the search path. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly folder?: string;
@@ -73,13 +73,13 @@ export async function openTinyRepository(): Promise<TinyRepository> {
     strangeKey,
     served,
     collect: async (url, names, options, signal) => {
-      const { arch = 'amd64', known, env = {}, repository = {} } = options;
+      const { arch = 'amd64', known, env = {}, key: ring = key.ring } = options;
       const folder = options.folder ?? (await fresh('out'));
       const scratch = options.scratch ?? (await fresh('scratch'));
       const collector = createHostCollector({
         scripts: join(ROOT, 'scripts'),
         env: { PATH: process.env['PATH'], ...env },
-        repositories: { 'ubuntu-22.04': [{ ...repositoryAt(url, key.ring), ...repository }] },
+        repositories: { 'ubuntu-22.04': [repositoryAt(url, ring === 'none' ? undefined : ring)] },
       });
       const request = { os: 'ubuntu-22.04', arch, names, known, folder, scratch } as const;
       const collected = await collector.collect(request, { report: () => undefined, signal });
