@@ -4,24 +4,26 @@ import { placeArchive, type ArchivePlan } from '../archive/place.ts';
 import { createArchiveWriter, partialPath } from '../archive/write.ts';
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
-import { eachLimited, mapLimited } from '../core/each.ts';
+import { eachLimited } from '../core/each.ts';
 import { asError, CurlewError } from '../core/errors.ts';
 import { MANIFEST_LOCK, packagePath } from '../core/layout.ts';
 import { PACKAGE_FORMAT, type AddonJson } from '../core/package.ts';
-import { formatRef } from '../core/ref.ts';
-import { formatLock } from '../manifest/lock.ts';
+import { compareText, formatRef } from '../core/ref.ts';
+import { formatLock, type ManifestLock } from '../manifest/lock.ts';
 import type { AddonSource } from '../manifest/read-addon.ts';
-import type { AssetStep, ImageStep, Step } from '../manifest/step.ts';
+import type { ImageStep, Step } from '../manifest/step.ts';
 import type { SendBlob } from '../registry/image.ts';
-import { depsOf, osFolders, ownFiles } from './about.ts';
-import { fetchAsset, type FetchedAsset } from './assets.ts';
+import { ownFiles } from './about.ts';
 import { placeBlob } from './blobs.ts';
 import { isWorthKeeping } from './cache.ts';
 import { bytesFile, compile, fileChanged, type CompiledEntry, type ContentFile } from './compile.ts';
+import { buildContainers } from './container-files.ts';
 import { dockerArchiveFiles } from './docker-archives.ts';
+import type { FinishedPackage } from './finished.ts';
 import { layoutFiles, packageImageOf, resolveImages, type StepImage } from './images.ts';
 import type { BuildPlan } from './plan.ts';
 import type { BuildPorts } from './ports.ts';
+import { requireLocked, resolveSteps, stepsOf, type Resolved } from './resolve.ts';
 
 export interface PackageRequest {
   readonly source: AddonSource;
@@ -31,10 +33,15 @@ export interface PackageRequest {
   readonly target: string;
   /** Folder for what must wait on disk; the caller removes it. */
   readonly scratch: string;
+  /** The package of an earlier build of the same add-on, whose parts need not be fetched again. */
+  readonly earlier: FinishedPackage | undefined;
+  /** The lock that the package must not differ from. */
+  readonly required: ManifestLock | undefined;
 }
 
 interface Made {
   readonly addon: AddonJson;
+  readonly lock: ManifestLock;
   readonly index: ArchiveIndex;
   readonly fetched: number;
 }
@@ -43,13 +50,10 @@ interface Options {
   readonly signal: AbortSignal;
 }
 
-const ASSETS_AT_ONCE = 4;
-
 /** Makes the package and gives the file its name, or leaves nothing but, after a network failure, what can be resumed. */
 export async function makePackage(request: PackageRequest, ports: BuildPorts, { signal }: Options): Promise<Made> {
   const { source, steps, plan, scratch } = request;
   const { ref } = source;
-  refuseUnsupported(steps);
   const images = await resolveImages(stepsOf<ImageStep>(steps, 'image'), ports, {
     root: source.folder,
     arch: plan.arch,
@@ -58,40 +62,21 @@ export async function makePackage(request: PackageRequest, ports: BuildPorts, { 
   });
   const counter = createCounter(formatRef(ref), images, ports);
   try {
-    const assets = await mapLimited(
-      stepsOf<AssetStep>(steps, 'asset'),
-      async (step, { signal }) =>
-        fetchAsset(step, { root: source.folder, scratch, onBytes: counter.add }, ports, { signal }),
-      { width: ASSETS_AT_ONCE, signal },
-    );
-    const files = await contentFiles(request, { images, assets, counter }, ports, { signal });
-    const about = describe(request, images, files, ports.tool);
+    const { earlier, required } = request;
+    const wanted = { source, steps, arch: plan.arch, scratch, images, earlier, onBytes: counter.add };
+    const resolved = await resolveSteps(wanted, ports, { signal });
+    if (required !== undefined) requireLocked(required, resolved.lock, plan.arch);
+    for (const { fetched } of resolved.hostPackages) counter.cameOverNetwork(fetched);
+    const files = await contentFiles(request, images, resolved, ports, { signal });
+    const about = describe(request, images, { files, resolved, tool: ports.tool });
     const { addon, entries } = await compile(ref, about, files, { pool: ports.pool, scratch, signal });
     const layout = placeArchive(entries.map(({ entry }) => entry));
     await writePackage(request, { layout, entries, counter }, ports, { signal });
     counter.done(layout.index.size);
-    return { addon, index: layout.index, fetched: counter.fetched() };
+    return { addon, lock: resolved.lock, index: layout.index, fetched: counter.fetched() };
   } catch (error) {
     counter.failed(asError(error));
     throw error;
-  }
-}
-
-function stepsOf<Kind extends Step>(steps: readonly Step[], kind: Kind['kind']): readonly Kind[] {
-  return steps.filter((step): step is Kind => step.kind === kind);
-}
-
-/** Names what this version cannot fetch, before anything is fetched. */
-function refuseUnsupported(steps: readonly Step[]): void {
-  for (const step of steps) {
-    if (step.kind === 'container-build') {
-      throw new CurlewError('UNSUPPORTED', `dockerout ${step.destination}: container builds are not supported`);
-    }
-    if (step.kind === 'os-packages' && step.output === 'archives') {
-      throw new CurlewError('UNSUPPORTED', `packages for ${step.os} cannot be fetched: ${step.packages.join(', ')}`, {
-        hint: 'only directives that list names in Deps (apt24, apt26) are supported for OS packages',
-      });
-    }
   }
 }
 
@@ -123,23 +108,14 @@ function createCounter(id: string, images: readonly StepImage[], { report }: Bui
 type Counter = ReturnType<typeof createCounter>;
 
 async function contentFiles(
-  { source, steps, plan, scratch }: PackageRequest,
-  fetched: {
-    readonly images: readonly StepImage[];
-    readonly assets: readonly FetchedAsset[];
-    readonly counter: Counter;
-  },
+  { source, plan, scratch, earlier }: PackageRequest,
+  images: readonly StepImage[],
+  { assets, hostPackages, containerBuilds, lock }: Resolved,
   ports: BuildPorts,
   { signal }: Options,
 ): Promise<readonly ContentFile[]> {
-  const { images, assets } = fetched;
-  const deps = depsOf(steps);
-  const lock = formatLock({
-    format: 1,
-    images: images.map(({ locked }) => locked),
-    assets: assets.map(({ step, size, digest }) => ({ name: step.fileName, source: step.source, size, digest })),
-    deps: Object.entries(deps).map(([os, names]) => ({ os, names })),
-  });
+  const place = { folder: source.folder, root: source.root, arch: plan.arch };
+  const built = await buildContainers(containerBuilds, { ref: source.ref, place, scratch, earlier }, ports, { signal });
   const imageFiles =
     plan.imageFormat === 'oci' ? layoutFiles(images) : await dockerArchiveFiles(images, { scratch, ports, signal });
   return [
@@ -147,8 +123,9 @@ async function contentFiles(
       ...file,
       content: { kind: 'path', path: join(source.folder, file.path) },
     })),
-    bytesFile(MANIFEST_LOCK, lock),
-    ...Object.entries(deps).map(([os, names]) => bytesFile(packagePath.deps(os), `${names.join('\n')}\n`)),
+    bytesFile(MANIFEST_LOCK, formatLock(lock)),
+    ...hostPackages.flatMap(({ files }) => files),
+    ...built,
     ...assets.map(({ step, size, digest, path }): ContentFile => ({
       path: packagePath.asset(step.fileName),
       mode: 0o644,
@@ -160,24 +137,32 @@ async function contentFiles(
   ];
 }
 
+/** Folders of operating systems that have files, sorted. */
+function osFolders(files: readonly ContentFile[], { hostPackages, containerBuilds }: Resolved): readonly string[] {
+  const folders = [...hostPackages.map(({ os }) => os), ...containerBuilds.map(({ step }) => step.destination)];
+  const filled = folders.filter((folder) => files.some(({ path }) => path.startsWith(`${folder}/`)));
+  return [...new Set(filled)].toSorted(compareText);
+}
+
 function describe(
-  { source, steps, plan }: PackageRequest,
+  { source, plan }: PackageRequest,
   images: readonly StepImage[],
-  files: readonly ContentFile[],
-  tool: string,
+  made: { readonly files: readonly ContentFile[]; readonly resolved: Resolved; readonly tool: string },
 ): Omit<AddonJson, 'digest'> {
+  const { files, resolved, tool } = made;
   const { ref, hooks, requires, fulfills, settings } = source;
   const sum = (chosen: readonly ContentFile[]): number => chosen.reduce((total, { size }) => total + size, 0);
   const inImages = files.filter(({ path }) => path.startsWith('images/'));
+  const deps = resolved.hostPackages.filter(({ locked }) => locked.required.length > 0);
   return {
     format: PACKAGE_FORMAT,
     ...ref,
     arch: plan.arch,
-    os: osFolders(steps),
+    os: osFolders(files, resolved),
     hooks,
     images: images.map(packageImageOf),
     imageFormat: plan.imageFormat,
-    deps: depsOf(steps),
+    deps: Object.fromEntries(deps.map(({ os, locked }) => [os, locked.required])),
     unpacked: { files: sum(files) - sum(inImages), images: sum(inImages) },
     requires,
     fulfills,

@@ -3,6 +3,7 @@ import type { FramePool } from '../archive/frame-pool.ts';
 import type { Report } from '../core/events.ts';
 import type { ImageRef } from '../core/image-ref.ts';
 import type { Arch } from '../core/ref.ts';
+import type { ContainerBuildStep } from '../manifest/step.ts';
 import type { Digest } from '../core/digest.ts';
 import type { Http } from '../net/http.ts';
 import type { RegistryClient } from '../registry/client.ts';
@@ -10,6 +11,7 @@ import type { ResolvedImage } from '../registry/image.ts';
 import type { AssetShelf } from './assets.ts';
 import type { BlobLedger } from './blobs.ts';
 import type { Donors } from './donors.ts';
+import type { Collector } from './host-packages/collector.ts';
 import type { Lanes } from './lanes.ts';
 
 /** A Docker engine that can hand out images that only it has. */
@@ -23,10 +25,38 @@ export interface ImageEngine {
   ) => Promise<ResolvedImage>;
 }
 
+/** Where an add-on lies, and for which machines it is built. */
+export interface BuildPlace {
+  /** The add-on's folder. */
+  readonly folder: string;
+  /** Folder that holds `addons/`. */
+  readonly root: string;
+  readonly arch: Arch;
+}
+
+/** Runs the builds of `dockerout` in containers. */
+export interface ContainerBuilder {
+  /** Digest of all that goes into the build: Dockerfile, context, version, base images. Builds nothing. */
+  readonly inputs: (
+    step: ContainerBuildStep,
+    place: BuildPlace,
+    options: { readonly signal: AbortSignal },
+  ) => Promise<Digest>;
+  /** Builds and runs it; what it leaves in `/out` is in `folder` afterwards: plain files and folders only. */
+  readonly build: (
+    step: ContainerBuildStep,
+    place: BuildPlace,
+    options: { readonly folder: string; readonly report: Report; readonly signal: AbortSignal },
+  ) => Promise<void>;
+}
+
 export interface BuildPorts {
   readonly http: Http;
   readonly registry: RegistryClient;
   readonly engine: ImageEngine | undefined;
+  /** Fetches host packages; chosen when first needed. `UNSUPPORTED` where neither backend can work. */
+  readonly collector: () => Promise<Collector>;
+  readonly containerBuilder: () => Promise<ContainerBuilder>;
   readonly pool: FramePool;
   /** Bounds how many blobs are on their way at once, over all add-ons. */
   readonly lanes: Lanes;

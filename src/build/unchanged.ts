@@ -2,58 +2,21 @@
  * Whether the package that lies there already is what a build would make: then nothing is done. Own files are compared
  * by digest, references by what they name now, assets by digest or by what their server says of them.
  */
-import { join } from 'node:path';
-import type { ArchiveIndex } from '../archive/entry.ts';
-import { findEntry, openFileSource, readFile, readIndex } from '../archive/read.ts';
 import type { Digest } from '../core/digest.ts';
 import { mapLimited } from '../core/each.ts';
 import { CurlewError } from '../core/errors.ts';
 import { formatImageRef } from '../core/image-ref.ts';
-import { ADDON_JSON, MANIFEST_LOCK, packageFileName, prefixOf } from '../core/layout.ts';
-import { parseAddonJson, type AddonJson, type ImageFormat, type PackageFile } from '../core/package.ts';
+import { ADDON_JSON, MANIFEST_LOCK, prefixOf } from '../core/layout.ts';
+import type { AddonJson, ImageFormat, PackageFile } from '../core/package.ts';
 import type { AddonRef, Arch } from '../core/ref.ts';
-import { parseLock, type ManifestLock } from '../manifest/lock.ts';
-import type { AssetStep, ImageStep, Step } from '../manifest/step.ts';
+import type { ManifestLock } from '../manifest/lock.ts';
+import type { AssetStep, ContainerBuildStep, ImageStep, OsPackagesStep, Step } from '../manifest/step.ts';
 import { isCurrent } from './asset-note.ts';
 import { localPath, measureFile, noteOf } from './assets.ts';
+import type { FinishedPackage } from './finished.ts';
+import { askedPackages, type AskedPackages } from './host-packages/fetch.ts';
 import { archivePath, referenceOf } from './images.ts';
 import type { BuildPorts } from './ports.ts';
-
-export interface FinishedPackage {
-  readonly path: string;
-  readonly index: ArchiveIndex;
-  readonly addon: AddonJson;
-  readonly lock: ManifestLock;
-}
-
-/** Most bytes of `addon.json` and of the lock that are read. */
-const DOCUMENT_LIMIT = 32 << 20;
-
-/** The package of this reference in a folder; undefined when there is none, or none that can be read. */
-export async function finishedPackage(
-  out: string,
-  ref: AddonRef,
-  arch: Arch,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<FinishedPackage | undefined> {
-  const path = join(out, packageFileName(ref, arch));
-  try {
-    await using source = await openFileSource(path);
-    const index = await readIndex(source, { signal });
-    const prefix = prefixOf(ref);
-    const document = async (name: string): Promise<string | undefined> => {
-      const entry = findEntry(index, prefix + name);
-      if (entry === undefined) return undefined;
-      return Buffer.from(await readFile(source, entry, { limit: DOCUMENT_LIMIT, signal })).toString();
-    };
-    const [addon, lock] = [await document(ADDON_JSON), await document(MANIFEST_LOCK)];
-    if (addon === undefined || lock === undefined) return undefined;
-    return { path, index, addon: parseAddonJson(addon, path), lock: parseLock(lock, path) };
-  } catch (error) {
-    if (error instanceof CurlewError && error.code !== 'CANCELLED') return undefined;
-    throw error;
-  }
-}
 
 export interface Wanted {
   readonly ref: AddonRef;
@@ -61,6 +24,8 @@ export interface Wanted {
   readonly imageFormat: ImageFormat;
   /** The add-on's folder. */
   readonly root: string;
+  /** Folder that holds `addons/`. */
+  readonly top: string;
   readonly steps: readonly Step[];
   readonly own: readonly PackageFile[];
   /** What `addon.json` says beside files and steps, canonical. */
@@ -72,7 +37,7 @@ export async function differenceOf(
   finished: FinishedPackage,
   wanted: Wanted,
   aboutOf: (addon: AddonJson) => string,
-  ports: Pick<BuildPorts, 'registry' | 'engine' | 'http' | 'cache'>,
+  ports: AskedPorts,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<string | undefined> {
   const { addon, lock } = finished;
@@ -82,19 +47,37 @@ export async function differenceOf(
   if (own !== undefined) return own;
   const images = wanted.steps.filter((step) => step.kind === 'image');
   const assets = wanted.steps.filter((step) => step.kind === 'asset');
-  const deps = wanted.steps.filter((step) => step.kind === 'os-packages');
-  if (wanted.steps.some(({ kind }) => kind === 'container-build')) return 'a container build is always run';
+  const packages = wanted.steps.filter((step) => step.kind === 'os-packages');
+  const builds = wanted.steps.filter((step) => step.kind === 'container-build');
   if (images.length !== lock.images.length || assets.length !== lock.assets.length) return 'the Manifest differs';
-  if (deps.length !== lock.deps.length) return 'the Manifest differs';
-  const judged = await mapLimited<ImageStep | AssetStep, string | undefined>(
-    [...images, ...assets],
-    async (step, context) =>
-      step.kind === 'image'
-        ? imageDifference(step, lock, { ...wanted, ...context, ports })
-        : assetDifference(step, lock, { ...wanted, ...context, ports }),
+  if (builds.length !== lock.containerBuilds.length) return 'the Manifest differs';
+  const asked = packageDifference(packages, lock);
+  if (asked !== undefined) return asked;
+  const judged = await mapLimited<(asking: Asking) => Promise<string | undefined>, string | undefined>(
+    [
+      ...images.map((step) => async (asking: Asking) => imageDifference(step, lock, asking)),
+      ...assets.map((step) => async (asking: Asking) => assetDifference(step, lock, asking)),
+      ...askedPackages(packages).map((one) => async (asking: Asking) => sourceDifference(one, lock, asking)),
+      ...builds.map((step) => async (asking: Asking) => buildDifference(step, lock, asking)),
+    ],
+    async (judge, context) => judge({ ...wanted, ...context, ports }),
     { width: 16, signal },
   );
   return judged.find((difference) => difference !== undefined);
+}
+
+/**
+ * By names only: which versions a repository has now is looked at by `outdated` and `--update-lock`, for a resolver needs
+ * minutes, and a package that is there stays what it is.
+ */
+function packageDifference(steps: readonly OsPackagesStep[], lock: ManifestLock): string | undefined {
+  const text = ({ os, archives, deps }: Omit<AskedPackages, 'os'> & { readonly os: string }): string =>
+    [os, archives.join(' '), deps.join(' ')].join(';');
+  const before = lock.hostPackages.map(text);
+  const now = askedPackages(steps);
+  const differs = now.find((one) => !before.includes(text(one)));
+  if (differs !== undefined) return `packages for ${differs.os} differ`;
+  return now.length === before.length ? undefined : 'the Manifest differs';
 }
 
 /** Entries that a build makes; all others are the add-on's own. */
@@ -120,11 +103,38 @@ function ownDifference({ index, addon }: FinishedPackage, { ref, own }: Wanted):
   return gone === undefined ? undefined : `${gone} is gone`;
 }
 
+type AskedPorts = Pick<BuildPorts, 'registry' | 'engine' | 'http' | 'cache' | 'collector' | 'containerBuilder'>;
+
 interface Asking {
   readonly root: string;
+  readonly top: string;
   readonly arch: Arch;
-  readonly ports: Pick<BuildPorts, 'registry' | 'engine' | 'http' | 'cache'>;
+  readonly ports: AskedPorts;
   readonly signal: AbortSignal;
+}
+
+async function sourceDifference(
+  { os, archives }: AskedPackages,
+  lock: ManifestLock,
+  { ports, signal }: Asking,
+): Promise<string | undefined> {
+  if (archives.length === 0) return undefined;
+  const locked = lock.hostPackages.find((one) => one.os === os);
+  const inputs = await (await ports.collector()).inputs(os, { signal });
+  return locked?.inputs === inputs ? undefined : `packages for ${os} would come from ${inputs}`;
+}
+
+async function buildDifference(
+  step: ContainerBuildStep,
+  lock: ManifestLock,
+  { root, top, arch, ports, signal }: Asking,
+): Promise<string | undefined> {
+  const locked = lock.containerBuilds.find(
+    ({ folder, dockerfile }) => folder === step.destination && dockerfile === step.dockerfile,
+  );
+  const builder = await ports.containerBuilder();
+  const inputs = await builder.inputs(step, { folder: root, root: top, arch }, { signal });
+  return locked?.inputs === inputs ? undefined : `what ${step.dockerfile} is built from differs`;
 }
 
 async function imageDifference(step: ImageStep, lock: ManifestLock, asking: Asking): Promise<string | undefined> {

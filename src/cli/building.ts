@@ -1,21 +1,17 @@
 /** What `build` and `publish` have in common: which add-ons, with what, into which folder. */
-import { availableParallelism } from 'node:os';
-import { join, resolve } from 'node:path';
-import { createFramePool } from '../archive/frame-pool.ts';
-import { buildAddons, type BuiltPackage } from '../build/build.ts';
-import { findDonors, type Donors } from '../build/donors.ts';
-import { createLanes } from '../build/lanes.ts';
+import type { BuiltPackage } from '../build/build-addon.ts';
+import { buildAddons } from '../build/build.ts';
+import type { LockMode } from '../build/committed-lock.ts';
+import { findOutdated, type OutdatedAddon } from '../build/outdated.ts';
 import { planBuild, type BuildPlan } from '../build/plan.ts';
-import type { ImageEngine } from '../build/ports.ts';
 import { CurlewError } from '../core/errors.ts';
 import { findAddons } from '../manifest/find-addons.ts';
 import { planManifest } from '../manifest/plan.ts';
 import { listAddon } from '../manifest/read-addon.ts';
 import { archOf } from './arch.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
-import { xdgFolder } from './config.ts';
-import { NETWORK_OPTIONS, openNetwork } from './network.ts';
-import { toolVersion } from './version.ts';
+import { openBuildPorts } from './build-ports.ts';
+import { NETWORK_OPTIONS } from './network.ts';
 
 export const BUILD_OPTIONS = {
   out: { type: 'string', value: 'DIR', help: 'folder for packages (default: out)' },
@@ -24,11 +20,11 @@ export const BUILD_OPTIONS = {
   'from-engine': { type: 'boolean', help: 'take images that no registry gives from the Docker engine' },
   jobs: { type: 'string', short: 'j', value: 'N', help: 'add-ons at once (default: 4)' },
   cache: { type: 'string', value: 'DIR', help: 'folder for unfinished downloads' },
+  locked: { type: 'boolean', help: 'refuse what differs from the committed Manifest.lock' },
+  'update-lock': { type: 'boolean', help: 'write Manifest.lock beside the Manifest, as everything resolves now' },
   ...NETWORK_OPTIONS,
 } satisfies OptionSpecs;
 
-/** Blobs on their way at once: enough to keep two cores and a network busy. */
-const BLOBS_AT_ONCE = 4;
 const JOBS = 4;
 
 /** A whole number of at least 1 from an option. */
@@ -72,32 +68,25 @@ export async function runBuild(
   args: Arguments,
   context: CommandContext,
 ): Promise<readonly BuiltPackage[]> {
-  const { cwd, env, report, signal } = context;
-  const out = resolve(cwd, args.text('out') ?? 'out');
-  const cacheFlag = args.text('cache');
-  const cache =
-    cacheFlag === undefined ? join(xdgFolder(env, 'XDG_CACHE_HOME', '.cache'), 'curlew') : resolve(cwd, cacheFlag);
-  await using network = await openNetwork(args, context);
-  await using pool = createFramePool({ threads: Math.min(4, availableParallelism()), width: BLOBS_AT_ONCE });
-  let donors: Promise<Donors> | undefined;
-  const ports = {
-    ...network,
-    engine: args.flag('from-engine') ? await openEngine(env) : undefined,
-    pool,
-    lanes: createLanes(BLOBS_AT_ONCE),
-    ledger: new Map(),
-    shelf: new Map(),
-    donors: async () => (donors ??= findDonors(out, { signal })),
-    report,
-    cache,
-    out,
-    tool: toolVersion(),
-  };
-  return await buildAddons(plan, ports, { jobs: countOf(args, 'jobs', JOBS), signal });
+  const lock = lockMode(args);
+  await using ports = await openBuildPorts(args, context);
+  const { signal } = context;
+  return await buildAddons(plan, ports, { jobs: countOf(args, 'jobs', JOBS), lock, signal });
 }
 
-/** Loaded only when it is asked for: the engine's client costs more than a whole build of nothing. */
-async function openEngine(env: CommandContext['env']): Promise<ImageEngine> {
-  const { createImageEngine } = await import('../build/engine.ts');
-  return createImageEngine(env);
+export async function runOutdated(
+  plan: BuildPlan,
+  args: Arguments,
+  context: CommandContext,
+): Promise<readonly OutdatedAddon[]> {
+  await using ports = await openBuildPorts(args, context);
+  const { signal } = context;
+  return await findOutdated(plan, ports, { jobs: countOf(args, 'jobs', JOBS), signal });
+}
+
+function lockMode(args: Arguments): LockMode {
+  const [require, update] = [args.flag('locked'), args.flag('update-lock')];
+  if (require && update) throw new CurlewError('USAGE', '--locked and --update-lock exclude each other');
+  if (require) return 'require';
+  return update ? 'update' : 'compare';
 }

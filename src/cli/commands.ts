@@ -17,6 +17,10 @@ export const COMMANDS: ReadonlyMap<string, Row> = new Map<string, Row>([
   ['lint', row('Check Manifests and install.sh of add-ons', async () => (await import('./commands/lint.ts')).lint)],
   ['build', row('Build packages from add-on folders', async () => (await import('./commands/build.ts')).build)],
   [
+    'outdated',
+    row('Show what has changed upstream since the lock', async () => (await import('./commands/outdated.ts')).outdated),
+  ],
+  [
     'publish',
     row('Build add-ons and publish them as a release', async () => (await import('./commands/publish.ts')).publish),
   ],

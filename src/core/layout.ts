@@ -21,6 +21,7 @@ export const packagePath = {
   blob: (digest: Digest): string => `images/blobs/sha256/${hexOf(digest)}`,
   dockerArchive: (id: string): string => `images/${id}.tar.gz`,
   asset: (fileName: string): string => `assets/${fileName}`,
+  archives: (os: string): string => `${os}/archives`,
   deps: (os: string): string => `${os}/Deps`,
 } as const;
 

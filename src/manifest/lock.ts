@@ -21,17 +21,51 @@ export interface LockedAsset {
   readonly digest: Digest;
 }
 
-/** Names that the operator must install: nothing to fetch, but part of what the package says. */
-export interface LockedDeps {
+/** A package file as the package manager names it, and where it came from. */
+export interface LockedFile {
+  readonly file: string;
+  readonly name: string;
+  /** `[epoch:]version[-release]`. */
+  readonly version: string;
+  /** As the package manager writes it: `x86_64`, `all`. */
+  readonly arch: string;
+  readonly size: number;
+  readonly digest: Digest;
+  /** URL without user info and query, or the repository's id. */
+  readonly repository: string;
+}
+
+/** The host packages of one operating system. */
+export interface LockedHostPackages {
   readonly os: string;
-  readonly names: readonly string[];
+  readonly arch: string;
+  /** Names in the order of the Manifest whose files were asked for, and those that only stand in `Deps`. */
+  readonly archives: readonly string[];
+  readonly deps: readonly string[];
+  /** What decided the result beside the names: the builder image or the repositories. Empty when nothing was fetched. */
+  readonly inputs: string;
+  readonly files: readonly LockedFile[];
+  /** The lines of `Deps`. */
+  readonly required: readonly string[];
+}
+
+/** A container build: what went into it. What comes out is in the package's index. */
+export interface LockedContainerBuild {
+  readonly folder: string;
+  readonly arch: string;
+  /** As written in the Manifest. */
+  readonly dockerfile: string;
+  readonly version: string;
+  /** Of Dockerfile, context, version and base images. */
+  readonly inputs: Digest;
 }
 
 export interface ManifestLock {
   readonly format: 1;
   readonly images: readonly LockedImage[];
   readonly assets: readonly LockedAsset[];
-  readonly deps: readonly LockedDeps[];
+  readonly hostPackages: readonly LockedHostPackages[];
+  readonly containerBuilds: readonly LockedContainerBuild[];
 }
 
 export function formatLock(lock: ManifestLock): string {
@@ -49,11 +83,12 @@ export function parseLock(text: string, from: string): ManifestLock {
     throw bad('not JSON', error);
   }
   if (!isRecord(value) || value['format'] !== 1) throw bad('not a lock of format 1');
-  const { images, assets, deps } = value;
+  const { images, assets, hostPackages, containerBuilds } = value;
   if (!Array.isArray(images) || !images.every(isImage)) throw bad('images');
   if (!Array.isArray(assets) || !assets.every(isAsset)) throw bad('assets');
-  if (!Array.isArray(deps) || !deps.every(isDeps)) throw bad('deps');
-  return { format: 1, images, assets, deps };
+  if (!Array.isArray(hostPackages) || !hostPackages.every(isHostPackages)) throw bad('hostPackages');
+  if (!Array.isArray(containerBuilds) || !containerBuilds.every(isContainerBuild)) throw bad('containerBuilds');
+  return { format: 1, images, assets, hostPackages, containerBuilds };
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
@@ -81,7 +116,26 @@ function isAsset(value: unknown): value is LockedAsset {
   return typeof name === 'string' && typeof source === 'string' && Number.isSafeInteger(size) && hasDigest(value);
 }
 
-function isDeps(value: unknown): value is LockedDeps {
-  if (!isRecord(value) || !Array.isArray(value['names'])) return false;
-  return typeof value['os'] === 'string' && value['names'].every((name) => typeof name === 'string');
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
+}
+
+function hasTexts(value: Record<string, unknown>, ...keys: readonly string[]): boolean {
+  return keys.every((key) => typeof value[key] === 'string');
+}
+
+function isFile(value: unknown): value is LockedFile {
+  if (!isRecord(value) || !hasDigest(value) || !Number.isSafeInteger(value['size'])) return false;
+  return hasTexts(value, 'file', 'name', 'version', 'arch', 'repository');
+}
+
+function isHostPackages(value: unknown): value is LockedHostPackages {
+  if (!isRecord(value) || !hasTexts(value, 'os', 'arch', 'inputs')) return false;
+  const { archives, deps, files, required } = value;
+  return isTexts(archives) && isTexts(deps) && isTexts(required) && Array.isArray(files) && files.every(isFile);
+}
+
+function isContainerBuild(value: unknown): value is LockedContainerBuild {
+  if (!isRecord(value) || !hasTexts(value, 'folder', 'arch', 'dockerfile', 'version')) return false;
+  return typeof value['inputs'] === 'string' && isDigest(value['inputs']);
 }

@@ -187,13 +187,6 @@ test('a layer of other bytes is a digest mismatch, and nothing is left', async (
   assert.equal(await readdir(box.at('out')), []);
 });
 
-test('a directive that cannot be fetched is refused before anything is', async () => {
-  await using registry = await startRegistry(images);
-  await using box = await tree(addon('a', `${both}yum lvm2\n`));
-  await assert.rejectsWith(buildAll({ root: box.path, registry: registry.host }), 'UNSUPPORTED', /packages for/);
-  assert.equal(registry.log, []);
-});
-
 for (const [what, reason, left] of [
   ['cancelled', new CurlewError('CANCELLED', 'cancelled'), []],
   ['stopped by the failure of another add-on', new CurlewError('NOT_FOUND', 'not here'), ['.a-1.0.tar.gz.partial']],

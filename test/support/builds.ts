@@ -3,10 +3,13 @@ import { join } from 'node:path';
 import { createFramePool } from '../../src/archive/frame-pool.ts';
 import { openFileSource } from '../../src/archive/read.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
-import { buildAddons, type BuiltPackage } from '../../src/build/build.ts';
+import { buildAddons } from '../../src/build/build.ts';
+import type { BuiltPackage } from '../../src/build/build-addon.ts';
+import type { LockMode } from '../../src/build/committed-lock.ts';
 import { findDonors } from '../../src/build/donors.ts';
 import { createLanes } from '../../src/build/lanes.ts';
-import { planBuild } from '../../src/build/plan.ts';
+import { findOutdated, type OutdatedAddon } from '../../src/build/outdated.ts';
+import { planBuild, type BuildPlan } from '../../src/build/plan.ts';
 import type { BuildPorts, ImageEngine } from '../../src/build/ports.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
 import type { ImageFormat } from '../../src/core/package.ts';
@@ -29,6 +32,7 @@ export interface BuildGiven {
   readonly mirrors?: Mirrors;
   readonly out?: string;
   readonly jobs?: number;
+  readonly lock?: LockMode;
   readonly imageFormat?: ImageFormat;
   readonly engine?: ImageEngine;
   readonly events?: ProgressEvent[];
@@ -42,9 +46,11 @@ export function addon(name: string, manifest: string, more: Files = {}): Files {
   return Object.fromEntries(own.map(([path, content]) => [`${folder}/${path}`, content]));
 }
 
-/** Builds all add-ons of a folder; every package is verified as a whole before it is handed back. */
-export async function buildAll(given: BuildGiven): Promise<readonly BuiltPackage[]> {
-  const { root, registry, events, signal = new AbortController().signal } = given;
+/** Plans all add-ons of a folder, and hands the plan over with the ports of the test. */
+async function withPorts<Result>(
+  { root, registry, events, signal = new AbortController().signal, ...given }: BuildGiven,
+  work: (plan: BuildPlan, ports: BuildPorts) => Promise<Result>,
+): Promise<Result> {
   const out = join(root, given.out ?? 'out');
   const { folders } = await findAddons(root, [], { signal });
   const listings = await Promise.all(folders.map(async (folder) => listAddon(folder, { signal })));
@@ -52,7 +58,7 @@ export async function buildAll(given: BuildGiven): Promise<readonly BuiltPackage
   const plan = planBuild(addons, { arch: 'amd64', imageFormat: given.imageFormat ?? 'oci' });
   await using http = await quickHttp();
   await using pool = createFramePool({ threads: 1, width: 4 });
-  const ports: BuildPorts = {
+  return await work(plan, {
     http,
     registry: createRegistryClient({
       http,
@@ -63,6 +69,8 @@ export async function buildAll(given: BuildGiven): Promise<readonly BuiltPackage
       ]),
     }),
     engine: given.engine,
+    collector: async () => Promise.reject(new Error('no host packages in this test')),
+    containerBuilder: async () => Promise.reject(new Error('no container builds in this test')),
     pool,
     lanes: createLanes(4),
     ledger: new Map(),
@@ -72,11 +80,22 @@ export async function buildAll(given: BuildGiven): Promise<readonly BuiltPackage
     cache: join(root, 'cache'),
     out,
     tool: '0.0.0',
-  };
-  const built = await buildAddons(plan, ports, { jobs: given.jobs ?? 2, signal });
+  });
+}
+
+/** Builds all add-ons of a folder; every package is verified as a whole before it is handed back. */
+export async function buildAll(given: BuildGiven): Promise<readonly BuiltPackage[]> {
+  const { jobs = 2, lock = 'compare', signal = new AbortController().signal } = given;
+  const built = await withPorts(given, async (plan, ports) => buildAddons(plan, ports, { jobs, lock, signal }));
   for (const { path } of built) {
     await using source = await openFileSource(path);
     await verifyArchive(source, { signal });
   }
   return built;
+}
+
+/** Compares all add-ons of a folder with their locks. */
+export async function outdatedAll(given: BuildGiven): Promise<readonly OutdatedAddon[]> {
+  const { jobs = 2, signal = new AbortController().signal } = given;
+  return withPorts(given, async (plan, ports) => findOutdated(plan, ports, { jobs, signal }));
 }

@@ -1,0 +1,188 @@
+/** One add-on of a build: its package is found unchanged or made anew, and compared with the committed lock. */
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ArchiveIndex } from '../archive/entry.ts';
+import { partialPath } from '../archive/write.ts';
+import { CurlewError } from '../core/errors.ts';
+import { MANIFEST_LOCK, packageFileName } from '../core/layout.ts';
+import { refOf, type AddonJson } from '../core/package.ts';
+import { formatRef } from '../core/ref.ts';
+import type { ManifestLock } from '../manifest/lock.ts';
+import { lockChanges, mergeLocks } from '../manifest/lock-changes.ts';
+import { readAddon, type AddonSource } from '../manifest/read-addon.ts';
+import { aboutOf, aboutWanted, ownFiles } from './about.ts';
+import { makeScratch } from './cache.ts';
+import { claim } from './claim.ts';
+import { readCommittedLock, writeCommittedLock, type LockMode } from './committed-lock.ts';
+import { finishedPackage, type FinishedPackage } from './finished.ts';
+import { makePackage } from './make.ts';
+import type { AddonPlan, BuildPlan } from './plan.ts';
+import type { BuildPorts } from './ports.ts';
+import { requireLocked } from './resolve.ts';
+import { differenceOf } from './unchanged.ts';
+
+export interface BuiltPackage {
+  readonly path: string;
+  readonly addon: AddonJson;
+  readonly index: ArchiveIndex;
+  readonly size: number;
+  readonly outcome: 'unchanged' | 'built';
+  /** Why it was built. */
+  readonly because: string;
+  /** Bytes that came over the network. */
+  readonly fetched: number;
+  readonly lock: ManifestLock;
+}
+
+interface AddonOptions {
+  readonly lock: LockMode;
+  readonly signal: AbortSignal;
+}
+
+export async function buildAddon(
+  addon: AddonPlan,
+  plan: BuildPlan,
+  ports: BuildPorts,
+  { lock: mode, signal }: AddonOptions,
+): Promise<BuiltPackage> {
+  const { ref } = addon;
+  const target = join(ports.out, packageFileName(ref, plan.arch));
+  await using _held = await claim(target);
+  try {
+    const source = await readSource(addon, { signal });
+    const committed = mode === 'require' ? await requireCommitted(source) : undefined;
+    const finished = await finishedPackage(ports.out, ref, plan.arch, { signal });
+    const because = await whyBuild(finished, { addon, source, plan, mode }, ports, { signal });
+    const made =
+      finished !== undefined && because === undefined
+        ? await takeUnchanged(finished, { target, committed, plan }, ports)
+        : { ...(await make({ addon, source, plan, target, finished, committed }, ports, { signal })), path: target };
+    await settleLock(source, made.lock, plan, { mode, report: ports.report });
+    const outcome = because === undefined ? 'unchanged' : 'built';
+    return { ...made, size: made.index.size, outcome, because: because ?? 'unchanged' };
+  } catch (error) {
+    throw named(error, formatRef(ref));
+  }
+}
+
+/** Every message says which add-on it is about: many are built at once. */
+function named(error: unknown, id: string): unknown {
+  const before = `${id}: `;
+  if (!(error instanceof CurlewError) || error.code === 'CANCELLED' || error.message.startsWith(before)) return error;
+  const { code, message, hint, cause, diagnostics } = error;
+  return new CurlewError(code, `${before}${message}`, { hint, cause, diagnostics });
+}
+
+interface Judged {
+  readonly addon: AddonPlan;
+  readonly source: AddonSource;
+  readonly plan: BuildPlan;
+}
+
+/** Why the package is to be made; undefined when what lies there is what would be made. */
+async function whyBuild(
+  finished: FinishedPackage | undefined,
+  { addon, source, plan, mode }: Judged & { readonly mode: LockMode },
+  ports: BuildPorts,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<string | undefined> {
+  if (finished === undefined) return 'not built yet';
+  // Nothing short of resolving them says what a repository has now.
+  if (mode === 'update' && finished.lock.hostPackages.some(({ inputs }) => inputs !== '')) return 'the lock is updated';
+  const { ref, steps, root } = addon;
+  const wanted = { ref, ...plan, root, top: source.root, steps, own: ownFiles(source), about: aboutWanted(source) };
+  return differenceOf(finished, wanted, aboutOf, ports, { signal });
+}
+
+interface Untouched {
+  readonly target: string;
+  readonly committed: ManifestLock | undefined;
+  readonly plan: BuildPlan;
+}
+
+async function takeUnchanged(
+  { path, addon, index, lock }: FinishedPackage,
+  { target, committed, plan }: Untouched,
+  { report }: BuildPorts,
+): Promise<Omit<BuiltPackage, 'size' | 'outcome' | 'because'>> {
+  if (committed !== undefined) requireLocked(committed, lock, plan.arch);
+  // Begun by a build of something else, which nobody wants any more.
+  await rm(partialPath(target), { force: true });
+  const id = formatRef(refOf(addon));
+  report({ type: 'step-started', id, title: id });
+  report({ type: 'step-done', id, outcome: 'unchanged' });
+  return { path, addon, index, lock, fetched: 0 };
+}
+
+async function make(
+  {
+    addon: { ref, steps },
+    source,
+    plan,
+    target,
+    finished,
+    committed,
+  }: Judged & {
+    readonly target: string;
+    readonly finished: FinishedPackage | undefined;
+    readonly committed: ManifestLock | undefined;
+  },
+  ports: BuildPorts,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<Awaited<ReturnType<typeof makePackage>>> {
+  const scratch = await makeScratch(ports.cache, formatRef(ref));
+  try {
+    const request = { source, steps, plan, target, scratch, earlier: finished, required: committed };
+    return await makePackage(request, ports, { signal });
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+async function requireCommitted({ folder }: AddonSource): Promise<ManifestLock> {
+  const lock = await readCommittedLock(folder);
+  if (lock !== undefined) return lock;
+  throw new CurlewError('LOCK_MISMATCH', `${folder} has no ${MANIFEST_LOCK}`, {
+    hint: 'curlew build --update-lock writes it; commit it then',
+  });
+}
+
+/** After a build: the committed lock is written anew, or it is said that it differs. */
+async function settleLock(
+  { ref, folder }: AddonSource,
+  made: ManifestLock,
+  { arch }: BuildPlan,
+  { mode, report }: { readonly mode: LockMode; readonly report: BuildPorts['report'] },
+): Promise<void> {
+  if (mode === 'require') return;
+  const unreadable = (error: unknown): undefined => {
+    if (!(error instanceof CurlewError)) throw error;
+    if (mode === 'compare') report({ type: 'note', level: 'warning', text: error.message });
+    return undefined;
+  };
+  const committed = await readCommittedLock(folder).catch(unreadable);
+  if (mode === 'update') {
+    if (!(await writeCommittedLock(folder, mergeLocks(committed, made, arch)))) return;
+    report({ type: 'note', level: 'info', text: `${formatRef(ref)}: ${join(folder, MANIFEST_LOCK)} written` });
+    return;
+  }
+  const changes = committed === undefined ? [] : lockChanges(committed, made, arch);
+  if (changes.length === 0) return;
+  const names = changes.slice(0, 5).map(({ kind, name }) => `${kind} ${name}`);
+  const more = changes.length > names.length ? `, and ${changes.length - names.length} more` : '';
+  const text = `${formatRef(ref)} differs from its ${MANIFEST_LOCK}: ${names.join(', ')}${more}`;
+  report({ type: 'note', level: 'warning', text });
+}
+
+export async function readSource(
+  { ref, root }: AddonPlan,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<AddonSource> {
+  const source = await readAddon({ ...ref, folder: root, root: join(root, '../../..'), shown: root }, { signal });
+  const errors = source.diagnostics.filter(({ severity }) => severity === 'error');
+  if (errors.length === 0) return source;
+  throw new CurlewError('MANIFEST_INVALID', `${formatRef(ref)}: ${errors.length} errors in ${root}`, {
+    diagnostics: errors,
+    hint: 'curlew lint shows them with their lines',
+  });
+}

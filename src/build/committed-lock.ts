@@ -1,0 +1,55 @@
+/** The `Manifest.lock` that is committed beside a Manifest: read before a build, written when its maker asks for it. */
+import { randomUUID } from 'node:crypto';
+import { open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { MANIFEST_LOCK } from '../core/layout.ts';
+import { syncFolder } from '../files/sync-folder.ts';
+import { formatLock, parseLock, type ManifestLock } from '../manifest/lock.ts';
+
+/** What a build does with the committed lock: look whether it differs, refuse to differ, or write it anew. */
+export type LockMode = 'compare' | 'require' | 'update';
+
+const LIMIT = 32 << 20;
+
+/** The lock of an add-on's folder; undefined when there is none. One that cannot be read is `LOCK_MISMATCH`. */
+export async function readCommittedLock(folder: string): Promise<ManifestLock | undefined> {
+  const path = join(folder, MANIFEST_LOCK);
+  try {
+    if ((await stat(path)).size > LIMIT)
+      throw new CurlewError('FILE_UNUSABLE', `${path} is larger than ${LIMIT} bytes`);
+    return parseLock(await readFile(path, 'utf8'), folder);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    if (error instanceof CurlewError && error.code === 'PACKAGE_INVALID') {
+      throw new CurlewError('LOCK_MISMATCH', error.message, {
+        hint: 'curlew build --update-lock writes it anew',
+        cause: error.cause,
+      });
+    }
+    throw fileError(`read ${path}`, error);
+  }
+}
+
+/** Puts the lock to its place, whole, unless it says the same already. True when the file was written. */
+export async function writeCommittedLock(folder: string, lock: ManifestLock): Promise<boolean> {
+  const path = join(folder, MANIFEST_LOCK);
+  const text = formatLock(lock);
+  const aside = `${path}.${randomUUID()}`;
+  try {
+    if ((await readFile(path, 'utf8').catch(() => '')) === text) return false;
+    const file = await open(aside, 'wx', 0o644);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(aside, path);
+    await syncFolder(folder);
+    return true;
+  } catch (error) {
+    await rm(aside, { force: true }).catch(() => undefined);
+    throw fileError(`write ${path}`, error);
+  }
+}

@@ -1,0 +1,64 @@
+/** What the directives of add-ons would resolve to now, side by side with what is locked. Makes no package. */
+import { mkdir, rm } from 'node:fs/promises';
+import { mapLimited } from '../core/each.ts';
+import { fileError } from '../core/errors.ts';
+import { formatRef, type AddonRef } from '../core/ref.ts';
+import { lockChanges, type LockChange } from '../manifest/lock-changes.ts';
+import type { ImageStep } from '../manifest/step.ts';
+import { clearShelf } from './assets.ts';
+import { readSource } from './build-addon.ts';
+import { makeScratch } from './cache.ts';
+import { readCommittedLock } from './committed-lock.ts';
+import { finishedPackage } from './finished.ts';
+import { resolveImages } from './images.ts';
+import type { AddonPlan, BuildPlan } from './plan.ts';
+import type { BuildPorts } from './ports.ts';
+import { resolveSteps, stepsOf } from './resolve.ts';
+
+export interface OutdatedAddon {
+  readonly ref: AddonRef;
+  /** Where the lock was found; undefined when there is none to compare with. */
+  readonly lockedBy: 'committed lock' | 'package' | undefined;
+  readonly changes: readonly LockChange[];
+}
+
+/** Resolves everything anew: manifests, assets and packages are looked at or fetched, images' layers are not. */
+export async function findOutdated(
+  plan: BuildPlan,
+  ports: BuildPorts,
+  { jobs, signal }: { readonly jobs: number; readonly signal: AbortSignal },
+): Promise<readonly OutdatedAddon[]> {
+  await mkdir(ports.cache, { recursive: true }).catch((error: unknown) => {
+    throw fileError(`make ${ports.cache}`, error);
+  });
+  const judged = await mapLimited(plan.addons, async (addon, within) => judge(addon, plan, ports, within), {
+    width: jobs,
+    signal,
+  });
+  await clearShelf(ports.shelf);
+  return judged;
+}
+
+async function judge(
+  addon: AddonPlan,
+  { arch }: BuildPlan,
+  ports: BuildPorts,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<OutdatedAddon> {
+  const { ref, steps, root } = addon;
+  const earlier = await finishedPackage(ports.out, ref, arch, { signal });
+  const committed = await readCommittedLock(root);
+  const lock = committed ?? earlier?.lock;
+  if (lock === undefined) return { ref, lockedBy: undefined, changes: [] };
+  const source = await readSource(addon, { signal });
+  const scratch = await makeScratch(ports.cache, formatRef(ref));
+  try {
+    const images = await resolveImages(stepsOf<ImageStep>(steps, 'image'), ports, { root, arch, scratch, signal });
+    const wanted = { source, steps, arch, scratch, images, earlier, onBytes: () => undefined };
+    const resolved = await resolveSteps(wanted, ports, { signal });
+    const lockedBy = committed === undefined ? 'package' : 'committed lock';
+    return { ref, lockedBy, changes: lockChanges(lock, resolved.lock, arch) };
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,111 @@
+/** What the steps of one add-on come to now: everything but images' layers and container builds is fetched, and locked. */
+import { mapLimited } from '../core/each.ts';
+import { CurlewError } from '../core/errors.ts';
+import type { Digest } from '../core/digest.ts';
+import type { Arch } from '../core/ref.ts';
+import type { ManifestLock } from '../manifest/lock.ts';
+import { lockChanges, type LockChange } from '../manifest/lock-changes.ts';
+import type { AddonSource } from '../manifest/read-addon.ts';
+import type { AssetStep, ContainerBuildStep, OsPackagesStep, Step } from '../manifest/step.ts';
+import { fetchAsset, type FetchedAsset } from './assets.ts';
+import { fetchHostPackages, type HostPackages } from './host-packages/fetch.ts';
+import type { StepImage } from './images.ts';
+import type { BuildPorts } from './ports.ts';
+import type { FinishedPackage } from './finished.ts';
+
+export interface ResolveRequest {
+  readonly source: AddonSource;
+  readonly steps: readonly Step[];
+  readonly arch: Arch;
+  /** Folder for what must wait on disk; the caller removes it. */
+  readonly scratch: string;
+  readonly images: readonly StepImage[];
+  /** The package of an earlier build, whose files need not be fetched again. */
+  readonly earlier: FinishedPackage | undefined;
+  readonly onBytes: (bytes: number) => void;
+}
+
+/** A container build that is still to be run, or whose files an earlier package has. */
+export interface PlannedContainerBuild {
+  readonly step: ContainerBuildStep;
+  readonly inputs: Digest;
+}
+
+export interface Resolved {
+  readonly assets: readonly FetchedAsset[];
+  readonly hostPackages: readonly HostPackages[];
+  readonly containerBuilds: readonly PlannedContainerBuild[];
+  readonly lock: ManifestLock;
+}
+
+const ASSETS_AT_ONCE = 4;
+
+export function stepsOf<Kind extends Step>(steps: readonly Step[], kind: Kind['kind']): readonly Kind[] {
+  return steps.filter((step): step is Kind => step.kind === kind);
+}
+
+export async function resolveSteps(
+  { source, steps, arch, scratch, images, earlier, onBytes }: ResolveRequest,
+  ports: BuildPorts,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<Resolved> {
+  const containerBuilds = await planContainerBuilds(stepsOf(steps, 'container-build'), source, ports, { arch, signal });
+  const assets = await mapLimited(
+    stepsOf<AssetStep>(steps, 'asset'),
+    async (step, within) => fetchAsset(step, { root: source.folder, scratch, onBytes }, ports, within),
+    { width: ASSETS_AT_ONCE, signal },
+  );
+  const { ref } = source;
+  const packages = stepsOf<OsPackagesStep>(steps, 'os-packages');
+  const hostPackages = await fetchHostPackages(packages, { ref, arch, scratch, earlier, signal }, ports);
+  const lock: ManifestLock = {
+    format: 1,
+    images: images.map(({ locked }) => locked),
+    assets: assets.map(({ step, size, digest }) => ({ name: step.fileName, source: step.source, size, digest })),
+    hostPackages: hostPackages.map(({ locked }) => locked),
+    containerBuilds: containerBuilds.map(({ step: { destination, dockerfile, version }, inputs }) => ({
+      folder: destination,
+      arch,
+      dockerfile,
+      version,
+      inputs,
+    })),
+  };
+  return { assets, hostPackages, containerBuilds, lock };
+}
+
+async function planContainerBuilds(
+  steps: readonly ContainerBuildStep[],
+  { folder, root }: AddonSource,
+  ports: Pick<BuildPorts, 'containerBuilder'>,
+  { arch, signal }: { readonly arch: Arch; readonly signal: AbortSignal },
+): Promise<readonly PlannedContainerBuild[]> {
+  if (steps.length === 0) return [];
+  const builder = await ports.containerBuilder();
+  return mapLimited(
+    steps,
+    async (step, within) => ({ step, inputs: await builder.inputs(step, { folder, root, arch }, within) }),
+    { width: steps.length, signal },
+  );
+}
+
+const MOST_CHANGES = 20;
+
+/** One change as a line: what it is, what the lock says, what it is now. */
+function changeText({ kind, name, locked, now }: LockChange): string {
+  if (locked === undefined) return `${kind} ${name} is not in the lock: ${now ?? ''}`;
+  if (now === undefined) return `${kind} ${name} is in the lock only: ${locked}`;
+  return `${kind} ${name}: locked ${locked}, now ${now}`;
+}
+
+/** `LOCK_MISMATCH`, with every difference, unless everything is as the lock says. */
+export function requireLocked(committed: ManifestLock, now: ManifestLock, arch: Arch): void {
+  const changes = lockChanges(committed, now, arch);
+  if (changes.length === 0) return;
+  const lines = changes.slice(0, MOST_CHANGES).map((change) => `  ${changeText(change)}`);
+  const more = changes.length > MOST_CHANGES ? [`  and ${changes.length - MOST_CHANGES} more`] : [];
+  const count = changes.length === 1 ? '1 thing differs' : `${changes.length} things differ`;
+  throw new CurlewError('LOCK_MISMATCH', [`${count} from Manifest.lock:`, ...lines, ...more].join('\n'), {
+    hint: 'curlew build --update-lock takes over what is there now; curlew outdated shows it for all add-ons',
+  });
+}

@@ -1,0 +1,58 @@
+/** Clients, threads and folders of a build, made of flags, configuration and environment. */
+import { availableParallelism } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createFramePool } from '../archive/frame-pool.ts';
+import { findDonors, type Donors } from '../build/donors.ts';
+import { createLanes } from '../build/lanes.ts';
+import type { BuildPorts, ImageEngine } from '../build/ports.ts';
+import { CurlewError } from '../core/errors.ts';
+import type { Arguments, CommandContext } from './command.ts';
+import { xdgFolder } from './config.ts';
+import { openNetwork } from './network.ts';
+import { toolVersion } from './version.ts';
+
+/** Blobs on their way at once: enough to keep two cores and a network busy. */
+const BLOBS_AT_ONCE = 4;
+
+/** Dispose of it to close connections and end threads. */
+export async function openBuildPorts(args: Arguments, context: CommandContext): Promise<BuildPorts & AsyncDisposable> {
+  const { cwd, env, report, signal } = context;
+  const out = resolve(cwd, args.text('out') ?? 'out');
+  const cacheFlag = args.text('cache');
+  const cache =
+    cacheFlag === undefined ? join(xdgFolder(env, 'XDG_CACHE_HOME', '.cache'), 'curlew') : resolve(cwd, cacheFlag);
+  const engine = args.flag('from-engine') ? await openEngine(env) : undefined;
+  const network = await openNetwork(args, context);
+  const pool = createFramePool({ threads: Math.min(4, availableParallelism()), width: BLOBS_AT_ONCE });
+  let donors: Promise<Donors> | undefined;
+  return {
+    http: network.http,
+    registry: network.registry,
+    engine,
+    collector: async () => {
+      throw new CurlewError('UNSUPPORTED', 'host packages cannot be fetched');
+    },
+    containerBuilder: async () => {
+      throw new CurlewError('UNSUPPORTED', 'container builds are not supported');
+    },
+    pool,
+    lanes: createLanes(BLOBS_AT_ONCE),
+    ledger: new Map(),
+    shelf: new Map(),
+    donors: async () => (donors ??= findDonors(out, { signal })),
+    report,
+    cache,
+    out,
+    tool: toolVersion(),
+    [Symbol.asyncDispose]: async () => {
+      await pool[Symbol.asyncDispose]();
+      await network[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Loaded only when it is asked for: the engine's client costs more than a whole build of nothing. */
+async function openEngine(env: CommandContext['env']): Promise<ImageEngine> {
+  const { createImageEngine } = await import('../build/engine.ts');
+  return createImageEngine(env);
+}

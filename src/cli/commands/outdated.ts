@@ -1,0 +1,36 @@
+/** `curlew outdated`: what floating tags, packages and assets would resolve to now, beside the lock. */
+import type { OutdatedAddon } from '../../build/outdated.ts';
+import type { Command } from '../command.ts';
+import { BUILD_OPTIONS, planAddons, runOutdated } from '../building.ts';
+
+const { out, arch, jobs, cache, ...rest } = BUILD_OPTIONS;
+const { locked: _locked, 'update-lock': _update, 'image-format': _format, ...network } = rest;
+
+/** A digest as people compare it: its first twelve digits. */
+function short(text: string): string {
+  return text.replaceAll(/sha256:([0-9a-f]{12})[0-9a-f]{52}/g, '$1');
+}
+
+function linesOf({ ref, lockedBy, changes }: OutdatedAddon): readonly string[] {
+  const id = `${ref.name} ${ref.version}`;
+  if (lockedBy === undefined) return [`${id}: nothing to compare with, neither Manifest.lock nor package`];
+  if (changes.length === 0) return [`${id}: as in its ${lockedBy}`];
+  const rows = changes.flatMap(({ kind, name, locked, now }) => [
+    `  ${kind} ${name}`,
+    `    locked  ${short(locked ?? '-')}`,
+    `    now     ${short(now ?? '-')}`,
+  ]);
+  return [`${id}: differs from its ${lockedBy}`, ...rows];
+}
+
+export const outdated: Command<readonly OutdatedAddon[]> = {
+  name: 'outdated',
+  summary: 'Show what has changed upstream since the lock',
+  operands: '[addon…]',
+  options: { out, arch, jobs, cache, ...network },
+  details:
+    'Compares what every directive resolves to now with the committed Manifest.lock, or with the lock in the package\n' +
+    'of the --out folder when none is committed. curlew build --update-lock takes the changes over.',
+  run: async (args, context) => runOutdated(await planAddons(args.positionals, args, context), args, context),
+  render: (addons) => (addons.length === 0 ? 'no add-ons found' : addons.flatMap(linesOf).join('\n')),
+};
