@@ -11,7 +11,18 @@ import type { Report } from '../core/events.ts';
 import { callError, type Engine } from './docker.ts';
 import type { Dockerfile } from './dockerfile.ts';
 import { labelled } from './dockerfile.ts';
-import { isFields, killLabelled, PART, removeImages, removeLabelled, RUN, tidy, type Labels } from './left-overs.ts';
+import {
+  isFields,
+  killLabelled,
+  listImages,
+  PART,
+  removeImages,
+  removeLabelled,
+  RUN,
+  tidy,
+  type Labels,
+  type Thing,
+} from './left-overs.ts';
 import { keepLastLines, linesOf, plainLine, quoteLines, type LastLines } from './program-lines.ts';
 import { withLastLines } from './time-limit.ts';
 
@@ -32,7 +43,7 @@ export interface ImageBuildOptions {
   readonly engine: Engine;
   /** The labels of this build: they have one under {@link PART}. */
   readonly labels: Labels;
-  /** Images that were there before, whatever the log says of them. */
+  /** Ids of the images that it starts from. */
   readonly bases: ReadonlySet<string>;
   readonly network: string | undefined;
   readonly report: Report;
@@ -52,7 +63,8 @@ interface Log {
   step: { readonly number: number; readonly text: string } | undefined;
   /** Labels added so far; they are steps to the engine, but not to the reader of the Dockerfile. */
   hidden: number;
-  readonly made: Set<string>;
+  /** A base image has brought steps along. */
+  triggers: boolean;
   readonly last: LastLines;
 }
 
@@ -64,16 +76,14 @@ export async function buildImage(
   request: ImageBuildRequest,
   options: ImageBuildOptions,
 ): Promise<{ readonly image: Digest; readonly remove: () => Promise<void> }> {
-  const { engine, labels, bases, report } = options;
-  const log: Log = { image: undefined, step: undefined, hidden: 0, made: new Set(), last: keepLastLines() };
+  const { engine, labels, bases, report, signal } = options;
+  const log: Log = { image: undefined, step: undefined, hidden: 0, triggers: false, last: keepLastLines() };
+  const known = new Set((await listImages(engine, signal)).map(({ id }) => id));
   const remove = async (): Promise<void> =>
-    tidy(report, async (signal) => {
+    tidy(report, async (later) => {
       const part = labels[PART] ?? '';
-      for (let again = true; again;) again = (await removeLabelled(engine, PART, part, signal)).found;
-      // Steps that a base image brings (ONBUILD) come before the label.
-      const others = [...log.made].filter((id) => ![...bases].some((base) => base.startsWith(`sha256:${id}`)));
-      const things = others.toReversed().map((id) => ({ id, labels: {}, created: 0, parent: '' }));
-      for (const thing of things) await removeImages(engine, [thing], signal);
+      for (let again = true; again;) again = (await removeLabelled(engine, PART, part, later)).found;
+      if (log.triggers) await removeTriggered(engine, { bases, known }, later);
     });
   try {
     await runBuild(request, log, options);
@@ -82,8 +92,39 @@ export async function buildImage(
     return { image: log.image, remove };
   } catch (error) {
     await remove();
-    throw withLastLines(error, log.last.lines(), options.signal);
+    throw withLastLines(withOwnLines(error, request.dockerfile, log), log.last.lines(), signal);
   }
+}
+
+/**
+ * Steps that a base image brings along (ONBUILD) come before the label, and the log does not name what they make: images
+ * that are new, have no name, and come from a base.
+ */
+async function removeTriggered(
+  engine: Engine,
+  { bases, known }: { readonly bases: ReadonlySet<string>; readonly known: ReadonlySet<string> },
+  signal: AbortSignal,
+): Promise<void> {
+  const fresh = (await listImages(engine, signal)).filter(({ id, named }) => !known.has(id) && !named);
+  const found = new Set<string>(bases);
+  const ours: Thing[] = [];
+  for (let before = -1; before < ours.length;) {
+    before = ours.length;
+    for (const image of fresh) {
+      if (found.has(image.id) || !found.has(image.parent)) continue;
+      found.add(image.id);
+      ours.push(image);
+    }
+  }
+  await removeImages(engine, ours, signal);
+}
+
+/** A mistake that the builder finds before the first step is told with a line of what it was sent. */
+function withOwnLines(error: unknown, dockerfile: Dockerfile, { step }: Log): unknown {
+  if (!(error instanceof CurlewError) || error.code !== 'CONTAINER_FAILED' || step !== undefined) return error;
+  const { code, message, hint, cause } = error;
+  const text = message.replaceAll(/\bline (\d+)/g, (_, line: string) => `line ${dockerfile.lineOf(Number(line))}`);
+  return new CurlewError(code, text, { hint, cause });
 }
 
 async function runBuild(request: ImageBuildRequest, log: Log, options: ImageBuildOptions): Promise<void> {
@@ -159,7 +200,7 @@ async function readLog(
   for await (const line of linesOf(body, { limit: LINE_LIMIT })) {
     const value = parseLine(line);
     const { stream, aux, error } = value;
-    if (typeof error === 'string') throw buildError(doing, error, log, dockerfile);
+    if (typeof error === 'string') throw buildError(doing, error, log);
     if (isFields(aux) && typeof aux['ID'] === 'string' && isDigest(aux['ID'])) log.image = aux['ID'];
     if (typeof stream !== 'string') continue;
     const pieces = (pending + stream).split('\n');
@@ -198,21 +239,16 @@ function readLine(
     log.step = { number: Number(number) - log.hidden, text };
     return { text: `step ${log.step.number} of ${Number(total) - bases.length}: ${text}`, isStep: true };
   }
-  const [, made] = /^ ---> ([0-9a-f]{12,64})$/.exec(line) ?? [];
-  if (made !== undefined) log.made.add(made);
+  if (/^# Executing \d+ build trigger/.test(line)) log.triggers = true;
   if (/^ ---> |^Removing intermediate container |^Successfully (?:built|tagged) /.test(line)) return undefined;
   return { text: line, isStep: false };
 }
 
-function buildError(doing: string, error: string, { step, last }: Log, dockerfile: Dockerfile): CurlewError {
+function buildError(doing: string, error: string, { step, last }: Log): CurlewError {
   const hint = /buildkit|--mount|heredoc/i.test(error)
     ? 'containers are built by the classic builder of the engine, which knows no RUN --mount and no here-documents'
     : undefined;
-  const words = error.slice(0, 2000).trim();
-  if (step === undefined) {
-    const text = words.replaceAll(/\bline (\d+)/g, (_, line: string) => `line ${dockerfile.lineOf(Number(line))}`);
-    return new CurlewError('CONTAINER_FAILED', `${doing}: ${text}`, { hint });
-  }
-  const where = `step ${step.number}, ${step.text.slice(0, 200)}`;
-  return new CurlewError('CONTAINER_FAILED', `${doing}: ${where}: ${words}${quoteLines(last.lines())}`, { hint });
+  const where = step === undefined ? '' : `step ${step.number}, ${step.text.slice(0, 200)}: `;
+  const message = `${doing}: ${where}${error.slice(0, 2000).trim()}${quoteLines(last.lines())}`;
+  return new CurlewError('CONTAINER_FAILED', message, { hint });
 }

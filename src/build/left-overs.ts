@@ -34,7 +34,7 @@ interface Found {
   readonly volumes: readonly Thing[];
 }
 
-interface Thing {
+export interface Thing {
   readonly id: string;
   readonly labels: Labels;
   /** Seconds since 1970; 0 when it is not told. */
@@ -82,6 +82,21 @@ async function listLabelled(engine: Engine, label: string, signal: AbortSignal):
     images: images.flatMap((fields) => thingOf(fields, fields['Id'])),
     volumes: fieldsOf(isFields(volumes) ? volumes['Volumes'] : []).flatMap((fields) => thingOf(fields, fields['Name'])),
   };
+}
+
+/** Every image of the engine, also those in between; `named` when it has a name or a registry's digest. */
+export async function listImages(
+  engine: Engine,
+  signal: AbortSignal,
+): Promise<readonly (Thing & { readonly named: boolean })[]> {
+  const request = { doing: 'list images of the Docker engine', method: 'GET', path: '/images/json' } as const;
+  const { value } = await engine.ask({ ...request, query: { all: true } }, { signal });
+  return fieldsOf(value).flatMap((fields) => {
+    const { RepoTags: tags, RepoDigests: digests } = fields;
+    const names = [tags, digests].flatMap((list) => (Array.isArray(list) ? list : []));
+    const named = names.some((name) => typeof name === 'string' && !name.startsWith('<none>'));
+    return thingOf(fields, fields['Id']).map((thing) => ({ ...thing, named }));
+  });
 }
 
 /** Removes a container with its unnamed volumes, running or not, and waits until it is gone. */

@@ -42,7 +42,10 @@ export async function startEngine(folder: string): Promise<EngineBox> {
         docker('volume', 'ls', '--format', 'volume {{.Name}}'),
         docker('network', 'ls', '--format', 'network {{.Name}}'),
       ]);
-      return lists.flatMap((text) => text.split('\n')).filter((line) => line !== '');
+      return lists
+        .flatMap((text) => text.split('\n'))
+        .filter((line) => line !== '')
+        .toSorted();
     },
     [Symbol.asyncDispose]: async () => daemon[Symbol.asyncDispose](),
   };

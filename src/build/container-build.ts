@@ -1,0 +1,172 @@
+/** `dockerout`: builds a Dockerfile, runs what it makes, and takes what that leaves in `/out`. */
+import { join } from 'node:path';
+import { canonicalJson, digestOf, type Digest } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
+import type { Report } from '../core/events.ts';
+import type { PackageFile } from '../core/package.ts';
+import type { Arch } from '../core/ref.ts';
+import type { ContainerBuildStep } from '../manifest/step.ts';
+import { readBuildContext, type BuildContext, type SourceRoots } from './build-context.ts';
+import type { ContentFile } from './compile.ts';
+import type { Containers, EndedContainer } from './containers.ts';
+import { baseImages } from './dockerfile.ts';
+import { quoteLines } from './program-lines.ts';
+
+/** For the lock: what the line resolved to. */
+export interface LockedContainerBuild {
+  readonly folder: string;
+  readonly dockerfile: string;
+  readonly version: string;
+  /** See {@link containerInputs}. */
+  readonly inputs: Digest;
+  /** Sorted; paths below the folder. */
+  readonly files: readonly { readonly path: string; readonly size: number; readonly digest: Digest }[];
+}
+
+export interface BuiltContainer {
+  /** Below `<folder>/`, sorted. Their bytes lie in the folder given as `into`. */
+  readonly files: readonly ContentFile[];
+  readonly locked: LockedContainerBuild;
+}
+
+export interface ContainerBuildOptions {
+  readonly roots: SourceRoots;
+  readonly arch: Arch;
+  /** Empty folder that receives the files; the caller keeps it until the package is made. */
+  readonly into: string;
+  /** For the build and for the run, each. */
+  readonly limitMs: number;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+/** An hour: the slowest Dockerfile of the corpus needs minutes. */
+export const CONTAINER_LIMIT_MS: number = 60 * 60_000;
+
+/** What a container may leave: far above what package folders reach. */
+const LIMITS = { bytes: 2 ** 35, files: 50_000 };
+const OUT = '/out';
+
+/** The step's name in events and messages. */
+function nameOf({ destination, dockerfile }: ContainerBuildStep): string {
+  return `dockerout ${destination} (${dockerfile})`;
+}
+
+/** Linux on the package's architecture, when a build for another one is asked for. */
+function platformOf(arch: Arch): string | undefined {
+  const own = process.arch === 'x64' ? 'amd64' : process.arch;
+  return arch === own ? undefined : `linux/${arch}`;
+}
+
+async function inputsOf(
+  { version }: ContainerBuildStep,
+  { digest }: BuildContext,
+  bases: readonly string[],
+  { arch, identify }: { readonly arch: Arch; readonly identify: (base: string) => Promise<Digest> },
+): Promise<Digest> {
+  const images: (readonly [string, Digest])[] = [];
+  for (const base of bases) images.push([base, await identify(base)]);
+  return digestOf(canonicalJson({ version, arch, context: digest, images }));
+}
+
+function basesOf(step: ContainerBuildStep, { dockerfile }: BuildContext): readonly string[] {
+  const bases = baseImages(dockerfile, { VERSION: step.version });
+  if (bases.includes('')) {
+    throw new CurlewError('CONTAINER_FAILED', `${nameOf(step)}: FROM names a variable that has no value`, {
+      hint: 'give it a default: ARG NAME=value before FROM; only VERSION is set from outside',
+    });
+  }
+  return bases;
+}
+
+/**
+ * What decides the result, without building it: Dockerfile, the files it can copy, version, architecture, and what the
+ * base images' names mean now (the engine's own image where it has one, else the registry's). The same inputs need not be
+ * built again.
+ */
+export async function containerInputs(
+  step: ContainerBuildStep,
+  { containers }: { readonly containers: Pick<Containers, 'identify'> },
+  { roots, arch, signal }: Pick<ContainerBuildOptions, 'roots' | 'arch' | 'signal'>,
+): Promise<Digest> {
+  const context = await readBuildContext(step.dockerfile, roots, nameOf(step), { signal });
+  const identify = async (base: string): Promise<Digest> => containers.identify(base, { signal });
+  return inputsOf(step, context, basesOf(step, context), { arch, identify });
+}
+
+/**
+ * Builds, runs and collects. Throws `NOT_FOUND` without a Dockerfile, `FETCH_FAILED` without an engine or base image,
+ * `CONTAINER_FAILED` for a step that fails, a program that fails or does not end, nothing in `/out`, or something there
+ * that a package cannot hold. Nothing stays in the engine.
+ */
+export async function buildContainer(
+  step: ContainerBuildStep,
+  { containers }: { readonly containers: Containers },
+  options: ContainerBuildOptions,
+): Promise<BuiltContainer> {
+  const { roots, arch, limitMs, report, signal } = options;
+  const { destination, dockerfile, version } = step;
+  const doing = nameOf(step);
+  const id = `dockerout ${destination} ${dockerfile}`;
+  const context = await readBuildContext(dockerfile, roots, doing, { signal });
+  const bases = new Set<string>();
+  const identify = async (base: string): Promise<Digest> => {
+    bases.add(await containers.bring(base, { id, report, signal }));
+    return containers.identify(base, { signal });
+  };
+  const inputs = await inputsOf(step, context, basesOf(step, context), { arch, identify });
+  const request = {
+    id,
+    doing,
+    dockerfile: context.dockerfile,
+    context: context.entries,
+    args: { VERSION: version },
+    platform: platformOf(arch),
+    bases,
+    limitMs,
+  };
+  const files = await containers.build(request, async (image) => runImage(image, { id, doing }, containers, options), {
+    report,
+    signal,
+  });
+  return {
+    files: files.map((file) => ({
+      ...file,
+      path: `${destination}/${file.path}`,
+      content: { kind: 'path', path: join(options.into, file.path) },
+    })),
+    locked: {
+      folder: destination,
+      dockerfile,
+      version,
+      inputs,
+      files: files.map(({ path, size, digest }) => ({ path, size, digest })),
+    },
+  };
+}
+
+async function runImage(
+  image: Digest,
+  { id, doing }: { readonly id: string; readonly doing: string },
+  containers: Pick<Containers, 'run'>,
+  { into, limitMs, report, signal }: ContainerBuildOptions,
+): Promise<readonly PackageFile[]> {
+  const take = async ({ status, lastLines, collect }: EndedContainer): Promise<readonly PackageFile[]> => {
+    if (status !== 0) {
+      const message = `${doing}: the container's program ended with status ${status}${quoteLines(lastLines)}`;
+      throw new CurlewError('CONTAINER_FAILED', message);
+    }
+    const files = await collect(OUT, { into, limits: LIMITS });
+    if (files.length > 0) return files;
+    throw new CurlewError(
+      'CONTAINER_FAILED',
+      `${doing}: the container left nothing in ${OUT}${quoteLines(lastLines)}`,
+      {
+        hint: `what the image's CMD copies to ${OUT} becomes part of the package`,
+      },
+    );
+  };
+  // Whoever the program runs as may write there, as into the folder that kURL mounts.
+  const out = { kind: 'folder', path: OUT.slice(1), mode: 0o777 } as const;
+  return containers.run({ id, doing, image, files: [out], limitMs }, take, { report, signal });
+}
