@@ -24,6 +24,36 @@ const CLOSING = `\`shellcheck/SC…\`: what shellcheck finds, when it is install
 are errors, its warnings are warnings, its lesser levels are left out. install.sh is sourced, so SC1090, SC1091, SC2034,
 SC2148 and SC2154 do not apply; a \`.shellcheckrc\` in the repository is honoured.`;
 
+const SETTINGS = `A comment on a line of its own switches rules off for the next line that is neither blank nor a comment; behind
+something in a script or in YAML, for that line; \`-file\` means the whole file. What follows \`--\` is the reason:
+
+\`\`\`text
+# curlew-lint-ignore image/latest -- the project publishes no other tag
+image bcrypt docker.io/epicsoft/bcrypt:latest
+# curlew-lint-ignore-file hook/prefix
+\`\`\`
+
+\`.curlew-lint.json\` in the root of the repository sets what rules count, \`off\`, \`info\`, \`warning\` or \`error\`, by id or by
+group, and where they do not apply; patterns are relative to the root, \`*\` stays within a name, \`**\` does not:
+
+\`\`\`json
+{
+  "rules": { "asset/no-digest": "error", "production/*": "warning" },
+  "ignore": ["addons/old/**", { "files": ["addons/*/1.*"], "rules": ["image/latest"], "reason": "frozen" }]
+}
+\`\`\`
+
+An unknown rule is told, with the nearest one, and so is what ignores nothing. Errors for which a build refuses an add-on
+cannot be ignored.`;
+
+const YAML_FILES = `Files that end in \`.yaml\` or \`.yml\` are parsed, and every document of Troubleshoot is held against its schema:
+HostPreflight, Preflight and SupportBundle, also inside of a Secret or a ConfigMap under the key \`support-bundle-spec\`.
+What a template fills in, \`\${NAME}\`, \`$(command)\` or \`{{ … }}\`, counts as anything; lines of nothing but \`{{ … }}\` are left
+out. A template that does not parse even so is not judged. Large CustomResourceDefinitions are left out, too.
+
+Images are looked for in the \`image\` of containers and other resources, in \`images\` of kustomizations, and in variables
+and settings whose names contain \`IMAGE\`. A reference that a template completes is not judged.`;
+
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string =>
     `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
@@ -52,8 +82,13 @@ export function manifestPage(): string {
       'function of containerd is `containerd_install`.',
     table(['function', 'called'], hooks),
     '## Rules',
-    '`curlew lint` reports all findings of all add-ons in one run, and ends with status 10 when one of them is an error.',
+    '`curlew lint` reports all findings of all add-ons in one run, and ends with status 10 when one of them is an error.\n' +
+      'What is only `info` is counted, and shown with `--info`; what is `off` is judged only where it is asked for.',
     table(['rule', 'severity', 'what is wrong'], rules),
     CLOSING,
+    '## Settings of lint',
+    SETTINGS,
+    '## YAML',
+    YAML_FILES,
   ].join('\n\n')}\n`;
 }

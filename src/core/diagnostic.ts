@@ -17,7 +17,8 @@ export interface Word {
 export interface Diagnostic {
   /** `manifest/unknown-directive`: stable, may be used to switch a rule off. */
   readonly code: string;
-  readonly severity: 'error' | 'warning';
+  /** `info` is a remark: it never fails anything, and people see it only when they ask for it. */
+  readonly severity: 'error' | 'warning' | 'info';
   readonly message: string;
   readonly place: Place;
   readonly hint?: string | undefined;
@@ -65,5 +66,6 @@ export function renderAnnotation({ severity, place, code, message, hint }: Diagn
   const property = (value: string): string => text(value).replaceAll(':', '%3A').replaceAll(',', '%2C');
   const end = place.column + Math.max(0, place.length - 1);
   const where = `file=${property(place.file)},line=${place.line},col=${place.column},endColumn=${end}`;
-  return `::${severity} ${where},title=${property(code)}::${text(hint === undefined ? message : `${message} (${hint})`)}`;
+  const level = severity === 'info' ? 'notice' : severity;
+  return `::${level} ${where},title=${property(code)}::${text(hint === undefined ? message : `${message} (${hint})`)}`;
 }

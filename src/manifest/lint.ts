@@ -1,6 +1,6 @@
 /** Judges add-on folders by all rules and reports every finding of all of them at once. */
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 import { compareDiagnostics, type Diagnostic, type Word } from '../core/diagnostic.ts';
 import { mapLimited } from '../core/each.ts';
 import { maskSecrets } from '../core/errors.ts';
@@ -10,6 +10,12 @@ import type { Request } from './directives.ts';
 import type { AddonFolder, FoundAddons } from './find-addons.ts';
 import { definedHooks, hookFunction } from './hooks.ts';
 import { checkHooks } from './lint-hooks.ts';
+import { applyIgnores, type FileContext } from './lint/apply-ignores.ts';
+import type { IgnoreComment } from './lint/ignore-comments.ts';
+import { readLintConfig, type LintConfig } from './lint/lint-config.ts';
+import { checkOwnFiles, lineKey, type KnownTexts, type SourceLines } from './lint/own-files.ts';
+import { checkFinalNewline, checkPins } from './lint/pins.ts';
+import { checkNames, checkProduction } from './lint/production.ts';
 import { batches, checkSyntax, runShellcheck, type Script } from './lint-shell.ts';
 import { listAddon, type AddonListing } from './read-addon.ts';
 import { finding, quoted, type Find } from './rules.ts';
@@ -38,11 +44,14 @@ export interface LintReport {
   readonly diagnostics: readonly LintFinding[];
   readonly errors: number;
   readonly warnings: number;
+  readonly infos: number;
   /** `absent`: not installed; `off`: not wanted. */
   readonly shellcheck: 'ran' | 'absent' | 'off';
 }
 
 export interface LintOptions {
+  /** All add-ons of their repositories are there: what a configuration ignores in vain is told. */
+  readonly complete: boolean;
   readonly shellcheck: boolean;
   /** Where bash and shellcheck are looked for. */
   readonly searchPath: string;
@@ -54,8 +63,13 @@ const BATCH = 64;
 const LONGEST_SOURCE = 2000;
 
 interface Judged {
+  readonly folder: AddonFolder;
   readonly addon: LintedAddon;
   readonly diagnostics: readonly Diagnostic[];
+  /** Those of them for which a build refuses the add-on. */
+  readonly binding: readonly Diagnostic[];
+  readonly comments: readonly IgnoreComment[];
+  readonly lines: SourceLines;
   readonly script: Script | undefined;
   /** Texts that findings may be shown in. */
   readonly texts: readonly (readonly [file: string, text: string])[];
@@ -67,12 +81,13 @@ type Copies = Map<string, Script[]>;
 /** Looks at all folders; bad input becomes findings, only I/O errors and cancellation throw. */
 export async function lintAddons(found: FoundAddons, options: LintOptions): Promise<LintReport> {
   const copies: Copies = new Map();
+  const known: KnownTexts = new Map();
   // While bash checks the scripts of one batch, the next batch is read.
   const done = await mapLimited(
     batches(found.folders, BATCH),
     async (batch, { signal }) => {
       const judged: Judged[] = [];
-      for (const folder of batch) judged.push(await judge(folder, { signal }));
+      for (const folder of batch) judged.push(await judge(folder, { known, signal }));
       return { judged, syntax: await checkSyntax(firstCopies(judged, copies), { ...options, signal }) };
     },
     { width: availableParallelism() + 1, signal: options.signal },
@@ -85,18 +100,60 @@ export async function lintAddons(found: FoundAddons, options: LintOptions): Prom
   );
   const style = options.shellcheck && sound.length > 0 ? await runShellcheck(sound, options) : [];
   const ofScripts = forAllCopies([...syntax, ...(style ?? [])], copies);
-  const texts = new Map(judged.flatMap((one) => one.texts));
-  const diagnostics = [...found.diagnostics, ...judged.flatMap((one) => one.diagnostics), ...ofScripts]
+  const together: Diagnostic[] = [];
+  const find: Find = (one) => {
+    together.push(one);
+  };
+  checkNames(found.folders, find);
+  const clashes = together.filter(({ severity }) => severity === 'error');
+  checkProduction(found.folders, new Map(judged.map(({ folder, addon }) => [folder, addon.hooks])), find);
+  const { configs, contextOf } = readConfigs(found.folders, find);
+  const all = [...found.diagnostics, ...judged.flatMap((one) => one.diagnostics), ...together, ...ofScripts];
+  const diagnostics = applyIgnores({
+    diagnostics: all,
+    configs,
+    contextOf,
+    complete: options.complete,
+    shellcheck: options.shellcheck && style !== undefined,
+    binding: new Set([...found.diagnostics, ...clashes, ...judged.flatMap((one) => one.binding)]),
+    comments: judged.flatMap((one) => one.comments),
+  })
     .toSorted((a, b) => compareDiagnostics(a, b) || compareText(a.code, b.code))
     .filter((one, index, all) => index === 0 || !isSame(one, all[index - 1]));
-  const errors = diagnostics.filter(({ severity }) => severity === 'error').length;
+  const count = (wanted: Diagnostic['severity']): number =>
+    diagnostics.filter(({ severity }) => severity === wanted).length;
   return {
     addons: judged.map(({ addon }) => addon),
-    diagnostics: withSources(diagnostics, texts),
-    errors,
-    warnings: diagnostics.length - errors,
+    diagnostics: withSources(diagnostics, judged),
+    errors: count('error'),
+    warnings: count('warning'),
+    infos: count('info'),
     shellcheck: options.shellcheck ? (style === undefined ? 'absent' : 'ran') : 'off',
   };
+}
+
+/** The configuration of each repository, and which one rules where. */
+function readConfigs(
+  folders: readonly AddonFolder[],
+  find: Find,
+): { readonly configs: readonly LintConfig[]; readonly contextOf: (file: string) => FileContext } {
+  const byRoot = new Map<string, LintConfig | undefined>();
+  const contexts = new Map<string, FileContext>();
+  for (const { tree, name, version, root, shown } of folders) {
+    const above = posix.join(shown, '../../..');
+    if (!byRoot.has(root)) byRoot.set(root, readLintConfig(root, above === '.' ? '' : `${above}/`, find));
+    const config = byRoot.get(root);
+    contexts.set(shown, { path: `${tree}/${name}/${version}`, config });
+    contexts.set(posix.dirname(shown), { path: `${tree}/${name}`, config });
+  }
+  const contextOf = (file: string): FileContext => {
+    for (let at = file; at !== '.' && at !== '/'; at = posix.dirname(at)) {
+      const context = contexts.get(at);
+      if (context !== undefined) return { ...context, path: context.path + file.slice(at.length) };
+    }
+    return { path: file, config: undefined };
+  };
+  return { configs: [...byRoot.values()].flatMap((config) => config ?? []), contextOf };
 }
 
 /** Notes the scripts, and hands back those whose text was not there before. */
@@ -123,29 +180,39 @@ function isSame(a: Diagnostic, b: Diagnostic | undefined): boolean {
   return b !== undefined && a.code === b.code && a.message === b.message && compareDiagnostics(a, b) === 0;
 }
 
-function withSources(diagnostics: readonly Diagnostic[], texts: ReadonlyMap<string, string>): readonly LintFinding[] {
+function withSources(diagnostics: readonly Diagnostic[], judged: readonly Judged[]): readonly LintFinding[] {
+  const kept = new Map(judged.flatMap((one) => [...one.lines]));
+  const texts = new Map(judged.flatMap((one) => one.texts));
   const lines = new Map<string, readonly string[]>();
   return diagnostics.map((found) => {
     const { file, line } = found.place;
     if (!lines.has(file)) lines.set(file, (texts.get(file) ?? '').split('\n'));
-    const source = lines.get(file)?.[line - 1] ?? '';
+    const source = kept.get(lineKey(found.place)) ?? lines.get(file)?.[line - 1] ?? '';
     return { ...found, source: source === '' || source.length > LONGEST_SOURCE ? undefined : maskSecrets(source) };
   });
 }
 
-async function judge(folder: AddonFolder, { signal }: { readonly signal: AbortSignal }): Promise<Judged> {
+async function judge(
+  folder: AddonFolder,
+  { known, signal }: { readonly known: KnownTexts; readonly signal: AbortSignal },
+): Promise<Judged> {
   const listing = await listAddon(folder, { signal });
+  const binding = listing.diagnostics.filter(({ severity }) => severity === 'error');
   const diagnostics: Diagnostic[] = [...listing.diagnostics];
   const find: Find = (one) => {
     diagnostics.push(one);
   };
   checkLocalSources(listing, find);
+  const { manifest, manifestText, installScript } = listing;
+  checkPins(manifest.requests, find);
+  checkFinalNewline(manifest.file, manifestText, find);
+  const { lines, comments } = await checkOwnFiles(listing, find, { known, signal });
   const { name, version } = folder;
-  const { hooks, script } = judgeScript(folder, listing.installScript, find);
-  const texts: (readonly [string, string])[] = [[listing.manifest.file, listing.manifestText]];
-  if (listing.installScript !== undefined) texts.push([`${folder.shown}/${INSTALL_SH}`, listing.installScript]);
-  const addon = { name, version, path: folder.shown, hooks, directives: listing.manifest.requests.length };
-  return { addon, diagnostics, script, texts };
+  const { hooks, script } = judgeScript(folder, installScript, find);
+  const texts: (readonly [string, string])[] = [[manifest.file, manifestText]];
+  if (installScript !== undefined) texts.push([`${folder.shown}/${INSTALL_SH}`, installScript]);
+  const addon = { name, version, path: folder.shown, hooks, directives: manifest.requests.length };
+  return { folder, addon, diagnostics, binding, comments, lines, script, texts };
 }
 
 function judgeScript(

@@ -4,8 +4,11 @@
  */
 import type { Diagnostic, Place } from '../core/diagnostic.ts';
 
+export type RuleSeverity = Diagnostic['severity'] | 'off';
+
 interface Rule {
-  readonly severity: Diagnostic['severity'];
+  /** What it is unless a configuration file says otherwise; `off`: judged only where one asks for it. */
+  readonly severity: RuleSeverity;
   /** What is wrong, as one sentence for the reference page. */
   readonly about: string;
 }
@@ -28,6 +31,10 @@ export const RULES = {
     severity: 'error',
     about: 'A comment stands behind a directive; it needs its own line.',
   },
+  'manifest/no-final-newline': {
+    severity: 'info',
+    about: 'The last line has no line end. It counts here; kURL loses it where it reads the Manifest on a node.',
+  },
   'image/id': { severity: 'error', about: 'An image id cannot be used as a file name.' },
   'image/reference': { severity: 'error', about: 'An image reference does not parse.' },
   'image/duplicate-id': {
@@ -40,10 +47,33 @@ export const RULES = {
     about: 'An image has neither tag nor digest, which means the tag `latest`.',
   },
   'image/latest': { severity: 'warning', about: 'An image is not pinned: its tag is `latest`.' },
+  'image/floating': {
+    severity: 'warning',
+    about: 'An image is not pinned: its tag is a word such as `main`, `stable` or `nightly`.',
+  },
+  'image/not-listed': {
+    severity: 'warning',
+    about:
+      'An image in the YAML of the add-on (pod specs, resources with an `image` field, `images` of a kustomization) does ' +
+      'not stand in the Manifest: without internet it cannot be pulled.',
+  },
+  'image/not-listed-value': {
+    severity: 'info',
+    about: 'The value of an `…IMAGE…` variable or setting is an image that does not stand in the Manifest.',
+  },
+  'image/unused': { severity: 'info', about: 'An image of the Manifest is named in no other file of the add-on.' },
+  'image/pull-always': {
+    severity: 'warning',
+    about: 'A container is to be pulled at each start, which fails without internet.',
+  },
   'asset/file-name': { severity: 'error', about: 'The name of an asset cannot be used as a file name.' },
   'asset/source': { severity: 'error', about: 'The source of an asset is neither a usable URL nor a usable path.' },
   'asset/credentials': { severity: 'error', about: 'The URL of an asset holds a user name or a password.' },
   'asset/digest': { severity: 'error', about: 'The fragment of a URL is not `#sha256=` with 64 hex digits.' },
+  'asset/no-digest': {
+    severity: 'info',
+    about: 'An asset from the web has no `#sha256=…`: whatever the address gives on the day is packed.',
+  },
   'asset/plain-http': { severity: 'warning', about: 'An asset comes by plain http from another host.' },
   'asset/absolute-path': {
     severity: 'warning',
@@ -68,6 +98,15 @@ export const RULES = {
   },
   'addon/name': { severity: 'error', about: 'The folder name of an add-on cannot be a name.' },
   'addon/version': { severity: 'error', about: 'The folder name of a version cannot be a version.' },
+  'addon/version-reserved': {
+    severity: 'warning',
+    about: 'A version is named `latest` or `1.2.x`, which in an installer spec mean something else.',
+  },
+  'addon/same-package': { severity: 'error', about: 'Two add-ons would become packages with the same file name.' },
+  'addon/placeholder': {
+    severity: 'warning',
+    about: 'A `__placeholder__` of the template is still there; nothing fills it in on a node.',
+  },
   'addon/not-regular': { severity: 'error', about: 'A file is a symbolic link, a socket, a pipe or a device.' },
   'addon/reserved-name': { severity: 'error', about: 'A file has a name that the builder gives to what it makes.' },
   'addon/path': { severity: 'error', about: 'The path of a file cannot be kept in a package.' },
@@ -88,13 +127,64 @@ export const RULES = {
     about: 'A function lacks the prefix of the add-on; all add-ons share one shell.',
   },
   'hook/duplicate': { severity: 'warning', about: 'A hook is defined twice; the last definition counts.' },
+  'yaml/syntax': { severity: 'error', about: 'A YAML file does not parse.' },
+  'yaml/template': {
+    severity: 'info',
+    about: 'A YAML file with `${…}` or `{{ … }}` does not parse as it stands, and is not judged before it is rendered.',
+  },
+  'yaml/encoding': { severity: 'error', about: 'A YAML file is not UTF-8 text or holds a control character.' },
+  'yaml/duplicate-key': { severity: 'warning', about: 'A key stands twice in one map.' },
+  'yaml/too-large': {
+    severity: 'info',
+    about: 'A file is not judged: more than 8 MiB, or a document of more than 1 MiB, 20,000 lines or 200 levels.',
+  },
+  'preflight/schema': { severity: 'error', about: 'A HostPreflight is not what its schema wants.' },
+  'preflight/unknown': {
+    severity: 'error',
+    about: 'A HostPreflight names a collector, an analyzer or a setting that does not exist.',
+  },
+  'troubleshoot/schema': { severity: 'warning', about: 'A SupportBundle or Preflight is not what its schema wants.' },
+  'troubleshoot/unknown': {
+    severity: 'warning',
+    about: 'A SupportBundle or Preflight names a collector, an analyzer or a setting that is not known.',
+  },
+  'troubleshoot/label': {
+    severity: 'warning',
+    about: 'A Secret or ConfigMap with a support-bundle-spec lacks the label by which it is found.',
+  },
+  'troubleshoot/no-spec': { severity: 'warning', about: 'A troubleshoot.yaml holds no SupportBundle.' },
+  'production/host-preflight': {
+    severity: 'off',
+    about: 'The newest version has no host-preflight.yaml, which refuses unfit machines before anything is installed.',
+  },
+  'production/troubleshoot': {
+    severity: 'off',
+    about: 'The newest version has no troubleshoot.yaml, which tells a support bundle what to collect.',
+  },
+  'production/schema': { severity: 'off', about: 'The newest version has no schema.json that describes its settings.' },
+  'production/categories': { severity: 'off', about: 'The add-on has no categories.json beside its versions.' },
+  'production/template': {
+    severity: 'off',
+    about: 'The add-on has no template/generate.sh that makes the next version from upstream.',
+  },
+  'production/test': { severity: 'off', about: 'The add-on has no spec below template/testgrid to be tested by.' },
+  'production/uninstall': { severity: 'off', about: 'The newest version does not define the hook that takes it off.' },
+  'lint/config': {
+    severity: 'error',
+    about: 'The configuration of lint is not what it should be; nothing of it is used.',
+  },
+  'lint/unknown-rule': { severity: 'warning', about: 'A configuration or a comment names a rule that does not exist.' },
+  'lint/unused-ignore': { severity: 'warning', about: 'A configuration or a comment ignores what is not there.' },
 } as const satisfies Readonly<Record<string, Rule>>;
 
 export type RuleId = keyof typeof RULES;
 
-/** Makes a finding of a rule. */
+export const RULE_IDS: readonly RuleId[] = Object.keys(RULES).filter((id): id is RuleId => Object.hasOwn(RULES, id));
+
+/** Makes a finding of a rule. One of a rule that is off counts as `info` until the configuration has been asked. */
 export function finding(code: RuleId, place: Place, message: string, hint?: string): Diagnostic {
-  return { code, severity: RULES[code].severity, message, place, hint };
+  const severity: RuleSeverity = RULES[code].severity;
+  return { code, severity: severity === 'off' ? 'info' : severity, message, place, hint };
 }
 
 /** Takes findings as they are made. */

@@ -87,6 +87,18 @@ test('--format github writes annotations', async () => {
   assert.match(second, /^::warning file=addons\/ekco\/1\/Manifest,line=2,/);
 });
 
+test('what is only remarked is counted, and shown when it is asked for', async () => {
+  await using box = await tree({ ...CLEAN, 'addons/ekco/1/Manifest': 'asset f https://h/f\n' });
+  const short = await curlew(box, ['lint', '--no-shellcheck']);
+  assert.equal([short.exitCode, short.stdout], [0, '1 add-on, 0 errors, 0 warnings, 1 remark (--info shows them)']);
+  const long = await curlew(box, ['lint', '--no-shellcheck', '--info']);
+  assert.match(long.stdout, /^addons\/ekco\/1\/Manifest:1:9 info asset\/no-digest: [^]*, 1 remark$/);
+  const github = await curlew(box, ['lint', '--no-shellcheck', '--info', '--format', 'github']);
+  assert.match(github.stdout, /^::notice file=addons\/ekco\/1\/Manifest,line=1,/);
+  const { infos } = JSON.parse((await curlew(box, ['lint', '--no-shellcheck', '--json'])).stdout) as { infos: number };
+  assert.is(infos, 1);
+});
+
 test('control characters of a file do not reach the terminal', async () => {
   await using box = await tree({ ...CLEAN, 'addons/ekco/1/Manifest': 'imag \u001b[2J\u0007\n' });
   const { stdout } = await curlew(box, ['lint', '--no-shellcheck']);

@@ -1,0 +1,47 @@
+/**
+ * `# curlew-lint-ignore rule/id …` in a Manifest, a script or YAML: the rules do not count in the next line that is neither
+ * blank nor a comment, or in the same line when the comment stands behind something; `# curlew-lint-ignore-file rule/id …`
+ * means the whole file. What follows `--` is the reason. Pure.
+ */
+import type { Place } from '../../core/diagnostic.ts';
+
+export interface IgnoreComment {
+  readonly rule: string;
+  /** Of the rule's name. */
+  readonly place: Place;
+  /** The line that is meant; undefined for the whole file. */
+  readonly line: number | undefined;
+}
+
+const COMMENT = /(?:^|[ \t])#[ \t]*curlew-lint-ignore(-file)?(?=[ \t\r]|$)(.*)$/;
+const MOST = 1000;
+
+export function findIgnores(file: string, text: string): readonly IgnoreComment[] {
+  if (!text.includes('curlew-lint-ignore')) return [];
+  const lines = text.split('\n');
+  const found: IgnoreComment[] = [];
+  for (const [index, line] of lines.entries()) {
+    const match = COMMENT.exec(line);
+    if (match === null || found.length >= MOST) continue;
+    const [, wholeFile, rest = ''] = match;
+    const alone = line.slice(0, match.index).trim() === '';
+    const target = alone ? nextLine(lines, index) : index + 1;
+    const start = line.length - rest.length;
+    const named = rest.replace(/(?:^|\s)--(?:\s.*)?$/, '');
+    const words = [...named.matchAll(/[^\s,]+/g)];
+    for (const { 0: rule, index: at } of words.length > 0 ? words : [{ 0: '', index: 0 }]) {
+      const place = { file, line: index + 1, column: start + at + 1, length: Math.max(1, rule.length) };
+      found.push({ rule, place, line: wholeFile === undefined ? target : undefined });
+    }
+  }
+  return found;
+}
+
+/** Counted from 1; behind the end when only blanks and comments follow. */
+function nextLine(lines: readonly string[], index: number): number {
+  for (let at = index + 1; at < lines.length; at += 1) {
+    const line = lines[at]?.trim() ?? '';
+    if (line !== '' && !line.startsWith('#')) return at + 1;
+  }
+  return lines.length + 1;
+}

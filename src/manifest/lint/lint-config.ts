@@ -1,0 +1,138 @@
+/**
+ * `.curlew-lint.json` in the root of a repository: which rules count how much, and where they do not apply. What is wrong
+ * with it becomes findings like all others.
+ */
+import { join } from 'node:path';
+import type { Diagnostic, Place } from '../../core/diagnostic.ts';
+import { asError } from '../../core/errors.ts';
+import { nearest } from '../../core/nearest.ts';
+import { finding, quoted, RULE_IDS, RULES, type Find, type RuleSeverity } from '../rules.ts';
+import { readTextFile } from '../text-file.ts';
+
+const LINT_CONFIG = '.curlew-lint.json';
+
+export interface ConfigIgnore {
+  readonly files: readonly string[];
+  /** Undefined for all rules. */
+  readonly rules: ReadonlySet<string> | undefined;
+  readonly place: Place;
+}
+
+export interface LintConfig {
+  /** For messages. */
+  readonly file: string;
+  readonly severities: ReadonlyMap<string, RuleSeverity>;
+  readonly ignores: readonly ConfigIgnore[];
+  /** Spots of the keys below `rules`. */
+  readonly places: ReadonlyMap<string, Place>;
+}
+
+const LIMIT = 256 * 1024;
+const SEVERITIES: readonly RuleSeverity[] = ['off', 'info', 'warning', 'error'];
+const SHELLCHECK = /^shellcheck\/SC\d{4}$/;
+
+/** Whether there is such a rule; those of shellcheck are its own. */
+export function isRule(id: string): boolean {
+  return Object.hasOwn(RULES, id) || SHELLCHECK.test(id);
+}
+
+/** What to say of a rule that there is not. */
+export function unknownRule(id: string, place: Place): Diagnostic {
+  const near = nearest(id, RULE_IDS);
+  const hint = near === undefined ? 'docs/manifest.md lists the rules' : `did you mean "${near}"?`;
+  return finding('lint/unknown-rule', place, `there is no rule ${quoted(id)}`, hint);
+}
+
+/** `shown` is the root's path for messages, empty or with its slash. */
+export function readLintConfig(root: string, shown: string, find: Find): LintConfig | undefined {
+  const file = `${shown}${LINT_CONFIG}`;
+  const read = readTextFile(join(root, LINT_CONFIG), LIMIT);
+  if (read.kind === 'absent') return undefined;
+  const bad = (what: string, place: Place = { file, line: 1, column: 1, length: 1 }, hint?: string): undefined => {
+    find(finding('lint/config', place, what, hint));
+    return undefined;
+  };
+  if (read.kind !== 'text') return bad(read.kind === 'special' ? 'not a regular file' : `larger than ${LIMIT} bytes`);
+  const { text } = read;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return bad(`not JSON: ${asError(error).message.slice(0, 200)}`);
+  }
+  if (!isRecord(value)) return bad('not an object');
+  const unknown = Object.keys(value).find((key) => key !== 'rules' && key !== 'ignore' && key !== '$schema');
+  if (unknown !== undefined)
+    return bad(`unknown key ${quoted(unknown)}`, placeOf(file, text, unknown), 'known: rules, ignore');
+  const rules = readRules(value['rules'] ?? {}, file, text, find);
+  const ignores = readIgnores(value['ignore'] ?? [], file, text, find);
+  return rules === undefined || ignores === undefined ? undefined : { file, ...rules, ignores };
+}
+
+/** The first spot of a word in quotes: exact enough for a file that people write. */
+function placeOf(file: string, text: string, word: string, after = 0): Place {
+  const written = JSON.stringify(word);
+  const at = Math.max(0, text.indexOf(written, after));
+  const before = text.slice(0, at);
+  return { file, line: before.split('\n').length, column: at - before.lastIndexOf('\n'), length: written.length };
+}
+
+function readRules(
+  value: unknown,
+  file: string,
+  text: string,
+  find: Find,
+): Pick<LintConfig, 'severities' | 'places'> | undefined {
+  const start = Math.max(0, text.indexOf('"rules"'));
+  const severities = new Map<string, RuleSeverity>();
+  const places = new Map<string, Place>();
+  if (!isRecord(value)) {
+    find(finding('lint/config', placeOf(file, text, 'rules'), 'rules is not an object'));
+    return undefined;
+  }
+  for (const [id, wanted] of Object.entries(value)) {
+    const place = placeOf(file, text, id, start);
+    const severity = SEVERITIES.find((known) => known === wanted);
+    if (severity === undefined) {
+      find(finding('lint/config', place, `${quoted(id)} has no severity`, `one of ${SEVERITIES.join(', ')}`));
+      return undefined;
+    }
+    const meant = id.endsWith('/*') ? RULE_IDS.filter((known) => known.startsWith(id.slice(0, -1))) : [id];
+    if (meant.length === 0 || (!id.endsWith('/*') && !isRule(id))) find(unknownRule(id, place));
+    for (const one of meant) {
+      // What names one rule goes before what names a group, in whatever order they stand.
+      if (id.endsWith('/*') && Object.hasOwn(value, one)) continue;
+      severities.set(one, severity);
+      places.set(one, place);
+    }
+  }
+  return { severities, places };
+}
+
+function readIgnores(value: unknown, file: string, text: string, find: Find): readonly ConfigIgnore[] | undefined {
+  const start = Math.max(0, text.indexOf('"ignore"'));
+  const ignores: ConfigIgnore[] = [];
+  const items = Array.isArray(value) ? (value as readonly unknown[]) : [undefined];
+  for (const item of items) {
+    const whole = typeof item === 'string' ? { files: [item] } : item;
+    const { files, rules, reason } = isRecord(whole) ? whole : {};
+    const fits = isTexts(files) && files.length > 0 && (rules === undefined || isTexts(rules));
+    const place = placeOf(file, text, isTexts(files) ? (files[0] ?? 'ignore') : 'ignore', start);
+    if (!fits || (reason !== undefined && typeof reason !== 'string')) {
+      const hint = '"ignore": ["addons/old/**", { "files": ["…"], "rules": ["…"], "reason": "…" }]';
+      find(finding('lint/config', place, 'ignore is not a list of patterns and objects', hint));
+      return undefined;
+    }
+    for (const id of rules ?? []) if (!isRule(id)) find(unknownRule(id, placeOf(file, text, id, start)));
+    ignores.push({ files, rules: rules === undefined ? undefined : new Set(rules), place });
+  }
+  return ignores;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
+}

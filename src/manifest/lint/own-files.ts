@@ -1,0 +1,129 @@
+/** Reads an add-on's own texts and judges them: YAML, placeholders, and which images they name. */
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import type { Place } from '../../core/diagnostic.ts';
+import { MANIFEST } from '../../core/layout.ts';
+import type { AddonListing } from '../read-addon.ts';
+import { finding, type Find } from '../rules.ts';
+import { readTextFile } from '../text-file.ts';
+import { findIgnores, type IgnoreComment } from './ignore-comments.ts';
+import { checkListed, checkUnused, watchUnused, type FileImages } from './image-use.ts';
+import { findPlaceholders, mayHoldPlaceholders } from './placeholders.ts';
+import { placer, tell, type Placer } from './spot.ts';
+import type { YamlFacts } from './yaml-facts.ts';
+
+/** What is known of texts by their digest, for all add-ons of one run. */
+export type KnownTexts = Map<string, Promise<YamlFacts>>;
+
+const LARGEST_FILE = 8 * 1024 * 1024;
+const LARGEST_SUM = 64 * 1024 * 1024;
+const YAML = /\.ya?ml$/;
+const PREFLIGHT = 'host-preflight.yaml';
+const SUPPORT_BUNDLE = /(?:^|\/)(?:tmpl-)?troubleshoot\.yaml$/;
+/** Facts of so many texts are kept; a repository has fewer, a hostile one more. */
+const MOST_KNOWN = 20_000;
+
+interface Options {
+  readonly known: KnownTexts;
+  readonly signal: AbortSignal;
+}
+
+/** Lines in which something was found, by `lineKey`: whole files would be too much to keep. */
+export type SourceLines = ReadonlyMap<string, string>;
+
+interface OwnFiles {
+  readonly lines: SourceLines;
+  readonly comments: readonly IgnoreComment[];
+}
+
+export function lineKey({ file, line }: Pick<Place, 'file' | 'line'>): string {
+  return `${file}:${line}`;
+}
+
+/** Hands back the lines in which something was found, to be shown with it. */
+export async function checkOwnFiles(listing: AddonListing, find: Find, { known, signal }: Options): Promise<OwnFiles> {
+  const { manifest, folder, shown, files } = listing;
+  const lines = new Map<string, string>();
+  const comments: IgnoreComment[] = [];
+  const images: FileImages[] = [];
+  const unused = watchUnused(manifest.requests);
+  const named = new Map<string, string>();
+  let sum = 0;
+  for (const { path, size } of files) {
+    const isYaml = YAML.test(path);
+    if (!isYaml && !mayHoldPlaceholders(path)) continue;
+    const file = `${shown}/${path}`;
+    sum += size;
+    const read = sum > LARGEST_SUM ? undefined : readTextFile(join(folder, path), LARGEST_FILE);
+    if (read?.kind !== 'text') {
+      if (read === undefined || read.kind === 'too-large') tellTooLarge(file, isYaml, find);
+      continue;
+    }
+    const { text } = read;
+    if (path !== MANIFEST) unused.read(text);
+    const place = placer(file, text);
+    const note: Find = (found) => {
+      keepLine(found.place, text, lines);
+      find(found);
+    };
+    for (const comment of findIgnores(file, text)) {
+      comments.push(comment);
+      keepLine(comment.place, text, lines);
+    }
+    tell(findPlaceholders(text), place, note);
+    if (!isYaml) continue;
+    signal.throwIfAborted();
+    const facts = await factsOf(text, known);
+    tell(facts.remarks, place, note);
+    checkSpecFile(path, place, facts, note);
+    images.push({ place, uses: facts.uses, rewrites: facts.rewrites });
+    if (facts.uses.length + facts.rewrites.length > 0) named.set(file, text);
+    // Parsing blocks: between two files a signal can come through.
+    await setImmediate();
+  }
+  const noteNamed: Find = (found) => {
+    keepLine(found.place, named.get(found.place.file) ?? '', lines);
+    find(found);
+  };
+  checkListed(manifest.requests, images, noteNamed);
+  checkUnused(unused, images, find);
+  return { lines, comments };
+}
+
+function keepLine(place: Place, text: string, lines: Map<string, string>): void {
+  let from = 0;
+  for (let line = 1; line < place.line; line += 1) from = text.indexOf('\n', from) + 1;
+  const end = text.indexOf('\n', from);
+  // Cut here, so that a slice does not keep all of a large text.
+  lines.set(lineKey(place), Buffer.from(text.slice(from, end === -1 ? text.length : end)).toString());
+}
+
+async function factsOf(text: string, known: KnownTexts): Promise<YamlFacts> {
+  const key = createHash('sha256').update(text).digest('base64');
+  const before = known.get(key);
+  if (before !== undefined) return before;
+  const { yamlFacts } = await import('./yaml-facts.ts');
+  const facts = yamlFacts(text);
+  if (known.size < MOST_KNOWN) known.set(key, facts);
+  return facts;
+}
+
+function tellTooLarge(file: string, isYaml: boolean, find: Find): void {
+  if (!isYaml) return;
+  const place = { file, line: 1, column: 1, length: 1 };
+  find(finding('yaml/too-large', place, 'not judged: the file, or all files of the add-on together, are too large'));
+}
+
+function checkSpecFile(path: string, place: Placer, { specs, whole }: YamlFacts, find: Find): void {
+  if (!whole) return;
+  const start = place.at({ from: 0, to: 1 });
+  if (path === PREFLIGHT && !specs.has('HostPreflight')) {
+    const hint = 'apiVersion: troubleshoot.sh/v1beta2 and kind: HostPreflight';
+    find(finding('preflight/schema', start, 'the file holds no HostPreflight', hint));
+  }
+  if (SUPPORT_BUNDLE.test(path) && !specs.has('SupportBundle')) {
+    const hint = 'kind: SupportBundle, or a Secret with the key support-bundle-spec';
+    find(finding('troubleshoot/no-spec', start, 'the file holds no SupportBundle', hint));
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * A file of YAML as syntax trees, one document after the other. Bounded: what is too large or too deep is left out and
+ * told; aliases are never expanded. Nothing throws for bad input.
+ */
+import { parseAllDocuments, visit, type Document } from 'yaml';
+import type { Remark, Spot } from './spot.ts';
+import { fillTemplate, type FilledTemplate } from './template.ts';
+
+/** A document, with where it begins in the file; ranges of its nodes count from there. */
+export interface YamlDocument {
+  readonly tree: Document;
+  readonly base: number;
+  /** Whether a spot of the file is to be filled in when it is rendered. */
+  readonly template: FilledTemplate;
+}
+
+type Told = (remark: Remark) => void;
+
+const LONGEST = 1024 * 1024;
+const MOST_LINES = 20_000;
+const MOST_DOCUMENTS = 1000;
+const DEEPEST = 200;
+const MOST_MISTAKES = 3;
+/** Larger ones are generated; parsing them costs more than everything else of an add-on. */
+const LARGE_CRD = 16 * 1024;
+const CRD = /^kind:[ \t]*["']?CustomResourceDefinition\b/m;
+const RUN_OF_INDICATORS = /(?:[-?][ \t]+){200}/;
+
+/** Calls `each` for every document that parses. */
+export function eachDocument(original: string, told: Told, each: (document: YamlDocument) => void): void {
+  const bad = /[\u{FFFD}\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/u.exec(original);
+  if (bad !== null) {
+    const what = bad[0] === '\u{FFFD}' ? 'the file is not UTF-8 text' : 'the file holds a control character';
+    told({ code: 'yaml/encoding', from: bad.index, to: bad.index + 1, message: what });
+    return;
+  }
+  // A byte order mark is allowed, and no part of the first key.
+  const template = fillTemplate(original.startsWith('\u{FEFF}') ? ` ${original.slice(1)}` : original);
+  const chunks = splitDocuments(template.text);
+  for (const { from, to } of chunks.slice(0, MOST_DOCUMENTS)) {
+    const problem = tooMuch(template.text.slice(from, to));
+    if (problem === undefined) readChunk(original, template, { from, to }, told, each);
+    else told({ code: 'yaml/too-large', from, to: from + 1, message: `not judged: ${problem}` });
+  }
+  const [more] = chunks.slice(MOST_DOCUMENTS);
+  if (more === undefined) return;
+  const message = `not judged from here: more than ${MOST_DOCUMENTS} documents`;
+  told({ code: 'yaml/too-large', from: more.from, to: more.from + 1, message });
+}
+
+/** At `---`, which begins a document wherever it stands at the start of a line. Large definitions are left out. */
+function splitDocuments(text: string): readonly Spot[] {
+  const starts = [...text.matchAll(/^---(?=[ \t\r\n]|$)/gm)].map(({ index }) => index);
+  const all = starts[0] === 0 ? starts : [0, ...starts];
+  return all
+    .map((from, index): Spot => ({ from, to: all[index + 1] ?? text.length }))
+    .filter(({ from, to }) => {
+      const chunk = text.slice(from, to);
+      if (chunk.length > LARGE_CRD && CRD.test(chunk)) return false;
+      // Nothing but blanks, comments and directives of the next document.
+      return /^(?!---\s*$)[ \t]*[^\s#%]/m.test(chunk);
+    });
+}
+
+function tooMuch(chunk: string): string | undefined {
+  if (chunk.length > LONGEST) return 'the document is larger than 1 MiB';
+  let lines = 0;
+  for (let at = chunk.indexOf('\n'); at !== -1; at = chunk.indexOf('\n', at + 1)) lines += 1;
+  if (lines > MOST_LINES) return `the document has more than ${MOST_LINES} lines`;
+  let depth = 0;
+  for (const { 0: bracket } of chunk.matchAll(/[[\]{}]/g)) {
+    depth = bracket === '[' || bracket === '{' ? depth + 1 : Math.max(0, depth - 1);
+    if (depth > DEEPEST) return 'the document is nested too deeply';
+  }
+  return RUN_OF_INDICATORS.test(chunk) ? 'the document is nested too deeply' : undefined;
+}
+
+/** A text of one document or, where `...` ends one, of several. */
+function parse(text: string): readonly Document[] {
+  const options = { uniqueKeys: false, strict: false, prettyErrors: false, logLevel: 'silent' } as const;
+  const parsed = parseAllDocuments(text, options);
+  return Array.isArray(parsed) ? parsed : [];
+}
+
+function readChunk(
+  original: string,
+  template: FilledTemplate,
+  { from, to }: Spot,
+  told: Told,
+  each: (document: YamlDocument) => void,
+): void {
+  const chunk = template.text.slice(from, to);
+  try {
+    let trees = parse(chunk);
+    const rendered = /[$`]|\{\{|\\"/.test(original.slice(from, to));
+    // What a here-document or an echo takes the backslashes off.
+    if (rendered && hasMistake(trees)) trees = parse(chunk.replaceAll('\\"', ' "'));
+    if (hasMistake(trees)) {
+      for (const mistake of mistakesOf(trees, from, rendered)) told(mistake);
+      return;
+    }
+    for (const tree of trees) {
+      if (!template.control) tellDuplicates(tree, from, told);
+      each({ tree, base: from, template });
+    }
+  } catch (error) {
+    // The parser's own stack.
+    if (!(error instanceof RangeError)) throw error;
+    told({ code: 'yaml/too-large', from, to: from + 1, message: 'not judged: the document is nested too deeply' });
+  }
+}
+
+function hasMistake(trees: readonly Document[]): boolean {
+  return trees.some(({ errors }) => errors.length > 0);
+}
+
+function mistakesOf(trees: readonly Document[], base: number, rendered: boolean): readonly Remark[] {
+  const all = trees.flatMap((tree) => tree.errors);
+  // One mistake often is several for the parser.
+  const errors = all.filter(({ pos: [from] }, index) => all[index - 1]?.pos[0] !== from);
+  return errors.slice(0, rendered ? 1 : MOST_MISTAKES).map(({ message, pos: [from, to] }) => ({
+    code: rendered ? 'yaml/template' : 'yaml/syntax',
+    from: base + from,
+    to: base + to,
+    message: rendered ? `not judged before it is rendered: ${message}` : message,
+  }));
+}
+
+function tellDuplicates(tree: Document, base: number, told: Told): void {
+  let found = 0;
+  visit(tree, {
+    Map(_, map) {
+      const seen = new Set<string>();
+      for (const { key } of map.items) {
+        const scalar = key as { readonly value?: unknown; readonly range?: readonly [number, number, number] | null };
+        if (typeof scalar.value !== 'string' || scalar.value === '<<') continue;
+        if (seen.has(scalar.value) && found < MOST_MISTAKES && scalar.range) {
+          found += 1;
+          const message = `the key "${scalar.value.slice(0, 60)}" stands twice`;
+          told({ code: 'yaml/duplicate-key', from: base + scalar.range[0], to: base + scalar.range[1], message });
+        }
+        seen.add(scalar.value);
+      }
+    },
+  });
+}
