@@ -1,4 +1,5 @@
 /** Repositories in the form that dnf and yum read. */
+import { CurlewError } from '../../core/errors.ts';
 import type { Arch } from '../../core/ref.ts';
 import { repositoryUrl, type Repository } from '../../core/repositories.ts';
 
@@ -8,17 +9,35 @@ import { repositoryUrl, type Repository } from '../../core/repositories.ts';
  */
 export function rpmRepositoryFile(repositories: readonly Repository[], arch: Arch): string {
   return repositories
-    .map((repository) =>
-      [
-        `[${repository.id}]`,
-        `name=${repository.id}`,
-        `${repository.form ?? 'baseurl'}=${repositoryUrl(repository, arch)}`,
+    .map((repository) => {
+      const { id, form = 'baseurl', key } = repository;
+      const url = repositoryUrl(repository, arch);
+      checkRepository(id, [url, key ?? '']);
+      return [
+        `[${id}]`,
+        `name=${id}`,
+        `${form}=${url}`,
         'enabled=1',
-        `gpgcheck=${repository.key === undefined ? 0 : 1}`,
-        ...(repository.key === undefined ? [] : [`gpgkey=${repository.key}`]),
+        `gpgcheck=${key === undefined ? 0 : 1}`,
+        ...(key === undefined ? [] : [`gpgkey=${key}`]),
       ]
         .map((line) => `${line}\n`)
-        .join(''),
-    )
+        .join('');
+    })
     .join('\n');
+}
+
+function checkRepository(id: string, values: readonly string[]): void {
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(id) || id === 'main') {
+    throw new CurlewError(
+      'USAGE',
+      `repository ${JSON.stringify(id)}: not an id that dnf takes for one of a repository`,
+      {
+        hint: 'use letters, digits and dashes, and another word than main',
+      },
+    );
+  }
+  const broken = values.find((value) => /[\u0000-\u001f\u007f]/.test(value));
+  if (broken === undefined) return;
+  throw new CurlewError('USAGE', `repository ${id}: a control character in ${JSON.stringify(broken)}`);
 }

@@ -39,4 +39,11 @@ test('a list of mirrors is told from a folder', () => {
   assert.not.match(text, /baseurl/);
 });
 
+test('an id or address that would be read as something else is refused', () => {
+  const file = (id: string, url: string) => (): string => rpmRepositoryFile([{ id, url }], 'amd64');
+  assert.throwsWith(file('main', 'https://one.example/'), 'USAGE', /"main"/);
+  assert.throwsWith(file('a]\n[b', 'https://one.example/'), 'USAGE');
+  assert.throwsWith(file('one', 'https://one.example/\ngpgcheck=0'), 'USAGE', /repository one: a control character/);
+});
+
 test.run();
