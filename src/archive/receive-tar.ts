@@ -118,9 +118,10 @@ async function takeEntry(
 ): Promise<void> {
   const { refuse, into, limits } = options;
   const { type } = header;
-  const path = innerPath(extension.path ?? header.path ?? '', options);
+  // Of an extended header's path and link, tar's Header makes other ones where the plain header has some too.
+  const path = innerPath(extension.path ?? extension.pax?.path ?? header.path ?? '', options);
   const shown = JSON.stringify(path.slice(0, 200));
-  const linkpath = extension.linkpath ?? header.linkpath ?? '';
+  const linkpath = extension.linkpath ?? extension.pax?.linkpath ?? header.linkpath ?? '';
   if (FOLDERS.has(type)) return;
   if (path === '') throw refuse(`${options.top} itself is no folder but ${describe(type, linkpath)}`);
   const isLink = type === 'Link';

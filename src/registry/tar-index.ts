@@ -78,8 +78,10 @@ async function takeExtension(
 }
 
 function takeEntry({ files, links }: Found, header: Header, extension: Extension, place: TarPlace, from: string): void {
-  const path = cleanPath(extension.path ?? header.path ?? '', from);
-  const target = extension.linkpath ?? header.linkpath ?? '';
+  const { path: longPath, linkpath: longTarget, pax } = extension;
+  // Of an extended header's path and link, tar's Header makes other ones where the plain header has some too.
+  const path = cleanPath(longPath ?? pax?.path ?? header.path ?? '', from);
+  const target = longTarget ?? pax?.linkpath ?? header.linkpath ?? '';
   if (FOLDERS.has(header.type)) return;
   const isLink = LINKS.has(header.type);
   if (!isLink && !FILES.has(header.type)) {
