@@ -1,0 +1,28 @@
+import { ignoreRules } from '../../src/build/docker-ignore.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('build/docker-ignore');
+
+for (const [rules, ignored, kept] of [
+  ['a', ['a', 'a/b'], ['b/a', 'ab']],
+  ['/a/', ['a', 'a/b'], ['b/a']],
+  ['*.rpm', ['a.rpm'], ['b/a.rpm', 'a.rpms', 'arpm']],
+  ['**/*.rpm', ['a.rpm', 'b/c/a.rpm'], ['a.deb']],
+  ['b/**', ['b/c', 'b/c/d'], ['b', 'a/b']],
+  ['b/**/d', ['b/d', 'b/c/d', 'b/c/c/d'], ['d', 'b/c']],
+  ['a?[0-9]', ['ab1'], ['ab', 'abx', 'a/1']],
+  ['# a\n\n.\n  b  ', ['b'], ['a', '# a']],
+  ['*\n!keep\n!sub/*.txt', ['a', 'sub/a.bin'], ['keep', 'keep/x', 'sub/a.txt']],
+  ['a\n!a\na/b', ['a/b'], ['a', 'a/c']],
+  ['a+(b)|c$', ['a+(b)|c$'], ['aab']],
+  ['[z-a]\nb', ['b'], ['z']],
+] as const) {
+  test(`${JSON.stringify(rules)} leaves out ${ignored.join(', ')}`, () => {
+    const judge = ignoreRules(rules);
+    for (const path of ignored) assert.ok(judge(path), path);
+    for (const path of kept) assert.not.ok(judge(path), path);
+  });
+}
+
+test.run();
