@@ -44,7 +44,12 @@ group, and where they do not apply; patterns are relative to the root, \`*\` sta
 \`\`\`
 
 An unknown rule is told, with the nearest one, and so is what ignores nothing. Errors for which a build refuses an add-on
-cannot be ignored.`;
+cannot be ignored.
+
+\`curlew lint --fix\` puts right what is safe and was not ignored: \`manifest/crlf\`, \`manifest/byte-order-mark\`,
+\`manifest/inline-comment\` (the comment gets a line of its own), \`manifest/no-final-newline\`, a directive that stands
+there twice word for word, and \`install/crlf\` in a script whose every line ends so. It prints each line that it changes,
+leaves lines with other errors alone, and keeps every other byte.`;
 
 const YAML_FILES = `Files that end in \`.yaml\` or \`.yml\` are parsed, and every document of Troubleshoot is held against its schema:
 HostPreflight, Preflight and SupportBundle, also inside of a Secret or a ConfigMap under the key \`support-bundle-spec\`.

@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { symlink } from 'node:fs/promises';
+import { readFile, symlink } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -97,6 +97,20 @@ test('what is only remarked is counted, and shown when it is asked for', async (
   assert.match(github.stdout, /^::notice file=addons\/ekco\/1\/Manifest,line=1,/);
   const { infos } = JSON.parse((await curlew(box, ['lint', '--no-shellcheck', '--json'])).stdout) as { infos: number };
   assert.is(infos, 1);
+});
+
+test('--fix prints what it changed, goes on until nothing is left to do, and then tells the rest', async () => {
+  await using box = await tree({ ...CLEAN, 'addons/ekco/1/Manifest': 'image a b:1 # c\r\nimage a b:1 # d\nimag x\n' });
+  const { exitCode, stdout } = await curlew(box, ['lint', '--no-shellcheck', '--fix']);
+  assert.is(exitCode, 10);
+  assert.equal(stdout.split('\n').slice(0, 5), [
+    'addons/ekco/1/Manifest:1 fixed manifest/crlf: CR taken out',
+    'addons/ekco/1/Manifest:1 fixed manifest/inline-comment: comment moved to a line of its own',
+    'addons/ekco/1/Manifest:2 fixed manifest/inline-comment: comment moved to a line of its own',
+    'addons/ekco/1/Manifest:4 fixed image/duplicate-id: line taken out, it stands above',
+    'addons/ekco/1/Manifest:4:1 error manifest/unknown-directive: unknown directive "imag"',
+  ]);
+  assert.is(await readFile(box.at('addons/ekco/1/Manifest'), 'utf8'), '# c\nimage a b:1\n# d\nimag x\n');
 });
 
 test('control characters of a file do not reach the terminal', async () => {

@@ -11,7 +11,12 @@ const searchPath = process.env['PATH'] ?? '/usr/bin:/bin';
 const installed = execaSync('shellcheck', ['--version'], { reject: false }).exitCode === 0;
 
 async function lint(box: Tree, signal: AbortSignal): Promise<LintReport> {
-  return lintAddons(await findAddons(box.path, [], { signal }), { shellcheck: true, complete: true, searchPath, signal });
+  return lintAddons(await findAddons(box.path, [], { signal }), {
+    shellcheck: true,
+    complete: true,
+    searchPath,
+    signal,
+  });
 }
 
 function check(title: string, script: string, expected: readonly string[]): void {

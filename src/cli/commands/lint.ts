@@ -1,8 +1,9 @@
 /** `curlew lint`: judges add-on folders; every finding of all of them, then one line of sums. */
-import { renderAnnotation, renderDiagnostic } from '../../core/diagnostic.ts';
+import { renderAnnotation, renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
-import { findAddons } from '../../manifest/find-addons.ts';
-import { lintAddons, type LintReport } from '../../manifest/lint.ts';
+import { findAddons, type FoundAddons } from '../../manifest/find-addons.ts';
+import { lintAddons, type LintOptions, type LintReport } from '../../manifest/lint.ts';
+import { fixFiles, type FixedLine } from '../../manifest/lint/fix-files.ts';
 import type { Command } from '../command.ts';
 
 const FORMATS = ['text', 'github'];
@@ -11,7 +12,26 @@ function count(number: number, thing: string): string {
   return `${number} ${thing}${number === 1 ? '' : 's'}`;
 }
 
-export const lint: Command<LintReport> = {
+/** Fixing one thing can bring another to light, such as a line that turns out to stand there twice. */
+const ROUNDS = 3;
+
+interface Linted extends LintReport {
+  /** Lines that `--fix` changed. */
+  readonly fixed: readonly FixedLine[];
+}
+
+async function fix(found: FoundAddons, options: LintOptions): Promise<readonly FixedLine[]> {
+  const fixed: FixedLine[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const { diagnostics } = await lintAddons(found, { ...options, shellcheck: false });
+    const more = fixFiles(found.folders, diagnostics, options);
+    if (more.length === 0) break;
+    fixed.push(...more);
+  }
+  return fixed;
+}
+
+export const lint: Command<Linted> = {
   name: 'lint',
   summary: 'Check Manifests, install.sh and YAML of add-ons',
   operands: '[path…]',
@@ -20,6 +40,7 @@ export const lint: Command<LintReport> = {
     'name-version. Ends with status 10 when there is an error; warnings alone do not count. Rules are set in\n' +
     '.curlew-lint.json, or ignored by a comment above a line: # curlew-lint-ignore rule/id',
   options: {
+    fix: { type: 'boolean', help: 'put right what is safe: line ends, comments behind directives, lines twice' },
     format: { type: 'string', value: 'FORMAT', help: 'text, or github for annotations of a workflow run' },
     info: { type: 'boolean', help: 'also show what is only remarked (always part of --json)' },
     'no-shellcheck': { type: 'boolean', help: 'do not run shellcheck, even if it is installed' },
@@ -31,12 +52,10 @@ export const lint: Command<LintReport> = {
     }
     const found = await findAddons(cwd, args.positionals, { signal });
     const shellcheck = !args.flag('no-shellcheck');
-    const result = await lintAddons(found, {
-      shellcheck,
-      complete: args.positionals.length === 0,
-      searchPath: env['PATH'] ?? '/usr/bin:/bin',
-      signal,
-    });
+    const searchPath = env['PATH'] ?? '/usr/bin:/bin';
+    const options = { shellcheck, complete: args.positionals.length === 0, searchPath, signal };
+    const fixed = args.flag('fix') ? await fix(found, options) : [];
+    const result = await lintAddons(found, options);
     if (result.shellcheck === 'absent') {
       report({
         type: 'note',
@@ -44,13 +63,15 @@ export const lint: Command<LintReport> = {
         text: 'shellcheck is not installed: install.sh was checked by bash -n only',
       });
     }
-    return result;
+    return { ...result, fixed };
   },
-  render({ addons, diagnostics, errors, warnings, infos }, args) {
+  render({ addons, diagnostics, errors, warnings, infos, fixed }, args) {
     const github = args.text('format') === 'github';
-    const lines = diagnostics
-      .filter(({ severity }) => severity !== 'info' || args.flag('info'))
-      .map((found) => (github ? renderAnnotation(found) : renderDiagnostic(found, found.source)));
+    const lines = fixed.map(({ file, line, code, what }) => `${visible(file)}:${line} fixed ${code}: ${what}`);
+    for (const found of diagnostics) {
+      if (found.severity === 'info' && !args.flag('info')) continue;
+      lines.push(github ? renderAnnotation(found) : renderDiagnostic(found, found.source));
+    }
     const sums = [count(addons.length, 'add-on'), count(errors, 'error'), count(warnings, 'warning')];
     if (infos > 0) sums.push(`${count(infos, 'remark')}${args.flag('info') ? '' : ' (--info shows them)'}`);
     lines.push(sums.join(', '));

@@ -1,0 +1,132 @@
+/** Puts right what lint found where that is safe: whole files, in one step, everything else byte for byte. */
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Diagnostic } from '../../core/diagnostic.ts';
+import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { INSTALL_SH, MANIFEST } from '../../core/layout.ts';
+import type { AddonFolder } from '../find-addons.ts';
+import { statOf } from '../text-file.ts';
+import { fixManifest, fixScript, type Change } from './fix.ts';
+
+export interface FixedLine extends Change {
+  /** For messages. */
+  readonly file: string;
+}
+
+const LARGEST = 4 * 1024 * 1024;
+const FIXERS = [
+  { name: MANIFEST, fix: fixManifest },
+  { name: INSTALL_SH, fix: fixScript },
+] as const;
+
+/**
+ * Fixes Manifests and scripts of these folders after what was found in them, and tells each line that was changed. A file
+ * that is no UTF-8 text is left alone. Throws `FILE_UNUSABLE` when one cannot be written; what was fixed before stays.
+ */
+export function fixFiles(
+  folders: readonly AddonFolder[],
+  found: readonly Diagnostic[],
+  { signal }: { readonly signal: AbortSignal },
+): readonly FixedLine[] {
+  const byFile = new Map<string, Diagnostic[]>();
+  for (const one of found) {
+    const same = byFile.get(one.place.file);
+    if (same === undefined) byFile.set(one.place.file, [one]);
+    else same.push(one);
+  }
+  const fixed: FixedLine[] = [];
+  for (const { folder, shown } of folders) {
+    for (const { name, fix } of FIXERS) {
+      const file = `${shown}/${name}`;
+      const diagnostics = byFile.get(file);
+      if (diagnostics === undefined || statOf(folder)?.isDirectory() !== true) continue;
+      signal.throwIfAborted();
+      const changes = fixFile(join(folder, name), (text) => fix(text, diagnostics));
+      for (const change of changes) fixed.push({ file, ...change });
+    }
+  }
+  return fixed;
+}
+
+function fixFile(
+  path: string,
+  fix: (text: string) => { readonly text: string; readonly changes: readonly Change[] },
+): readonly Change[] {
+  const before = readBytes(path);
+  const text = before === undefined ? undefined : textOf(before);
+  if (before === undefined || text === undefined) return [];
+  const { text: better, changes } = fix(text);
+  if (better !== text) replace(path, before, Buffer.from(better));
+  return better === text ? [] : changes;
+}
+
+/** Undefined for what is no regular file, or too large to be one of these. */
+function readBytes(path: string): Buffer | undefined {
+  const stats = statOf(path);
+  if (stats?.isFile() !== true || stats.size > LARGEST) return undefined;
+  try {
+    const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    try {
+      return fstatSync(file).isFile() ? readFileSync(file) : undefined;
+    } finally {
+      closeSync(file);
+    }
+  } catch (error) {
+    throw fileError(`read ${path}`, error);
+  }
+}
+
+function textOf(bytes: Buffer): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { ignoreBOM: true, fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The new file is written beside the folder, which is packed, and takes the old one's place, mode and owner. */
+function replace(path: string, before: Buffer, after: Buffer): void {
+  const beside = join(dirname(dirname(path)), `.curlew-fix-${randomBytes(6).toString('hex')}`);
+  try {
+    const old = statOf(path);
+    const file = openSync(beside, 'wx', 0o600);
+    try {
+      writeFileSync(file, after);
+      if (old !== undefined) keepOwner(file, old);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    if (readBytes(path)?.equals(before) !== true) {
+      throw new CurlewError('FILE_UNUSABLE', `fix ${path}: somebody else has changed it`, { hint: 'run it again' });
+    }
+    renameSync(beside, path);
+  } catch (error) {
+    rmSync(beside, { force: true });
+    throw error instanceof CurlewError ? error : fileError(`write ${path}`, error);
+  }
+}
+
+function keepOwner(file: number, { mode, uid, gid }: { mode: number; uid: number; gid: number }): void {
+  try {
+    fchownSync(file, uid, gid);
+  } catch (error) {
+    // Somebody else's file in a folder of one's own: the content counts.
+    if (errnoOf(error) !== 'EPERM') throw error;
+  }
+  // After the owner, which takes special bits away.
+  fchmodSync(file, mode & 0o7777);
+}

@@ -1,0 +1,107 @@
+/** What can be put right without asking: a text and what was found in it become a better text. Pure. */
+import type { Diagnostic } from '../../core/diagnostic.ts';
+
+/** One line that was changed. */
+export interface Change {
+  /** Of the text as it was, counted from 1. */
+  readonly line: number;
+  readonly code: string;
+  readonly what: string;
+}
+
+export interface FixedText {
+  readonly text: string;
+  readonly changes: readonly Change[];
+}
+
+type Finding = Pick<Diagnostic, 'code' | 'severity' | 'place'>;
+
+const DUPLICATES: ReadonlySet<string> = new Set([
+  'image/duplicate-id',
+  'asset/duplicate-name',
+  'packages/duplicate',
+  'dockerout/duplicate',
+]);
+const FIXABLE: ReadonlySet<string> = new Set([
+  'manifest/byte-order-mark',
+  'manifest/crlf',
+  'manifest/inline-comment',
+  'manifest/no-final-newline',
+  ...DUPLICATES,
+]);
+
+/**
+ * Byte order mark, CR before LF, comments behind directives, lines that stand there twice, the missing last line end. A line
+ * with an error of another kind is left as it is, and so is everything that was not found.
+ */
+export function fixManifest(text: string, found: readonly Finding[]): FixedText {
+  const byLine = new Map<number, Finding[]>();
+  for (const one of found) byLine.set(one.place.line, [...(byLine.get(one.place.line) ?? []), one]);
+  const changes: Change[] = [];
+  const seen = new Set<string>();
+  const lines = text.split('\n').flatMap((line, index) => {
+    const here = byLine.get(index + 1) ?? [];
+    const fixed = isFixable(here) ? fixLine(line, here, seen) : { lines: [line], changes: [] };
+    seen.add(wordsOf(line));
+    for (const change of fixed.changes) changes.push({ ...change, line: index + 1 });
+    return fixed.lines;
+  });
+  const joined = lines.join('\n');
+  const last = found.find(({ code }) => code === 'manifest/no-final-newline');
+  if (last === undefined || joined === '' || joined.endsWith('\n')) return { text: joined, changes };
+  const ended = { line: last.place.line, code: last.code, what: 'line end added' };
+  return { text: `${joined}\n`, changes: [...changes, ended] };
+}
+
+function isFixable(found: readonly Finding[]): boolean {
+  return found.length > 0 && found.every(({ code, severity }) => severity !== 'error' || FIXABLE.has(code));
+}
+
+/** The words of a directive, by which two lines are the same. */
+function wordsOf(line: string): string {
+  const words = line.replace(/^\u{FEFF}/u, '').trim();
+  return words
+    .replace(/(?:^|\s)#.*$/, '')
+    .split(/[ \t]+/)
+    .join(' ');
+}
+
+interface FixedLine {
+  readonly lines: readonly string[];
+  readonly changes: readonly Omit<Change, 'line'>[];
+}
+
+function fixLine(original: string, found: readonly Finding[], seen: ReadonlySet<string>): FixedLine {
+  const changes: Omit<Change, 'line'>[] = [];
+  let line = original;
+  const has = (code: string): boolean => found.some((one) => one.code === code);
+  if (has('manifest/byte-order-mark')) {
+    line = line.replace(/^\u{FEFF}/u, '');
+    changes.push({ code: 'manifest/byte-order-mark', what: 'byte order mark taken out' });
+  }
+  if (has('manifest/crlf')) {
+    line = line.replace(/\r+$/, '');
+    changes.push({ code: 'manifest/crlf', what: 'CR taken out' });
+  }
+  const twice = found.find(({ code }) => DUPLICATES.has(code));
+  if (twice !== undefined && seen.has(wordsOf(line))) {
+    return { lines: [], changes: [...changes, { code: twice.code, what: 'line taken out, it stands above' }] };
+  }
+  // Two lines that only look alike are no mistake that anybody but their author can put right.
+  if (twice?.severity === 'error') return { lines: [original], changes: [] };
+  const comment = has('manifest/inline-comment') ? /^([ \t]*)(.*?)[ \t]+(#.*)$/.exec(line) : null;
+  if (comment === null) return { lines: [line], changes };
+  const [, indent = '', directive = '', words = ''] = comment;
+  changes.push({ code: 'manifest/inline-comment', what: 'comment moved to a line of its own' });
+  return { lines: [`${indent}${words}`, `${indent}${directive}`], changes };
+}
+
+/** A script whose every line ends in CR LF; one that mixes line ends may mean the CR. */
+export function fixScript(text: string, found: readonly Finding[]): FixedText {
+  const crlf = found.find(({ code }) => code === 'install/crlf');
+  const ends = text.split('\r\n').length;
+  const same = ends === text.split('\n').length && ends === text.split('\r').length;
+  if (crlf === undefined || !same) return { text, changes: [] };
+  const what = `CR taken out of ${ends - 1} ${ends === 2 ? 'line' : 'lines'}`;
+  return { text: text.replaceAll('\r\n', '\n'), changes: [{ line: crlf.place.line, code: crlf.code, what }] };
+}
