@@ -1,4 +1,5 @@
 /** A Docker engine with one small image, and a list of all that is in it, to compare before and after. */
+import { existsSync } from 'node:fs';
 import { copyFile, mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createContainers, type Containers } from '../../../src/build/containers.ts';
@@ -21,7 +22,7 @@ export interface EngineBox extends AsyncDisposable {
 
 const APPLETS = ['sh', 'cat', 'cp', 'dd', 'env', 'false', 'ln', 'ls', 'mkdir', 'mkfifo', 'mknod', 'rm', 'seq', 'sleep'];
 
-/** An engine below `folder` whose image `base:1` is Debian's static busybox. */
+/** An engine below `folder` whose image `base:1` is Debian's static busybox, with bash where it is installed. */
 export async function startEngine(folder: string): Promise<EngineBox> {
   const daemon = await startDockerd(folder);
   const docker = async (...args: readonly string[]): Promise<string> =>
@@ -30,7 +31,9 @@ export async function startEngine(folder: string): Promise<EngineBox> {
   await mkdir(join(root, 'bin'), { recursive: true });
   await mkdir(join(root, 'tmp'));
   await copyFile('/bin/busybox', join(root, 'bin/busybox'));
-  for (const name of [...APPLETS, 'printf', 'test', 'touch', 'true']) await symlink('busybox', join(root, 'bin', name));
+  if (existsSync('/bin/bash-static')) await copyFile('/bin/bash-static', join(root, 'bin/bash'));
+  for (const name of [...APPLETS, 'dirname', 'printf', 'test', 'touch', 'true'])
+    await symlink('busybox', join(root, 'bin', name));
   await shell('tar -C "$1" -cf - . | /usr/bin/docker --host "unix://$2" import - "$3"', root, daemon.socket, BASE);
   return {
     env: { DOCKER_HOST: `unix://${daemon.socket}` },

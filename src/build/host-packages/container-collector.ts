@@ -1,0 +1,146 @@
+/** Fetching with the package manager of the system itself, in a container of its builder image. */
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join, posix } from 'node:path';
+import { sentBytes, type SentEntry } from '../../archive/send-tar.ts';
+import { fileError } from '../../core/errors.ts';
+import { reportStep, type Report } from '../../core/events.ts';
+import { osRow, type OsId } from '../../core/os.ts';
+import type { Containers, EndedContainer } from '../containers.ts';
+import type { Collected, Collector, CollectRequest } from './collector.ts';
+import { readAnswer, readCollected } from './listing.ts';
+import { problemError } from './problem.ts';
+import { SCRIPT_FOLDER, scriptOf, scriptVariables } from './script.ts';
+
+export interface ContainerCollectorOptions {
+  readonly containers: Pick<Containers, 'bring' | 'identify' | 'run'>;
+  /** Our folder with scripts. */
+  readonly scripts: string;
+  /** Builder images that take the place of the table's. */
+  readonly builders: Readonly<Partial<Record<OsId, string>>>;
+  /** Certificate authorities in PEM that the package manager trusts as well. */
+  readonly caFile?: string | undefined;
+  readonly limitMs: number;
+}
+
+/** Everything of ours in a container lies here. */
+const HOME = '/curlew';
+const PLACES = {
+  scripts: posix.join(HOME, SCRIPT_FOLDER),
+  known: posix.join(HOME, 'known'),
+  out: posix.join(HOME, 'out'),
+  state: posix.join(HOME, 'state'),
+  authorities: posix.join(HOME, 'authorities.pem'),
+} as const;
+const ANSWER = posix.join(PLACES.state, 'result');
+
+/** What one operating system's folder may hold, and what the script may say of it. */
+const OUT_LIMITS = { bytes: 2 ** 36, files: 20_000 };
+const ANSWER_LIMITS = { bytes: 64 << 20, files: 20 };
+
+function doingOf({ os, names }: CollectRequest): string {
+  return `fetch packages for ${os} (${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''})`;
+}
+
+function inContainer(path: string): string {
+  return path.slice(1);
+}
+
+/** The files of a folder, and of folders in it where `deep`, as they shall lie at a place in the container. */
+async function sentFolder(folder: string, at: string, deep: boolean): Promise<readonly SentEntry[]> {
+  const sent: SentEntry[] = [{ kind: 'folder', path: inContainer(at), mode: 0o755 }];
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const full = join(folder, entry.name);
+    const path = posix.join(at, entry.name);
+    if (entry.isDirectory() && deep) sent.push(...(await sentFolder(full, path, deep)));
+    if (!entry.isFile()) continue;
+    const { size } = await stat(full);
+    sent.push({ kind: 'file', path: inContainer(path), mode: 0o755, size, content: { kind: 'path', path: full } });
+  }
+  return sent;
+}
+
+/**
+ * Collects by the same scripts as the host backend. The builder image's own repositories count; of this machine only
+ * proxies and authorities are handed in, by the archive stream that all else takes too.
+ */
+export function createContainerCollector(options: ContainerCollectorOptions): Collector {
+  const { containers, builders } = options;
+  const builderOf = (os: OsId): string => builders[os] ?? osRow(os).builder;
+  return {
+    name: 'container',
+    inputs: async (os, { signal }) => {
+      const { resolve, metadata, modules } = osRow(os);
+      const builder = await containers.identify(builderOf(os), { signal });
+      return `container ${builder} ${resolve}${metadata ? ' metadata' : ''}${modules ? ' modules' : ''}`;
+    },
+    collect: async (request, { report, signal }) => {
+      const id = `host-packages:${request.os}`;
+      return reportStep(
+        report,
+        { id, title: `host packages for ${osRow(request.os).title}` },
+        async () => collect(request, { ...options, id, image: builderOf(request.os), report, signal }),
+        ({ packages, fetched }) => `${packages.length} packages, ${fetched} bytes fetched`,
+      );
+    },
+  };
+}
+
+interface Collecting extends ContainerCollectorOptions {
+  readonly id: string;
+  readonly image: string;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+async function filesFor({ known }: CollectRequest, { scripts, caFile }: Collecting): Promise<readonly SentEntry[]> {
+  const folder = (at: string): SentEntry => ({ kind: 'folder', path: inContainer(at), mode: 0o755 });
+  return [
+    ...(await sentFolder(join(scripts, SCRIPT_FOLDER), PLACES.scripts, true)),
+    ...(known === undefined ? [] : await sentFolder(known, PLACES.known, false)),
+    ...(caFile === undefined ? [] : [sentBytes(inContainer(PLACES.authorities), await readFile(caFile))]),
+    folder(PLACES.out),
+    folder(PLACES.state),
+  ];
+}
+
+async function collect(request: CollectRequest, collecting: Collecting): Promise<Collected> {
+  const { containers, caFile, limitMs, id, image, report, signal } = collecting;
+  const doing = doingOf(request);
+  await containers.bring(image, { id, report, signal });
+  const files = await filesFor(request, collecting).catch((error: unknown) => {
+    throw fileError(doing, error);
+  });
+  const env = {
+    ...scriptVariables(request, 'container'),
+    CURLEW_OUT: PLACES.out,
+    CURLEW_STATE: PLACES.state,
+    CURLEW_KNOWN: request.known === undefined ? '' : PLACES.known,
+    CURLEW_REPOSITORIES: '',
+    HOME: PLACES.state,
+    ...(caFile === undefined ? {} : { SSL_CERT_FILE: PLACES.authorities }),
+  };
+  const command = ['bash', posix.join(PLACES.scripts, scriptOf(request.os)), ...request.names];
+  const run = { id, doing, image, command, env, files, limitMs };
+  return containers.run(run, async (ended) => take(ended, request, signal), { report, signal });
+}
+
+async function take(
+  { status, lastLines, collect: out }: EndedContainer,
+  request: CollectRequest,
+  signal: AbortSignal,
+): Promise<Collected> {
+  const doing = doingOf(request);
+  const answer = join(request.scratch, 'result');
+  const answered = await out(ANSWER, { into: answer, limits: ANSWER_LIMITS }).catch((error: unknown) => {
+    // A script that could not even begin has left no answer.
+    if (status === 0 || signal.aborted) throw error;
+    return [];
+  });
+  if (status !== 0) {
+    const hasProblem = answered.some(({ path }) => path === 'problem');
+    const text = hasProblem ? await readAnswer(join(answer, 'problem'), doing) : undefined;
+    throw problemError(text, { doing: `${doing} (${request.arch})`, last: lastLines });
+  }
+  await out(PLACES.out, { into: request.folder, limits: OUT_LIMITS });
+  return readCollected({ answer, folder: request.folder, doing }, { signal });
+}
