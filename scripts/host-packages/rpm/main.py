@@ -26,27 +26,27 @@ from problem import ENV, OUT, STATE, Problem, address, one_line
 def configured():
     """A dnf.Base with its repositories: the machine's own, or in private state those that were given."""
     private = ENV['CURLEW_MODE'] == 'host'
+    version = ENV['CURLEW_OS'].split('-')[1]
     # Without root, dnf would make a folder for its cache here before anybody can name another.
     dnf.const.TMPDIR = os.path.join(STATE, 'tmp', '')
     conf = dnf.conf.Conf()
     if private:
         conf.installroot = os.path.join(STATE, 'root')
+        conf.persistdir = os.path.join(STATE, 'persist')
         conf.varsdir = [os.path.join(STATE, 'vars')]
-        conf.substitutions['releasever'] = ENV['CURLEW_OS'].split('-')[1]
         arch = {'amd64': 'x86_64', 'arm64': 'aarch64'}[ENV['CURLEW_ARCH']]
         conf.substitutions['arch'] = conf.substitutions['basearch'] = arch
-        if ENV.get('CURLEW_PLATFORM'):
-            conf.module_platform_id = ENV['CURLEW_PLATFORM']
+        conf.substitutions['releasever'] = version
     else:
         conf.read()
-        conf.substitutions['releasever'] = dnf.rpm.detect_releasever(conf.installroot)
+        conf.substitutions['releasever'] = dnf.rpm.detect_releasever(conf.installroot) or version
         conf.substitutions.update_from_etc(conf.installroot, conf.varsdir)
+    if ENV.get('CURLEW_PLATFORM'):
+        conf.module_platform_id = ENV['CURLEW_PLATFORM']
     if ENV.get('CURLEW_REPOSITORIES'):
         conf.reposdir = [os.path.join(STATE, 'repos')]
     conf.cachedir = os.path.join(STATE, 'cache')
     conf.logdir = os.path.join(STATE, 'log')
-    if private:
-        conf.persistdir = os.path.join(STATE, 'persist')
     conf.destdir = OUT
     conf.plugins = False
     conf.install_weak_deps = False
