@@ -30,7 +30,7 @@ yum_run() {
     { gsub(/\t/, " ") }
     /^No Match for argument / { put("missing", substr($0, 23)); next }
     /No space left on device/ { put("full", ENVIRON["CURLEW_OUT"]); next }
-    /Errno 256|Cannot (find|retrieve)|Errno 14/ && !down { put("repository", "-", $0); down = 1; next }
+    /Errno 256|Cannot (find|retrieve)/ && !down { put("repository", "-", $0); down = 1; next }
     /^ *Error: / || /requires: |conflicts with / { if (++shown <= 12) put("conflict", $0) }
     END { exit !found }
   ' >>"$RESULT/problem" && return 1
