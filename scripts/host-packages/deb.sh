@@ -32,7 +32,7 @@ deb_problem() {
 
 deb_need_programs() {
   local program lacking=0
-  for program in apt-get awk sha256sum; do
+  for program in apt-get apt-cache awk sha256sum; do
     if command -v "$program" >/dev/null; then continue; fi
     deb_problem tool "$program"
     lacking=1
@@ -61,7 +61,7 @@ deb_authorities() {
 
 deb_configure() {
   local state="$CURLEW_STATE/apt"
-  mkdir -p "$state"/{etc,lib/lists/partial,cache/archives/partial,log} "$CURLEW_STATE/tmp"
+  mkdir -p "$state"/{etc/apt.conf.d,etc/preferences.d,lib/lists/partial,cache/archives/partial,log} "$CURLEW_STATE/tmp"
   export TMPDIR="$CURLEW_STATE/tmp"
   {
     printf 'Dir::State "%s/lib/";\nDir::Cache "%s/cache/";\nDir::Log "%s/log/";\n' "$state" "$state" "$state"
@@ -154,16 +154,21 @@ deb_solve() {
   printf '%s\n' "$said" | awk -f "$AWK/solution.awk" | sort -u >"$file"
 }
 
-# On a host the base system is made from the repositories: it counts as installed.
+# On a host the base system is made from the repositories, and counts as installed.
 deb_base() {
-  local names=() name
+  local names=() count=0 base="$CURLEW_STATE/base"
   [[ "$CURLEW_MODE" == host && "$CURLEW_RESOLVE" == missing ]] || return 0
-  awk -F '\t' '$6 == 1 && !seen[$1]++ { print $1 }' "$CURLEW_STATE/index.tsv" >"$CURLEW_STATE/base"
-  while IFS= read -r name; do names+=("$name"); done <"$CURLEW_STATE/base"
-  ((${#names[@]} > 0)) || return 0
-  deb_solve "$CURLEW_STATE/base.tsv" "${names[@]}" || return 1
-  deb_read_indexes print.awk status=1 "$CURLEW_STATE/base.tsv" >"$CURLEW_STATE/installed"
-  mv "$CURLEW_STATE/installed" "$CURLEW_STATE/status"
+  awk -F '\t' '$6 == 1 { print $1 }' "$CURLEW_STATE/index.tsv" | sort -u >"$base"
+  while mapfile -t names <"$base" && ((${#names[@]} > count)); do
+    count=${#names[@]}
+    apt-cache -c "$CURLEW_STATE/apt.conf" show --no-all-versions "${names[@]}" >"$base.stanzas"
+    awk -f "$AWK/stanza.awk" -f "$AWK/base.awk" "$CURLEW_STATE/index.tsv" 'RS=' 'FS=\n' "$base.stanzas" |
+      sort -u >"$base"
+  done
+  ((count > 0)) || return 0
+  awk -f "$AWK/installed.awk" "$CURLEW_STATE/names" "$base.stanzas" >"$CURLEW_STATE/status"
+  # Without its dependencies a package is not the repository's any more: apt would take that for an upgrade.
+  printf 'Package: *\nPin: release a=now\nPin-Priority: 1001\n' >"$CURLEW_STATE/apt/etc/preferences"
 }
 
 # Makes plan.tsv: name, version, architecture, sha256, repository, file.

@@ -104,7 +104,16 @@ if (reason === undefined) {
     const { packages } = await tiny.collect(server.url, ['base-files', 'zebra-mail'], {}, signal);
     assert.equal(
       packages.map(({ file }) => file),
-      ['base-files_1.0_all.deb', 'zebra-mailer_3_all.deb'],
+      ['base-files_1.0_all.deb', 'zebra-heavy_1.0_all.deb', 'zebra-mailer_3_all.deb'],
+    );
+  });
+
+  test('what a bare system may have or not, since something else would do there, comes along', async ({ signal }) => {
+    await using server = await servePool(tiny.served);
+    const { packages } = await tiny.collect(server.url, ['zebra-toll'], {}, signal);
+    assert.equal(
+      packages.map(({ file }) => file),
+      ['zebra-heavy_1.0_all.deb', 'zebra-toll_1.0_all.deb'],
     );
   });
 

@@ -1,12 +1,7 @@
-# The stanzas of the packages of a table, in its order. The table (name, version, architecture; sha256, repository,
-# file) is read by lines, before the indexes. With the variable status they become those of installed packages, else
-# those of an index beside the files.
+# The stanzas of the packages of a table, in its order, as those of an index beside the files. The table (name, version,
+# architecture, sha256, repository, file) is read by lines, before the indexes.
 
 function line(text, file) {
-  if (status) {
-    if (text ~ /^(Filename|Size|MD5sum|SHA1|SHA256|SHA512|Description-md5):/) return ""
-    return text "\n" (text ~ /^Package:/ ? "Status: install ok installed\n" : "")
-  }
   # Whether such an update is taken would depend on the machine.
   if (text ~ /^Phased-Update-Percentage:/) return ""
   return (text ~ /^Filename:/ ? "Filename: ./" file : text) "\n"
@@ -23,7 +18,7 @@ RS != "" {
   key = identity()
   if (!(key in row) || key in shown) next
   split(row[key], part, "\t")
-  if (part[4] != "" && part[4] != value["SHA256"]) next
+  if (part[4] != value["SHA256"]) next
   shown[key] = ""
   for (i = 1; i <= NF; i++) shown[key] = shown[key] line($i, part[6])
 }

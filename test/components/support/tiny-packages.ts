@@ -6,7 +6,20 @@ export const MANY_FILES = 4000;
 
 export const TINY_PACKAGES: readonly TinyPackage[] = [
   // The base system: names that a real one has in newer versions. libc6 is in it because base-files needs it.
-  { name: 'base-files', version: '1.0', fields: { Essential: 'yes', Priority: 'required', 'Pre-Depends': 'libc6' } },
+  // Of zebra-heavy and zebra-light every system has one, but which?
+  {
+    name: 'base-files',
+    version: '1.0',
+    fields: {
+      Essential: 'yes',
+      Priority: 'required',
+      'Pre-Depends': 'libc6',
+      Depends: 'zebra-heavy | zebra-light',
+    },
+  },
+  { name: 'zebra-heavy', version: '1.0' },
+  { name: 'zebra-light', version: '1.0' },
+  { name: 'zebra-toll', version: '1.0', fields: { Depends: 'zebra-heavy, libc6' } },
   { name: 'libc6', version: '1.0', arch: 'amd64', fields: { Priority: 'optional' } },
   { name: 'libc6', version: '1.0', arch: 'arm64', fields: { Priority: 'optional' } },
   {

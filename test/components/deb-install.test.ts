@@ -1,0 +1,157 @@
+/** What was collected is installed by real apt and dpkg, in a real bare system without any network. */
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createHostCollector } from '../../src/build/host-packages/host-collector.ts';
+import type { Arch } from '../../src/core/ref.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+import { servePool } from './support/apt-repository.ts';
+import { cannotRun, ROOT, run, shell } from './support/programs.ts';
+import { MANY_FILES } from './support/tiny-packages.ts';
+import { openTinyRepository, TINY_PROGRAMS, type Got, type TinyRepository } from './support/tiny-repository.ts';
+
+const test = suite('apt packages without a network', { timeoutMs: 200_000 });
+const reason = cannotRun(...TINY_PROGRAMS, 'debootstrap', 'unshare', 'chroot', 'mount');
+const mirror = reason === undefined ? await machineMirror() : undefined;
+let tiny: TinyRepository;
+let got: Got;
+
+interface Mirror {
+  readonly url: string;
+  readonly release: string;
+  readonly key: string;
+}
+
+/** Where the machine itself gets packages of its release from; undefined when that is no web server. */
+async function machineMirror(): Promise<Mirror | undefined> {
+  const system = await readFile('/etc/os-release', 'utf8');
+  const [, release = ''] = /^VERSION_CODENAME=(\S+)$/m.exec(system) ?? [];
+  const [, id = ''] = /^ID=(\S+)$/m.exec(system) ?? [];
+  const format = '$(RELEASE) $(COMPONENT) $(REPO_URI)';
+  const lines = await run('apt-get', ['indextargets', '--format', format, 'Created-By: Packages']);
+  const start = `${release} main http`;
+  const line = lines.split('\n').find((text) => text.startsWith(start));
+  return line === undefined
+    ? undefined
+    : { url: line.slice(start.length - 'http'.length), release, key: `/usr/share/keyrings/${id}-archive-keyring.gpg` };
+}
+
+function machineArch(): Arch {
+  return process.arch === 'arm64' ? 'arm64' : 'amd64';
+}
+
+/**
+ * Runs a line of bash as root of the bare system, with no network and `folders` mounted there; what it changes is gone
+ * afterwards.
+ */
+async function inBareSystem(folders: Readonly<Record<string, string>>, line: string): Promise<string> {
+  const work = tiny.at('work');
+  await rm(work, { recursive: true, force: true });
+  await mkdir(work);
+  const binds = Object.entries(folders).map(
+    ([target, source]) => `mkdir -p "$1/root${target}" && mount --bind -o ro "${source}" "$1/root${target}"`,
+  );
+  const steps = [
+    'mount -t tmpfs -o size=512m tmpfs "$1" && mkdir "$1"/{upper,work,root}',
+    `mount -t overlay -o lowerdir="$2",upperdir="$1/upper",workdir="$1/work" overlay "$1/root"`,
+    ...binds,
+    'mount -t proc proc "$1/root/proc"',
+    'exec chroot "$1/root" /bin/bash -euo pipefail -c "$3"',
+  ];
+  const words = ['--net', '--mount', '--pid', '--fork', 'bash', '-euc', steps.join('\n'), 'bash', work];
+  return run('unshare', [...words, tiny.at('bare'), line], {
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' },
+  });
+}
+
+const INSTALLED = `dpkg-query -W -f '\${Package} \${Version} \${db:Status-Status}\\n' 'zebra*' | grep ' installed$' | LC_ALL=C sort`;
+
+function expected(): string {
+  return got.packages
+    .map(({ name, version }) => `${name} ${version} installed`)
+    .toSorted()
+    .join('\n');
+}
+
+if (mirror !== undefined) {
+  test.before(async () => {
+    tiny = await openTinyRepository();
+    await run('debootstrap', ['--variant=minbase', mirror.release, tiny.at('bare'), mirror.url]);
+    await using server = await servePool(tiny.served);
+    const { signal } = new AbortController();
+    got = await tiny.collect(server.url, ['zebra-app', 'zebra-many'], {}, signal);
+  });
+  test.after(async () => tiny[Symbol.asyncDispose]());
+
+  test('apt installs from the folder as it lies', async () => {
+    const text = await inBareSystem(
+      { '/mnt/archives': got.folder },
+      `rm -rf /etc/apt/sources.list.d
+       echo 'deb [trusted=yes] file:/mnt/archives ./' >/etc/apt/sources.list
+       apt-get update >&2
+       apt-get install --yes --no-install-recommends zebra-app zebra-many >&2
+       apt-get check >&2
+       ${INSTALLED}
+       dpkg -L zebra-many | grep -c /file-`,
+    );
+    assert.is(text, `${expected()}\n${MANY_FILES}`);
+  });
+
+  test('install_host_archives installs it with dpkg', async () => {
+    const text = await inBareSystem(
+      { '/mnt/addon/ubuntu-22.04/archives': got.folder, '/mnt/lib': join(ROOT, 'scripts/lib') },
+      `rm -rf /etc/apt/sources.list.d /etc/apt/sources.list
+       for file in /mnt/lib/*.sh; do . "$file"; done
+       LSB_DIST=ubuntu DIST_VERSION=22.04
+       set +u
+       install_host_archives /mnt/addon zebra-app zebra-many >&2
+       apt-get check >&2
+       ${INSTALLED}`,
+    );
+    assert.is(text, expected());
+  });
+
+  test("a distribution's own packages: what lacks in its bare system is there, and no more", async ({ signal }) => {
+    const folder = tiny.at('real');
+    const scratch = tiny.at('real-scratch');
+    await mkdir(folder);
+    await mkdir(scratch);
+    const { url, release, key } = mirror;
+    const repository = { id: 'machine', url, suites: [release], components: ['main'], key };
+    const collector = createHostCollector({
+      scripts: join(ROOT, 'scripts'),
+      env: process.env,
+      repositories: { 'ubuntu-22.04': [repository] },
+    });
+    const names = ['nfs-common', 'lvm2'];
+    const request = { os: 'ubuntu-22.04', arch: machineArch(), names, known: undefined, folder, scratch } as const;
+    const { packages } = await collector.collect(request, { report: () => undefined, signal });
+    const text = await inBareSystem(
+      { '/mnt/archives': folder },
+      `dpkg-query -W -f '\${Package}\\n' | LC_ALL=C sort >/tmp/before
+       rm -rf /etc/apt/sources.list.d
+       echo 'deb [trusted=yes] file:/mnt/archives ./' >/etc/apt/sources.list
+       apt-get update >&2
+       apt-get install --yes --no-install-recommends nfs-common lvm2 >&2
+       apt-get check >&2
+       dpkg-query -W -f '\${Package}\\n' | LC_ALL=C sort | LC_ALL=C comm -13 /tmp/before -`,
+    );
+    assert.equal(text.split('\n'), packages.map(({ name }) => name).toSorted());
+  });
+
+  test('without one of its files the folder is not enough', async () => {
+    const less = tiny.at('less');
+    await shell('cp -r "$1" "$2" && rm "$2"/zebra++_*.deb', got.folder, less);
+    const failing = inBareSystem({ '/mnt/archives': less }, 'dpkg --install /mnt/archives/*.deb');
+    assert.match(
+      await failing.then(
+        () => 'installed',
+        (error: unknown) => String(error),
+      ),
+      /zebra-choice depends on zebra\+\+/,
+    );
+  });
+}
+
+if (mirror === undefined) test.skip('all', reason ?? 'the machine has no web server with packages');
+test.run();
