@@ -44,7 +44,7 @@ export async function buildContainers(
         throw fileError(`make ${folder}`, error);
       });
       const kept = alone(build) && (await takeEarlier(build, request, folder, within));
-      if (!kept) await run(build, request, { folder, ports }, within);
+      if (!kept) return run(build, request, { folder, ports }, within);
       const doing = `dockerout ${build.step.destination}`;
       return folderFiles(folder, build.step.destination, { doing, ...within });
     },
@@ -80,14 +80,14 @@ async function run(
   { ref, place }: ContainerFilesRequest,
   { folder, ports }: { readonly folder: string; readonly ports: Ports },
   { signal }: Options,
-): Promise<void> {
+): Promise<readonly ContentFile[]> {
   const { destination, dockerfile } = step;
   const { report } = ports;
   const builder = await ports.containerBuilder();
-  await reportStep(
+  return reportStep(
     report,
     { id: `${formatRef(ref)}/${destination}/${dockerfile}`, title: `${formatRef(ref)}: ${dockerfile}` },
     async () => builder.build(step, place, { folder, report, signal }),
-    () => `built into ${destination}`,
+    ({ length }) => `${length} files for ${destination}`,
   );
 }

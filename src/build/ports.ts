@@ -10,6 +10,7 @@ import type { RegistryClient } from '../registry/client.ts';
 import type { ResolvedImage } from '../registry/image.ts';
 import type { AssetShelf } from './assets.ts';
 import type { BlobLedger } from './blobs.ts';
+import type { ContentFile } from './compile.ts';
 import type { Donors } from './donors.ts';
 import type { Collector } from './host-packages/collector.ts';
 import type { Lanes } from './lanes.ts';
@@ -42,12 +43,12 @@ export interface ContainerBuilder {
     place: BuildPlace,
     options: { readonly signal: AbortSignal },
   ) => Promise<Digest>;
-  /** Builds and runs it; what it leaves in `/out` is in `folder` afterwards: plain files and folders only. */
+  /** Builds and runs it; what it leaves in `/out` is in `folder` afterwards, and comes back as files of the package. */
   readonly build: (
     step: ContainerBuildStep,
     place: BuildPlace,
     options: { readonly folder: string; readonly report: Report; readonly signal: AbortSignal },
-  ) => Promise<void>;
+  ) => Promise<readonly ContentFile[]>;
 }
 
 export interface BuildPorts {

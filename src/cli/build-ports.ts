@@ -5,7 +5,7 @@ import { createFramePool } from '../archive/frame-pool.ts';
 import { findDonors, type Donors } from '../build/donors.ts';
 import { createLanes } from '../build/lanes.ts';
 import type { BuildPorts, ImageEngine } from '../build/ports.ts';
-import { CurlewError } from '../core/errors.ts';
+import { openBackends } from './backends.ts';
 import type { Arguments, CommandContext } from './command.ts';
 import { xdgFolder } from './config.ts';
 import { openNetwork } from './network.ts';
@@ -23,18 +23,15 @@ export async function openBuildPorts(args: Arguments, context: CommandContext): 
     cacheFlag === undefined ? join(xdgFolder(env, 'XDG_CACHE_HOME', '.cache'), 'curlew') : resolve(cwd, cacheFlag);
   const engine = args.flag('from-engine') ? await openEngine(env) : undefined;
   const network = await openNetwork(args, context);
+  const backends = openBackends(args, context, network);
   const pool = createFramePool({ threads: Math.min(4, availableParallelism()), width: BLOBS_AT_ONCE });
   let donors: Promise<Donors> | undefined;
   return {
     http: network.http,
     registry: network.registry,
     engine,
-    collector: async () => {
-      throw new CurlewError('UNSUPPORTED', 'host packages cannot be fetched');
-    },
-    containerBuilder: async () => {
-      throw new CurlewError('UNSUPPORTED', 'container builds are not supported');
-    },
+    collector: backends.collector,
+    containerBuilder: backends.containerBuilder,
     pool,
     lanes: createLanes(BLOBS_AT_ONCE),
     ledger: new Map(),
@@ -45,6 +42,7 @@ export async function openBuildPorts(args: Arguments, context: CommandContext): 
     out,
     tool: toolVersion(),
     [Symbol.asyncDispose]: async () => {
+      await backends[Symbol.asyncDispose]();
       await pool[Symbol.asyncDispose]();
       await network[Symbol.asyncDispose]();
     },

@@ -11,6 +11,7 @@ import { listAddon } from '../manifest/read-addon.ts';
 import { archOf } from './arch.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { openBuildPorts } from './build-ports.ts';
+import { BACKEND_OPTIONS } from './backends.ts';
 import { NETWORK_OPTIONS } from './network.ts';
 
 export const BUILD_OPTIONS = {
@@ -22,6 +23,7 @@ export const BUILD_OPTIONS = {
   cache: { type: 'string', value: 'DIR', help: 'folder for unfinished downloads' },
   locked: { type: 'boolean', help: 'refuse what differs from the committed Manifest.lock' },
   'update-lock': { type: 'boolean', help: 'write Manifest.lock beside the Manifest, as everything resolves now' },
+  ...BACKEND_OPTIONS,
   ...NETWORK_OPTIONS,
 } satisfies OptionSpecs;
 

@@ -2,8 +2,12 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { asError, CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { formatImageRef, parseImageRef } from '../core/image-ref.ts';
 import { parseMirror } from '../registry/endpoint.ts';
+import type { OsId } from '../core/os.ts';
+import type { Repository } from '../core/repositories.ts';
 import type { CommandContext } from './command.ts';
+import { byOs, readRepositories } from './config-repositories.ts';
 
 export interface Config {
   /** Registry hosts with the mirrors that are asked before them, in order. */
@@ -14,9 +18,23 @@ export interface Config {
   readonly trustRealms: readonly string[];
   /** In the file it begins at the folder of the file; here it is absolute. */
   readonly caFile: string | undefined;
+  /** Builder images that take the place of the operating systems' own. */
+  readonly builders: Readonly<Partial<Record<OsId, string>>>;
+  /** Package repositories that take the place of the operating systems' own, for the host backend. */
+  readonly repositories: Readonly<Partial<Record<OsId, readonly Repository[]>>>;
+  /** The engine's network for containers, when it is not its default one. */
+  readonly containerNetwork: string | undefined;
 }
 
-const EMPTY: Config = { registryMirrors: [], allowHttp: [], trustRealms: [], caFile: undefined };
+const EMPTY: Config = {
+  registryMirrors: [],
+  allowHttp: [],
+  trustRealms: [],
+  caFile: undefined,
+  builders: {},
+  repositories: {},
+  containerNetwork: undefined,
+};
 const KEYS: readonly string[] = Object.keys(EMPTY);
 
 /** The folder of the user's own settings or data, by the XDG base directory specification. */
@@ -55,7 +73,7 @@ function parseConfig(text: string, file: string): Config {
   if (!isRecord(value)) throw bad('not an object');
   const unknown = Object.keys(value).find((key) => !KEYS.includes(key));
   if (unknown !== undefined) throw bad(`unknown key "${unknown}"`);
-  const { registryMirrors = {}, allowHttp = [], trustRealms = [], caFile } = value;
+  const { registryMirrors = {}, allowHttp = [], trustRealms = [], caFile, containerNetwork } = value;
   if (!isRecord(registryMirrors)) throw bad('registryMirrors is not an object');
   const mirrors = Object.entries(registryMirrors).flatMap(([host, list]) => {
     const addresses = typeof list === 'string' ? [list] : list;
@@ -72,7 +90,29 @@ function parseConfig(text: string, file: string): Config {
   if (!isTexts(trustRealms)) throw bad('trustRealms is not a list of hosts');
   if (caFile !== undefined && typeof caFile !== 'string') throw bad('caFile is not a path');
   const authorities = caFile === undefined ? undefined : resolve(dirname(file), caFile);
-  return { registryMirrors: mirrors, allowHttp, trustRealms, caFile: authorities };
+  if (containerNetwork !== undefined && typeof containerNetwork !== 'string')
+    throw bad('containerNetwork is not a name');
+  const builders = byOs(value['builders'], { key: 'builders', bad, read: (image, os) => builderOf(image, os, bad) });
+  const repositories = byOs(value['repositories'], {
+    key: 'repositories',
+    bad,
+    read: (list, os) => readRepositories(list, os, bad),
+  });
+  return {
+    registryMirrors: mirrors,
+    allowHttp,
+    trustRealms,
+    caFile: authorities,
+    builders,
+    repositories,
+    containerNetwork,
+  };
+}
+
+function builderOf(image: unknown, os: OsId, bad: (what: string) => Error): string {
+  const ref = typeof image === 'string' ? parseImageRef(image) : 'not a text';
+  if (typeof ref === 'string') throw bad(`builders: ${os}: ${ref}`);
+  return formatImageRef(ref);
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

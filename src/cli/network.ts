@@ -23,6 +23,9 @@ export const NETWORK_OPTIONS = {
 export interface Network extends AsyncDisposable {
   readonly http: Http;
   readonly registry: RegistryClient;
+  readonly config: Config;
+  /** Of the flag, else of the configuration; absolute. */
+  readonly caFile: string | undefined;
 }
 
 /** `docker.io=host:port` flags, then the configuration's mirrors, by registry host. */
@@ -38,9 +41,10 @@ function mirrorsOf(flags: readonly string[], config: Config): ReadonlyMap<string
 export async function openNetwork(args: Arguments, { env, cwd }: CommandContext): Promise<Network> {
   const config = await readConfig(args.text('config'), { env, cwd });
   const caFlag = args.text('ca-file');
+  const caFile = caFlag === undefined ? config.caFile : resolve(cwd, caFlag);
   const http = await createHttp({
     env,
-    caFile: caFlag === undefined ? config.caFile : resolve(cwd, caFlag),
+    caFile,
     allowHttp: [...args.texts('allow-http'), ...config.allowHttp],
   });
   const registry = createRegistryClient({
@@ -52,6 +56,8 @@ export async function openNetwork(args: Arguments, { env, cwd }: CommandContext)
   return {
     http,
     registry,
+    config,
+    caFile,
     [Symbol.asyncDispose]: async () => {
       await http.close();
     },

@@ -5,7 +5,20 @@ import { tree } from '../support/tree.ts';
 
 const test = suite('cli/config');
 
-const NOTHING: Config = { registryMirrors: [], allowHttp: [], trustRealms: [], caFile: undefined };
+const NOTHING: Config = {
+  registryMirrors: [],
+  allowHttp: [],
+  trustRealms: [],
+  caFile: undefined,
+  builders: {},
+  repositories: {},
+  containerNetwork: undefined,
+};
+
+/** A configuration with one repository for an operating system. */
+function repository(os: string, more: object): string {
+  return JSON.stringify({ repositories: { [os]: [{ id: 'own', url: 'https://me:hush@packages.example/', ...more }] } });
+}
 
 for (const [title, text, message] of [
   ['no JSON', '{"registryMirrors": {"a.example": [hush', /not JSON/],
@@ -20,6 +33,20 @@ for (const [title, text, message] of [
   ['hosts for plain http that are a text', '{"allowHttp": "a"}', /allowHttp is not a list/],
   ['trusted hosts that are an object', '{"trustRealms": {}}', /trustRealms is not a list/],
   ['a certificate file that is a number', '{"caFile": 1}', /caFile is not a path/],
+  ['a network that is a number', '{"containerNetwork": 1}', /containerNetwork is not a name/],
+  ['builders that are a list', '{"builders": []}', /builders is not an object/],
+  ['a builder for no system', '{"builders": {"rhel-88": "a:1"}}', /"rhel-88" is no .*did you mean rhel-8\?/],
+  ['a builder that is no image', '{"builders": {"rhel-8": "A B"}}', /builders: rhel-8: /],
+  ['repositories without a list', '{"repositories": {"rhel-8": {}}}', /rhel-8 has no list/],
+  ['no repository at all', '{"repositories": {"rhel-8": []}}', /rhel-8 has no list/],
+  ['a repository with an odd key', repository('rhel-8', { gpg: 1 }), /unknown key "gpg"/],
+  ['a repository with an odd id', repository('rhel-8', { id: 'a b' }), /id is not a name/],
+  ['a repository at no address', repository('rhel-8', { url: 'ftp://hush' }), /own: url is not an address/],
+  ['a repository whose key holds a line', repository('rhel-8', { key: 'a\nb' }), /own: key is not a text/],
+  ['suites for rpm', repository('rhel-8', { suites: ['a'] }), /own: suites are for apt only/],
+  ['no suites for apt', repository('ubuntu-22.04', {}), /own: suites are needed/],
+  ['components with a blank', repository('ubuntu-22.04', { suites: ['a'], components: ['a b'] }), /components is not/],
+  ['a mirror list for apt', repository('ubuntu-22.04', { suites: ['a'], form: 'mirrorlist' }), /form is for rpm only/],
 ] as const) {
   test(`${title}: refused with the name of the file, and no secret of it`, async () => {
     await using box = await tree({ 'c.json': text });
@@ -31,12 +58,17 @@ for (const [title, text, message] of [
   });
 }
 
+const OWN = { id: 'own', url: 'https://packages.example/apt/', suites: ['jammy'], components: ['main'], key: '/k.gpg' };
+
 test('everything that can be set is read; paths in the file begin at its folder', async () => {
   const text = JSON.stringify({
     registryMirrors: { 'docker.io': ['one.example', 'https://two.example/hub'], 'quay.io': 'three.example:5000' },
     allowHttp: ['three.example:5000'],
     trustRealms: ['auth.example'],
     caFile: 'certificates/ca.pem',
+    builders: { 'rhel-8': 'registry.example/rocky:8' },
+    repositories: { 'ubuntu-22.04': [OWN] },
+    containerNetwork: 'host',
   });
   await using box = await tree({ 'site/c.json': text });
   assert.equal(await readConfig('site/c.json', { env: {}, cwd: box.path }), {
@@ -48,6 +80,9 @@ test('everything that can be set is read; paths in the file begin at its folder'
     allowHttp: ['three.example:5000'],
     trustRealms: ['auth.example'],
     caFile: box.at('site/certificates/ca.pem'),
+    builders: { 'rhel-8': 'registry.example/rocky:8' },
+    repositories: { 'ubuntu-22.04': [OWN] },
+    containerNetwork: 'host',
   });
 });
 

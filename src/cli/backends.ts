@@ -1,0 +1,138 @@
+/** Where host packages come from and container builds run: a Docker engine, or the machine's own package managers. */
+import type { RegistryClient } from '../registry/client.ts';
+import type { BuildPorts } from '../build/ports.ts';
+import type { Containers } from '../build/containers.ts';
+import type { Collector } from '../build/host-packages/collector.ts';
+import { CurlewError } from '../core/errors.ts';
+import { isOsId, OS_IDS, type OsId } from '../core/os.ts';
+import { nearest } from '../core/nearest.ts';
+import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
+import type { Config } from './config.ts';
+import { ownScripts } from './own-scripts.ts';
+
+export const BACKEND_OPTIONS = {
+  'packages-by': {
+    type: 'string',
+    value: 'BACKEND',
+    help: 'fetch host packages by container or host (default: container, when a Docker engine answers)',
+  },
+  builder: {
+    type: 'string',
+    multiple: true,
+    value: 'OS=IMAGE',
+    help: "builder image for an operating system's packages",
+  },
+  'container-limit': { type: 'string', value: 'MINUTES', help: 'longest time for one container (default: 60)' },
+  'container-network': { type: 'string', value: 'NAME', help: "the engine's network for containers, such as host" },
+} satisfies OptionSpecs;
+
+const LIMIT_MINUTES = 60;
+const PING_MS = 5000;
+
+type Backends = Pick<BuildPorts, 'collector' | 'containerBuilder'> & AsyncDisposable;
+
+/** Nothing is loaded, and no engine is asked, before the first step that needs it. Dispose of it to clean up. */
+export function openBackends(
+  args: Arguments,
+  { env, report, signal }: CommandContext,
+  {
+    config,
+    registry,
+    caFile,
+  }: { readonly config: Config; readonly registry: RegistryClient; readonly caFile?: string | undefined },
+): Backends {
+  const limitMs = minutesOf(args) * 60_000;
+  const wanted = backendOf(args);
+  const builders = { ...config.builders, ...buildersOf(args) };
+  const network = args.text('container-network') ?? config.containerNetwork;
+  let opened: Promise<Containers> | undefined;
+  const containers = async (): Promise<Containers> =>
+    (opened ??= (async () => {
+      const { createContainers } = await import('../build/containers.ts');
+      return createContainers({ env, registry, network, report });
+    })());
+  const byContainer = async (): Promise<Collector> => {
+    const { createContainerCollector } = await import('../build/host-packages/container-collector.ts');
+    return createContainerCollector({
+      containers: await containers(),
+      scripts: ownScripts(),
+      builders,
+      caFile,
+      limitMs,
+    });
+  };
+  const byHost = async (): Promise<Collector> => {
+    const { createHostCollector } = await import('../build/host-packages/host-collector.ts');
+    return createHostCollector({ scripts: ownScripts(), env, repositories: config.repositories });
+  };
+  const choose = async (): Promise<Collector> => {
+    if (wanted === 'host') return byHost();
+    return wanted === 'container' || (await engineAnswers(env, signal)) ? byContainer() : byHost();
+  };
+  let collector: Promise<Collector> | undefined;
+  return {
+    collector: async () => (collector ??= choose()),
+    containerBuilder: async () => {
+      const { buildContainer, containerInputs } = await import('../build/container-build.ts');
+      const opened = { containers: await containers() };
+      return {
+        inputs: async (step, { folder, root, arch }, within) =>
+          containerInputs(step, opened, { roots: { addon: folder, repository: root }, arch, ...within }),
+        build: async (step, { folder: addon, root: repository, arch }, { folder: into, report, signal }) => {
+          const roots = { addon, repository };
+          return (await buildContainer(step, opened, { roots, arch, into, limitMs, report, signal })).files;
+        },
+      };
+    },
+    [Symbol.asyncDispose]: async () => {
+      await (await opened)?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** An engine that is not there answers at once; one that hangs counts as absent. */
+async function engineAnswers(env: CommandContext['env'], signal: AbortSignal): Promise<boolean> {
+  const { connectDocker } = await import('../build/docker.ts');
+  const within = AbortSignal.any([signal, AbortSignal.timeout(PING_MS)]);
+  try {
+    const request = { doing: 'ask the Docker engine for its version', method: 'GET', path: '/version' } as const;
+    return (await connectDocker(env).ask(request, { signal: within })).status === 200;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof CurlewError && error.code !== 'USAGE') return false;
+    throw error;
+  }
+}
+
+function backendOf(args: Arguments): 'container' | 'host' | undefined {
+  const text = args.text('packages-by');
+  if (text === undefined || text === 'container' || text === 'host') return text;
+  throw new CurlewError('USAGE', `--packages-by ${text}: known are container, host`);
+}
+
+function minutesOf(args: Arguments): number {
+  const text = args.text('container-limit');
+  if (text === undefined) return LIMIT_MINUTES;
+  if (!/^[1-9]\d{0,4}$/.test(text)) throw new CurlewError('USAGE', `--container-limit ${text}: not a number from 1`);
+  return Number(text);
+}
+
+function buildersOf(args: Arguments): Readonly<Partial<Record<OsId, string>>> {
+  return Object.fromEntries(
+    args.texts('builder').map((text) => {
+      const [os = '', ...rest] = text.split('=');
+      const image = rest.join('=');
+      if (image === '') throw new CurlewError('USAGE', `--builder ${text}: OS=IMAGE is needed, as in rhel-8=rocky:8`);
+      return [osId(os, `--builder ${text}`), image];
+    }),
+  );
+}
+
+/** The id if it is one of the table's. */
+export function osId(text: string, from: string): OsId {
+  if (isOsId(text)) return text;
+  const near = nearest(text, OS_IDS);
+  throw new CurlewError('USAGE', `${from}: ${text} is no operating system of ours`, {
+    hint: near === undefined ? `known: ${OS_IDS.join(', ')}` : `did you mean ${near}?`,
+  });
+}

@@ -1,0 +1,150 @@
+/** An add-on that uses every directive: built by either backend, twice the same, held to its lock. Needs root. */
+import { createHash } from 'node:crypto';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { OS_IDS, osRow } from '../../src/core/os.ts';
+import * as assert from '../support/assert.ts';
+import { curlew, curlewOk } from '../support/curlew.ts';
+import { makeImage, makeLayer } from '../support/images.ts';
+import { startRegistry, type RegistryServer } from '../support/registry-server.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+import type { WebServer } from '../support/web-server.ts';
+import { addPackages, indexed, repositoryAt, servePool } from './support/apt-repository.ts';
+import { cannotRun, shell } from './support/programs.ts';
+import { cannotRunRpm, repositoryOf, startRpmLab, type RpmLab } from './support/rpm-lab.ts';
+import { openTinyRepository, TINY_PROGRAMS, type TinyRepository } from './support/tiny-repository.ts';
+
+const test = suite('every directive', { timeoutMs: 300_000 });
+const reason = cannotRun(...TINY_PROGRAMS) ?? cannotRunRpm();
+
+const PACKAGES = `apt zebra-app
+apt24 jq
+apt26 jq
+yum app
+yum8 app
+yum9 app
+yumol app
+yum2023 app
+`;
+const image = makeImage([makeLayer({ 'bin/tool': 'tool' })], 'oci', 'tool');
+
+let tiny: TinyRepository;
+let apt: WebServer;
+let rpm: RpmLab;
+let registry: RegistryServer;
+
+/** A repository of add-ons with one that uses all directives that need no engine, and the flags to build it with. */
+async function repository(more = ''): Promise<{ readonly box: Tree; readonly flags: readonly string[] }> {
+  const repositories = OS_IDS.map((os) => [
+    os,
+    [osRow(os).family === 'debian' ? repositoryAt(apt.url, tiny.key.ring) : repositoryOf(rpm)],
+  ]);
+  const box = await tree({
+    'addons/all/1.0/Manifest': `image tool registry.example/tool:1\nasset notes ./notes.txt\n${PACKAGES}${more}`,
+    'addons/all/1.0/install.sh': 'all() { :; }\n',
+    'addons/all/1.0/notes.txt': 'notes\n',
+    'config.json': JSON.stringify({ repositories: Object.fromEntries(repositories) }),
+  });
+  const flags = [
+    '--registry-mirror',
+    `registry.example=${registry.host}`,
+    '--config',
+    'config.json',
+    '--cache',
+    'cache',
+  ];
+  return { box, flags };
+}
+
+async function hashOf(path: string): Promise<string> {
+  return createHash('sha256')
+    .update(await readFile(path))
+    .digest('hex');
+}
+
+async function listing(path: string): Promise<readonly string[]> {
+  const text = await shell('tar -tzf "$1"', path);
+  return text.split('\n').map((name) => name.replace('addons/all/1.0/', ''));
+}
+
+if (reason === undefined) {
+  test.before(async () => {
+    tiny = await openTinyRepository();
+    apt = await servePool(tiny.served);
+    rpm = await startRpmLab();
+    registry = await startRegistry({ 'tool:1': image });
+  });
+  test.after(async () => {
+    await registry[Symbol.asyncDispose]();
+    await rpm.close();
+    await apt[Symbol.asyncDispose]();
+    await tiny[Symbol.asyncDispose]();
+  });
+
+  test('without an engine: each folder of kurl.md 1.5 is there, and a second build is the same, byte for byte', async () => {
+    const { box, flags } = await repository();
+    await using _box = box;
+    await curlewOk(['build', '--packages-by', 'host', '--update-lock', ...flags], { cwd: box.path });
+    const names = await listing(box.at('out/all-1.0.tar.gz'));
+    for (const os of ['ubuntu-16.04', 'ubuntu-18.04', 'ubuntu-20.04', 'ubuntu-22.04']) {
+      assert.ok(names.includes(`${os}/archives/Packages`), os);
+      assert.ok(names.includes(`${os}/archives/zebra-app_2.0-1_amd64.deb`), os);
+    }
+    for (const os of ['rhel-7', 'rhel-8', 'rhel-9', 'ol-7', 'amazon-2023']) {
+      assert.ok(names.includes(`${os}/archives/repodata/repomd.xml`), os);
+    }
+    assert.not(names.some((name) => name.startsWith('rhel-7-force/archives/repodata')));
+    assert.ok(names.some((name) => /^rhel-7-force\/archives\/.*\.rpm$/.test(name)));
+    for (const os of ['ubuntu-24.04', 'ubuntu-26.04', 'rhel-9', 'amazon-2023']) {
+      assert.ok(names.includes(`${os}/Deps`), os);
+    }
+    const again = await curlewOk(['build', '--packages-by', 'host', ...flags], { cwd: box.path });
+    assert.match(again, /^all 1\.0: unchanged/);
+    const elsewhere = ['--packages-by', 'host', '--locked', '--out', 'elsewhere', '--cache', 'other'];
+    await curlewOk(['build', ...flags, ...elsewhere], { cwd: box.path });
+    assert.is(await hashOf(box.at('elsewhere/all-1.0.tar.gz')), await hashOf(box.at('out/all-1.0.tar.gz')));
+  });
+
+  test('a package more: only what is new is fetched', async () => {
+    const { box, flags } = await repository();
+    await using _box = box;
+    await writeFile(box.at('addons/all/1.0/Manifest'), 'apt zebra-lib\n');
+    await curlewOk(['build', '--packages-by', 'host', ...flags], { cwd: box.path });
+    const asked = apt.log.length;
+    await writeFile(box.at('addons/all/1.0/Manifest'), 'apt zebra-lib\napt zebra-early\n');
+    await curlewOk(['build', '--packages-by', 'host', ...flags], { cwd: box.path });
+    const files = apt.log.slice(asked).flatMap(({ path }) => (path.endsWith('.deb') ? [decodeURIComponent(path)] : []));
+    assert.equal([...new Set(files)], ['/pool/zebra-early_1.0_all.deb']);
+  });
+
+  test('--locked and outdated notice a package that the repository has in a newer version', async () => {
+    const { box, flags } = await repository();
+    await using _box = box;
+    await writeFile(box.at('addons/all/1.0/Manifest'), 'apt zebra-early\n');
+    const how = ['--packages-by', 'host', ...flags];
+    await curlewOk(['build', '--update-lock', ...how], { cwd: box.path });
+    const folder = box.at('repository');
+    await shell('mkdir -p "$2" && cp -a "$1"/repository/pool "$2"/', tiny.at(), folder);
+    await addPackages(folder, [{ name: 'zebra-early', version: '1.1' }]);
+    await using newer = await servePool(await indexed(folder, tiny.key, ['amd64']));
+    const config = JSON.stringify({
+      repositories: Object.fromEntries(
+        OS_IDS.filter((os) => osRow(os).family === 'debian').map((os) => [
+          os,
+          [repositoryAt(newer.url, tiny.key.ring)],
+        ]),
+      ),
+    });
+    await writeFile(box.at('config.json'), config);
+    await rm(box.at('out'), { recursive: true });
+    const { status, stderr } = await curlew(['build', '--locked', ...how], { cwd: box.path });
+    assert.is(status, 23, stderr);
+    assert.match(stderr, /package ubuntu-22\.04 zebra-early\.all: locked 1\.0 sha256:\w+, now 1\.1 sha256:/);
+    const text = await curlewOk(['outdated', ...how], { cwd: box.path });
+    assert.match(text, /package ubuntu-22\.04 zebra-early\.all\n +locked +1\.0 \w{12}\n +now +1\.1 \w{12}/);
+  });
+} else {
+  test.skip('all of it', reason);
+}
+
+test.run();
