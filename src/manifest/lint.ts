@@ -206,6 +206,11 @@ async function judge(
   const { manifest, manifestText, installScript } = listing;
   checkPins(manifest.requests, find);
   checkFinalNewline(manifest.file, manifestText, find);
+  if (isSchema(listing.settings)) {
+    // Loaded only here, for the same reason as the judge of Troubleshoot specs.
+    const { checkSettingsSchema } = await import('./lint/settings-schema.ts');
+    checkSettingsSchema(`${folder.shown}/schema.json`, listing.settings, find);
+  }
   const { lines, comments } = await checkOwnFiles(listing, find, { known, signal });
   const { name, version } = folder;
   const { hooks, script } = judgeScript(folder, installScript, find);
@@ -213,6 +218,10 @@ async function judge(
   if (installScript !== undefined) texts.push([`${folder.shown}/${INSTALL_SH}`, installScript]);
   const addon = { name, version, path: folder.shown, hooks, directives: manifest.requests.length };
   return { folder, addon, diagnostics, binding, comments, lines, script, texts };
+}
+
+function isSchema(settings: unknown): settings is Readonly<Record<string, unknown>> {
+  return typeof settings === 'object' && settings !== null;
 }
 
 function judgeScript(

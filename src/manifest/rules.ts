@@ -114,6 +114,10 @@ export const RULES = {
   'addon/empty-folder': { severity: 'warning', about: 'A folder without files: packages hold files only.' },
   'addon/categories': { severity: 'error', about: 'categories.json is not what it should be.' },
   'addon/schema': { severity: 'error', about: 'schema.json is not a JSON Schema object.' },
+  'addon/schema-invalid': {
+    severity: 'warning',
+    about: 'schema.json is no valid JSON Schema (draft 7), so settings cannot be held against it.',
+  },
   'install/missing': { severity: 'error', about: 'The add-on has no install.sh.' },
   'install/too-large': { severity: 'error', about: 'install.sh is larger than 4 MiB; it is not checked.' },
   'install/crlf': { severity: 'error', about: 'install.sh has CR LF line ends, which bash does not understand.' },
@@ -136,7 +140,8 @@ export const RULES = {
   'yaml/duplicate-key': { severity: 'warning', about: 'A key stands twice in one map.' },
   'yaml/too-large': {
     severity: 'info',
-    about: 'A file is not judged: more than 8 MiB, or a document of more than 1 MiB, 20,000 lines or 200 levels.',
+    about:
+      'A file is not judged: more than 8 MiB, or a document of more than 1 MiB, 20,000 lines, 30,000 parts or 200 levels.',
   },
   'preflight/schema': { severity: 'error', about: 'A HostPreflight is not what its schema wants.' },
   'preflight/unknown': {

@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { Place } from '../../core/diagnostic.ts';
-import { MANIFEST } from '../../core/layout.ts';
+import { INSTALL_SH, MANIFEST } from '../../core/layout.ts';
 import type { AddonListing } from '../read-addon.ts';
 import { finding, type Find } from '../rules.ts';
-import { readTextFile } from '../text-file.ts';
+import { readTextFile, type TextFile } from '../text-file.ts';
 import { findIgnores, type IgnoreComment } from './ignore-comments.ts';
 import { checkListed, checkUnused, watchUnused, type FileImages } from './image-use.ts';
 import { findPlaceholders, mayHoldPlaceholders } from './placeholders.ts';
@@ -43,7 +43,7 @@ export function lineKey({ file, line }: Pick<Place, 'file' | 'line'>): string {
 
 /** Hands back the lines in which something was found, to be shown with it. */
 export async function checkOwnFiles(listing: AddonListing, find: Find, { known, signal }: Options): Promise<OwnFiles> {
-  const { manifest, folder, shown, files } = listing;
+  const { manifest, shown, files } = listing;
   const lines = new Map<string, string>();
   const comments: IgnoreComment[] = [];
   const images: FileImages[] = [];
@@ -55,7 +55,7 @@ export async function checkOwnFiles(listing: AddonListing, find: Find, { known, 
     if (!isYaml && !mayHoldPlaceholders(path)) continue;
     const file = `${shown}/${path}`;
     sum += size;
-    const read = sum > LARGEST_SUM ? undefined : readTextFile(join(folder, path), LARGEST_FILE);
+    const read = sum > LARGEST_SUM ? undefined : readOwn(listing, path);
     if (read?.kind !== 'text') {
       if (read === undefined || read.kind === 'too-large') tellTooLarge(file, isYaml, find);
       continue;
@@ -89,6 +89,13 @@ export async function checkOwnFiles(listing: AddonListing, find: Find, { known, 
   checkListed(manifest.requests, images, noteNamed);
   checkUnused(unused, images, find);
   return { lines, comments };
+}
+
+/** Two of them were read before. */
+function readOwn({ folder, manifestText, installScript }: AddonListing, path: string): TextFile {
+  if (path === MANIFEST) return { kind: 'text', text: manifestText };
+  if (path === INSTALL_SH && installScript !== undefined) return { kind: 'text', text: installScript };
+  return readTextFile(join(folder, path), LARGEST_FILE);
 }
 
 function keepLine(place: Place, text: string, lines: Map<string, string>): void {

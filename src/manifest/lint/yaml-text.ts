@@ -18,6 +18,10 @@ type Told = (remark: Remark) => void;
 
 const LONGEST = 1024 * 1024;
 const MOST_LINES = 20_000;
+const MOST_PARTS = 30_000;
+/** What begins a value or an item. */
+const PARTS = /[[{,]|[:?-](?=[ \t]|$)/g;
+const BLOCK_SCALAR = /[:-][ \t]+[|>][+-]?[1-9]?[+-]?[ \t]*(?:#.*)?\r?$/;
 const MOST_DOCUMENTS = 1000;
 const DEEPEST = 200;
 const MOST_MISTAKES = 3;
@@ -64,15 +68,28 @@ function splitDocuments(text: string): readonly Spot[] {
 
 function tooMuch(chunk: string): string | undefined {
   if (chunk.length > LONGEST) return 'the document is larger than 1 MiB';
-  let lines = 0;
-  for (let at = chunk.indexOf('\n'); at !== -1; at = chunk.indexOf('\n', at + 1)) lines += 1;
-  if (lines > MOST_LINES) return `the document has more than ${MOST_LINES} lines`;
+  const lines = chunk.split('\n');
+  if (lines.length > MOST_LINES) return `the document has more than ${MOST_LINES} lines`;
+  if (countParts(lines) > MOST_PARTS) return `the document has more than ${MOST_PARTS} parts`;
   let depth = 0;
   for (const { 0: bracket } of chunk.matchAll(/[[\]{}]/g)) {
     depth = bracket === '[' || bracket === '{' ? depth + 1 : Math.max(0, depth - 1);
     if (depth > DEEPEST) return 'the document is nested too deeply';
   }
   return RUN_OF_INDICATORS.test(chunk) ? 'the document is nested too deeply' : undefined;
+}
+
+/** About as many nodes as the parser will make, each of which costs a kilobyte; text in block scalars makes none. */
+function countParts(lines: readonly string[]): number {
+  let parts = 0;
+  let textBelow: number | undefined;
+  for (const line of lines) {
+    const indent = line.length - line.trimStart().length;
+    if (textBelow !== undefined && (indent > textBelow || indent === line.length)) continue;
+    textBelow = BLOCK_SCALAR.test(line) ? indent : undefined;
+    parts += line.match(PARTS)?.length ?? 0;
+  }
+  return parts;
 }
 
 /** A text of one document or, where `...` ends one, of several. */

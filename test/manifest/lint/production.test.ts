@@ -63,6 +63,23 @@ for (const version of ['latest', '1.2.x']) {
   });
 }
 
+for (const [title, schema, expected] of [
+  ['of settings', { type: 'object', properties: { a: { type: 'string', format: 'hostname' } } }, []],
+  ['with words of its own', { type: 'object', title: 'x', 'x-order': 1 }, []],
+  ['with a type that there is not', { type: 'object', properties: { a: { type: 'strng' } } }, ['x']],
+  ['with a pattern that does not parse', { properties: { a: { pattern: '(' } } }, ['x']],
+  ['that leads elsewhere', { $ref: 'https://example.com/x.json' }, ['x']],
+  ['of another draft', { $schema: 'https://json-schema.org/draft/2019-09/schema' }, ['x']],
+] as const) {
+  test(`schema.json: a schema ${title}`, async ({ signal }) => {
+    const found = await toldOf('schema.json', JSON.stringify(schema), { signal });
+    assert.equal(
+      found,
+      expected.map(() => 'schema.json:1:1 warning addon/schema-invalid'),
+    );
+  });
+}
+
 for (const [title, path, text, expected] of [
   ['in the Manifest', 'Manifest', 'image a a/b:__version__\n', ['Manifest:1:13 warning addon/placeholder']],
   [

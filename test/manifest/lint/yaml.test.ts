@@ -76,6 +76,7 @@ for (const [title, text] of [
   ['maps nested in one line', '{a: '.repeat(20_000)],
   ['lists nested in one line', '- '.repeat(200_000)],
   ['keys nested in one line', '? '.repeat(100_000)],
+  ['a list of half a million items', `[${'a,'.repeat(500_000)}b]`],
   ['a document of 2 MiB', `a: "${'x'.repeat(2 << 20)}"`],
   ['a million lines', '\n'.repeat(1_000_000) + 'a: 1'],
   ['a hundred thousand documents', '--- 1\n'.repeat(100_000)],

@@ -1,0 +1,28 @@
+/** Whether a schema.json can be used to judge settings. Pure. */
+import { Ajv } from 'ajv';
+import { asError } from '../../core/errors.ts';
+import { finding, type Find } from '../rules.ts';
+
+const LONGEST_MESSAGE = 300;
+/** Settings are a handful; compiling takes time that grows with the text. */
+const LARGEST_COMPILED = 128 * 1024;
+
+/** `schema` is the parsed file. References to other files are not followed. */
+export function checkSettingsSchema(file: string, schema: Readonly<Record<string, unknown>>, find: Find): void {
+  const ajv = new Ajv({ strict: false, logger: false, validateFormats: false });
+  try {
+    if (ajv.validateSchema(schema) === true) {
+      if (JSON.stringify(schema).length < LARGEST_COMPILED) ajv.compile(schema);
+      return;
+    }
+    tell(ajv.errorsText(ajv.errors, { dataVar: '' }), file, find);
+  } catch (error) {
+    tell(asError(error).message, file, find);
+  }
+}
+
+function tell(message: string, file: string, find: Find): void {
+  const place = { file, line: 1, column: 1, length: 1 };
+  const cut = message.length > LONGEST_MESSAGE ? `${message.slice(0, LONGEST_MESSAGE)}…` : message;
+  find(finding('addon/schema-invalid', place, `no JSON Schema: ${cut}`));
+}
