@@ -19,7 +19,7 @@ set -euo pipefail
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 umask 022
 
-AWK="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/deb"
+AWK="$(cd "${BASH_SOURCE[0]%/*}" && pwd)/deb"
 RESULT="$CURLEW_STATE/result"
 TAB=$'\t'
 readonly AWK RESULT TAB
@@ -216,6 +216,8 @@ deb_fetch() {
     fi
   done <"$CURLEW_STATE/plan.tsv"
   mkdir -p "$CURLEW_STATE/files"
+  # Where its own user can write, apt-get fetches with that user's rights.
+  chown _apt "$CURLEW_STATE/files" 2>/dev/null || true
   cd "$CURLEW_STATE/files"
   # bash before 4.4 takes an empty array for an unset one.
   deb_download ${lacking[@]+"${lacking[@]}"} || return 1

@@ -1,5 +1,5 @@
 /** What can go wrong between apt-get and a repository: each is one clear error, and nothing is left behind. */
-import { mkdir } from 'node:fs/promises';
+import { mkdir, symlink } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import type { Fault } from '../support/web-server.ts';
@@ -86,6 +86,25 @@ if (reason === undefined) {
       server.log.filter(({ path }) => path.endsWith('.deb')),
       [],
     );
+  });
+
+  test('a key ring that is not there is named', async ({ signal }) => {
+    const collecting = tiny.collect('http://127.0.0.1:1', NAMES, { key: '/nowhere/ring.gpg' }, signal);
+    const { hint } = await assert.rejectsWith(collecting, 'FILE_UNUSABLE', /key ring \/nowhere\/ring\.gpg of the/);
+    assert.match(hint ?? '', /ubuntu-keyring/);
+  });
+
+  test('a machine without apt-get is told so', async ({ signal }) => {
+    const env = await tiny.withBash(`PATH=${tiny.at('few')} exec /bin/bash "$@"`);
+    await mkdir(tiny.at('few'));
+    await symlink('/usr/bin/mkdir', tiny.at('few/mkdir'));
+    const collecting = tiny.collect('http://127.0.0.1:1', NAMES, { env }, signal);
+    const { hint } = await assert.rejectsWith(
+      collecting,
+      'UNSUPPORTED',
+      /: a program is missing: apt-get, apt-cache, awk, sha256sum$/,
+    );
+    assert.match(hint ?? '', /other backend/);
   });
 
   test('an index of releases that was changed after it was signed', async ({ signal }) => {

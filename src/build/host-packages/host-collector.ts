@@ -1,8 +1,9 @@
 /** Fetching with this machine's own package manager, in private state: nothing of the machine is read or changed. */
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { canonicalJson, digestOf } from '../../core/digest.ts';
-import { fileError, redact } from '../../core/errors.ts';
+import { CurlewError, fileError, redact } from '../../core/errors.ts';
 import { reportStep } from '../../core/events.ts';
 import { osRow, type OsId } from '../../core/os.ts';
 import { ARCHES } from '../../core/ref.ts';
@@ -83,10 +84,10 @@ async function prepare(
     await mkdir(state, { recursive: true });
     await mkdir(home, { recursive: true });
     await writeFile(list, repositoriesText(os, repositories, arch), { mode: 0o600 });
-    await readdir(folder);
   } catch (error) {
     throw fileError(doing, error);
   }
+  if (osRow(os).family === 'debian') await checkKeyRings(repositories, doing);
   return {
     HOME: home,
     CURLEW_OUT: folder,
@@ -94,4 +95,19 @@ async function prepare(
     CURLEW_KNOWN: known ?? '',
     CURLEW_REPOSITORIES: list,
   };
+}
+
+/** apt's own words for a key ring that is not there are those for a wrong signature. */
+async function checkKeyRings(repositories: readonly Repository[], doing: string): Promise<void> {
+  for (const { id, key } of repositories) {
+    if (key === undefined) continue;
+    try {
+      await access(key, constants.R_OK);
+    } catch (error) {
+      throw new CurlewError('FILE_UNUSABLE', `${doing}: the key ring ${key} of the repository ${id} cannot be read`, {
+        hint: 'install the package that has it (Ubuntu: ubuntu-keyring, on Debian ubuntu-archive-keyring), or name another',
+        cause: error,
+      });
+    }
+  }
 }

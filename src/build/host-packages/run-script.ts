@@ -1,5 +1,6 @@
 /** One script as a process of its own group: its last lines are kept, and an abort ends the whole group. */
 import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { CurlewError, errnoOf } from '../../core/errors.ts';
 import { keepLastLines, linesOf, plainLine } from '../program-lines.ts';
@@ -25,11 +26,34 @@ function signalGroup(leader: number, name: NodeJS.Signals | 0): boolean {
   }
 }
 
+/** Process group and state out of `/proc/<pid>/stat`, proc(5); the name before them may hold anything. */
+const STAT = /^\d+ \(.*\) (\S) \d+ (\d+) /s;
+
+/** False once the group holds nothing but zombies, for which their parent may take its time. */
+function isRunning(leader: number): boolean {
+  if (!signalGroup(leader, 0)) return false;
+  for (const pid of readdirSync('/proc')) {
+    if (!/^\d+$/.test(pid)) continue;
+    const [, state, group] = STAT.exec(statOf(pid)) ?? [];
+    if (Number(group) === leader && state !== 'Z' && state !== 'X') return true;
+  }
+  return false;
+}
+
+function statOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'latin1');
+  } catch {
+    return '';
+  }
+}
+
 /** Ends every process of a group: SIGTERM, five seconds, SIGKILL. This is how an abort is carried out: it takes no signal. */
 async function endGroup(leader: number): Promise<void> {
+  if (!isRunning(leader)) return;
   const deadline = performance.now() + GRACE_MS;
   signalGroup(leader, 'SIGTERM');
-  while (signalGroup(leader, 0)) {
+  while (isRunning(leader)) {
     if (performance.now() > deadline) signalGroup(leader, 'SIGKILL');
     if (performance.now() > deadline + GRACE_MS) return;
     await wait(LOOK_MS);
