@@ -1,4 +1,5 @@
 import { readFile, readdir, stat, chmod, symlink, writeFile } from 'node:fs/promises';
+import * as fc from 'fast-check';
 import { findAddons } from '../../../src/manifest/find-addons.ts';
 import { lintAddons } from '../../../src/manifest/lint.ts';
 import { fixManifest, fixScript } from '../../../src/manifest/lint/fix.ts';
@@ -72,6 +73,46 @@ test('what was fixed needs no second round, and asks for the same', () => {
   assert.equal(fixed(once), [once, []]);
   assert.is(parseManifest('Manifest', once).manifest.requests.length, 2);
 });
+
+test('whatever the text, fixing loses no request, makes no mistake, and comes to an end', () => {
+  const word = fc.constantFrom(
+    'image',
+    'asset',
+    'apt',
+    'a',
+    'b:1',
+    './f',
+    '# c',
+    '#',
+    'x',
+    ' ',
+    '\t',
+    '\r',
+    '\u{FEFF}',
+  );
+  const line = fc.array(word, { maxLength: 6 }).map((words) => words.join(' '));
+  const texts = fc.array(line, { maxLength: 8 }).map((lines) => lines.join('\n'));
+  const asked = (text: string): readonly string[] => [
+    ...new Set(
+      parseManifest('M', text).manifest.requests.map((one) => JSON.stringify({ ...one, place: 0 }, withoutPlaces)),
+    ),
+  ];
+  const mistakes = (text: string): number =>
+    parseManifest('M', text).diagnostics.filter(({ severity }) => severity === 'error').length;
+  fc.assert(
+    fc.property(texts, (text) => {
+      const [once] = fixed(text);
+      const [twice] = fixed(once);
+      const [thrice] = fixed(twice);
+      const kept = new Set(asked(once));
+      return asked(text).every((one) => kept.has(one)) && mistakes(once) <= mistakes(text) && thrice === twice;
+    }),
+  );
+});
+
+function withoutPlaces(key: string, value: unknown): unknown {
+  return key === 'place' ? undefined : value;
+}
 
 const CRLF = [
   { code: 'install/crlf', severity: 'error', place: { file: 'f', line: 1, column: 2, length: 1 } },

@@ -1,4 +1,6 @@
+import * as fc from 'fast-check';
 import { eachDocument } from '../../../src/manifest/lint/yaml-text.ts';
+import { yamlFacts } from '../../../src/manifest/lint/yaml-facts.ts';
 import type { Remark } from '../../../src/manifest/lint/spot.ts';
 import * as assert from '../../support/assert.ts';
 import { lintFiles, told, toldOf } from '../../support/lint.ts';
@@ -106,6 +108,25 @@ for (const [title, text] of [
 
 test('a file larger than 8 MiB is not judged, and that is told', async ({ signal }) => {
   assert.equal(await toldOf('x.yaml', 'a: 1\n'.repeat(2 << 20), { signal }), ['x.yaml:1:1 info yaml/too-large']);
+});
+
+/** Scraps of what may be judged, and of what may go wrong. */
+const PARTS =
+  'kind: HostPreflight\n¶kind: Secret\n¶kind: SupportBundle\n¶apiVersion: troubleshoot.sh/v1beta2\n¶spec:\n¶  collectors:\n¶' +
+  '  - cpu: {}\n¶  - *a\n¶  - &a\n¶stringData:\n¶  support-bundle-spec: |\n¶    kind: SupportBundle\n¶    spec: 1\n¶' +
+  '  analyzers: x\n¶---\n¶...\n¶%YAML 1.2\n¶# c\n¶\t¶images:\n¶- name: a/b\n¶  newTag: 1\n¶image: a/b:c\n¶{{ if }}\n¶' +
+  '${X}¶$(¶"¶\'¶[¶}¶<<: ¶? ¶- ¶: ¶|\n¶>-2\n¶!!binary ¶\r\n¶\u{1F600}¶1: 2\n¶~\n¶\\"';
+
+test('whatever the text, it is judged without an error of our own, and places lie inside of it', async () => {
+  const part = fc.constantFrom(...PARTS.split('¶'));
+  await fc.assert(
+    fc.asyncProperty(fc.array(part, { maxLength: 25 }), async (parts) => {
+      const text = parts.join('');
+      const { remarks, uses, rewrites } = await yamlFacts(text);
+      return [...remarks, ...uses, ...rewrites].every(({ from, to }) => from >= 0 && from <= text.length && to >= from);
+    }),
+    { numRuns: 2000 },
+  );
 });
 
 test('a cancelled run stops between two files', async () => {
