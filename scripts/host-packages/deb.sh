@@ -126,6 +126,8 @@ deb_read_indexes() {
   apt-get -c "$CURLEW_STATE/apt.conf" indextargets --format '$(FILENAME)|$(REPO_URI)' 'Created-By: Packages' \
     >"$CURLEW_STATE/indexes"
   while IFS='|' read -r list url; do
+    # Without a password.
+    if [[ "$url" =~ ^([a-z]+://)[^/]*@(.*)$ ]]; then url="${BASH_REMATCH[1]}${BASH_REMATCH[2]}"; fi
     if [[ -f "$list" ]]; then words+=("url=$url" "$list"); fi
   done <"$CURLEW_STATE/indexes"
   awk -f "$AWK/stanza.awk" -f "$AWK/$program" "${words[@]}"

@@ -1,5 +1,5 @@
 /** What can go wrong between apt-get and a repository: each is one clear error, and nothing is left behind. */
-import { mkdir, symlink } from 'node:fs/promises';
+import { mkdir, readdir, symlink } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import type { Fault } from '../support/web-server.ts';
@@ -75,7 +75,31 @@ if (reason === undefined) {
     const url = server.url.replace('//', '//me:secret@');
     const { message } = await assert.rejectsWith(tiny.collect(url, NAMES, {}, signal), 'FETCH_FAILED');
     assert.not.match(message, /secret/);
+    await using whole = await servePool(tiny.served);
+    const open = whole.url.replace('//', '//me:secret@');
+    const { packages } = await tiny.collect(open, ['zebra-docs'], {}, signal);
+    assert.equal(
+      packages.map(({ repository }) => repository),
+      [`${whole.url}/`],
+    );
+    assert.is(whole.log.at(-1)?.headers['authorization'], `Basic ${Buffer.from('me:secret').toString('base64')}`);
   });
+
+  for (const [what, from, to] of [
+    ['a version that is a path', 'Version: 9.0-1', 'Version: 9:9/../../../evil'],
+    ['a file from elsewhere', /^Filename: .*zebra-lib_2.*$/m, 'Filename: ../../../../etc/passwd'],
+    ['no sha256', /^SHA256: .*$/gm, 'X-Nothing: 1'],
+  ] as const) {
+    test(`an index that is signed, with ${what}`, async ({ signal }) => {
+      const edit = (text: string): string => text.replace(from, to);
+      await using server = await servePool(await indexed(tiny.at('repository'), tiny.key, ['amd64'], edit));
+      const folder = tiny.at(`hostile-${what}`.replaceAll(' ', '-'));
+      await mkdir(folder);
+      const collecting = tiny.collect(server.url, NAMES, { folder }, signal);
+      await assert.rejectsWith(collecting, 'FETCH_FAILED');
+      assert.equal(await readdir(folder), []);
+    });
+  }
 
   test('a signature by a key that is not known', async ({ signal }) => {
     await using server = await servePool(tiny.served);

@@ -1,6 +1,6 @@
 /** One script as a process of its own group: its last lines are kept, and an abort ends the whole group. */
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { CurlewError, errnoOf } from '../../core/errors.ts';
 import { keepLastLines, linesOf, plainLine } from '../program-lines.ts';
@@ -32,6 +32,7 @@ const STAT = /^\d+ \(.*\) (\S) \d+ (\d+) /s;
 /** False once the group holds nothing but zombies, for which their parent may take its time. */
 function isRunning(leader: number): boolean {
   if (!signalGroup(leader, 0)) return false;
+  if (!existsSync('/proc')) return true;
   for (const pid of readdirSync('/proc')) {
     if (!/^\d+$/.test(pid)) continue;
     const [, state, group] = STAT.exec(statOf(pid)) ?? [];

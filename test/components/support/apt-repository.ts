@@ -77,8 +77,13 @@ export async function addPackages(folder: string, packages: readonly TinyPackage
   for (const tiny of packages) await buildPackage(folder, tiny);
 }
 
-/** The pool with a signed index, as a web server hands it out. */
-export async function indexed(folder: string, key: SigningKey, arches: readonly string[]): Promise<Served> {
+/** The pool with a signed index, which `edit` may change first, as a web server hands it out. */
+export async function indexed(
+  folder: string,
+  key: SigningKey,
+  arches: readonly string[],
+  edit: (packages: string) => string = (packages) => packages,
+): Promise<Served> {
   const served: Served = {};
   for (const file of await readdir(join(folder, 'pool'))) {
     served[`pool/${file}`] = await readFile(join(folder, 'pool', file));
@@ -87,7 +92,7 @@ export async function indexed(folder: string, key: SigningKey, arches: readonly 
   for (const arch of arches) {
     const packages = await run('dpkg-scanpackages', ['--multiversion', '--arch', arch, 'pool'], { cwd: folder });
     // Ubuntu's archive adds the field to its indexes, so no package has it.
-    const text = `${packages}\n`.replace(/^Package: zebra-app$/m, '$&\nPhased-Update-Percentage: 10');
+    const text = edit(`${packages}\n`.replace(/^Package: zebra-app$/m, '$&\nPhased-Update-Percentage: 10'));
     const path = `main/binary-${arch}/Packages`;
     served[`dists/stable/${path}`] = text;
     sums.push(` ${createHash('sha256').update(text).digest('hex')} ${Buffer.byteLength(text)} ${path}\n`);
