@@ -70,12 +70,14 @@ export interface AssetOptions {
   /** Folder of the add-on's own, removed when its build ends. */
   readonly scratch: string;
   readonly onBytes: (bytes: number) => void;
+  /** Told by how much more is to come than was known. */
+  readonly onExpected: (bytes: number) => void;
 }
 
 /** Fetches one asset; a known digest is checked before anybody can use the file. */
 export async function fetchAsset(
   step: AssetStep,
-  { root, scratch, onBytes }: AssetOptions,
+  { root, scratch, onBytes, onExpected }: AssetOptions,
   ports: AssetPorts,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<FetchedAsset> {
@@ -89,7 +91,7 @@ export async function fetchAsset(
   try {
     await mkdir(assetFolder(ports.cache), { recursive: true });
     const path = join(scratch, hexOf(digestOf(step.fileName)));
-    await takeBody(step, path, { onBytes, scratch, ports, signal });
+    await takeBody(step, path, { onBytes, onExpected, scratch, ports, signal });
     const { size, digest } = await measureFile(path, doing, { signal });
     checkDigest(step, digest, doing);
     return { step, path, size, digest };
@@ -108,6 +110,7 @@ function checkDigest(step: AssetStep, digest: Digest, doing: string): void {
 
 interface Fetching {
   readonly onBytes: (bytes: number) => void;
+  readonly onExpected: (bytes: number) => void;
   readonly scratch: string;
   readonly ports: AssetPorts;
   readonly signal: AbortSignal;
@@ -190,7 +193,12 @@ async function takeFromPackage(digest: Digest, to: string, { ports, signal }: Fe
   }
 }
 
-async function receive(step: AssetStep, places: AssetPlaces, { ports, onBytes, signal }: Fetching): Promise<void> {
+async function receive(
+  step: AssetStep,
+  places: AssetPlaces,
+  { ports, onBytes, onExpected, signal }: Fetching,
+): Promise<void> {
+  let expected = 0;
   const doing = `asset ${step.fileName}`;
   const begun = await readNote(places.begun);
   const file = await open(places.partial, 'a+');
@@ -206,6 +214,10 @@ async function receive(step: AssetStep, places: AssetPlaces, { ports, onBytes, s
       from,
       expectedEtag,
       limit: ASSET_LIMIT,
+      sized: (size: number): void => {
+        onExpected(size - expected);
+        expected = size;
+      },
       write: async (chunk: Uint8Array): Promise<void> => {
         onBytes(chunk.byteLength);
         await file.appendFile(chunk);

@@ -63,7 +63,8 @@ export async function makePackage(request: PackageRequest, ports: BuildPorts, { 
   const counter = createCounter(formatRef(ref), images, ports);
   try {
     const { earlier, required } = request;
-    const wanted = { source, steps, arch: plan.arch, scratch, images, earlier, onBytes: counter.add };
+    const reported = { onBytes: counter.add, onExpected: counter.expect };
+    const wanted = { source, steps, arch: plan.arch, scratch, images, earlier, ...reported };
     const resolved = await resolveSteps(wanted, ports, { signal });
     if (required !== undefined) requireLocked(required, resolved.lock, plan.arch);
     for (const { fetched } of resolved.hostPackages) counter.cameOverNetwork(fetched);
@@ -72,7 +73,7 @@ export async function makePackage(request: PackageRequest, ports: BuildPorts, { 
     const { addon, entries } = await compile(ref, about, files, { pool: ports.pool, scratch, signal });
     const layout = placeArchive(entries.map(({ entry }) => entry));
     await writePackage(request, { layout, entries, counter }, ports, { signal });
-    counter.done(layout.index.size);
+    counter.done();
     return { addon, lock: resolved.lock, index: layout.index, fetched: counter.fetched() };
   } catch (error) {
     counter.failed(asError(error));
@@ -86,18 +87,23 @@ function createCounter(id: string, images: readonly StepImage[], { report }: Bui
   const bytes = [...sizes.values()].reduce((sum, size) => sum + size, 0);
   let done = 0;
   let fetched = 0;
-  report({ type: 'step-started', id, title: id, bytes: bytes === 0 ? undefined : bytes });
+  let total = bytes === 0 ? undefined : bytes;
+  report({ type: 'step-started', id, title: id, bytes: total });
   return {
     add: (count: number): void => {
       done += count;
-      report({ type: 'step-progress', id, bytes: done });
+      report({ type: 'step-progress', id, bytes: done, total });
+    },
+    expect: (count: number): void => {
+      total = (total ?? 0) + count;
+      report({ type: 'step-progress', id, bytes: done, total });
     },
     cameOverNetwork: (count: number): void => {
       fetched += count;
     },
     fetched: () => fetched,
-    done: (size: number): void => {
-      report({ type: 'step-done', id, outcome: `built, ${size} bytes` });
+    done: (): void => {
+      report({ type: 'step-done', id, outcome: 'built' });
     },
     failed: (error: Error): void => {
       report({ type: 'step-failed', id, error });

@@ -54,7 +54,8 @@ async function judge(
   const scratch = await makeScratch(ports.cache, formatRef(ref));
   try {
     const images = await resolveImages(stepsOf<ImageStep>(steps, 'image'), ports, { root, arch, scratch, signal });
-    const wanted = { source, steps, arch, scratch, images, earlier, onBytes: () => undefined };
+    const silent = { onBytes: () => undefined, onExpected: () => undefined };
+    const wanted = { source, steps, arch, scratch, images, earlier, ...silent };
     const resolved = await resolveSteps(wanted, ports, { signal });
     const lockedBy = committed === undefined ? 'package' : 'committed lock';
     return { ref, lockedBy, changes: lockChanges(lock, resolved.lock, arch) };

@@ -23,6 +23,8 @@ export interface ResolveRequest {
   /** The package of an earlier build, whose files need not be fetched again. */
   readonly earlier: FinishedPackage | undefined;
   readonly onBytes: (bytes: number) => void;
+  /** Told by how much more is to come than was known. */
+  readonly onExpected: (bytes: number) => void;
 }
 
 /** A container build that is still to be run, or whose files an earlier package has. */
@@ -45,14 +47,14 @@ export function stepsOf<Kind extends Step>(steps: readonly Step[], kind: Kind['k
 }
 
 export async function resolveSteps(
-  { source, steps, arch, scratch, images, earlier, onBytes }: ResolveRequest,
+  { source, steps, arch, scratch, images, earlier, onBytes, onExpected }: ResolveRequest,
   ports: BuildPorts,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<Resolved> {
   const containerBuilds = await planContainerBuilds(stepsOf(steps, 'container-build'), source, ports, { arch, signal });
   const assets = await mapLimited(
     stepsOf<AssetStep>(steps, 'asset'),
-    async (step, within) => fetchAsset(step, { root: source.folder, scratch, onBytes }, ports, within),
+    async (step, within) => fetchAsset(step, { root: source.folder, scratch, onBytes, onExpected }, ports, within),
     { width: ASSETS_AT_ONCE, signal },
   );
   const { ref } = source;

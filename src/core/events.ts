@@ -8,8 +8,13 @@ export type ProgressEvent =
       /** Bytes to move, when known. */
       readonly bytes?: number | undefined;
     }
-  /** `bytes` counts from the start of the step. */
-  | { readonly type: 'step-progress'; readonly id: string; readonly bytes: number }
+  /** `bytes` counts from the start of the step; `total` takes the place of what was known before. */
+  | {
+      readonly type: 'step-progress';
+      readonly id: string;
+      readonly bytes: number;
+      readonly total?: number | undefined;
+    }
   /** A line of what a program prints while it works for the step. */
   | { readonly type: 'step-log'; readonly id: string; readonly text: string }
   | { readonly type: 'step-done'; readonly id: string; readonly outcome: string }

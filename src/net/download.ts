@@ -20,6 +20,8 @@ export interface DownloadRequest extends HttpRequest {
    * settled; reading pauses meanwhile.
    */
   readonly write: (chunk: Uint8Array) => Promise<void> | undefined;
+  /** Told the size of the whole body whenever a server announces it. */
+  readonly sized?: ((size: number) => void) | undefined;
   /** Called when the server has another body by now: forget all bytes, they come again from the first. */
   readonly restart?: (() => Promise<void>) | undefined;
 }
@@ -139,6 +141,7 @@ async function attempt(
       if (most > limit) throw tooLong(doing, head.url, limit);
       progress.facts = part.facts;
       progress.finalUrl = head.url;
+      if (part.facts.size !== undefined) request.sized?.(part.facts.size);
     },
     data: (chunk) => {
       if (part?.kind !== 'body') {

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { readdir, utimes, writeFile } from 'node:fs/promises';
 import { CurlewError } from '../../src/core/errors.ts';
 import { digestOf, hexOf } from '../../src/core/digest.ts';
+import type { ProgressEvent } from '../../src/core/events.ts';
 import * as assert from '../support/assert.ts';
 import { addon, buildAll } from '../support/builds.ts';
 import { resetsAtHalf } from '../support/faults.ts';
@@ -41,6 +42,16 @@ test('an asset whose server resets at half goes on there in the next run', async
   await buildAll({ root: box.path });
   const [first] = web.log.slice(before).filter(({ method }) => method === 'GET');
   assert.match(String(first?.headers['range']), /^bytes=[1-9]\d+-$/);
+});
+
+test('what assets come to is told as soon as their servers say it', async () => {
+  await using web = await serveFiles({ tool: noise(300_000), page: noise(50_000) });
+  await using box = await tree(addon('a', `asset tool ${web.url}/tool\nasset page ${web.url}/page\n`));
+  const events: ProgressEvent[] = [];
+  await buildAll({ root: box.path, events });
+  const told = events.filter((event) => event.type === 'step-progress');
+  assert.is(told.at(-1)?.total, 350_000);
+  assert.is(told.at(-1)?.bytes, 350_000);
 });
 
 test('an asset that is cancelled in the middle leaves nothing behind', async () => {
