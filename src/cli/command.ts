@@ -1,6 +1,7 @@
 /** What a command is: data about its words, a function that returns data, a renderer for people. */
 import type { ParseArgsConfig } from 'node:util';
 import type { Report } from '../core/events.ts';
+import type { Paint } from './render/paint.ts';
 
 export interface OptionSpec {
   readonly type: 'string' | 'boolean';
@@ -9,6 +10,8 @@ export interface OptionSpec {
   /** Name of the value in help texts, such as `DIR`. */
   readonly value?: string;
   readonly help: string;
+  /** Headline in help texts under which options of one kind stand. */
+  readonly group?: string;
 }
 
 export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
@@ -35,20 +38,22 @@ export interface Command<Result> {
   readonly summary: string;
   /** The words after the command's name, such as `[addon…]`. */
   readonly operands: string;
-  /** Longer help, printed below the options. */
+  /** Longer help, paragraphs apart by an empty line; it is broken into lines when it is printed. */
   readonly details?: string;
+  /** Whole command lines, for the help. */
+  readonly examples?: readonly string[];
   readonly options: OptionSpecs;
   readonly run: (args: Arguments, context: CommandContext) => Promise<Result>;
   /** Text for people, without a final newline; empty prints nothing. `--json` prints the result itself instead. */
-  readonly render: (result: Result, args: Arguments) => string;
+  readonly render: (result: Result, args: Arguments, paint: Paint) => string;
   /** Exit status of a finished command, 0 when absent. */
   readonly exitCode?: (result: Result) => number;
 }
 
 /** Options that every command takes. */
 export const GLOBAL_OPTIONS = {
-  json: { type: 'boolean', help: 'print the result as JSON on standard output' },
-  quiet: { type: 'boolean', short: 'q', help: 'no progress; errors only' },
+  json: { type: 'boolean', help: 'print the result, or the error, as one JSON document' },
+  quiet: { type: 'boolean', short: 'q', help: 'no progress and no notes, only the result or the error' },
   help: { type: 'boolean', short: 'h', help: 'show this help' },
 } satisfies OptionSpecs;
 
@@ -60,23 +65,4 @@ export function parseArgsOptions(specs: OptionSpecs): NonNullable<ParseArgsConfi
       { type, ...(multiple === undefined ? {} : { multiple }), ...(short === undefined ? {} : { short }) },
     ]),
   );
-}
-
-/** Help text of one command. */
-export function commandHelp(
-  command: Pick<Command<never>, 'name' | 'summary' | 'operands' | 'options' | 'details'>,
-): string {
-  const specs: OptionSpecs = { ...command.options, ...GLOBAL_OPTIONS };
-  const rows = Object.entries(specs).map(([name, spec]) => {
-    const value = spec.type === 'string' ? ` ${spec.value ?? 'VALUE'}` : '';
-    const short = spec.short === undefined ? '' : `-${spec.short}, `;
-    return [`  ${short}--${name}${value}`, spec.help] as const;
-  });
-  const width = Math.min(34, Math.max(...rows.map(([left]) => left.length)) + 2);
-  const lines = rows.map(([left, help]) =>
-    left.length + 2 > width ? `${left}\n${' '.repeat(width)}${help}` : `${left.padEnd(width)}${help}`,
-  );
-  const operands = command.operands === '' ? '' : ` ${command.operands}`;
-  const details = command.details === undefined ? '' : `\n\n${command.details}`;
-  return `Usage: curlew ${command.name}${operands} [options]\n\n${command.summary}.\n\nOptions:\n${lines.join('\n')}${details}`;
 }

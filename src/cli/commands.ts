@@ -14,7 +14,10 @@ function row<Result>(summary: string, load: () => Promise<Command<Result>>): Row
 }
 
 export const COMMANDS: ReadonlyMap<string, Row> = new Map<string, Row>([
-  ['lint', row('Check Manifests and install.sh of add-ons', async () => (await import('./commands/lint.ts')).lint)],
+  [
+    'lint',
+    row('Check Manifests, install.sh and YAML of add-ons', async () => (await import('./commands/lint.ts')).lint),
+  ],
   ['build', row('Build packages from add-on folders', async () => (await import('./commands/build.ts')).build)],
   [
     'outdated',

@@ -1,50 +1,14 @@
 #!/usr/bin/env node
 /** Entry of the `curlew` command: signals, arguments, exit codes. Everything else is behind the table of commands. */
-import { parseArgs } from 'node:util';
-import { asError, CurlewError, errnoOf, ERROR_CODES } from '../core/errors.ts';
+import { asError, CurlewError, errnoOf, ERROR_CODES, fileError } from '../core/errors.ts';
+import { nearest } from '../core/nearest.ts';
+import type { Command } from './command.ts';
 import { COMMANDS } from './commands.ts';
-import { commandHelp, GLOBAL_OPTIONS, parseArgsOptions, type Arguments, type Command } from './command.ts';
-import { renderFailure } from './render/failure.ts';
+import { commandHelp, overview } from './help.ts';
+import { readArguments } from './read-arguments.ts';
+import { failureJson, renderFailure } from './render/failure.ts';
+import { isTerminal, paintFor } from './render/paint.ts';
 import { toolVersion } from './version.ts';
-
-const HINT = 'curlew --help lists the commands';
-
-function overview(): string {
-  const width = Math.max(...[...COMMANDS.keys()].map((name) => name.length)) + 2;
-  const rows = [...COMMANDS].map(([name, { summary }]) => `  ${name.padEnd(width)}${summary}`);
-  return `Usage: curlew COMMAND [options]\n\nCommands:\n${rows.join('\n')}\n\ncurlew COMMAND --help tells more. curlew --version prints the version.`;
-}
-
-function readArguments(command: Command<unknown>, words: readonly string[]): Arguments {
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...words],
-      options: parseArgsOptions({ ...command.options, ...GLOBAL_OPTIONS }),
-      allowPositionals: true,
-      strict: true,
-    });
-    const all = values as Record<string, string | boolean | readonly (string | boolean)[] | undefined>;
-    // Most likely a shell variable that is not set; as a path it would mean the current folder.
-    const empty = Object.entries(all).find(([, value]) => [value].flat().includes(''));
-    if (empty !== undefined) {
-      throw new CurlewError('USAGE', `curlew ${command.name}: --${empty[0]} has an empty value`, {
-        hint: `curlew ${command.name} --help lists the options`,
-      });
-    }
-    return {
-      positionals,
-      text: (option) => (typeof all[option] === 'string' ? all[option] : undefined),
-      texts: (option) => [all[option] ?? []].flat().filter((value) => typeof value === 'string'),
-      flag: (option) => all[option] === true,
-    };
-  } catch (error) {
-    if (!errnoOf(error)?.startsWith('ERR_PARSE_ARGS_')) throw error;
-    const [message = ''] = asError(error).message.split('. ');
-    throw new CurlewError('USAGE', `curlew ${command.name}: ${message}`, {
-      hint: `curlew ${command.name} --help lists the options`,
-    });
-  }
-}
 
 /** Writes and waits until the text has left the process, so that a pipe gets all of it before the exit. */
 async function print(stream: NodeJS.WriteStream, text: string): Promise<void> {
@@ -55,30 +19,45 @@ async function print(stream: NodeJS.WriteStream, text: string): Promise<void> {
   });
 }
 
+/** The command of this name; throws `USAGE` when there is none. */
+async function commandOf(name: string): Promise<Command<unknown>> {
+  const found = COMMANDS.get(name);
+  if (found !== undefined) return found.load();
+  const near = nearest(name, COMMANDS.keys());
+  const hint = near === undefined ? 'curlew --help lists the commands' : `did you mean curlew ${near}?`;
+  throw new CurlewError('USAGE', `unknown command "${name}"`, { hint });
+}
+
 async function run(words: readonly string[], signal: AbortSignal): Promise<number> {
   const [name, ...rest] = words;
-  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
-    await print(name === undefined ? process.stderr : process.stdout, `${overview()}\n`);
-    return name === undefined ? ERROR_CODES.USAGE : 0;
+  if (name === undefined) {
+    await print(process.stderr, `${overview()}\n`);
+    return ERROR_CODES.USAGE;
   }
-  if (name === '--version' || name === 'version') {
+  if (name === '--version' || name === '-V' || name === 'version') {
     await print(process.stdout, `${toolVersion()}\n`);
     return 0;
   }
-  const found = COMMANDS.get(name);
-  if (found === undefined) throw new CurlewError('USAGE', `curlew: unknown command "${name}"`, { hint: HINT });
-  const command = await found.load();
+  if (name === '--help' || name === '-h' || name === 'help') {
+    const [about] = rest.filter((word) => !word.startsWith('-'));
+    await print(process.stdout, `${about === undefined ? overview() : commandHelp(await commandOf(about))}\n`);
+    return 0;
+  }
+  const command = await commandOf(name);
   if (rest.includes('--help') || rest.includes('-h')) {
     await print(process.stdout, `${commandHelp(command)}\n`);
     return 0;
   }
   const args = readArguments(command, rest);
   const { createProgress } = await import('./render/progress.ts');
-  const progress = await createProgress({ stream: process.stderr, quiet: args.flag('quiet') });
+  const moving = isTerminal(process.stderr, process.env);
+  const progress = await createProgress({ stream: process.stderr, moving, quiet: args.flag('quiet') });
   try {
     const result = await command.run(args, { signal, report: progress.report, env: process.env, cwd: process.cwd() });
     await progress.stop();
-    const text = args.flag('json') ? JSON.stringify(result, undefined, 2) : command.render(result, args);
+    const text = args.flag('json')
+      ? JSON.stringify(result, undefined, 2)
+      : command.render(result, args, paintFor(process.stdout, process.env));
     if (text !== '') await print(process.stdout, `${text}\n`);
     return command.exitCode?.(result) ?? 0;
   } finally {
@@ -98,12 +77,20 @@ function listenForSignals(): AbortSignal {
   return controller.signal;
 }
 
+/** Nothing more can be said on standard output: a reader that has left is content, anything else is a failure. */
+function stopWithoutOutput(error: Error): never {
+  if (errnoOf(error) === 'EPIPE') process.exit(0);
+  process.exit(fail(fileError('write to standard output', error)));
+}
+
+/** Tells people about a failure; returns the exit status. */
+function fail(error: Error): number {
+  process.stderr.write(`${renderFailure(error, paintFor(process.stderr, process.env))}\n`);
+  return error instanceof CurlewError ? ERROR_CODES[error.code] : 1;
+}
+
 async function main(): Promise<void> {
-  process.stdout.on('error', (error) => {
-    // The reader of a pipe has left (`curlew … | head`): nothing more to say.
-    if (errnoOf(error) === 'EPIPE') process.exit(0);
-    throw error;
-  });
+  process.stdout.on('error', stopWithoutOutput);
   // What is said on the way is worth no failure: its reader, or the terminal, may have gone.
   process.stderr.on('error', () => undefined);
   const signal = listenForSignals();
@@ -112,8 +99,9 @@ async function main(): Promise<void> {
     process.exitCode = await run(words, signal);
   } catch (thrown) {
     const error = signal.aborted ? new CurlewError('CANCELLED', 'cancelled', { cause: thrown }) : asError(thrown);
-    await print(process.stderr, `${renderFailure(error, { json: words.includes('--json') })}\n`);
-    process.exitCode = error instanceof CurlewError ? ERROR_CODES[error.code] : 1;
+    process.exitCode = fail(error);
+    // Whoever reads JSON gets one document, whatever comes of the command.
+    if (words.includes('--json')) await print(process.stdout, `${JSON.stringify(failureJson(error), undefined, 2)}\n`);
   }
 }
 

@@ -7,17 +7,37 @@ import { parseMirror } from '../registry/endpoint.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { readConfig, type Config } from './config.ts';
 
+const group = 'Network options';
+
 export const NETWORK_OPTIONS = {
   'registry-mirror': {
     type: 'string',
     multiple: true,
     value: 'HOST=MIRROR',
-    help: 'ask MIRROR (host:port) before HOST; may be repeated',
+    help: 'ask MIRROR (host:port) before registry HOST; may be repeated',
+    group,
   },
-  'allow-http': { type: 'string', multiple: true, value: 'HOST', help: 'host that may be asked over plain http' },
-  'trust-realm': { type: 'string', multiple: true, value: 'HOST', help: "host that may get a registry's credentials" },
-  'ca-file': { type: 'string', value: 'FILE', help: 'certificate authorities to trust as well, in PEM' },
-  config: { type: 'string', value: 'FILE', help: 'configuration file (default: ~/.config/curlew/config.json)' },
+  'allow-http': {
+    type: 'string',
+    multiple: true,
+    value: 'HOST',
+    help: 'ask this host over plain http; may be repeated',
+    group,
+  },
+  'trust-realm': {
+    type: 'string',
+    multiple: true,
+    value: 'HOST',
+    help: "send this host a registry's credentials when it asks; may be repeated",
+    group,
+  },
+  'ca-file': { type: 'string', value: 'FILE', help: 'certificate authorities to trust as well, in PEM', group },
+  config: {
+    type: 'string',
+    value: 'FILE',
+    help: 'configuration file (default: ~/.config/curlew/config.json)',
+    group,
+  },
 } satisfies OptionSpecs;
 
 export interface Network extends AsyncDisposable {

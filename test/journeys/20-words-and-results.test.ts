@@ -1,7 +1,8 @@
 /** What the command says, and where: refusals of wrong words, help, results, failures. */
 import { readdir } from 'node:fs/promises';
+import { execa } from 'execa';
 import * as assert from '../support/assert.ts';
-import { curlew, curlewOk } from '../support/curlew.ts';
+import { curlew, curlewOk, MAIN } from '../support/curlew.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Files } from '../support/tree.ts';
 
@@ -46,7 +47,7 @@ test('every command shows its help, and none of it is wider than a terminal', as
     const help = await curlewOk([name, '--help'], { cwd: box.path });
     assert.match(help, new RegExp(`^Usage: curlew ${name}`));
     assert.equal(
-      help.split('\n').filter((line) => line.length > 120),
+      help.split('\n').filter((line) => line.length > 80),
       [],
       name,
     );
@@ -64,12 +65,41 @@ test('results go to standard output, progress to standard error, and nothing the
   assert.is(stderr, '');
 });
 
-test('a failure is one JSON object when JSON is asked for', async () => {
+for (const [title, words, status, code] of [
+  ['of a command', ['verify', 'none.tar.gz'], 14, 'NOT_FOUND'],
+  ['of its words', ['verify', '--nothing'], 64, 'USAGE'],
+  ['of a command that is none', ['verfy'], 64, 'USAGE'],
+] as const) {
+  test(`a failure ${title} is one JSON document when JSON is asked for, and still told to people`, async () => {
+    await using box = await tree(ADDON);
+    const ended = await curlew([...words, '--json'], { cwd: box.path });
+    assert.is(ended.status, status);
+    const { error } = JSON.parse(ended.stdout) as { error: { code: string; message: string } };
+    assert.is(error.code, code);
+    assert.match(ended.stderr, `error ${code}: ${error.message}`);
+  });
+}
+
+test('a near name is suggested for commands and options', async () => {
   await using box = await tree(ADDON);
-  const { stderr } = await curlew(['verify', 'none.tar.gz', '--json', '--quiet'], { cwd: box.path });
-  const { error } = JSON.parse(stderr) as { error: { code: string; message: string } };
-  assert.match(error.code, /^[A-Z_]+$/);
-  assert.match(error.message, /none\.tar\.gz/);
+  assert.match((await curlew(['bild'], { cwd: box.path })).stderr, /hint: did you mean curlew build\?/);
+  assert.match((await curlew(['build', '--ouput'], { cwd: box.path })).stderr, /hint: did you mean --out\?/);
+  assert.is(
+    await curlewOk(['help', 'build'], { cwd: box.path }),
+    await curlewOk(['build', '--help'], { cwd: box.path }),
+  );
+});
+
+test('standard output that cannot be written is a failure with a code, a reader that left is none', async () => {
+  await using box = await tree(ADDON);
+  const into = async (line: string) => execa('bash', ['-c', line, 'bash', MAIN], { cwd: box.path, reject: false });
+  const full = await into('node "$1" lint >/dev/full');
+  assert.is(full.exitCode, 18, full.stderr);
+  assert.match(full.stderr, /^error NO_SPACE: write to standard output/);
+  assert.not.match(full.stderr, /^ {4}at /m);
+  const left = await into('set -o pipefail; node "$1" build --plan-only | true');
+  assert.is(left.exitCode, 0, left.stderr);
+  assert.is(left.stderr, '');
 });
 
 test.run();

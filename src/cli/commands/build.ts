@@ -1,6 +1,6 @@
 /** `curlew build`: packages out of add-on folders. */
 import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { parseBuildPlan, type BuildPlan } from '../../build/plan.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
@@ -48,6 +48,11 @@ export const build: Command<Result> = {
   details:
     'An add-on is a name (all its versions), name/version, name-version or a path; without any, all below\n' +
     './addons and ./packages are built. A package that is up to date is left as it is.',
+  examples: [
+    'curlew build',
+    'curlew build ekco-0.28.4 --out packages',
+    'curlew build --registry-mirror docker.io=mirror.example.com',
+  ],
   run: async (args, context) => {
     const plan = await planOf(args, context);
     if (args.flag('plan-only')) return plan;
@@ -61,11 +66,11 @@ export const build: Command<Result> = {
   },
   render: (result) => {
     if ('format' in result) return JSON.stringify(result, undefined, 2);
-    return result.packages
-      .map(({ name, version, size, outcome, because }) => {
-        const why = outcome === 'built' ? ` (${because})` : '';
-        return `${name} ${version}: ${outcome}, ${formatBytes(size)}${why}`;
-      })
-      .join('\n');
+    const lines = result.packages.map(({ name, version, size, outcome, because }) => {
+      const why = outcome === 'built' ? ` (${because})` : '';
+      return `${name} ${version}: ${outcome}, ${formatBytes(size)}${why}`;
+    });
+    const [first] = result.packages;
+    return first === undefined ? 'no add-ons found' : [...lines, `packages are in ${dirname(first.path)}`].join('\n');
   },
 };

@@ -61,7 +61,7 @@ export const bundle: Command<Result> = {
   summary: 'Put all packages of an installer spec into one file',
   operands: 'installer.yaml',
   options: {
-    from: { type: 'string', value: 'STORE', help: 'where the packages are' },
+    from: { type: 'string', value: 'STORE', help: 'folder that curlew publish wrote' },
     output: { type: 'string', short: 'o', value: 'FILE', help: 'the bundle to write' },
     release: { type: 'string', value: 'R', help: 'the release to take packages from (default: the current one)' },
     arch: { type: 'string', value: 'ARCH', help: 'amd64 or arm64 (default: amd64)' },
@@ -69,7 +69,13 @@ export const bundle: Command<Result> = {
     force: { type: 'boolean', help: 'replace the file if it is there' },
     plan: { type: 'boolean', help: 'say what would be copied from where, and write nothing' },
   },
-  details: 'The bundle is made of byte ranges of the packages as they are: nothing is packed again.',
+  details:
+    'The bundle is made of byte ranges of the packages as they are: nothing is packed again. It brings its own curlew: ' +
+    'on the node, tar and the install.sh in it are enough.',
+  examples: [
+    'curlew bundle installer.yaml --from /srv/dist -o bundle.tar.gz',
+    'curlew bundle installer.yaml --from /srv/dist --plan',
+  ],
   run: async (args, context) => {
     const { cwd, report, signal } = context;
     const { spec, from } = wordsOf(args);

@@ -27,6 +27,7 @@ export const inspect: Command<Inspected> = {
   summary: 'Show what a package or bundle holds',
   operands: 'FILE',
   options: { files: { type: 'boolean', help: 'list every file with size, mode and digest' } },
+  examples: ['curlew inspect bundle.tar.gz', 'curlew inspect bundle.tar.gz --json | jq .packages'],
   run: async (args, { cwd, signal }) => {
     const [path, ...more] = args.positionals;
     if (path === undefined || more.length > 0) {

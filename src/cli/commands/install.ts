@@ -16,7 +16,7 @@ import type { Arguments, Command, CommandContext } from '../command.ts';
 import { ownScripts } from '../own-scripts.ts';
 import { bundleSource, storeSource, unpackedSource, type InstallSource } from '../install-source.ts';
 
-const DETAILS = `One of --bundle, --dir and --from is needed. A bundle brings its own installer spec; --installer FILE goes before it.
+const DETAILS = `One of --bundle, --dir and --from is needed. A bundle brings its own installer spec; the one of --installer FILE, if given, takes its place.
 
 With --root DIR the install folder moves below DIR, and hooks run as root in a private view of this machine: what
 they write lands in DIR/host. Kernel settings and the network are not covered by that. Images are not loaded then.
@@ -28,12 +28,13 @@ export const install: Command<InstallResult> = {
   summary: 'Install the add-ons of a spec on this machine',
   operands: '',
   details: DETAILS,
+  examples: ['curlew install --bundle bundle.tar.gz', 'curlew install --bundle bundle.tar.gz --root /tmp/trial'],
   options: {
     bundle: { type: 'string', value: 'FILE', help: 'take the packages from a bundle' },
     dir: { type: 'string', value: 'DIR', help: 'take them from an unpacked bundle; its files are moved' },
     from: { type: 'string', value: 'STORE', help: 'take them from the current release of a store' },
-    installer: { type: 'string', value: 'FILE', help: 'installer spec' },
-    'install-dir': { type: 'string', value: 'DIR', help: `install folder, ${INSTALL_DIRECTORY} by default` },
+    installer: { type: 'string', value: 'FILE', help: 'installer spec: which add-ons, with which settings' },
+    'install-dir': { type: 'string', value: 'DIR', help: `install folder (default: ${INSTALL_DIRECTORY})` },
     root: { type: 'string', value: 'DIR', help: 'for trials: all that is written lands below DIR' },
     unconfined: { type: 'boolean', help: 'with --root, or without being root: run hooks unconfined' },
     reapply: { type: 'boolean', help: 'install what is applied already, too' },
@@ -124,7 +125,8 @@ async function placeOf({ directory, seen, root }: Target, { signal }: CommandCon
 async function openSource(args: Arguments, { cwd, signal }: CommandContext, directory: string): Promise<InstallSource> {
   const [bundle, dir, from] = [args.text('bundle'), args.text('dir'), args.text('from')];
   const given = [bundle, dir, from].filter((one) => one !== undefined);
-  if (given.length !== 1) throw usage('one of --bundle, --dir and --from is needed');
+  if (given.length === 0) throw usage('one of --bundle, --dir and --from is needed');
+  if (given.length > 1) throw usage('only one of --bundle, --dir and --from can be used');
   const common = { cwd, arch: hostArch(), signal };
   if (bundle !== undefined) return bundleSource(bundle, common);
   if (dir !== undefined) return unpackedSource(dir, { ...common, directory });

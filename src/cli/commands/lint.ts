@@ -5,6 +5,7 @@ import { findAddons, type FoundAddons } from '../../manifest/find-addons.ts';
 import { lintAddons, type LintOptions, type LintReport } from '../../manifest/lint.ts';
 import { fixFiles, type FixedLine } from '../../manifest/lint/fix-files.ts';
 import type { Command } from '../command.ts';
+import { paintDiagnostic } from '../render/paint.ts';
 
 const FORMATS = ['text', 'github'];
 
@@ -45,6 +46,7 @@ export const lint: Command<Linted> = {
     info: { type: 'boolean', help: 'also show what is only remarked (always part of --json)' },
     'no-shellcheck': { type: 'boolean', help: 'do not run shellcheck, even if it is installed' },
   },
+  examples: ['curlew lint', 'curlew lint ekco --fix', 'curlew lint --format github'],
   async run(args, { signal, report, env, cwd }) {
     const format = args.text('format') ?? 'text';
     if (!FORMATS.includes(format)) {
@@ -65,12 +67,13 @@ export const lint: Command<Linted> = {
     }
     return { ...result, fixed };
   },
-  render({ addons, diagnostics, errors, warnings, infos, fixed }, args) {
+  render({ addons, diagnostics, errors, warnings, infos, fixed }, args, paint) {
     const github = args.text('format') === 'github';
     const lines = fixed.map(({ file, line, code, what }) => `${visible(file)}:${line} fixed ${code}: ${what}`);
     for (const found of diagnostics) {
       if (found.severity === 'info' && !args.flag('info')) continue;
-      lines.push(github ? renderAnnotation(found) : renderDiagnostic(found, found.source));
+      const text = (): string => paintDiagnostic(renderDiagnostic(found, found.source), found.severity, paint);
+      lines.push(github ? renderAnnotation(found) : text());
     }
     const sums = [count(addons.length, 'add-on'), count(errors, 'error'), count(warnings, 'warning')];
     if (infos > 0) sums.push(`${count(infos, 'remark')}${args.flag('info') ? '' : ' (--info shows them)'}`);

@@ -31,6 +31,7 @@ export const outdated: Command<readonly OutdatedAddon[]> = {
   details:
     'Compares what every directive resolves to now with the committed Manifest.lock, or with the lock in the package\n' +
     'of the --out folder when none is committed. curlew build --update-lock takes the changes over.',
+  examples: ['curlew outdated', 'curlew outdated ekco --json'],
   run: async (args, context) => runOutdated(await planAddons(args.positionals, args, context), args, context),
   render: (addons) => (addons.length === 0 ? 'no add-ons found' : addons.flatMap(linesOf).join('\n')),
 };

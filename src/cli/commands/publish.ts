@@ -21,7 +21,7 @@ export const publish: Command<PublishResult> = {
   summary: 'Build add-ons and publish them as a release',
   operands: '[addon…]',
   options: {
-    to: { type: 'string', value: 'STORE', help: 'where to publish' },
+    to: { type: 'string', value: 'STORE', help: 'folder to publish into, made if need be' },
     release: { type: 'string', value: 'R', help: 'release string (default: vYYYY.MM.DD-N, the next N of today)' },
     commit: { type: 'string', value: 'SHA', help: 'git commit to note beside the packages (default: $GITHUB_SHA)' },
     ...BUILD_OPTIONS,
@@ -29,6 +29,7 @@ export const publish: Command<PublishResult> = {
   details:
     'Without names, the release holds all add-ons below ./addons and ./packages and nothing else. With names, it holds\n' +
     'these, and from the previous release all that is not named. A package that has not changed is copied inside the store.',
+  examples: ['curlew publish --to /srv/dist', 'curlew publish ekco --to /srv/dist --release v1.4.0'],
   run: async (args, context) => {
     const { cwd, env, report, signal } = context;
     const to = args.text('to');

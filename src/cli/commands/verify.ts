@@ -21,6 +21,7 @@ export const verify: Command<readonly Verified[]> = {
   summary: 'Prove that packages or bundles are undamaged',
   operands: 'FILE…',
   options: {},
+  examples: ['curlew verify bundle.tar.gz', 'curlew verify packages/*.tar.gz'],
   run: async (args, { cwd, report, signal }) => {
     if (args.positionals.length === 0) {
       throw new CurlewError('USAGE', 'curlew verify: no file named', { hint: 'curlew verify FILE…' });

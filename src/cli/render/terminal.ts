@@ -1,27 +1,58 @@
-/** Progress on a terminal: one listr2 task for the whole command, the steps on their way below it with bars. */
+/** Progress on a terminal: a headline for the whole command, the steps on their way below it with bars. */
 import { Listr, ListrLogger, ProcessOutput } from 'listr2';
-import { visible } from '../../core/diagnostic.ts';
-import { CurlewError, redact } from '../../core/errors.ts';
 import type { ProgressEvent, Report } from '../../core/events.ts';
+import { createPlainLines, harmless } from './plain.ts';
 import { formatBytes, formatSeconds } from './units.ts';
 
 interface Step {
   readonly title: string;
-  readonly bytes: number | undefined;
+  bytes: number | undefined;
   done: number;
-  /** The last line of a program that works for the step. */
   said?: string;
 }
 
 const MOST_LINES = 8;
 const BAR = 20;
 const REFRESH_MS = 100;
+/** What listr2 puts before each line, and leaves free behind it. */
+const MARGIN = 4;
+/** `12.3 MB of 40.5 MB` */
+const SIZES = 18;
+const NARROW = 64;
+/** The speed is that of the last seconds: what a cache gave at once says nothing about the rest. */
+const SPEED_MS = 10_000;
+const SPEED_KNOWN_MS = 2000;
 
 /** A bar of fixed width: `████████············  40 %`. */
 export function progressBar(done: number, total: number): string {
-  const share = total === 0 ? 1 : Math.min(1, Math.max(0, done / total));
+  const share = shareOf(done, total);
   const filled = Math.round(share * BAR);
-  return `${'█'.repeat(filled)}${'·'.repeat(BAR - filled)} ${String(Math.floor(share * 100)).padStart(3)} %`;
+  return `${'█'.repeat(filled)}${'·'.repeat(BAR - filled)} ${percent(share)}`;
+}
+
+function shareOf(done: number, total: number): number {
+  return total === 0 ? 1 : Math.min(1, Math.max(0, done / total));
+}
+
+function percent(share: number): string {
+  return `${String(Math.floor(share * 100)).padStart(3)} %`;
+}
+
+function cut(text: string, width: number): string {
+  return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
+}
+
+/** Bytes a second over the last samples, once they say something. */
+function createSpeed(now: () => number): (bytes: number) => number | undefined {
+  const samples: { readonly at: number; readonly bytes: number }[] = [];
+  return (bytes) => {
+    const at = now();
+    samples.push({ at, bytes });
+    while (samples.length > 2 && at - (samples[0]?.at ?? at) > SPEED_MS) samples.shift();
+    const [first] = samples;
+    if (first === undefined || at - first.at < SPEED_KNOWN_MS || bytes <= first.bytes) return undefined;
+    return ((bytes - first.bytes) * 1000) / (at - first.at);
+  };
 }
 
 /** Counts events; what is shown is made of it now and then. Pure but for the clock that is passed in. */
@@ -30,50 +61,60 @@ export function createProgressModel(now: () => number): {
   readonly headline: () => string;
   readonly lines: (columns: number) => readonly string[];
 } {
-  const started = now();
   const active = new Map<string, Step>();
-  const total = { steps: 0, finished: 0, bytes: 0, done: 0 };
+  const over = { steps: 0, bytes: 0 };
+  const speedOf = createSpeed(now);
   const take = (event: ProgressEvent): void => {
+    if (event.type === 'note') return;
     if (event.type === 'step-started') {
       active.set(event.id, { title: event.title, bytes: event.bytes, done: 0 });
-      total.steps += 1;
-      total.bytes += event.bytes ?? 0;
-    } else if (event.type === 'step-progress') {
-      const step = active.get(event.id);
-      if (step === undefined) return;
-      if (step.bytes !== undefined) total.done += event.bytes - step.done;
+      return;
+    }
+    const step = active.get(event.id);
+    if (step === undefined) return;
+    if (event.type === 'step-progress') {
       step.done = event.bytes;
+      step.bytes = event.total ?? step.bytes;
     } else if (event.type === 'step-log') {
-      const step = active.get(event.id);
-      if (step !== undefined) step.said = event.text;
-    } else if (event.type === 'step-done' || event.type === 'step-failed') {
-      const step = active.get(event.id);
-      if (step?.bytes !== undefined) total.done += Math.max(0, step.bytes - step.done);
-      total.finished += 1;
+      step.said = event.text;
+    } else {
+      over.steps += 1;
+      over.bytes += step.bytes ?? 0;
       active.delete(event.id);
     }
   };
-  const left = (): string => {
-    const seconds = (now() - started) / 1000;
-    if (seconds < 2 || total.done < 1 || total.done >= total.bytes) return '';
-    return `, ${formatSeconds((seconds * (total.bytes - total.done)) / total.done)} left`;
+  const transfer = (): string => {
+    const sized = [...active.values()].filter(({ bytes }) => bytes !== undefined);
+    const total = sized.reduce((sum, { bytes = 0 }) => sum + bytes, over.bytes);
+    if (total === 0) return '';
+    const done = sized.reduce((sum, { bytes = 0, done: some }) => sum + Math.min(bytes, some), over.bytes);
+    const speed = speedOf(done);
+    const sum = `, ${formatBytes(done)} of ${formatBytes(total)}`;
+    if (speed === undefined || done >= total) return sum;
+    return `${sum}, ${formatBytes(Math.round(speed))}/s, ${formatSeconds((total - done) / speed)} left`;
   };
   return {
     take,
-    headline: () => {
-      const bytes = total.bytes === 0 ? '' : `, ${formatBytes(total.done)} of ${formatBytes(total.bytes)}`;
-      return `${total.finished} of ${total.steps} done${bytes}${left()}`;
-    },
+    headline: () => `${over.steps} of ${over.steps + active.size} done${transfer()}`,
     lines: (columns) => {
-      const width = Math.max(10, columns - BAR - 26);
-      const shown = [...active.values()].slice(0, MOST_LINES).map(({ title, bytes, done, said }) => {
-        const name = visible(redact(title)).slice(0, width);
-        if (said !== undefined) return visible(redact(`${title}: ${said}`)).slice(0, Math.max(10, columns - 4));
-        return bytes === undefined ? name : `${name.padEnd(width)} ${progressBar(done, bytes)} ${formatBytes(bytes)}`;
-      });
-      return active.size > MOST_LINES ? [...shown, `and ${active.size - MOST_LINES} more`] : shown;
+      const shown = [...active.values()].slice(0, MOST_LINES);
+      const space = columns - MARGIN;
+      const wanted = Math.max(0, ...shown.map(({ title }) => harmless(title).length));
+      const lines = shown.map((step) => stepLine(step, space, wanted));
+      return active.size > MOST_LINES ? [...lines, `and ${active.size - MOST_LINES} more`] : lines;
     },
   };
+}
+
+/** One step in `space` columns; names take the width `wanted`, if there is so much. */
+function stepLine({ title, bytes, done, said }: Step, space: number, wanted: number): string {
+  const name = harmless(title);
+  if (said !== undefined) return cut(`${name}: ${harmless(said)}`, space);
+  if (bytes === undefined) return cut(done === 0 ? name : `${name}  ${formatBytes(done)}`, space);
+  const sizes = `${formatBytes(Math.min(done, bytes)).padStart(7)} of ${formatBytes(bytes)}`.padEnd(SIZES);
+  const bar = space < NARROW ? percent(shareOf(done, bytes)) : `${progressBar(done, bytes)} ${sizes}`;
+  const width = Math.min(wanted, Math.max(8, space - bar.length - 2));
+  return `${cut(name, width).padEnd(width)}  ${bar}`.trimEnd();
 }
 
 /** Starts the display; `stop` clears it and waits until the terminal is left clean. */
@@ -82,25 +123,24 @@ export function createTerminalProgress(stream: NodeJS.WriteStream): {
   readonly stop: () => Promise<void>;
 } {
   const model = createProgressModel(Date.now);
+  const plainLine = createPlainLines(Date.now);
   let finish: () => void = () => undefined;
   const finished = new Promise<void>((resolve) => {
     finish = resolve;
   });
   const notes: string[] = [];
+  const text = (): string => [model.headline(), ...model.lines(stream.columns)].join('\n');
   const list = new Listr(
     [
       {
         title: 'starting',
         task: async (_, task) => {
-          const refresh = (): void => {
-            task.title = model.headline();
-            task.output = model.lines(stream.columns).join('\n');
-          };
-          const timer = setInterval(refresh, REFRESH_MS);
+          const timer = setInterval(() => {
+            task.title = text();
+          }, REFRESH_MS);
           await finished;
           clearInterval(timer);
         },
-        rendererOptions: { outputBar: MOST_LINES + 1 },
       },
     ],
     {
@@ -108,6 +148,7 @@ export function createTerminalProgress(stream: NodeJS.WriteStream): {
       registerSignalListeners: false,
       rendererOptions: {
         clearOutput: true,
+        formatOutput: 'truncate',
         logger: new ListrLogger({ useIcons: true, processOutput: new ProcessOutput(stream, stream) }),
       },
     },
@@ -115,15 +156,11 @@ export function createTerminalProgress(stream: NodeJS.WriteStream): {
   let running: Promise<unknown> | undefined;
   return {
     report: (event) => {
-      if (event.type === 'note') {
-        notes.push(visible(redact(event.level === 'warning' ? `warning: ${event.text}` : event.text)));
-        return;
-      }
+      const line = plainLine(event);
+      if (line !== undefined && (event.type === 'note' || event.type === 'step-failed')) notes.push(line);
+      if (event.type === 'note') return;
       model.take(event);
       running ??= list.run();
-      if (event.type === 'step-failed' && !(event.error instanceof CurlewError && event.error.code === 'CANCELLED')) {
-        notes.push(`${visible(redact(event.id))}: failed`);
-      }
     },
     stop: async () => {
       finish();

@@ -1,0 +1,90 @@
+/** Help texts, made of what commands say of themselves, in lines of 80 columns. */
+import { GLOBAL_OPTIONS, type Command, type OptionSpec, type OptionSpecs } from './command.ts';
+import { COMMANDS } from './commands.ts';
+
+const COLUMNS = 80;
+/** Options longer than this have their text below them. */
+const WIDEST_OPTION = 32;
+
+type Row = readonly [left: string, help: string];
+
+/** Breaks a text between words. Words longer than a line stand alone. */
+export function wrap(text: string, columns: number): readonly string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(/\s+/).filter((part) => part !== '')) {
+    if (line !== '' && line.length + 1 + word.length > columns) {
+      lines.push(line);
+      line = word;
+    } else {
+      line = line === '' ? word : `${line} ${word}`;
+    }
+  }
+  return line === '' ? lines : [...lines, line];
+}
+
+function paragraphs(text: string): string {
+  return text
+    .split(/\n\s*\n/)
+    .map((paragraph) => wrap(paragraph, COLUMNS).join('\n'))
+    .join('\n\n');
+}
+
+function table(rows: readonly Row[], width: number): string {
+  const blank = ' '.repeat(width);
+  return rows
+    .map(([left, help]) => {
+      const lines = wrap(help, COLUMNS - width);
+      const first =
+        left.length + 2 > width ? [left, blank + (lines[0] ?? '')] : [left.padEnd(width) + (lines[0] ?? '')];
+      return [...first, ...lines.slice(1).map((line) => blank + line)].join('\n');
+    })
+    .join('\n');
+}
+
+function widthOf(rows: readonly Row[]): number {
+  return Math.min(WIDEST_OPTION, Math.max(...rows.map(([left]) => left.length))) + 2;
+}
+
+function optionRow([name, { type, value = 'VALUE', short, help }]: readonly [string, OptionSpec]): Row {
+  const flag = short === undefined ? `    --${name}` : `-${short}, --${name}`;
+  return [`  ${flag}${type === 'string' ? ` ${value}` : ''}`, help];
+}
+
+/** Help text of one command. */
+export function commandHelp(
+  command: Pick<Command<never>, 'name' | 'summary' | 'operands' | 'options' | 'details' | 'examples'>,
+): string {
+  const all: OptionSpecs = { ...command.options, ...GLOBAL_OPTIONS };
+  const specs = Object.entries(all);
+  const width = widthOf(specs.map(optionRow));
+  const groups = new Map<string, Row[]>();
+  for (const [name, spec] of specs) {
+    const group = name in GLOBAL_OPTIONS ? 'General options' : (spec.group ?? 'Options');
+    groups.set(group, [...(groups.get(group) ?? []), optionRow([name, spec])]);
+  }
+  const operands = command.operands === '' ? '' : ` ${command.operands}`;
+  return [
+    `Usage: curlew ${command.name}${operands} [options]`,
+    `${command.summary}.`,
+    ...[...groups].map(([group, rows]) => `${group}:\n${table(rows, width)}`),
+    ...(command.details === undefined ? [] : [paragraphs(command.details)]),
+    ...(command.examples === undefined ? [] : [`Examples:\n${command.examples.map((line) => `  ${line}`).join('\n')}`]),
+  ].join('\n\n');
+}
+
+/** Help text of the whole. */
+export function overview(): string {
+  const commands = [...COMMANDS].map(([name, { summary }]): Row => [`  ${name}`, summary]);
+  const options = [
+    ...Object.entries(GLOBAL_OPTIONS).map(optionRow),
+    optionRow(['version', { type: 'boolean', short: 'V', help: 'show the version' }]),
+  ];
+  return [
+    'Usage: curlew COMMAND [options]',
+    paragraphs('Packs Kubernetes add-ons, publishes and bundles them, and installs them on machines without internet.'),
+    `Commands:\n${table(commands, widthOf(commands))}`,
+    `Options of every command:\n${table(options, widthOf(options))}`,
+    'curlew help COMMAND tells more about a command.',
+  ].join('\n\n');
+}

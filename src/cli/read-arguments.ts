@@ -1,0 +1,48 @@
+/** The words behind a command's name, checked against its options. */
+import { parseArgs } from 'node:util';
+import { asError, CurlewError, errnoOf } from '../core/errors.ts';
+import { nearest } from '../core/nearest.ts';
+import { GLOBAL_OPTIONS, parseArgsOptions, type Arguments, type Command } from './command.ts';
+
+/** Throws `USAGE` for words that the command does not take. */
+export function readArguments(
+  { name, options }: Pick<Command<never>, 'name' | 'options'>,
+  words: readonly string[],
+): Arguments {
+  const specs = { ...options, ...GLOBAL_OPTIONS };
+  const wrong = (what: string, hint = `curlew ${name} --help lists the options`): CurlewError =>
+    new CurlewError('USAGE', `curlew ${name}: ${what}`, { hint });
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...words],
+      options: parseArgsOptions(specs),
+      allowPositionals: true,
+      strict: true,
+    });
+    const all = values as Record<string, string | boolean | readonly (string | boolean)[] | undefined>;
+    // Most likely a shell variable that is not set; as a path it would mean the current folder.
+    const empty = Object.entries(all).find(([, value]) => [value].flat().includes(''));
+    if (empty !== undefined) throw wrong(`--${empty[0]} has an empty value`);
+    return {
+      positionals,
+      text: (option) => (typeof all[option] === 'string' ? all[option] : undefined),
+      texts: (option) => [all[option] ?? []].flat().filter((value) => typeof value === 'string'),
+      flag: (option) => all[option] === true,
+    };
+  } catch (error) {
+    const code = errnoOf(error) ?? '';
+    if (!code.startsWith('ERR_PARSE_ARGS_')) throw error;
+    const { message } = asError(error);
+    const [, option = ''] = /'(?:-\w, )?(--?[^' ]+)/.exec(message) ?? [];
+    if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
+      const near = option.startsWith('--') ? nearest(option.slice(2), Object.keys(specs)) : undefined;
+      throw wrong(`unknown option ${option}`, near === undefined ? undefined : `did you mean --${near}?`);
+    }
+    if (message.includes('does not take an argument')) throw wrong(`${option} takes no value`);
+    const dashed = message.includes('ambiguous');
+    throw wrong(
+      `${option} needs a value`,
+      dashed ? `a value that begins with a dash is written ${option}=-VALUE` : undefined,
+    );
+  }
+}

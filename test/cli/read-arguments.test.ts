@@ -1,0 +1,59 @@
+import type { OptionSpecs } from '../../src/cli/command.ts';
+import { readArguments } from '../../src/cli/read-arguments.ts';
+import { CurlewError } from '../../src/core/errors.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('cli/read-arguments');
+const options: OptionSpecs = {
+  out: { type: 'string', short: 'o', help: '' },
+  mirror: { type: 'string', multiple: true, help: '' },
+  force: { type: 'boolean', help: '' },
+};
+
+function refusal(...words: readonly string[]): string {
+  try {
+    readArguments({ name: 'build', options }, words);
+  } catch (error) {
+    if (error instanceof CurlewError) return `${error.code} ${error.message} | ${error.hint ?? ''}`;
+    throw error;
+  }
+  return 'taken';
+}
+
+test('words, values and flags are read', () => {
+  const args = readArguments({ name: 'build', options }, [
+    'a',
+    '-o',
+    'x',
+    '--mirror=1',
+    '--mirror',
+    '2',
+    'b',
+    '--json',
+  ]);
+  assert.equal(args.positionals, ['a', 'b']);
+  assert.equal(
+    [args.text('out'), args.texts('mirror'), args.flag('force'), args.flag('json')],
+    ['x', ['1', '2'], false, true],
+  );
+});
+
+test('wrong words are refused with what was meant, or where it says more', () => {
+  assert.is(refusal('--forse'), 'USAGE curlew build: unknown option --forse | did you mean --force?');
+  assert.is(refusal('--zzzzzz'), 'USAGE curlew build: unknown option --zzzzzz | curlew build --help lists the options');
+  assert.is(refusal('-x'), 'USAGE curlew build: unknown option -x | curlew build --help lists the options');
+  assert.is(refusal('--out'), 'USAGE curlew build: --out needs a value | curlew build --help lists the options');
+  assert.is(
+    refusal('--out', '--force'),
+    'USAGE curlew build: --out needs a value | a value that begins with a dash is written --out=-VALUE',
+  );
+  assert.is(refusal('-o'), 'USAGE curlew build: --out needs a value | curlew build --help lists the options');
+  assert.is(refusal('--force=1'), 'USAGE curlew build: --force takes no value | curlew build --help lists the options');
+  assert.is(
+    refusal('--out', ''),
+    'USAGE curlew build: --out has an empty value | curlew build --help lists the options',
+  );
+});
+
+test.run();
