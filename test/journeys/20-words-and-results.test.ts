@@ -83,7 +83,7 @@ for (const [title, words, status, code] of [
 test('a near name is suggested for commands and options', async () => {
   await using box = await tree(ADDON);
   assert.match((await curlew(['bild'], { cwd: box.path })).stderr, /hint: did you mean curlew build\?/);
-  assert.match((await curlew(['build', '--ouput'], { cwd: box.path })).stderr, /hint: did you mean --out\?/);
+  assert.match((await curlew(['build', '--outt'], { cwd: box.path })).stderr, /hint: did you mean --out\?/);
   assert.is(
     await curlewOk(['help', 'build'], { cwd: box.path }),
     await curlewOk(['build', '--help'], { cwd: box.path }),
