@@ -3,6 +3,7 @@
  * told; aliases are never expanded. Nothing throws for bad input.
  */
 import { parseAllDocuments, visit, type Document } from 'yaml';
+import { isPlainYaml } from './plain-yaml.ts';
 import type { Remark, Spot } from './spot.ts';
 import { fillTemplate, type FilledTemplate } from './template.ts';
 
@@ -28,9 +29,11 @@ const MOST_MISTAKES = 3;
 /** Larger ones are generated; parsing them costs more than everything else of an add-on. */
 const LARGE_CRD = 16 * 1024;
 const CRD = /^kind:[ \t]*["']?CustomResourceDefinition\b/m;
+/** What a document must hold for anything to be found in it but mistakes: images and specs. */
+const SOUGHT = /image|Image|IMAGE|preflight|Preflight|SupportBundle|support-bundle-spec/;
 const RUN_OF_INDICATORS = /(?:[-?][ \t]+){200}/;
 
-/** Calls `each` for every document that parses. */
+/** Calls `each` for every document that parses, but not for plain ones in which nothing is looked for. */
 export function eachDocument(original: string, told: Told, each: (document: YamlDocument) => void): void {
   const bad = /[\u{FFFD}\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/u.exec(original);
   if (bad !== null) {
@@ -107,6 +110,7 @@ function readChunk(
   each: (document: YamlDocument) => void,
 ): void {
   const chunk = template.text.slice(from, to);
+  if (!SOUGHT.test(chunk) && isPlainYaml(chunk)) return;
   try {
     let trees = parse(chunk);
     const rendered = /[$`]|\{\{|\\"/.test(original.slice(from, to));

@@ -1,0 +1,90 @@
+import * as fc from 'fast-check';
+import { isMap, isScalar, parseAllDocuments, visit } from 'yaml';
+import { isPlainYaml } from '../../../src/manifest/lint/plain-yaml.ts';
+import * as assert from '../../support/assert.ts';
+import { suite } from '../../support/suite.ts';
+
+const test = suite('manifest/lint/plain-yaml');
+
+for (const [title, text] of [
+  ['maps and lists', 'a: 1\nb:\n  c: "x: y"\n  d:\n    - e: f\n      g: h\n    - i\n'],
+  ['a list right below its key', 'a:\n- b: c\n  d: e\n- f\ng: h\n'],
+  ['lists in lists', '- - a\n  - b\n-\n  - c\n'],
+  ['keys without a value', 'a:\nb: # nothing\n  c:\nd:\n'],
+  ['text in blocks', 'a: |\n  {{ x\n\n    y: [\n  z\nb:\n  - >-\n    "w\n  - v\n'],
+  ['comments', '--- # c\n# c\na: b\n   # c\nc: "d" # e\n'],
+  ['flow that is empty or flat', 'a: {}\nb: []\nc: ["x", y, 1.2]\n'],
+  ['arguments', 'a:\n  - --b=c\n  - -d\n  - $(E)\n  - f:g\n'],
+] as const) {
+  test(`plain: ${title}`, () => {
+    assert.ok(isPlainYaml(text));
+  });
+}
+
+for (const [title, text] of [
+  ['a key twice', 'a: 1\na: 2\n'],
+  ['a key twice, once in quotes', 'a: 1\n"a": 2\n'],
+  ['something deeper below a value', 'a: 1\n  b: 2\n'],
+  ['something between two levels', 'a:\n    b: 1\n  c: 2\n'],
+  ['a list in a map', 'a: 1\n- b\n'],
+  ['a map in a list', '- a\nb: 1\n'],
+  ['text that is not deep enough', 'a: |\n    b\n  c\n'],
+  ['blanks before text', 'a: |\n      \n  b\n'],
+  ['an anchor', 'a: &b 1\n'],
+  ['a tab', 'a:\n\tb: 1\n'],
+  ['a value over two lines', 'a: b\n  c\n'],
+  ['two documents', 'a: 1\n---\nb: 2\n'],
+  ['a word alone', 'a\n'],
+] as const) {
+  test(`not plain: ${title}`, () => {
+    assert.not(isPlainYaml(text));
+  });
+}
+
+/** What the parser says: no mistake, no key twice. */
+function isWellFormed(text: string): boolean {
+  const parsed = parseAllDocuments(text, { uniqueKeys: false, strict: false, logLevel: 'silent' });
+  return [...parsed].every((tree) => {
+    let sound = tree.errors.length === 0;
+    visit(tree, {
+      Map(_, map) {
+        const keys = map.items.map(({ key }) => (isScalar(key) ? key.value : key));
+        if (!isMap(map) || new Set(keys).size < keys.length) sound = false;
+      },
+    });
+    return sound;
+  });
+}
+
+test('what is called plain is well-formed for the parser', () => {
+  const indent = fc.constantFrom('', '', '  ', '  ', '    ', '    ', '      ', ' ', '   ');
+  const dashes = fc.constantFrom('', '', '', '- ', '- - ', '-   ', '-');
+  const rest = fc.constantFrom(
+    ...'a:,b:,c:,a: 1,b: "x",c: |,d: >-,"e": f,a: {},b: [],c: [x, "y"],x,"x",- ,-1,--x,x:y,x: y: z,# c,|,>,{},[a],---,a: # c'.split(
+      ',',
+    ),
+    ...[
+      "a: 'it''s'",
+      'b: "x" # c',
+      'a: b #c',
+      'a: b # c',
+      'a:b',
+      "'a': b",
+      '"a" b',
+      '',
+      'x y',
+      '...',
+      'a: -',
+      'a: - b',
+      'a: ~',
+    ],
+  );
+  const line = fc.tuple(indent, dashes, rest).map((parts) => parts.join(''));
+  const texts = fc.array(line, { minLength: 1, maxLength: 9 }).map((lines) => `${lines.join('\n')}\n`);
+  fc.assert(
+    fc.property(texts, (text) => !isPlainYaml(text) || isWellFormed(text)),
+    { numRuns: Number(process.env['PLAIN_RUNS'] ?? 5000) },
+  );
+});
+
+test.run();
