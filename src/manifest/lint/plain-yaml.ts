@@ -95,7 +95,10 @@ function place(reader: Reader, column: number, list: boolean): boolean {
   reader.open = false;
   let top = levels.at(-1);
   let stayed = true;
-  while (top !== undefined && (top.indent > column || (top.indent === column && top.list && !list))) {
+  // A key ends the list that stands right below the key before it.
+  const isBelow = ({ indent, list: inList }: Level): boolean =>
+    indent > column || (indent === column && inList && !list);
+  while (top !== undefined && isBelow(top)) {
     levels.pop();
     stayed = false;
     top = levels.at(-1);
