@@ -104,6 +104,25 @@ tools_estargz() {
     printf '%s\n' "$pin" >"$TOOLS/bin/estargz.pin"
 }
 
+# A bare system of this machine's own release, with dnf beside apt: what images of containers are made of.
+tools_bare() {
+  local target="$TOOLS/bare.tar" pin work release mirror status=0
+  pin="$(declare -f tools_bare | sha256sum)"
+  [[ -f "$target" && "$(cat "$target.pin" 2>/dev/null)" == "$pin" ]] && return 0
+  tools_apt debootstrap || return 1
+  # The $() in quotes are apt's.
+  # shellcheck disable=SC2016
+  read -r release mirror < <(apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages') || return 1
+  work="$(mktemp -d)"
+  debootstrap --variant=minbase --include=dnf,createrepo-c,rpm "$release" "$work" "$mirror" &&
+    rm -rf "$work"/var/cache/apt/* "$work"/var/lib/apt/lists/* "$work"/usr/share/{doc,man,locale} \
+      "$work"/etc/apt/sources.list* &&
+    tar -C "$work" -cf "$target.partial" . && mv "$target.partial" "$target" &&
+    printf '%s\n' "$pin" >"$target.pin" || status=1
+  rm -rf --one-file-system "$work"
+  return "$status"
+}
+
 # usage: tools_node VERSION; another Node, as an npm package, in .curlew/tools/node-VERSION/bin/node
 tools_node() {
   local arch folder="$TOOLS/node-$1"

@@ -66,6 +66,7 @@ export interface OpenContainers extends AsyncDisposable {
 export async function openContainers(
   env: Readonly<Record<string, string>>,
   heard: (event: ProgressEvent) => void = () => undefined,
+  network?: string,
 ): Promise<OpenContainers> {
   const events: ProgressEvent[] = [];
   const report = (event: ProgressEvent): void => {
@@ -74,7 +75,7 @@ export async function openContainers(
   };
   const http = await quickHttp();
   const registry = createRegistryClient({ http, credentials: ANONYMOUS });
-  const containers = createContainers({ env, registry, report });
+  const containers = createContainers({ env, registry, network, report });
   return {
     containers,
     events,

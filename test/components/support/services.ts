@@ -55,6 +55,8 @@ export async function startDockerd(folder: string): Promise<SocketDaemon> {
     await daemon[Symbol.asyncDispose]();
     // Where the root of the machine is a folder of another file system, the engine leaves a mount on its data behind.
     await succeeds('umount', ['--quiet', join(folder, 'data')]);
+    // A container on the machine's own network leaves one here.
+    await succeeds('umount', ['--quiet', join(folder, 'exec/netns/default')]);
   };
   return { ...daemon, socket, [Symbol.asyncDispose]: stop };
 }
