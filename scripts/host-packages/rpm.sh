@@ -6,6 +6,7 @@
 # Environment:
 #   CURLEW_OS            the system's id
 #   CURLEW_ARCH          amd64 or arm64
+#   CURLEW_TASK          collect, or requires: tell only what the packages in CURLEW_KNOWN require; dnf only
 #   CURLEW_MODE          container: this system's installed packages count, and its own repositories unless others are
 #                        given; host: those of CURLEW_REPOSITORIES, nothing of this machine is read or changed
 #   CURLEW_RESOLVE       all, missing (what a bare base system lacks) or none (only the packages named)
@@ -99,7 +100,7 @@ rpm_collect() {
     CURLEW_BASE="$BASE" "$python" "$HERE/rpm/main.py" "$@"
     return
   fi
-  if [[ "$CURLEW_MODE" == container ]] && rpm_install_tool yumdownloader yum-utils; then
+  if [[ "$CURLEW_MODE" == container && "$CURLEW_TASK" == collect ]] && rpm_install_tool yumdownloader yum-utils; then
     # shellcheck source=scripts/host-packages/rpm/yum.bash
     source "$HERE/rpm/yum.bash"
     yum_collect "$@"

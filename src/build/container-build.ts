@@ -12,24 +12,9 @@ import type { Containers, EndedContainer } from './containers.ts';
 import { baseImages } from './dockerfile.ts';
 import { quoteLines } from './program-lines.ts';
 
-/** For the lock: what the line resolved to. */
-export interface LockedContainerBuild {
-  readonly folder: string;
-  readonly dockerfile: string;
-  readonly version: string;
-  /** See {@link containerInputs}. */
-  readonly inputs: Digest;
-  /** Sorted; paths below the folder. */
-  readonly files: readonly { readonly path: string; readonly size: number; readonly digest: Digest }[];
-}
-
-export interface BuiltContainer {
-  /** Below `<folder>/`, sorted. Their bytes lie in the folder given as `into`. */
-  readonly files: readonly ContentFile[];
-  readonly locked: LockedContainerBuild;
-}
-
 export interface ContainerBuildOptions {
+  /** The step that the lines of build and program belong to. */
+  readonly id: string;
   readonly roots: SourceRoots;
   readonly arch: Arch;
   /** Empty folder that receives the files; the caller keeps it until the package is made. */
@@ -39,9 +24,6 @@ export interface ContainerBuildOptions {
   readonly report: Report;
   readonly signal: AbortSignal;
 }
-
-/** An hour: the slowest Dockerfile of the corpus needs minutes. */
-export const CONTAINER_LIMIT_MS: number = 60 * 60_000;
 
 /** What a container may leave: far above what package folders reach. */
 const LIMITS = { bytes: 2 ** 35, files: 50_000 };
@@ -103,18 +85,13 @@ export async function buildContainer(
   step: ContainerBuildStep,
   { containers }: { readonly containers: Containers },
   options: ContainerBuildOptions,
-): Promise<BuiltContainer> {
-  const { roots, arch, limitMs, report, signal } = options;
+): Promise<readonly ContentFile[]> {
+  const { id, roots, arch, limitMs, report, signal } = options;
   const { destination, dockerfile, version } = step;
   const doing = nameOf(step);
-  const id = `dockerout ${destination} ${dockerfile}`;
   const context = await readBuildContext(dockerfile, roots, doing, { signal });
   const bases = new Set<string>();
-  const identify = async (base: string): Promise<Digest> => {
-    bases.add(await containers.bring(base, { id, report, signal }));
-    return containers.identify(base, { signal });
-  };
-  const inputs = await inputsOf(step, context, basesOf(step, context), { arch, identify });
+  for (const base of basesOf(step, context)) bases.add(await containers.bring(base, { id, report, signal }));
   const request = {
     id,
     doing,
@@ -129,20 +106,11 @@ export async function buildContainer(
     report,
     signal,
   });
-  return {
-    files: files.map((file) => ({
-      ...file,
-      path: `${destination}/${file.path}`,
-      content: { kind: 'path', path: join(options.into, file.path) },
-    })),
-    locked: {
-      folder: destination,
-      dockerfile,
-      version,
-      inputs,
-      files: files.map(({ path, size, digest }) => ({ path, size, digest })),
-    },
-  };
+  return files.map((file) => ({
+    ...file,
+    path: `${destination}/${file.path}`,
+    content: { kind: 'path', path: join(options.into, file.path) },
+  }));
 }
 
 async function runImage(

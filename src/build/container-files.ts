@@ -1,13 +1,16 @@
 /** The files of `dockerout`: what the builds leave behind, or what an earlier package has of the same inputs. */
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapLimited } from '../core/each.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { reportStep } from '../core/events.ts';
-import { formatRef, type AddonRef } from '../core/ref.ts';
+import { packagePath } from '../core/layout.ts';
+import { isOsId, osRow } from '../core/os.ts';
+import { compareText, formatRef, type AddonRef, type Arch } from '../core/ref.ts';
 import type { ContentFile } from './compile.ts';
 import { unpackFolder, type FinishedPackage } from './finished.ts';
 import { folderFiles } from './folder-files.ts';
+import { depsOf } from './host-packages/deps.ts';
 import type { BuildPlace, BuildPorts } from './ports.ts';
 import type { PlannedContainerBuild } from './resolve.ts';
 
@@ -18,7 +21,7 @@ export interface ContainerFilesRequest {
   readonly earlier: FinishedPackage | undefined;
 }
 
-type Ports = Pick<BuildPorts, 'containerBuilder' | 'report'>;
+type Ports = Pick<BuildPorts, 'collector' | 'containerBuilder' | 'report'>;
 
 interface Options {
   readonly signal: AbortSignal;
@@ -27,13 +30,23 @@ interface Options {
 /** A container build uses what a whole machine has; two keep one busy while the other waits for its network. */
 const WIDTH = 2;
 
-/** Files of all builds. Two builds that leave the same path are `MANIFEST_INVALID`: which one counts would be chance. */
+/** What one build leaves in the package. */
+export interface ContainerFiles {
+  readonly files: readonly ContentFile[];
+  /** Names that the packages among them need, where the system's packages are not resolved (kurl.md 1.5). */
+  readonly requires: readonly string[];
+}
+
+/**
+ * What all builds leave, in their order. Two builds that leave the same path are `MANIFEST_INVALID`: which one counts
+ * would be chance.
+ */
 export async function buildContainers(
   builds: readonly PlannedContainerBuild[],
   request: ContainerFilesRequest,
   ports: Ports,
   { signal }: Options,
-): Promise<readonly ContentFile[]> {
+): Promise<readonly ContainerFiles[]> {
   const alone = (build: PlannedContainerBuild): boolean =>
     builds.filter(({ step }) => step.destination === build.step.destination).length === 1;
   const all = await mapLimited(
@@ -43,20 +56,17 @@ export async function buildContainers(
       await mkdir(folder).catch((error: unknown) => {
         throw fileError(`make ${folder}`, error);
       });
-      const kept = alone(build) && (await takeEarlier(build, request, folder, within));
-      if (!kept) return run(build, request, { folder, ports }, within);
-      const doing = `dockerout ${build.step.destination}`;
-      return folderFiles(folder, build.step.destination, { doing, ...within });
+      const kept = alone(build) ? await takeEarlier(build, request, folder, within) : undefined;
+      return kept ?? run(build, request, { folder, ports }, within);
     },
     { width: WIDTH, signal },
   );
-  const files = all.flat();
   const paths = new Set<string>();
-  for (const { path } of files) {
+  for (const { path } of all.flatMap(({ files }) => files)) {
     if (paths.has(path)) throw new CurlewError('MANIFEST_INVALID', `two dockerout lines leave the same file ${path}`);
     paths.add(path);
   }
-  return files;
+  return all;
 }
 
 /** The files of an earlier package, when the same inputs went into them. */
@@ -65,14 +75,16 @@ async function takeEarlier(
   { place, earlier }: ContainerFilesRequest,
   to: string,
   { signal }: Options,
-): Promise<boolean> {
+): Promise<ContainerFiles | undefined> {
   const { destination, dockerfile } = step;
   const before = earlier?.lock.containerBuilds.filter(({ folder }) => folder === destination) ?? [];
   const [only] = before;
-  if (earlier === undefined || before.length !== 1 || only?.inputs !== inputs || only.arch !== place.arch) return false;
-  if (only.dockerfile !== dockerfile) return false;
+  if (earlier === undefined || before.length !== 1 || only?.inputs !== inputs) return undefined;
+  if (only.arch !== place.arch || only.dockerfile !== dockerfile) return undefined;
   const own = (path: string): boolean => path !== 'Deps' && !path.startsWith('archives/');
-  return (await unpackFolder(earlier, { folder: destination, to, wanted: own }, { signal })) > 0;
+  if ((await unpackFolder(earlier, { folder: destination, to, wanted: own }, { signal })) === 0) return undefined;
+  const files = await folderFiles(to, destination, { doing: `dockerout ${destination}`, signal });
+  return { files, requires: only.requires };
 }
 
 async function run(
@@ -80,14 +92,57 @@ async function run(
   { ref, place }: ContainerFilesRequest,
   { folder, ports }: { readonly folder: string; readonly ports: Ports },
   { signal }: Options,
-): Promise<readonly ContentFile[]> {
+): Promise<ContainerFiles> {
   const { destination, dockerfile } = step;
   const { report } = ports;
   const builder = await ports.containerBuilder();
+  const id = `${formatRef(ref)}/${destination}/${dockerfile}`;
   return reportStep(
     report,
-    { id: `${formatRef(ref)}/${destination}/${dockerfile}`, title: `${formatRef(ref)}: ${dockerfile}` },
-    async () => builder.build(step, place, { folder, report, signal }),
-    ({ length }) => `${length} files for ${destination}`,
+    { id, title: `${formatRef(ref)}: ${dockerfile}` },
+    async () => {
+      const files = await builder.build(step, place, { id, folder, report, signal });
+      const own = files.find(({ path }) => path === packagePath.deps(destination));
+      const listed = own === undefined ? [] : await linesOf(join(folder, 'Deps'));
+      const requires = await requiresOf({ id, destination, arch: place.arch, files, folder }, ports, { signal });
+      const names = [...new Set([...listed, ...requires])].toSorted(compareText);
+      return { files: files.filter((file) => file !== own), requires: names };
+    },
+    ({ files }) => `${files.length} files for ${destination}`,
   );
+}
+
+/** A `Deps` that the build has made itself counts as well. */
+async function linesOf(path: string): Promise<readonly string[]> {
+  const { size } = await stat(path);
+  if (size > DEPS_LIMIT) throw new CurlewError('CONTAINER_FAILED', `Deps of ${size} bytes is no list of packages`);
+  const lines = (await readFile(path, 'utf8')).split('\n').map((line) => line.trim());
+  return lines.filter((line) => line !== '');
+}
+
+const DEPS_LIMIT = 1 << 20;
+
+/** Only folders that are repositories of a system whose packages are not resolved: there the operator has to know. */
+async function requiresOf(
+  { id, destination, arch, files, folder }: BuiltFolder,
+  { collector: open, report }: Ports,
+  { signal }: Options,
+): Promise<readonly string[]> {
+  const isRepository = files.some(({ path }) => path === `${destination}/repodata/repomd.xml`);
+  if (!isRepository || !isOsId(destination) || osRow(destination).resolve !== 'none') return [];
+  const collector = await open();
+  const [empty, scratch] = [`${folder}-none`, `${folder}-scratch`];
+  await mkdir(empty);
+  await mkdir(scratch);
+  const asked = { id, task: 'requires', os: destination, arch, names: [] } as const;
+  const collected = await collector.collect({ ...asked, known: folder, folder: empty, scratch }, { report, signal });
+  return depsOf({ direct: [], shipped: [], collected: [collected] });
+}
+
+interface BuiltFolder {
+  readonly id: string;
+  readonly destination: string;
+  readonly arch: Arch;
+  readonly files: readonly ContentFile[];
+  readonly folder: string;
 }

@@ -17,9 +17,10 @@ import { ownFiles } from './about.ts';
 import { placeBlob } from './blobs.ts';
 import { isWorthKeeping } from './cache.ts';
 import { bytesFile, compile, fileChanged, type CompiledEntry, type ContentFile } from './compile.ts';
-import { buildContainers } from './container-files.ts';
+import { buildContainers, type ContainerFiles } from './container-files.ts';
 import { dockerArchiveFiles } from './docker-archives.ts';
 import type { FinishedPackage } from './finished.ts';
+import { depsText } from './host-packages/deps.ts';
 import { layoutFiles, packageImageOf, resolveImages, type StepImage } from './images.ts';
 import type { BuildPlan } from './plan.ts';
 import type { BuildPorts } from './ports.ts';
@@ -68,13 +69,17 @@ export async function makePackage(request: PackageRequest, ports: BuildPorts, { 
     const resolved = await resolveSteps(wanted, ports, { signal });
     if (required !== undefined) requireLocked(required, resolved.lock, plan.arch);
     for (const { fetched } of resolved.hostPackages) counter.cameOverNetwork(fetched);
-    const files = await contentFiles(request, images, resolved, ports, { signal });
-    const about = describe(request, images, { files, resolved, tool: ports.tool });
+    const place = { folder: source.folder, root: source.root, arch: plan.arch };
+    const wantedBuilds = { ref, place, scratch, earlier };
+    const built = await buildContainers(resolved.containerBuilds, wantedBuilds, ports, { signal });
+    const parts = { images, resolved, built, lock: withRequires(resolved.lock, built) };
+    const files = await contentFiles(request, parts, ports, { signal });
+    const about = describe(request, parts, files, ports.tool);
     const { addon, entries } = await compile(ref, about, files, { pool: ports.pool, scratch, signal });
     const layout = placeArchive(entries.map(({ entry }) => entry));
     await writePackage(request, { layout, entries, counter }, ports, { signal });
     counter.done();
-    return { addon, lock: resolved.lock, index: layout.index, fetched: counter.fetched() };
+    return { addon, lock: parts.lock, index: layout.index, fetched: counter.fetched() };
   } catch (error) {
     counter.failed(asError(error));
     throw error;
@@ -113,15 +118,39 @@ function createCounter(id: string, images: readonly StepImage[], { report }: Bui
 
 type Counter = ReturnType<typeof createCounter>;
 
+/** Everything that goes into the package beside the add-on's own files. */
+interface Parts {
+  readonly images: readonly StepImage[];
+  readonly resolved: Resolved;
+  /** One for each container build, in their order. */
+  readonly built: readonly ContainerFiles[];
+  readonly lock: ManifestLock;
+}
+
+function withRequires(lock: ManifestLock, built: readonly ContainerFiles[]): ManifestLock {
+  const containerBuilds = lock.containerBuilds.map((one, at) => ({ ...one, requires: built[at]?.requires ?? [] }));
+  return { ...lock, containerBuilds };
+}
+
+/** Names that the operator must install, by operating system: asked for, or needed by packages that come along. */
+function depsByOs({ lock }: Parts): Readonly<Record<string, readonly string[]>> {
+  const { hostPackages, containerBuilds } = lock;
+  const folders = new Set([...hostPackages.map(({ os }) => os), ...containerBuilds.map(({ folder }) => folder)]);
+  const named = [...folders].map((folder) => {
+    const required = hostPackages.filter(({ os }) => os === folder).flatMap((one) => one.required);
+    const needed = containerBuilds.filter((one) => one.folder === folder).flatMap(({ requires }) => requires);
+    return [folder, [...new Set([...required, ...needed])].toSorted(compareText)] as const;
+  });
+  return Object.fromEntries(named.filter(([, names]) => names.length > 0));
+}
+
 async function contentFiles(
-  { source, plan, scratch, earlier }: PackageRequest,
-  images: readonly StepImage[],
-  { assets, hostPackages, containerBuilds, lock }: Resolved,
+  { source, plan, scratch }: PackageRequest,
+  parts: Parts,
   ports: BuildPorts,
   { signal }: Options,
 ): Promise<readonly ContentFile[]> {
-  const place = { folder: source.folder, root: source.root, arch: plan.arch };
-  const built = await buildContainers(containerBuilds, { ref: source.ref, place, scratch, earlier }, ports, { signal });
+  const { images, resolved, built, lock } = parts;
   const imageFiles =
     plan.imageFormat === 'oci' ? layoutFiles(images) : await dockerArchiveFiles(images, { scratch, ports, signal });
   return [
@@ -130,9 +159,10 @@ async function contentFiles(
       content: { kind: 'path', path: join(source.folder, file.path) },
     })),
     bytesFile(MANIFEST_LOCK, formatLock(lock)),
-    ...hostPackages.flatMap(({ files }) => files),
-    ...built,
-    ...assets.map(({ step, size, digest, path }): ContentFile => ({
+    ...resolved.hostPackages.flatMap(({ files }) => files),
+    ...built.flatMap(({ files }) => files),
+    ...Object.entries(depsByOs(parts)).map(([os, names]) => bytesFile(packagePath.deps(os), depsText(names))),
+    ...resolved.assets.map(({ step, size, digest, path }): ContentFile => ({
       path: packagePath.asset(step.fileName),
       mode: 0o644,
       size,
@@ -152,14 +182,14 @@ function osFolders(files: readonly ContentFile[], { hostPackages, containerBuild
 
 function describe(
   { source, plan }: PackageRequest,
-  images: readonly StepImage[],
-  made: { readonly files: readonly ContentFile[]; readonly resolved: Resolved; readonly tool: string },
+  parts: Parts,
+  files: readonly ContentFile[],
+  tool: string,
 ): Omit<AddonJson, 'digest'> {
-  const { files, resolved, tool } = made;
   const { ref, hooks, requires, fulfills, settings } = source;
+  const { images, resolved } = parts;
   const sum = (chosen: readonly ContentFile[]): number => chosen.reduce((total, { size }) => total + size, 0);
   const inImages = files.filter(({ path }) => path.startsWith('images/'));
-  const deps = resolved.hostPackages.filter(({ locked }) => locked.required.length > 0);
   return {
     format: PACKAGE_FORMAT,
     ...ref,
@@ -168,7 +198,7 @@ function describe(
     hooks,
     images: images.map(packageImageOf),
     imageFormat: plan.imageFormat,
-    deps: Object.fromEntries(deps.map(({ os, locked }) => [os, locked.required])),
+    deps: depsByOs(parts),
     unpacked: { files: sum(files) - sum(inImages), images: sum(inImages) },
     requires,
     fulfills,

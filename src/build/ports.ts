@@ -47,7 +47,7 @@ export interface ContainerBuilder {
   readonly build: (
     step: ContainerBuildStep,
     place: BuildPlace,
-    options: { readonly folder: string; readonly report: Report; readonly signal: AbortSignal },
+    options: { readonly id: string; readonly folder: string; readonly report: Report; readonly signal: AbortSignal },
   ) => Promise<readonly ContentFile[]>;
 }
 

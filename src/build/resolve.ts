@@ -71,6 +71,7 @@ export async function resolveSteps(
       dockerfile,
       version,
       inputs,
+      requires: [],
     })),
   };
   return { assets, hostPackages, containerBuilds, lock };

@@ -26,6 +26,7 @@ export const BACKEND_OPTIONS = {
   'container-network': { type: 'string', value: 'NAME', help: "the engine's network for containers, such as host" },
 } satisfies OptionSpecs;
 
+/** The slowest Dockerfile of kURL's corpus needs minutes. */
 const LIMIT_MINUTES = 60;
 const PING_MS = 5000;
 
@@ -57,6 +58,7 @@ export function openBackends(
       containers: await containers(),
       scripts: ownScripts(),
       builders,
+      repositories: config.repositories,
       caFile,
       limitMs,
     });
@@ -78,9 +80,9 @@ export function openBackends(
       return {
         inputs: async (step, { folder, root, arch }, within) =>
           containerInputs(step, opened, { roots: { addon: folder, repository: root }, arch, ...within }),
-        build: async (step, { folder: addon, root: repository, arch }, { folder: into, report, signal }) => {
+        build: async (step, { folder: addon, root: repository, arch }, { id, folder: into, report, signal }) => {
           const roots = { addon, repository };
-          return (await buildContainer(step, opened, { roots, arch, into, limitMs, report, signal })).files;
+          return buildContainer(step, opened, { id, roots, arch, into, limitMs, report, signal });
         },
       };
     },
@@ -129,7 +131,7 @@ function buildersOf(args: Arguments): Readonly<Partial<Record<OsId, string>>> {
 }
 
 /** The id if it is one of the table's. */
-export function osId(text: string, from: string): OsId {
+function osId(text: string, from: string): OsId {
   if (isOsId(text)) return text;
   const near = nearest(text, OS_IDS);
   throw new CurlewError('USAGE', `${from}: ${text} is no operating system of ours`, {

@@ -58,6 +58,8 @@ export interface LockedContainerBuild {
   readonly version: string;
   /** Of Dockerfile, context, version and base images. */
   readonly inputs: Digest;
+  /** Names that the packages it left need, for systems whose packages are not resolved. */
+  readonly requires: readonly string[];
 }
 
 export interface ManifestLock {
@@ -137,5 +139,5 @@ function isHostPackages(value: unknown): value is LockedHostPackages {
 
 function isContainerBuild(value: unknown): value is LockedContainerBuild {
   if (!isRecord(value) || !hasTexts(value, 'folder', 'arch', 'dockerfile', 'version')) return false;
-  return typeof value['inputs'] === 'string' && isDigest(value['inputs']);
+  return typeof value['inputs'] === 'string' && isDigest(value['inputs']) && isTexts(value['requires']);
 }

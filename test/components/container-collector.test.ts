@@ -52,12 +52,13 @@ async function request(names: readonly string[], known?: string): Promise<Collec
   const at = `request${(requests += 1)}`;
   const [folder, scratch] = [box.at(at, 'out'), box.at(at, 'scratch')];
   for (const path of [folder, scratch]) await mkdir(path, { recursive: true });
-  return { os: 'ubuntu-22.04', arch: 'amd64', names, known, folder, scratch };
+  return { id: at, task: 'collect', os: 'ubuntu-22.04', arch: 'amd64', names, known, folder, scratch };
 }
 
 function collector({ containers }: OpenContainers, caFile?: string): Collector {
   const builders = { 'ubuntu-22.04': BASE };
-  return createContainerCollector({ containers, scripts: box.at('scripts'), builders, caFile, limitMs: 60_000 });
+  const scripts = box.at('scripts');
+  return createContainerCollector({ containers, scripts, builders, repositories: {}, caFile, limitMs: 60_000 });
 }
 
 const why = cannotRun('dockerd', '/usr/bin/docker', 'busybox', 'bash-static');
@@ -105,6 +106,7 @@ else {
       'CURLEW_REPOSITORIES=',
       'CURLEW_RESOLVE=missing',
       'CURLEW_STATE=/curlew/state',
+      'CURLEW_TASK=collect',
       'HTTPS_PROXY=http://proxy.example:1',
       'SSL_CERT_FILE=/curlew/authorities.pem',
       'authorities',
@@ -171,7 +173,7 @@ else {
   test('the inputs name the builder image by its digest', async ({ signal }) => {
     await using open = await openContainers(engine.env);
     const id = (await engine.docker('image', 'inspect', '--format', '{{.Id}}', BASE)).trim();
-    assert.is(await collector(open).inputs('ubuntu-22.04', { signal }), `container ${id} missing metadata`);
+    assert.match(await collector(open).inputs('ubuntu-22.04', { signal }), new RegExp(`^container ${id} sha256:`));
   });
 }
 

@@ -124,7 +124,9 @@ if (mirror !== undefined) {
       repositories: { 'ubuntu-22.04': [repository] },
     });
     const names = ['nfs-common', 'lvm2'];
-    const request = { os: 'ubuntu-22.04', arch: machineArch(), names, known: undefined, folder, scratch } as const;
+    const os = 'ubuntu-22.04' as const;
+    const what = { id: os, task: 'collect', os, arch: machineArch(), names } as const;
+    const request = { ...what, known: undefined, folder, scratch };
     const { packages } = await collector.collect(request, { report: () => undefined, signal });
     const text = await inBareSystem(
       { '/mnt/archives': folder },

@@ -48,6 +48,24 @@ if (reason === undefined) {
     'service 4.1-1 noarch',
   ];
 
+  test('what packages require is told of files too, without fetching any', async ({ signal }) => {
+    const flat = lab.box.at('flat');
+    await shell(
+      'mkdir "$2" && find "$1" -name "app-2.0-1*.rpm" -exec cp {} "$2" ";" -o -name "curl-user-*.rpm" -exec cp {} "$2" ";"',
+      lab.folder,
+      flat,
+    );
+    const asked = lab.server.log.length;
+    const { packages, requires, files } = await take(lab, [], { task: 'requires', os: 'rhel-9', known: flat, signal });
+    assert.equal([packages, files], [[], []]);
+    const names = ['bash', 'helper', 'libcurl', 'libcurl-minimal', 'library', 'openssl-libs', 'openssl-snapsafe-libs'];
+    assert.equal(requires, [...names, 'service']);
+    assert.equal(
+      lab.server.log.slice(asked).filter(({ path }) => path.endsWith('.rpm')),
+      [],
+    );
+  });
+
   test('all that a package needs comes along: by name, file, capability and epoch, and nothing weak or foreign', async () => {
     const before = await ownState();
     const taken = await take(lab, ['app']);
@@ -167,6 +185,7 @@ if (reason === undefined) {
       HOME: box.at('state'),
       CURLEW_OS: 'rhel-8',
       CURLEW_ARCH: 'amd64',
+      CURLEW_TASK: 'collect',
       CURLEW_MODE: 'host',
       CURLEW_RESOLVE: 'all',
       CURLEW_METADATA: '1',

@@ -36,7 +36,7 @@ async function processesOf(folder: string): Promise<readonly string[]> {
 async function problemOf(lab: RpmLab, name: string, list: string): Promise<string> {
   const [out, state, file] = [lab.box.at(`${name}-out`), lab.box.at(`${name}-state`), lab.box.at(`${name}.list`)];
   await Promise.all([mkdir(out), mkdir(state), writeFile(file, list)]);
-  const variables = scriptVariables({ os: 'rhel-8', arch: 'amd64' }, 'host');
+  const variables = scriptVariables({ os: 'rhel-8', arch: 'amd64', task: 'collect' }, 'host');
   const places = { CURLEW_OUT: out, CURLEW_STATE: state, CURLEW_REPOSITORIES: file, CURLEW_KNOWN: '' };
   const env = { PATH: '/usr/bin:/bin', HOME: state, ...variables, ...places };
   await execa('bash', [join(SCRIPTS, 'host-packages/rpm.sh'), 'helper'], { env, extendEnv: false, reject: false });

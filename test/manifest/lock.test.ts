@@ -41,7 +41,14 @@ const LOCK: ManifestLock = {
     },
   ],
   containerBuilds: [
-    { folder: 'rhel-8', arch: 'amd64', dockerfile: 'addons/one/Dockerfile', version: '1', inputs: digest('5') },
+    {
+      folder: 'rhel-8',
+      arch: 'amd64',
+      dockerfile: 'addons/one/Dockerfile',
+      version: '1',
+      inputs: digest('5'),
+      requires: [],
+    },
   ],
 };
 

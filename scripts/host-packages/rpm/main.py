@@ -194,6 +194,17 @@ def collect(names):
                 file.write(module_documents(base, packages))
 
 
+def tell_requires(folder):
+    """What the package files of a folder require, as an answer without packages."""
+    files = sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith('.rpm'))
+    with configured() as base:
+        load(base)
+        packages = base.add_remote_rpms(files, strict=True)
+        write('packages.tsv', '')
+        write('fetched', '0\n')
+        write('requires', ''.join(name + '\n' for name in required_names(base, packages)))
+
+
 def make_room():
     """What came so far is worth nothing, and without it there is room for saying why."""
     shutil.rmtree(os.path.join(STATE, 'cache'), ignore_errors=True)
@@ -203,7 +214,10 @@ def make_room():
 
 def main():
     try:
-        collect(sys.argv[1:])
+        if ENV['CURLEW_TASK'] == 'requires':
+            tell_requires(ENV['CURLEW_KNOWN'])
+        else:
+            collect(sys.argv[1:])
         return 0
     except Problem as problem:
         lines = problem.lines

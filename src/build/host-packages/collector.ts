@@ -7,7 +7,11 @@ import type { Arch } from '../../core/ref.ts';
 export interface CollectRequest {
   readonly os: OsId;
   readonly arch: Arch;
-  /** Names whose files are wanted, resolved in one transaction. Never empty. */
+  /** Unique among all that is reported: the step that a backend's lines belong to. */
+  readonly id: string;
+  /** `requires`: fetch nothing, tell only what the package files in `known` require; rpm systems only. */
+  readonly task: 'collect' | 'requires';
+  /** Names whose files are wanted, resolved in one transaction; empty for `requires` only. */
   readonly names: readonly string[];
   /** Folder with package files of an earlier build, by file name; what the repository still has unchanged comes from there. */
   readonly known: string | undefined;

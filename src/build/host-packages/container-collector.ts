@@ -3,13 +3,14 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { sentBytes, type SentEntry } from '../../archive/send-tar.ts';
 import { fileError } from '../../core/errors.ts';
-import { reportStep, type Report } from '../../core/events.ts';
+import type { Report } from '../../core/events.ts';
+import type { Repository } from '../../core/repositories.ts';
 import { osRow, type OsId } from '../../core/os.ts';
 import type { Containers, EndedContainer } from '../containers.ts';
 import type { Collected, Collector, CollectRequest } from './collector.ts';
 import { readAnswer, readCollected } from './listing.ts';
 import { problemError } from './problem.ts';
-import { SCRIPT_FOLDER, scriptOf, scriptVariables } from './script.ts';
+import { doingOf, repositoriesText, SCRIPT_FOLDER, scriptOf, scriptVariables, sourceDigest } from './script.ts';
 
 export interface ContainerCollectorOptions {
   readonly containers: Pick<Containers, 'bring' | 'identify' | 'run'>;
@@ -17,6 +18,8 @@ export interface ContainerCollectorOptions {
   readonly scripts: string;
   /** Builder images that take the place of the table's. */
   readonly builders: Readonly<Partial<Record<OsId, string>>>;
+  /** Repositories of rpm systems that a site has named. */
+  readonly repositories: Readonly<Partial<Record<OsId, readonly Repository[]>>>;
   /** Certificate authorities in PEM that the package manager trusts as well. */
   readonly caFile?: string | undefined;
   readonly limitMs: number;
@@ -30,16 +33,13 @@ const PLACES = {
   out: posix.join(HOME, 'out'),
   state: posix.join(HOME, 'state'),
   authorities: posix.join(HOME, 'authorities.pem'),
+  repositories: posix.join(HOME, 'repositories'),
 } as const;
 const ANSWER = posix.join(PLACES.state, 'result');
 
 /** What one operating system's folder may hold, and what the script may say of it. */
 const OUT_LIMITS = { bytes: 2 ** 36, files: 20_000 };
 const ANSWER_LIMITS = { bytes: 64 << 20, files: 20 };
-
-function doingOf({ os, names }: CollectRequest): string {
-  return `fetch packages for ${os} (${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''})`;
-}
 
 function inContainer(path: string): string {
   return path.slice(1);
@@ -69,42 +69,51 @@ export function createContainerCollector(options: ContainerCollectorOptions): Co
   return {
     name: 'container',
     inputs: async (os, { signal }) => {
-      const { resolve, metadata, modules } = osRow(os);
       const builder = await containers.identify(builderOf(os), { signal });
-      return `container ${builder} ${resolve}${metadata ? ' metadata' : ''}${modules ? ' modules' : ''}`;
+      return `container ${builder} ${sourceDigest(os, repositoriesFor(os, options))}`;
     },
-    collect: async (request, { report, signal }) => {
-      const id = `host-packages:${request.os}`;
-      return reportStep(
-        report,
-        { id, title: `host packages for ${osRow(request.os).title}` },
-        async () => collect(request, { ...options, id, image: builderOf(request.os), report, signal }),
-        ({ packages, fetched }) => `${packages.length} packages, ${fetched} bytes fetched`,
-      );
-    },
+    collect: async (request, { report, signal }) =>
+      collect(request, { ...options, image: builderOf(request.os), report, signal }),
   };
 }
 
 interface Collecting extends ContainerCollectorOptions {
-  readonly id: string;
   readonly image: string;
   readonly report: Report;
   readonly signal: AbortSignal;
 }
 
-async function filesFor({ known }: CollectRequest, { scripts, caFile }: Collecting): Promise<readonly SentEntry[]> {
+/**
+ * Repositories that are handed in. The rpm systems' public images know mirrors that are gone, or lack a repository;
+ * Ubuntu's have what is needed, and key rings of this machine are out of their reach.
+ */
+function repositoriesFor(
+  os: OsId,
+  { repositories, builders }: Pick<ContainerCollectorOptions, 'repositories' | 'builders'>,
+): readonly Repository[] | undefined {
+  const { family, repositories: public_ } = osRow(os);
+  if (family === 'debian') return undefined;
+  return repositories[os] ?? (builders[os] === undefined ? public_ : undefined);
+}
+
+async function filesFor({ os, arch, known }: CollectRequest, collecting: Collecting): Promise<readonly SentEntry[]> {
+  const { scripts, caFile } = collecting;
   const folder = (at: string): SentEntry => ({ kind: 'folder', path: inContainer(at), mode: 0o755 });
+  const repositories = repositoriesFor(os, collecting);
+  const list = repositories === undefined ? [] : [Buffer.from(repositoriesText(os, repositories, arch))];
   return [
     ...(await sentFolder(join(scripts, SCRIPT_FOLDER), PLACES.scripts, true)),
     ...(known === undefined ? [] : await sentFolder(known, PLACES.known, false)),
     ...(caFile === undefined ? [] : [sentBytes(inContainer(PLACES.authorities), await readFile(caFile))]),
+    ...list.map((text) => sentBytes(inContainer(PLACES.repositories), text)),
     folder(PLACES.out),
     folder(PLACES.state),
   ];
 }
 
 async function collect(request: CollectRequest, collecting: Collecting): Promise<Collected> {
-  const { containers, caFile, limitMs, id, image, report, signal } = collecting;
+  const { containers, caFile, limitMs, image, report, signal } = collecting;
+  const { id } = request;
   const doing = doingOf(request);
   await containers.bring(image, { id, report, signal });
   const files = await filesFor(request, collecting).catch((error: unknown) => {
@@ -115,7 +124,7 @@ async function collect(request: CollectRequest, collecting: Collecting): Promise
     CURLEW_OUT: PLACES.out,
     CURLEW_STATE: PLACES.state,
     CURLEW_KNOWN: request.known === undefined ? '' : PLACES.known,
-    CURLEW_REPOSITORIES: '',
+    CURLEW_REPOSITORIES: repositoriesFor(request.os, collecting) === undefined ? '' : PLACES.repositories,
     HOME: PLACES.state,
     ...(caFile === undefined ? {} : { SSL_CERT_FILE: PLACES.authorities }),
   };

@@ -9,16 +9,17 @@ import { osRow, type OsId } from '../../core/os.ts';
 import { compareText, formatRef, type AddonRef, type Arch } from '../../core/ref.ts';
 import type { LockedHostPackages } from '../../manifest/lock.ts';
 import type { OsPackagesStep } from '../../manifest/step.ts';
-import { bytesFile, type ContentFile } from '../compile.ts';
+import type { ContentFile } from '../compile.ts';
 import { unpackFolder, type FinishedPackage } from '../finished.ts';
 import { folderFiles } from '../folder-files.ts';
 import type { BuildPorts } from '../ports.ts';
 import type { Collected } from './collector.ts';
-import { depsOf, depsText } from './deps.ts';
+import { depsOf } from './deps.ts';
 
 /** What one operating system's folder gets from the Manifest's package lines. */
 export interface HostPackages {
   readonly os: OsId;
+  /** What the collector fetched and made; `Deps` is not among them. */
   readonly files: readonly ContentFile[];
   readonly locked: LockedHostPackages;
   /** Bytes that came over the network. */
@@ -80,7 +81,7 @@ async function fetchForOs(
   const { packages, fetched } = collected;
   return {
     os,
-    files: [...files, ...(required.length === 0 ? [] : [bytesFile(packagePath.deps(os), depsText(required))])],
+    files,
     locked: { os, arch: options.arch, archives, deps, inputs, files: packages, required },
     fetched,
   };
@@ -112,19 +113,14 @@ async function collect(
   }
   const part = { folder: packagePath.archives(os), to: known, wanted: (path: string) => PACKAGE_FILE.test(path) };
   if (earlier !== undefined) await unpackFolder(earlier, part, { signal });
+  const id = `${formatRef(ref)}/${os}`;
   return reportStep(
     report,
-    { id: `${formatRef(ref)}/${os}`, title: `${formatRef(ref)}: packages for ${osRow(os).title}` },
+    { id, title: `${formatRef(ref)}: packages for ${osRow(os).title}` },
     async () => {
       const inputs = await collector.inputs(os, { signal });
-      const request = {
-        os,
-        arch,
-        names: archives,
-        known: earlier === undefined ? undefined : known,
-        folder,
-        scratch: state,
-      };
+      const asked = { id, task: 'collect', os, arch, names: archives } as const;
+      const request = { ...asked, known: earlier === undefined ? undefined : known, folder, scratch: state };
       const collected = await collector.collect(request, { report, signal });
       const doing = `read packages for ${os}`;
       return { inputs, collected, files: await folderFiles(folder, packagePath.archives(os), { doing, signal }) };

@@ -2,17 +2,14 @@
 import { constants } from 'node:fs';
 import { access, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { canonicalJson, digestOf } from '../../core/digest.ts';
-import { CurlewError, fileError, redact } from '../../core/errors.ts';
-import { reportStep } from '../../core/events.ts';
+import { CurlewError, fileError } from '../../core/errors.ts';
 import { osRow, type OsId } from '../../core/os.ts';
-import { ARCHES } from '../../core/ref.ts';
-import { repositoryUrl, type Repository } from '../../core/repositories.ts';
+import type { Repository } from '../../core/repositories.ts';
 import type { Collected, Collector, CollectRequest } from './collector.ts';
 import { readAnswer, readCollected } from './listing.ts';
 import { problemError } from './problem.ts';
 import { runScript } from './run-script.ts';
-import { repositoriesText, SCRIPT_FOLDER, scriptOf, scriptVariables } from './script.ts';
+import { doingOf, repositoriesText, SCRIPT_FOLDER, scriptOf, scriptVariables, sourceDigest } from './script.ts';
 
 export interface HostCollectorOptions {
   /** Our folder with scripts. */
@@ -47,30 +44,9 @@ export function createHostCollector({ scripts, env, repositories }: HostCollecto
   };
   return {
     name: 'host',
-    inputs: async (os) => `host ${digestOf(canonicalJson(identityOf(os, repositoriesOf(os))))}`,
-    collect: async (request, { report, signal }) =>
-      reportStep(
-        report,
-        { id: `host-packages:${request.os}`, title: `host packages for ${osRow(request.os).title}` },
-        async () => run(request, signal),
-        ({ packages, fetched }) => `${packages.length} packages, ${fetched} bytes fetched`,
-      ),
+    inputs: async (os) => `host ${sourceDigest(os, repositoriesOf(os))}`,
+    collect: async (request, { signal }) => run(request, signal),
   };
-}
-
-function doingOf({ os, names }: CollectRequest): string {
-  return `fetch packages for ${os} (${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''})`;
-}
-
-/** Secrets and the places of keys do not decide what comes of a repository. */
-function identityOf(os: OsId, repositories: readonly Repository[]): unknown {
-  const { resolve, metadata, modules } = osRow(os);
-  const asked = repositories.map((repository) => ({
-    urls: ARCHES.map((arch) => redact(repositoryUrl(repository, arch))),
-    suites: repository.suites ?? [],
-    components: repository.components ?? [],
-  }));
-  return { resolve, metadata, modules, asked };
 }
 
 /** Makes the private folders; the variables that name them. */

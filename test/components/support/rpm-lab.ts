@@ -1,7 +1,7 @@
 /** A signed repository of the small distribution on a loopback server, and collectors that use it. */
 import { mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Collected } from '../../../src/build/host-packages/collector.ts';
+import type { Collected, CollectRequest } from '../../../src/build/host-packages/collector.ts';
 import { createHostCollector } from '../../../src/build/host-packages/host-collector.ts';
 import type { OsId } from '../../../src/core/os.ts';
 import type { Arch } from '../../../src/core/ref.ts';
@@ -60,6 +60,7 @@ export async function copyRepository(lab: RpmLab, target: string): Promise<void>
 }
 
 export interface Asking {
+  readonly task?: CollectRequest['task'];
   readonly os?: OsId;
   readonly arch?: Arch;
   readonly known?: string;
@@ -92,7 +93,8 @@ export async function take(lab: RpmLab, names: readonly string[], asking: Asking
   await mkdir(scratch, { recursive: true });
   const repositories = { [os]: asking.repositories ?? [repositoryOf(lab)] };
   const collector = createHostCollector({ scripts: SCRIPTS, env: process.env, repositories });
-  const request = { os, arch, names, known: asking.known, folder, scratch };
+  const { task = 'collect' } = asking;
+  const request = { id: os, task, os, arch, names, known: asking.known, folder, scratch };
   const collected = await collector.collect(request, { report: () => undefined, signal });
   return { ...collected, folder, files: await filesIn(folder) };
 }

@@ -81,7 +81,8 @@ export async function openTinyRepository(): Promise<TinyRepository> {
         env: { PATH: process.env['PATH'], ...env },
         repositories: { 'ubuntu-22.04': [repositoryAt(url, ring === 'none' ? undefined : ring)] },
       });
-      const request = { os: 'ubuntu-22.04', arch, names, known, folder, scratch } as const;
+      const os = 'ubuntu-22.04' as const;
+      const request = { id: os, task: 'collect', os, arch, names, known, folder, scratch } as const;
       const collected = await collector.collect(request, { report: () => undefined, signal });
       await rm(scratch, { recursive: true });
       return { ...collected, folder, files: await readdir(folder) };
