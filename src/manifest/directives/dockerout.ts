@@ -10,7 +10,7 @@ export interface DockeroutRequest extends Asked {
   readonly kind: 'dockerout';
   readonly destination: Word;
   readonly os: OsId;
-  /** Path from the root of the repository. */
+  /** Path from the root of the repository, or from the Manifest. */
   readonly dockerfile: Word;
   readonly version: Word;
 }
@@ -29,7 +29,7 @@ function readDestination({ text, place }: Word, find: Find): OsId | undefined {
 function checkDockerfile({ text, place }: Word, find: Find): boolean {
   const problem = pathProblem(text);
   if (problem === undefined) return true;
-  const hint = 'a path from the root of the repository, without ".."';
+  const hint = 'a path from the root of the repository or from the Manifest, without ".."';
   find(finding('dockerout/dockerfile', place, `the path of the Dockerfile ${problem}`, hint));
   return false;
 }
@@ -52,8 +52,9 @@ export const dockerout: Directive<DockeroutRequest> = {
   kind: 'dockerout',
   usage: 'dockerout <OS folder> <Dockerfile> <version>',
   about:
-    'Builds the Dockerfile (a path from the root of the repository, no build context) with the build argument `VERSION` ' +
-    'and runs it; what it writes to `/out` is kept.',
+    'Builds the Dockerfile (a path from the root of the repository, or else from the Manifest) with the build argument ' +
+    '`VERSION` and runs it; what it writes to `/out` is kept. It sees no other files, unless it copies some: then its own ' +
+    'folder, without what `.dockerignore` names.',
   yields: '`<OS folder>/…`, flat',
   columns: { needed: 3, optional: [] },
   parse(line, find) {
