@@ -52,6 +52,42 @@ test('a long deflated payload is read without a warning about listeners', async 
   assert.equal(warnings, []);
 });
 
+for (const [what, data] of [
+  ['stored', noise(300_000)],
+  ['deflated', LONG],
+] as const) {
+  test(`the source is let go when a ${what} payload has been read, is damaged, or is read no further`, async ({
+    signal,
+  }) => {
+    const { bytes, plan } = archiveOf([{ path: 'file', data }]);
+    const [entry] = plan.index.entries;
+    if (entry === undefined) throw new Error('no entry');
+    assert.is(entry.stored, what === 'stored');
+    let open = 0;
+    const counted = (from: Buffer): RangeSource => ({
+      ...memorySource('m', from),
+      async *read(offset, length) {
+        open += 1;
+        try {
+          for (let at = offset; at < offset + length; at += 4096) {
+            yield from.subarray(at, Math.min(at + 4096, offset + length));
+          }
+        } finally {
+          open -= 1;
+        }
+      },
+    });
+    await collect(readPayload(counted(bytes), entry, { signal }));
+    assert.is(open, 0, 'read');
+    const damaged = Buffer.from(bytes);
+    damaged.fill(0x55, entry.offset + 2000, entry.offset + 2100);
+    await assert.rejectsWith(collect(readPayload(counted(damaged), entry, { signal })), 'DIGEST_MISMATCH');
+    assert.is(open, 0, 'damaged');
+    for await (const _chunk of readPayload(counted(bytes), entry, { signal })) break;
+    assert.is(open, 0, 'left');
+  });
+}
+
 test('what the source says is told as it is: only bytes can be damaged', async ({ signal }) => {
   const { bytes, plan } = archiveOf([{ path: 'text', data: LONG }]);
   const [entry] = plan.index.entries;
