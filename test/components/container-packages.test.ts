@@ -2,50 +2,28 @@
  * The real scripts with real apt and dnf in a container: a bare Debian system, the only one whose packages are at hand, takes
  * the place of the distributions' own images. Needs root.
  */
-import { existsSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createContainerCollector } from '../../src/build/host-packages/container-collector.ts';
 import type { Collected } from '../../src/build/host-packages/collector.ts';
-import { aptSources } from '../../src/build/host-packages/apt-sources.ts';
-import { rpmRepositoryFile } from '../../src/build/host-packages/rpm-repositories.ts';
 import type { OsId } from '../../src/core/os.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
-import { writeTree } from '../support/tree.ts';
 import type { WebServer } from '../support/web-server.ts';
-import { repositoryAt, servePool } from './support/apt-repository.ts';
+import { servePool } from './support/apt-repository.ts';
+import { BUILDER, cannotRunBuilder, importBuilder } from './support/builder.ts';
 import { openContainers, startEngine, type EngineBox } from './support/engine.ts';
-import { cannotRun, ROOT } from './support/programs.ts';
-import { cannotRunRpm, filesIn, repositoryOf, startRpmLab, take, type RpmLab } from './support/rpm-lab.ts';
-import { openTinyRepository, TINY_PROGRAMS, type TinyRepository } from './support/tiny-repository.ts';
+import { ROOT } from './support/programs.ts';
+import { filesIn, startRpmLab, take, type RpmLab } from './support/rpm-lab.ts';
+import { openTinyRepository, type TinyRepository } from './support/tiny-repository.ts';
 
 const test = suite('real package managers in a container', { timeoutMs: 200_000 });
-const IMAGE = 'bare:1';
-/** Made by `scripts/tools bare`. */
-const BARE = join(ROOT, '.curlew/tools/bare.tar');
 
 let tiny: TinyRepository;
 let pool: WebServer;
 let lab: RpmLab;
 let engine: EngineBox;
 let before: readonly string[];
-
-/** An image of the bare system, whose package managers know the small repositories and nothing else. */
-async function importBareSystem(): Promise<void> {
-  const context = tiny.at('context');
-  await engine.docker('import', BARE, 'bare:0');
-  const apt = aptSources([repositoryAt(pool.url, '/etc/small/apt.gpg')], 'amd64');
-  const rpm = rpmRepositoryFile([{ ...repositoryOf(lab), key: 'file:///etc/small/rpm.asc' }], 'amd64');
-  await writeTree(context, {
-    Dockerfile: 'FROM bare:0\nCOPY etc /etc/\n',
-    'etc/small/apt.gpg': await readFile(tiny.key.ring),
-    'etc/small/rpm.asc': await readFile(new URL(lab.key.url)),
-    [`etc/apt/sources.list.d/tiny.${apt.startsWith('deb ') ? 'list' : 'sources'}`]: apt,
-    'etc/yum.repos.d/small.repo': rpm,
-  });
-  await engine.docker('build', '--quiet', '--tag', IMAGE, context);
-}
 
 let requests = 0;
 
@@ -57,8 +35,15 @@ async function collect(os: OsId, names: readonly string[], known: string | undef
   await using open = await openContainers(engine.env, undefined, 'host');
   const { containers, report } = open;
   const scripts = join(ROOT, 'scripts');
-  const collector = createContainerCollector({ containers, scripts, builders: { [os]: IMAGE }, limitMs: 120_000 });
-  const collected = await collector.collect({ os, arch: 'amd64', names, known, folder, scratch }, { report, signal });
+  const collector = createContainerCollector({
+    containers,
+    scripts,
+    builders: { [os]: BUILDER },
+    repositories: {},
+    limitMs: 120_000,
+  });
+  const request = { id: at, task: 'collect', os, arch: 'amd64', names, known, folder, scratch } as const;
+  const collected = await collector.collect(request, { report, signal });
   return { ...collected, folder, files: await filesIn(folder) };
 }
 
@@ -67,10 +52,7 @@ function same(left: Collected, right: Collected): void {
   assert.equal(left.requires, right.requires);
 }
 
-const why =
-  cannotRun('dockerd', '/usr/bin/docker', 'busybox', ...TINY_PROGRAMS) ??
-  cannotRunRpm() ??
-  (existsSync(BARE) ? undefined : 'missing: scripts/tools bare');
+const why = cannotRunBuilder();
 if (why !== undefined) test.skip('all of it', why);
 else {
   test.before(async () => {
@@ -78,7 +60,7 @@ else {
     pool = await servePool(tiny.served);
     lab = await startRpmLab();
     engine = await startEngine(tiny.at('engine'));
-    await importBareSystem();
+    await importBuilder({ engine, tiny, pool, lab });
     before = await engine.inventory();
   });
   test.after(async () => {

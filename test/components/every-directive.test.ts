@@ -7,15 +7,17 @@ import { curlew, curlewOk } from '../support/curlew.ts';
 import { makeImage, makeLayer } from '../support/images.ts';
 import { startRegistry, type RegistryServer } from '../support/registry-server.ts';
 import { suite } from '../support/suite.ts';
-import { tree, type Tree } from '../support/tree.ts';
+import { tree, writeTree, type Tree } from '../support/tree.ts';
 import type { WebServer } from '../support/web-server.ts';
 import { addPackages, indexed, repositoryAt, servePool } from './support/apt-repository.ts';
-import { cannotRun, shell } from './support/programs.ts';
-import { cannotRunRpm, repositoryOf, startRpmLab, type RpmLab } from './support/rpm-lab.ts';
-import { openTinyRepository, TINY_PROGRAMS, type TinyRepository } from './support/tiny-repository.ts';
+import { BUILDER, cannotRunBuilder, importBuilder } from './support/builder.ts';
+import { startEngine, type EngineBox } from './support/engine.ts';
+import { shell } from './support/programs.ts';
+import { repositoryOf, startRpmLab, type RpmLab } from './support/rpm-lab.ts';
+import { openTinyRepository, type TinyRepository } from './support/tiny-repository.ts';
 
 const test = suite('every directive', { timeoutMs: 300_000 });
-const reason = cannotRun(...TINY_PROGRAMS) ?? cannotRunRpm();
+const reason = cannotRunBuilder();
 
 const PACKAGES = `apt zebra-app
 apt24 jq
@@ -26,12 +28,23 @@ yum9 app
 yumol app
 yum2023 app
 `;
+/** Leaves a repository of one package, as containerd's Dockerfiles of kURL do. */
+const DOCKERFILE = `FROM ${BUILDER}
+ARG VERSION
+RUN mkdir -p /out-files /tmp/state && cd /out-files && echo "$VERSION" > version && echo written-by-hand > Deps
+RUN dnf --assumeyes --installroot=/tmp/state --setopt=reposdir=/etc/yum.repos.d --releasever=9 --downloadonly \\
+    --destdir=/tmp/got install curl-user && cp /tmp/got/curl-user*.rpm /out-files && touch -d @0 /out-files/*.rpm && \\
+    createrepo_c --quiet --no-database --simple-md-filenames --revision 1 /out-files && \\
+    sed -i 's|<timestamp>[0-9.]*</timestamp>|<timestamp>1</timestamp>|' /out-files/repodata/repomd.xml
+CMD cp -r /out-files/. /out/
+`;
 const image = makeImage([makeLayer({ 'bin/tool': 'tool' })], 'oci', 'tool');
 
 let tiny: TinyRepository;
 let apt: WebServer;
 let rpm: RpmLab;
 let registry: RegistryServer;
+let engine: EngineBox;
 
 /** A repository of add-ons with one that uses all directives that need no engine, and the flags to build it with. */
 async function repository(more = ''): Promise<{ readonly box: Tree; readonly flags: readonly string[] }> {
@@ -73,8 +86,11 @@ if (reason === undefined) {
     apt = await servePool(tiny.served);
     rpm = await startRpmLab();
     registry = await startRegistry({ 'tool:1': image });
+    engine = await startEngine(tiny.at('engine'));
+    await importBuilder({ engine, tiny, pool: apt, lab: rpm });
   });
   test.after(async () => {
+    await engine[Symbol.asyncDispose]();
     await registry[Symbol.asyncDispose]();
     await rpm.close();
     await apt[Symbol.asyncDispose]();
@@ -103,6 +119,35 @@ if (reason === undefined) {
     const elsewhere = ['--packages-by', 'host', '--locked', '--out', 'elsewhere', '--cache', 'other'];
     await curlewOk(['build', ...flags, ...elsewhere], { cwd: box.path });
     assert.is(await hashOf(box.at('elsewhere/all-1.0.tar.gz')), await hashOf(box.at('out/all-1.0.tar.gz')));
+  });
+
+  test('with an engine: dockerout too, Deps of what it left, nothing stays in the engine', async () => {
+    const { box, flags } = await repository(`dockerout rhel-9 addons/all/template/Dockerfile 1.2\n`);
+    await using _box = box;
+    await writeTree(box.path, { 'addons/all/template/Dockerfile': DOCKERFILE, 'config.json': '{}' });
+    const before = await engine.inventory();
+    const builders = OS_IDS.flatMap((os) => ['--builder', `${os}=${BUILDER}`]);
+    const how = [...flags, ...builders, '--container-network', 'host'];
+    const options = { cwd: box.path, env: engine.env };
+    await curlewOk(['build', '--update-lock', ...how], options);
+    const names = await listing(box.at('out/all-1.0.tar.gz'));
+    for (const name of ['rhel-9/archives/repodata/repomd.xml', 'rhel-9/repodata/repomd.xml', 'rhel-9/version']) {
+      assert.ok(names.includes(name), name);
+    }
+    assert.ok(names.includes('ubuntu-22.04/archives/zebra-app_2.0-1_amd64.deb'));
+    const deps = await shell('tar -xzOf "$1" addons/all/1.0/rhel-9/Deps', box.at('out/all-1.0.tar.gz'));
+    const expected = ['bash', 'helper', 'libcurl-minimal', 'library', 'openssl-libs', 'service', 'written-by-hand'];
+    assert.equal(deps.split('\n'), expected);
+    assert.equal(await engine.inventory(), before);
+    assert.match(await curlewOk(['build', ...how], options), /^all 1\.0: unchanged/);
+    const elsewhere = ['--locked', '--out', 'elsewhere', '--cache', 'other'];
+    await curlewOk(['build', ...how, ...elsewhere], options);
+    assert.is(await hashOf(box.at('elsewhere/all-1.0.tar.gz')), await hashOf(box.at('out/all-1.0.tar.gz')));
+    await writeFile(box.at('addons/all/template/Dockerfile'), `${DOCKERFILE}# changed\n`);
+    const { status, stderr } = await curlew(['build', '--locked', ...how, ...elsewhere], options);
+    assert.is(status, 23, stderr);
+    assert.match(stderr, /container-build rhel-9 addons\/all\/template\/Dockerfile: locked 1\.2 sha256:/);
+    assert.equal(await engine.inventory(), before);
   });
 
   test('a package more: only what is new is fetched', async () => {

@@ -199,7 +199,10 @@ def tell_requires(folder):
     files = sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith('.rpm'))
     with configured() as base:
         load(base)
-        packages = base.add_remote_rpms(files, strict=True)
+        try:
+            packages = base.add_remote_rpms(files, strict=True)
+        except OSError as error:
+            raise Problem(('conflict', one_line(error)))
         write('packages.tsv', '')
         write('fetched', '0\n')
         write('requires', ''.join(name + '\n' for name in required_names(base, packages)))
