@@ -113,6 +113,9 @@ const WORDS: Readonly<Record<string, string>> = {
   UND_ERR_SOCKET: 'the connection broke',
   ECONNRESET: 'the connection was reset',
   ECONNREFUSED: 'the connection was refused',
+  ENETUNREACH: 'there is no way to this network',
+  EHOSTUNREACH: 'there is no way to this host',
+  ETIMEDOUT: 'no answer in time',
   ENOTFOUND: 'no such host',
   EAI_AGAIN: 'the name could not be looked up',
   UND_ERR_HEADERS_OVERFLOW: 'the head of the answer is too large',
@@ -121,6 +124,8 @@ const WORDS: Readonly<Record<string, string>> = {
 const CONNECTION_HINTS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'check the name, the network, and HTTPS_PROXY if there is a proxy',
   ECONNREFUSED: 'check the port, and that the server runs',
+  ENETUNREACH: 'check the network, and HTTPS_PROXY if there is a proxy',
+  EHOSTUNREACH: 'check the network, and HTTPS_PROXY if there is a proxy',
 };
 
 /** Node and OpenSSL name what is wrong with a certificate in the error's code. */
