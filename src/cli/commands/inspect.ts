@@ -49,7 +49,8 @@ export const inspect: Command<Inspected> = {
   },
   render: ({ path, size, digest, packages, files }) =>
     [
-      `${path}: ${formatBytes(size)}, table of contents ${digest}`,
+      `${path}: ${formatBytes(size)}`,
+      line('contents', digest),
       ...packages.flatMap(packageLines),
       ...(files ?? []).map(fileLine),
     ].join('\n'),
@@ -63,9 +64,14 @@ function packageLines(addon: AddonJson): readonly string[] {
     ['unpacked', `${formatBytes(unpacked.files)} files, ${formatBytes(unpacked.images)} images`],
     ['hooks', hooks.join(' ') || 'none'],
     ...(os.length > 0 ? ([['systems', os.join(' ')]] as const) : []),
-    ...images.map(({ id, reference }) => [`image ${id}`, reference] as const),
+    ...images.map(({ id, reference }) => ['image', `${id} ${reference}`] as const),
   ];
-  return ['', ...rows.map(([label, text]) => visible(`${label.padEnd(10)} ${text}`))];
+  return ['', ...rows.map(([label, text]) => line(label, text))];
+}
+
+/** A digest behind its label fills a line of eighty columns. */
+function line(label: string, text: string): string {
+  return visible(`${label.padEnd(8)} ${text}`);
 }
 
 function fileLine({ path, mode, size, digest, linkTo }: PlacedEntry): string {

@@ -47,6 +47,6 @@ export const verify: Command<readonly Verified[]> = {
   },
   render: (verified) =>
     verified
-      .map(({ path, size, files, digest }) => `${path}: ok, ${files} files, ${formatBytes(size)}, ${digest}`)
+      .map(({ path, size, files, digest }) => `${path}: ok, ${files} files, ${formatBytes(size)}\ncontents ${digest}`)
       .join('\n'),
 };

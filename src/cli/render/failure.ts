@@ -1,4 +1,5 @@
 /** A failure as text: for people a message, its causes and a hint; for machines one JSON object. */
+import { dirname } from 'node:path';
 import { CurlewError, errnoOf, redact, type ErrorCode } from '../../core/errors.ts';
 import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { paintDiagnostic, type Paint } from './paint.ts';
@@ -24,13 +25,15 @@ function causes(error: CurlewError): readonly string[] {
 /** Keeps the words of the system's errors, and their path where the rest of the text does not name it. */
 function withoutErrno(text: string): string {
   return text.replaceAll(SYSTEM_ERROR, (whole, words: string, path: string | undefined) => {
-    const named = path === undefined || text.replace(whole, '').includes(path);
+    const rest = text.replace(whole, '');
+    // A partial file stands beside the one that is named.
+    const named = path === undefined || [path, dirname(path)].some((one) => one.length > 1 && rest.includes(one));
     return named ? words : `${words}: ${path}`;
   });
 }
 
 function multiline(text: string): string {
-  return withoutErrno(text).split('\n').map(visible).join('\n');
+  return withoutErrno(text).split('\n').map(visible).join('\n  ');
 }
 
 /** A bug, an error that is not a CurlewError, shows its stack; what a user can meet shows none. */

@@ -6,6 +6,7 @@ import { formatBytes, formatSeconds } from './units.ts';
 
 interface Step {
   readonly title: string;
+  readonly since: number;
   bytes: number | undefined;
   done: number;
   said?: string;
@@ -22,6 +23,8 @@ const NARROW = 64;
 /** The speed is that of the last seconds: what a cache gave at once says nothing about the rest. */
 const SPEED_MS = 10_000;
 const SPEED_KNOWN_MS = 2000;
+/** From here on, a step without a bar tells how long it has been at work. */
+const PATIENCE_S = 3;
 
 /** A bar of fixed width: `████████············  40 %`. */
 export function progressBar(done: number, total: number): string {
@@ -67,7 +70,7 @@ export function createProgressModel(now: () => number): {
   const take = (event: ProgressEvent): void => {
     if (event.type === 'note') return;
     if (event.type === 'step-started') {
-      active.set(event.id, { title: event.title, bytes: event.bytes, done: 0 });
+      active.set(event.id, { title: event.title, since: now(), bytes: event.bytes, done: 0 });
       return;
     }
     const step = active.get(event.id);
@@ -100,17 +103,26 @@ export function createProgressModel(now: () => number): {
       const shown = [...active.values()].slice(0, MOST_LINES);
       const space = columns - MARGIN;
       const wanted = Math.max(0, ...shown.map(({ title }) => harmless(title).length));
-      const lines = shown.map((step) => stepLine(step, space, wanted));
+      const lines = shown.map((step) => stepLine(step, { space, wanted, seconds: (now() - step.since) / 1000 }));
       return active.size > MOST_LINES ? [...lines, `and ${active.size - MOST_LINES} more`] : lines;
     },
   };
 }
 
 /** One step in `space` columns; names take the width `wanted`, if there is so much. */
-function stepLine({ title, bytes, done, said }: Step, space: number, wanted: number): string {
+function stepLine(
+  { title, bytes, done, said }: Step,
+  { space, wanted, seconds }: { readonly space: number; readonly wanted: number; readonly seconds: number },
+): string {
   const name = harmless(title);
   if (said !== undefined) return cut(`${name}: ${harmless(said)}`, space);
-  if (bytes === undefined) return cut(done === 0 ? name : `${name}  ${formatBytes(done)}`, space);
+  if (bytes === undefined) {
+    const facts = [
+      ...(done === 0 ? [] : [formatBytes(done)]),
+      ...(seconds < PATIENCE_S ? [] : [formatSeconds(seconds)]),
+    ];
+    return cut([name.padEnd(Math.min(wanted, space - 10)), ...facts].join('  ').trimEnd(), space);
+  }
   const sizes = `${formatBytes(Math.min(done, bytes)).padStart(7)} of ${formatBytes(bytes)}`.padEnd(SIZES);
   const bar = space < NARROW ? percent(shareOf(done, bytes)) : `${progressBar(done, bytes)} ${sizes}`;
   const width = Math.min(wanted, Math.max(8, space - bar.length - 2));

@@ -14,8 +14,9 @@ export function formatBytes(bytes: number): string {
   return `${Number(text)} ${UNITS[unit] ?? ''}`;
 }
 
-/** `0.8 s`, `75 s`, `12 min`. */
+/** Whole ones, for waiting: `8 s`, `75 s`, `12 min`, `3 h`. */
 export function formatSeconds(seconds: number): string {
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
-  return seconds < 120 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`;
+  if (seconds < 120) return `${Math.max(1, Math.round(seconds))} s`;
+  const minutes = Math.round(seconds / 60);
+  return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`;
 }

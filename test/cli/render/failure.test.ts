@@ -35,6 +35,18 @@ test("the system's words are kept, its calls and numbers are not", () => {
   );
 });
 
+test('the lines of a long message stand below its first', () => {
+  assert.is(
+    shown(new CurlewError('HOOK_FAILED', 'web failed\nit said:\n  no')),
+    'error HOOK_FAILED: web failed\n  it said:\n    no',
+  );
+});
+
+test('a partial file beside the one that is named is not shown', () => {
+  const refused = systemError("EACCES: permission denied, open '/a/ro/.curlew-partial-1'", 'EACCES');
+  assert.is(shown(fileError('write /a/ro/b.gz', refused)), 'error FILE_UNUSABLE: write /a/ro/b.gz: permission denied');
+});
+
 test('a cause that says the same as the message in other words is left out', () => {
   const cause = systemError("ENOENT: no such file or directory, open '/a/b'", 'ENOENT');
   assert.is(

@@ -18,7 +18,7 @@ test('the headline counts steps and bytes, and tells speed and time left once it
   assert.is(model.headline(), '0 of 2 done, 0 B of 1 kB');
   model.take({ type: 'step-progress', id: 'a', bytes: 500 });
   now = 5000;
-  assert.is(model.headline(), '0 of 2 done, 500 B of 1 kB, 100 B/s, 5.0 s left');
+  assert.is(model.headline(), '0 of 2 done, 500 B of 1 kB, 100 B/s, 5 s left');
   model.take({ type: 'step-done', id: 'b', outcome: 'unchanged' });
   model.take({ type: 'step-done', id: 'a', outcome: 'built' });
   assert.is(model.headline(), '2 of 2 done, 1 kB of 1 kB');
@@ -48,6 +48,16 @@ test('a size that becomes known on the way is counted from then on', () => {
   model.take({ type: 'step-progress', id: 'a', bytes: 25, total: 100 });
   assert.is(model.headline(), '0 of 1 done, 25 B of 100 B');
   assert.equal(model.lines(80), [`a-1.0  ${progressBar(25, 100)}    25 B of 100 B`]);
+});
+
+test('a step without a size tells after a while how long it has been at work', () => {
+  let now = 0;
+  const model = createProgressModel(() => now);
+  model.take({ type: 'step-started', id: 'a', title: 'web 1.0: install' });
+  model.take({ type: 'step-started', id: 'b', title: 'b' });
+  assert.equal(model.lines(80), ['web 1.0: install', 'b']);
+  now = 75_000;
+  assert.equal(model.lines(80), ['web 1.0: install  75 s', 'b                 75 s']);
 });
 
 test('more bytes than announced do not count as more than all', () => {
