@@ -86,7 +86,7 @@ async function whyBuild(
   ports: BuildPorts,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<string | undefined> {
-  if (finished === undefined) return 'not built yet';
+  if (finished === undefined) return 'there was no package';
   // Nothing short of resolving them says what a repository has now.
   if (mode === 'update' && finished.lock.hostPackages.some(({ inputs }) => inputs !== '')) return 'the lock is updated';
   const { ref, steps, root } = addon;

@@ -93,9 +93,9 @@ function whyInstall(
   record: AppliedRecord | undefined,
   reapply: boolean,
 ): string | undefined {
-  if (record === undefined) return 'not installed yet';
-  if (record.version !== ref.version) return `version ${record.version} is installed`;
-  if (record.digest !== digest) return 'another package of this version is installed';
+  if (record === undefined) return 'it was not installed';
+  if (record.version !== ref.version) return `version ${record.version} was installed`;
+  if (record.digest !== digest) return 'another package of this version was installed';
   if (record.settings !== settings) return 'its settings have changed';
   if (!record.finished) return 'its last run did not finish';
   return reapply ? 'asked for by --reapply' : undefined;

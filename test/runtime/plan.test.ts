@@ -69,7 +69,7 @@ test('the phases of an install come in their order, the container runtime before
 
 test('an add-on may be called like something that every object has', () => {
   const { addons } = planInstall([facts('constructor')], NO_RECORDS, OPTIONS);
-  assert.is(addons[0]?.because, 'not installed yet');
+  assert.is(addons[0]?.because, 'it was not installed');
 });
 
 test('function names hold the folder name verbatim', () => {
@@ -105,20 +105,20 @@ test('what is applied already is not installed again, and nothing is extracted',
 
 const before = facts('demo', { inPlace: digestOf('demo') });
 for (const [title, after, records, reapply, because] of [
-  ['a first install', before, NO_RECORDS, false, 'not installed yet'],
+  ['a first install', before, NO_RECORDS, false, 'it was not installed'],
   [
     'another version',
     facts('demo', { ref: { ...before.ref, version: '2.0' } }),
     installed([before]),
     false,
-    'version 1.0 is installed',
+    'version 1.0 was installed',
   ],
   [
     'another package',
     facts('demo', { digest: digestOf('new') }),
     installed([before]),
     false,
-    'another package of this version is installed',
+    'another package of this version was installed',
   ],
   ['other settings', facts('demo', { settings: { a: 1 } }), installed([before]), false, 'its settings have changed'],
   ['a run that did not finish', before, installed([before], false), false, 'its last run did not finish'],

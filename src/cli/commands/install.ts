@@ -179,7 +179,9 @@ function table({ addons, images, messages, run, seconds }: InstallResult): strin
     (addon) => `${addon.name.padEnd(name)}  ${addon.version.padEnd(version)}  ${addon.outcome} (${addon.because})`,
   );
   const loaded =
-    images.skipped === undefined ? `${images.loaded.length} images loaded` : `images not loaded: ${images.skipped}`;
+    images.skipped === undefined
+      ? `${images.loaded.length} ${images.loaded.length === 1 ? 'image' : 'images'} loaded`
+      : `images not loaded: ${images.skipped}`;
   // Not redacted: an outro prints the addresses and first passwords that its operator needs.
   const told = messages.flatMap(({ addon, text }) => ['', `${addon}:`, ...text.split('\n').map((line) => `  ${line}`)]);
   return [...rows, `${loaded}; run ${run}, ${seconds.toFixed(1)} s`, ...told].join('\n');
