@@ -26,8 +26,10 @@ function causes(error: CurlewError): readonly string[] {
 function withoutErrno(text: string): string {
   return text.replaceAll(SYSTEM_ERROR, (whole, words: string, path: string | undefined) => {
     const rest = text.replace(whole, '');
-    // A partial file stands beside the one that is named.
-    const named = path === undefined || [path, dirname(path)].some((one) => one.length > 1 && rest.includes(one));
+    if (path === undefined) return words;
+    // A partial file stands beside the one that is named, and people name files from where they are.
+    const beside = dirname(path).length > 1 && rest.includes(dirname(path));
+    const named = beside || rest.split(/[\s:]+/).some((word) => word !== '' && `/${path}`.endsWith(`/${word}`));
     return named ? words : `${words}: ${path}`;
   });
 }

@@ -89,7 +89,7 @@ export function createProgressModel(now: () => number): {
   const transfer = (): string => {
     const sized = [...active.values()].filter(({ bytes }) => bytes !== undefined);
     const total = sized.reduce((sum, { bytes = 0 }) => sum + bytes, over.bytes);
-    if (total === 0) return '';
+    if (sized.length === 0 || total === 0) return '';
     const done = sized.reduce((sum, { bytes = 0, done: some }) => sum + Math.min(bytes, some), over.bytes);
     const speed = speedOf(done);
     const sum = `, ${formatBytes(done)} of ${formatBytes(total)}`;

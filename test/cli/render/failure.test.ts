@@ -30,6 +30,10 @@ test("the system's words are kept, its calls and numbers are not", () => {
     'error FILE_UNUSABLE: read /a/spec.yaml: no such file or directory',
   );
   assert.is(
+    shown(fileError('read the plan spec.yaml', missing)),
+    'error FILE_UNUSABLE: read the plan spec.yaml: no such file or directory',
+  );
+  assert.is(
     shown(fileError('make the folders', systemError("EEXIST: file already exists, mkdir '/a/out'", 'EEXIST'))),
     'error FILE_UNUSABLE: make the folders: file already exists: /a/out',
   );
