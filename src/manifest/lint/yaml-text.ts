@@ -33,8 +33,20 @@ const CRD = /^kind:[ \t]*["']?CustomResourceDefinition\b/m;
 const SOUGHT = /image|Image|IMAGE|preflight|Preflight|SupportBundle|support-bundle-spec/;
 const RUN_OF_INDICATORS = /(?:[-?][ \t]+){200}/;
 
-/** Calls `each` for every document that parses, but not for plain ones in which nothing is looked for. */
-export function eachDocument(original: string, told: Told, each: (document: YamlDocument) => void): void {
+interface Reading {
+  readonly told: Told;
+  readonly each: (document: YamlDocument) => void;
+  /** Parse documents too in which nothing is that a rule looks for. */
+  readonly all: boolean;
+}
+
+/** Calls `each` for every document that parses; unless `all` is wanted, not for those that no rule has to look at. */
+export function eachDocument(
+  original: string,
+  told: Told,
+  each: (document: YamlDocument) => void,
+  { all = false }: { readonly all?: boolean } = {},
+): void {
   const bad = /[\u{FFFD}\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/u.exec(original);
   if (bad !== null) {
     const what = bad[0] === '\u{FFFD}' ? 'the file is not UTF-8 text' : 'the file holds a control character';
@@ -46,7 +58,7 @@ export function eachDocument(original: string, told: Told, each: (document: Yaml
   const chunks = splitDocuments(template.text);
   for (const { from, to } of chunks.slice(0, MOST_DOCUMENTS)) {
     const problem = tooMuch(template.text.slice(from, to));
-    if (problem === undefined) readChunk(original, template, { from, to }, told, each);
+    if (problem === undefined) readChunk(original, template, { from, to }, { told, each, all });
     else told({ code: 'yaml/too-large', from, to: from + 1, message: `not judged: ${problem}` });
   }
   const [more] = chunks.slice(MOST_DOCUMENTS);
@@ -106,11 +118,10 @@ function readChunk(
   original: string,
   template: FilledTemplate,
   { from, to }: Spot,
-  told: Told,
-  each: (document: YamlDocument) => void,
+  { told, each, all }: Reading,
 ): void {
   const chunk = template.text.slice(from, to);
-  if (!SOUGHT.test(chunk) && isPlainYaml(chunk)) return;
+  if (!all && !SOUGHT.test(chunk) && isPlainYaml(chunk)) return;
   try {
     let trees = parse(chunk);
     const rendered = /[$`]|\{\{|\\"/.test(original.slice(from, to));
