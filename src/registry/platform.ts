@@ -109,7 +109,9 @@ export async function platformImage(
     checkBytes(config, data, `${from}: config`);
     const { os, arch } = parseConfig(data, layers.length, `${from}: config`);
     // An index is believed over a config: some builders leave the building machine's platform in the latter.
-    if (!named && (os !== platform.os || arch !== platform.arch)) throw otherPlatform(from, wanted, `${os}/${arch}`);
+    if (!named && (os !== platform.os || arch !== platform.arch)) {
+      throw otherPlatform(from, wanted, [os, arch].filter((part) => part !== '').join('/'));
+    }
     return { mediaType, manifest, config: { descriptor: config, data }, layers };
   };
   const image = await visit(first, 0, false);

@@ -82,6 +82,16 @@ test('a platform that is not there is UNSUPPORTED, with those that are', async (
   }
 });
 
+test('an image whose config names no platform is refused in words', async ({ signal }) => {
+  await using server = await startRegistry({ 'app:1': makeImage([LAYER], 'oci', 'none', '', '') });
+  await using registry = await client();
+  await assert.rejectsWith(
+    resolve(registry, `${server.host}/app:1`, signal),
+    'UNSUPPORTED',
+    /not for linux\/amd64, but for no platform that is named$/,
+  );
+});
+
 const IMAGES = { 'app:1': IMAGE };
 const failures = [
   ['401', { status: 401 }, 'AUTH_FAILED', 1],

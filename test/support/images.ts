@@ -90,11 +90,12 @@ export function makeImage(
   kind: ManifestKind = 'oci',
   label = 'test',
   architecture = 'amd64',
+  os = 'linux',
 ): Image {
   const types = TYPES[kind];
   const config = blobOf({
     architecture,
-    os: 'linux',
+    os,
     created: '1970-01-01T00:00:00Z',
     config: { Cmd: ['/none'], Labels: { label } },
     rootfs: { type: 'layers', diff_ids: layers.map(({ diffId }) => diffId) },
