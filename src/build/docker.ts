@@ -1,6 +1,6 @@
 /** The connection to a Docker engine, through dockerode's, and what its failures mean to a user. */
+import { request as httpRequest } from 'node:http';
 import type { Readable } from 'node:stream';
-import Docker from 'dockerode';
 import { asError, CurlewError, errnoOf, fileError, type ErrorCode } from '../core/errors.ts';
 import { formatImageRef, type ImageRef } from '../core/image-ref.ts';
 
@@ -85,8 +85,13 @@ export function callError(
   return new CurlewError('FETCH_FAILED', `${doing}: the Docker engine did not answer in time`, { cause: error });
 }
 
-function connection(host: string | undefined): Docker.DockerOptions {
-  if (host === undefined || host === '') return {};
+/** Where an engine listens. */
+type Target =
+  | { readonly socketPath: string }
+  | { readonly host: string; readonly port: number; readonly protocol: 'http' };
+
+function targetOf(host: string | undefined): Target {
+  if (host === undefined || host === '') return { socketPath: '/var/run/docker.sock' };
   if (host.startsWith('unix://')) return { socketPath: host.slice('unix://'.length) };
   const url = URL.canParse(host) ? new URL(host) : undefined;
   if (url?.protocol !== 'tcp:') {
@@ -100,7 +105,7 @@ interface Modem {
   readonly dial: (request: object, done: (error: unknown, answer: Answer | undefined) => void) => void;
 }
 
-type Answer = Readable & { readonly statusCode?: number };
+type Answer = Readable & { readonly statusCode?: number | undefined };
 
 const FINE = [200, 201, 202, 204, 304];
 const ANSWER_LIMIT = 32 << 20;
@@ -110,7 +115,8 @@ const ANSWER_LIMIT = 32 << 20;
  * dockerode's own calls are not used: not all of them can be cancelled, and its types do not say what comes back.
  */
 export function connectDocker(env: Readonly<Record<string, string | undefined>>): Engine {
-  const { modem } = new Docker(connection(env['DOCKER_HOST'])) as { readonly modem: Modem };
+  const target = targetOf(env['DOCKER_HOST']);
+  let modem: Promise<Modem> | undefined;
   const open: Engine['open'] = async (asked, { signal }) => {
     const { doing, method, path, query = {}, body, expected = [], code = 'CONTAINER_FAILED' } = asked;
     signal.throwIfAborted();
@@ -125,14 +131,13 @@ export function connectDocker(env: Readonly<Record<string, string | undefined>>)
       ...(streamed ? { file: body } : {}),
     };
     try {
-      return await new Promise((resolve, reject) => {
-        modem.dial(request, (error, answer) => {
-          if (answer === undefined || answer === null) return reject(asError(error));
-          // Whoever reads it hears of the error; between two calls nobody does.
-          answer.on('error', () => undefined);
-          resolve({ status: answer.statusCode ?? 0, body: answer });
-        });
-      });
+      const answer =
+        method === 'GET'
+          ? await question(target, path, { query, fine: [...FINE, ...expected], signal })
+          : await dial(await (modem ??= loadModem(target)), request);
+      // Whoever reads it hears of the error; between two calls nobody does.
+      answer.on('error', () => undefined);
+      return { status: answer.statusCode ?? 0, body: answer };
     } catch (error) {
       if (streamed) body.destroy();
       throw callError(doing, error, signal, code);
@@ -152,6 +157,71 @@ export function connectDocker(env: Readonly<Record<string, string | undefined>>)
       }
     },
   };
+}
+
+async function loadModem(target: Target): Promise<Modem> {
+  const { default: Docker } = await import('dockerode');
+  return (new Docker(target) as { readonly modem: Modem }).modem;
+}
+
+async function dial(modem: Modem, request: object): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    modem.dial(request, (error, answer) => {
+      if (answer === undefined || answer === null) reject(asError(error));
+      else resolve(answer);
+    });
+  });
+}
+
+const WORDS_LIMIT = 8192;
+
+/**
+ * A question goes over Node's own client: dockerode takes longer to load than a build in which nothing has changed takes
+ * altogether, and all that such a build does is ask.
+ */
+async function question(
+  target: Target,
+  path: string,
+  asked: {
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly fine: readonly number[];
+    readonly signal: AbortSignal;
+  },
+): Promise<Answer> {
+  const { query, fine, signal } = asked;
+  const words = new URLSearchParams(Object.entries(query).map(([name, value]): [string, string] => [name, asText(value)])).toString();
+  const where = 'socketPath' in target ? target : { host: target.host, port: target.port };
+  const answer = await new Promise<Answer>((resolve, reject) => {
+    const call = httpRequest(
+      { ...where, path: words === '' ? path : `${path}?${words}`, agent: false, signal },
+      resolve,
+    );
+    call.on('error', reject);
+    call.end();
+  });
+  const status = answer.statusCode ?? 0;
+  if (fine.includes(status)) return answer;
+  let text = '';
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    text += chunk.toString('utf8');
+    if (text.length > WORDS_LIMIT) break;
+  }
+  throw Object.assign(new Error(refusalOf(text)), { statusCode: status });
+}
+
+function asText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** The engine says why in JSON. */
+function refusalOf(text: string): string {
+  try {
+    const { message } = JSON.parse(text) as { readonly message?: unknown };
+    if (typeof message === 'string') return message;
+  } catch {
+    // Something else than an engine listens there.
+  }
+  return text.trim().slice(0, 1000) || 'refused';
 }
 
 function isStream(body: EngineRequest['body']): body is Readable {

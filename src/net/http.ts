@@ -17,7 +17,7 @@ import {
 import { decoded, type Environment } from './proxy.ts';
 import { isRetryable, pause, pauseMs, RETRY_POLICY, type RetryPolicy } from './retry.ts';
 import { loadRoots } from './roots.ts';
-import { createWire, type Wire } from './wire.ts';
+import type { Wire } from './wire.ts';
 
 export interface HttpOptions {
   /** For HTTPS_PROXY, HTTP_PROXY, NO_PROXY (either case), SSL_CERT_FILE. */
@@ -229,10 +229,24 @@ export function succeeded(http: Http, request: HttpRequest, response: SmallRespo
   throw http.failure(request, response, response.body);
 }
 
+/** The client below is loaded for the first request: that takes longer than a build that finds everything unchanged. */
+function lazyWire(make: () => Promise<Wire>): Wire {
+  let made: Promise<Wire> | undefined;
+  return {
+    send: async (hop, sink, options) => (await (made ??= make())).send(hop, sink, options),
+    close: async () => {
+      await (await made)?.close();
+    },
+  };
+}
+
 /** Makes a client. Throws `FILE_UNUSABLE` when a file of authorities cannot be used. Close it at the end. */
 export async function createHttp(options: HttpOptions): Promise<Http> {
   const roots = await loadRoots(options.caFile, options.env);
-  const wire = createWire(options.env, roots, options.timeouts ?? TIMEOUTS);
+  const wire = lazyWire(async () => {
+    const { createWire } = await import('./wire.ts');
+    return createWire(options.env, roots, options.timeouts ?? TIMEOUTS);
+  });
   const rules: AddressRules = { allowHttp: new Set((options.allowHttp ?? []).map((host) => host.toLowerCase())) };
   const chain: Chain = { wire, rules, userAgent: options.userAgent ?? 'curlew', secrets: new Set() };
   const http: Http = {

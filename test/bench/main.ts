@@ -1,7 +1,7 @@
 /**
  * Measures curlew beside other tools in one run, alternating, and prints Markdown.
  * usage: npm run bench -- [--only NAME]… [--rounds N] [--skip-kurl] [--write]
- *   NAME: images, layer, bundle, start, lint. --write puts the result into docs/benchmarks.md.
+ *   NAME: images, layer, bundle, start, lint, packages. --write puts the result into docs/benchmarks.md.
  */
 import { execa } from 'execa';
 import { cpus, totalmem } from 'node:os';
@@ -13,11 +13,12 @@ import { oracle, ROOT } from '../components/support/programs.ts';
 import { benchBundle } from './bundle.ts';
 import { benchImages, benchLayer } from './images.ts';
 import { blobsOf, fillRegistry, setFolder } from './image-set.ts';
+import { benchOsPackages } from './os-packages.ts';
 import { benchLint, benchStart } from './start.ts';
 import { markdownSection, type Section } from './report.ts';
 import type { Place } from './ways.ts';
 
-const SECTIONS = ['images', 'layer', 'bundle', 'start', 'lint'] as const;
+const SECTIONS = ['images', 'layer', 'bundle', 'start', 'lint', 'packages'] as const;
 
 const { values } = parseArgs({
   options: {
@@ -38,10 +39,17 @@ const say = (text: string): void => console.error(text);
 async function setUp(): Promise<void> {
   const packages = ['curl', 'time', 'docker-registry', 'skopeo', ...(values['skip-kurl'] ? [] : ['docker.io'])];
   await execa('scripts/tools', ['apt', ...packages], { cwd: ROOT, stdout: 'ignore' });
+  if (wants('packages')) await setUpPackages();
   if (wants('images')) await execa('scripts/tools', ['crane'], { cwd: ROOT, stdout: 'ignore' });
   await execa('npm', ['run', '--silent', 'build'], { cwd: ROOT });
   await rm(work, { recursive: true, force: true });
   await mkdir(work, { recursive: true });
+}
+
+async function setUpPackages(): Promise<void> {
+  const tools = ['rpm', 'dnf', 'createrepo-c', 'gpg', 'gpg-agent', 'dpkg-dev', 'debootstrap', 'busybox-static'];
+  await execa('scripts/tools', ['apt', 'docker.io', ...tools], { cwd: ROOT, stdout: 'ignore' });
+  await execa('scripts/tools', ['bare'], { cwd: ROOT, stdout: 'ignore' });
 }
 
 async function withRegistry(found: Section[]): Promise<void> {
@@ -78,6 +86,7 @@ const found: Section[] = [];
 if (wants('images', 'layer', 'bundle')) await withRegistry(found);
 if (wants('start')) found.push(await benchStart({ rounds, say }));
 if (wants('lint')) found.push(await benchLint(home, { rounds, say }));
+if (wants('packages')) found.push(await benchOsPackages(home, { rounds, say }));
 await rm(work, { recursive: true, force: true });
 
 const { version: tool } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };

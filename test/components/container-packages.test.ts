@@ -4,9 +4,11 @@
  */
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { createContainerCollector } from '../../src/build/host-packages/container-collector.ts';
 import type { Collected } from '../../src/build/host-packages/collector.ts';
 import type { OsId } from '../../src/core/os.ts';
+import type { Repository } from '../../src/core/repositories.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import type { WebServer } from '../support/web-server.ts';
@@ -14,7 +16,7 @@ import { servePool } from './support/apt-repository.ts';
 import { BUILDER, cannotRunBuilder, importBuilder } from './support/builder.ts';
 import { openContainers, startEngine, type EngineBox } from './support/engine.ts';
 import { ROOT } from './support/programs.ts';
-import { filesIn, startRpmLab, take, type RpmLab } from './support/rpm-lab.ts';
+import { filesIn, repositoryOf, startRpmLab, take, type RpmLab } from './support/rpm-lab.ts';
 import { openTinyRepository, type TinyRepository } from './support/tiny-repository.ts';
 
 const test = suite('real package managers in a container', { timeoutMs: 200_000 });
@@ -27,7 +29,13 @@ let before: readonly string[];
 
 let requests = 0;
 
-async function collect(os: OsId, names: readonly string[], known: string | undefined, signal: AbortSignal) {
+async function collect(
+  os: OsId,
+  names: readonly string[],
+  known: string | undefined,
+  signal: AbortSignal,
+  repositories: readonly Repository[] = [],
+) {
   const at = `request${(requests += 1)}`;
   const [folder, scratch] = [tiny.at(at, 'out'), tiny.at(at, 'scratch')];
   for (const path of [folder, scratch]) await mkdir(path, { recursive: true });
@@ -39,7 +47,7 @@ async function collect(os: OsId, names: readonly string[], known: string | undef
     containers,
     scripts,
     builders: { [os]: BUILDER },
-    repositories: {},
+    repositories: repositories.length === 0 ? {} : { [os]: repositories },
     limitMs: 120_000,
   });
   const request = { id: at, task: 'collect', os, arch: 'amd64', names, known, folder, scratch } as const;
@@ -90,6 +98,20 @@ else {
       assert.equal(await engine.inventory(), before);
     });
   }
+
+  test("a site's repository takes the place of the image's own, with a key that is a file of this machine", async ({
+    signal,
+  }) => {
+    const own = { ...repositoryOf(lab), id: 'site' };
+    const { packages } = await collect('rhel-8', ['helper'], undefined, signal, [own]);
+    assert.equal(
+      packages.map(({ name }) => name),
+      ['helper'],
+    );
+    assert.match(packages[0]?.repository ?? '', lab.server.url);
+    const strange = { ...own, key: pathToFileURL(tiny.key.ring).href };
+    await assert.rejectsWith(collect('rhel-8', ['helper'], undefined, signal, [strange]), 'SIGNATURE_INVALID');
+  });
 
   test('a package that does not exist is named by apt and by dnf', async ({ signal }) => {
     for (const os of ['ubuntu-22.04', 'rhel-8'] as const) {

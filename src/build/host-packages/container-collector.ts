@@ -34,6 +34,7 @@ const PLACES = {
   state: posix.join(HOME, 'state'),
   authorities: posix.join(HOME, 'authorities.pem'),
   repositories: posix.join(HOME, 'repositories'),
+  keys: posix.join(HOME, 'keys'),
 } as const;
 const ANSWER = posix.join(PLACES.state, 'result');
 
@@ -96,15 +97,42 @@ function repositoriesFor(
   return repositories[os] ?? (builders[os] === undefined ? public_ : undefined);
 }
 
+interface CarriedRepository {
+  readonly repository: Repository;
+  readonly keys: readonly SentEntry[];
+}
+
+/** Keys that are files of this machine go along, and are named where they lie then. */
+async function withKeys(repositories: readonly Repository[]): Promise<readonly CarriedRepository[]> {
+  const carried: CarriedRepository[] = [];
+  for (const repository of repositories) {
+    const keys: SentEntry[] = [];
+    const names: string[] = [];
+    for (const address of repository.key?.split(' ') ?? []) {
+      if (!address.startsWith('file:')) {
+        names.push(address);
+        continue;
+      }
+      const place = posix.join(PLACES.keys, `${repository.id}-${keys.length}`);
+      keys.push(sentBytes(inContainer(place), await readFile(new URL(address))));
+      names.push(`file://${place}`);
+    }
+    carried.push({ repository: names.length === 0 ? repository : { ...repository, key: names.join(' ') }, keys });
+  }
+  return carried;
+}
+
 async function filesFor({ os, arch, known }: CollectRequest, collecting: Collecting): Promise<readonly SentEntry[]> {
   const { scripts, caFile } = collecting;
   const folder = (at: string): SentEntry => ({ kind: 'folder', path: inContainer(at), mode: 0o755 });
-  const repositories = repositoriesFor(os, collecting);
-  const list = repositories === undefined ? [] : [Buffer.from(repositoriesText(os, repositories, arch))];
+  const repositories = await withKeys(repositoriesFor(os, collecting) ?? []);
+  const listed = repositories.map(({ repository }) => repository);
+  const list = listed.length === 0 ? [] : [Buffer.from(repositoriesText(os, listed, arch))];
   return [
     ...(await sentFolder(join(scripts, SCRIPT_FOLDER), PLACES.scripts, true)),
     ...(known === undefined ? [] : await sentFolder(known, PLACES.known, false)),
     ...(caFile === undefined ? [] : [sentBytes(inContainer(PLACES.authorities), await readFile(caFile))]),
+    ...repositories.flatMap(({ keys }) => keys),
     ...list.map((text) => sentBytes(inContainer(PLACES.repositories), text)),
     folder(PLACES.out),
     folder(PLACES.state),
