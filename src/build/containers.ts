@@ -15,7 +15,7 @@ import { callError, connectDocker, type Engine } from './docker.ts';
 import { createEngineImages, type EngineImages, type ImagesOptions } from './engine-images.ts';
 import { buildImage, type ImageBuildRequest } from './image-build.ts';
 import { isFields, ownLabels, PART, removeContainer, removeLabelled, RUN, sweepDeadRuns, tidy } from './left-overs.ts';
-import { demultiplexed, keepLastLines, linesOf, plainLine, type LastLines } from './program-lines.ts';
+import { containerLines, keepLastLines, plainLine, type LastLines } from './program-lines.ts';
 import { withLastLines, withLimit } from './time-limit.ts';
 
 interface Options {
@@ -218,7 +218,7 @@ async function runToEnd(
   const attached = await engine.open({ doing, method: 'POST', path: `${at}/attach`, query }, { signal });
   await engine.ask({ doing, method: 'POST', path: `${at}/start` }, { signal });
   try {
-    for await (const line of linesOf(demultiplexed(attached.body))) {
+    for await (const line of containerLines(attached.body)) {
       const text = plainLine(line);
       last.add(text);
       report({ type: 'step-log', id, text });

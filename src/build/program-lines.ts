@@ -6,26 +6,32 @@ const FRAME_HEAD = 8;
 /** Longer lines are cut: nobody reads them, and memory is bounded. */
 const LINE_LIMIT = 8192;
 
+interface Piece {
+  /** 1 is standard output, 2 standard error. */
+  readonly source: number;
+  readonly data: Uint8Array;
+}
+
 /**
  * The payloads of an engine's multiplexed stream: frames of 8 bytes (stream, three zeros, length in big endian) and as
- * many bytes, https://docs.docker.com/reference/api/engine (attach). Which of the two streams it was is not told.
+ * many bytes, https://docs.docker.com/reference/api/engine (attach).
  */
-export async function* demultiplexed(stream: Bytes): AsyncGenerator<Uint8Array, void, undefined> {
+async function* demultiplexed(stream: Bytes): AsyncGenerator<Piece, void, undefined> {
   const head = Buffer.alloc(FRAME_HEAD);
   let filled = 0;
   let left = 0;
   for await (const chunk of stream) {
     for (let at = 0; at < chunk.byteLength;) {
       const wanted = left > 0 ? left : FRAME_HEAD - filled;
-      const part = chunk.subarray(at, at + wanted);
-      at += part.byteLength;
+      const data = chunk.subarray(at, at + wanted);
+      at += data.byteLength;
       if (left > 0) {
-        left -= part.byteLength;
-        yield part;
+        left -= data.byteLength;
+        yield { source: head.readUInt8(0), data };
         continue;
       }
-      head.set(part, filled);
-      filled += part.byteLength;
+      head.set(data, filled);
+      filled += data.byteLength;
       if (filled < FRAME_HEAD) continue;
       left = head.readUInt32BE(4);
       filled = 0;
@@ -33,22 +39,40 @@ export async function* demultiplexed(stream: Bytes): AsyncGenerator<Uint8Array, 
   }
 }
 
+/** Puts lines together from pieces of a text; those over the limit are cut. */
+function createLineSplitter(limit: number) {
+  const decoder = new TextDecoder();
+  let pending = '';
+  return {
+    add: (data: Uint8Array): readonly string[] => {
+      const [first = '', ...rest] = decoder.decode(data, { stream: true }).split('\n');
+      const lines: string[] = [];
+      pending = (pending + first).slice(0, limit);
+      for (const piece of rest) {
+        lines.push(pending);
+        pending = piece.slice(0, limit);
+      }
+      return lines;
+    },
+    rest: (): readonly string[] => (pending === '' ? [] : [pending]),
+  };
+}
+
+/** Lines of both outputs of a container, as an engine's multiplexed stream brings them; a line is never mixed of both. */
+export async function* containerLines(stream: Bytes): AsyncGenerator<string, void, undefined> {
+  const outputs = [createLineSplitter(LINE_LIMIT), createLineSplitter(LINE_LIMIT)] as const;
+  for await (const { source, data } of demultiplexed(stream)) yield* outputs[source === 2 ? 1 : 0].add(data);
+  for (const output of outputs) yield* output.rest();
+}
+
 /** Lines of a text that comes in pieces; what follows the last newline counts as one. Lines over `limit` are cut. */
 export async function* linesOf(
   stream: Bytes,
   { limit = LINE_LIMIT }: { readonly limit?: number } = {},
 ): AsyncGenerator<string, void, undefined> {
-  const decoder = new TextDecoder();
-  let pending = '';
-  for await (const chunk of stream) {
-    const [first = '', ...rest] = decoder.decode(chunk, { stream: true }).split('\n');
-    pending = (pending + first).slice(0, limit);
-    for (const piece of rest) {
-      yield pending;
-      pending = piece.slice(0, limit);
-    }
-  }
-  if (pending !== '') yield pending;
+  const lines = createLineSplitter(limit);
+  for await (const chunk of stream) yield* lines.add(chunk);
+  yield* lines.rest();
 }
 
 /** A line as a terminal would leave it: without colours, only what follows the last return. */

@@ -48,14 +48,17 @@ interface Received {
   readonly read: (path: string) => Promise<string>;
 }
 
+interface Receiving {
+  readonly into: string;
+  readonly chunk?: number;
+  readonly limits?: { readonly bytes: number; readonly files: number };
+  readonly signal: AbortSignal;
+}
+
 async function receive(
   tar: Uint8Array,
-  signal: AbortSignal,
-  { chunk = 100, limits = { bytes: 1000, files: 5 } } = {},
+  { into, chunk = 100, limits = { bytes: 1000, files: 5 }, signal }: Receiving,
 ): Promise<Received> {
-  const box = await tree();
-  const into = box.at('into');
-  await mkdir(into);
   const pieces = Array.from({ length: Math.ceil(tar.byteLength / chunk) }, (_, at) =>
     tar.subarray(at * chunk, (at + 1) * chunk),
   );
@@ -65,6 +68,7 @@ async function receive(
 }
 
 test('files come out whole, in any chunks, sorted, with plain modes', async ({ signal }) => {
+  await using box = await tree();
   const long = `out/${'d'.repeat(120)}/${'f'.repeat(120)}`;
   const tar = Buffer.concat([
     entry({ type: 'Directory', path: 'out/', mode: 0o777 }),
@@ -76,7 +80,9 @@ test('files come out whole, in any chunks, sorted, with plain modes', async ({ s
     END,
   ]);
   for (const chunk of [1, 511, 10_000]) {
-    const { files, read } = await receive(tar, signal, { chunk, limits: { bytes: 1212, files: 5 } });
+    const into = box.at(`into${chunk}`);
+    await mkdir(into);
+    const { files, read } = await receive(tar, { into, chunk, limits: { bytes: 1212, files: 5 }, signal });
     assert.equal(
       files.map(({ path, mode, size }) => [path, mode, size]),
       [
@@ -156,7 +162,9 @@ for (const [attack, tar, message] of [
 ] as const) {
   test(`refuses ${attack}`, async ({ signal }) => {
     const ends = message.source.includes('ends early');
-    await assert.rejectsWith(receive(ends ? tar : Buffer.concat([tar, END]), signal), 'CONTAINER_FAILED', message);
+    await using box = await tree();
+    const received = receive(ends ? tar : Buffer.concat([tar, END]), { into: box.path, signal });
+    await assert.rejectsWith(received, 'CONTAINER_FAILED', message);
   });
 }
 
@@ -178,6 +186,8 @@ test('a source that fails, fails the work', async ({ signal }) => {
 
 test('what is sent is received: files of disk and memory, folders, names of any length', async ({ signal }) => {
   await using box = await tree({ source: 'from disk' });
+  const into = box.at('into');
+  await mkdir(into);
   const entries: SentEntry[] = [
     { kind: 'folder', path: 'out/empty', mode: 0o755 },
     sentBytes('out/run', '#!/bin/sh\n', 0o755),
@@ -191,7 +201,7 @@ test('what is sent is received: files of disk and memory, folders, names of any 
   ];
   const parts: Uint8Array[] = [];
   for await (const part of sendTar(entries, { signal })) parts.push(part);
-  const { files, read } = await receive(Buffer.concat(parts), signal);
+  const { files, read } = await receive(Buffer.concat(parts), { into, signal });
   assert.equal(
     files.map(({ path, mode }) => [path, mode]),
     [

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { demultiplexed, keepLastLines, linesOf, plainLine, quoteLines } from '../../src/build/program-lines.ts';
+import { containerLines, keepLastLines, linesOf, plainLine, quoteLines } from '../../src/build/program-lines.ts';
 import { proxyVariables } from '../../src/build/containers.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -21,13 +21,20 @@ function pieces(data: Buffer, size: number): Readable {
 }
 
 for (const size of [1, 3, 7, 1000]) {
-  test(`frames and lines are put together from pieces of ${size} bytes`, async () => {
-    const data = Buffer.concat([frame(1, 'one\ntw'), frame(2, ''), frame(1, 'ö\n\nlast'), frame(2, '!')]);
-    assert.equal(await Readable.from(linesOf(demultiplexed(pieces(data, size)))).toArray(), [
+  test(`lines of both outputs are put together from pieces of ${size} bytes, and never mixed`, async () => {
+    const data = Buffer.concat([
+      frame(1, 'one\ntw'),
+      frame(2, 'er'),
+      frame(1, 'ö\n\nlast'),
+      frame(2, ''),
+      frame(2, 'ror\n'),
+    ]);
+    assert.equal(await Readable.from(containerLines(pieces(data, size))).toArray(), [
       'one',
       'twö',
       '',
-      'last!',
+      'error',
+      'last',
     ]);
   });
 }

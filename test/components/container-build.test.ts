@@ -10,11 +10,13 @@ import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree, writeTree, type Files, type Tree } from '../support/tree.ts';
 import { openContainers, startEngine, type EngineBox, type OpenContainers } from './support/engine.ts';
+import { createOpened } from './support/opened.ts';
 import { cannotRun } from './support/programs.ts';
 
 const test = suite('dockerout', { timeoutMs: 120_000 });
 const DOCKERFILE = 'addons/tool/template/Dockerfile.rhel9';
 
+const opened = createOpened();
 let box: Tree;
 let engine: EngineBox;
 let before: readonly string[];
@@ -50,14 +52,11 @@ const why = cannotRun('dockerd', '/usr/bin/docker', 'busybox');
 if (why !== undefined) test.skip('all of it', why);
 else {
   test.before(async () => {
-    box = await tree();
-    engine = await startEngine(box.at('engine'));
+    box = opened.keep(await tree());
+    engine = opened.keep(await startEngine(box.at('engine')));
     before = await engine.inventory();
   });
-  test.after(async () => {
-    await engine[Symbol.asyncDispose]();
-    await box[Symbol.asyncDispose]();
-  });
+  test.after(opened.close);
 
   test('a Dockerfile as kURL has them gets the version, no context, and its /out is taken flat', async ({ signal }) => {
     const made = await repository({
@@ -152,7 +151,7 @@ CMD cp /files/* /tool /out/
   for (const [what, dockerfile, message] of [
     [
       'a step that fails is named with its last lines',
-      'FROM base:1\nRUN true\nRUN true\nRUN true\nARG VERSION\nRUN true\nRUN echo trying $VERSION; echo broken >&2; false\nRUN true\n',
+      'FROM base:1\nRUN true\nRUN true\nRUN true\nARG VERSION\nRUN true\nRUN echo trying $VERSION; echo broken; false\nRUN true\n',
       /step 7, RUN echo trying \$VERSION; .*: The command .* returned a non-zero code: 1\n {2}\| trying 1\.6\.33\n {2}\| broken$/,
     ],
     [

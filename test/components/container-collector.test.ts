@@ -8,6 +8,7 @@ import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { BASE, openContainers, startEngine, type EngineBox, type OpenContainers } from './support/engine.ts';
+import { createOpened } from './support/opened.ts';
 import { cannotRun } from './support/programs.ts';
 
 const test = suite('host packages in a container', { timeoutMs: 120_000 });
@@ -22,7 +23,7 @@ for name in "$@"; do
   printf 'collecting %s for %s\\n' "$name" "$CURLEW_OS"
   case "$name" in
     missing) printf 'missing\\t%s\\nnear\\t%s\\tmixing\\n' "$name" "$name" >"$CURLEW_STATE/result/problem"; exit 1 ;;
-    broken) echo 'the lock is held' >&2; exit 2 ;;
+    broken) echo 'the lock is held'; exit 2 ;;
     slow) sleep 1000 ;;
     link) ln -s /etc/passwd "$CURLEW_OUT/link_1_all.deb"; continue ;;
     stray) echo x >"$CURLEW_OUT/stray_1_all.deb"; continue ;;
@@ -43,6 +44,7 @@ if [[ -n "\${SSL_CERT_FILE-}" ]]; then cat "$SSL_CERT_FILE" >>"$CURLEW_OUT/Relea
 echo "$fetched" >"$CURLEW_STATE/result/fetched"
 `;
 
+const opened = createOpened();
 let box: Tree;
 let engine: EngineBox;
 let before: readonly string[];
@@ -65,19 +67,18 @@ const why = cannotRun('dockerd', '/usr/bin/docker', 'busybox', 'bash-static');
 if (why !== undefined) test.skip('all of it', why);
 else {
   test.before(async () => {
-    box = await tree({
-      'scripts/host-packages/deb.sh': SCRIPT,
-      'scripts/host-packages/deb/helper.bash':
-        'sum() { local sum; sum="$(busybox sha256sum <"$1")"; echo "${sum%% *}"; }\n',
-      'ca.pem': 'authorities\n',
-    });
-    engine = await startEngine(box.at('engine'));
+    box = opened.keep(
+      await tree({
+        'scripts/host-packages/deb.sh': SCRIPT,
+        'scripts/host-packages/deb/helper.bash':
+          'sum() { local sum; sum="$(busybox sha256sum <"$1")"; echo "${sum%% *}"; }\n',
+        'ca.pem': 'authorities\n',
+      }),
+    );
+    engine = opened.keep(await startEngine(box.at('engine')));
     before = await engine.inventory();
   });
-  test.after(async () => {
-    await engine[Symbol.asyncDispose]();
-    await box[Symbol.asyncDispose]();
-  });
+  test.after(opened.close);
 
   test('files and metadata come out, their digests are checked, and lines are told', async ({ signal }) => {
     await using open = await openContainers({ ...engine.env, HTTPS_PROXY: 'http://proxy.example:1' });
@@ -112,7 +113,6 @@ else {
       'authorities',
     ]);
     assert.ok(open.lines().includes('collecting alpha for ubuntu-22.04'));
-    assert.is(open.events.find(({ type }) => type === 'step-done')?.type, 'step-done');
     assert.equal(await engine.inventory(), before);
   });
 

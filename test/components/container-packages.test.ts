@@ -15,12 +15,14 @@ import type { WebServer } from '../support/web-server.ts';
 import { servePool } from './support/apt-repository.ts';
 import { BUILDER, cannotRunBuilder, importBuilder } from './support/builder.ts';
 import { openContainers, startEngine, type EngineBox } from './support/engine.ts';
+import { createOpened } from './support/opened.ts';
 import { ROOT } from './support/programs.ts';
 import { filesIn, repositoryOf, startRpmLab, take, type RpmLab } from './support/rpm-lab.ts';
 import { openTinyRepository, type TinyRepository } from './support/tiny-repository.ts';
 
 const test = suite('real package managers in a container', { timeoutMs: 200_000 });
 
+const opened = createOpened();
 let tiny: TinyRepository;
 let pool: WebServer;
 let lab: RpmLab;
@@ -64,19 +66,16 @@ const why = cannotRunBuilder();
 if (why !== undefined) test.skip('all of it', why);
 else {
   test.before(async () => {
-    tiny = await openTinyRepository();
-    pool = await servePool(tiny.served);
-    lab = await startRpmLab();
-    engine = await startEngine(tiny.at('engine'));
+    tiny = opened.keep(await openTinyRepository());
+    pool = opened.keep(await servePool(tiny.served));
+    const started = await startRpmLab();
+    lab = started;
+    opened.keep({ [Symbol.asyncDispose]: started.close });
+    engine = opened.keep(await startEngine(tiny.at('engine')));
     await importBuilder({ engine, tiny, pool, lab });
     before = await engine.inventory();
   });
-  test.after(async () => {
-    await engine[Symbol.asyncDispose]();
-    await lab.close();
-    await pool[Symbol.asyncDispose]();
-    await tiny[Symbol.asyncDispose]();
-  });
+  test.after(opened.close);
 
   for (const [os, name] of [
     ['ubuntu-22.04', 'zebra-app'],

@@ -10,11 +10,13 @@ import { startRegistry } from '../support/registry-server.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { BASE, openContainers, startEngine, type EngineBox } from './support/engine.ts';
+import { createOpened } from './support/opened.ts';
 import { cannotRun, ROOT } from './support/programs.ts';
 
 const test = suite('what a run leaves in the engine', { timeoutMs: 120_000 });
 const IMAGE = makeImage([makeLayer({ a: 'a' }, 'docker')], 'docker');
 
+const opened = createOpened();
 let box: Tree;
 let engine: EngineBox;
 let before: readonly string[];
@@ -31,14 +33,11 @@ const why = cannotRun('dockerd', '/usr/bin/docker', 'busybox');
 if (why !== undefined) test.skip('all of it', why);
 else {
   test.before(async () => {
-    box = await tree();
-    engine = await startEngine(box.at('engine'));
+    box = opened.keep(await tree());
+    engine = opened.keep(await startEngine(box.at('engine')));
     before = await engine.inventory();
   });
-  test.after(async () => {
-    await engine[Symbol.asyncDispose]();
-    await box[Symbol.asyncDispose]();
-  });
+  test.after(opened.close);
 
   test('an image that is absent is pulled once, and removed at the end', async ({ signal }) => {
     await using registry = await startRegistry({

@@ -8,11 +8,13 @@ import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { BASE, openContainers, startEngine, type EngineBox } from './support/engine.ts';
+import { createOpened } from './support/opened.ts';
 import { cannotRun } from './support/programs.ts';
 
 const test = suite('containers of a build', { timeoutMs: 120_000 });
 const LIMITS = { bytes: 1 << 20, files: 100 };
 
+const opened = createOpened();
 let box: Tree;
 let engine: EngineBox;
 let before: readonly string[];
@@ -42,14 +44,11 @@ const why = cannotRun('dockerd', '/usr/bin/docker', 'busybox');
 if (why !== undefined) test.skip('all of it', why);
 else {
   test.before(async () => {
-    box = await tree();
-    engine = await startEngine(box.at('engine'));
+    box = opened.keep(await tree());
+    engine = opened.keep(await startEngine(box.at('engine')));
     before = await engine.inventory();
   });
-  test.after(async () => {
-    await engine[Symbol.asyncDispose]();
-    await box[Symbol.asyncDispose]();
-  });
+  test.after(opened.close);
 
   test('files and variables go in, lines and a folder come out, and the container is gone', async ({ signal }) => {
     await using open = await openContainers(engine.env);
