@@ -189,7 +189,9 @@ async function question(
   },
 ): Promise<Answer> {
   const { query, fine, signal } = asked;
-  const words = new URLSearchParams(Object.entries(query).map(([name, value]): [string, string] => [name, asText(value)])).toString();
+  const words = new URLSearchParams(
+    Object.entries(query).map(([name, value]): [string, string] => [name, asText(value)]),
+  ).toString();
   const where = 'socketPath' in target ? target : { host: target.host, port: target.port };
   const answer = await new Promise<Answer>((resolve, reject) => {
     const call = httpRequest(
