@@ -21,10 +21,11 @@ export function partialName(): string {
 /**
  * Removes the partial files in a folder whose process is gone. One whose process cannot be seen is removed when nothing
  * has been done to it for a day. What cannot be looked at or removed stays: this is housekeeping, and never fails.
+ * Folders of such names are left alone, unless `folders` says that whoever asks makes them.
  */
 export async function sweepPartials(
   folder: string,
-  { now = Date.now() }: { readonly now?: number } = {},
+  { now = Date.now(), folders = false }: { readonly now?: number; readonly folders?: boolean } = {},
 ): Promise<void> {
   const names = await readdir(folder).catch(() => []);
   for (const name of names) {
@@ -32,14 +33,15 @@ export async function sweepPartials(
     if (place === undefined || pid === undefined || start === undefined) continue;
     const there = isThere({ place, pid: Number(pid), start });
     const path = join(folder, name);
-    if (there === false || (there === undefined && (await hasRested(path, now)))) {
-      await rm(path).catch(() => undefined);
+    if (there === false || (there === undefined && (await hasRested(path, now, folders)))) {
+      await rm(path, { recursive: folders }).catch(() => undefined);
     }
   }
 }
 
 /** The time of change: writing, linking and renaming move it, and nobody can set it. */
-async function hasRested(path: string, now: number): Promise<boolean> {
+async function hasRested(path: string, now: number, folders: boolean): Promise<boolean> {
   const found = await lstat(path).catch(() => undefined);
-  return found !== undefined && found.isFile() && now - found.ctimeMs > REST_MS;
+  const counts = found?.isFile() === true || (folders && found?.isDirectory() === true);
+  return found !== undefined && counts && now - found.ctimeMs > REST_MS;
 }

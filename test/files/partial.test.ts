@@ -90,6 +90,13 @@ test('other files, and folders and links of such a name, are left alone', async 
   await sweepPartials(box.at('none'));
 });
 
+test('folders of such a name are removed where whoever asks makes them', async () => {
+  const [dead, running] = [deadPartialName(), partialName()];
+  await using box = await tree({ [`${dead}/a/b`]: '', [`${running}/a`]: '', 'other/a': '' });
+  await sweepPartials(box.path, { folders: true });
+  assert.equal((await readdir(box.path)).toSorted(), [running, 'other'].toSorted());
+});
+
 if (process.getuid?.() !== 0) {
   test.skip('a process in another pid namespace', 'making a namespace needs root');
 } else {
