@@ -114,12 +114,7 @@ function parse(text: string): readonly Document[] {
   return Array.isArray(parsed) ? parsed : [];
 }
 
-function readChunk(
-  original: string,
-  template: FilledTemplate,
-  { from, to }: Spot,
-  { told, each, all }: Reading,
-): void {
+function readChunk(original: string, template: FilledTemplate, { from, to }: Spot, { told, each, all }: Reading): void {
   const chunk = template.text.slice(from, to);
   if (!all && !SOUGHT.test(chunk) && isPlainYaml(chunk)) return;
   try {
