@@ -14,6 +14,14 @@ function row<Result>(summary: string, load: () => Promise<Command<Result>>): Row
 }
 
 export const COMMANDS: ReadonlyMap<string, Row> = new Map<string, Row>([
+  ['new', row('Make a new add-on', async () => (await import('./commands/new.ts')).newAddon)],
+  [
+    'generate',
+    row(
+      'Make the next version of an add-on by its template',
+      async () => (await import('./commands/generate.ts')).generate,
+    ),
+  ],
   [
     'lint',
     row('Check Manifests, install.sh and YAML of add-ons', async () => (await import('./commands/lint.ts')).lint),

@@ -82,7 +82,7 @@ export function overview(): string {
   ];
   return [
     'Usage: curlew COMMAND [options]',
-    paragraphs('Packs Kubernetes add-ons, publishes and bundles them, and installs them on machines without internet.'),
+    paragraphs('Packs Kubernetes add-ons, and installs them on machines without internet.'),
     `Commands:\n${table(commands, widthOf(commands))}`,
     `Options of every command:\n${table(options, widthOf(options))}`,
     'curlew help COMMAND tells more about a command.',

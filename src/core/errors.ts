@@ -26,6 +26,7 @@ export const ERROR_CODES = {
   CONTAINER_FAILED: 28,
   PACKAGES_UNRESOLVED: 29,
   SIGNATURE_INVALID: 30,
+  PROGRAM_FAILED: 31,
   USAGE: 64,
   CANCELLED: 130,
 } as const satisfies Record<string, number>;

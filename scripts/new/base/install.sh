@@ -1,0 +1,105 @@
+# shellcheck shell=bash
+# Applies the kustomization of this folder and waits until its workloads run.
+
+# [if pre_init]
+sample-addon_pre_init() {
+  # [each deployment]
+  [[ "${SAMPLE_REPLICAS-}" =~ ^[0-9]{0,3}$ ]] || bail "sample-addon: sampleReplicas \"$SAMPLE_REPLICAS\" is no number"
+  # [end]
+  log "sample-addon __version__ is going to be installed"
+}
+
+# [end]
+sample-addon() {
+  sample-addon_render
+  local dst="$DIR/kustomize/sample-addon"
+  if [[ -f "$dst/crds.yaml" ]]; then
+    # By the server: definitions are larger than the annotation that the client would write.
+    kubectl apply --server-side --force-conflicts -f "$dst/crds.yaml"
+    kubectl wait --for=condition=Established --timeout=60s -f "$dst/crds.yaml"
+  fi
+  kubectl apply -k "$dst"
+  # [if wait]
+  sample-addon_wait
+  # [end]
+}
+
+# [if already_applied]
+# Fails, so that the add-on is installed again, when something of it is gone or does not run.
+sample-addon_already_applied() {
+  sample-addon_running
+}
+
+# [end]
+# [if join]
+# On every other node: its images are loaded by now.
+sample-addon_join() {
+  logSuccess "sample-addon __version__: images are on this node"
+}
+
+# [end]
+# [if post_init]
+sample-addon_post_init() {
+  sample-addon_wait
+}
+
+# [end]
+# [if outro]
+sample-addon_outro() {
+  printf 'pods: kubectl --namespace sample-namespace get pods\n'
+}
+
+# [end]
+# [if uninstall]
+sample-addon_uninstall() {
+  sample-addon_render
+  kubectl delete -k "$DIR/kustomize/sample-addon" --ignore-not-found
+  if [[ -f "$DIR/kustomize/sample-addon/crds.yaml" ]]; then
+    logWarn "Definitions, and all objects made with them, stay: kubectl delete -f $DIR/kustomize/sample-addon/crds.yaml"
+  fi
+}
+
+# [end]
+# Makes kustomize/sample-addon from nothing: entries that a run before this one put in are not there twice.
+sample-addon_render() {
+  local src="$DIR/addons/sample-addon/__version__"
+  local dst="$DIR/kustomize/sample-addon"
+  rm -rf "$dst"
+  mkdir -p "$dst"
+  cp "$src"/*.yaml "$dst/"
+  insert_resources "$dst/kustomization.yaml" troubleshoot.yaml
+  # [if namespace]
+  insert_resources "$dst/kustomization.yaml" namespace.yaml
+  # [end]
+  # [each deployment]
+  if [[ -n "${SAMPLE_REPLICAS-}" ]]; then
+    render_yaml_file_2 "$src/tmpl-sample-replicas.yaml" >"$dst/sample-replicas.yaml"
+    insert_patches_strategic_merge "$dst/kustomization.yaml" sample-replicas.yaml
+  fi
+  # [end]
+}
+
+sample-addon_wait() {
+  logStep "Waiting for sample-addon"
+  if ! spinner_until 300 sample-addon_running; then
+    kubectl --namespace sample-namespace get pods 1>&2 || true
+    bail "sample-addon: not everything runs after 5 minutes"
+  fi
+  logSuccess "sample-addon __version__ runs"
+}
+
+# Whether everything that was applied is there and every workload is rolled out.
+sample-addon_running() {
+  local columns='KIND:.kind,NAMESPACE:.metadata.namespace,NAME:.metadata.name,HOW:.spec.updateStrategy.type'
+  local found kind namespace name how
+  found="$(kubectl get -k "$DIR/kustomize/sample-addon" --no-headers -o "custom-columns=$columns" 2>/dev/null)" || return 1
+  while read -r kind namespace name how; do
+    # Pods of those that wait to be deleted say nothing about a roll-out.
+    if [[ "$how" == OnDelete ]]; then continue; fi
+    case "$kind" in
+      Deployment | DaemonSet | StatefulSet)
+        kubectl --namespace "$namespace" rollout status "$kind/$name" --timeout=1s >/dev/null 2>&1 </dev/null || return 1
+        ;;
+    esac
+  done <<<"$found"
+}

@@ -1,0 +1,55 @@
+/**
+ * The files of new add-ons, as they lie among the scripts, become those of one add-on. Lines between `# [if WORD]` and
+ * `# [end]` stay where the word holds; those between `# [each WORD]` and `# [end]` come once for each of a list. Pure.
+ */
+
+export type Replacements = Readonly<Record<string, string>>;
+
+export interface Filling {
+  /** Put in the place of these words wherever they stand; longer words first. */
+  readonly words: Replacements;
+  readonly holds: ReadonlySet<string>;
+  readonly lists: Readonly<Record<string, readonly Replacements[]>>;
+}
+
+const MARK = /^\s*# \[(if|each|end)(?: ([a-z_]+))?\]$/;
+
+function replaced(text: string, words: Replacements): string {
+  const keys = Object.keys(words).toSorted((a, b) => b.length - a.length);
+  if (keys.length === 0) return text;
+  // In one pass: what was put in is not looked at again.
+  return text.replaceAll(new RegExp(keys.join('|'), 'g'), (word) => words[word] ?? word);
+}
+
+interface Block {
+  readonly kind: 'if' | 'each';
+  readonly word: string;
+  readonly lines: string[];
+}
+
+/** Fills in one text. Blocks do not overlap but may stand in one another. */
+export function fill(text: string, filling: Filling): string {
+  const open: Block[] = [{ kind: 'if', word: '', lines: [] }];
+  for (const line of text.split('\n')) {
+    const [, mark, word = ''] = MARK.exec(line) ?? [];
+    if (mark === 'if' || mark === 'each') {
+      open.push({ kind: mark, word, lines: [] });
+    } else if (mark === 'end') {
+      const block = open.pop();
+      if (block !== undefined) open.at(-1)?.lines.push(...blockLines(block, filling));
+    } else {
+      open.at(-1)?.lines.push(line);
+    }
+  }
+  return replaced((open[0]?.lines ?? []).join('\n'), filling.words);
+}
+
+function blockLines({ kind, word, lines }: Block, { holds, lists }: Filling): readonly string[] {
+  if (kind === 'if') return holds.has(word) ? lines : [];
+  return (lists[word] ?? []).flatMap((words) => lines.map((line) => replaced(line, words)));
+}
+
+/** The parts of one text, one for each of a list. */
+export function fillEach(text: string, list: readonly Replacements[], filling: Filling): readonly string[] {
+  return list.map((words) => fill(replaced(text, words), filling));
+}
