@@ -9,6 +9,7 @@ import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { safePath } from '../core/layout.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from './entry.ts';
+import { isBomb, MOST_RATIO } from './pack.ts';
 import { readPayload } from './read.ts';
 
 export interface ExtractLimits {
@@ -19,7 +20,7 @@ export interface ExtractLimits {
   readonly ratio: number;
 }
 
-const EXTRACT_LIMITS: ExtractLimits = { bytes: 2 ** 40, files: 1_000_000, ratio: 500 };
+const EXTRACT_LIMITS: ExtractLimits = { bytes: 2 ** 40, files: 1_000_000, ratio: MOST_RATIO };
 
 export interface ExtractOptions {
   /** Folder to extract into; made if it is missing. Nothing is written outside of it. */
@@ -32,7 +33,6 @@ export interface ExtractOptions {
   readonly signal: AbortSignal;
 }
 
-const RATIO_FLOOR = 1 << 20;
 const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /**
@@ -98,7 +98,7 @@ function choose(
     if (payload === undefined) throw tooMuch(`${entry.path} links to nothing`);
     bytes += entry.size;
     if (bytes > limits.bytes) throw tooMuch(`it unpacks to more than ${limits.bytes} bytes`);
-    if (entry.size > RATIO_FLOOR && entry.size > payload.packed * limits.ratio) {
+    if (isBomb(entry.size, payload.packed, limits.ratio)) {
       throw tooMuch(`${entry.path} unpacks to more than ${limits.ratio} times its packed size`);
     }
     chosen.push({ entry, payload, target: safePath(target, name) });

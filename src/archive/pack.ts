@@ -14,6 +14,18 @@ const BLOB = /(?:^|\/)images\/blobs\/sha256\/[0-9a-f]{64}$/;
 const SAMPLE = 64 << 10;
 const LEAST_SAVED = 0.05;
 
+/** Unpacked to packed bytes: far above what real files reach. */
+export const MOST_RATIO = 500;
+const RATIO_FLOOR = 1 << 20;
+
+/**
+ * True if a payload deflates so well, as an empty disk image does, that it could be a bomb: extraction refuses it, so
+ * packing stores it. Nothing of up to 1 MiB is one.
+ */
+export function isBomb(size: number, packed: number, ratio: number = MOST_RATIO): boolean {
+  return size > RATIO_FLOOR && size > packed * ratio;
+}
+
 /** True if a payload of this name is stored whatever it holds. */
 export function isStoredByName(path: string): boolean {
   return COMPRESSED.test(path) || BLOB.test(path);
@@ -40,5 +52,8 @@ export function packBytes(path: string, raw: Uint8Array): { readonly member: Uin
     return { member: storedMember(raw), packing: storedPacking(raw.byteLength) };
   }
   const member = deflatedMember(raw);
+  if (isBomb(raw.byteLength, member.byteLength)) {
+    return { member: storedMember(raw), packing: storedPacking(raw.byteLength) };
+  }
   return { member, packing: { packed: member.byteLength, stored: false, packedDigest: digestOf(member) } };
 }

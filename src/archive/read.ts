@@ -161,6 +161,8 @@ async function* inflated(
     throw error;
   } finally {
     inflate.destroy();
+    // Whoever stops reading early may close the source next.
+    await feeding.catch(() => undefined);
   }
   await feeding;
   const tail = Buffer.concat(trailer);

@@ -1,7 +1,6 @@
 /** Carries out a build plan: several add-ons at once, each either unchanged or made anew. */
-import { mkdir } from 'node:fs/promises';
 import { mapLimited } from '../core/each.ts';
-import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { makeFolder } from '../files/make-folder.ts';
 import { clearShelf } from './assets.ts';
 import { buildAddon, type BuiltPackage } from './build-addon.ts';
 import { pruneCache } from './cache.ts';
@@ -23,8 +22,8 @@ export async function buildAddons(
   ports: BuildPorts,
   { jobs, lock, signal }: BuildOptions,
 ): Promise<readonly BuiltPackage[]> {
-  await makeFolder(ports.out, 'packages');
-  await makeFolder(ports.cache, 'the cache');
+  await makeFolder(ports.out, `make the folder for packages ${ports.out}`);
+  await makeFolder(ports.cache, `make the folder for the cache ${ports.cache}`);
   await sweepOut(ports.out, Date.now());
   const built = await mapLimited(
     plan.addons,
@@ -38,14 +37,4 @@ export async function buildAddons(
   await clearShelf(ports.shelf);
   if (built.some(({ outcome }) => outcome === 'built')) await pruneCache(ports.cache, Date.now());
   return built;
-}
-
-async function makeFolder(path: string, what: string): Promise<void> {
-  try {
-    await mkdir(path, { recursive: true });
-  } catch (error) {
-    const errno = errnoOf(error);
-    if (errno !== 'EEXIST' && errno !== 'ENOTDIR') throw fileError(`make the folder for ${what} ${path}`, error);
-    throw new CurlewError('FILE_UNUSABLE', `make the folder for ${what}: a file stands in the way of ${path}`);
-  }
 }

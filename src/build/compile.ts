@@ -3,7 +3,7 @@
  * a layout needs, before the first layer is fetched.
  */
 import type { FramePool } from '../archive/frame-pool.ts';
-import { isStoredByName, isStoredBySample, packBytes, storedPacking, type Packing } from '../archive/pack.ts';
+import { isBomb, isStoredByName, isStoredBySample, packBytes, storedPacking, type Packing } from '../archive/pack.ts';
 import type { SizedEntry } from '../archive/place.ts';
 import { digestOf } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
@@ -112,6 +112,9 @@ async function packFile(
   const deflated = await scratch.pool.deflate(content.path, scratch.path);
   if (deflated.digest !== digest) throw fileChanged(path);
   const { packed, packedDigest } = deflated;
+  if (isBomb(size, packed)) {
+    return { packing: storedPacking(size), payload: { kind: 'stored-file', path: content.path } };
+  }
   return { packing: { packed, stored: false, packedDigest }, payload: { kind: 'member-file', path: scratch.path } };
 }
 

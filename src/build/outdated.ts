@@ -1,7 +1,7 @@
 /** What the directives of add-ons would resolve to now, side by side with what is locked. Makes no package. */
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { mapLimited } from '../core/each.ts';
-import { fileError } from '../core/errors.ts';
+import { makeFolder } from '../files/make-folder.ts';
 import { formatRef, type AddonRef } from '../core/ref.ts';
 import { lockChanges, type LockChange } from '../manifest/lock-changes.ts';
 import type { ImageStep } from '../manifest/step.ts';
@@ -28,9 +28,7 @@ export async function findOutdated(
   ports: BuildPorts,
   { jobs, signal }: { readonly jobs: number; readonly signal: AbortSignal },
 ): Promise<readonly OutdatedAddon[]> {
-  await mkdir(ports.cache, { recursive: true }).catch((error: unknown) => {
-    throw fileError(`make ${ports.cache}`, error);
-  });
+  await makeFolder(ports.cache);
   const judged = await mapLimited(plan.addons, async (addon, within) => judge(addon, plan, ports, within), {
     width: jobs,
     signal,

@@ -2,7 +2,7 @@
 import { execa } from 'execa';
 import { join } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
-import { makeFolder } from './make-folder.ts';
+import { makeFolder } from '../files/make-folder.ts';
 import type { NodePlace } from './node-place.ts';
 
 export interface ConfineOptions {

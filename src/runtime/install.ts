@@ -10,7 +10,7 @@ import { findImageRuntime, loadImages } from './images.ts';
 import { createJournal, type Journal } from './journal.ts';
 import { settleLastRun } from './last-run.ts';
 import { lockFolder } from './lock.ts';
-import { makeFolder } from './make-folder.ts';
+import { makeFolder } from '../files/make-folder.ts';
 import type { NodePlace } from './node-place.ts';
 import { planInstall, type PackageFacts, type PlannedAction, type RunPlan } from './plan.ts';
 import { pruneRuns } from './prune-runs.ts';

@@ -1,7 +1,8 @@
 /** A store by its address. */
-import { mkdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { makeFolder } from '../files/make-folder.ts';
 import { createFolderStore } from './folder.ts';
 import type { Store } from './store.ts';
 
@@ -31,7 +32,7 @@ export async function openStore(address: string, { cwd, create, signal }: OpenSt
   }
   const root = resolve(cwd, address);
   try {
-    if (create) await mkdir(root, { recursive: true });
+    if (create) await makeFolder(root, `open store ${root}`);
     if (!(await stat(root)).isDirectory()) throw new CurlewError('FILE_UNUSABLE', `open store ${root}: not a folder`);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') {

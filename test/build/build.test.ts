@@ -1,5 +1,7 @@
 import { execa } from 'execa';
 import { chmod, readdir, readFile, utimes, writeFile } from 'node:fs/promises';
+import { extractEntries } from '../../src/archive/extract.ts';
+import { openFileSource, readIndex } from '../../src/archive/read.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { addon, buildAll } from '../support/builds.ts';
@@ -85,6 +87,18 @@ test('a lock that is committed beside the Manifest makes no difference to the pa
   assert.is((await listing(first?.path ?? '')).filter((name) => name.endsWith('Manifest.lock')).length, 1);
   const [again] = await buildAll({ root: box.path });
   assert.is(again?.because, 'unchanged');
+});
+
+test('files that deflate to next to nothing are stored, so that nobody takes the package for a bomb', async () => {
+  const zeros = { 'small.img': Buffer.alloc(1_000_000), 'large.img': Buffer.alloc(3_000_000) };
+  await using box = await tree(addon('a', '', zeros));
+  const [built] = await buildAll({ root: box.path });
+  const { signal } = new AbortController();
+  await using source = await openFileSource(built?.path ?? '');
+  await extractEntries(source, await readIndex(source, { signal }), { into: box.at('into'), signal });
+  for (const [name, bytes] of Object.entries(zeros)) {
+    assert.ok((await readFile(box.at('into/addons/a/1.0', name))).equals(bytes), name);
+  }
 });
 
 test('a changed own file costs no byte of images or assets', async () => {

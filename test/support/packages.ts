@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { digestOf } from '../../src/core/digest.ts';
 import { formatAddonJson, packageDigest, type AddonJson, type PackageFile } from '../../src/core/package.ts';
+import { deflatedMember } from '../../src/archive/member.ts';
 import { packBytes } from '../../src/archive/pack.ts';
 import { placeArchive, type ArchivePlan, type SizedEntry } from '../../src/archive/place.ts';
 
@@ -9,6 +10,8 @@ export interface TestFile {
   readonly path: string;
   readonly data: Uint8Array | string;
   readonly mode?: 0o644 | 0o755;
+  /** Deflated whatever it holds, as no builder of ours would. */
+  readonly deflated?: boolean;
 }
 
 /** Reproducible bytes that no deflater can shrink. */
@@ -24,12 +27,17 @@ export function noise(size: number, seed = 1): Buffer {
   return bytes;
 }
 
+function deflate(raw: Uint8Array): ReturnType<typeof packBytes> {
+  const member = deflatedMember(raw);
+  return { member, packing: { packed: member.byteLength, stored: false, packedDigest: digestOf(member) } };
+}
+
 /** The plan and the whole bytes of an archive of these files, in this order. */
 export function archiveOf(files: readonly TestFile[]): { readonly bytes: Buffer; readonly plan: ArchivePlan } {
   const members = new Map<string, Uint8Array>();
-  const entries = files.map(({ path, data, mode = 0o644 }): SizedEntry => {
+  const entries = files.map(({ path, data, mode = 0o644, deflated = false }): SizedEntry => {
     const raw = Buffer.from(data);
-    const { member, packing } = packBytes(path, raw);
+    const { member, packing } = deflated ? deflate(raw) : packBytes(path, raw);
     members.set(path, member);
     return { path, mode, size: raw.byteLength, digest: digestOf(raw), ...packing };
   });

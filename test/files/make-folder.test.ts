@@ -1,5 +1,5 @@
 import { stat, symlink } from 'node:fs/promises';
-import { makeFolder } from '../../src/runtime/make-folder.ts';
+import { makeFolder } from '../../src/files/make-folder.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
