@@ -64,7 +64,7 @@ interface Given {
 export function draftAddon({ words, resources, upstream, hooks, samples }: Given): Draft {
   const { survey, text, chart } = resources;
   const namespace = homeOf(words, survey);
-  const settings = replicaSettings(words, survey, namespace);
+  const settings = replicaSettings(words, survey);
   const missing = [...new Set([namespace, ...survey.namespaces])].filter(
     (one) => !ALWAYS_THERE.has(one) && !survey.madeNamespaces.includes(one),
   );

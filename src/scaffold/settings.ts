@@ -10,7 +10,8 @@ export interface ReplicaSetting {
   /** In install.sh. */
   readonly variable: string;
   readonly deployment: string;
-  readonly namespace: string;
+  /** As the Deployment names it: a patch finds only what names the same. */
+  readonly namespace: string | undefined;
   /** What its files are called: `webhook-replicas`. */
   readonly file: string;
 }
@@ -19,7 +20,7 @@ export interface ReplicaSetting {
 const MOST = 8;
 
 /** One setting for each Deployment; `replicas` where there is one Deployment only. */
-export function replicaSettings(words: Words, { deployments }: Survey, home: string): readonly ReplicaSetting[] {
+export function replicaSettings(words: Words, { deployments }: Survey): readonly ReplicaSetting[] {
   if (deployments.length > MOST) return [];
   const found = new Map<string, ReplicaSetting>();
   for (const { name, namespace } of deployments) {
@@ -28,7 +29,7 @@ export function replicaSettings(words: Words, { deployments }: Survey, home: str
     const variable = variableName(words.specName, setting);
     if (variable === undefined || found.has(variable)) continue;
     const file = deployments.length === 1 ? 'replicas' : `${bare}-replicas`;
-    found.set(variable, { setting, variable, deployment: name, namespace: namespace ?? home, file });
+    found.set(variable, { setting, variable, deployment: name, namespace, file });
   }
   return [...found.values()];
 }
@@ -38,7 +39,7 @@ export function replicaWords({ setting, variable, deployment, namespace, file }:
     sampleReplicas: setting,
     SAMPLE_REPLICAS: variable,
     'sample-deployment': deployment,
-    'sample-deployment-namespace': namespace,
+    '\n  namespace: sample-deployment-namespace': namespace === undefined ? '' : `\n  namespace: ${namespace}`,
     'sample-replicas': file,
   };
 }

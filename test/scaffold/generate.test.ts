@@ -4,7 +4,7 @@ import { findTemplates, generateAddon, type Generated, type GenerateOptions } fr
 import * as assert from '../support/assert.ts';
 import { newIn, RESOURCES, runGenerator } from '../support/scaffold.ts';
 import { suite } from '../support/suite.ts';
-import { tree, type Files, type Tree } from '../support/tree.ts';
+import { tree, writeTree, type Files, type Tree } from '../support/tree.ts';
 import { serveFiles } from '../support/web-server.ts';
 
 const test = suite('scaffold/generate', { timeoutMs: 60_000 });
@@ -144,6 +144,30 @@ test('in a repository with kURL’s list of versions the new one is put below it
     );
   }
 });
+
+/** Writes down what it is asked, and renders the file `web.yaml` of its home. */
+const HELM = `#!/usr/bin/env bash
+printf '%s\\n' "$*" >>"$HOME/asked"
+if [[ "$1" == show ]]; then printf 'name: chart\\nversion: 4.5.6\\n'; else cat "$HOME/web.yaml"; fi
+`;
+
+for (const [upstream, chart] of [
+  ['oci://registry.example/charts/web', 'oci://registry.example/charts/web'],
+  ['https://charts.example', 'chart --repo https://charts.example'],
+] as const) {
+  test(`helm is asked for the newest version of a chart, and for the chart: ${upstream}`, async ({ signal }) => {
+    await using box = await tree({ 'bin/helm': HELM, 'web.yaml': RESOURCES, 'chart/Chart.yaml': '' });
+    const path = `${box.at('bin')}:${process.env['PATH'] ?? ''}`;
+    await newIn(box, { from: 'chart', upstream, path });
+    await writeTree(box.path, { asked: '', 'addons/web/template/values.yaml': '' });
+    const { made } = await generateIn(box, 'web', { env: { PATH: path, HOME: box.path }, signal });
+    assert.equal(made, ['4.5.6']);
+    assert.equal((await readFile(box.at('asked'), 'utf8')).trim().split('\n'), [
+      `show chart ${chart}`,
+      `template web ${chart} --version 4.5.6 --namespace web-system --include-crds --values values.yaml`,
+    ]);
+  });
+}
 
 for (const [title, args, said] of [
   ['an unknown word', ['--verison=1'], /unknown word/],
