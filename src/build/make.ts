@@ -17,7 +17,7 @@ import { ownFiles } from './about.ts';
 import { placeBlob } from './blobs.ts';
 import { isWorthKeeping } from './cache.ts';
 import { bytesFile, compile, fileChanged, type CompiledEntry, type ContentFile } from './compile.ts';
-import { buildContainers, type ContainerFiles } from './container-files.ts';
+import { buildContainers, type ContainerFiles } from './containers/container-files.ts';
 import { dockerArchiveFiles } from './docker-archives.ts';
 import type { FinishedPackage } from './finished.ts';
 import { depsText } from './host-packages/deps.ts';

@@ -1,7 +1,7 @@
 /** Where host packages come from and container builds run: a Docker engine, or the machine's own package managers. */
 import type { RegistryClient } from '../registry/client.ts';
 import type { BuildPorts } from '../build/ports.ts';
-import type { Containers } from '../build/containers.ts';
+import type { Containers } from '../build/containers/containers.ts';
 import type { Collector } from '../build/host-packages/collector.ts';
 import { CurlewError } from '../core/errors.ts';
 import { isOsId, OS_IDS, type OsId } from '../core/os.ts';
@@ -49,7 +49,7 @@ export function openBackends(
   let opened: Promise<Containers> | undefined;
   const containers = async (): Promise<Containers> =>
     (opened ??= (async () => {
-      const { createContainers } = await import('../build/containers.ts');
+      const { createContainers } = await import('../build/containers/containers.ts');
       return createContainers({ env, registry, network, report });
     })());
   const byContainer = async (): Promise<Collector> => {
@@ -75,7 +75,7 @@ export function openBackends(
   return {
     collector: async () => (collector ??= choose()),
     containerBuilder: async () => {
-      const { buildContainer, containerInputs } = await import('../build/container-build.ts');
+      const { buildContainer, containerInputs } = await import('../build/containers/container-build.ts');
       const opened = { containers: await containers() };
       return {
         inputs: async (step, { folder, root, arch }, within) =>
@@ -94,7 +94,7 @@ export function openBackends(
 
 /** An engine that is not there answers at once; one that hangs counts as absent. */
 async function engineAnswers(env: CommandContext['env'], signal: AbortSignal): Promise<boolean> {
-  const { connectDocker } = await import('../build/docker.ts');
+  const { connectDocker } = await import('../build/containers/docker.ts');
   const within = AbortSignal.any([signal, AbortSignal.timeout(PING_MS)]);
   try {
     const request = { doing: 'ask the Docker engine for its version', method: 'GET', path: '/version' } as const;

@@ -51,6 +51,6 @@ export async function openBuildPorts(args: Arguments, context: CommandContext): 
 
 /** Loaded only when it is asked for: the engine's client costs more than a whole build of nothing. */
 async function openEngine(env: CommandContext['env']): Promise<ImageEngine> {
-  const { createImageEngine } = await import('../build/engine.ts');
+  const { createImageEngine } = await import('../build/containers/engine.ts');
   return createImageEngine(env);
 }

@@ -2,7 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
-import { keepLastLines, linesOf, plainLine } from '../build/program-lines.ts';
+import { keepLastLines, linesOf, plainLine } from '../build/containers/program-lines.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 
 export interface ProgramOptions {

@@ -1,7 +1,7 @@
 /** What a failed build says, and that it leaves nothing. */
 import { writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
-import { createImageEngine } from '../../src/build/engine.ts';
+import { createImageEngine } from '../../src/build/containers/engine.ts';
 import * as assert from '../support/assert.ts';
 import { addon, buildAll } from '../support/builds.ts';
 import { answers } from '../support/faults.ts';
@@ -69,7 +69,7 @@ test('a file in the place of the output folder is named', async () => {
   await using box = await tree({ ...addon('a', ''), out: 'a file' });
   for (const out of ['out', 'out/deeper']) {
     const failed = buildAll({ root: box.path, out });
-    await assert.rejectsWith(failed, 'FILE_UNUSABLE', /folder for packages: a file stands in the way of \S+out/);
+    await assert.rejectsWith(failed, 'FILE_UNUSABLE', /folder for packages \S+: a file stands in the way of \S+out/);
   }
 });
 

@@ -1,7 +1,7 @@
 /** `dockerout` with a real Docker engine: what is built and taken, what is told when it fails. Needs root. */
 import { mkdir, readFile, stat } from 'node:fs/promises';
 import { execa } from 'execa';
-import { buildContainer, containerInputs } from '../../src/build/container-build.ts';
+import { buildContainer, containerInputs } from '../../src/build/containers/container-build.ts';
 import type { ContentFile } from '../../src/build/compile.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { CurlewError } from '../../src/core/errors.ts';

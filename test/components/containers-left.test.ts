@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdir, stat } from 'node:fs/promises';
 import { execa } from 'execa';
 import { CurlewError } from '../../src/core/errors.ts';
-import type { ContainerRequest } from '../../src/build/containers.ts';
+import type { ContainerRequest } from '../../src/build/containers/containers.ts';
 import * as assert from '../support/assert.ts';
 import { makeImage, makeLayer } from '../support/images.ts';
 import { startRegistry } from '../support/registry-server.ts';

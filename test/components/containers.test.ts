@@ -3,7 +3,7 @@ import { mkdir, readFile, stat } from 'node:fs/promises';
 import { sentBytes } from '../../src/archive/send-tar.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { CurlewError } from '../../src/core/errors.ts';
-import type { ContainerRequest, EndedContainer } from '../../src/build/containers.ts';
+import type { ContainerRequest, EndedContainer } from '../../src/build/containers/containers.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';

@@ -6,7 +6,7 @@ import { fileError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import type { Repository } from '../../core/repositories.ts';
 import { osRow, type OsId } from '../../core/os.ts';
-import type { Containers, EndedContainer } from '../containers.ts';
+import type { Containers, EndedContainer } from '../containers/containers.ts';
 import type { Collected, Collector, CollectRequest } from './collector.ts';
 import { readAnswer, readCollected } from './listing.ts';
 import { problemError } from './problem.ts';

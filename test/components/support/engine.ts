@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createContainers, type Containers } from '../../../src/build/containers.ts';
+import { createContainers, type Containers } from '../../../src/build/containers/containers.ts';
 import type { ProgressEvent } from '../../../src/core/events.ts';
 import { createRegistryClient } from '../../../src/registry/client.ts';
 import { ANONYMOUS } from '../../../src/registry/credentials.ts';

@@ -2,7 +2,7 @@
  * A run that is killed from outside: it has pulled an image, runs a container and is in the middle of a build when it says
  * `ready`. usage: killed-run.ts REFERENCE, with DOCKER_HOST
  */
-import { readDockerfile } from '../../../src/build/dockerfile.ts';
+import { readDockerfile } from '../../../src/build/containers/dockerfile.ts';
 import { BASE, openContainers } from './engine.ts';
 
 const [, , reference = ''] = process.argv;

@@ -4,10 +4,10 @@
  */
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { sendTar, type SentEntry } from '../archive/send-tar.ts';
-import { isDigest, type Digest } from '../core/digest.ts';
-import { asError, CurlewError } from '../core/errors.ts';
-import type { Report } from '../core/events.ts';
+import { sendTar, type SentEntry } from '../../archive/send-tar.ts';
+import { isDigest, type Digest } from '../../core/digest.ts';
+import { asError, CurlewError } from '../../core/errors.ts';
+import type { Report } from '../../core/events.ts';
 import { callError, type Engine } from './docker.ts';
 import type { Dockerfile } from './dockerfile.ts';
 import { labelled } from './dockerfile.ts';

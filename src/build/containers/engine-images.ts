@@ -1,10 +1,10 @@
 /** Images that containers start from: found in the engine, pulled when absent, removed at the end when they were. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { isDigest, type Digest } from '../core/digest.ts';
-import { asError, CurlewError } from '../core/errors.ts';
-import type { Report } from '../core/events.ts';
-import { formatImageRef, parseImageRef, type ImageRef } from '../core/image-ref.ts';
-import type { RegistryClient } from '../registry/client.ts';
+import { isDigest, type Digest } from '../../core/digest.ts';
+import { asError, CurlewError } from '../../core/errors.ts';
+import type { Report } from '../../core/events.ts';
+import { formatImageRef, parseImageRef, type ImageRef } from '../../core/image-ref.ts';
+import type { RegistryClient } from '../../registry/client.ts';
 import { callError, engineName, type Engine } from './docker.ts';
 import { isFields, markPull, removeImage, tidy } from './left-overs.ts';
 import { linesOf } from './program-lines.ts';

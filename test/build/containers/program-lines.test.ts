@@ -1,8 +1,14 @@
 import { Readable } from 'node:stream';
-import { containerLines, keepLastLines, linesOf, plainLine, quoteLines } from '../../src/build/program-lines.ts';
-import { proxyVariables } from '../../src/build/containers.ts';
-import * as assert from '../support/assert.ts';
-import { suite } from '../support/suite.ts';
+import {
+  containerLines,
+  keepLastLines,
+  linesOf,
+  plainLine,
+  quoteLines,
+} from '../../../src/build/containers/program-lines.ts';
+import { proxyVariables } from '../../../src/build/containers/containers.ts';
+import * as assert from '../../support/assert.ts';
+import { suite } from '../../support/suite.ts';
 
 const test = suite('build/program-lines');
 

@@ -1,18 +1,18 @@
 /** The files of `dockerout`: what the builds leave behind, or what an earlier package has of the same inputs. */
 import { mkdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { mapLimited } from '../core/each.ts';
-import { CurlewError, fileError } from '../core/errors.ts';
-import { reportStep } from '../core/events.ts';
-import { packagePath } from '../core/layout.ts';
-import { isOsId, osRow } from '../core/os.ts';
-import { compareText, formatRef, type AddonRef, type Arch } from '../core/ref.ts';
-import type { ContentFile } from './compile.ts';
-import { unpackFolder, type FinishedPackage } from './finished.ts';
-import { folderFiles } from './folder-files.ts';
-import { depsOf } from './host-packages/deps.ts';
-import type { BuildPlace, BuildPorts } from './ports.ts';
-import type { PlannedContainerBuild } from './resolve.ts';
+import { mapLimited } from '../../core/each.ts';
+import { CurlewError, fileError } from '../../core/errors.ts';
+import { reportStep } from '../../core/events.ts';
+import { packagePath } from '../../core/layout.ts';
+import { isOsId, osRow } from '../../core/os.ts';
+import { compareText, formatRef, type AddonRef, type Arch } from '../../core/ref.ts';
+import type { ContentFile } from '../compile.ts';
+import { unpackFolder, type FinishedPackage } from '../finished.ts';
+import { folderFiles } from '../folder-files.ts';
+import { depsOf } from '../host-packages/deps.ts';
+import type { BuildPlace, BuildPorts } from '../ports.ts';
+import type { PlannedContainerBuild } from '../resolve.ts';
 
 export interface ContainerFilesRequest {
   readonly ref: AddonRef;

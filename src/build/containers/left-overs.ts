@@ -2,9 +2,9 @@
  * What a run makes in an engine carries labels, so that it can be found and removed: by the run itself at its end, or,
  * when that was killed, by a later one.
  */
-import { asError, CurlewError } from '../core/errors.ts';
-import type { Report } from '../core/events.ts';
-import { isThere, ownOwner } from '../files/owner.ts';
+import { asError, CurlewError } from '../../core/errors.ts';
+import type { Report } from '../../core/events.ts';
+import { isThere, ownOwner } from '../../files/owner.ts';
 import type { Engine, EngineRequest } from './docker.ts';
 
 /** Id of the run. */

@@ -3,12 +3,12 @@ import { createWriteStream } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { formatImageRef } from '../core/image-ref.ts';
-import { imageNames } from '../registry/image.ts';
-import { openImageArchive } from '../registry/image-archive.ts';
+import { formatImageRef } from '../../core/image-ref.ts';
+import { imageNames } from '../../registry/image.ts';
+import { openImageArchive } from '../../registry/image-archive.ts';
 import { callError, connectDocker, engineName } from './docker.ts';
 import { inspectImage } from './engine-images.ts';
-import type { ImageEngine } from './ports.ts';
+import type { ImageEngine } from '../ports.ts';
 
 /** Connects to the engine that `DOCKER_HOST` names, the local one by default. Nothing is asked until it is needed. */
 export function createImageEngine(env: Readonly<Record<string, string | undefined>>): ImageEngine {

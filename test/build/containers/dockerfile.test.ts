@@ -1,6 +1,6 @@
-import { baseImages, labelled, readDockerfile } from '../../src/build/dockerfile.ts';
-import * as assert from '../support/assert.ts';
-import { suite } from '../support/suite.ts';
+import { baseImages, labelled, readDockerfile } from '../../../src/build/containers/dockerfile.ts';
+import * as assert from '../../support/assert.ts';
+import { suite } from '../../support/suite.ts';
 
 const test = suite('build/dockerfile');
 

@@ -1,5 +1,5 @@
 /** What is given only so much time, and what it said last. */
-import { asError, CurlewError } from '../core/errors.ts';
+import { asError, CurlewError } from '../../core/errors.ts';
 import { quoteLines } from './program-lines.ts';
 
 class OutOfTime extends CurlewError {}

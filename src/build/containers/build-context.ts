@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, readdir, readlink, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
-import type { SentEntry } from '../archive/send-tar.ts';
-import { canonicalJson, digestOf, type Digest } from '../core/digest.ts';
-import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
-import { compareText } from '../core/ref.ts';
+import type { SentEntry } from '../../archive/send-tar.ts';
+import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
+import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { compareText } from '../../core/ref.ts';
 import { readDockerfile, type Dockerfile } from './dockerfile.ts';
 import { ignoreRules } from './docker-ignore.ts';
 

@@ -1,13 +1,13 @@
 /** `dockerout`: builds a Dockerfile, runs what it makes, and takes what that leaves in `/out`. */
 import { join } from 'node:path';
-import { canonicalJson, digestOf, type Digest } from '../core/digest.ts';
-import { CurlewError } from '../core/errors.ts';
-import type { Report } from '../core/events.ts';
-import type { PackageFile } from '../core/package.ts';
-import type { Arch } from '../core/ref.ts';
-import type { ContainerBuildStep } from '../manifest/step.ts';
+import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import type { Report } from '../../core/events.ts';
+import type { PackageFile } from '../../core/package.ts';
+import type { Arch } from '../../core/ref.ts';
+import type { ContainerBuildStep } from '../../manifest/step.ts';
 import { readBuildContext, type BuildContext, type SourceRoots } from './build-context.ts';
-import type { ContentFile } from './compile.ts';
+import type { ContentFile } from '../compile.ts';
 import type { Containers, EndedContainer } from './containers.ts';
 import { baseImages } from './dockerfile.ts';
 import { quoteLines } from './program-lines.ts';

@@ -1,8 +1,8 @@
 /** The connection to a Docker engine, through dockerode's, and what its failures mean to a user. */
 import { request as httpRequest } from 'node:http';
 import type { Readable } from 'node:stream';
-import { asError, CurlewError, errnoOf, fileError, type ErrorCode } from '../core/errors.ts';
-import { formatImageRef, type ImageRef } from '../core/image-ref.ts';
+import { asError, CurlewError, errnoOf, fileError, type ErrorCode } from '../../core/errors.ts';
+import { formatImageRef, type ImageRef } from '../../core/image-ref.ts';
 
 /** One call of the engine's API. */
 export interface EngineRequest {

@@ -1,14 +1,14 @@
-import { digestOf, hexOf } from '../../src/core/digest.ts';
-import { CurlewError } from '../../src/core/errors.ts';
-import { createImageEngine } from '../../src/build/engine.ts';
-import type { ImageEngine } from '../../src/build/ports.ts';
-import * as assert from '../support/assert.ts';
-import { makeImage, makeLayer } from '../support/images.ts';
-import { ref } from '../support/pull.ts';
-import { suite } from '../support/suite.ts';
-import { tarOf } from '../support/tar-file.ts';
-import { tree } from '../support/tree.ts';
-import { startServer, type Reply, type WebServer } from '../support/web-server.ts';
+import { digestOf, hexOf } from '../../../src/core/digest.ts';
+import { CurlewError } from '../../../src/core/errors.ts';
+import { createImageEngine } from '../../../src/build/containers/engine.ts';
+import type { ImageEngine } from '../../../src/build/ports.ts';
+import * as assert from '../../support/assert.ts';
+import { makeImage, makeLayer } from '../../support/images.ts';
+import { ref } from '../../support/pull.ts';
+import { suite } from '../../support/suite.ts';
+import { tarOf } from '../../support/tar-file.ts';
+import { tree } from '../../support/tree.ts';
+import { startServer, type Reply, type WebServer } from '../../support/web-server.ts';
 
 const test = suite('build/engine');
 

@@ -5,12 +5,12 @@
  */
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { receiveTar } from '../archive/receive-tar.ts';
-import { sendTar, type SentEntry } from '../archive/send-tar.ts';
-import type { Digest } from '../core/digest.ts';
-import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
-import type { Report } from '../core/events.ts';
-import type { PackageFile } from '../core/package.ts';
+import { receiveTar } from '../../archive/receive-tar.ts';
+import { sendTar, type SentEntry } from '../../archive/send-tar.ts';
+import type { Digest } from '../../core/digest.ts';
+import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import type { Report } from '../../core/events.ts';
+import type { PackageFile } from '../../core/package.ts';
 import { callError, connectDocker, type Engine } from './docker.ts';
 import { createEngineImages, type EngineImages, type ImagesOptions } from './engine-images.ts';
 import { buildImage, type ImageBuildRequest } from './image-build.ts';

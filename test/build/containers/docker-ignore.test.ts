@@ -1,6 +1,6 @@
-import { ignoreRules } from '../../src/build/docker-ignore.ts';
-import * as assert from '../support/assert.ts';
-import { suite } from '../support/suite.ts';
+import { ignoreRules } from '../../../src/build/containers/docker-ignore.ts';
+import * as assert from '../../support/assert.ts';
+import { suite } from '../../support/suite.ts';
 
 const test = suite('build/docker-ignore');
 

@@ -1,8 +1,8 @@
 import { chmod, symlink, truncate, writeFile } from 'node:fs/promises';
-import { readBuildContext } from '../../src/build/build-context.ts';
-import * as assert from '../support/assert.ts';
-import { suite } from '../support/suite.ts';
-import { tree, type Tree } from '../support/tree.ts';
+import { readBuildContext } from '../../../src/build/containers/build-context.ts';
+import * as assert from '../../support/assert.ts';
+import { suite } from '../../support/suite.ts';
+import { tree, type Tree } from '../../support/tree.ts';
 
 const test = suite('build/build-context');
 
