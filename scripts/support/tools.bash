@@ -94,6 +94,11 @@ tools_crane() {
   tools_go_install crane github.com/google/go-containerregistry/cmd/crane@v0.21.9
 }
 
+# What `kubectl kustomize` is made of.
+tools_kustomize() {
+  tools_go_install kustomize sigs.k8s.io/kustomize/kustomize/v5@v5.7.1
+}
+
 # The reader of containerd's lazy-pulling snapshotter, as an oracle for our packages.
 tools_estargz() {
   local pin

@@ -1,25 +1,27 @@
-/** What a new add-on applies, as the real kubectl puts it together. */
+/** What a new add-on applies, as kustomize, which is in kubectl too, puts it together. */
 import { execa } from 'execa';
 import { join } from 'node:path';
 import * as assert from '../support/assert.ts';
 import { newIn, RESOURCES } from '../support/scaffold.ts';
 import { suite } from '../support/suite.ts';
+import { oracle } from './support/programs.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
-const test = suite('new add-ons and kubectl', { timeoutMs: 60_000 });
+const test = suite('new add-ons and kustomize', { timeoutMs: 60_000 });
 
 const LIBRARY = join(import.meta.dirname, '../../scripts/lib');
 const HOMELESS = RESOURCES.replaceAll('  namespace: web-system\n', '');
 
-const { failed } = await execa('kubectl', ['version', '--client'], { reject: false });
+const KUSTOMIZE = oracle('kustomize');
+const { failed } = await execa(KUSTOMIZE, ['version'], { reject: false });
 
-/** Renders as a hook does, twice, and has kubectl put together what was rendered. */
+/** Renders as a hook does, twice, and has kustomize put together what was rendered. */
 async function rendered(box: Tree, name: string, variables: string): Promise<string> {
   const script = `set -e; DIR=$PWD
     for file in "$1"/*.sh; do . "$file"; done
     . "addons/$2/1.0.0/install.sh"; ${variables}
-    "$2_render"; "$2_render"; kubectl kustomize "kustomize/$2"`;
-  const { stdout } = await execa('bash', ['-c', script, 'bash', LIBRARY, name], { cwd: box.path });
+    "$2_render"; "$2_render"; "$3" build "kustomize/$2"`;
+  const { stdout } = await execa('bash', ['-c', script, 'bash', LIBRARY, name, KUSTOMIZE], { cwd: box.path });
   return stdout;
 }
 
@@ -28,9 +30,9 @@ for (const [title, files, from] of [
   ['without namespaces', { 'web.yaml': HOMELESS }, 'web.yaml'],
   ['from nothing', {}, undefined],
 ] as const) {
-  const name = `kubectl puts together an add-on ${title}`;
+  const name = `kustomize puts together an add-on ${title}`;
   if (failed) {
-    test.skip(name, 'kubectl is not installed');
+    test.skip(name, 'missing: scripts/tools kustomize');
     continue;
   }
   test(name, async () => {
