@@ -1,9 +1,11 @@
 /** An add-on that uses every directive: built by either backend, twice the same, held to its lock. Needs root. */
 import { createHash } from 'node:crypto';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { setTimeout as wait } from 'node:timers/promises';
+import { execa } from 'execa';
 import { OS_IDS, osRow } from '../../src/core/os.ts';
 import * as assert from '../support/assert.ts';
-import { curlew, curlewOk } from '../support/curlew.ts';
+import { cleanEnvironment, curlew, curlewOk, MAIN } from '../support/curlew.ts';
 import { makeImage, makeLayer } from '../support/images.ts';
 import { startRegistry, type RegistryServer } from '../support/registry-server.ts';
 import { suite } from '../support/suite.ts';
@@ -148,6 +150,53 @@ if (reason === undefined) {
     assert.is(status, 23, stderr);
     assert.match(stderr, /container-build rhel-9 addons\/all\/template\/Dockerfile: locked 1\.2 sha256:/);
     assert.equal(await engine.inventory(), before);
+  });
+
+  for (const [what, manifest, dockerfile] of [
+    ['a container runs', 'dockerout rhel-9 addons/all/template/Dockerfile 1\n', `FROM ${BUILDER}\nCMD sleep 1000\n`],
+    ['packages are fetched', 'apt zebra-app\n', ''],
+  ] as const) {
+    test(`Ctrl-C while ${what}: status 130, nothing stays in the engine or on disk`, async () => {
+      const { box } = await repository();
+      await using _box = box;
+      await writeTree(box.path, {
+        'addons/all/1.0/Manifest': manifest,
+        'addons/all/template/Dockerfile': dockerfile,
+        'config.json': '{}',
+      });
+      const before = await engine.inventory();
+      const builders = OS_IDS.flatMap((os) => ['--builder', `${os}=${BUILDER}`]);
+      const words = ['build', '--container-network', 'host', '--cache', 'cache', ...builders];
+      const options = { cwd: box.path, env: engine.env };
+      const child = execa(process.execPath, [MAIN, ...words], {
+        cwd: box.path,
+        env: cleanEnvironment(options),
+        extendEnv: false,
+        reject: false,
+      });
+      while (child.exitCode === null && (await engine.docker('container', 'ls', '--quiet')).trim() === '')
+        await wait(20);
+      child.kill('SIGINT');
+      const { exitCode, stderr } = await child;
+      assert.is(exitCode, 130, stderr);
+      assert.equal(await engine.inventory(), before);
+      assert.equal(await readdir(box.at('out')), []);
+      assert.equal(await readdir(box.at('cache/unfinished')), []);
+    });
+  }
+
+  test('without an engine a dockerout line says how to start one', async () => {
+    const { box, flags } = await repository();
+    await using _box = box;
+    await writeTree(box.path, {
+      'addons/all/1.0/Manifest': 'dockerout rhel-9 addons/all/template/Dockerfile 1\n',
+      'addons/all/template/Dockerfile': 'FROM registry.example/tool:1\nCMD true\n',
+    });
+    const env = { DOCKER_HOST: `unix://${box.at('nothing.sock')}` };
+    const { status, stderr } = await curlew(['build', ...flags], { cwd: box.path, env });
+    assert.is(status, 12, stderr);
+    assert.match(stderr, /the Docker engine does not answer/);
+    assert.match(stderr, /hint: start it .*DOCKER_HOST/);
   });
 
   test('a package more: only what is new is fetched', async () => {
