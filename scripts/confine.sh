@@ -49,8 +49,12 @@ while read -r _ _ _ _ point rest; do
   elif [[ ! -e "$point" || ! -e "view$point" ]]; then
     continue
   fi
-  mount --bind "$point" "view$point"
-  mount -o remount,bind,ro "view$point"
+  if ! said="$(mount --bind "$point" "view$point" 2>&1 && mount -o remount,bind,ro "view$point" 2>&1)"; then
+    # Somebody else has taken it away meanwhile, as engines do with those of their containers.
+    if ! mountpoint -q "$point"; then continue; fi
+    printf '%s\n' "$said" >&2
+    exit 32
+  fi
 done </proc/self/mountinfo
 
 for folder in proc sys dev; do

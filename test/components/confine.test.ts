@@ -156,4 +156,24 @@ when('an interrupted command leaves neither processes nor mounts', async () => {
   assert.equal(membersOf({ session: -1, marker: `CURLEW_HOOK=${lastRun}/aaa` }), { inSession: [], outside: [] });
 });
 
+const COMING_AND_GOING = `trap 'for i in 1 2 3 4 5 6; do umount "$1/$i" 2>/dev/null; done; exit 0' TERM
+while :; do
+  for i in 1 2 3 4 5 6; do mkdir -p "$1/$i"; mount -t tmpfs none "$1/$i"; done
+  for i in 1 2 3 4 5 6; do umount "$1/$i"; rmdir "$1/$i"; done
+done`;
+
+when('mounts that others take away meanwhile do not matter', async () => {
+  await using elsewhere = await tree();
+  await using box = await tree();
+  const others = execa('bash', ['-c', COMING_AND_GOING, 'bash', elsewhere.path], { reject: false });
+  try {
+    const { wrap } = await placeIn(box);
+    const [command, ...args] = wrap(['true']);
+    for (let round = 0; round < 15; round += 1) await execa(command, args);
+  } finally {
+    others.kill('SIGTERM');
+    await others;
+  }
+});
+
 test.run();
