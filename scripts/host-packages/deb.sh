@@ -121,10 +121,13 @@ deb_read_indexes() {
   local program="$1" list url words
   shift
   words=("$@" 'RS=' 'FS=\n')
-  # The words in $() are apt's.
-  # shellcheck disable=SC2016
-  apt-get -c "$CURLEW_STATE/apt.conf" indextargets --format '$(FILENAME)|$(REPO_URI)' 'Created-By: Packages' \
-    >"$CURLEW_STATE/indexes"
+  if [[ ! -e "$CURLEW_STATE/indexes" ]]; then
+    # The words in $() are apt's.
+    # shellcheck disable=SC2016
+    apt-get -c "$CURLEW_STATE/apt.conf" indextargets --format '$(FILENAME)|$(REPO_URI)' 'Created-By: Packages' \
+      >"$CURLEW_STATE/indexes.part"
+    mv "$CURLEW_STATE/indexes.part" "$CURLEW_STATE/indexes"
+  fi
   while IFS='|' read -r list url; do
     # Without a password.
     if [[ "$url" =~ ^([a-z]+://)[^/]*@(.*)$ ]]; then url="${BASH_REMATCH[1]}${BASH_REMATCH[2]}"; fi
@@ -190,12 +193,12 @@ deb_plan() {
   return 1
 }
 
-# usage: deb_is FILE SHA256
-deb_is() {
-  local sum
-  [[ -f "$1" && ! -L "$1" ]] || return 1
-  sum="$(sha256sum <"$1")"
-  [[ "${sum%% *}" == "$2" ]]
+# usage: deb_list FOLDER; prints sha256, size and name of each package file in it, by one process for all
+deb_list() {
+  cd "$1"
+  find . -maxdepth 1 -type f -name '*.deb' -exec sha256sum {} + >"$CURLEW_STATE/sums"
+  find . -maxdepth 1 -type f -name '*.deb' -printf '%s ./%f\n' |
+    awk 'FNR == NR { size[$2] = $1; next } { print $1, size[$2], substr($2, 3) }' - "$CURLEW_STATE/sums"
 }
 
 # usage: deb_download PACKAGE=VERSION…; into the current folder
@@ -209,9 +212,13 @@ deb_download() {
 
 # Puts the files of the plan into CURLEW_OUT: those that are known already, the others from the repositories.
 deb_fetch() {
-  local name version arch sum repository file theirs size fetched=0 lacking=()
+  local name version arch sum size repository file theirs fetched=0 lacking=()
+  local -A sums=() sizes=()
+  if [[ -n "${CURLEW_KNOWN-}" ]]; then
+    while read -r sum _ file; do sums["$file"]="$sum"; done < <(deb_list "$CURLEW_KNOWN")
+  fi
   while IFS="$TAB" read -r name version arch sum repository file; do
-    if [[ -n "${CURLEW_KNOWN-}" ]] && deb_is "$CURLEW_KNOWN/$file" "$sum"; then
+    if [[ "${sums["$file"]-}" == "$sum" ]]; then
       cp "$CURLEW_KNOWN/$file" "$CURLEW_OUT/$file"
     else
       lacking+=("$name=$version")
@@ -223,16 +230,19 @@ deb_fetch() {
   cd "$CURLEW_STATE/files"
   # bash before 4.4 takes an empty array for an unset one.
   deb_download ${lacking[@]+"${lacking[@]}"} || return 1
+  sums=()
+  while read -r sum size theirs; do
+    sums["$theirs"]="$sum" sizes["$theirs"]="$size"
+  done < <(deb_list "$CURLEW_STATE/files")
   while IFS="$TAB" read -r name version arch sum repository file; do
     if [[ ! -e "$CURLEW_OUT/$file" ]]; then
       # A colon is no part of the names that apt-get gives.
       theirs="${name}_${version//:/%3a}_$arch.deb"
-      if ! deb_is "$theirs" "$sum"; then
+      if [[ "${sums["$theirs"]-}" != "$sum" ]]; then
         deb_problem changed "$repository" "$file is not what the index says"
         return 1
       fi
-      size="$(wc -c <"$theirs")"
-      fetched=$((fetched + size))
+      fetched=$((fetched + sizes["$theirs"]))
       mv "$theirs" "$CURLEW_OUT/$file"
     fi
     printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$file" "$name" "$version" "$arch" "$sum" "$repository"
