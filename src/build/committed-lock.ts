@@ -1,9 +1,9 @@
 /** The `Manifest.lock` that is committed beside a Manifest: read before a build, written when its maker asks for it. */
-import { randomUUID } from 'node:crypto';
 import { open, readFile, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { MANIFEST_LOCK } from '../core/layout.ts';
+import { partialName, sweepPartials } from '../files/partial.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import { formatLock, parseLock, type ManifestLock } from '../manifest/lock.ts';
 
@@ -35,9 +35,12 @@ export async function readCommittedLock(folder: string): Promise<ManifestLock | 
 export async function writeCommittedLock(folder: string, lock: ManifestLock): Promise<boolean> {
   const path = join(folder, MANIFEST_LOCK);
   const text = formatLock(lock);
-  const aside = `${path}.${randomUUID()}`;
+  // Not in the folder itself: what a killed build left there would be a file of the package.
+  const beside = dirname(folder);
+  const aside = join(beside, partialName());
   try {
     if ((await readFile(path, 'utf8').catch(() => '')) === text) return false;
+    await sweepPartials(beside);
     const file = await open(aside, 'wx', 0o644);
     try {
       await file.writeFile(text);

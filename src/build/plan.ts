@@ -7,6 +7,7 @@ import type { ImageFormat } from '../core/package.ts';
 import { addonRef, ARCHES, formatRef, type AddonRef, type Arch } from '../core/ref.ts';
 import { parseImageRef } from '../core/image-ref.ts';
 import { isDigest } from '../core/digest.ts';
+import { isObject } from '../core/json.ts';
 import type { Step } from '../manifest/step.ts';
 
 export interface AddonPlan {
@@ -60,7 +61,7 @@ export function parseBuildPlan(text: string, from: string): BuildPlan {
   } catch {
     throw bad('not JSON');
   }
-  if (!isRecord(value) || value['format'] !== 1) throw bad('it has no "format": 1');
+  if (!isObject(value) || value['format'] !== 1) throw bad('it has no "format": 1');
   const arch = ARCHES.find((known) => known === value['arch']);
   const imageFormat = value['imageFormat'];
   if (arch === undefined) throw bad(`its arch is none of ${ARCHES.join(', ')}`);
@@ -68,7 +69,7 @@ export function parseBuildPlan(text: string, from: string): BuildPlan {
     throw bad('its imageFormat is neither oci nor docker-archive');
   if (!Array.isArray(value['addons'])) throw bad('it has no list of addons');
   const addons = value['addons'].map((addon: unknown): AddonPlan => {
-    if (!isRecord(addon) || !isRecord(addon['ref']) || typeof addon['root'] !== 'string')
+    if (!isObject(addon) || !isObject(addon['ref']) || typeof addon['root'] !== 'string')
       throw bad('an add-on without ref or root');
     const { name, version, tree } = addon['ref'];
     if (typeof name !== 'string' || typeof version !== 'string') throw bad('a ref without name or version');
@@ -79,10 +80,6 @@ export function parseBuildPlan(text: string, from: string): BuildPlan {
     return { ref: addonRef(name, version, tree), root: addon['root'], steps };
   });
   return planBuild(addons, { arch, imageFormat });
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Two steps that would make the same files. */
@@ -100,7 +97,7 @@ function isName(value: unknown): boolean {
 }
 
 function isStep(value: unknown): value is Step {
-  if (!isRecord(value)) return false;
+  if (!isObject(value)) return false;
   const { kind, id, reference, archive, fileName, source, local, digest, os, output, packages } = value;
   switch (kind) {
     case 'image':

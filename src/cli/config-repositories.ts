@@ -1,4 +1,5 @@
 /** Package repositories in the configuration file: what takes the place of the operating systems' public ones. */
+import { isObject } from '../core/json.ts';
 import { isOsId, OS_IDS, osRow, type OsId } from '../core/os.ts';
 import { nearest } from '../core/nearest.ts';
 import type { Repository } from '../core/repositories.ts';
@@ -15,7 +16,7 @@ export function byOs<Value>(
   { key, bad, read }: { readonly key: string; readonly bad: Bad; readonly read: (value: unknown, os: OsId) => Value },
 ): Readonly<Partial<Record<OsId, Value>>> {
   if (value === undefined) return {};
-  if (!isRecord(value)) throw bad(`${key} is not an object`);
+  if (!isObject(value)) throw bad(`${key} is not an object`);
   return Object.fromEntries(
     Object.entries(value).map(([os, one]) => {
       if (isOsId(os)) return [os, read(one, os)];
@@ -33,7 +34,7 @@ export function readRepositories(value: unknown, os: OsId, bad: Bad): readonly R
 }
 
 function readRepository(value: unknown, os: OsId, bad: Bad): Repository {
-  if (!isRecord(value)) throw bad('a repository is not an object');
+  if (!isObject(value)) throw bad('a repository is not an object');
   const unknown = Object.keys(value).find((name) => !KEYS.includes(name));
   if (unknown !== undefined) throw bad(`unknown key "${unknown}"; known: ${KEYS.join(', ')}`);
   const { id, url, suites, components, key, form } = value;
@@ -50,10 +51,6 @@ function readRepository(value: unknown, os: OsId, bad: Bad): Repository {
   if (apt && suites === undefined) throw bad(`${id}: suites are needed, such as ["jammy"] or ["./"]`);
   if (apt && form !== undefined) throw bad(`${id}: form is for rpm only`);
   return value as unknown as Repository;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isWords(value: unknown): value is readonly string[] {

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { asError, CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { formatImageRef, parseImageRef } from '../core/image-ref.ts';
+import { isObject, isTexts } from '../core/json.ts';
 import { parseMirror } from '../registry/endpoint.ts';
 import type { OsId } from '../core/os.ts';
 import type { Repository } from '../core/repositories.ts';
@@ -70,11 +71,11 @@ function parseConfig(text: string, file: string): Config {
     // The parser's own message quotes the text, and addresses of mirrors may hold secrets: it is left out.
     throw new CurlewError('USAGE', `configuration ${file}: not JSON`, { hint: `jq . ${file} shows where` });
   }
-  if (!isRecord(value)) throw bad('not an object');
+  if (!isObject(value)) throw bad('not an object');
   const unknown = Object.keys(value).find((key) => !KEYS.includes(key));
   if (unknown !== undefined) throw bad(`unknown key "${unknown}"`);
   const { registryMirrors = {}, allowHttp = [], trustRealms = [], caFile, containerNetwork } = value;
-  if (!isRecord(registryMirrors)) throw bad('registryMirrors is not an object');
+  if (!isObject(registryMirrors)) throw bad('registryMirrors is not an object');
   const mirrors = Object.entries(registryMirrors).flatMap(([host, list]) => {
     const addresses = typeof list === 'string' ? [list] : list;
     if (!isTexts(addresses)) throw bad(`registryMirrors: ${host} has no list of hosts`);
@@ -113,12 +114,4 @@ function builderOf(image: unknown, os: OsId, bad: (what: string) => Error): stri
   const ref = typeof image === 'string' ? parseImageRef(image) : 'not a text';
   if (typeof ref === 'string') throw bad(`builders: ${os}: ${ref}`);
   return formatImageRef(ref);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }

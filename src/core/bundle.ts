@@ -1,6 +1,7 @@
 /** `bundle.json` at the root of a bundle: what it holds and what it was made from. Pure; nodes read it. */
 import { canonicalJson, isDigest, type Digest } from './digest.ts';
 import { CurlewError } from './errors.ts';
+import { isObject } from './json.ts';
 import { BUNDLE_JSON } from './layout.ts';
 import { addonRef, ARCHES, type AddonTree, type Arch } from './ref.ts';
 
@@ -51,7 +52,7 @@ export function parseBundleJson(text: string, from: string): BundleJson {
   } catch (error) {
     throw new CurlewError('PACKAGE_INVALID', `${from}: ${BUNDLE_JSON} is not JSON`, { cause: error });
   }
-  if (!isRecord(value)) throw bad('not an object');
+  if (!isObject(value)) throw bad('not an object');
   if (value['format'] !== BUNDLE_FORMAT) {
     throw new CurlewError('UNSUPPORTED', `${from}: bundle format ${JSON.stringify(value['format'])} is not known`, {
       hint: 'a newer curlew made this bundle; use the one inside it',
@@ -74,7 +75,7 @@ export function parseBundleJson(text: string, from: string): BundleJson {
 }
 
 function isPackage(value: unknown): value is BundledPackage {
-  if (!isRecord(value)) return false;
+  if (!isObject(value)) return false;
   const { name, version, tree, arch, requested, digest, sha256, size } = value;
   return (
     typeof name === 'string' &&
@@ -88,10 +89,6 @@ function isPackage(value: unknown): value is BundledPackage {
     Number.isSafeInteger(size) &&
     size >= 0
   );
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isArch(value: unknown): value is Arch {

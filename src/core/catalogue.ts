@@ -4,6 +4,7 @@
  */
 import { canonicalJson, isDigest, type Digest } from './digest.ts';
 import { CurlewError } from './errors.ts';
+import { isObject, isTexts } from './json.ts';
 import { packageFileName } from './layout.ts';
 import { addonRef, ARCHES, isVersion, type AddonRef, type AddonTree, type Arch } from './ref.ts';
 
@@ -73,7 +74,7 @@ export function parseCatalogue(text: string, from: string): Catalogue {
   } catch (error) {
     throw bad('it is no JSON', error);
   }
-  if (!isRecord(value)) throw bad('it is no object');
+  if (!isObject(value)) throw bad('it is no object');
   const { format, release, addons } = value;
   if (format !== CATALOGUE_FORMAT) {
     throw new CurlewError('UNSUPPORTED', `${from}: catalogue format ${JSON.stringify(format)} is not known`, {
@@ -85,7 +86,7 @@ export function parseCatalogue(text: string, from: string): Catalogue {
   const files = new Set<string>();
   const names = new Set<string>();
   for (const addon of addons as readonly unknown[]) {
-    const name = isRecord(addon) && typeof addon['name'] === 'string' ? addon['name'] : '';
+    const name = isObject(addon) && typeof addon['name'] === 'string' ? addon['name'] : '';
     const problem = addonProblem(addon, name, files);
     if (problem !== undefined) throw bad(`${JSON.stringify(name.slice(0, 100))}: ${problem}`);
     if (names.has(name)) throw bad(`${name} stands twice`);
@@ -96,11 +97,11 @@ export function parseCatalogue(text: string, from: string): Catalogue {
 }
 
 function addonProblem(addon: unknown, name: string, files: Set<string>): string | undefined {
-  if (!isRecord(addon)) return 'it is no object';
+  if (!isObject(addon)) return 'it is no object';
   const { versions } = addon;
   if (!Array.isArray(versions) || versions.length === 0) return 'it has no versions';
   for (const entry of versions as readonly unknown[]) {
-    if (!isRecord(entry)) return 'a version is no object';
+    if (!isObject(entry)) return 'a version is no object';
     const { version, tree, requires, fulfills, packages } = entry;
     if (typeof version !== 'string') return 'a version has no name';
     if (tree !== 'addons' && tree !== 'packages') return `${version}: tree`;
@@ -111,7 +112,7 @@ function addonProblem(addon: unknown, name: string, files: Set<string>): string 
       throw error;
     }
     if (!isTexts(requires) || !isTexts(fulfills)) return `${version}: requires or fulfills`;
-    if (!isRecord(packages) || Object.keys(packages).length === 0) return `${version}: it has no packages`;
+    if (!isObject(packages) || Object.keys(packages).length === 0) return `${version}: it has no packages`;
     for (const [arch, found] of Object.entries(packages)) {
       const known = ARCHES.find((one) => one === arch);
       if (known === undefined || !isPackage(found)) return `${version}: package ${arch.slice(0, 40)}`;
@@ -124,7 +125,7 @@ function addonProblem(addon: unknown, name: string, files: Set<string>): string 
 }
 
 function isPackage(value: unknown): value is CataloguePackage {
-  if (!isRecord(value)) return false;
+  if (!isObject(value)) return false;
   const { digest, sha256, size, unpacked, images } = value;
   return (
     isDigestText(digest) &&
@@ -133,7 +134,7 @@ function isPackage(value: unknown): value is CataloguePackage {
     isSize(unpacked) &&
     Array.isArray(images) &&
     images.every(
-      (image: unknown) => isRecord(image) && typeof image['reference'] === 'string' && isDigestText(image['digest']),
+      (image: unknown) => isObject(image) && typeof image['reference'] === 'string' && isDigestText(image['digest']),
     )
   );
 }
@@ -149,14 +150,6 @@ export function findPackage(
   const found = entry?.packages[arch];
   if (entry === undefined || found === undefined) return undefined;
   return { entry, file: packageFileName({ name, version }, arch), found };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
 function isDigestText(value: unknown): value is Digest {

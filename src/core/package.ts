@@ -4,6 +4,7 @@
  */
 import { canonicalJson, digestOf, isDigest, type Digest } from './digest.ts';
 import { CurlewError } from './errors.ts';
+import { isObject, isTexts } from './json.ts';
 import { ADDON_JSON, pathProblem } from './layout.ts';
 import { addonRef, ARCHES, compareText, type AddonRef, type AddonTree, type Arch } from './ref.ts';
 
@@ -88,7 +89,7 @@ export function parseAddonJson(text: string, from: string): AddonJson {
   } catch (error) {
     throw new CurlewError('PACKAGE_INVALID', `${from}: ${ADDON_JSON} is not JSON`, { cause: error });
   }
-  if (!isRecord(value)) throw bad('not an object');
+  if (!isObject(value)) throw bad('not an object');
   if (value['format'] !== PACKAGE_FORMAT) {
     throw new CurlewError('UNSUPPORTED', `${from}: package format ${JSON.stringify(value['format'])} is not known`, {
       hint: 'a newer curlew made this package; use that version or a newer one',
@@ -103,8 +104,8 @@ export function parseAddonJson(text: string, from: string): AddonJson {
   if (!isTexts(hooks)) throw bad('hooks');
   if (imageFormat !== 'oci' && imageFormat !== 'docker-archive') throw bad('imageFormat');
   if (!Array.isArray(images) || !images.every(isImage)) throw bad('images');
-  if (!isRecord(deps) || !Object.values(deps).every(isTexts)) throw bad('deps');
-  if (!isRecord(unpacked) || !isSize(unpacked['files']) || !isSize(unpacked['images'])) throw bad('unpacked');
+  if (!isObject(deps) || !Object.values(deps).every(isTexts)) throw bad('deps');
+  if (!isObject(unpacked) || !isSize(unpacked['files']) || !isSize(unpacked['images'])) throw bad('unpacked');
   if (!isTexts(value['requires']) || !isTexts(value['fulfills'])) throw bad('requires or fulfills');
   if (typeof value['tool'] !== 'string') throw bad('tool');
   if (typeof digest !== 'string' || !isDigest(digest)) throw bad('digest');
@@ -112,20 +113,12 @@ export function parseAddonJson(text: string, from: string): AddonJson {
   return value as unknown as AddonJson;
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string');
-}
-
 function isSize(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
 function isImage(value: unknown): value is PackageImage {
-  if (!isRecord(value)) return false;
+  if (!isObject(value)) return false;
   const { id, reference, digest, platform } = value;
   return (
     typeof id === 'string' &&

@@ -1,6 +1,7 @@
 /** `Manifest.lock`: what each directive resolved to. Canonical JSON, written into every package. */
 import { canonicalJson, isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
+import { isObject, isTexts } from '../core/json.ts';
 import { MANIFEST_LOCK } from '../core/layout.ts';
 
 export interface LockedImage {
@@ -84,7 +85,7 @@ export function parseLock(text: string, from: string): ManifestLock {
   } catch (error) {
     throw bad('not JSON', error);
   }
-  if (!isRecord(value) || value['format'] !== 1) throw bad('not a lock of format 1');
+  if (!isObject(value) || value['format'] !== 1) throw bad('not a lock of format 1');
   const { images, assets, hostPackages, containerBuilds } = value;
   if (!Array.isArray(images) || !images.every(isImage)) throw bad('images');
   if (!Array.isArray(assets) || !assets.every(isAsset)) throw bad('assets');
@@ -93,33 +94,25 @@ export function parseLock(text: string, from: string): ManifestLock {
   return { format: 1, images, assets, hostPackages, containerBuilds };
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function hasDigest(value: Record<string, unknown>): boolean {
   return typeof value['digest'] === 'string' && isDigest(value['digest']);
 }
 
 function isImage(value: unknown): value is LockedImage {
-  if (!isRecord(value) || !isRecord(value['platforms'])) return false;
+  if (!isObject(value) || !isObject(value['platforms'])) return false;
   const platforms = Object.values(value['platforms']);
   return (
     typeof value['id'] === 'string' &&
     typeof value['reference'] === 'string' &&
     hasDigest(value) &&
-    platforms.every((one) => isRecord(one) && hasDigest(one) && Number.isSafeInteger(one['size']))
+    platforms.every((one) => isObject(one) && hasDigest(one) && Number.isSafeInteger(one['size']))
   );
 }
 
 function isAsset(value: unknown): value is LockedAsset {
-  if (!isRecord(value)) return false;
+  if (!isObject(value)) return false;
   const { name, source, size } = value;
   return typeof name === 'string' && typeof source === 'string' && Number.isSafeInteger(size) && hasDigest(value);
-}
-
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
 function hasTexts(value: Record<string, unknown>, ...keys: readonly string[]): boolean {
@@ -127,17 +120,17 @@ function hasTexts(value: Record<string, unknown>, ...keys: readonly string[]): b
 }
 
 function isFile(value: unknown): value is LockedFile {
-  if (!isRecord(value) || !hasDigest(value) || !Number.isSafeInteger(value['size'])) return false;
+  if (!isObject(value) || !hasDigest(value) || !Number.isSafeInteger(value['size'])) return false;
   return hasTexts(value, 'file', 'name', 'version', 'arch', 'repository');
 }
 
 function isHostPackages(value: unknown): value is LockedHostPackages {
-  if (!isRecord(value) || !hasTexts(value, 'os', 'arch', 'inputs')) return false;
+  if (!isObject(value) || !hasTexts(value, 'os', 'arch', 'inputs')) return false;
   const { archives, deps, files, required } = value;
   return isTexts(archives) && isTexts(deps) && isTexts(required) && Array.isArray(files) && files.every(isFile);
 }
 
 function isContainerBuild(value: unknown): value is LockedContainerBuild {
-  if (!isRecord(value) || !hasTexts(value, 'folder', 'arch', 'dockerfile', 'version')) return false;
+  if (!isObject(value) || !hasTexts(value, 'folder', 'arch', 'dockerfile', 'version')) return false;
   return typeof value['inputs'] === 'string' && isDigest(value['inputs']) && isTexts(value['requires']);
 }

@@ -12,6 +12,7 @@ import { createGunzip } from 'node:zlib';
 import { canonicalJson, digestOf, hexOf, isDigest, type Digest } from '../core/digest.ts';
 import { asError, CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { formatImageRef, parseImageRef } from '../core/image-ref.ts';
+import { isObject } from '../core/json.ts';
 import type { Arch } from '../core/ref.ts';
 import { formatPlatform, type Descriptor, type ResolvedImage } from './image.ts';
 import {
@@ -57,8 +58,6 @@ const MOST_NAMES = 100;
 const MOST_RATIO = 200;
 const UNSUSPICIOUS = 64 * 1024 * 1024;
 
-type Fields = Readonly<Record<string, unknown>>;
-
 function invalid(from: string, what: string, hint?: string): CurlewError {
   return new CurlewError('IMAGE_INVALID', `${from}: ${what}`, { hint });
 }
@@ -69,10 +68,6 @@ function parseJson(data: Uint8Array, from: string): unknown {
   } catch (error) {
     throw new CurlewError('IMAGE_INVALID', `${from}: not JSON`, { cause: error });
   }
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function texts(value: unknown): readonly string[] {
@@ -117,7 +112,7 @@ async function layerOf(
 async function dockerImage(archive: Opened, { arch, signal }: ArchiveOptions): Promise<FoundImage> {
   const { find, from } = archive;
   const rows = parseJson(await read(archive, 'manifest.json', MANIFEST_LIMIT), `${from}: manifest.json`);
-  const [row, ...more] = Array.isArray(rows) ? rows.filter(isFields) : [];
+  const [row, ...more] = Array.isArray(rows) ? rows.filter(isObject) : [];
   if (row === undefined) throw invalid(from, 'manifest.json names no image');
   if (more.length > 0)
     throw invalid(from, `${more.length + 1} images in it`, 'save each image into an archive of its own');
@@ -160,12 +155,12 @@ function indexEntries(
   from: string,
 ): { readonly names: readonly string[]; readonly index: Uint8Array } {
   const parsed = parseJson(data, from);
-  const list = isFields(parsed) ? parsed['manifests'] : undefined;
+  const list = isObject(parsed) ? parsed['manifests'] : undefined;
   if (!Array.isArray(list)) throw invalid(from, 'no list of manifests');
-  const entries = list.filter(isFields);
+  const entries = list.filter(isObject);
   const byDigest = new Map(entries.map((entry) => [entry['digest'], entry]));
   const named = entries.map(({ digest, annotations }) => {
-    const { 'io.containerd.image.name': full, 'org.opencontainers.image.ref.name': short } = isFields(annotations)
+    const { 'io.containerd.image.name': full, 'org.opencontainers.image.ref.name': short } = isObject(annotations)
       ? annotations
       : {};
     return { digest, names: namesOf(texts([full ?? short])) };
@@ -195,7 +190,7 @@ async function ociImage(archive: Opened, { arch }: ArchiveOptions): Promise<Foun
   }
   if (find('manifest.json') === undefined || names.length > 0) return { image, names, places };
   const rows = parseJson(await read(archive, 'manifest.json', MANIFEST_LIMIT), `${from}: manifest.json`);
-  const tags = Array.isArray(rows) ? rows.filter(isFields).flatMap((row) => texts(row['RepoTags'])) : [];
+  const tags = Array.isArray(rows) ? rows.filter(isObject).flatMap((row) => texts(row['RepoTags'])) : [];
   return { image, names: namesOf(tags), places };
 }
 

@@ -1,6 +1,7 @@
 /** Manifests of registries, read with distrust. Pure. Source: OCI image-spec 1.1, Docker image manifest v2 schema 2. */
 import { isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
+import { isObject } from '../core/json.ts';
 import type { Descriptor } from './image.ts';
 
 export const OCI_INDEX = 'application/vnd.oci.image.index.v1+json';
@@ -41,10 +42,6 @@ export type ParsedManifest =
 
 type Fields = Readonly<Record<string, unknown>>;
 
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** JSON from outside as an object. `from` begins the message of `IMAGE_INVALID`. */
 export function parseObject(data: Uint8Array, from: string): Fields {
   let value: unknown;
@@ -53,7 +50,7 @@ export function parseObject(data: Uint8Array, from: string): Fields {
   } catch (error) {
     throw new CurlewError('IMAGE_INVALID', `${from}: not JSON`, { cause: error });
   }
-  if (isFields(value)) return value;
+  if (isObject(value)) return value;
   throw new CurlewError('IMAGE_INVALID', `${from}: not a JSON object`);
 }
 
@@ -64,7 +61,7 @@ function shown(value: unknown): string {
 /** A descriptor from outside: media type, sha256 digest, size; nothing else of it is used. */
 function parseDescriptor(value: unknown, from: string): Descriptor {
   const bad = (what: string): CurlewError => new CurlewError('IMAGE_INVALID', `${from}: ${what}`);
-  if (!isFields(value)) throw bad('not a descriptor');
+  if (!isObject(value)) throw bad('not a descriptor');
   const { mediaType, digest, size, urls } = value;
   if (typeof mediaType !== 'string' || !/^[\w.+/-]{1,255}$/.test(mediaType))
     throw bad(`media type ${shown(mediaType)}`);
@@ -86,8 +83,8 @@ function parseLayer(value: unknown, from: string): Descriptor {
 
 function parseIndexEntry(value: unknown, from: string): IndexEntry {
   const descriptor = parseDescriptor(value, from);
-  const platform = isFields(value) ? value['platform'] : undefined;
-  if (!isFields(platform)) return { descriptor, platform: undefined };
+  const platform = isObject(value) ? value['platform'] : undefined;
+  if (!isObject(platform)) return { descriptor, platform: undefined };
   const { os, architecture, variant } = platform;
   if (typeof os !== 'string' || typeof architecture !== 'string') return { descriptor, platform: undefined };
   const named = typeof variant === 'string' && variant !== '' ? variant : undefined;
@@ -171,7 +168,7 @@ export function parseConfig(data: Uint8Array, layers: number | undefined, from: 
   const { os, architecture, rootfs } = parseObject(data, from);
   const bad = (what: string): CurlewError => new CurlewError('IMAGE_INVALID', `${from}: ${what}`);
   if (typeof os !== 'string' || typeof architecture !== 'string') throw bad('no platform');
-  const ids = isFields(rootfs) ? list(rootfs['diff_ids'], MOST_LAYERS, `${from}: diff_ids`) : [];
+  const ids = isObject(rootfs) ? list(rootfs['diff_ids'], MOST_LAYERS, `${from}: diff_ids`) : [];
   const diffIds = ids.filter((id): id is Digest => typeof id === 'string' && isDigest(id));
   if (diffIds.length !== ids.length) throw bad('diff_ids that are no sha256 digests');
   if (layers !== undefined && diffIds.length !== layers) throw bad(`${diffIds.length} diff_ids for ${layers} layers`);

@@ -10,11 +10,12 @@ import { sendTar, type SentEntry } from '../../archive/send-tar.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
+import { isObject } from '../../core/json.ts';
 import type { PackageFile } from '../../core/package.ts';
 import { callError, connectDocker, type Engine } from './docker.ts';
 import { createEngineImages, type EngineImages, type ImagesOptions } from './engine-images.ts';
 import { buildImage, type ImageBuildRequest } from './image-build.ts';
-import { isFields, ownLabels, PART, removeContainer, removeLabelled, RUN, sweepDeadRuns, tidy } from './left-overs.ts';
+import { ownLabels, PART, removeContainer, removeLabelled, RUN, sweepDeadRuns, tidy } from './left-overs.ts';
 import { containerLines, keepLastLines, plainLine, type LastLines } from './program-lines.ts';
 import { withLastLines, withLimit } from './time-limit.ts';
 
@@ -227,7 +228,7 @@ async function runToEnd(
     throw callError(doing, error, signal);
   }
   const { value } = await engine.ask({ doing, method: 'POST', path: `${at}/wait` }, { signal });
-  return isFields(value) && typeof value['StatusCode'] === 'number' ? value['StatusCode'] : 1;
+  return isObject(value) && typeof value['StatusCode'] === 'number' ? value['StatusCode'] : 1;
 }
 
 const CREATE_MS = 120_000;

@@ -4,9 +4,10 @@ import { isDigest, type Digest } from '../../core/digest.ts';
 import { asError, CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { formatImageRef, parseImageRef, type ImageRef } from '../../core/image-ref.ts';
+import { isObject } from '../../core/json.ts';
 import type { RegistryClient } from '../../registry/client.ts';
 import { callError, engineName, type Engine } from './docker.ts';
-import { isFields, markPull, removeImage, tidy } from './left-overs.ts';
+import { markPull, removeImage, tidy } from './left-overs.ts';
 import { linesOf } from './program-lines.ts';
 
 export interface ImageOptions {
@@ -56,7 +57,7 @@ export async function inspectImage(
   const request = { doing, method: 'GET', path: `/images/${nameOf(ref)}/json`, code: 'FETCH_FAILED' } as const;
   const { status, value } = await engine.ask({ ...request, expected: [404] }, { signal });
   if (status === 404) return undefined;
-  const { Id: id, RepoDigests: digests } = isFields(value) ? value : {};
+  const { Id: id, RepoDigests: digests } = isObject(value) ? value : {};
   if (typeof id !== 'string' || !isDigest(id)) {
     throw new CurlewError('FETCH_FAILED', `${doing}: it gave no id`);
   }
@@ -96,11 +97,11 @@ async function pull(engine: Engine, ref: ImageRef, { id, report, signal }: Image
   try {
     for await (const line of linesOf(body)) {
       const value: unknown = JSON.parse(line);
-      if (!isFields(value)) continue;
+      if (!isObject(value)) continue;
       const { message, error, status: text, id: layer, progressDetail } = value;
       if (status === 404) throw new CurlewError('NOT_FOUND', `${doing}: ${wordsOf(message)}`);
       if (error !== undefined) throw new CurlewError('FETCH_FAILED', `${doing}: ${wordsOf(error)}`);
-      const moving = isFields(progressDetail) && progressDetail['current'] !== undefined;
+      const moving = isObject(progressDetail) && progressDetail['current'] !== undefined;
       if (moving || typeof text !== 'string') continue;
       report({ type: 'step-log', id, text: `${name}: ${typeof layer === 'string' ? `${layer} ` : ''}${text}` });
     }

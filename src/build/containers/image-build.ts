@@ -8,11 +8,11 @@ import { sendTar, type SentEntry } from '../../archive/send-tar.ts';
 import { isDigest, type Digest } from '../../core/digest.ts';
 import { asError, CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
+import { isObject } from '../../core/json.ts';
 import { callError, type Engine } from './docker.ts';
 import type { Dockerfile } from './dockerfile.ts';
 import { labelled } from './dockerfile.ts';
 import {
-  isFields,
   killLabelled,
   listImages,
   PART,
@@ -201,7 +201,7 @@ async function readLog(
     const value = parseLine(line);
     const { stream, aux, error } = value;
     if (typeof error === 'string') throw buildError(doing, error, log);
-    if (isFields(aux) && typeof aux['ID'] === 'string' && isDigest(aux['ID'])) log.image = aux['ID'];
+    if (isObject(aux) && typeof aux['ID'] === 'string' && isDigest(aux['ID'])) log.image = aux['ID'];
     if (typeof stream !== 'string') continue;
     const pieces = (pending + stream).split('\n');
     pending = (pieces.pop() ?? '').slice(0, LINE_LIMIT);
@@ -218,7 +218,7 @@ async function readLog(
 function parseLine(line: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(line);
-    return isFields(value) ? value : {};
+    return isObject(value) ? value : {};
   } catch (error) {
     throw asError(error);
   }

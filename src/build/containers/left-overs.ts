@@ -4,6 +4,7 @@
  */
 import { asError, CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
+import { isObject } from '../../core/json.ts';
 import { isThere, ownOwner } from '../../files/owner.ts';
 import type { Engine, EngineRequest } from './docker.ts';
 
@@ -45,18 +46,14 @@ export interface Thing {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function fieldsOf(value: unknown): readonly Fields[] {
-  return Array.isArray(value) ? value.filter(isFields) : [];
+  return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
 function thingOf(fields: Fields, id: unknown): readonly Thing[] {
   if (typeof id !== 'string' || id === '') return [];
   const { Labels: labels, Created: created, CreatedAt: createdAt, ParentId: parent } = fields;
-  const texts = isFields(labels) ? Object.entries(labels).filter(([, value]) => typeof value === 'string') : [];
+  const texts = isObject(labels) ? Object.entries(labels).filter(([, value]) => typeof value === 'string') : [];
   const at = typeof createdAt === 'string' ? Date.parse(createdAt) / 1000 : created;
   return [
     {
@@ -80,7 +77,7 @@ async function listLabelled(engine: Engine, label: string, signal: AbortSignal):
   return {
     containers: containers.flatMap((fields) => thingOf(fields, fields['Id'])),
     images: images.flatMap((fields) => thingOf(fields, fields['Id'])),
-    volumes: fieldsOf(isFields(volumes) ? volumes['Volumes'] : []).flatMap((fields) => thingOf(fields, fields['Name'])),
+    volumes: fieldsOf(isObject(volumes) ? volumes['Volumes'] : []).flatMap((fields) => thingOf(fields, fields['Name'])),
   };
 }
 

@@ -1,8 +1,8 @@
 /** Fetching an operating system's packages with all they need: what is asked, and what comes back. */
-import type { Digest } from '../../core/digest.ts';
 import type { Report } from '../../core/events.ts';
 import type { OsId } from '../../core/os.ts';
 import type { Arch } from '../../core/ref.ts';
+import type { LockedFile } from '../../manifest/lock.ts';
 
 export interface CollectRequest {
   readonly os: OsId;
@@ -21,21 +21,9 @@ export interface CollectRequest {
   readonly scratch: string;
 }
 
-export interface CollectedPackage {
-  readonly file: string;
-  readonly name: string;
-  /** `[epoch:]version[-release]`. */
-  readonly version: string;
-  readonly arch: string;
-  readonly size: number;
-  readonly digest: Digest;
-  /** Which repository it came from: its URL (no user info, no query) or id. */
-  readonly repository: string;
-}
-
 export interface Collected {
   /** Sorted by file. */
-  readonly packages: readonly CollectedPackage[];
+  readonly packages: readonly LockedFile[];
   /** Names that the packages require directly and that are not among them, as the package manager gives them. */
   readonly requires: readonly string[];
   /** Bytes of packages that were not taken from `known`. */

@@ -8,7 +8,8 @@ import { mapLimited } from '../../core/each.ts';
 import { CurlewError, errnoOf, fileError, redact } from '../../core/errors.ts';
 import { fileNameProblem, safePath } from '../../core/layout.ts';
 import { compareText } from '../../core/ref.ts';
-import type { Collected, CollectedPackage } from './collector.ts';
+import type { LockedFile } from '../../manifest/lock.ts';
+import type { Collected } from './collector.ts';
 
 const LISTING_LIMIT = 16 << 20;
 /** Files that one operating system's folder may hold. */
@@ -45,7 +46,7 @@ function linesIn(text: string): readonly string[] {
   return text.split('\n').filter((line) => line !== '');
 }
 
-type Listed = Omit<CollectedPackage, 'size'>;
+type Listed = Omit<LockedFile, 'size'>;
 
 function parseRow(line: string, doing: string): Listed {
   const [file = '', name = '', version = '', arch = '', sum = '', repository = '', ...rest] = line.split('\t');

@@ -5,6 +5,7 @@
 import { join } from 'node:path';
 import type { Diagnostic, Place } from '../../core/diagnostic.ts';
 import { asError } from '../../core/errors.ts';
+import { isObject, isTexts } from '../../core/json.ts';
 import { nearest } from '../../core/nearest.ts';
 import { finding, quoted, RULE_IDS, RULES, type Find, type RuleSeverity } from '../rules.ts';
 import { readTextFile } from '../text-file.ts';
@@ -60,7 +61,7 @@ export function readLintConfig(root: string, shown: string, find: Find): LintCon
   } catch (error) {
     return bad(`not JSON: ${asError(error).message.slice(0, 200)}`);
   }
-  if (!isRecord(value)) return bad('not an object');
+  if (!isObject(value)) return bad('not an object');
   const unknown = Object.keys(value).find((key) => key !== 'rules' && key !== 'ignore' && key !== '$schema');
   if (unknown !== undefined)
     return bad(`unknown key ${quoted(unknown)}`, placeOf(file, text, unknown), 'known: rules, ignore');
@@ -86,7 +87,7 @@ function readRules(
   const start = Math.max(0, text.indexOf('"rules"'));
   const severities = new Map<string, RuleSeverity>();
   const places = new Map<string, Place>();
-  if (!isRecord(value)) {
+  if (!isObject(value)) {
     find(finding('lint/config', placeOf(file, text, 'rules'), 'rules is not an object'));
     return undefined;
   }
@@ -115,7 +116,7 @@ function readIgnores(value: unknown, file: string, text: string, find: Find): re
   const items = Array.isArray(value) ? (value as readonly unknown[]) : [undefined];
   for (const item of items) {
     const whole = typeof item === 'string' ? { files: [item] } : item;
-    const { files, rules, reason } = isRecord(whole) ? whole : {};
+    const { files, rules, reason } = isObject(whole) ? whole : {};
     const fits = isTexts(files) && files.length > 0 && (rules === undefined || isTexts(rules));
     const place = placeOf(file, text, isTexts(files) ? (files[0] ?? 'ignore') : 'ignore', start);
     if (!fits || (reason !== undefined && typeof reason !== 'string')) {
@@ -127,12 +128,4 @@ function readIgnores(value: unknown, file: string, text: string, find: Find): re
     ignores.push({ files, rules: rules === undefined ? undefined : new Set(rules), place });
   }
   return ignores;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
