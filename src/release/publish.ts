@@ -2,25 +2,17 @@
  * A release: packages, catalogue, generated files, `VERSION`, latest copies, written in this order. Cut off anywhere it
  * leaves the previous release as it was, and the same call again completes it.
  */
-import { CATALOGUE_LIMIT, formatCatalogue, type Catalogue } from '../core/catalogue.ts';
-import { eachLimited, mapLimited } from '../core/each.ts';
+import { mapLimited } from '../core/each.ts';
 import { CurlewError } from '../core/errors.ts';
 import { reportStep, type Report } from '../core/events.ts';
 import { storeKey } from '../core/layout.ts';
 import { formatRef } from '../core/ref.ts';
 import { currentRelease, findCatalogue, type CurrentRelease } from '../store/catalogue.ts';
-import { readObject } from '../store/source.ts';
 import type { ListedObject, Store } from '../store/store.ts';
-import { fileOf, formatAddons, formatSupportedVersions, listPackages, makeCatalogue } from './catalogue.ts';
+import { fileOf, listPackages, makeCatalogue } from './catalogue.ts';
+import { writeCatalogue, writeLatest, writeVersion } from './finish.ts';
 import { checkedRelease, nextRelease, releaseOfDay } from './release-name.ts';
-import {
-  listedOf,
-  packageMetadata,
-  placePackage,
-  type Outcome,
-  type PackageFileToPublish,
-  type Wanted,
-} from './upload.ts';
+import { listedOf, placePackage, type Outcome, type PackageFileToPublish, type Wanted } from './upload.ts';
 
 export interface PublishOptions {
   readonly store: Store;
@@ -91,9 +83,9 @@ export async function publishPackages(
     release,
     placed.map(({ listed }) => listed),
   );
-  await writeCatalogue(store, catalogue, signal);
-  await writeVersion(store, release, current, signal);
-  const latest = await writeLatest(catalogue, options);
+  await writeCatalogue(store, catalogue, { signal });
+  await writeVersion(store, release, current, { signal });
+  const latest = await writeLatest(store, catalogue, { jobs, signal });
   const packages = placed.map(({ listed: { name, version, arch, entry }, outcome }) => {
     return { name, version, arch, digest: entry.digest, size: entry.size, outcome };
   });
@@ -148,81 +140,4 @@ async function keysBelow(
   const found = new Map<string, ListedObject>();
   for await (const object of store.list(`${release}/`, { signal })) found.set(object.key, object);
   return found;
-}
-
-async function writeCatalogue(store: Store, catalogue: Catalogue, signal: AbortSignal): Promise<void> {
-  const { release } = catalogue;
-  const text = Buffer.from(formatCatalogue(catalogue));
-  if (!(await holds(store, storeKey.catalogue(release), text, signal))) {
-    try {
-      await store.put(storeKey.catalogue(release), text, { ifNoneMatch: '*', signal });
-    } catch (error) {
-      if (!(error instanceof CurlewError) || error.code !== 'STORE_CONFLICT') throw error;
-      if (!(await holds(store, storeKey.catalogue(release), text, signal))) {
-        throw new CurlewError('STORE_CONFLICT', `${store.address}: ${release} was published with other content`, {
-          hint: 'a release never changes: choose another release string',
-          cause: error,
-        });
-      }
-    }
-  }
-  const generated = [
-    [storeKey.supportedVersions(release), formatSupportedVersions(catalogue)],
-    [storeKey.addons(release), formatAddons(catalogue)],
-  ] as const;
-  for (const [key, content] of generated) {
-    const data = Buffer.from(content);
-    if (!(await holds(store, key, data, signal))) await store.put(key, data, { signal });
-  }
-}
-
-async function holds(store: Store, key: string, data: Uint8Array, signal: AbortSignal): Promise<boolean> {
-  const found = await readObject(store, key, { limit: CATALOGUE_LIMIT, signal });
-  return found !== undefined && Buffer.compare(found.data, data) === 0;
-}
-
-async function writeVersion(
-  store: Store,
-  release: string,
-  current: CurrentRelease | undefined,
-  signal: AbortSignal,
-): Promise<void> {
-  if (current?.release === release) return;
-  try {
-    const condition = current === undefined ? ({ ifNoneMatch: '*' } as const) : { ifMatch: current.etag };
-    await store.put(storeKey.version, Buffer.from(release), { ...condition, signal });
-  } catch (error) {
-    if (!(error instanceof CurlewError) || error.code !== 'STORE_CONFLICT') throw error;
-    const now = await currentRelease(store, { signal });
-    if (now?.release === release) return;
-    throw new CurlewError(
-      'STORE_CONFLICT',
-      `${store.address}: another publisher made ${now?.release} current meanwhile`,
-      {
-        hint: 'run the same command again with another release string to publish on top of it',
-        cause: error,
-      },
-    );
-  }
-}
-
-/** Unversioned copies for readers who know no release; each atomic, and only those that differ. */
-async function writeLatest(catalogue: Catalogue, { store, jobs, signal }: PublishOptions): Promise<number> {
-  let written = 0;
-  await eachLimited(
-    listPackages(catalogue),
-    async (listed, context) => {
-      const file = fileOf(listed);
-      const key = storeKey.latest(file);
-      const there = await store.head(key, { signal: context.signal });
-      if (there?.metadata['sha256'] === listed.entry.sha256 && there.size === listed.entry.size) return;
-      const from = storeKey.package(catalogue.release, file);
-      const source = await store.head(from, { signal: context.signal });
-      const metadata = { ...packageMetadata(listed, undefined), ...source?.metadata };
-      await store.copy(from, key, { metadata, signal: context.signal });
-      written += 1;
-    },
-    { width: jobs, signal },
-  );
-  return written;
 }

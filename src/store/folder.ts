@@ -12,11 +12,14 @@ import { nameExclusively, nameReplacing, partialCopy, statFile, sweepStore, writ
 import { bringForward, claimGeneration, newestGeneration, removeGenerations } from './folder-generations.ts';
 import { readNote, removeNote, removeNotes, writeNote, type Note } from './folder-notes.ts';
 import { checkedKey, keyProblem } from './key.ts';
-import type { ByteRange, Conditions, GetOptions, Store, StoredObject } from './store.ts';
+import type { ByteRange, Conditions, GetOptions, Store, StoredObject, StorePlace } from './store.ts';
 
 const READ_SIZE = 1 << 20;
 /** Files without a note are known by their content up to this size, by size and time of change above it. */
 const HASH_LIMIT = 64 << 10;
+
+/** Of every folder store of this machine. */
+const SERVER = 'file:';
 
 interface Located {
   readonly object: StoredObject;
@@ -32,6 +35,7 @@ export function createFolderStore(root: string): Store {
   const sweep = async (): Promise<void> => (swept ??= sweepStore(root));
   return {
     address: root,
+    place: { server: SERVER, base: root },
     head: async (key) =>
       (await guarded(`look at ${key} in ${root}`, () => locate(root, checkedKey(key, root))))?.object,
     get: async (key, options) => guarded(`read ${key} in ${root}`, () => get(root, checkedKey(key, root), options)),
@@ -54,9 +58,10 @@ export function createFolderStore(root: string): Store {
       guarded(`copy ${fromKey} to ${toKey} in ${root}`, async () => {
         checkedKey(toKey, root);
         await refuseEarly(root, toKey, options);
-        const from = await locate(root, checkedKey(fromKey, root));
-        if (from === undefined) throw missing(root, fromKey);
-        if (options.sourceIfMatch !== undefined) requireEtag(root, from.object, options.sourceIfMatch);
+        const source = folderOf(options.from ?? { server: SERVER, base: root });
+        const from = await locate(source, checkedKey(fromKey, source));
+        if (from === undefined) throw missing(source, fromKey);
+        if (options.sourceIfMatch !== undefined) requireEtag(source, from.object, options.sourceIfMatch);
         await sweep();
         await copyTo(root, from, toKey, options);
         return present(root, toKey);
@@ -72,6 +77,11 @@ export function createFolderStore(root: string): Store {
         await removeNotes(root, key);
       }),
   };
+}
+
+function folderOf({ server, base }: StorePlace): string {
+  if (server === SERVER) return base;
+  throw new CurlewError('UNSUPPORTED', `${base}: a folder cannot copy from another kind of store by itself`);
 }
 
 async function guarded<Result>(doing: string, work: () => Promise<Result>): Promise<Result> {

@@ -66,7 +66,17 @@ interface PutOptions extends Conditions, Cancellable {
   readonly digest?: Digest | undefined;
 }
 
-interface CopyOptions extends Cancellable {
+/** Where the objects of a store lie. */
+export interface StorePlace {
+  /** Equal for stores that can copy from each other without moving bytes through the caller. */
+  readonly server: string;
+  /** What stands before the keys: a folder, or bucket and prefix; without a slash at its end. */
+  readonly base: string;
+}
+
+export interface CopyOptions extends Cancellable {
+  /** The store that holds the source, when it is another one. Not of this server: `UNSUPPORTED`. */
+  readonly from?: StorePlace | undefined;
   readonly ifNoneMatch?: '*' | undefined;
   /** The source must still have this etag. */
   readonly sourceIfMatch?: string | undefined;
@@ -81,11 +91,12 @@ interface CopyOptions extends Cancellable {
 export interface Store {
   /** For messages; without secrets. */
   readonly address: string;
+  readonly place: StorePlace;
   readonly head: (key: string, options: Cancellable) => Promise<StoredObject | undefined>;
   /** A missing object is `NOT_FOUND`, also when it vanishes later. */
   readonly get: (key: string, options: GetOptions) => Promise<ObjectBody>;
   readonly put: (key: string, body: Uint8Array | Upload, options: PutOptions) => Promise<StoredObject>;
-  /** Copies within the store; the bytes do not pass through the caller. */
+  /** Copies within the store, or from another one of its server; the bytes do not pass through the caller. */
   readonly copy: (fromKey: string, toKey: string, options: CopyOptions) => Promise<StoredObject>;
   /** All objects whose key begins with the prefix, by key in code units. */
   readonly list: (prefix: string, options: Cancellable) => AsyncIterable<ListedObject>;

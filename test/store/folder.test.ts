@@ -115,6 +115,22 @@ test('a copy keeps metadata, shares bytes and is independent of a later change o
   assert.is(await store.head('r3/p', { signal }), undefined);
 });
 
+test('a copy from another folder keeps metadata and pins its source; other kinds of store are refused', async ({
+  signal,
+}) => {
+  await using box = await tree({ 'staging/.keep': '', 'dist/.keep': '' });
+  const [staging, dist] = [createFolderStore(box.at('staging')), createFolderStore(box.at('dist'))];
+  const { etag } = await staging.put('r/a', Buffer.from('content'), { metadata: { sha256: 'x' }, signal });
+  const from = staging.place;
+  const copied = await dist.copy('r/a', 'r2/a', { from, sourceIfMatch: etag, ifNoneMatch: '*', signal });
+  assert.equal(copied.metadata, { sha256: 'x' });
+  assert.is((await stat(box.at('dist/r2/a'))).ino, (await stat(box.at('staging/r/a'))).ino);
+  await assert.rejectsWith(dist.copy('r/a', 'b', { from, sourceIfMatch: '"other"', signal }), 'STORE_CONFLICT');
+  await assert.rejectsWith(dist.copy('r/b', 'b', { from, signal }), 'NOT_FOUND', /staging/);
+  const elsewhere = { server: 'https://s3.example', base: 'bucket' };
+  await assert.rejectsWith(dist.copy('r/a', 'b', { from: elsewhere, signal }), 'UNSUPPORTED');
+});
+
 test('a copy onto itself and a copy with other metadata work', async ({ signal }) => {
   await using box = await tree();
   const store = createFolderStore(box.path);

@@ -28,6 +28,7 @@ export function createFaultyStore(inner: Store, { at, when }: Fault): FaultyStor
   };
   return {
     address: inner.address,
+    place: inner.place,
     calls: () => calls,
     head: async (...args) => through(() => inner.head(...args)),
     get: async (...args) => through(() => inner.get(...args)),

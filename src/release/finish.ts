@@ -1,0 +1,100 @@
+/** The end of a release, in the order that keeps readers safe: catalogue, generated files, `VERSION`, latest copies. */
+import { CATALOGUE_LIMIT, formatCatalogue, type Catalogue } from '../core/catalogue.ts';
+import { eachLimited } from '../core/each.ts';
+import { CurlewError } from '../core/errors.ts';
+import { storeKey } from '../core/layout.ts';
+import { currentRelease, type CurrentRelease } from '../store/catalogue.ts';
+import { readObject } from '../store/source.ts';
+import type { Store } from '../store/store.ts';
+import { fileOf, formatAddons, formatSupportedVersions, listPackages } from './catalogue.ts';
+import { packageMetadata } from './upload.ts';
+
+interface Cancellable {
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Writes the catalogue, then the two files for kURL's readers. A catalogue of the release with other content is
+ * `STORE_CONFLICT`. All packages must be there already.
+ */
+export async function writeCatalogue(store: Store, catalogue: Catalogue, { signal }: Cancellable): Promise<void> {
+  const { release } = catalogue;
+  const text = Buffer.from(formatCatalogue(catalogue));
+  if (!(await holds(store, storeKey.catalogue(release), text, signal))) {
+    try {
+      await store.put(storeKey.catalogue(release), text, { ifNoneMatch: '*', signal });
+    } catch (error) {
+      if (!(error instanceof CurlewError) || error.code !== 'STORE_CONFLICT') throw error;
+      if (!(await holds(store, storeKey.catalogue(release), text, signal))) {
+        throw new CurlewError('STORE_CONFLICT', `${store.address}: ${release} was published with other content`, {
+          hint: 'a release never changes: choose another release string',
+          cause: error,
+        });
+      }
+    }
+  }
+  const generated = [
+    [storeKey.supportedVersions(release), formatSupportedVersions(catalogue)],
+    [storeKey.addons(release), formatAddons(catalogue)],
+  ] as const;
+  for (const [key, content] of generated) {
+    const data = Buffer.from(content);
+    if (!(await holds(store, key, data, signal))) await store.put(key, data, { signal });
+  }
+}
+
+async function holds(store: Store, key: string, data: Uint8Array, signal: AbortSignal): Promise<boolean> {
+  const found = await readObject(store, key, { limit: CATALOGUE_LIMIT, signal });
+  return found !== undefined && Buffer.compare(found.data, data) === 0;
+}
+
+/** Makes the release current if `current` still is; somebody else who was faster is `STORE_CONFLICT`. */
+export async function writeVersion(
+  store: Store,
+  release: string,
+  current: CurrentRelease | undefined,
+  { signal }: Cancellable,
+): Promise<void> {
+  if (current?.release === release) return;
+  try {
+    const condition = current === undefined ? ({ ifNoneMatch: '*' } as const) : { ifMatch: current.etag };
+    await store.put(storeKey.version, Buffer.from(release), { ...condition, signal });
+  } catch (error) {
+    if (!(error instanceof CurlewError) || error.code !== 'STORE_CONFLICT') throw error;
+    const now = await currentRelease(store, { signal });
+    if (now?.release === release) return;
+    throw new CurlewError(
+      'STORE_CONFLICT',
+      `${store.address}: another publisher made ${now?.release} current meanwhile`,
+      {
+        hint: 'run the same command again with another release string to publish on top of it',
+        cause: error,
+      },
+    );
+  }
+}
+
+/** Unversioned copies for readers who know no release; each atomic, and only those that differ. Tells how many. */
+export async function writeLatest(
+  store: Store,
+  catalogue: Catalogue,
+  { jobs, signal }: Cancellable & { readonly jobs: number },
+): Promise<number> {
+  let written = 0;
+  await eachLimited(
+    listPackages(catalogue),
+    async (listed, context) => {
+      const file = fileOf(listed);
+      const key = storeKey.latest(file);
+      const there = await store.head(key, { signal: context.signal });
+      if (there?.metadata['sha256'] === listed.entry.sha256 && there.size === listed.entry.size) return;
+      const from = storeKey.package(catalogue.release, file);
+      const source = await store.head(from, { signal: context.signal });
+      const metadata = { ...packageMetadata(listed, undefined), ...source?.metadata };
+      await store.copy(from, key, { metadata, signal: context.signal });
+      written += 1;
+    },
+    { width: jobs, signal },
+  );
+  return written;
+}
