@@ -1,4 +1,6 @@
 /** Where host packages come from and container builds run: a Docker engine, or the machine's own package managers. */
+import { availableParallelism } from 'node:os';
+import { createLanes } from '../build/lanes.ts';
 import type { RegistryClient } from '../registry/client.ts';
 import type { BuildPorts } from '../build/ports.ts';
 import type { Containers } from '../build/containers/containers.ts';
@@ -29,6 +31,8 @@ export const BACKEND_OPTIONS = {
 /** The slowest Dockerfile of kURL's corpus needs minutes. */
 const LIMIT_MINUTES = 60;
 const PING_MS = 5000;
+/** Resolvers and container builds at once, over all add-ons: the systems of one add-on never wait for each other. */
+const LEAST_AT_ONCE = 8;
 
 type Backends = Pick<BuildPorts, 'collector' | 'containerBuilder'> & AsyncDisposable;
 
@@ -65,15 +69,21 @@ export function openBackends(
   };
   const byHost = async (): Promise<Collector> => {
     const { createHostCollector } = await import('../build/host-packages/host-collector.ts');
-    return createHostCollector({ scripts: ownScripts(), env, repositories: config.repositories });
+    const trusted = caFile === undefined ? env : { ...env, SSL_CERT_FILE: caFile };
+    return createHostCollector({ scripts: ownScripts(), env: trusted, repositories: config.repositories });
   };
   const choose = async (): Promise<Collector> => {
     if (wanted === 'host') return byHost();
     return wanted === 'container' || (await engineAnswers(env, signal)) ? byContainer() : byHost();
   };
+  const lanes = createLanes(Math.max(LEAST_AT_ONCE, 2 * availableParallelism()));
+  const bounded = (collector: Collector): Collector => ({
+    ...collector,
+    collect: async (request, options) => lanes.run(async () => collector.collect(request, options), options.signal),
+  });
   let collector: Promise<Collector> | undefined;
   return {
-    collector: async () => (collector ??= choose()),
+    collector: async () => (collector ??= choose().then(bounded)),
     containerBuilder: async () => {
       const { buildContainer, containerInputs } = await import('../build/containers/container-build.ts');
       const opened = { containers: await containers() };
@@ -82,7 +92,8 @@ export function openBackends(
           containerInputs(step, opened, { roots: { addon: folder, repository: root }, arch, ...within }),
         build: async (step, { folder: addon, root: repository, arch }, { id, folder: into, report, signal }) => {
           const roots = { addon, repository };
-          return buildContainer(step, opened, { id, roots, arch, into, limitMs, report, signal });
+          const options = { id, roots, arch, into, limitMs, report, signal };
+          return lanes.run(async () => buildContainer(step, opened, options), signal);
         },
       };
     },

@@ -9,6 +9,7 @@ import { cleanEnvironment, curlew, curlewOk, MAIN } from '../support/curlew.ts';
 import { makeImage, makeLayer } from '../support/images.ts';
 import { startRegistry, type RegistryServer } from '../support/registry-server.ts';
 import { suite } from '../support/suite.ts';
+import { makeCertificate } from '../support/tls.ts';
 import { tree, writeTree, type Tree } from '../support/tree.ts';
 import type { WebServer } from '../support/web-server.ts';
 import { addPackages, indexed, repositoryAt, servePool } from './support/apt-repository.ts';
@@ -184,6 +185,24 @@ if (reason === undefined) {
       assert.equal(await readdir(box.at('cache/unfinished')), []);
     });
   }
+
+  test('--ca-file is what package managers trust too', async () => {
+    const { box, flags } = await repository();
+    await using _box = box;
+    const certificate = await makeCertificate(['127.0.0.1']);
+    await using secure = await servePool(tiny.served, { tls: certificate });
+    const debian = OS_IDS.filter((os) => osRow(os).family === 'debian');
+    const repositories = debian.map((os) => [os, [repositoryAt(secure.url, tiny.key.ring)]] as const);
+    await writeTree(box.path, {
+      'addons/all/1.0/Manifest': 'apt zebra-lib\n',
+      'ca.pem': certificate.ca,
+      'config.json': JSON.stringify({ repositories: Object.fromEntries(repositories) }),
+    });
+    const how = ['build', '--packages-by', 'host', ...flags];
+    const { status, stderr } = await curlew(how, { cwd: box.path });
+    assert.is(status, 12, stderr);
+    await curlewOk([...how, '--ca-file', 'ca.pem'], { cwd: box.path });
+  });
 
   test('without an engine a dockerout line says how to start one', async () => {
     const { box, flags } = await repository();
