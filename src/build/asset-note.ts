@@ -1,6 +1,7 @@
 /** What is known of an asset's address from the last time: enough to ask whether it still holds the same bytes. */
 import { readFile, rename, utimes, writeFile } from 'node:fs/promises';
 import { isDigest, type Digest } from '../core/digest.ts';
+import { isObject } from '../core/json.ts';
 import type { AssetStep } from '../manifest/step.ts';
 import type { Http } from '../net/http.ts';
 
@@ -16,18 +17,23 @@ export async function readNote(path: string): Promise<SourceNote | undefined> {
   try {
     const now = new Date();
     await utimes(path, now, now).catch(() => undefined);
-    const note = JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;
-    const { size, digest, etag, lastModified } = note;
-    if (typeof size !== 'number' || typeof digest !== 'string' || !isDigest(digest)) return undefined;
-    return {
-      size,
-      digest,
-      etag: typeof etag === 'string' ? etag : undefined,
-      lastModified: typeof lastModified === 'string' ? lastModified : undefined,
-    };
+    return checkedNote(JSON.parse(await readFile(path, 'utf8')));
   } catch {
     return undefined;
   }
+}
+
+/** A note from outside, or undefined when it is none. */
+export function checkedNote(note: unknown): SourceNote | undefined {
+  if (!isObject(note)) return undefined;
+  const { size, digest, etag, lastModified } = note;
+  if (typeof size !== 'number' || typeof digest !== 'string' || !isDigest(digest)) return undefined;
+  return {
+    size,
+    digest,
+    etag: typeof etag === 'string' ? etag : undefined,
+    lastModified: typeof lastModified === 'string' ? lastModified : undefined,
+  };
 }
 
 export async function writeNote(path: string, note: SourceNote): Promise<void> {

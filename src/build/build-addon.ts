@@ -10,16 +10,16 @@ import { formatRef } from '../core/ref.ts';
 import type { ManifestLock } from '../manifest/lock.ts';
 import { lockChanges, mergeLocks } from '../manifest/lock-changes.ts';
 import { readAddon, type AddonSource } from '../manifest/read-addon.ts';
-import { aboutOf, aboutWanted, ownFiles } from './about.ts';
 import { makeScratch } from './cache.ts';
 import { claim } from './claim.ts';
 import { readCommittedLock, writeCommittedLock, type LockMode } from './committed-lock.ts';
 import { finishedPackage, type FinishedPackage } from './finished.ts';
+import { inputsOfBuild, inputsOfPackage, seenNow, type PackageInputs } from './inputs.ts';
 import { makePackage } from './make.ts';
 import type { AddonPlan, BuildPlan } from './plan.ts';
 import type { BuildPorts } from './ports.ts';
 import { requireLocked } from './resolve.ts';
-import { differenceOf } from './unchanged.ts';
+import { differenceOf, type AskedPorts } from './unchanged.ts';
 
 export interface BuiltPackage {
   readonly path: string;
@@ -32,6 +32,7 @@ export interface BuiltPackage {
   /** Bytes that came over the network. */
   readonly fetched: number;
   readonly lock: ManifestLock;
+  readonly inputs: PackageInputs;
 }
 
 interface AddonOptions {
@@ -52,46 +53,50 @@ export async function buildAddon(
     const source = await readSource(addon, { signal });
     const committed = mode === 'require' ? await requireCommitted(source) : undefined;
     const finished = await finishedPackage(ports.out, ref, plan.arch, { signal });
-    const because = await whyBuild(finished, { addon, source, plan, mode }, ports, { signal });
+    const seen = finished === undefined ? undefined : inputsOfPackage(finished);
+    const because = await whyBuild(seen, { addon, source, plan, mode }, ports, { signal });
     const made =
       finished !== undefined && because === undefined
         ? await takeUnchanged(finished, { target, committed, plan }, ports)
         : { ...(await make({ addon, source, plan, target, finished, committed }, ports, { signal })), path: target };
     await settleLock(source, made.lock, plan, { mode, report: ports.report });
     const outcome = because === undefined ? 'unchanged' : 'built';
-    return { ...made, size: made.index.size, outcome, because: because ?? 'unchanged' };
+    const known = { steps: addon.steps, imageFormat: plan.imageFormat, lock: made.lock, cache: ports.cache };
+    const inputs = await inputsOfBuild(source, known, { signal });
+    return { ...made, size: made.index.size, outcome, because: because ?? 'unchanged', inputs };
   } catch (error) {
     throw named(error, formatRef(ref));
   }
 }
 
 /** Every message says which add-on it is about: many are built at once. */
-function named(error: unknown, id: string): unknown {
+export function named(error: unknown, id: string): unknown {
   const before = `${id}: `;
   if (!(error instanceof CurlewError) || error.code === 'CANCELLED' || error.message.startsWith(before)) return error;
   const { code, message, hint, cause, diagnostics } = error;
   return new CurlewError(code, `${before}${message}`, { hint, cause, diagnostics });
 }
 
-interface Judged {
+export interface Judged {
   readonly addon: AddonPlan;
   readonly source: AddonSource;
   readonly plan: BuildPlan;
 }
 
-/** Why the package is to be made; undefined when what lies there is what would be made. */
-async function whyBuild(
-  finished: FinishedPackage | undefined,
+/** Why the package is to be made; undefined when what `seen` tells of is what would be made. */
+export async function whyBuild(
+  seen: PackageInputs | undefined,
   { addon, source, plan, mode }: Judged & { readonly mode: LockMode },
-  ports: BuildPorts,
+  ports: AskedPorts,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<string | undefined> {
-  if (finished === undefined) return 'there was no package';
+  if (seen === undefined) return 'there was no package';
   // Nothing short of resolving them says what a repository has now.
-  if (mode === 'update' && finished.lock.hostPackages.some(({ inputs }) => inputs !== '')) return 'the lock is updated';
-  const { ref, steps, root } = addon;
-  const wanted = { ref, ...plan, root, top: source.root, steps, own: ownFiles(source), about: aboutWanted(source) };
-  return differenceOf(finished, wanted, aboutOf, ports, { signal });
+  if (mode === 'update' && seen.lock.hostPackages.some(({ inputs }) => inputs !== '')) return 'the lock is updated';
+  const { steps, root } = addon;
+  const { arch, imageFormat } = plan;
+  const wanted = { arch, imageFormat, root, top: source.root, steps, ...seenNow(source) };
+  return differenceOf(seen, wanted, ports, { signal });
 }
 
 interface Untouched {
@@ -104,7 +109,7 @@ async function takeUnchanged(
   { path, addon, index, lock }: FinishedPackage,
   { target, committed, plan }: Untouched,
   { report }: BuildPorts,
-): Promise<Omit<BuiltPackage, 'size' | 'outcome' | 'because'>> {
+): Promise<Omit<BuiltPackage, 'size' | 'outcome' | 'because' | 'inputs'>> {
   if (committed !== undefined) requireLocked(committed, lock, plan.arch);
   // Begun by a build of something else, which nobody wants any more.
   await rm(partialPath(target), { force: true });
@@ -139,7 +144,7 @@ async function make(
   }
 }
 
-async function requireCommitted({ folder }: AddonSource): Promise<ManifestLock> {
+export async function requireCommitted({ folder }: AddonSource): Promise<ManifestLock> {
   const lock = await readCommittedLock(folder);
   if (lock !== undefined) return lock;
   throw new CurlewError('LOCK_MISMATCH', `${folder} has no ${MANIFEST_LOCK}`, {
@@ -148,7 +153,7 @@ async function requireCommitted({ folder }: AddonSource): Promise<ManifestLock> 
 }
 
 /** After a build: the committed lock is written anew, or it is said that it differs. */
-async function settleLock(
+export async function settleLock(
   { ref, folder }: AddonSource,
   made: ManifestLock,
   { arch }: BuildPlan,

@@ -1,25 +1,24 @@
 /**
- * Whether the package that lies there already is what a build would make: then nothing is done. Own files are compared
+ * Whether a package is what a build would make now: then nothing is done. It need not be there: what its build saw is
+ * enough. Own files are compared
  * by digest, references by what they name now, assets by digest or by what their server says of them.
  */
 import type { Digest } from '../core/digest.ts';
 import { mapLimited } from '../core/each.ts';
 import { CurlewError } from '../core/errors.ts';
 import { formatImageRef } from '../core/image-ref.ts';
-import { ADDON_JSON, MANIFEST_LOCK, prefixOf } from '../core/layout.ts';
-import type { AddonJson, ImageFormat, PackageFile } from '../core/package.ts';
-import type { AddonRef, Arch } from '../core/ref.ts';
+import type { ImageFormat } from '../core/package.ts';
+import type { Arch } from '../core/ref.ts';
 import type { ManifestLock } from '../manifest/lock.ts';
 import type { AssetStep, ContainerBuildStep, ImageStep, OsPackagesStep, Step } from '../manifest/step.ts';
 import { isCurrent } from './asset-note.ts';
 import { localPath, measureFile, noteOf } from './assets.ts';
-import type { FinishedPackage } from './finished.ts';
 import { askedPackages, type AskedPackages } from './host-packages/fetch.ts';
 import { archivePath, referenceOf } from './images.ts';
+import type { PackageInputs } from './inputs.ts';
 import type { BuildPorts } from './ports.ts';
 
-export interface Wanted {
-  readonly ref: AddonRef;
+export interface Wanted extends Pick<PackageInputs, 'about' | 'own'> {
   readonly arch: Arch;
   readonly imageFormat: ImageFormat;
   /** The add-on's folder. */
@@ -27,23 +26,19 @@ export interface Wanted {
   /** Folder that holds `addons/`. */
   readonly top: string;
   readonly steps: readonly Step[];
-  readonly own: readonly PackageFile[];
-  /** What `addon.json` says beside files and steps, canonical. */
-  readonly about: string;
 }
 
-/** What differs between the package and what is wanted, in words; undefined when nothing does. */
+/** What differs between what a build saw and what is wanted, in words; undefined when nothing does. */
 export async function differenceOf(
-  finished: FinishedPackage,
+  seen: PackageInputs,
   wanted: Wanted,
-  aboutOf: (addon: AddonJson) => string,
   ports: AskedPorts,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<string | undefined> {
-  const { addon, lock } = finished;
-  if (addon.imageFormat !== wanted.imageFormat) return 'the form of images differs';
-  if (aboutOf(addon) !== wanted.about) return 'what addon.json says differs';
-  const own = ownDifference(finished, wanted);
+  const { lock } = seen;
+  if (seen.imageFormat !== wanted.imageFormat) return 'the form of images differs';
+  if (seen.about !== wanted.about) return 'what addon.json says differs';
+  const own = ownDifference(seen.own, wanted.own);
   if (own !== undefined) return own;
   const images = wanted.steps.filter((step) => step.kind === 'image');
   const assets = wanted.steps.filter((step) => step.kind === 'asset');
@@ -56,7 +51,7 @@ export async function differenceOf(
   const judged = await mapLimited<(asking: Asking) => Promise<string | undefined>, string | undefined>(
     [
       ...images.map((step) => async (asking: Asking) => imageDifference(step, lock, asking)),
-      ...assets.map((step) => async (asking: Asking) => assetDifference(step, lock, asking)),
+      ...assets.map((step) => async (asking: Asking) => assetDifference(step, seen, asking)),
       ...askedPackages(packages).map((one) => async (asking: Asking) => sourceDifference(one, lock, asking)),
       ...builds.map((step) => async (asking: Asking) => buildDifference(step, lock, asking)),
     ],
@@ -80,30 +75,17 @@ function packageDifference(steps: readonly OsPackagesStep[], lock: ManifestLock)
   return now.length === before.length ? undefined : 'the Manifest differs';
 }
 
-/** Entries that a build makes; all others are the add-on's own. */
-function isMade(path: string, os: readonly string[]): boolean {
-  const [folder = ''] = path.split('/', 1);
-  return path === ADDON_JSON || path === MANIFEST_LOCK || ['images', 'assets', ...os].includes(folder);
-}
-
-function ownDifference({ index, addon }: FinishedPackage, { ref, own }: Wanted): string | undefined {
-  const prefix = prefixOf(ref);
-  const packed = new Map(
-    index.entries
-      .filter(({ path }) => !isMade(path.slice(prefix.length), addon.os))
-      .map(({ path, mode, digest }) => [path.slice(prefix.length), `${mode} ${digest}`]),
-  );
-  for (const { path, mode, digest } of own) {
-    const there = packed.get(path);
+function ownDifference(before: PackageInputs['own'], now: PackageInputs['own']): string | undefined {
+  for (const [path, row] of Object.entries(now)) {
+    const there = Object.hasOwn(before, path) ? before[path] : undefined;
     if (there === undefined) return `${path} is new`;
-    if (there !== `${mode} ${digest}`) return `${path} differs`;
-    packed.delete(path);
+    if (there !== row) return `${path} differs`;
   }
-  const [gone] = packed.keys();
+  const gone = Object.keys(before).find((path) => !Object.hasOwn(now, path));
   return gone === undefined ? undefined : `${gone} is gone`;
 }
 
-type AskedPorts = Pick<BuildPorts, 'registry' | 'engine' | 'http' | 'cache' | 'collector' | 'containerBuilder'>;
+export type AskedPorts = Pick<BuildPorts, 'registry' | 'engine' | 'http' | 'cache' | 'collector' | 'containerBuilder'>;
 
 interface Asking {
   readonly root: string;
@@ -168,7 +150,11 @@ async function currentDigest(
   }
 }
 
-async function assetDifference(step: AssetStep, lock: ManifestLock, asking: Asking): Promise<string | undefined> {
+async function assetDifference(
+  step: AssetStep,
+  { lock, sources }: PackageInputs,
+  asking: Asking,
+): Promise<string | undefined> {
   const { root, ports, signal } = asking;
   const locked = lock.assets.find(({ name }) => name === step.fileName);
   if (locked === undefined || locked.source !== step.source) return `asset ${step.fileName} is new`;
@@ -179,7 +165,8 @@ async function assetDifference(step: AssetStep, lock: ManifestLock, asking: Aski
     const { digest } = await measureFile(localPath(step, root), `asset ${step.fileName}`, { signal });
     return digest === locked.digest ? undefined : `asset ${step.fileName} differs`;
   }
-  const note = await noteOf(ports.cache, step.source);
+  const noted = Object.hasOwn(sources, step.fileName) ? sources[step.fileName] : undefined;
+  const note = noted ?? (await noteOf(ports.cache, step.source));
   if (note?.digest !== locked.digest) return `asset ${step.fileName}: nothing is known of the last download`;
   if (await isCurrent(step, note, ports.http, { signal })) return undefined;
   return `asset ${step.fileName} has changed at its source`;

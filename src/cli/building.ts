@@ -86,7 +86,8 @@ export async function runOutdated(
   return await findOutdated(plan, ports, { jobs: countOf(args, 'jobs', JOBS), signal });
 }
 
-function lockMode(args: Arguments): LockMode {
+/** How committed locks are treated, by the flags. */
+export function lockMode(args: Arguments): LockMode {
   const [require, update] = [args.flag('locked'), args.flag('update-lock')];
   if (require && update) throw new CurlewError('USAGE', '--locked and --update-lock exclude each other');
   if (require) return 'require';

@@ -32,6 +32,13 @@ export const COMMANDS: ReadonlyMap<string, Row> = new Map<string, Row>([
     row('Show what has changed upstream since the lock', async () => (await import('./commands/outdated.ts')).outdated),
   ],
   [
+    'changed',
+    row(
+      'Show which add-ons differ from a release, for CI',
+      async () => (await import('./commands/changed.ts')).changed,
+    ),
+  ],
+  [
     'publish',
     row('Build add-ons and publish them as a release', async () => (await import('./commands/publish.ts')).publish),
   ],

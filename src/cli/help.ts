@@ -73,18 +73,14 @@ export function commandHelp(
   ].join('\n\n');
 }
 
-/** Help text of the whole. */
+/** Help text of the whole: short, so that a terminal holds all of it. */
 export function overview(): string {
   const commands = [...COMMANDS].map(([name, { summary }]): Row => [`  ${name}`, summary]);
-  const options = [
-    ...Object.entries(GLOBAL_OPTIONS).map(optionRow),
-    optionRow(['version', { type: 'boolean', short: 'V', help: 'show the version' }]),
-  ];
+  const options = Object.keys(GLOBAL_OPTIONS).map((name) => `--${name}`);
   return [
-    'Usage: curlew COMMAND [options]',
-    paragraphs('Packs Kubernetes add-ons, and installs them on machines without internet.'),
-    `Commands:\n${table(commands, widthOf(commands))}`,
-    `Options of every command:\n${table(options, widthOf(options))}`,
-    'curlew help COMMAND tells more about a command.',
+    'Usage: curlew COMMAND [options]\n' + 'Packs Kubernetes add-ons, and installs them on machines without internet.',
+    table(commands, widthOf(commands)),
+    `Every command takes ${options.join(', ')}. curlew --version shows the version;\n` +
+      'curlew help COMMAND tells more about a command.',
   ].join('\n\n');
 }

@@ -48,6 +48,8 @@ export function packageFileName({ name, version }: Pick<AddonRef, 'name' | 'vers
 export const storeKey = {
   package: (release: string, fileName: string): string => `${release}/${fileName}`,
   catalogue: (release: string): string => `${release}/index.json`,
+  /** What the builds of the packages saw. */
+  inputs: (release: string): string => `${release}/inputs.json`,
   supportedVersions: (release: string): string => `${release}/supported-versions-gen.json`,
   addons: (release: string): string => `${release}/addons-gen.json`,
   version: 'VERSION',

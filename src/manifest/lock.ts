@@ -75,22 +75,29 @@ export function formatLock(lock: ManifestLock): string {
   return `${canonicalJson(lock)}\n`;
 }
 
+function bad(from: string, what: string, cause?: unknown): CurlewError {
+  return new CurlewError('PACKAGE_INVALID', `${from}: ${MANIFEST_LOCK}: ${what}`, { cause });
+}
+
 /** Reads a lock from outside; `from` names the file for messages. */
 export function parseLock(text: string, from: string): ManifestLock {
-  const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('PACKAGE_INVALID', `${from}: ${MANIFEST_LOCK}: ${what}`, { cause });
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw bad('not JSON', error);
+    throw bad(from, 'not JSON', error);
   }
-  if (!isObject(value) || value['format'] !== 1) throw bad('not a lock of format 1');
+  return checkedLock(value, from);
+}
+
+/** A lock that was read as JSON already. */
+export function checkedLock(value: unknown, from: string): ManifestLock {
+  if (!isObject(value) || value['format'] !== 1) throw bad(from, 'not a lock of format 1');
   const { images, assets, hostPackages, containerBuilds } = value;
-  if (!Array.isArray(images) || !images.every(isImage)) throw bad('images');
-  if (!Array.isArray(assets) || !assets.every(isAsset)) throw bad('assets');
-  if (!Array.isArray(hostPackages) || !hostPackages.every(isHostPackages)) throw bad('hostPackages');
-  if (!Array.isArray(containerBuilds) || !containerBuilds.every(isContainerBuild)) throw bad('containerBuilds');
+  if (!Array.isArray(images) || !images.every(isImage)) throw bad(from, 'images');
+  if (!Array.isArray(assets) || !assets.every(isAsset)) throw bad(from, 'assets');
+  if (!Array.isArray(hostPackages) || !hostPackages.every(isHostPackages)) throw bad(from, 'hostPackages');
+  if (!Array.isArray(containerBuilds) || !containerBuilds.every(isContainerBuild)) throw bad(from, 'containerBuilds');
   return { format: 1, images, assets, hostPackages, containerBuilds };
 }
 

@@ -43,7 +43,8 @@ export async function writeCatalogue(store: Store, catalogue: Catalogue, { signa
   }
 }
 
-async function holds(store: Store, key: string, data: Uint8Array, signal: AbortSignal): Promise<boolean> {
+/** True when the store has these bytes under the key. */
+export async function holds(store: Store, key: string, data: Uint8Array, signal: AbortSignal): Promise<boolean> {
   const found = await readObject(store, key, { limit: CATALOGUE_LIMIT, signal });
   return found !== undefined && Buffer.compare(found.data, data) === 0;
 }

@@ -7,12 +7,14 @@ import { CurlewError } from '../core/errors.ts';
 import { reportStep, type Report } from '../core/events.ts';
 import { storeKey } from '../core/layout.ts';
 import { formatRef } from '../core/ref.ts';
-import { currentRelease, findCatalogue, type CurrentRelease } from '../store/catalogue.ts';
-import type { ListedObject, Store } from '../store/store.ts';
+import { findCatalogue } from '../store/catalogue.ts';
+import type { Store } from '../store/store.ts';
 import { fileOf, listPackages, makeCatalogue } from './catalogue.ts';
-import { writeCatalogue, writeLatest, writeVersion } from './finish.ts';
-import { checkedRelease, nextRelease, releaseOfDay } from './release-name.ts';
-import { listedOf, placePackage, type Outcome, type PackageFileToPublish, type Wanted } from './upload.ts';
+import { holds, writeCatalogue, writeLatest, writeVersion } from './finish.ts';
+import { formatRecorded, type RecordedPackage } from './inputs.ts';
+import { keysBelow, readPrevious, type Previous } from './previous.ts';
+import { checkedRelease, releaseOfDay, releasesToTry } from './release-name.ts';
+import { listedOf, placePackage, type Outcome, type PackageFileToPublish, type Placed, type Wanted } from './upload.ts';
 
 export interface PublishOptions {
   readonly store: Store;
@@ -21,6 +23,10 @@ export interface PublishOptions {
   readonly now: Date;
   /** True: what the previous release has and is not given here belongs to this release too. */
   readonly carry: boolean;
+  /** The previous release, where it was read already; what was judged by it is published on top of it or not at all. */
+  readonly previous?: Previous | undefined;
+  /** File names of packages that are taken over from the previous release, whatever `carry` says. */
+  readonly unchanged?: ReadonlySet<string>;
   /** Git commit for the metadata of uploaded packages, when known. */
   readonly commit: string | undefined;
   /** Packages at once. */
@@ -29,7 +35,7 @@ export interface PublishOptions {
   readonly signal: AbortSignal;
 }
 
-interface PublishedPackage {
+export interface PublishedPackage {
   readonly name: string;
   readonly version: string;
   readonly arch: string;
@@ -44,27 +50,98 @@ export interface PublishResult {
   /** The release that was current before; undefined for the first. */
   readonly previous: string | undefined;
   readonly packages: readonly PublishedPackage[];
+  /** Of packages that went over the wire. */
+  readonly bytesUp: number;
+  readonly bytesCopied: number;
   /** Unversioned copies written. */
   readonly latest: number;
 }
 
 /**
  * Publishes package files as a release. The same release with other content, or another publisher who was faster, is
- * `STORE_CONFLICT`.
+ * `STORE_CONFLICT`. Without a release string, one of the day that was begun and never became current is gone on with,
+ * unless it holds other content: then the next number is taken.
  */
 export async function publishPackages(
   files: readonly PackageFileToPublish[],
   options: PublishOptions,
 ): Promise<PublishResult> {
-  const { store, jobs, report, signal, commit } = options;
-  const current = await currentRelease(store, { signal });
-  const release = await chooseRelease(options);
-  const wanted = await gather(files, current, options);
+  const { store, jobs, signal } = options;
+  const previous = options.previous ?? (await readPrevious(store, { signal }));
+  const releases = await chooseReleases(previous, options);
+  const wanted = gather(files, previous, options);
   if (wanted.length === 0) throw new CurlewError('USAGE', 'there is no package to publish');
+  const { release, placed } = await placeInFirst(releases, wanted, options);
+  const catalogue = makeCatalogue(
+    release,
+    placed.map(({ listed }) => listed),
+  );
+  await writeRecorded(release, wanted, placed, options);
+  await writeCatalogue(store, catalogue, { signal });
+  await writeVersion(store, release, previous.current, { signal });
+  const latest = await writeLatest(store, catalogue, { jobs, signal });
+  const packages = placed.map(({ listed: { name, version, arch, entry }, outcome }) => {
+    return { name, version, arch, digest: entry.digest, size: entry.size, outcome };
+  });
+  const bytes = (of: Outcome): number =>
+    packages.reduce((sum, { size, outcome }) => sum + (outcome === of ? size : 0), 0);
+  const totals = { bytesUp: bytes('uploaded'), bytesCopied: bytes('copied') };
+  return { store: store.address, release, previous: previous.current?.release, packages, ...totals, latest };
+}
+
+/** The release strings that a publish would try, in this order. */
+export async function chooseReleases(
+  { current }: Previous,
+  { store, release, now, signal }: Pick<PublishOptions, 'store' | 'release' | 'now' | 'signal'>,
+): Promise<readonly string[]> {
+  if (release !== undefined) return [checkedRelease(release, '--release')];
+  const keys = await keysBelow(store, releaseOfDay(now), signal);
+  const begun = [...keys.keys()].filter((key) => key.includes('/')).map((key) => key.slice(0, key.indexOf('/')));
+  return releasesToTry(now, new Set(begun), current?.release);
+}
+
+/** Pairs each package file with the same package of the previous release, and adds what is taken over. */
+function gather(
+  files: readonly PackageFileToPublish[],
+  { packages }: Previous,
+  { carry, unchanged }: PublishOptions,
+): readonly Wanted[] {
+  const given = files.map((file): Wanted => {
+    const before = packages.get(fileOf(file.addon));
+    const same = before?.listed.name === file.addon.name && before.listed.entry.digest === file.addon.digest;
+    return { file, earlier: same ? before : undefined };
+  });
+  const names = new Set(files.map(({ addon }) => fileOf(addon)));
+  const taken = [...packages].filter(([name]) => !names.has(name) && (carry || unchanged?.has(name) === true));
+  return [...given, ...taken.map(([, one]): Wanted => ({ file: undefined, earlier: one }))];
+}
+
+async function placeInFirst(
+  [release = '', ...rest]: readonly string[],
+  wanted: readonly Wanted[],
+  options: PublishOptions,
+): Promise<{ readonly release: string; readonly placed: readonly Placed[] }> {
+  try {
+    return { release, placed: await placeAll(release, wanted, options) };
+  } catch (error) {
+    const [next] = rest;
+    if (next === undefined || !(error instanceof CurlewError) || error.code !== 'STORE_CONFLICT') throw error;
+    const text = `${release} was begun with other content and is left as it is; going on with ${next}`;
+    options.report({ type: 'note', level: 'warning', text });
+    return placeInFirst(rest, wanted, options);
+  }
+}
+
+async function placeAll(
+  release: string,
+  wanted: readonly Wanted[],
+  { store, jobs, report, commit, signal }: PublishOptions,
+): Promise<readonly Placed[]> {
   // Keys that meet are told before anything is written.
   makeCatalogue(release, wanted.map(listedOf));
-  const taken = await keysBelow(store, release, signal);
-  const placed = await mapLimited(
+  const taken = await keysBelow(store, `${release}/`, signal);
+  if (taken.has(storeKey.catalogue(release))) await requireSame(release, wanted, { store, signal });
+  return mapLimited(
     wanted,
     async (one, context) => {
       const id = listedOf(one);
@@ -79,65 +156,44 @@ export async function publishPackages(
     },
     { width: jobs, signal },
   );
-  const catalogue = makeCatalogue(
-    release,
-    placed.map(({ listed }) => listed),
-  );
-  await writeCatalogue(store, catalogue, { signal });
-  await writeVersion(store, release, current, { signal });
-  const latest = await writeLatest(store, catalogue, { jobs, signal });
-  const packages = placed.map(({ listed: { name, version, arch, entry }, outcome }) => {
-    return { name, version, arch, digest: entry.digest, size: entry.size, outcome };
-  });
-  return { store: store.address, release, previous: current?.release, packages, latest };
 }
 
-/** An unfinished release of the day, one without catalogue, is gone on with. */
-async function chooseRelease({ store, release, now, signal }: PublishOptions): Promise<string> {
-  if (release !== undefined) return checkedRelease(release, '--release');
-  const all = new Set<string>();
-  const finished = new Set<string>();
-  for await (const { key } of store.list(releaseOfDay(now), { signal })) {
-    const [name = ''] = key.split('/', 1);
-    if (key.includes('/')) all.add(name);
-    if (key === storeKey.catalogue(name)) finished.add(name);
-  }
-  return nextRelease(now, finished.size === all.size ? all : finished);
-}
-
-/** Pairs each package file with the same package of the previous release, and adds what is carried over. */
-async function gather(
-  files: readonly PackageFileToPublish[],
-  current: CurrentRelease | undefined,
-  { store, carry, signal }: PublishOptions,
-): Promise<readonly Wanted[]> {
-  const catalogue = current === undefined ? undefined : await findCatalogue(store, current.release, { signal });
-  if (current === undefined || catalogue === undefined) return files.map((file) => ({ file, earlier: undefined }));
-  const objects = await keysBelow(store, current.release, signal);
-  const earlier = new Map(
-    listPackages(catalogue).map((listed) => {
-      const object = objects.get(storeKey.package(current.release, fileOf(listed)));
-      const sound = object?.size === listed.entry.size ? object : undefined;
-      return [fileOf(listed), { release: current.release, listed, object: sound }] as const;
-    }),
-  );
-  const given = files.map((file): Wanted => {
-    const before = earlier.get(fileOf(file.addon));
-    const same = before?.listed.name === file.addon.name && before.listed.entry.digest === file.addon.digest;
-    return { file, earlier: same ? before : undefined };
-  });
-  if (!carry) return given;
-  const names = new Set(files.map(({ addon }) => fileOf(addon)));
-  const carried = [...earlier].filter(([name]) => !names.has(name));
-  return [...given, ...carried.map(([, one]): Wanted => ({ file: undefined, earlier: one }))];
-}
-
-async function keysBelow(
-  store: Store,
+/** Nothing is put into a release that is finished, and that these packages are not. */
+async function requireSame(
   release: string,
-  signal: AbortSignal,
-): Promise<ReadonlyMap<string, ListedObject>> {
-  const found = new Map<string, ListedObject>();
-  for await (const object of store.list(`${release}/`, { signal })) found.set(object.key, object);
-  return found;
+  wanted: readonly Wanted[],
+  { store, signal }: Pick<PublishOptions, 'store' | 'signal'>,
+): Promise<void> {
+  const catalogue = await findCatalogue(store, release, { signal });
+  const rows = (all: readonly ReturnType<typeof listedOf>[]): string =>
+    all
+      .map((one) => `${fileOf(one)} ${one.entry.digest}`)
+      .toSorted()
+      .join();
+  if (catalogue === undefined || rows(listPackages(catalogue)) === rows(wanted.map(listedOf))) return;
+  throw new CurlewError('STORE_CONFLICT', `${store.address}: ${release} was published with other content`, {
+    hint: 'a release never changes: choose another release string',
+  });
+}
+
+/** Before the catalogue: whoever reads that may rely on this. */
+async function writeRecorded(
+  release: string,
+  wanted: readonly Wanted[],
+  placed: readonly Placed[],
+  { store, signal }: PublishOptions,
+): Promise<void> {
+  const recorded = new Map<string, RecordedPackage>();
+  for (const [at, { file, earlier }] of wanted.entries()) {
+    const listed = placed[at]?.listed;
+    if (listed === undefined) continue;
+    const since = earlier?.recorded?.since ?? earlier?.release ?? release;
+    if (file?.inputs !== undefined) {
+      recorded.set(fileOf(listed), { digest: listed.entry.digest, since, inputs: file.inputs });
+    } else if (earlier?.recorded !== undefined) recorded.set(fileOf(listed), earlier.recorded);
+  }
+  if (recorded.size === 0) return;
+  const data = Buffer.from(formatRecorded(recorded));
+  const key = storeKey.inputs(release);
+  if (!(await holds(store, key, data, signal))) await store.put(key, data, { signal });
 }

@@ -7,15 +7,22 @@ export function releaseOfDay(now: Date): string {
   return `v${now.toISOString().slice(0, 10).replaceAll('-', '.')}-`;
 }
 
-/** The day's next free release: the number after the greatest that exists, from 0. */
-export function nextRelease(now: Date, existing: Iterable<string>): string {
+/** Number of a release of the day; undefined for any other. */
+function numberOf(now: Date, release: string): number | undefined {
   const day = releaseOfDay(now);
-  let next = 0;
-  for (const release of existing) {
-    const number = release.startsWith(day) ? /^\d{1,6}$/.exec(release.slice(day.length))?.[0] : undefined;
-    if (number !== undefined) next = Math.max(next, Number(number) + 1);
-  }
-  return `${day}${next}`;
+  const digits = release.startsWith(day) ? /^\d{1,6}$/.exec(release.slice(day.length))?.[0] : undefined;
+  return digits === undefined ? undefined : Number(digits);
+}
+
+/**
+ * The strings to publish under when none was given, best first: the day's newest release if something was put there and it
+ * is not current, for then its publisher was stopped; then the next free number, counted from 0.
+ */
+export function releasesToTry(now: Date, existing: Iterable<string>, current: string | undefined): readonly string[] {
+  let newest = -1;
+  for (const release of existing) newest = Math.max(newest, numberOf(now, release) ?? -1);
+  const [begun, next] = [`${releaseOfDay(now)}${newest}`, `${releaseOfDay(now)}${newest + 1}`];
+  return newest === -1 || begun === current ? [next] : [begun, next];
 }
 
 /** Checks a release string from outside; `from` names where it came from. */

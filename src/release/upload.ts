@@ -8,11 +8,14 @@ import type { AddonJson } from '../core/package.ts';
 import { formatRef } from '../core/ref.ts';
 import type { ListedObject, Metadata, Store, StoredObject, Upload } from '../store/store.ts';
 import { fileOf, listPackage, type ListedPackage } from './catalogue.ts';
+import type { RecordedPackage } from './inputs.ts';
 
 /** A package file that the builder has made. */
 export interface PackageFileToPublish {
   readonly path: string;
   readonly addon: AddonJson;
+  /** What its build saw, to be recorded with the release. */
+  readonly inputs?: unknown;
 }
 
 /** A package of a release to be: with a file, or one that an earlier release has (the same by its digest), or both. */
@@ -26,11 +29,13 @@ export function listedOf(wanted: Wanted): ListedPackage {
   return wanted.earlier?.listed ?? listPackage(wanted.file.addon, NOT_HASHED);
 }
 
-interface EarlierPackage {
+export interface EarlierPackage {
   readonly release: string;
   readonly listed: ListedPackage;
   /** What lies there; undefined when it has vanished or has another size than its catalogue says. */
   readonly object: ListedObject | undefined;
+  /** What made it; undefined when that was not recorded. */
+  readonly recorded: RecordedPackage | undefined;
 }
 
 export type Outcome = 'uploaded' | 'copied' | 'present';

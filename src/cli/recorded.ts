@@ -1,0 +1,57 @@
+/** What a release recorded of its packages, beside what add-on folders would come to now. */
+import { parseInputs, type PackageInputs } from '../build/inputs.ts';
+import { judgeAddons, type JudgedAddon, type JudgeOptions } from '../build/judge.ts';
+import type { AddonPlan, BuildPlan } from '../build/plan.ts';
+import type { BuildPorts } from '../build/ports.ts';
+import { packageFileName } from '../core/layout.ts';
+import type { AddonRef } from '../core/ref.ts';
+import type { Previous } from '../release/previous.ts';
+
+export interface Change {
+  readonly name: string;
+  readonly version: string;
+  readonly change: 'new' | 'changed' | 'unchanged';
+  /** What differs, in words. */
+  readonly because: string | undefined;
+  /** The release that an unchanged package was first in. */
+  readonly since: string | undefined;
+}
+
+/** Add-ons of a plan, and what the packages of a release say about them. */
+export interface ComparedAddon extends JudgedAddon {
+  readonly file: string;
+  readonly change: Change;
+}
+
+/** A package that vanished from the store counts as none. */
+export async function compareWithRelease(
+  plan: BuildPlan,
+  packages: Previous['packages'],
+  ports: BuildPorts,
+  options: JudgeOptions,
+): Promise<readonly ComparedAddon[]> {
+  const fileOf = (ref: AddonRef): string => packageFileName(ref, plan.arch);
+  const seen = ({ ref }: AddonPlan): PackageInputs | undefined => {
+    const earlier = packages.get(fileOf(ref));
+    const known = earlier?.object !== undefined && earlier.listed.tree === ref.tree && earlier.listed.name === ref.name;
+    return known ? parseInputs(earlier.recorded?.inputs) : undefined;
+  };
+  const judged = await judgeAddons(plan, seen, ports, options);
+  return judged.map(({ addon, because }) => {
+    const { ref } = addon;
+    const file = fileOf(ref);
+    return { addon, because, file, change: changeOf(ref, packages.get(file), because) };
+  });
+}
+
+type Earlier = Previous['packages'] extends ReadonlyMap<string, infer One> ? One : never;
+
+function changeOf({ name, version }: AddonRef, earlier: Earlier | undefined, because: string | undefined): Change {
+  if (because === undefined) {
+    const since = earlier?.recorded?.since ?? earlier?.release;
+    return { name, version, change: 'unchanged', because: undefined, since };
+  }
+  if (earlier === undefined) return { name, version, change: 'new', because: 'it was in no release', since: undefined };
+  const reason = earlier.object === undefined ? 'its package has vanished from the store' : because;
+  return { name, version, change: 'changed', because: reason, since: undefined };
+}
