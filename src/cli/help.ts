@@ -78,7 +78,7 @@ export function overview(): string {
   const commands = [...COMMANDS].map(([name, { summary }]): Row => [`  ${name}`, summary]);
   const options = Object.keys(GLOBAL_OPTIONS).map((name) => `--${name}`);
   return [
-    'Usage: curlew COMMAND [options]\n' + 'Packs Kubernetes add-ons, and installs them on machines without internet.',
+    'Usage: curlew COMMAND [options]\nPacks Kubernetes add-ons, and installs them on machines without internet.',
     table(commands, widthOf(commands)),
     `Every command takes ${options.join(', ')}. curlew --version shows the version;\n` +
       'curlew help COMMAND tells more about a command.',
