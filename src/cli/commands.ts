@@ -43,6 +43,27 @@ export const COMMANDS: ReadonlyMap<string, Row> = new Map<string, Row>([
     row('Build add-ons and publish them as a release', async () => (await import('./commands/publish.ts')).publish),
   ],
   [
+    'promote',
+    row(
+      'Make a release of one store a release of another',
+      async () => (await import('./commands/promote.ts')).promoteCommand,
+    ),
+  ],
+  [
+    'versions',
+    row(
+      'Show the versions of add-ons that a release has',
+      async () => (await import('./commands/versions.ts')).versionsCommand,
+    ),
+  ],
+  [
+    'reindex',
+    row(
+      'Make the catalogue of a release anew from its packages',
+      async () => (await import('./commands/reindex.ts')).reindexCommand,
+    ),
+  ],
+  [
     'bundle',
     row(
       'Put all packages of an installer spec into one file',

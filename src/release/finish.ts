@@ -33,6 +33,12 @@ export async function writeCatalogue(store: Store, catalogue: Catalogue, { signa
       }
     }
   }
+  await writeGenerated(store, catalogue, { signal });
+}
+
+/** Writes the two files for kURL's readers where they differ. */
+export async function writeGenerated(store: Store, catalogue: Catalogue, { signal }: Cancellable): Promise<void> {
+  const { release } = catalogue;
   const generated = [
     [storeKey.supportedVersions(release), formatSupportedVersions(catalogue)],
     [storeKey.addons(release), formatAddons(catalogue)],

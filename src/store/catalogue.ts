@@ -36,11 +36,19 @@ export async function findCatalogue(
   { signal }: { readonly signal: AbortSignal },
 ): Promise<Catalogue | undefined> {
   const key = storeKey.catalogue(release);
-  const found = await readObject(store, key, { limit: CATALOGUE_LIMIT, signal });
-  if (found === undefined) return undefined;
-  const catalogue = parseCatalogue(Buffer.from(found.data).toString(), `${store.address}/${key}`);
-  if (catalogue.release === release) return catalogue;
-  throw new CurlewError('PACKAGE_INVALID', `${store.address}/${key}: it is the catalogue of ${catalogue.release}`);
+  try {
+    const found = await readObject(store, key, { limit: CATALOGUE_LIMIT, signal });
+    if (found === undefined) return undefined;
+    const catalogue = parseCatalogue(Buffer.from(found.data).toString(), `${store.address}/${key}`);
+    if (catalogue.release === release) return catalogue;
+    throw new CurlewError('PACKAGE_INVALID', `${store.address}/${key}: it is the catalogue of ${catalogue.release}`);
+  } catch (error) {
+    if (!(error instanceof CurlewError) || error.code !== 'PACKAGE_INVALID') throw error;
+    throw new CurlewError('PACKAGE_INVALID', error.message, {
+      hint: `curlew reindex ${store.address} --release ${release} makes it anew from the packages`,
+      cause: error.cause,
+    });
+  }
 }
 
 /** The catalogue of a release, by default of the current one; `NOT_FOUND` when there is none. */

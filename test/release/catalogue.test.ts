@@ -1,11 +1,23 @@
+import { Ajv } from 'ajv';
+import { readFile } from 'node:fs/promises';
 import { formatCatalogue, parseCatalogue, type Catalogue } from '../../src/core/catalogue.ts';
 import { digestOf } from '../../src/core/digest.ts';
-import { makeCatalogue, type ListedPackage } from '../../src/release/catalogue.ts';
+import {
+  formatAddons,
+  formatSupportedVersions,
+  makeCatalogue,
+  type ListedPackage,
+} from '../../src/release/catalogue.ts';
+import { parseOrderFile } from '../../src/release/version-order.ts';
 import { releasesToTry } from '../../src/release/release-name.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('release/catalogue');
+
+const fitsSchema = new Ajv().compile(
+  JSON.parse(await readFile('docs/schemas/catalogue-1.schema.json', 'utf8')) as object,
+);
 
 const listed = (name: string, version: string, arch: 'amd64' | 'arm64' = 'amd64'): ListedPackage => ({
   name,
@@ -71,8 +83,62 @@ for (const [title, text] of [
   test(`a catalogue with ${title} is refused`, () => {
     const error = assert.throwsWith(() => parseCatalogue(text, 'store/index.json'), 'PACKAGE_INVALID');
     assert.match(error.message, 'store/index.json');
+    // That a name stands once only is beyond what a schema can say.
+    if (title !== 'no JSON' && title !== 'an add-on twice') assert.ok(!fitsSchema(JSON.parse(text)));
   });
 }
+
+test('the published schema says yes to what is written', () => {
+  const many = makeCatalogue('v2026.11.20-0', [listed('rook', '1.0.4-14.2.21'), listed('a', '1+b', 'arm64')]);
+  assert.ok(fitsSchema(JSON.parse(formatCatalogue(many))), JSON.stringify(fitsSchema.errors));
+  assert.ok(!fitsSchema({ ...many, release: 'index.json' }));
+});
+
+test('an order file comes first, what it does not name follows in descending order', () => {
+  const packages = ['1.0.4', '1.0.4-14.2.21', '1.10.0', 'nightly', '1.9.1'].map((version) => listed('rook', version));
+  const orders = new Map([['rook', parseOrderFile('["1.0.4","2.0.0","1.9.1"]', 'versions.json')]]);
+  assert.equal(
+    makeCatalogue('r1', packages, orders).addons[0]?.versions.map(({ version }) => version),
+    ['1.0.4', '1.9.1', '1.10.0', '1.0.4-14.2.21', 'nightly'],
+  );
+});
+
+for (const [what, text] of [
+  ['no JSON', '["1.0"'],
+  ['no list', '{"1.0":1}'],
+  ['numbers', '[1.0]'],
+  ['a version that leaves the folder', '["../1.0"]'],
+  ['a version twice', '["1.0","1.0"]'],
+] as const) {
+  test(`an order file with ${what} is refused`, () => {
+    assert.match(assert.throwsWith(() => parseOrderFile(text, 'a/versions.json'), 'MANIFEST_INVALID').message, 'a/');
+  });
+}
+
+const host = (version: string): ListedPackage => ({ ...listed('host', version), tree: 'packages' });
+
+test('kurl.md 3.4: a list per add-on begins with latest, kubernetes is listed, host-fio is told as fio: host', () => {
+  const kubernetes = { ...listed('kubernetes', '1.19.16'), tree: 'packages' } as const;
+  const conformance = { ...listed('kubernetes-conformance', '1.19.16'), tree: 'packages' } as const;
+  const all = [host('fio'), host('openssl'), kubernetes, conformance, listed('rook', '1.0.4'), listed('rook', '1.5.9')];
+  const orders = new Map([['rook', ['1.0.4']]]);
+  const generated = JSON.parse(formatSupportedVersions(makeCatalogue('r1', all, orders))) as object;
+  assert.equal(Object.keys(generated).toSorted(), ['_comment', 'supportedVersions']);
+  assert.equal((generated as { supportedVersions: unknown }).supportedVersions, {
+    fio: ['host'],
+    kubernetes: ['latest', '1.19.16'],
+    rook: ['latest', '1.0.4', '1.5.9'],
+  });
+  assert.not.match(formatSupportedVersions(makeCatalogue('r1', [host('openssl'), kubernetes])), 'fio');
+});
+
+test('kurl.md 3.4: addons-gen.json holds what categories.json of each add-on holds, and nothing of packages', () => {
+  const rook = { ...listed('rook', '1.5.9'), fulfills: ['object-store'], requires: ['kubernetes'] };
+  const text = formatAddons(makeCatalogue('r1', [rook, host('fio')]));
+  assert.equal((JSON.parse(text) as { addOns: unknown }).addOns, [
+    { name: 'rook', fulfills: ['object-store'], requires: ['kubernetes'], recommends: [] },
+  ]);
+});
 
 test('a catalogue of a later format is not misread', () => {
   const text = changed((all) => (all['format'] = 2));

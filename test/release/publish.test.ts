@@ -87,8 +87,8 @@ test('a release has packages, catalogue, generated files, VERSION and latest cop
   });
   const addons = JSON.parse(await readFile(box.at('store/v2026.11.21-0/addons-gen.json'), 'utf8')) as unknown;
   assert.equal((addons as { addOns: unknown }).addOns, [
-    { name: 'ekco', fulfills: [], requires: [] },
-    { name: 'rook', fulfills: [], requires: [] },
+    { name: 'ekco', fulfills: [], requires: [], recommends: [] },
+    { name: 'rook', fulfills: [], requires: [], recommends: [] },
   ]);
   const { metadata } = (await store.head('ekco-0.28.14.tar.gz', { signal })) ?? {};
   assert.is(metadata?.['digest'], files[0]?.addon.digest);

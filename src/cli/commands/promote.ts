@@ -1,0 +1,69 @@
+/** `curlew promote`: makes a release of one store a release of another, without its bytes passing through here. */
+import { CurlewError } from '../../core/errors.ts';
+import { promote, sourceRelease, type PromoteResult } from '../../release/promote.ts';
+import { openStore } from '../../store/open.ts';
+import { countOf } from '../building.ts';
+import type { Command } from '../command.ts';
+import { formatBytes } from '../render/units.ts';
+import { parseStoreRelease } from '../store-release.ts';
+
+/** Packages on their way at once. */
+const JOBS = 8;
+
+const WHAT = { copied: 'copied by the store', streamed: 'copied through here', present: 'there already' } as const;
+const WOULD = { copied: 'would be copied by the store', streamed: 'would be copied through here', present: 'there' };
+
+export const promoteCommand: Command<PromoteResult> = {
+  name: 'promote',
+  summary: 'Make a release of one store a release of another',
+  operands: '',
+  options: {
+    from: { type: 'string', value: 'STORE@R', help: 'where the release is (R: its current one)' },
+    to: { type: 'string', value: 'STORE@R', help: 'where it goes, made if need be (R: the same name)' },
+    deep: { type: 'boolean', help: 'read every package in its new place and compare its digest' },
+    stream: { type: 'boolean', help: 'let bytes pass through here where the stores cannot copy from each other' },
+    'require-signed': { type: 'boolean', help: 'refuse what is not signed: all, as this version makes no signatures' },
+    'dry-run': { type: 'boolean', help: 'check and show what would be done, and write nothing' },
+    jobs: { type: 'string', value: 'N', help: `packages at once (default: ${JOBS})` },
+  },
+  details:
+    'The packages, their metadata and the order of versions stay as they are. Readers see the release whole or not at all:\n' +
+    'VERSION is written last. Cut off anywhere, the same command again completes it.',
+  examples: [
+    'curlew promote --from /srv/staging --to /srv/dist@v2026.11.20-0',
+    'curlew promote --from s3://bucket/staging@v1 --to s3://bucket/dist --deep',
+  ],
+  run: async (args, context) => {
+    const { cwd, report, signal } = context;
+    if (args.positionals.length > 0) throw new CurlewError('USAGE', 'curlew promote takes only options');
+    const [from, to] = ['from', 'to'].map((option) => {
+      const text = args.text(option);
+      if (text !== undefined) return parseStoreRelease(text, `--${option}`);
+      throw new CurlewError('USAGE', `curlew promote: name a store with --${option}`);
+    });
+    if (from === undefined || to === undefined) throw new CurlewError('USAGE', 'curlew promote: name both stores');
+    if (args.flag('require-signed')) {
+      throw new CurlewError('UNSUPPORTED', 'promote --require-signed: this version of curlew makes no signatures', {
+        hint: 'leave the option out; --deep proves every package against the catalogue',
+      });
+    }
+    const jobs = countOf(args, 'jobs', JOBS);
+    const store = await openStore(from.store, { cwd, create: false, signal });
+    const source = await sourceRelease(store, { release: from.release, signal });
+    const dryRun = args.flag('dry-run');
+    const target = await openStore(to.store, { cwd, create: !dryRun, signal });
+    const flags = { deep: args.flag('deep'), stream: args.flag('stream'), dryRun };
+    return promote(source, { to: target, release: to.release, ...flags, jobs, report, signal });
+  },
+  render: ({ from, store, release, previous, packages, dryRun }) => {
+    const what = dryRun ? WOULD : WHAT;
+    const lines = packages.map(
+      ({ name, version, size, outcome }) => `${name} ${version}: ${what[outcome]}, ${formatBytes(size)}`,
+    );
+    const before = previous === undefined || previous === release ? '' : ` (before: ${previous})`;
+    const end = dryRun
+      ? `${store}: ${release} would be the current release${before}; nothing was written`
+      : `${store}: ${release} is the current release${before}, promoted from ${from.release} of ${from.store}`;
+    return [...lines, end].join('\n');
+  },
+};

@@ -1,0 +1,49 @@
+/** `curlew reindex`: makes a damaged catalogue anew from the packages that are there. */
+import { CurlewError } from '../../core/errors.ts';
+import { checkedRelease } from '../../release/release-name.ts';
+import { reindex, type ReindexResult } from '../../release/reindex.ts';
+import { openStore } from '../../store/open.ts';
+import { countOf } from '../building.ts';
+import type { Command } from '../command.ts';
+
+/** Packages at once. */
+const JOBS = 8;
+
+const WAS = {
+  sound: 'was sound',
+  damaged: 'was damaged',
+  missing: 'was not there',
+  different: 'did not name what is there',
+} as const;
+
+export const reindexCommand: Command<ReindexResult> = {
+  name: 'reindex',
+  summary: 'Make the catalogue of a release anew from its packages',
+  operands: 'STORE',
+  options: {
+    release: { type: 'string', value: 'R', help: 'which release (default: the current one)' },
+    'dry-run': { type: 'boolean', help: 'show what could be restored, and write nothing' },
+    jobs: { type: 'string', value: 'N', help: `packages at once (default: ${JOBS})` },
+  },
+  details:
+    'Each package is asked for its addon.json by small ranges; only one without metadata is read whole. The order of\n' +
+    'versions comes from the catalogue if that can be read, otherwise from supported-versions-gen.json.',
+  examples: ['curlew reindex /srv/dist', 'curlew reindex s3://bucket/dist --release v2026.11.20-0 --dry-run'],
+  run: async (args, { cwd, signal }) => {
+    const [address, ...more] = args.positionals;
+    if (address === undefined || more.length > 0) {
+      throw new CurlewError('USAGE', 'curlew reindex: name one store', { hint: 'curlew reindex STORE' });
+    }
+    const given = args.text('release');
+    const release = given === undefined ? undefined : checkedRelease(given, '--release');
+    const store = await openStore(address, { cwd, create: false, signal });
+    return reindex(store, { release, dryRun: args.flag('dry-run'), jobs: countOf(args, 'jobs', JOBS), signal });
+  },
+  render: ({ store, release, was, dryRun, packages, hashed, lost, order }) =>
+    [
+      `${store}: the catalogue of ${release} ${WAS[was]}`,
+      `  ${dryRun ? 'would name' : 'names'} ${packages} ${packages === 1 ? 'package' : 'packages'}; order of versions: ${order}`,
+      ...hashed.map((file) => `  ${file}: has no metadata, its bytes were hashed`),
+      ...lost.map(({ file, why }) => `  ${file}: NOT restored: ${why}`),
+    ].join('\n'),
+};

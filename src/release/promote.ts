@@ -1,0 +1,172 @@
+/**
+ * Promotion: a release becomes a release of another store, as it is. Packages are copied by the server that has them,
+ * then come catalogue, generated files, `VERSION`, latest copies; cut off anywhere, the same call completes it.
+ */
+import { formatCatalogue, type Catalogue } from '../core/catalogue.ts';
+import { mapLimited } from '../core/each.ts';
+import { CurlewError } from '../core/errors.ts';
+import { reportStep, type Report } from '../core/events.ts';
+import { storeKey } from '../core/layout.ts';
+import { formatRef } from '../core/ref.ts';
+import { currentRelease, findCatalogue, readCatalogue } from '../store/catalogue.ts';
+import type { Store } from '../store/store.ts';
+import { fileOf, listPackages, type ListedPackage } from './catalogue.ts';
+import { holds, writeCatalogue, writeLatest, writeVersion } from './finish.ts';
+import { formatRecorded, readRecorded } from './inputs.ts';
+import { keysBelow } from './previous.ts';
+import { promotePackage, type PromoteOutcome } from './promote-package.ts';
+
+/** A release with its catalogue, read before anything is written. */
+export interface SourceRelease {
+  readonly store: Store;
+  readonly catalogue: Catalogue;
+}
+
+export interface PromoteOptions {
+  readonly to: Store;
+  /** Its name there; the source's when undefined. */
+  readonly release: string | undefined;
+  /** Read every package in its new place and compare its digest with the catalogue's. */
+  readonly deep: boolean;
+  /** Let the bytes pass through this machine where the stores cannot copy from each other. */
+  readonly stream: boolean;
+  /** Check everything that can be checked without writing, and write nothing. */
+  readonly dryRun: boolean;
+  /** Packages at once. */
+  readonly jobs: number;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+interface PromotedPackage {
+  readonly name: string;
+  readonly version: string;
+  readonly arch: string;
+  readonly digest: string;
+  readonly size: number;
+  readonly outcome: PromoteOutcome;
+}
+
+export interface PromoteResult {
+  readonly from: { readonly store: string; readonly release: string };
+  readonly store: string;
+  readonly release: string;
+  /** The release that was current there before; undefined for the first. */
+  readonly previous: string | undefined;
+  readonly dryRun: boolean;
+  readonly packages: readonly PromotedPackage[];
+  /** Unversioned copies written. */
+  readonly latest: number;
+}
+
+/** The release of a store, by default its current one. */
+export async function sourceRelease(
+  store: Store,
+  { release, signal }: { readonly release: string | undefined; readonly signal: AbortSignal },
+): Promise<SourceRelease> {
+  return { store, catalogue: await readCatalogue(store, { release, signal }) };
+}
+
+/**
+ * Promotes a release. The same release with other content there, a source that changes meanwhile, or somebody else who
+ * was faster, is `STORE_CONFLICT`; a package that is not what its catalogue says is `DIGEST_MISMATCH`.
+ */
+export async function promote(source: SourceRelease, options: PromoteOptions): Promise<PromoteResult> {
+  const { to, jobs, report, signal, dryRun } = options;
+  const { store: from, catalogue: original } = source;
+  const release = options.release ?? original.release;
+  const catalogue: Catalogue = { ...original, release };
+  refuseImpossible(source, release, options);
+  const current = await currentRelease(to, { signal });
+  await refuseOther(to, catalogue, signal);
+  await noteStrangers(source, report, signal);
+  const taken = await keysBelow(to, `${release}/`, signal);
+  const packages = await mapLimited(
+    listPackages(catalogue),
+    async (listed, context) => {
+      const key = storeKey.package(release, fileOf(listed));
+      const place = { ...options, from, fromKey: storeKey.package(original.release, fileOf(listed)), key };
+      const outcome = await reportStep(
+        report,
+        { id: key, title: formatRef(listed), bytes: listed.entry.size },
+        () => promotePackage(listed, { ...place, taken: taken.has(key), signal: context.signal }),
+        (done) => done,
+      );
+      return promoted(listed, outcome);
+    },
+    { width: jobs, signal },
+  );
+  const result = {
+    from: { store: from.address, release: original.release },
+    store: to.address,
+    release,
+    previous: current?.release,
+    dryRun,
+    packages,
+  };
+  if (dryRun) return { ...result, latest: 0 };
+  await handOnRecorded(source, to, release, signal);
+  await writeCatalogue(to, catalogue, { signal });
+  await writeVersion(to, release, current, { signal });
+  return { ...result, latest: await writeLatest(to, catalogue, { jobs, signal }) };
+}
+
+function promoted({ name, version, arch, entry }: ListedPackage, outcome: PromoteOutcome): PromotedPackage {
+  return { name, version, arch, digest: entry.digest, size: entry.size, outcome };
+}
+
+function refuseImpossible({ store, catalogue }: SourceRelease, release: string, { to, stream }: PromoteOptions): void {
+  const near = store.place.server === to.place.server;
+  if (near && store.place.base === to.place.base && release === catalogue.release) {
+    throw new CurlewError('USAGE', `${store.address}: ${release} cannot be promoted to itself`, {
+      hint: 'name another store, or another release behind an @',
+    });
+  }
+  if (near || stream) return;
+  throw new CurlewError(
+    'UNSUPPORTED',
+    `promote ${store.address} to ${to.address}: these stores cannot copy from each other`,
+    { hint: '--stream lets every byte pass through this machine' },
+  );
+}
+
+/** Before the catalogue: whoever publishes on top of the release may rely on it. */
+async function handOnRecorded(
+  { store, catalogue }: SourceRelease,
+  to: Store,
+  release: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const recorded = await readRecorded(store, catalogue.release, { signal });
+  if (recorded.size === 0) return;
+  const data = Buffer.from(formatRecorded(recorded));
+  const key = storeKey.inputs(release);
+  if (!(await holds(to, key, data, signal))) await to.put(key, data, { signal });
+}
+
+/** Told before anything is copied: a release never changes. */
+async function refuseOther(to: Store, catalogue: Catalogue, signal: AbortSignal): Promise<void> {
+  const there = await findCatalogue(to, catalogue.release, { signal });
+  if (there === undefined || formatCatalogue(there) === formatCatalogue(catalogue)) return;
+  throw new CurlewError('STORE_CONFLICT', `${to.address}: ${catalogue.release} is there already, with other content`, {
+    hint: 'a release never changes: choose another release behind the @ of --to',
+  });
+}
+
+/** What lies in the release's place but not in its catalogue stays where it is, and that is said. */
+async function noteStrangers({ store, catalogue }: SourceRelease, report: Report, signal: AbortSignal): Promise<void> {
+  const { release } = catalogue;
+  const own = new Set([
+    ...listPackages(catalogue).map((listed) => storeKey.package(release, fileOf(listed))),
+    storeKey.catalogue(release),
+    storeKey.inputs(release),
+    storeKey.supportedVersions(release),
+    storeKey.addons(release),
+  ]);
+  const strangers = [...(await keysBelow(store, `${release}/`, signal)).keys()].filter((key) => !own.has(key));
+  const [first] = strangers;
+  if (first === undefined) return;
+  const others = strangers.length === 1 ? '' : ` and ${strangers.length - 1} more`;
+  const text = `${store.address}: ${first}${others}: not in the catalogue, not promoted`;
+  report({ type: 'note', level: 'warning', text });
+}

@@ -1,0 +1,103 @@
+import { execa } from 'execa';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { PromoteResult } from '../../src/release/promote.ts';
+import { createFolderStore } from '../../src/store/folder.ts';
+import * as assert from '../support/assert.ts';
+import { madePackage, publishAs } from '../support/releases.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('cli/releases', { timeoutMs: 60_000 });
+const MAIN = resolve('src/cli/main.ts');
+const TSX = import.meta.resolve('tsx');
+
+interface Outcome {
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function curlew(box: Tree, ...words: readonly string[]): Promise<Outcome> {
+  const args = ['--import', TSX, MAIN, ...words];
+  const { exitCode, stdout, stderr } = await execa(process.execPath, args, { cwd: box.path, reject: false });
+  return { exitCode, stdout, stderr };
+}
+
+/** A box with a store `staging` whose release s1 has rook and ekco. */
+async function staged(signal: AbortSignal): Promise<Tree> {
+  const box = await tree();
+  await mkdir(box.at('staging'));
+  const files = [
+    await madePackage(box, 'rook', '1.0.4', 'r1'),
+    await madePackage(box, 'rook', '1.0.4-14.2.21', 'r2'),
+    await madePackage(box, 'ekco', '0.28.14', 'e'),
+  ];
+  await publishAs(createFolderStore(box.at('staging')), 's1', files, signal);
+  return box;
+}
+
+test('a release goes from store to store under the name behind the @', async ({ signal }) => {
+  await using box = await staged(signal);
+  const done = await curlew(box, 'promote', '--from', 'staging@s1', '--to', 'dist@v1', '--deep');
+  assert.is(done.exitCode, 0, done.stderr);
+  assert.match(done.stdout, 'rook 1.0.4-14.2.21: copied by the store');
+  assert.match(done.stdout, /v1 is the current release, promoted from s1 of .*staging$/);
+  assert.is(await readFile(box.at('dist/VERSION'), 'utf8'), 'v1');
+  const again = await curlew(box, 'promote', '--from', 'staging', '--to', 'dist@v1', '--json', '--quiet');
+  const { packages } = JSON.parse(again.stdout) as PromoteResult;
+  assert.ok(packages.every(({ outcome }) => outcome === 'present'));
+});
+
+for (const [what, status, words] of [
+  ['no source', 64, ['--to', 'dist']],
+  ['no target', 64, ['--from', 'staging']],
+  ['an operand', 64, ['s1', '--from', 'staging', '--to', 'dist']],
+  ['a release that is none', 64, ['--from', 'staging@..', '--to', 'dist']],
+  ['an empty release', 64, ['--from', 'staging@', '--to', 'dist']],
+  ['a release that is not there', 14, ['--from', 'staging@s9', '--to', 'dist']],
+  ['a store that is not there', 14, ['--from', 'nowhere', '--to', 'dist']],
+  ['--require-signed', 22, ['--from', 'staging', '--to', 'dist', '--require-signed']],
+] as const) {
+  test(`promote with ${what} is refused and makes nothing`, async ({ signal }) => {
+    await using box = await staged(signal);
+    const { exitCode, stdout, stderr } = await curlew(box, 'promote', ...words);
+    assert.is(exitCode, status, stderr);
+    assert.is(stdout, '');
+    assert.ok(!(await readdir(box.path)).includes('dist'));
+  });
+}
+
+test('versions are listed in order, and a word is answered with the version that it means', async ({ signal }) => {
+  await using box = await staged(signal);
+  const all = await curlew(box, 'versions', '--from', 'staging');
+  assert.is(all.stdout, 'ekco: 0.28.14\nrook: 1.0.4-14.2.21 1.0.4');
+  const some = await curlew(box, 'versions', 'rook@1.0.x', 'rook@1.0.4', 'ekco', '--from', 'staging');
+  assert.is(some.stdout, 'rook 1.0.4-14.2.21 (greatest patch of 1.0)\nrook 1.0.4 (exact)\nekco: 0.28.14');
+  const near = await curlew(box, 'versions', 'rok', '--from', 'staging');
+  assert.is(near.exitCode, 14);
+  assert.match(near.stderr, 'did you mean rook?');
+  assert.is((await curlew(box, 'versions', 'rook@2.0.x', '--from', 'staging')).exitCode, 11);
+  assert.is((await curlew(box, 'versions')).exitCode, 64);
+});
+
+test('a damaged catalogue is named with the command that mends it, and that command does', async ({ signal }) => {
+  await using box = await staged(signal);
+  await writeFile(box.at('staging/s1/index.json'), '{');
+  for (const words of [
+    ['versions', '--from', 'staging'],
+    ['promote', '--from', 'staging', '--to', 'dist'],
+  ]) {
+    const { exitCode, stderr } = await curlew(box, ...words);
+    assert.is(exitCode, 16);
+    assert.match(stderr, 's1/index.json');
+    assert.match(stderr, `curlew reindex ${box.at('staging')} --release s1`);
+  }
+  const mended = await curlew(box, 'reindex', box.at('staging'), '--release', 's1');
+  assert.is(mended.exitCode, 0, mended.stderr);
+  assert.match(mended.stdout, 'the catalogue of s1 was damaged\n  names 3 packages');
+  assert.is((await curlew(box, 'versions', '--from', 'staging')).exitCode, 0);
+  assert.is((await curlew(box, 'reindex')).exitCode, 64);
+});
+
+test.run();

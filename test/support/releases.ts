@@ -1,0 +1,54 @@
+/** Releases of small packages in folder stores, and what a reader of a store sees. */
+import { findPackage } from '../../src/core/catalogue.ts';
+import { digestOf } from '../../src/core/digest.ts';
+import { packageFileName } from '../../src/core/layout.ts';
+import { publishPackages, type PublishOptions, type PublishResult } from '../../src/release/publish.ts';
+import type { PackageFileToPublish } from '../../src/release/upload.ts';
+import { currentRelease, readCatalogue } from '../../src/store/catalogue.ts';
+import type { Store } from '../../src/store/store.ts';
+import * as assert from './assert.ts';
+import { collect } from './bytes.ts';
+import { noise, writePackage } from './packages.ts';
+import type { Tree } from './tree.ts';
+
+/** A package file of about nine thousand bytes; another content is another package. */
+export async function madePackage(
+  box: Tree,
+  name: string,
+  version: string,
+  content: string,
+): Promise<PackageFileToPublish> {
+  const path = box.at(`${digestOf(content).slice(7, 15)}-${packageFileName({ name, version }, 'amd64')}`);
+  const files = [
+    { path: 'install.sh', data: content },
+    { path: 'assets/blob', data: noise(9000, content.length) },
+  ];
+  return { path, addon: await writePackage(path, name, version, files) };
+}
+
+/** Publishes package files as `release`; the rest of the previous release is carried over. */
+export async function publishAs(
+  store: Store,
+  release: string,
+  files: readonly PackageFileToPublish[],
+  signal: AbortSignal,
+  options: Partial<PublishOptions> = {},
+): Promise<PublishResult> {
+  const defaults = { now: new Date(), carry: true, commit: undefined, jobs: 2, report: () => undefined };
+  return publishPackages(files, { store, release, ...defaults, signal, ...options });
+}
+
+/** The current release, after every package that its catalogue names was read and has the digest that it names. */
+export async function readableRelease(store: Store, signal: AbortSignal): Promise<string | undefined> {
+  const current = await currentRelease(store, { signal });
+  if (current === undefined) return undefined;
+  const catalogue = await readCatalogue(store, { release: undefined, signal });
+  for (const { name, versions } of catalogue.addons) {
+    for (const { version } of versions) {
+      const { file, found } = findPackage(catalogue, { name, version }, 'amd64') ?? {};
+      const { body } = await store.get(`${catalogue.release}/${file}`, { signal });
+      assert.is(digestOf(await collect(body)), found?.sha256);
+    }
+  }
+  return current.release;
+}
