@@ -14,6 +14,7 @@ import { holds, writeCatalogue, writeLatest, writeVersion } from './finish.ts';
 import { formatRecorded, type RecordedPackage } from './inputs.ts';
 import { keysBelow, readPrevious, type Previous } from './previous.ts';
 import { checkedRelease, releaseOfDay, releasesToTry } from './release-name.ts';
+import type { VersionOrders } from './version-order.ts';
 import { listedOf, placePackage, type Outcome, type PackageFileToPublish, type Placed, type Wanted } from './upload.ts';
 
 export interface PublishOptions {
@@ -27,6 +28,8 @@ export interface PublishOptions {
   readonly previous?: Previous | undefined;
   /** File names of packages that are taken over from the previous release, whatever `carry` says. */
   readonly unchanged?: ReadonlySet<string>;
+  /** Order of the versions of add-ons; it descends for others that files are given of, and stays for the rest. */
+  readonly orders?: VersionOrders;
   /** Git commit for the metadata of uploaded packages, when known. */
   readonly commit: string | undefined;
   /** Packages at once. */
@@ -75,6 +78,7 @@ export async function publishPackages(
   const catalogue = makeCatalogue(
     release,
     placed.map(({ listed }) => listed),
+    ordersOf(files, previous, options),
   );
   await writeRecorded(release, wanted, placed, options);
   await writeCatalogue(store, catalogue, { signal });
@@ -87,6 +91,21 @@ export async function publishPackages(
     packages.reduce((sum, { size, outcome }) => sum + (outcome === of ? size : 0), 0);
   const totals = { bytesUp: bytes('uploaded'), bytesCopied: bytes('copied') };
   return { store: store.address, release, previous: previous.current?.release, packages, ...totals, latest };
+}
+
+/** What is carried over as a whole keeps its order: its order file may not be here. */
+function ordersOf(
+  files: readonly PackageFileToPublish[],
+  { packages }: Previous,
+  { orders = new Map() }: PublishOptions,
+): VersionOrders {
+  const fresh = new Set(files.map(({ addon }) => addon.name));
+  const kept = new Map<string, string[]>();
+  for (const { listed } of packages.values()) {
+    if (fresh.has(listed.name)) continue;
+    kept.set(listed.name, [...(kept.get(listed.name) ?? []), listed.version]);
+  }
+  return new Map<string, readonly string[]>([...kept, ...orders]);
 }
 
 /** The release strings that a publish would try, in this order. */

@@ -81,6 +81,24 @@ test('versions are listed in order, and a word is answered with the version that
   assert.is((await curlew(box, 'versions')).exitCode, 64);
 });
 
+test('publish takes the order of versions from versions.json beside them, and refuses one that is none', async () => {
+  const script = 'web() { :; }\n';
+  await using box = await tree({
+    'addons/web/1.0.0/Manifest': '',
+    'addons/web/1.0.0/install.sh': script,
+    'addons/web/1.1.0/Manifest': '',
+    'addons/web/1.1.0/install.sh': script,
+    'addons/web/versions.json': '["1.0.0"]',
+  });
+  const done = await curlew(box, 'publish', '--to', 'dist', '--release', 'v1');
+  assert.is(done.exitCode, 0, done.stderr);
+  assert.is((await curlew(box, 'versions', '--from', 'dist')).stdout, 'web: 1.0.0 1.1.0');
+  await writeFile(box.at('addons/web/versions.json'), '{}');
+  const refused = await curlew(box, 'publish', '--to', 'dist', '--release', 'v2');
+  assert.is(refused.exitCode, 10);
+  assert.match(refused.stderr, /addons\/web\/versions\.json: not an order of versions: it is no list/);
+});
+
 test('a damaged catalogue is named with the command that mends it, and that command does', async ({ signal }) => {
   await using box = await staged(signal);
   await writeFile(box.at('staging/s1/index.json'), '{');

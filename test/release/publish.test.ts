@@ -120,6 +120,25 @@ test('the next release copies what has not changed, uploads what has, and carrie
   assert.equal(outcomes(only), { 'a-1': 'copied' });
 });
 
+test('versions stand as the order file says; carried over, they stay so; without one they descend', async ({
+  signal,
+}) => {
+  await using box = await tree({ 'store/.keep': '' });
+  const store = createFolderStore(box.at('store'));
+  const orders = new Map([['a', ['1.9', '2.0']]]);
+  const files = [await made(box, 'a', '1.9', 'x'), await made(box, 'a', '2.0', 'y'), await made(box, 'a', '2.1', 'z')];
+  const versions = async (): Promise<readonly string[] | undefined> => {
+    const { addons } = await readCatalogue(store, { release: undefined, signal });
+    return addons.find(({ name }) => name === 'a')?.versions.map(({ version }) => version);
+  };
+  await publish(store, files, signal, { orders });
+  assert.equal(await versions(), ['1.9', '2.0', '2.1']);
+  await publish(store, [await made(box, 'b', '1', 'b')], signal);
+  assert.equal(await versions(), ['1.9', '2.0', '2.1']);
+  await publish(store, [await made(box, 'a', '2.2', 'w')], signal);
+  assert.equal(await versions(), ['2.2', '2.1', '2.0', '1.9']);
+});
+
 test('the same release again is a no-op; with other content it is refused', async ({ signal }) => {
   await using box = await tree({ 'store/.keep': '' });
   const store = createFolderStore(box.at('store'));

@@ -12,6 +12,7 @@ import { BUILD_OPTIONS, countOf, lockMode, planAddons } from '../building.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { compareWithRelease, type Change, type ComparedAddon } from '../recorded.ts';
 import { formatBytes } from '../render/units.ts';
+import { readVersionOrders } from '../version-orders.ts';
 
 /** Packages on their way into the store at once. */
 const JOBS = 4;
@@ -67,6 +68,7 @@ export const publish: Command<PublishResult | PublishPlan> = {
     const release = given === undefined ? undefined : checkedRelease(given, '--release');
     const lock = lockMode(args);
     const plan = await planAddons(args.positionals, args, context);
+    const orders = await readVersionOrders(plan, { cwd, signal });
     if (args.flag('dry-run')) return dryRun(to, release, plan, args, context);
     const store = await openStore(to, { cwd, create: true, signal });
     const previous = await readPrevious(store, { signal });
@@ -83,6 +85,7 @@ export const publish: Command<PublishResult | PublishPlan> = {
       carry: args.positionals.length > 0,
       previous,
       unchanged: new Set(compared.filter(({ because }) => because === undefined).map(({ file }) => file)),
+      orders,
       commit,
       jobs,
       report,
