@@ -19,6 +19,14 @@ async function scriptTexts(): Promise<Readonly<Record<string, string>>> {
   return Object.fromEntries(await Promise.all(texts));
 }
 
+/** What stands in for `src/store/s3.ts`: the SDK is as large as all the rest, and bundles are for machines without it. */
+const NO_S3 = `import { CurlewError } from ${JSON.stringify(join(ROOT, 'src/core/errors.ts'))};
+export function createS3Store() {
+  throw new CurlewError('UNSUPPORTED', 'open a store in S3: the curlew of a bundle cannot', {
+    hint: 'install curlew from its package, which can',
+  });
+}`;
+
 /** What stands in for `src/cli/own-scripts.ts`: unpacks once, takes everything away at the end. */
 function ownScriptsModule(texts: Readonly<Record<string, string>>): string {
   return `import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -85,6 +93,7 @@ await build({
   plugins: [
     leftOut(LEFT_OUT),
     replaced({
+      'src/store/s3.ts': NO_S3,
       'src/cli/own-scripts.ts': ownScriptsModule(await scriptTexts()),
       'src/cli/version.ts': `export function toolVersion() { return ${JSON.stringify(version)}; }`,
     }),

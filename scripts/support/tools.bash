@@ -99,6 +99,27 @@ tools_kustomize() {
   tools_go_install kustomize sigs.k8s.io/kustomize/kustomize/v5@v5.7.1
 }
 
+# Servers that speak the S3 protocol over a folder.
+tools_versitygw() {
+  tools_go_install versitygw github.com/versity/versitygw/cmd/versitygw@v1.8.0
+}
+
+tools_rclone() {
+  tools_go_install rclone github.com/rclone/rclone@v1.75.1
+}
+
+# An S3 server in memory.
+tools_moto() {
+  local target="$TOOLS/moto" pin
+  pin="$(sha256sum test/oracles/moto-requirements.txt)"
+  [[ -x "$target/bin/moto_server" && "$(cat "$target/pin" 2>/dev/null)" == "$pin" ]] && return 0
+  python3 -c 'import ensurepip, venv' 2>/dev/null || tools_apt python3-venv || return 1
+  rm -rf "$target"
+  python3 -m venv "$target" &&
+    "$target/bin/pip" install --quiet --only-binary=:all: --requirement test/oracles/moto-requirements.txt &&
+    printf '%s\n' "$pin" >"$target/pin"
+}
+
 # The reader of containerd's lazy-pulling snapshotter, as an oracle for our packages.
 tools_estargz() {
   local pin

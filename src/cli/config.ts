@@ -7,6 +7,7 @@ import { isObject, isTexts } from '../core/json.ts';
 import { parseMirror } from '../registry/endpoint.ts';
 import type { OsId } from '../core/os.ts';
 import type { Repository } from '../core/repositories.ts';
+import type { S3Options } from '../store/s3-address.ts';
 import type { CommandContext } from './command.ts';
 import { byOs, readRepositories } from './config-repositories.ts';
 
@@ -23,9 +24,13 @@ export interface Config {
   readonly builders: Readonly<Partial<Record<OsId, string>>>;
   /** Package repositories that take the place of the operating systems' own, for the host backend. */
   readonly repositories: Readonly<Partial<Record<OsId, readonly Repository[]>>>;
+  /** How stores in S3 are reached. */
+  readonly s3: S3Config;
   /** The engine's network for containers, when it is not its default one. */
   readonly containerNetwork: string | undefined;
 }
+
+type S3Config = Omit<S3Options, 'ca'>;
 
 const EMPTY: Config = {
   registryMirrors: [],
@@ -34,6 +39,7 @@ const EMPTY: Config = {
   caFile: undefined,
   builders: {},
   repositories: {},
+  s3: {},
   containerNetwork: undefined,
 };
 const KEYS: readonly string[] = Object.keys(EMPTY);
@@ -106,8 +112,24 @@ function parseConfig(text: string, file: string): Config {
     caFile: authorities,
     builders,
     repositories,
+    s3: s3Of(value['s3'], bad),
     containerNetwork,
   };
+}
+
+function s3Of(value: unknown, bad: (what: string) => Error): S3Config {
+  if (value === undefined) return {};
+  if (!isObject(value)) throw bad('s3 is not an object');
+  const unknown = Object.keys(value).find((key) => !['endpoint', 'region', 'profile', 'pathStyle'].includes(key));
+  if (unknown !== undefined) throw bad(`s3: unknown key "${unknown}"; known: endpoint, region, profile, pathStyle`);
+  const text = (key: string): string | undefined => {
+    const found = value[key];
+    if (found === undefined || typeof found === 'string') return found;
+    throw bad(`s3: ${key} is not a text`);
+  };
+  const { pathStyle } = value;
+  if (pathStyle !== undefined && typeof pathStyle !== 'boolean') throw bad('s3: pathStyle is neither true nor false');
+  return { endpoint: text('endpoint'), region: text('region'), profile: text('profile'), pathStyle };
 }
 
 function builderOf(image: unknown, os: OsId, bad: (what: string) => Error): string {

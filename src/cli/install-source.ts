@@ -11,8 +11,8 @@ import { resolveVersion } from '../installer/version.ts';
 import { archivePackages, type SourcePackage } from '../runtime/source.ts';
 import { folderPackages } from '../runtime/source-folder.ts';
 import { readCatalogue } from '../store/catalogue.ts';
-import { openStore } from '../store/open.ts';
 import { openStoreSource } from '../store/source.ts';
+import type { Store } from '../store/store.ts';
 
 export interface InstallSource extends AsyncDisposable {
   /** The spec that came with the packages. */
@@ -71,8 +71,7 @@ export async function unpackedSource(
 }
 
 /** The current release of a store; packages are read from it while they are extracted. */
-export async function storeSource(address: string, { cwd, arch, signal }: Common): Promise<InstallSource> {
-  const store = await openStore(address, { cwd, create: false, signal });
+export async function storeSource(store: Store, { arch, signal }: Omit<Common, 'cwd'>): Promise<InstallSource> {
   const catalogue = await readCatalogue(store, { release: undefined, signal });
   return {
     installerText: undefined,

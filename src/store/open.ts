@@ -3,7 +3,9 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { makeFolder } from '../files/make-folder.ts';
+import type { Report } from '../core/events.ts';
 import { createFolderStore } from './folder.ts';
+import type { S3Options } from './s3-address.ts';
 import type { Store } from './store.ts';
 
 export interface OpenStoreOptions {
@@ -11,22 +13,31 @@ export interface OpenStoreOptions {
   readonly cwd: string;
   /** Make the folder when it is not there: for those who write. Otherwise that is `NOT_FOUND`. */
   readonly create: boolean;
+  /** How to reach a store in S3; undefined asks AWS, with what its variables and profiles say. */
+  readonly s3?: S3Options | undefined;
+  /** Is told once when the server does less than publishing wants. */
+  readonly report?: Report | undefined;
   readonly signal: AbortSignal;
 }
 
 const SCHEME = /^([a-z][a-z0-9+.-]*):\/\//i;
 
-/** Opens a folder. Addresses with a scheme are `UNSUPPORTED`. */
-export async function openStore(address: string, { cwd, create, signal }: OpenStoreOptions): Promise<Store> {
+/** Opens a folder, or `s3://bucket/prefix`, to which nothing is sent yet. Other schemes are `UNSUPPORTED`. */
+export async function openStore(address: string, options: OpenStoreOptions): Promise<Store> {
+  const { cwd, create, signal } = options;
   signal.throwIfAborted();
   if (address === '') throw new CurlewError('USAGE', 'the address of the store is empty');
   const [, scheme] = SCHEME.exec(address) ?? [];
+  if (scheme?.toLowerCase() === 's3') {
+    const { createS3Store } = await import('./s3.ts');
+    return createS3Store(address, { ...options.s3, report: options.report ?? (() => undefined) });
+  }
   if (scheme !== undefined) {
     throw new CurlewError(
       'UNSUPPORTED',
       `open ${address}: stores of the kind ${scheme.toLowerCase()}:// are not supported`,
       {
-        hint: 'name a folder; a copy of the store in a folder works as well',
+        hint: 'name a folder, or s3://bucket/prefix',
       },
     );
   }

@@ -12,6 +12,7 @@ const NOTHING: Config = {
   caFile: undefined,
   builders: {},
   repositories: {},
+  s3: {},
   containerNetwork: undefined,
 };
 
@@ -34,6 +35,10 @@ for (const [title, text, message] of [
   ['trusted hosts that are an object', '{"trustRealms": {}}', /trustRealms is not a list/],
   ['a certificate file that is a number', '{"caFile": 1}', /caFile is not a path/],
   ['a network that is a number', '{"containerNetwork": 1}', /containerNetwork is not a name/],
+  ['settings of S3 that are a text', '{"s3": "x"}', /s3 is not an object/],
+  ['a setting of S3 that is not known', '{"s3": {"secretKey": "hush"}}', /s3: unknown key "secretKey"/],
+  ['an endpoint that is a number', '{"s3": {"endpoint": 1}}', /s3: endpoint is not a text/],
+  ['a path style that is a text', '{"s3": {"pathStyle": "yes"}}', /s3: pathStyle is neither/],
   ['builders that are a list', '{"builders": []}', /builders is not an object/],
   ['a builder for no system', '{"builders": {"rhel-88": "a:1"}}', /"rhel-88" is no .*did you mean rhel-8\?/],
   ['a builder that is no image', '{"builders": {"rhel-8": "A B"}}', /builders: rhel-8: /],
@@ -68,6 +73,7 @@ test('everything that can be set is read; paths in the file begin at its folder'
     caFile: 'certificates/ca.pem',
     builders: { 'rhel-8': 'registry.example/rocky:8' },
     repositories: { 'ubuntu-22.04': [OWN] },
+    s3: { endpoint: 'https://s3.example', region: 'eu-1', profile: 'publisher', pathStyle: false },
     containerNetwork: 'host',
   });
   await using box = await tree({ 'site/c.json': text });
@@ -82,6 +88,7 @@ test('everything that can be set is read; paths in the file begin at its folder'
     caFile: box.at('site/certificates/ca.pem'),
     builders: { 'rhel-8': 'registry.example/rocky:8' },
     repositories: { 'ubuntu-22.04': [OWN] },
+    s3: { endpoint: 'https://s3.example', region: 'eu-1', profile: 'publisher', pathStyle: false },
     containerNetwork: 'host',
   });
 });

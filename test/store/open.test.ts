@@ -18,7 +18,7 @@ test('a file is no store', async ({ signal }) => {
   await assert.rejectsWith(openStore('file/x', { cwd: box.path, create: true, signal }), 'FILE_UNUSABLE');
 });
 
-for (const address of ['s3://bucket/dist', 'https://user:secret@host/dist', 'ftp://x']) {
+for (const address of ['https://user:secret@host/dist', 'ftp://x']) {
   test(`${address.split(':', 1)[0]}:// says that it is not supported`, async ({ signal }) => {
     const error = await assert.rejectsWith(openStore(address, { cwd: '/', create: true, signal }), 'UNSUPPORTED');
     assert.not.match(error.message, 'secret');

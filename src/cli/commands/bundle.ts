@@ -11,10 +11,10 @@ import { readLimited } from '../../files/read-limited.ts';
 import type { Installer } from '../../installer/installer.ts';
 import { parseInstaller } from '../../installer/parse.ts';
 import { readCatalogue } from '../../store/catalogue.ts';
-import { openStore } from '../../store/open.ts';
 import { archOf } from '../arch.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { formatBytes } from '../render/units.ts';
+import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
 import { toolVersion } from '../version.ts';
 
 interface Result extends PlanSummary {
@@ -61,13 +61,14 @@ export const bundle: Command<Result> = {
   summary: 'Put all packages of an installer spec into one file',
   operands: 'installer.yaml',
   options: {
-    from: { type: 'string', value: 'STORE', help: 'folder that curlew publish wrote' },
+    from: { type: 'string', value: 'STORE', help: 'folder or s3://bucket/prefix that curlew publish wrote' },
     output: { type: 'string', short: 'o', value: 'FILE', help: 'the bundle to write' },
     release: { type: 'string', value: 'R', help: 'the release to take packages from (default: the current one)' },
     arch: { type: 'string', value: 'ARCH', help: 'amd64 or arm64 (default: amd64)' },
     verify: { type: 'boolean', help: 'prove every byte of the packages again while copying' },
     force: { type: 'boolean', help: 'replace the file if it is there' },
     plan: { type: 'boolean', help: 'say what would be copied from where, and write nothing' },
+    ...STORE_OPTIONS,
   },
   details:
     'The bundle is made of byte ranges of the packages as they are: nothing is packed again. It brings its own curlew: ' +
@@ -81,7 +82,7 @@ export const bundle: Command<Result> = {
     const { spec, from } = wordsOf(args);
     const arch = archOf(args);
     const { bytes, installer } = await readSpec(spec, context);
-    const store = await openStore(from, { cwd, create: false, signal });
+    const store = await openStoreFor(from, args, context, { create: false });
     const catalogue = await readCatalogue(store, { release: args.text('release'), signal });
     const packages = await openPackages(store, resolvePackages(installer, catalogue, arch), { signal });
     const plan = planBundle({

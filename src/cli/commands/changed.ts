@@ -2,10 +2,10 @@
 import { CurlewError } from '../../core/errors.ts';
 import { checkedRelease } from '../../release/release-name.ts';
 import { readRelease } from '../../release/previous.ts';
-import { openStore } from '../../store/open.ts';
 import { openBuildPorts } from '../build-ports.ts';
 import { BUILD_OPTIONS, countOf, planAddons } from '../building.ts';
 import type { Command } from '../command.ts';
+import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
 import { compareWithRelease, type Change } from '../recorded.ts';
 
 const { arch, cache, 'image-format': form, ...rest } = BUILD_OPTIONS;
@@ -43,6 +43,7 @@ export const changed: Command<ChangedAddons> = {
     arch,
     'image-format': form,
     cache,
+    ...STORE_OPTIONS,
     ...network,
   },
   details:
@@ -50,7 +51,7 @@ export const changed: Command<ChangedAddons> = {
     'release recorded. Builds nothing, and fetches manifests and headers only.',
   examples: ['curlew changed --from /srv/dist', 'curlew changed --from /srv/dist --since v1.4.0 --batch 5'],
   run: async (args, context) => {
-    const { cwd, signal } = context;
+    const { signal } = context;
     const from = args.text('from');
     if (from === undefined)
       throw new CurlewError('USAGE', 'curlew changed: say with --from which store to compare with');
@@ -58,7 +59,7 @@ export const changed: Command<ChangedAddons> = {
     const wanted = since === undefined ? undefined : checkedRelease(since, '--since');
     const size = countOf(args, 'batch', Number.MAX_SAFE_INTEGER);
     const plan = await planAddons(args.positionals, args, context);
-    const store = await openStore(from, { cwd, create: false, signal });
+    const store = await openStoreFor(from, args, context, { create: false });
     const { release, packages } = await readRelease(store, { release: wanted, signal });
     await using ports = await openBuildPorts(args, context);
     const compared = await compareWithRelease(plan, packages, ports, { jobs: AT_ONCE, lock: undefined, signal });

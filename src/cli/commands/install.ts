@@ -14,6 +14,7 @@ import { plainPlace, type NodePlace } from '../../runtime/node-place.ts';
 import { readStateFile } from '../../runtime/write-file.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { ownScripts } from '../own-scripts.ts';
+import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
 import { bundleSource, storeSource, unpackedSource, type InstallSource } from '../install-source.ts';
 
 const DETAILS = `One of --bundle, --dir and --from is needed. A bundle brings its own installer spec; the one of --installer FILE, if given, takes its place.
@@ -39,6 +40,7 @@ export const install: Command<InstallResult> = {
     unconfined: { type: 'boolean', help: 'with --root, or without being root: run hooks unconfined' },
     reapply: { type: 'boolean', help: 'install what is applied already, too' },
     'skip-images': { type: 'boolean', help: 'load no images' },
+    ...STORE_OPTIONS,
   },
   run: async (args, context) => {
     if (args.positionals.length > 0) {
@@ -122,7 +124,8 @@ async function placeOf({ directory, seen, root }: Target, { signal }: CommandCon
   return confinedPlace({ root, seen, scripts: ownScripts(), uid: effectiveUser(), signal });
 }
 
-async function openSource(args: Arguments, { cwd, signal }: CommandContext, directory: string): Promise<InstallSource> {
+async function openSource(args: Arguments, context: CommandContext, directory: string): Promise<InstallSource> {
+  const { cwd, signal } = context;
   const [bundle, dir, from] = [args.text('bundle'), args.text('dir'), args.text('from')];
   const given = [bundle, dir, from].filter((one) => one !== undefined);
   if (given.length === 0) throw usage('one of --bundle, --dir and --from is needed');
@@ -130,7 +133,7 @@ async function openSource(args: Arguments, { cwd, signal }: CommandContext, dire
   const common = { cwd, arch: hostArch(), signal };
   if (bundle !== undefined) return bundleSource(bundle, common);
   if (dir !== undefined) return unpackedSource(dir, { ...common, directory });
-  return storeSource(from ?? '', common);
+  return storeSource(await openStoreFor(from ?? '', args, context, { create: false }), common);
 }
 
 function hostArch(): Arch {

@@ -1,9 +1,9 @@
 /** `curlew promote`: makes a release of one store a release of another, without its bytes passing through here. */
 import { CurlewError } from '../../core/errors.ts';
 import { promote, sourceRelease, type PromoteResult } from '../../release/promote.ts';
-import { openStore } from '../../store/open.ts';
 import { countOf } from '../building.ts';
 import type { Command } from '../command.ts';
+import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
 import { formatBytes } from '../render/units.ts';
 import { parseStoreRelease } from '../store-release.ts';
 
@@ -25,6 +25,7 @@ export const promoteCommand: Command<PromoteResult> = {
     'require-signed': { type: 'boolean', help: 'refuse what is not signed: all, as this version makes no signatures' },
     'dry-run': { type: 'boolean', help: 'check and show what would be done, and write nothing' },
     jobs: { type: 'string', value: 'N', help: `packages at once (default: ${JOBS})` },
+    ...STORE_OPTIONS,
   },
   details:
     'The packages, their metadata and the order of versions stay as they are. Readers see the release whole or not at all:\n' +
@@ -34,7 +35,7 @@ export const promoteCommand: Command<PromoteResult> = {
     'curlew promote --from s3://bucket/staging@v1 --to s3://bucket/dist --deep',
   ],
   run: async (args, context) => {
-    const { cwd, report, signal } = context;
+    const { report, signal } = context;
     if (args.positionals.length > 0) throw new CurlewError('USAGE', 'curlew promote takes only options');
     const [from, to] = ['from', 'to'].map((option) => {
       const text = args.text(option);
@@ -48,10 +49,10 @@ export const promoteCommand: Command<PromoteResult> = {
       });
     }
     const jobs = countOf(args, 'jobs', JOBS);
-    const store = await openStore(from.store, { cwd, create: false, signal });
+    const store = await openStoreFor(from.store, args, context, { create: false });
     const source = await sourceRelease(store, { release: from.release, signal });
     const dryRun = args.flag('dry-run');
-    const target = await openStore(to.store, { cwd, create: !dryRun, signal });
+    const target = await openStoreFor(to.store, args, context, { create: !dryRun });
     const flags = { deep: args.flag('deep'), stream: args.flag('stream'), dryRun };
     return promote(source, { to: target, release: to.release, ...flags, jobs, report, signal });
   },

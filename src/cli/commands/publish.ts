@@ -6,10 +6,10 @@ import { CurlewError } from '../../core/errors.ts';
 import { readPrevious, type Previous } from '../../release/previous.ts';
 import { chooseReleases, publishPackages, type PublishResult } from '../../release/publish.ts';
 import { checkedRelease, releasesToTry } from '../../release/release-name.ts';
-import { openStore } from '../../store/open.ts';
 import { openBuildPorts } from '../build-ports.ts';
 import { BUILD_OPTIONS, countOf, lockMode, planAddons } from '../building.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
+import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
 import { compareWithRelease, type Change, type ComparedAddon } from '../recorded.ts';
 import { formatBytes } from '../render/units.ts';
 import { readVersionOrders } from '../version-orders.ts';
@@ -43,10 +43,11 @@ export const publish: Command<PublishResult | PublishPlan> = {
   summary: 'Build add-ons and publish them as a release',
   operands: '[addon…]',
   options: {
-    to: { type: 'string', value: 'STORE', help: 'folder to publish into, made if need be' },
+    to: { type: 'string', value: 'STORE', help: 'folder, made if need be, or s3://bucket/prefix' },
     release: { type: 'string', value: 'R', help: 'release string (default: vYYYY.MM.DD-N, the next N of today)' },
     commit: { type: 'string', value: 'SHA', help: 'git commit to note beside the packages (default: $GITHUB_SHA)' },
     'dry-run': { type: 'boolean', help: 'say what would be built, uploaded and copied, and why; change nothing' },
+    ...STORE_OPTIONS,
     ...BUILD_OPTIONS,
   },
   details:
@@ -57,7 +58,7 @@ export const publish: Command<PublishResult | PublishPlan> = {
     'what was recorded then. Stopped at any moment, the same command goes on with what is there.',
   examples: ['curlew publish --to /srv/dist', 'curlew publish --to /srv/dist --release v1.4.0 --dry-run'],
   run: async (args, context) => {
-    const { cwd, env, report, signal } = context;
+    const { env, report, signal } = context;
     const to = args.text('to');
     if (to === undefined) throw new CurlewError('USAGE', 'curlew publish: say with --to where to publish');
     const commit = args.text('commit') ?? env['GITHUB_SHA'];
@@ -70,7 +71,7 @@ export const publish: Command<PublishResult | PublishPlan> = {
     const plan = await planAddons(args.positionals, args, context);
     const orders = await readVersionOrders(plan, { cwd, signal });
     if (args.flag('dry-run')) return dryRun(to, release, plan, args, context);
-    const store = await openStore(to, { cwd, create: true, signal });
+    const store = await openStoreFor(to, args, context, { create: true });
     const previous = await readPrevious(store, { signal });
     await using ports = await openBuildPorts(args, context);
     const jobs = countOf(args, 'jobs', JOBS);
@@ -106,7 +107,7 @@ async function dryRun(
   context: CommandContext,
 ): Promise<PublishPlan> {
   const { cwd, signal } = context;
-  const store = await openStore(to, { cwd, create: false, signal }).catch((error: unknown) => {
+  const store = await openStoreFor(to, args, context, { create: false }).catch((error: unknown) => {
     if (error instanceof CurlewError && error.code === 'NOT_FOUND') return undefined;
     throw error;
   });

@@ -2,9 +2,9 @@
 import { CurlewError } from '../../core/errors.ts';
 import { checkedRelease } from '../../release/release-name.ts';
 import { reindex, type ReindexResult } from '../../release/reindex.ts';
-import { openStore } from '../../store/open.ts';
 import { countOf } from '../building.ts';
 import type { Command } from '../command.ts';
+import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
 
 /** Packages at once. */
 const JOBS = 8;
@@ -24,19 +24,21 @@ export const reindexCommand: Command<ReindexResult> = {
     release: { type: 'string', value: 'R', help: 'which release (default: the current one)' },
     'dry-run': { type: 'boolean', help: 'show what could be restored, and write nothing' },
     jobs: { type: 'string', value: 'N', help: `packages at once (default: ${JOBS})` },
+    ...STORE_OPTIONS,
   },
   details:
     'Each package is asked for its addon.json by small ranges; only one without metadata is read whole. The order of\n' +
     'versions comes from the catalogue if that can be read, otherwise from supported-versions-gen.json.',
   examples: ['curlew reindex /srv/dist', 'curlew reindex s3://bucket/dist --release v2026.11.20-0 --dry-run'],
-  run: async (args, { cwd, signal }) => {
+  run: async (args, context) => {
+    const { signal } = context;
     const [address, ...more] = args.positionals;
     if (address === undefined || more.length > 0) {
       throw new CurlewError('USAGE', 'curlew reindex: name one store', { hint: 'curlew reindex STORE' });
     }
     const given = args.text('release');
     const release = given === undefined ? undefined : checkedRelease(given, '--release');
-    const store = await openStore(address, { cwd, create: false, signal });
+    const store = await openStoreFor(address, args, context, { create: false });
     return reindex(store, { release, dryRun: args.flag('dry-run'), jobs: countOf(args, 'jobs', JOBS), signal });
   },
   render: ({ store, release, was, dryRun, packages, hashed, lost, order }) =>

@@ -5,8 +5,8 @@ import { nearest } from '../../core/nearest.ts';
 import { checkedRelease } from '../../release/release-name.ts';
 import { resolveVersion, type ResolvedVersion } from '../../installer/version.ts';
 import { readCatalogue } from '../../store/catalogue.ts';
-import { openStore } from '../../store/open.ts';
 import type { Command } from '../command.ts';
+import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
 
 interface AddonVersions {
   readonly name: string;
@@ -29,17 +29,19 @@ export const versionsCommand: Command<Versions> = {
   options: {
     from: { type: 'string', value: 'STORE', help: 'the store to ask' },
     release: { type: 'string', value: 'R', help: 'which release (default: the current one)' },
+    ...STORE_OPTIONS,
   },
   details:
     'Versions stand in order; the first is what "latest" means. Behind an @ stands an exact version, "latest" or a range\n' +
     'such as 1.2.x, and the answer is the version that an installer spec would get.',
   examples: ['curlew versions --from /srv/dist', 'curlew versions rook@1.0.x --from s3://bucket/dist'],
-  run: async (args, { cwd, signal }) => {
+  run: async (args, context) => {
+    const { signal } = context;
     const from = args.text('from');
     if (from === undefined) throw new CurlewError('USAGE', 'curlew versions: name a store with --from');
     const given = args.text('release');
     const wanted = given === undefined ? undefined : checkedRelease(given, '--release');
-    const store = await openStore(from, { cwd, create: false, signal });
+    const store = await openStoreFor(from, args, context, { create: false });
     const { release, addons } = await readCatalogue(store, { release: wanted, signal });
     const all = addons.map(({ name, versions }): AddonVersions => {
       return { name, versions: versions.map((one) => ({ version: one.version, arches: Object.keys(one.packages) })) };

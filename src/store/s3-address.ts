@@ -1,0 +1,49 @@
+/** Addresses of stores in S3, and how to reach the server. Pure. */
+import { CurlewError } from '../core/errors.ts';
+import { pathProblem } from '../core/layout.ts';
+
+/** What a site says of its server. Whatever is absent is found as the AWS SDK finds it: variables, then profile. */
+export interface S3Options {
+  /** Address of a server that is not AWS. */
+  readonly endpoint?: string | undefined;
+  readonly region?: string | undefined;
+  readonly profile?: string | undefined;
+  /** Put the bucket into the path instead of the host name; by default where an endpoint is given. */
+  readonly pathStyle?: boolean | undefined;
+  /** Certificate authorities to trust, in PEM; Node's own when absent. */
+  readonly ca?: readonly string[] | undefined;
+}
+
+export interface S3Place {
+  readonly bucket: string;
+  /** Empty, or with a slash at its end. */
+  readonly prefix: string;
+  /** `s3://bucket/prefix`, without a slash at its end. */
+  readonly address: string;
+}
+
+/** Reads `s3://bucket/prefix`. Whatever else stands in an address, such as credentials, is `USAGE`. */
+export function parseS3Address(text: string): S3Place {
+  const bad = (what: string): CurlewError =>
+    new CurlewError('USAGE', `the address of the store ${what}`, { hint: 'write it as s3://bucket/prefix' });
+  const rest = text.slice('s3://'.length);
+  if (/[@?#]/.test(rest)) throw bad('holds more than bucket and prefix');
+  const slash = rest.indexOf('/');
+  const bucket = slash === -1 ? rest : rest.slice(0, slash);
+  const path = slash === -1 ? '' : rest.slice(slash + 1).replace(/\/+$/, '');
+  if (!/^[a-z0-9][a-z0-9._-]{1,253}[a-z0-9]$/i.test(bucket)) throw bad('names no bucket');
+  const problem = path === '' ? undefined : pathProblem(path);
+  if (problem !== undefined) throw bad(`has a prefix that ${problem}`);
+  return { bucket, prefix: path === '' ? '' : `${path}/`, address: `s3://${bucket}${path === '' ? '' : `/${path}`}` };
+}
+
+/** The endpoint as a URL without path, query and user info; `USAGE` for what is none. */
+export function checkedEndpoint(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') {
+    return `${url.origin}${url.pathname === '/' ? '' : url.pathname}`;
+  }
+  throw new CurlewError('USAGE', 'the S3 endpoint is not the address of a server', {
+    hint: 'write it as https://host:port; credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile',
+  });
+}

@@ -1,0 +1,139 @@
+/** Uploads that were begun: the note that says which, the parts that are there, and the end of those given up. */
+import {
+  AbortMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  ListPartsCommand,
+  PutObjectCommand,
+} from '@aws-sdk/client-s3';
+import { canonicalJson, digestOf, hexOf, type Digest } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
+import { HIDDEN } from './key.ts';
+import type { ChecksumKind, HeldPart } from './s3-checksum.ts';
+import type { Purpose, S3Connection } from './s3-connection.ts';
+import { statusOf } from './s3-error.ts';
+import type { PartMemory } from './s3-parts.ts';
+import { plainEtag } from './s3-read.ts';
+import type { Conditions, Metadata, Upload } from './store.ts';
+
+export interface UploadJob extends Conditions {
+  readonly connection: S3Connection;
+  readonly key: string;
+  readonly body: Upload;
+  readonly metadata: Metadata;
+  readonly digest: Digest | undefined;
+  readonly checksum: ChecksumKind;
+  readonly memory: PartMemory;
+  readonly signal: AbortSignal;
+}
+
+/** An upload that was begun, by this run or an earlier one. */
+export interface Begun {
+  readonly target: { readonly Bucket: string; readonly Key: string; readonly UploadId: string };
+  readonly held: ReadonlyMap<number, HeldPart>;
+  /** Key of its note; undefined when it cannot be taken up again. */
+  readonly note: string | undefined;
+}
+
+export function purposeOf({ connection, key, signal }: UploadJob): Purpose {
+  return { doing: `write ${key} to ${connection.address}`, permission: 's3:PutObject', signal };
+}
+
+/** Takes up the upload that an earlier run began for the same bytes, else begins one. */
+export async function begin(job: UploadJob, partSize: number): Promise<Begun> {
+  const { connection, key, body, metadata, digest, checksum } = job;
+  const identity = { key, size: body.size, digest: digest ?? '', metadata, partSize, checksum };
+  const note = digest === undefined ? undefined : `${HIDDEN}/uploads/${hexOf(digestOf(canonicalJson(identity)))}`;
+  const where = connection.target(key);
+  const earlier = note === undefined ? undefined : await readNote(job, note);
+  if (earlier !== undefined) {
+    const target = { ...where, UploadId: earlier };
+    const held = await listParts(job, target);
+    if (held !== undefined) return { target, held, note };
+  }
+  const algorithm = checksum === 'crc32' ? ({ ChecksumAlgorithm: 'CRC32' } as const) : {};
+  const { UploadId } = await connection.call(purposeOf(job), (options) =>
+    connection.client.send(
+      new CreateMultipartUploadCommand({ ...where, ...algorithm, Metadata: { ...metadata } }),
+      options,
+    ),
+  );
+  if (UploadId === undefined) throw new CurlewError('FETCH_FAILED', `${purposeOf(job).doing}: the upload has no name`);
+  const begun = { target: { ...where, UploadId }, held: new Map<number, HeldPart>(), note };
+  if (note === undefined) return begun;
+  try {
+    await connection.call(purposeOf(job), (options) =>
+      connection.client.send(new PutObjectCommand({ ...connection.target(note), Body: UploadId }), options),
+    );
+  } catch (error) {
+    await giveUp(job, begun);
+    throw error;
+  }
+  return begun;
+}
+
+async function readNote(job: UploadJob, note: string): Promise<string | undefined> {
+  const { connection } = job;
+  try {
+    const found = await connection.call(
+      { ...purposeOf(job), permission: 's3:GetObject' },
+      (options) =>
+        connection.client.send(new GetObjectCommand({ ...connection.target(note), Range: 'bytes=0-2047' }), options),
+      (error) => [403, 404, 416].includes(statusOf(error) ?? 0),
+    );
+    const text = await found.Body?.transformToString();
+    return text === undefined || text === '' || text.length >= 2048 ? undefined : text;
+  } catch (error) {
+    if (error instanceof CurlewError || job.signal.aborted) throw error;
+    return undefined;
+  }
+}
+
+/** Undefined when there is no such upload any more. */
+async function listParts(job: UploadJob, target: Begun['target']): Promise<Map<number, HeldPart> | undefined> {
+  const { connection } = job;
+  const held = new Map<number, HeldPart>();
+  let marker: string | undefined;
+  try {
+    do {
+      const input = { ...target, PartNumberMarker: marker };
+      const page = await connection.call(
+        { ...purposeOf(job), permission: 's3:ListMultipartUploadParts' },
+        (options) => connection.client.send(new ListPartsCommand(input), options),
+        (error) => [400, 404].includes(statusOf(error) ?? 0),
+      );
+      for (const { PartNumber, Size, ETag, ChecksumCRC32 } of page.Parts ?? []) {
+        if (PartNumber === undefined) continue;
+        held.set(PartNumber, { size: Size ?? -1, etag: plainEtag(ETag), crc32: ChecksumCRC32 });
+      }
+      const next = page.IsTruncated === true ? page.NextPartNumberMarker : undefined;
+      marker = next === marker ? undefined : next;
+    } while (marker !== undefined);
+    return held;
+  } catch (error) {
+    if (error instanceof CurlewError || job.signal.aborted) throw error;
+    return undefined;
+  }
+}
+
+/** What failed before is what the user is told, so failures here are not. */
+export async function giveUp(job: UploadJob, begun: Begun): Promise<void> {
+  const { connection } = job;
+  const late = { ...purposeOf(job), signal: AbortSignal.timeout(10_000) };
+  await connection
+    .call(late, (options) => connection.client.send(new AbortMultipartUploadCommand(begun.target), options))
+    .catch(() => undefined);
+  await removeNote({ ...job, signal: late.signal }, begun);
+}
+
+/** A note that stays behind names an upload that is no more, which the next run finds out. */
+export async function removeNote(job: UploadJob, { note }: Begun): Promise<void> {
+  const { connection } = job;
+  if (note === undefined) return;
+  await connection
+    .call(purposeOf(job), (options) =>
+      connection.client.send(new DeleteObjectCommand(connection.target(note)), options),
+    )
+    .catch(() => undefined);
+}

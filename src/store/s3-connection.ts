@@ -1,0 +1,109 @@
+/** A connection to a bucket: requests with retries, whose failures are errors for users. */
+import { S3Client } from '@aws-sdk/client-s3';
+import { checkedEndpoint, type S3Options, type S3Place } from './s3-address.ts';
+import { s3Error } from './s3-error.ts';
+
+/** Requests of one kind before giving up; the SDK pauses between them, longer each time. */
+const ATTEMPTS = 6;
+const TIMEOUTS = { connectionTimeout: 20_000, socketTimeout: 60_000 };
+const SOCKETS = 32;
+
+export interface RequestOptions {
+  readonly abortSignal: AbortSignal;
+}
+
+/** What a request is for, for messages. */
+export interface Purpose {
+  readonly doing: string;
+  /** The permission that AWS wants for it. */
+  readonly permission: string;
+  readonly signal: AbortSignal;
+}
+
+export interface S3Connection extends S3Place {
+  readonly client: S3Client;
+  /** Undefined for AWS itself. */
+  readonly endpoint: string | undefined;
+  /** What requests name an object by. */
+  readonly target: (key: string) => { readonly Bucket: string; readonly Key: string };
+  /** Runs a request; the signal's reason is thrown when it fires. `expected` failures come out as they are. */
+  readonly call: <Result>(
+    purpose: Purpose,
+    work: (options: RequestOptions) => Promise<Result>,
+    expected?: (error: unknown) => boolean,
+  ) => Promise<Result>;
+}
+
+/** Sends nothing yet. */
+export function connectS3(place: S3Place, options: S3Options): S3Connection {
+  const endpoint = options.endpoint === undefined ? undefined : checkedEndpoint(options.endpoint);
+  const client = quietly(() => newClient(endpoint, options));
+  return connectionTo(place, client, endpoint);
+}
+
+/** Another bucket or prefix of the same server, with the same credentials. */
+export function siblingOf({ client, endpoint }: S3Connection, place: S3Place): S3Connection {
+  return connectionTo(place, client, endpoint);
+}
+
+function connectionTo(place: S3Place, client: S3Client, endpoint: string | undefined): S3Connection {
+  return {
+    ...place,
+    client,
+    endpoint,
+    target: (key) => ({ Bucket: place.bucket, Key: `${place.prefix}${key}` }),
+    call: async ({ doing, permission, signal }, work, expected) => {
+      signal.throwIfAborted();
+      try {
+        // A signal of its own for each request: many listeners on one would be taken for a leak.
+        return await work({ abortSignal: AbortSignal.any([signal]) });
+      } catch (error) {
+        signal.throwIfAborted();
+        if (expected?.(error) === true) throw error;
+        throw s3Error(error, { doing, bucket: place.bucket, permission, secrets: await secretsOf(client, error) });
+      }
+    },
+  };
+}
+
+function newClient(endpoint: string | undefined, { region, profile, pathStyle, ca }: S3Options): S3Client {
+  const tls = ca === undefined ? {} : { ca: [...ca] };
+  // A server of one's own has no regions, but signatures name one.
+  const signed = region ?? (endpoint === undefined ? undefined : 'us-east-1');
+  return new S3Client({
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(signed === undefined ? {} : { region: signed }),
+    ...(profile === undefined ? {} : { profile }),
+    forcePathStyle: pathStyle ?? endpoint !== undefined,
+    maxAttempts: ATTEMPTS,
+    requestHandler: {
+      ...TIMEOUTS,
+      httpAgent: { maxSockets: SOCKETS, keepAlive: true },
+      httpsAgent: { maxSockets: SOCKETS, keepAlive: true, ...tls },
+    },
+    // Checksums are our own: the SDK's would be sent to servers that reject them.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+  });
+}
+
+/** The SDK warns once, while its first client is made, that it will need another Node some day: nothing for users. */
+function quietly<Result>(work: () => Result): Result {
+  const emitWarning = process.emitWarning.bind(process);
+  process.emitWarning = () => undefined;
+  try {
+    return work();
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+async function secretsOf(client: S3Client, error: unknown): Promise<readonly string[]> {
+  if (error instanceof Error && error.name === 'CredentialsProviderError') return [];
+  try {
+    const { accessKeyId, secretAccessKey, sessionToken } = await client.config.credentials();
+    return [secretAccessKey, sessionToken ?? '', accessKeyId];
+  } catch {
+    return [];
+  }
+}

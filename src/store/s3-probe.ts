@@ -1,0 +1,159 @@
+/**
+ * What a server honours, found out once per process by trying it on one small object that stays. AWS is not asked: what
+ * it does is documented.
+ */
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  PutObjectCommand,
+  UploadPartCopyCommand,
+  type PutObjectCommandInput,
+} from '@aws-sdk/client-s3';
+import type { S3Connection } from './s3-connection.ts';
+import { checksumOf, type ChecksumKind } from './s3-checksum.ts';
+import { nameOf, statusOf } from './s3-error.ts';
+import { HIDDEN } from './key.ts';
+
+export interface Abilities {
+  /** The checksum that is verified on arrival. */
+  readonly checksum: ChecksumKind;
+  /** Conditions of a plain write are honoured. */
+  readonly conditions: boolean;
+}
+
+export interface MultipartAbilities {
+  /** Conditions of the request that completes an upload are honoured. */
+  readonly conditions: boolean;
+  /** Parts can be copied from other objects. */
+  readonly partCopy: boolean;
+}
+
+const KEY = `${HIDDEN}/probe`;
+const BODY = Buffer.from('what this server honours is tried on this object\n');
+
+const known = new Map<string, Promise<Abilities>>();
+const knownMultipart = new Map<string, Promise<MultipartAbilities>>();
+
+/** Remembers what `ask` finds out about a server and bucket; a failure is not remembered. */
+async function once<Answer>(
+  answers: Map<string, Promise<Answer>>,
+  { endpoint, bucket, prefix }: S3Connection,
+  ask: () => Promise<Answer>,
+): Promise<Answer> {
+  const name = `${endpoint ?? ''} ${bucket} ${prefix}`;
+  const asked = answers.get(name) ?? ask();
+  answers.set(name, asked);
+  try {
+    return await asked;
+  } catch (error) {
+    answers.delete(name);
+    throw error;
+  }
+}
+
+export async function probe(connection: S3Connection, signal: AbortSignal): Promise<Abilities> {
+  if (connection.endpoint === undefined) return { checksum: 'crc32', conditions: true };
+  return once(known, connection, () => ask(connection, signal));
+}
+
+export async function probeMultipart(connection: S3Connection, signal: AbortSignal): Promise<MultipartAbilities> {
+  if (connection.endpoint === undefined) return { conditions: true, partCopy: true };
+  return once(knownMultipart, connection, async () => {
+    // Who ignores conditions of plain writes ignores them here too: copying as a whole is enough then.
+    const { conditions } = await probe(connection, signal);
+    return conditions ? askMultipart(connection, signal) : { conditions: false, partCopy: false };
+  });
+}
+
+type Answer = 'done' | 'refused' | 'rejected';
+
+function isCondition(error: unknown): boolean {
+  return statusOf(error) === 412 || statusOf(error) === 409;
+}
+
+/** Answers that speak of the request rather than of rights, bucket or load. */
+function isRejection(error: unknown): boolean {
+  const status = statusOf(error);
+  if (nameOf(error) === 'NoSuchBucket' || nameOf(error) === 'AuthorizationHeaderMalformed') return false;
+  return isCondition(error) || status === 400 || status === 404 || status === 405 || status === 501;
+}
+
+/** Some servers have an internal error where they were not made for a request. */
+function isUnable(error: unknown): boolean {
+  return isRejection(error) || nameOf(error) === 'InternalError';
+}
+
+async function attempt(connection: S3Connection, signal: AbortSignal, input: Partial<PutObjectCommandInput>) {
+  const doing = `try what ${connection.address} honours`;
+  try {
+    await connection.call(
+      { doing, permission: 's3:PutObject', signal },
+      (options) =>
+        connection.client.send(new PutObjectCommand({ ...connection.target(KEY), Body: BODY, ...input }), options),
+      isRejection,
+    );
+    return 'done' satisfies Answer;
+  } catch (error) {
+    if (!isRejection(error)) throw error;
+    return isCondition(error) ? ('refused' satisfies Answer) : ('rejected' satisfies Answer);
+  }
+}
+
+async function ask(connection: S3Connection, signal: AbortSignal): Promise<Abilities> {
+  const put = (input: Partial<PutObjectCommandInput>) => attempt(connection, signal, input);
+  // The object is there after the first of these, so the second has to be refused.
+  const first = await put({ IfNoneMatch: '*', ...checksumOf(BODY, 'md5') });
+  const second = first === 'done' ? await put({ IfNoneMatch: '*', ...checksumOf(BODY, 'md5') }) : first;
+  const swapped = await put({ IfMatch: `"${'0'.repeat(32)}"`, ...checksumOf(BODY, 'md5') });
+  const right = await put(checksumOf(BODY, 'crc32'));
+  const wrong = right === 'done' ? await put(checksumOf(Buffer.from('other bytes'), 'crc32')) : 'done';
+  return {
+    conditions: second === 'refused' && swapped === 'refused',
+    checksum: wrong === 'rejected' ? 'crc32' : 'md5',
+  };
+}
+
+/** Copies the object onto itself as the part of an upload that must not be completed. */
+async function askMultipart(connection: S3Connection, signal: AbortSignal): Promise<MultipartAbilities> {
+  const purpose = { doing: `try what ${connection.address} honours`, permission: 's3:PutObject', signal };
+  const { client, target } = connection;
+  const where = target(KEY);
+  await attempt(connection, signal, {});
+  const { UploadId } = await connection.call(purpose, (options) =>
+    client.send(new CreateMultipartUploadCommand(where), options),
+  );
+  const upload = { ...where, UploadId };
+  let isDone = false;
+  try {
+    const part = await connection.call(
+      purpose,
+      (options) =>
+        client.send(
+          new UploadPartCopyCommand({ ...upload, PartNumber: 1, CopySource: `${where.Bucket}/${where.Key}` }),
+          options,
+        ),
+      isUnable,
+    );
+    const { ETag } = part.CopyPartResult ?? {};
+    if (ETag === undefined) return { conditions: false, partCopy: false };
+    const parts = { Parts: [{ PartNumber: 1, ETag }] };
+    const input = { ...upload, MultipartUpload: parts, IfNoneMatch: '*' };
+    await connection.call(
+      purpose,
+      (options) => client.send(new CompleteMultipartUploadCommand(input), options),
+      isRejection,
+    );
+    isDone = true;
+    return { conditions: false, partCopy: true };
+  } catch (error) {
+    if (!isUnable(error)) throw error;
+    return { conditions: isCondition(error), partCopy: isCondition(error) };
+  } finally {
+    if (!isDone) {
+      await connection
+        .call(purpose, (options) => client.send(new AbortMultipartUploadCommand(upload), options))
+        .catch(() => undefined);
+    }
+  }
+}

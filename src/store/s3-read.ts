@@ -1,0 +1,148 @@
+/** Looking at, reading and listing objects in S3. */
+import { addAbortSignal, Readable } from 'node:stream';
+import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
+import { asError, CurlewError } from '../core/errors.ts';
+import { keyProblem } from './key.ts';
+import type { S3Connection } from './s3-connection.ts';
+import { s3Error, statusOf } from './s3-error.ts';
+import type { ByteRange, ListedObject, StoredObject } from './store.ts';
+
+/** Requests for one range without a byte of progress between them. */
+const ATTEMPTS = 5;
+
+/** Quotes belong to the header, not to the value; some servers leave them out in listings. */
+export function plainEtag(etag: string | undefined): string {
+  return (etag ?? '').replace(/^W\//, '').replace(/^"(.*)"$/, '$1');
+}
+
+export function quotedEtag(etag: string): string {
+  return `"${etag}"`;
+}
+
+/** Undefined when the object is missing. */
+export async function headObject(
+  connection: S3Connection,
+  key: string,
+  signal: AbortSignal,
+): Promise<StoredObject | undefined> {
+  const doing = `look at ${key} in ${connection.address}`;
+  try {
+    const found = await connection.call(
+      { doing, permission: 's3:GetObject', signal },
+      (options) => connection.client.send(new HeadObjectCommand(connection.target(key)), options),
+      (error) => [400, 301, 403, 404].includes(statusOf(error) ?? 0),
+    );
+    return {
+      key,
+      size: found.ContentLength ?? 0,
+      etag: plainEtag(found.ETag),
+      metadata: { ...found.Metadata },
+    };
+  } catch (error) {
+    if (error instanceof CurlewError || signal.aborted) throw error;
+    // The answer to HEAD has no body that could tell why: a listing has.
+    await checkBucket(connection, doing, signal);
+    if (statusOf(error) === 404) return undefined;
+    const { bucket } = connection;
+    throw s3Error(error, { doing, bucket, permission: 's3:GetObject and s3:ListBucket', secrets: [] });
+  }
+}
+
+/** Buckets that were seen by a connection. */
+const seen = new WeakSet<S3Connection>();
+
+async function checkBucket(connection: S3Connection, doing: string, signal: AbortSignal): Promise<void> {
+  if (seen.has(connection)) return;
+  const input = { Bucket: connection.bucket, Prefix: connection.prefix, MaxKeys: 1 };
+  await connection.call({ doing, permission: 's3:ListBucket', signal }, (options) =>
+    connection.client.send(new ListObjectsV2Command(input), options),
+  );
+  seen.add(connection);
+}
+
+/** The bytes of a range of the object with this etag; goes on where a connection breaks. Opens with the first chunk. */
+export async function* readRange(
+  connection: S3Connection,
+  { key, etag }: StoredObject,
+  { offset, length }: ByteRange,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const purpose = { doing: `read ${key} in ${connection.address}`, permission: 's3:GetObject', signal };
+  let done = 0;
+  let failures = 0;
+  while (done < length) {
+    const range = { offset: offset + done, length: length - done };
+    const body = await openRange(connection, { key, etag }, range, purpose);
+    try {
+      for await (const chunk of addAbortSignal(AbortSignal.any([signal]), body)) {
+        const data = (chunk as Uint8Array).subarray(0, length - done);
+        if (data.byteLength === 0) continue;
+        done += data.byteLength;
+        failures = 0;
+        yield data;
+      }
+      if (done < length) throw new Error('the answer ended early');
+    } catch (error) {
+      signal.throwIfAborted();
+      failures += 1;
+      if (failures < ATTEMPTS) continue;
+      throw new CurlewError('FETCH_FAILED', `${purpose.doing}: ${asError(error).message}`, {
+        hint: 'run the same command again',
+      });
+    } finally {
+      body.destroy();
+    }
+  }
+}
+
+async function openRange(
+  connection: S3Connection,
+  { key, etag }: { readonly key: string; readonly etag: string },
+  { offset, length }: ByteRange,
+  purpose: { readonly doing: string; readonly permission: string; readonly signal: AbortSignal },
+): Promise<Readable> {
+  const Range = `bytes=${offset}-${offset + length - 1}`;
+  const input = { ...connection.target(key), Range, IfMatch: quotedEtag(etag) };
+  const found = await connection.call(purpose, (options) =>
+    connection.client.send(new GetObjectCommand(input), options),
+  );
+  const body = found.Body;
+  if (!(body instanceof Readable)) throw new CurlewError('FETCH_FAILED', `${purpose.doing}: the answer has no body`);
+  body.on('error', () => undefined);
+  if (plainEtag(found.ETag) !== etag) {
+    body.destroy();
+    throw new CurlewError('STORE_CONFLICT', `${purpose.doing}: it has changed meanwhile`);
+  }
+  if (found.ContentLength !== length) {
+    body.destroy();
+    throw new CurlewError('FETCH_FAILED', `${purpose.doing}: the server gives other bytes than asked for`);
+  }
+  return body;
+}
+
+/** All objects below a prefix; names that no store of ours has are left out. */
+export async function* listObjects(
+  connection: S3Connection,
+  prefix: string,
+  signal: AbortSignal,
+): AsyncGenerator<ListedObject, void, undefined> {
+  const { bucket, prefix: root } = connection;
+  const purpose = { doing: `list ${connection.address}`, permission: 's3:ListBucket', signal };
+  let token: string | undefined;
+  do {
+    const input = { Bucket: bucket, Prefix: `${root}${prefix}`, ContinuationToken: token };
+    const page = await connection.call(purpose, (options) =>
+      connection.client.send(new ListObjectsV2Command(input), options),
+    );
+    for (const { Key, Size, ETag } of page.Contents ?? []) {
+      const key = Key?.startsWith(root) === true ? Key.slice(root.length) : undefined;
+      if (key === undefined || keyProblem(key) !== undefined) continue;
+      yield { key, size: Size ?? 0, etag: plainEtag(ETag) };
+    }
+    const next = page.IsTruncated === true ? page.NextContinuationToken : undefined;
+    if (page.IsTruncated === true && (next === undefined || next === token)) {
+      throw new CurlewError('FETCH_FAILED', `${purpose.doing}: the server does not say how its list goes on`);
+    }
+    token = next;
+  } while (token !== undefined);
+}

@@ -1,0 +1,64 @@
+/** Real servers of the S3 protocol keep what every store promises. */
+import type { ProgressEvent } from '../../src/core/events.ts';
+import { createS3Store } from '../../src/store/s3.ts';
+import type { Store } from '../../src/store/store.ts';
+import * as assert from '../support/assert.ts';
+import { testStore } from '../support/store-conformance.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+import { BUCKET, cannotServe, S3_SERVERS, startS3, type S3Server, type S3ServerName } from './support/s3-servers.ts';
+
+for (const name of Object.keys(S3_SERVERS) as S3ServerName[]) {
+  const test = suite(`a store in ${name}`, { timeoutMs: 120_000 });
+  const reason = cannotServe(name);
+  const { conditions, exclusive } = S3_SERVERS[name];
+  if (reason !== undefined) {
+    test.skip('everything', reason);
+    test.run();
+    continue;
+  }
+  let box: Tree;
+  let server: S3Server;
+  let store: Store;
+  const events: ProgressEvent[] = [];
+
+  test.before(async () => {
+    box = await tree();
+    server = await startS3(name, box.path);
+    store = createS3Store(`s3://${BUCKET}/dist`, { endpoint: server.url, report: (event) => events.push(event) });
+  });
+  test.after(async () => {
+    await server[Symbol.asyncDispose]();
+    await box[Symbol.asyncDispose]();
+  });
+
+  testStore(test, { name, store: () => store, exclusive });
+
+  test(`${name}: another prefix of the bucket is another store, which can be copied from`, async ({ signal }) => {
+    const staging = createS3Store(`s3://${BUCKET}/staging/`, { endpoint: server.url, report: () => undefined });
+    const from = await staging.put('v1/k', Buffer.from('bytes'), { metadata: { n: '1' }, signal });
+    assert.is(await store.head('v1/k', { signal }), undefined);
+    const options = { from: staging.place, sourceIfMatch: from.etag, ifNoneMatch: '*', signal } as const;
+    assert.equal((await store.copy('v1/k', 'v1/k', options)).metadata, { n: '1' });
+    assert.is((await store.head('v1/k', { signal }))?.size, 5);
+    const elsewhere = { ...options, from: { server: 's3:http://elsewhere', base: 'x' } };
+    await assert.rejectsWith(store.copy('v1/k', 'v2/k', elsewhere), 'UNSUPPORTED');
+  });
+
+  test(`${name}: a listing of more than one page is whole`, async ({ signal }) => {
+    const keys = Array.from({ length: 1001 }, (_, index) => `pages/${String(index).padStart(4, '0')}`);
+    for (let at = 0; at < keys.length; at += 50) {
+      await Promise.all(keys.slice(at, at + 50).map((key) => store.put(key, Buffer.from(key), { signal })));
+    }
+    const listed: string[] = [];
+    for await (const { key } of store.list('pages/', { signal })) listed.push(key);
+    assert.equal(listed, keys);
+  });
+
+  test(`${name}: ${conditions ? 'nothing is warned of' : 'that conditions are ignored is said once'}`, () => {
+    const warnings = events.filter((event) => event.type === 'note');
+    assert.is(warnings.length, conditions ? 0 : 1);
+  });
+
+  test.run();
+}

@@ -1,0 +1,93 @@
+/** Servers that speak the S3 protocol, each with one empty bucket. */
+import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { freePort, startDaemon, type Daemon } from './daemon.ts';
+import { oracle, ROOT } from './programs.ts';
+
+const S3_KEYS = { AWS_ACCESS_KEY_ID: 'testaccess', AWS_SECRET_ACCESS_KEY: 'testsecret12' };
+export const BUCKET = 'addons.example';
+
+export interface S3Server extends Daemon {
+  /** `http://127.0.0.1:<port>` */
+  readonly url: string;
+}
+
+interface Kind {
+  readonly program: string;
+  readonly args: (folder: string, host: string) => readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** Honours conditions of writes. */
+  readonly conditions: boolean;
+  /** Keeps two writers apart also when both come at the same moment. */
+  readonly exclusive: boolean;
+}
+
+const { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret } = S3_KEYS;
+
+export const S3_SERVERS = {
+  versitygw: {
+    program: oracle('versitygw'),
+    args: (folder, host) => [
+      '--quiet',
+      '--port',
+      host,
+      'posix',
+      '--sidecar',
+      join(folder, 'side'),
+      join(folder, 'data'),
+    ],
+    env: { ROOT_ACCESS_KEY: id, ROOT_SECRET_KEY: secret },
+    conditions: true,
+    exclusive: true,
+  },
+  rclone: {
+    program: oracle('rclone'),
+    args: (folder, host) =>
+      [
+        ['serve', 's3', '--config', '/dev/null', '--cache-dir', join(folder, 'cache')],
+        ['--addr', host, '--auth-key', `${id},${secret}`, join(folder, 'data')],
+      ].flat(),
+    conditions: false,
+    exclusive: false,
+  },
+  moto: {
+    program: join(ROOT, '.curlew/tools/moto/bin/moto_server'),
+    args: (_, host) => ['-H', '127.0.0.1', '-p', host.slice(host.indexOf(':') + 1)],
+    conditions: true,
+    exclusive: false,
+  },
+} satisfies Record<string, Kind>;
+
+export type S3ServerName = keyof typeof S3_SERVERS;
+
+/** Why this server cannot be started here, or undefined when it can. */
+export function cannotServe(name: S3ServerName): string | undefined {
+  return existsSync(S3_SERVERS[name].program) ? undefined : `missing: scripts/tools ${name}`;
+}
+
+/** Starts a server on a free port of loopback, with its data in `folder`. Credentials go into this process' variables. */
+export async function startS3(name: S3ServerName, folder: string): Promise<S3Server> {
+  const { program, args, env = {} }: Kind = S3_SERVERS[name];
+  // Of those that keep buckets as folders this makes one.
+  await mkdir(join(folder, 'data', BUCKET), { recursive: true });
+  await mkdir(join(folder, 'side'), { recursive: true });
+  Object.assign(process.env, S3_KEYS);
+  const host = `127.0.0.1:${await freePort()}`;
+  const url = `http://${host}`;
+  const daemon = await startDaemon({
+    command: program,
+    args: args(folder, host),
+    logFile: join(folder, `${name}.log`),
+    env,
+    ready: async () => (await fetch(url)).status > 0,
+  });
+  if (name === 'moto') {
+    const { ok, status } = await fetch(`${url}/${BUCKET}`, { method: 'PUT' });
+    if (!ok) {
+      await daemon[Symbol.asyncDispose]();
+      throw new Error(`moto: no bucket: ${status}`);
+    }
+  }
+  return { ...daemon, url };
+}
