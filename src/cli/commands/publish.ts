@@ -58,7 +58,7 @@ export const publish: Command<PublishResult | PublishPlan> = {
     'what was recorded then. Stopped at any moment, the same command goes on with what is there.',
   examples: ['curlew publish --to /srv/dist', 'curlew publish --to /srv/dist --release v1.4.0 --dry-run'],
   run: async (args, context) => {
-    const { env, report, signal } = context;
+    const { cwd, env, report, signal } = context;
     const to = args.text('to');
     if (to === undefined) throw new CurlewError('USAGE', 'curlew publish: say with --to where to publish');
     const commit = args.text('commit') ?? env['GITHUB_SHA'];
