@@ -120,6 +120,23 @@ tools_moto() {
     printf '%s\n' "$pin" >"$target/pin"
 }
 
+# Reads workflows as GitHub does.
+tools_actionlint() {
+  tools_go_install actionlint github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+}
+
+# Finds what is unsafe in workflows; one wheel that brings its program.
+tools_zizmor() {
+  local pin
+  pin="$(sha256sum <test/oracles/zizmor-requirements.txt)"
+  tools_made zizmor "$pin" && return 0
+  python3 -c 'import ensurepip, venv' 2>/dev/null || tools_apt python3-venv || return 1
+  rm -rf "$TOOLS/zizmor" && python3 -m venv "$TOOLS/zizmor" || return 1
+  "$TOOLS/zizmor/bin/pip" install --quiet --no-deps --only-binary=:all: --require-hashes \
+    --requirement test/oracles/zizmor-requirements.txt || return 1
+  mkdir -p "$TOOLS/bin" && ln -sf ../zizmor/bin/zizmor "$TOOLS/bin/zizmor" && printf '%s\n' "$pin" >"$TOOLS/bin/zizmor.pin"
+}
+
 # The reader of containerd's lazy-pulling snapshotter, as an oracle for our packages.
 tools_estargz() {
   local pin
