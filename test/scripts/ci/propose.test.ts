@@ -1,13 +1,13 @@
 import { execa } from 'execa';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import * as assert from '../support/assert.ts';
-import { suite } from '../support/suite.ts';
-import { tree, writeTree, type Tree } from '../support/tree.ts';
+import * as assert from '../../support/assert.ts';
+import { suite } from '../../support/suite.ts';
+import { tree, writeTree, type Tree } from '../../support/tree.ts';
 
-const test = suite('scripts/propose');
+const test = suite('scripts/ci/propose');
 
-const PROPOSE = join(import.meta.dirname, '../../scripts/propose');
+const PROPOSE = join(import.meta.dirname, '../../../scripts/ci/propose');
 const GH = '#!/bin/sh\nprintf "%s\\n" "$*" >>"$HOME/gh"\n';
 
 async function git(box: Tree, ...words: readonly string[]): Promise<string> {

@@ -1,0 +1,61 @@
+/** What a release of curlew itself is made of, from this checkout's own build. */
+import { execa } from 'execa';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as assert from '../../support/assert.ts';
+import { ci } from '../../support/ci.ts';
+import { suite } from '../../support/suite.ts';
+import { tree, type Tree } from '../../support/tree.ts';
+
+const test = suite('scripts/ci/release-pack and release-publish', { timeoutMs: 120_000 });
+
+const GH = '#!/bin/sh\nprintf "%s\\n" "$*" >"$HOME/gh"\n';
+const manifest = await readFile(join(import.meta.dirname, '../../../package.json'), 'utf8');
+const { version } = JSON.parse(manifest) as { readonly version: string };
+
+/** A checkout of which only the version counts, packed into `release`, with a `gh` that writes down its words. */
+async function packed(): Promise<Tree> {
+  const box = await tree({ 'package.json': manifest, 'bin/gh': GH });
+  const { status, stderr } = await ci(box, ['release-pack', box.at('release')]);
+  assert.is(status, 0, stderr);
+  return box;
+}
+
+test('is the npm package, the tool for nodes and their checksums, the same every time', async () => {
+  await using first = await packed();
+  await using second = await packed();
+  const sums = await readFile(first.at('release/SHA256SUMS'), 'utf8');
+  assert.is(sums, await readFile(second.at('release/SHA256SUMS'), 'utf8'));
+  const names = [...sums.matchAll(/^[0-9a-f]{64} {2}(.+)$/gm)].map(([, name]) => name);
+  assert.equal(names, [`curlew-${version}.tgz`, `curlew-node-${version}.mjs`]);
+  const { stdout } = await execa('tar', ['-xOzf', `release/curlew-${version}.tgz`, 'package/package.json'], {
+    cwd: first.path,
+  });
+  assert.is((JSON.parse(stdout) as { readonly version: string }).version, version);
+});
+
+test('is published under the tag of its version', async () => {
+  await using box = await packed();
+  const env = { PATH: `${box.at('bin')}:${process.env['PATH'] ?? ''}` };
+  const { status, stderr } = await ci(box, ['release-publish', `v${version}`, 'release'], env);
+  assert.is(status, 0, stderr);
+  const words = await readFile(box.at('gh'), 'utf8');
+  assert.match(words, `release create v${version} --verify-tag`);
+  assert.match(words, `release/SHA256SUMS release/curlew-${version}.tgz release/curlew-node-${version}.mjs`);
+});
+
+for (const [title, tag, damage] of [
+  ['another tag', 'v99.0.0', ''],
+  ['a file that is damaged', `v${version}`, 'x'],
+] as const) {
+  test(`${title} is not published`, async () => {
+    await using box = await packed();
+    await execa('bash', ['-c', `printf '${damage}' >>release/curlew-${version}.tgz`], { cwd: box.path });
+    const env = { PATH: `${box.at('bin')}:${process.env['PATH'] ?? ''}` };
+    assert.is((await ci(box, ['release-publish', tag, 'release'], env)).status, 1);
+    assert.not.ok(existsSync(box.at('gh')));
+  });
+}
+
+test.run();

@@ -1,0 +1,105 @@
+/** What every workflow and the action keep to, beyond what linters of workflows know. */
+import { existsSync } from 'node:fs';
+import { access, constants, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import * as assert from '../../support/assert.ts';
+import { suite } from '../../support/suite.ts';
+
+const test = suite('workflows');
+
+interface Step {
+  readonly uses?: string;
+  readonly run?: string;
+  readonly with?: Readonly<Record<string, unknown>>;
+}
+
+interface Job {
+  readonly 'timeout-minutes'?: number;
+  readonly permissions?: Readonly<Record<string, string>>;
+  readonly steps: readonly Step[];
+}
+
+interface Workflow {
+  readonly on: Readonly<Record<string, unknown>>;
+  readonly permissions: unknown;
+  readonly concurrency?: unknown;
+  readonly jobs: Readonly<Record<string, Job>>;
+}
+
+const ROOT = join(import.meta.dirname, '../../..');
+const FOLDER = join(ROOT, '.github/workflows');
+const names = (await readdir(FOLDER)).toSorted();
+const texts = new Map<string, string>();
+for (const name of names) texts.set(name, await readFile(join(FOLDER, name), 'utf8'));
+const action = await readFile(join(ROOT, 'action.yml'), 'utf8');
+
+test('are these', () => {
+  const kinds = ['addons-pr', 'check', 'promote-production', 'publish-staging', 'release', 'update-addons'];
+  assert.equal(
+    names,
+    kinds.map((kind) => `${kind}.yml`),
+  );
+});
+
+for (const [name, text] of texts) {
+  const workflow = parse(text) as Workflow;
+  const jobs = Object.entries(workflow.jobs);
+  const steps = jobs.flatMap(([, job]) => job.steps);
+
+  test(`${name}: may read and no more by default, runs once at a time, and every job has an end`, () => {
+    assert.equal(workflow.permissions, { contents: 'read' });
+    assert.ok(workflow.concurrency !== undefined);
+    for (const [job, { 'timeout-minutes': minutes }] of jobs) assert.ok((minutes ?? 0) > 0, job);
+  });
+
+  test(`${name}: a checkout leaves no credentials behind`, () => {
+    for (const { uses, with: given } of steps) {
+      if (uses?.startsWith('actions/checkout@') === true) assert.is(given?.['persist-credentials'], false);
+    }
+  });
+
+  test(`${name}: what strangers propose gets neither secrets nor rights`, () => {
+    assert.not.ok('pull_request_target' in workflow.on || 'workflow_run' in workflow.on);
+    if (!('pull_request' in workflow.on)) return;
+    assert.not.match(text, /secrets\.|github\.token|: write/);
+  });
+
+  test(`${name}: every step is a script that is there and can be run`, async () => {
+    for (const { run } of steps) {
+      if (run === undefined || run.startsWith('git config ')) continue;
+      assert.not.match(run, '${{', 'values come by the environment');
+      const scripts = run.split(' ').filter((word) => /^(scripts|\.ci)\//.test(word));
+      assert.ok(scripts.length > 0 && run.startsWith(scripts[0] ?? '-') && !run.includes('\n'), run);
+      for (const script of scripts) await access(join(ROOT, script), constants.X_OK);
+    }
+  });
+}
+
+test('actions are pinned by their commit, with the version beside it', () => {
+  for (const text of [...texts.values(), action]) {
+    for (const [line] of text.matchAll(/^.*\buses:.*$/gm)) {
+      assert.match(line, /uses: actions\/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+    }
+  }
+});
+
+test('the same action has the same commit everywhere', () => {
+  const commits = new Map<string, string>();
+  for (const [, name = '', pin = ''] of [...texts.values(), action].join('\n').matchAll(/uses: ([^@]+)@(.+)$/gm)) {
+    assert.is(commits.get(name) ?? pin, pin, name);
+    commits.set(name, pin);
+  }
+});
+
+test('the action runs scripts of its own checkout, with inputs in the environment', () => {
+  const { runs } = parse(action) as { readonly runs: { readonly steps: readonly Step[] } };
+  const lines = runs.steps.flatMap(({ run }) => run ?? []);
+  for (const line of lines) {
+    const [, script = '-'] = /^"\$GITHUB_ACTION_PATH\/(scripts\/ci\/[a-z-]+)"$/.exec(line) ?? [];
+    assert.ok(existsSync(join(ROOT, script)), line);
+  }
+  assert.is(lines.length, 2);
+});
+
+test.run();
