@@ -64,6 +64,13 @@ export const COMMANDS: ReadonlyMap<string, Row> = new Map<string, Row>([
     ),
   ],
   [
+    'import-external',
+    row(
+      'Take packages that others publish into a store',
+      async () => (await import('./commands/import-external.ts')).importExternalCommand,
+    ),
+  ],
+  [
     'bundle',
     row(
       'Put all packages of an installer spec into one file',

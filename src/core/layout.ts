@@ -53,6 +53,9 @@ export const storeKey = {
   supportedVersions: (release: string): string => `${release}/supported-versions-gen.json`,
   addons: (release: string): string => `${release}/addons-gen.json`,
   version: 'VERSION',
+  /** Packages of other publishers; their readers look for them beside `dist`. */
+  external: (fileName: string): string => `external/${fileName}`,
+  addonRegistry: 'external/addon-registry.json',
   latest: (fileName: string): string => fileName,
 } as const;
 
