@@ -56,6 +56,7 @@ export const COMMANDS: ReadonlyMap<string, Row> = new Map<string, Row>([
       async () => (await import('./commands/versions.ts')).versionsCommand,
     ),
   ],
+  ['prune', row('Remove old releases from a store', async () => (await import('./commands/prune.ts')).pruneCommand)],
   [
     'reindex',
     row(

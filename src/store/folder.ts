@@ -282,6 +282,9 @@ async function* list(root: string, prefix: string, signal: AbortSignal): ReturnT
   await walk(folder);
   for (const key of keys.toSorted(compareText)) {
     const found = await guarded(`list ${root}`, () => locate(root, key));
-    if (found !== undefined) yield { key, size: found.object.size, etag: found.object.etag };
+    if (found === undefined) continue;
+    const { size, etag } = found.object;
+    // A hard link keeps the time of its source's last change, but not the time of the change of its number of links.
+    yield { key, size, etag, modified: found.stat.ctime };
   }
 }

@@ -134,10 +134,10 @@ export async function* listObjects(
     const page = await connection.call(purpose, (options) =>
       connection.client.send(new ListObjectsV2Command(input), options),
     );
-    for (const { Key, Size, ETag } of page.Contents ?? []) {
+    for (const { Key, Size, ETag, LastModified } of page.Contents ?? []) {
       const key = Key?.startsWith(root) === true ? Key.slice(root.length) : undefined;
       if (key === undefined || keyProblem(key) !== undefined) continue;
-      yield { key, size: Size ?? 0, etag: plainEtag(ETag) };
+      yield { key, size: Size ?? 0, etag: plainEtag(ETag), modified: LastModified };
     }
     const next = page.IsTruncated === true ? page.NextContinuationToken : undefined;
     if (page.IsTruncated === true && (next === undefined || next === token)) {

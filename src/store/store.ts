@@ -11,6 +11,8 @@ export interface ListedObject {
   readonly size: number;
   /** Opaque: changes with the content; good for `ifMatch` on the same key, never compared across keys. */
   readonly etag: string;
+  /** When the key got its bytes or later, where the store knows; always in a listing. */
+  readonly modified?: Date | undefined;
 }
 
 export interface StoredObject extends ListedObject {

@@ -99,6 +99,22 @@ test('publish takes the order of versions from versions.json beside them, and re
   assert.match(refused.stderr, /addons\/web\/versions\.json: not an order of versions: it is no list/);
 });
 
+test('old releases go from a store, after a dry run has named them', async ({ signal }) => {
+  await using box = await staged(signal);
+  const more = await madePackage(box, 'ekco', '0.28.15', 'e2');
+  await publishAs(createFolderStore(box.at('staging')), 's2', [more], signal);
+  const words = ['prune', '--from', 'staging', '--keep', '1'];
+  const planned = await curlew(box, ...words, '--dry-run');
+  assert.match(planned.stdout, /^s1: would go, 6 objects, .*newer ones are enough/);
+  assert.match(planned.stdout, '1 release stays; current is s2');
+  assert.is((await curlew(box, ...words, '--older-than', '1d')).stdout.split('\n').length, 1);
+  assert.match((await curlew(box, ...words)).stdout, /^s1: removed, 6 objects/);
+  assert.is((await curlew(box, 'versions', '--from', 'staging')).exitCode, 0);
+  for (const wrong of [[], ['--keep', '0'], ['--older-than', 'long']]) {
+    assert.is((await curlew(box, 'prune', '--from', 'staging', ...wrong)).exitCode, 64);
+  }
+});
+
 test('a damaged catalogue is named with the command that mends it, and that command does', async ({ signal }) => {
   await using box = await staged(signal);
   await writeFile(box.at('staging/s1/index.json'), '{');

@@ -1,0 +1,67 @@
+/** `curlew prune`: removes old releases from a store. */
+import { CurlewError } from '../../core/errors.ts';
+import { prune, type PruneResult } from '../../release/prune.ts';
+import { countOf } from '../building.ts';
+import type { Command } from '../command.ts';
+import { formatBytes } from '../render/units.ts';
+import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
+
+/** Objects at once. */
+const JOBS = 8;
+
+const HOUR = 60 * 60 * 1000;
+const UNITS: Readonly<Record<string, number>> = { h: HOUR, d: 24 * HOUR, w: 7 * 24 * HOUR };
+
+export const pruneCommand: Command<PruneResult> = {
+  name: 'prune',
+  summary: 'Remove old releases from a store',
+  operands: '',
+  options: {
+    from: { type: 'string', value: 'STORE', help: 'the store to remove from' },
+    keep: { type: 'string', value: 'N', help: 'keep the N newest releases' },
+    'older-than': { type: 'string', value: 'AGE', help: 'keep what is younger, such as 30d, 12h or 8w' },
+    'dry-run': { type: 'boolean', help: 'show what would be removed, and remove nothing' },
+    jobs: { type: 'string', value: 'N', help: `objects at once (default: ${JOBS})` },
+    ...STORE_OPTIONS,
+  },
+  details:
+    'With both --keep and --older-than a release goes only when both let it go. The current release and its unversioned\n' +
+    'copies always stay, and so does every release as new as the current one.',
+  examples: ['curlew prune --from /srv/staging --keep 10 --older-than 30d --dry-run'],
+  run: async (args, context) => {
+    const { report, signal } = context;
+    const from = args.text('from');
+    if (args.positionals.length > 0) throw new CurlewError('USAGE', 'curlew prune takes only options');
+    if (from === undefined) throw new CurlewError('USAGE', 'curlew prune: name a store with --from');
+    const age = args.text('older-than');
+    const keep = args.text('keep') === undefined ? undefined : countOf(args, 'keep', 1);
+    if (keep === undefined && age === undefined) {
+      throw new CurlewError('USAGE', 'curlew prune: say what stays', { hint: '--keep 10, --older-than 30d, or both' });
+    }
+    const olderThan = age === undefined ? undefined : ageOf(age);
+    const jobs = countOf(args, 'jobs', JOBS);
+    const store = await openStoreFor(from, args, context, { create: false });
+    return prune(store, { keep, olderThan, now: new Date(), dryRun: args.flag('dry-run'), jobs, report, signal });
+  },
+  render: ({ store, current, dryRun, pruned, latest, kept, left }) => {
+    const would = dryRun ? 'would go' : 'removed';
+    return [
+      ...pruned.map(
+        ({ release, because, objects, bytes }) =>
+          `${release}: ${would}, ${objects} objects, ${formatBytes(bytes)} (${because})`,
+      ),
+      ...latest.map((file) => `${file}: ${would} (no release has it)`),
+      ...left.map(({ release, why }) => `${release}: NOT removed: ${why}`),
+      `${store}: ${kept.length} ${kept.length === 1 ? 'release stays' : 'releases stay'}; current is ${current}`,
+    ].join('\n');
+  },
+};
+
+function ageOf(text: string): number {
+  const [, count, unit = ''] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
+  const size = UNITS[unit];
+  if (count === undefined || size === undefined) {
+    throw new CurlewError('USAGE', `--older-than ${text}: not an age`, { hint: 'write 12h, 30d or 8w' });
+  }
+  return Number(count) * size;
+}

@@ -1,0 +1,119 @@
+/** Releases in real servers of the S3 protocol: promoted by the server, listed, mended and removed. */
+import { mkdir } from 'node:fs/promises';
+import { promote, sourceRelease, type PromoteOptions, type PromoteResult } from '../../src/release/promote.ts';
+import { prune } from '../../src/release/prune.ts';
+import { reindex } from '../../src/release/reindex.ts';
+import { createFolderStore } from '../../src/store/folder.ts';
+import { createS3Store } from '../../src/store/s3.ts';
+import type { Store } from '../../src/store/store.ts';
+import * as assert from '../support/assert.ts';
+import { collectItems } from '../support/bytes.ts';
+import { madePackage, publishAs, readableRelease } from '../support/releases.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+import { BUCKET, cannotServe, S3_SERVERS, startS3, type S3Server, type S3ServerName } from './support/s3-servers.ts';
+
+const quiet = (): void => undefined;
+
+async function promoteTo(
+  to: Store,
+  from: Store,
+  release: string,
+  signal: AbortSignal,
+  options: Partial<PromoteOptions> = {},
+): Promise<PromoteResult> {
+  const source = await sourceRelease(from, { release: undefined, signal });
+  return promote(source, {
+    to,
+    release,
+    deep: false,
+    stream: false,
+    dryRun: false,
+    jobs: 4,
+    report: quiet,
+    signal,
+    ...options,
+  });
+}
+
+for (const name of Object.keys(S3_SERVERS) as S3ServerName[]) {
+  const test = suite(`releases in ${name}`, { timeoutMs: 120_000 });
+  const reason = cannotServe(name);
+  if (reason !== undefined) {
+    test.skip('everything', reason);
+    test.run();
+    continue;
+  }
+  let box: Tree;
+  let server: S3Server;
+  const open = (prefix: string): Store =>
+    createS3Store(`s3://${BUCKET}/${prefix}`, { endpoint: server.url, report: quiet });
+
+  test.before(async () => {
+    box = await tree();
+    server = await startS3(name, box.path);
+  });
+  test.after(async () => {
+    await server[Symbol.asyncDispose]();
+    await box[Symbol.asyncDispose]();
+  });
+
+  test(`${name}: a release goes from staging to dist without its packages passing through here`, async ({ signal }) => {
+    const [staging, real] = [open('staging'), open('dist')];
+    const files = [await madePackage(box, 'a', '1', 'a'), await madePackage(box, 'b', '1', 'b')];
+    await publishAs(staging, 's1', files, signal, { commit: 'abc1234' });
+    const put: string[] = [];
+    const dist: Store = {
+      ...real,
+      put: async (key, ...rest) => {
+        put.push(key);
+        return real.put(key, ...rest);
+      },
+    };
+    const result = await promoteTo(dist, staging, 'v1', signal, { deep: true });
+    assert.equal(
+      result.packages.map(({ outcome }) => outcome),
+      ['copied', 'copied'],
+    );
+    assert.ok(!put.some((key) => key.endsWith('.tar.gz')), put.join());
+    assert.is(await readableRelease(dist, signal), 'v1');
+    assert.is((await dist.head('v1/a-1.tar.gz', { signal }))?.metadata['gitsha'], 'abc1234');
+    const again = await promoteTo(dist, staging, 'v1', signal);
+    assert.ok(again.packages.every(({ outcome }) => outcome === 'present'));
+  });
+
+  test(`${name}: between a folder and S3 the bytes pass through here, with leave`, async ({ signal }) => {
+    await mkdir(box.at('folder'));
+    const folder = createFolderStore(box.at('folder'));
+    await publishAs(folder, 'f1', [await madePackage(box, 'c', '1', 'c')], signal);
+    const to = open('from-folder');
+    await assert.rejectsWith(promoteTo(to, folder, 'v1', signal), 'UNSUPPORTED', /cannot copy/);
+    await promoteTo(to, folder, 'v1', signal, { stream: true, deep: true });
+    assert.is(await readableRelease(to, signal), 'v1');
+    await promoteTo(folder, to, 'f2', signal, { stream: true });
+    assert.is(await readableRelease(folder, signal), 'f2');
+  });
+
+  test(`${name}: a damaged catalogue comes back, and old releases go`, async ({ signal }) => {
+    const store = open('mend');
+    await publishAs(store, 'r1', [await madePackage(box, 'a', '1', 'a')], signal);
+    // Servers date objects by whole seconds.
+    const { modified = new Date(0) } = (await collectItems(store.list('r1/index.json', { signal })))[0] ?? {};
+    assert.ok(Math.abs(modified.getTime() - Date.now()) < 3_600_000, String(modified));
+    await publishAs(store, 'r2', [await madePackage(box, 'b', '1', 'b')], signal);
+    const { etag } = (await store.head('r2/index.json', { signal })) ?? {};
+    await store.put('r2/index.json', Buffer.from('{'), { ifMatch: etag, signal });
+    const options = { release: undefined, dryRun: false, jobs: 2, signal };
+    const { was, packages, lost } = await reindex(store, options);
+    assert.equal([was, packages, lost], ['damaged', 2, []]);
+    assert.is(await readableRelease(store, signal), 'r2');
+    const rule = { keep: 1, olderThan: undefined, now: new Date(), dryRun: false, jobs: 2, report: quiet, signal };
+    const { kept, pruned } = await prune(store, rule);
+    assert.is(kept.length + pruned.length, 2);
+    assert.is(await readableRelease(store, signal), 'r2');
+    const left = await collectItems(store.list('r1/', { signal }));
+    assert.is(left.length, pruned.length === 1 ? 0 : 4);
+  });
+
+  test.run();
+}
