@@ -5,13 +5,15 @@ import { cleanEnvironment, type Outcome } from './curlew.ts';
 import { tree, type Files, type Tree } from './tree.ts';
 
 const SCRIPTS: string = join(import.meta.dirname, '../../scripts/ci');
+/** In New York; in UTC it is the next day. */
+const DAY = '2026-11-20T23:30:00-0500';
 const IDENTITY = ['-c', 'user.name=a', '-c', 'user.email=a@b.example', '-c', 'init.defaultBranch=main'];
 
 export async function git(box: Tree, ...words: readonly string[]): Promise<string> {
   const { stdout } = await execa('git', [...IDENTITY, ...words], {
     cwd: box.path,
-    // The day of commits is part of what is tested.
-    env: { HOME: box.path, GIT_COMMITTER_DATE: '2026-11-20T23:30:00-0500' },
+    // The same files make the same commits.
+    env: { HOME: box.path, GIT_AUTHOR_DATE: DAY, GIT_COMMITTER_DATE: DAY },
   });
   return stdout;
 }

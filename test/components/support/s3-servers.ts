@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { freePort, startDaemon, type Daemon } from './daemon.ts';
 import { oracle, ROOT } from './programs.ts';
 
-const S3_KEYS = { AWS_ACCESS_KEY_ID: 'testaccess', AWS_SECRET_ACCESS_KEY: 'testsecret12' };
+export const S3_KEYS = { AWS_ACCESS_KEY_ID: 'testaccess', AWS_SECRET_ACCESS_KEY: 'testsecret12' };
 export const BUCKET = 'addons.example';
 
 export interface S3Server extends Daemon {
