@@ -21,7 +21,7 @@ export interface S3StoreOptions extends S3Options {
 
 /** Objects whose size and metadata are remembered, so that reading them by range needs no further look. */
 const REMEMBERED = 2000;
-const PART_MEMORY = { size: 8 * 1024 * 1024, count: 5 };
+const PART_MEMORY = { size: 6 * 1024 * 1024, count: 4 };
 
 interface S3 {
   readonly connection: S3Connection;

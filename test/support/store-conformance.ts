@@ -21,7 +21,7 @@ export interface ConformanceOptions {
 const text = (value: string): Uint8Array => Buffer.from(value);
 
 /** Bytes that can be read by range, in chunks of an odd size. */
-function uploadOf(data: Uint8Array, chunk = 65_521): Upload {
+export function uploadOf(data: Uint8Array, chunk = 65_521): Upload {
   return {
     size: data.byteLength,
     async *read(offset, length, { signal }) {
@@ -34,7 +34,7 @@ function uploadOf(data: Uint8Array, chunk = 65_521): Upload {
 }
 
 /** Bytes in which no two parts are equal. */
-function patterned(size: number, seed = 1): Buffer {
+export function patterned(size: number, seed = 1): Buffer {
   const data = Buffer.alloc(size);
   let state = seed;
   for (let at = 0; at + 4 <= size; at += 4) {

@@ -1,0 +1,117 @@
+/** A proxy on loopback in front of a server of the S3 protocol, which fails where it is told to. */
+import { createServer, request as send, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface S3Request {
+  readonly method: string;
+  /** Path with its query. */
+  readonly path: string;
+}
+
+export type S3Fault =
+  /** Answers instead of the server. */
+  | { readonly status: number; readonly body?: string; readonly headers?: Readonly<Record<string, string>> }
+  /** Resets the connection after so many bytes of the request's body; the server never sees the end. */
+  | { readonly resetRequestAt: number }
+  /** Lets the server carry it out and resets the connection instead of answering. */
+  | 'lose answer'
+  /** Sends half of the answer's body: then a reset, or the end. */
+  | 'reset answer'
+  | 'truncate answer';
+
+export interface S3Proxy extends AsyncDisposable {
+  readonly url: string;
+  readonly log: readonly S3Request[];
+  /** Fails such requests, at most so many times. Replaces what was told before. */
+  readonly fail: (which: RegExp, fault: S3Fault, times?: number) => void;
+  readonly heal: () => void;
+}
+
+/** The error document of the protocol. */
+export function s3ErrorBody(code: string, message = 'as the test wants it'): string {
+  return `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code><Message>${message}</Message></Error>`;
+}
+
+/** `which` is matched with `METHOD path?query`. */
+export async function startS3Proxy(target: string): Promise<S3Proxy> {
+  const { hostname, port } = new URL(target);
+  const log: S3Request[] = [];
+  let rule: { readonly which: RegExp; readonly fault: S3Fault; left: number } | undefined;
+
+  const handle = (asked: IncomingMessage, answer: ServerResponse): void => {
+    const { method = '', url = '', headers } = asked;
+    log.push({ method, path: url });
+    const fault = rule !== undefined && rule.left > 0 && rule.which.test(`${method} ${url}`) ? rule.fault : undefined;
+    if (fault !== undefined && rule !== undefined) rule.left -= 1;
+    if (typeof fault === 'object' && 'status' in fault) {
+      asked.resume();
+      answer.writeHead(fault.status, { 'content-type': 'application/xml', ...fault.headers });
+      answer.end(method === 'HEAD' ? undefined : (fault.body ?? ''));
+      return;
+    }
+    const onward = send({ hostname, port, method, path: url, headers }, (response) => {
+      void relay(response, asked, answer, fault).catch(() => answer.destroy());
+    });
+    onward.on('error', () => answer.destroy());
+    if (typeof fault === 'object') {
+      let seen = 0;
+      asked.on('data', (chunk: Uint8Array) => {
+        seen += chunk.byteLength;
+        if (seen < fault.resetRequestAt) return;
+        asked.socket.resetAndDestroy();
+        onward.destroy();
+      });
+    }
+    asked.pipe(onward);
+  };
+
+  const relay = async (
+    response: IncomingMessage,
+    asked: IncomingMessage,
+    answer: ServerResponse,
+    fault: S3Fault | undefined,
+  ): Promise<void> => {
+    if (fault === undefined) {
+      answer.writeHead(response.statusCode ?? 502, response.headers);
+      response.pipe(answer);
+      return;
+    }
+    const parts: Uint8Array[] = [];
+    for await (const chunk of response) parts.push(chunk as Uint8Array);
+    const body = Buffer.concat(parts);
+    if (fault === 'lose answer') {
+      asked.socket.resetAndDestroy();
+      return;
+    }
+    const half = body.subarray(0, Math.floor(body.byteLength / 2));
+    if (fault === 'truncate answer') {
+      answer.writeHead(response.statusCode ?? 502, { ...response.headers, 'content-length': String(half.byteLength) });
+      answer.end(half);
+      return;
+    }
+    answer.writeHead(response.statusCode ?? 502, response.headers);
+    answer.write(half, () => asked.socket.resetAndDestroy());
+  };
+
+  const server = createServer(handle);
+  server.on('connection', (socket) => socket.on('error', () => undefined));
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    log,
+    fail: (which, fault, times = Infinity) => {
+      rule = { which, fault, left: times };
+    },
+    heal: () => {
+      rule = undefined;
+    },
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => {
+        server.close(resolve);
+      });
+    },
+  };
+}
