@@ -1,6 +1,6 @@
 /** What a store in S3 makes of servers, networks and credentials that fail. */
 import { digestOf } from '../../src/core/digest.ts';
-import { CurlewError, type ErrorCode } from '../../src/core/errors.ts';
+import type { CurlewError, ErrorCode } from '../../src/core/errors.ts';
 import { createS3Store } from '../../src/store/s3.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
