@@ -1,9 +1,9 @@
 /** Reads an add-on folder from disk: an edge. What is wrong with the folder becomes findings; only I/O errors throw. */
-import { createReadStream } from 'node:fs';
+import { createReadStream, readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
-import { measured, type Measurement } from '../core/digest.ts';
+import { digestOf, measured, type Measurement } from '../core/digest.ts';
 import { mapLimited } from '../core/each.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { INSTALL_SH, MANIFEST, pathProblem, prefixOf, RESERVED_NAMES } from '../core/layout.ts';
@@ -62,6 +62,9 @@ const INSTALL_SH_LIMIT = 4 * 1024 * 1024;
 const JSON_LIMIT = 1024 * 1024;
 const MOST_FILES = 100_000;
 const HASH_WIDTH = 4;
+const READ_SIZE = 1024 * 1024;
+/** Most files are smaller, and read faster than a thread is asked to. */
+const SMALL = 64 * 1024;
 
 /** Lists and parses, and reads no payload: what lint needs, and planning. */
 export async function listAddon(place: AddonFolder, { signal }: Options): Promise<AddonListing> {
@@ -104,10 +107,14 @@ export async function readAddon(place: AddonFolder, { signal }: Options): Promis
   return { ...listing, files, hooks, ...categories };
 }
 
-async function hashed(folder: string, { path, mode }: ListedFile, signal: AbortSignal): Promise<PackageFile> {
+async function hashed(folder: string, { path, mode, size }: ListedFile, signal: AbortSignal): Promise<PackageFile> {
   const into: Measurement = { digest: undefined, size: 0 };
   try {
-    const body = createReadStream(join(folder, path), { signal, highWaterMark: 1024 * 1024 });
+    if (size <= SMALL) {
+      const data = readFileSync(join(folder, path));
+      return { path, mode, size: data.byteLength, digest: digestOf(data) };
+    }
+    const body = createReadStream(join(folder, path), { signal, highWaterMark: READ_SIZE });
     for await (const chunk of measured(body, into)) if (chunk.byteLength > 0) signal.throwIfAborted();
   } catch (error) {
     signal.throwIfAborted();

@@ -198,7 +198,8 @@ export function createWire(env: Environment, roots: readonly string[] | undefine
           const handler = receiver(hop, sink, signal, { done: resolve, failed: reject });
           const { origin, pathname, search } = hop.url;
           const { method, headers, body } = hop;
-          const sent = { origin, path: `${pathname}${search}`, method, headers: { ...headers } };
+          // By itself the client would close the connection after a HEAD, and hundreds are asked of one registry.
+          const sent = { origin, path: `${pathname}${search}`, method, headers: { ...headers }, reset: false };
           dispatcher.dispatch(body === undefined ? sent : { ...sent, body }, handler);
         });
         return { kind: 'complete', head };

@@ -1,7 +1,7 @@
 /**
  * Measures curlew beside other tools in one run, alternating, and prints Markdown.
  * usage: npm run bench -- [--only NAME]… [--rounds N] [--skip-kurl] [--write]
- *   NAME: images, layer, bundle, start, lint, packages. --write puts the result into docs/benchmarks.md.
+ *   NAME: images, layer, bundle, start, lint, packages, publish. --write puts the result into docs/benchmarks.md.
  */
 import { execa } from 'execa';
 import { cpus, totalmem } from 'node:os';
@@ -14,11 +14,12 @@ import { benchBundle } from './bundle.ts';
 import { benchImages, benchLayer } from './images.ts';
 import { blobsOf, fillRegistry, setFolder } from './image-set.ts';
 import { benchOsPackages } from './os-packages.ts';
+import { benchPublish } from './publish.ts';
 import { benchLint, benchStart } from './start.ts';
 import { markdownSection, type Section } from './report.ts';
 import type { Place } from './ways.ts';
 
-const SECTIONS = ['images', 'layer', 'bundle', 'start', 'lint', 'packages'] as const;
+const SECTIONS = ['images', 'layer', 'bundle', 'start', 'lint', 'packages', 'publish'] as const;
 
 const { values } = parseArgs({
   options: {
@@ -87,6 +88,7 @@ if (wants('images', 'layer', 'bundle')) await withRegistry(found);
 if (wants('start')) found.push(await benchStart({ rounds, say }));
 if (wants('lint')) found.push(await benchLint(home, { rounds, say }));
 if (wants('packages')) found.push(await benchOsPackages(home, { rounds, say }));
+if (wants('publish')) found.push(await benchPublish(home, { rounds, say }));
 await rm(work, { recursive: true, force: true });
 
 const { version: tool } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
