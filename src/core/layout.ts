@@ -56,6 +56,8 @@ export const storeKey = {
   /** Packages of other publishers; their readers look for them beside `dist`. */
   external: (fileName: string): string => `external/${fileName}`,
   addonRegistry: 'external/addon-registry.json',
+  latestSupportedVersions: 'supported-versions-gen.json',
+  latestAddons: 'addons-gen.json',
   latest: (fileName: string): string => fileName,
 } as const;
 

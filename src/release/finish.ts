@@ -39,11 +39,24 @@ export async function writeCatalogue(store: Store, catalogue: Catalogue, { signa
 /** Writes the two files for kURL's readers where they differ. */
 export async function writeGenerated(store: Store, catalogue: Catalogue, { signal }: Cancellable): Promise<void> {
   const { release } = catalogue;
-  const generated = [
-    [storeKey.supportedVersions(release), formatSupportedVersions(catalogue)],
-    [storeKey.addons(release), formatAddons(catalogue)],
-  ] as const;
-  for (const [key, content] of generated) {
+  await writeFiles(
+    store,
+    generatedFiles(catalogue, storeKey.supportedVersions(release), storeKey.addons(release)),
+    signal,
+  );
+}
+
+type SmallFile = readonly [key: string, content: string];
+
+function generatedFiles(catalogue: Catalogue, supportedVersions: string, addons: string): readonly SmallFile[] {
+  return [
+    [supportedVersions, formatSupportedVersions(catalogue)],
+    [addons, formatAddons(catalogue)],
+  ];
+}
+
+async function writeFiles(store: Store, files: readonly SmallFile[], signal: AbortSignal): Promise<void> {
+  for (const [key, content] of files) {
     const data = Buffer.from(content);
     if (!(await holds(store, key, data, signal))) await store.put(key, data, { signal });
   }
@@ -81,7 +94,9 @@ export async function writeVersion(
   }
 }
 
-/** Unversioned copies for readers who know no release; each atomic, and only those that differ. Tells how many. */
+/**
+ * Unversioned copies for readers who know no release; each atomic, and only those that differ. Tells how many packages.
+ */
 export async function writeLatest(
   store: Store,
   catalogue: Catalogue,
@@ -103,5 +118,7 @@ export async function writeLatest(
     },
     { width: jobs, signal },
   );
+  const { latestSupportedVersions, latestAddons } = storeKey;
+  await writeFiles(store, generatedFiles(catalogue, latestSupportedVersions, latestAddons), signal);
   return written;
 }

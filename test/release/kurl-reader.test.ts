@@ -92,6 +92,15 @@ test('kurl.md 3.1: VERSION has no newline and leads to every package, versioned 
   assert.is(packages, 4);
 });
 
+test('kurl.md 3.1: the generated files have unversioned copies too', async ({ signal }) => {
+  await using box = await tree();
+  await bucket(box, signal);
+  await using site = await serveFolder(box.at('bucket'));
+  for (const file of ['supported-versions-gen.json', 'addons-gen.json']) {
+    assert.equal(await fetched(`${site.url}/dist/${file}`), await fetched(`${site.url}/dist/v2026.11.20-0/${file}`));
+  }
+});
+
 test('kurl.md 3.4: the first version behind latest is what latest means; addOns has the categories', async ({
   signal,
 }) => {
