@@ -1,32 +1,19 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { findPackage } from '../../src/core/catalogue.ts';
-import { digestOf } from '../../src/core/digest.ts';
 import { CurlewError } from '../../src/core/errors.ts';
-import { packageFileName } from '../../src/core/layout.ts';
 import { publishPackages, type PublishOptions, type PublishResult } from '../../src/release/publish.ts';
 import type { PackageFileToPublish } from '../../src/release/upload.ts';
 import { currentRelease, readCatalogue } from '../../src/store/catalogue.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
-import { collect } from '../support/bytes.ts';
 import { createFaultyStore, Cut } from '../support/faulty-store.ts';
-import { noise, writePackage } from '../support/packages.ts';
+import { madePackage, readableRelease } from '../support/releases.ts';
 import { suite } from '../support/suite.ts';
-import { tree, type Tree } from '../support/tree.ts';
+import { tree } from '../support/tree.ts';
 
 const test = suite('release/publish');
 
 const NOW = new Date('2026-11-20T23:30:00-02:00');
-
-async function made(box: Tree, name: string, version: string, content: string): Promise<PackageFileToPublish> {
-  const path = box.at(`${digestOf(content).slice(7, 15)}-${packageFileName({ name, version }, 'amd64')}`);
-  const files = [
-    { path: 'install.sh', data: content },
-    { path: 'assets/blob', data: noise(9000, content.length) },
-  ];
-  return { path, addon: await writePackage(path, name, version, files) };
-}
 
 function publish(
   store: Store,
@@ -42,30 +29,15 @@ function outcomes({ packages }: PublishResult): Readonly<Record<string, string>>
   return Object.fromEntries(packages.map(({ name, version, outcome }) => [`${name}-${version}`, outcome]));
 }
 
-/** What a reader sees: `VERSION`, its catalogue, and every package it names with the digest it names. */
-async function assertReadable(store: Store, signal: AbortSignal): Promise<string | undefined> {
-  const current = await currentRelease(store, { signal });
-  if (current === undefined) return undefined;
-  const catalogue = await readCatalogue(store, { release: undefined, signal });
-  for (const { name, versions } of catalogue.addons) {
-    for (const { version } of versions) {
-      const { file, found } = findPackage(catalogue, { name, version }, 'amd64') ?? {};
-      const { body } = await store.get(`${catalogue.release}/${file}`, { signal });
-      assert.is(digestOf(await collect(body)), found?.sha256);
-    }
-  }
-  return current.release;
-}
-
 test('a release has packages, catalogue, generated files, VERSION and latest copies, where any web server finds them', async ({
   signal,
 }) => {
   await using box = await tree({ 'store/.keep': '' });
   const store = createFolderStore(box.at('store'));
   const files = [
-    await made(box, 'ekco', '0.28.14', 'a'),
-    await made(box, 'ekco', '0.28.2', 'b'),
-    await made(box, 'rook', '1.0+x', 'c'),
+    await madePackage(box, 'ekco', '0.28.14', 'a'),
+    await madePackage(box, 'ekco', '0.28.2', 'b'),
+    await madePackage(box, 'rook', '1.0+x', 'c'),
   ];
 
   const result = await publish(store, files, signal, { commit: 'abc123' });
@@ -93,7 +65,7 @@ test('a release has packages, catalogue, generated files, VERSION and latest cop
   const { metadata } = (await store.head('ekco-0.28.14.tar.gz', { signal })) ?? {};
   assert.is(metadata?.['digest'], files[0]?.addon.digest);
   assert.is(metadata?.['gitsha'], 'abc123');
-  assert.is(await assertReadable(store, signal), 'v2026.11.21-0');
+  assert.is(await readableRelease(store, signal), 'v2026.11.21-0');
 });
 
 test('the next release copies what has not changed, uploads what has, and carries the rest over', async ({
@@ -101,10 +73,14 @@ test('the next release copies what has not changed, uploads what has, and carrie
 }) => {
   await using box = await tree({ 'store/.keep': '' });
   const store = createFolderStore(box.at('store'));
-  const [a, b, c] = [await made(box, 'a', '1', 'a'), await made(box, 'b', '1', 'b'), await made(box, 'c', '1', 'c')];
+  const [a, b, c] = [
+    await madePackage(box, 'a', '1', 'a'),
+    await madePackage(box, 'b', '1', 'b'),
+    await madePackage(box, 'c', '1', 'c'),
+  ];
   await publish(store, [a, b, c], signal);
 
-  const changed = await made(box, 'b', '1', 'b is different');
+  const changed = await madePackage(box, 'b', '1', 'b is different');
   const result = await publish(store, [a, changed], signal);
 
   assert.is(result.release, 'v2026.11.21-1');
@@ -126,47 +102,51 @@ test('versions stand as the order file says; carried over, they stay so; without
   await using box = await tree({ 'store/.keep': '' });
   const store = createFolderStore(box.at('store'));
   const orders = new Map([['a', ['1.9', '2.0']]]);
-  const files = [await made(box, 'a', '1.9', 'x'), await made(box, 'a', '2.0', 'y'), await made(box, 'a', '2.1', 'z')];
+  const files = [
+    await madePackage(box, 'a', '1.9', 'x'),
+    await madePackage(box, 'a', '2.0', 'y'),
+    await madePackage(box, 'a', '2.1', 'z'),
+  ];
   const versions = async (): Promise<readonly string[] | undefined> => {
     const { addons } = await readCatalogue(store, { release: undefined, signal });
     return addons.find(({ name }) => name === 'a')?.versions.map(({ version }) => version);
   };
   await publish(store, files, signal, { orders });
   assert.equal(await versions(), ['1.9', '2.0', '2.1']);
-  await publish(store, [await made(box, 'b', '1', 'b')], signal);
+  await publish(store, [await madePackage(box, 'b', '1', 'b')], signal);
   assert.equal(await versions(), ['1.9', '2.0', '2.1']);
-  await publish(store, [await made(box, 'a', '2.2', 'w')], signal);
+  await publish(store, [await madePackage(box, 'a', '2.2', 'w')], signal);
   assert.equal(await versions(), ['2.2', '2.1', '2.0', '1.9']);
 });
 
 test('the same release again is a no-op; with other content it is refused', async ({ signal }) => {
   await using box = await tree({ 'store/.keep': '' });
   const store = createFolderStore(box.at('store'));
-  const a = await made(box, 'a', '1', 'a');
+  const a = await madePackage(box, 'a', '1', 'a');
   await publish(store, [a], signal, { release: 'r1' });
   const again = await publish(store, [a], signal, { release: 'r1' });
   assert.equal(outcomes(again), { 'a-1': 'present' });
   assert.is(again.latest, 0);
 
-  const other = await made(box, 'a', '1', 'changed');
+  const other = await madePackage(box, 'a', '1', 'changed');
   await assert.rejectsWith(publish(store, [other], signal, { release: 'r1' }), 'STORE_CONFLICT', /other content/);
-  const more = await made(box, 'b', '1', 'b');
+  const more = await madePackage(box, 'b', '1', 'b');
   await assert.rejectsWith(
     publish(store, [a, more], signal, { release: 'r1' }),
     'STORE_CONFLICT',
     /r1 was published with other content/,
   );
-  assert.is(await assertReadable(store, signal), 'r1');
+  assert.is(await readableRelease(store, signal), 'r1');
 });
 
 test('an object that lost its metadata is compared by its bytes', async ({ signal }) => {
   await using box = await tree({ 'store/.keep': '' });
   const store = createFolderStore(box.at('store'));
-  const a = await made(box, 'a', '1', 'a');
+  const a = await madePackage(box, 'a', '1', 'a');
   await publish(store, [a], signal, { release: 'r1' });
   await rm(box.at('store/.curlew'), { recursive: true });
   assert.equal(outcomes(await publish(store, [a], signal, { release: 'r1' })), { 'a-1': 'present' });
-  assert.is(await assertReadable(store, signal), 'r1');
+  assert.is(await readableRelease(store, signal), 'r1');
 });
 
 test('a package that vanished from the previous release is uploaded again when its file is given, named when not', async ({
@@ -174,7 +154,7 @@ test('a package that vanished from the previous release is uploaded again when i
 }) => {
   await using box = await tree({ 'store/.keep': '' });
   const store = createFolderStore(box.at('store'));
-  const [a, b] = [await made(box, 'a', '1', 'a'), await made(box, 'b', '1', 'b')];
+  const [a, b] = [await madePackage(box, 'a', '1', 'a'), await madePackage(box, 'b', '1', 'b')];
   await publish(store, [a, b], signal, { release: 'r1' });
   await rm(box.at('store/r1/a-1.tar.gz'));
   await assert.rejectsWith(publish(store, [b], signal, { release: 'r2' }), 'NOT_FOUND', /a-1 of r1 has vanished/);
@@ -187,9 +167,9 @@ test('a package that vanished from the previous release is uploaded again when i
 test('two versions that would share a key are refused before anything is written', async ({ signal }) => {
   await using box = await tree({ 'store/.keep': '' });
   const store = createFolderStore(box.at('store'));
-  const files = [await made(box, 'a', '1+b', 'x'), await made(box, 'a', '1-b', 'y')];
+  const files = [await madePackage(box, 'a', '1+b', 'x'), await madePackage(box, 'a', '1-b', 'y')];
   await assert.rejectsWith(publish(store, files, signal), 'STORE_CONFLICT', /would both be a-1-b\.tar\.gz/);
-  const twins = [await made(box, 'a', '1-b', 'x'), await made(box, 'a-1', 'b', 'y')];
+  const twins = [await madePackage(box, 'a', '1-b', 'x'), await madePackage(box, 'a-1', 'b', 'y')];
   await assert.rejectsWith(publish(store, twins, signal), 'STORE_CONFLICT');
   await assert.rejectsWith(publish(store, [], signal), 'USAGE');
   assert.is(await currentRelease(store, { signal }), undefined);
@@ -198,7 +178,7 @@ test('two versions that would share a key are refused before anything is written
 for (const release of ['', '..', 'a/b', '.x', 'VERSION', 'x.tar.gz', 'a\nb']) {
   test(`the release string ${JSON.stringify(release)} is refused`, async ({ signal }) => {
     await using box = await tree();
-    const a = await made(box, 'a', '1', 'a');
+    const a = await madePackage(box, 'a', '1', 'a');
     await assert.rejectsWith(publish(createFolderStore(box.path), [a], signal, { release }), 'USAGE');
   });
 }
@@ -206,7 +186,7 @@ for (const release of ['', '..', 'a/b', '.x', 'VERSION', 'x.tar.gz', 'a\nb']) {
 test('a damaged VERSION or catalogue is named', async ({ signal }) => {
   await using box = await tree({ 'store/VERSION': '../../etc' });
   const store = createFolderStore(box.at('store'));
-  const a = await made(box, 'a', '1', 'a');
+  const a = await madePackage(box, 'a', '1', 'a');
   await assert.rejectsWith(publish(store, [a], signal), 'PACKAGE_INVALID', /VERSION holds no release/);
   await writeFile(box.at('store/VERSION'), 'r1');
   await store.put('r1/index.json', Buffer.from('{"format":1,'), { signal });
@@ -215,8 +195,8 @@ test('a damaged VERSION or catalogue is named', async ({ signal }) => {
 
 test('two publishers of one release at once: one wins or both say the same', async ({ signal }) => {
   await using box = await tree({ 'store/.keep': '' });
-  const a = await made(box, 'a', '1', 'a');
-  const other = await made(box, 'a', '1', 'other');
+  const a = await madePackage(box, 'a', '1', 'a');
+  const other = await madePackage(box, 'a', '1', 'other');
   for (let round = 0; round < 5; round += 1) {
     const release = `r${round}`;
     const results = await Promise.allSettled(
@@ -228,26 +208,26 @@ test('two publishers of one release at once: one wins or both say the same', asy
       errors.every((error) => error instanceof CurlewError && error.code === 'STORE_CONFLICT'),
       String(errors[0]),
     );
-    assert.is(await assertReadable(createFolderStore(box.at('store')), signal), release);
+    assert.is(await readableRelease(createFolderStore(box.at('store')), signal), release);
   }
 });
 
 test('two publishers of two releases at once: VERSION is that of one who said so', async ({ signal }) => {
   await using box = await tree({ 'store/.keep': '' });
-  const files = [await made(box, 'a', '1', 'a'), await made(box, 'b', '1', 'b')];
+  const files = [await madePackage(box, 'a', '1', 'a'), await madePackage(box, 'b', '1', 'b')];
   const results = await Promise.allSettled(
     files.map((file, index) => publish(createFolderStore(box.at('store')), [file], signal, { release: `r${index}` })),
   );
   const won = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value.release] : []));
-  const current = await assertReadable(createFolderStore(box.at('store')), signal);
+  const current = await readableRelease(createFolderStore(box.at('store')), signal);
   assert.ok(won.includes(current ?? ''), `${won.join()} ${current}`);
 });
 
 for (const when of ['before', 'after'] as const) {
   test(`cut off ${when} any call, the old release stays readable and the next run completes`, async ({ signal }) => {
     await using box = await tree();
-    const first = [await made(box, 'a', '1', 'a'), await made(box, 'b', '1', 'b')];
-    const second = [first[0], await made(box, 'b', '1', 'b2'), await made(box, 'c', '1', 'c')].flatMap(
+    const first = [await madePackage(box, 'a', '1', 'a'), await madePackage(box, 'b', '1', 'b')];
+    const second = [first[0], await madePackage(box, 'b', '1', 'b2'), await madePackage(box, 'c', '1', 'c')].flatMap(
       (one) => one ?? [],
     );
     let cuts = 0;
@@ -261,10 +241,10 @@ for (const when of ['before', 'after'] as const) {
         () => undefined,
         (thrown: unknown) => thrown,
       );
-      const release = await assertReadable(store, signal);
+      const release = await readableRelease(store, signal);
       assert.ok(release === 'r1' || release === 'r2');
       await publish(store, second, signal, { release: 'r2' });
-      assert.is(await assertReadable(store, signal), 'r2');
+      assert.is(await readableRelease(store, signal), 'r2');
       assert.is((await store.head('b-1.tar.gz', { signal }))?.metadata['digest'], second[1]?.addon.digest);
       assert.is((await store.head('c-1.tar.gz', { signal }))?.metadata['digest'], second[2]?.addon.digest);
       await rm(root, { recursive: true });
