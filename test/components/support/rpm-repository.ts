@@ -69,6 +69,8 @@ function specFile(spec: RpmSpec): string {
 export async function makeRpms(folder: string, specs: readonly RpmSpec[]): Promise<void> {
   const work = `${folder}.work`;
   await mkdir(work, { recursive: true });
+  // rpmbuild asks whether these folders are there and then makes them: two at once fail.
+  for (const { arch = 'noarch' } of specs) await mkdir(join(folder, arch), { recursive: true });
   const build = async (spec: RpmSpec): Promise<void> => {
     const file = join(
       work,
