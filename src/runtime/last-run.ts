@@ -6,17 +6,22 @@ import { readJournal, unfinishedAttempts } from './journal.ts';
 import { endProcesses, membersOf } from './process-tree.ts';
 import type { Records } from './records.ts';
 
-/**
- * Ends hooks that still run although their parent has died, and returns how often each action was begun without being
- * done. Call it with the lock held.
- */
-export async function settleLastRun(
+/** How often each action was begun by the last run, and those before it, without being done. */
+export async function earlierAttempts(
   directory: string,
   { lastRun }: Pick<Records, 'lastRun'>,
-  { report, graceMs }: { readonly report: Report; readonly graceMs?: number },
 ): Promise<ReadonlyMap<string, number>> {
   if (lastRun === undefined) return new Map();
-  const attempts = unfinishedAttempts(await readJournal(join(directory, nodePath.journal(lastRun))));
+  return unfinishedAttempts(await readJournal(join(directory, nodePath.journal(lastRun))));
+}
+
+/** Ends hooks of the last run that still run although their parent has died. Call it with the lock held. */
+export async function endLastRun(
+  { lastRun }: Pick<Records, 'lastRun'>,
+  attempts: ReadonlyMap<string, number>,
+  { report, graceMs }: { readonly report: Report; readonly graceMs?: number },
+): Promise<void> {
+  if (lastRun === undefined) return;
   for (const action of attempts.keys()) {
     const marker = `CURLEW_HOOK=${lastRun}/${action.replace(/^hook /, '')}`;
     // No session is -1: whatever carries the marker is found.
@@ -26,5 +31,4 @@ export async function settleLastRun(
     const text = `${action} of run ${lastRun} was still at work without its parent, and was ended`;
     report({ type: 'note', level: 'warning', text });
   }
-  return attempts;
 }

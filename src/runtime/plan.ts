@@ -36,7 +36,12 @@ export type PlannedAction = { readonly id: string; readonly because: string } & 
   | { readonly kind: 'hook'; readonly addon: string; readonly hook: Hook; readonly function: string }
 );
 
+/** `install` is for a primary, the others are for the nodes beside it. */
+export type RunKind = 'install' | 'join' | 'upgrade';
+
 export interface RunPlan {
+  readonly format: 1;
+  readonly kind: RunKind;
   /** In the order of the run, each once. */
   readonly addons: readonly PlannedAddon[];
   readonly actions: readonly PlannedAction[];
@@ -49,7 +54,12 @@ export interface PlanOptions {
 }
 
 /** An add-on that stands in the spec twice is `SPEC_INVALID`, and so is a cycle of `requires`. */
-export function planInstall(packages: readonly PackageFacts[], records: Records, options: PlanOptions): RunPlan {
+export function planRun(
+  kind: RunKind,
+  packages: readonly PackageFacts[],
+  records: Records,
+  options: PlanOptions,
+): RunPlan {
   const names = new Set<string>();
   for (const { ref } of packages) {
     if (names.has(ref.name)) throw new CurlewError('SPEC_INVALID', `plan: ${ref.name} stands in the spec twice`);
@@ -62,6 +72,8 @@ export function planInstall(packages: readonly PackageFacts[], records: Records,
   const others = addons.filter(({ ref }) => !CONTAINER_RUNTIMES.includes(ref.name));
   const withImages = options.images ? ordered.filter(({ images }) => images.length > 0) : [];
   return {
+    format: 1,
+    kind,
     addons,
     actions: [
       ...extracts,

@@ -58,6 +58,7 @@ const TITLES: Readonly<Record<Hook, string>> = {
   pre_init: 'prepare',
   install: 'install',
   already_applied: 'check what is applied already',
+  join: 'join',
   post_init: 'finish',
   outro: 'close',
 };

@@ -2,7 +2,7 @@ import { execa } from 'execa';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { InstallResult } from '../../src/runtime/install.ts';
+import type { RunResult } from '../../src/runtime/execute.ts';
 import { membersOf } from '../../src/runtime/process-tree.ts';
 import { readRecords } from '../../src/runtime/records.ts';
 import * as assert from '../support/assert.ts';
@@ -53,7 +53,7 @@ test('a bundle is installed with its settings; a second run says that it is alre
   assert.match(first.stderr, 'aaa 1.0.0: install: done');
   const second = await curlew(box, '--bundle', 'b.tar.gz', '--json', '--quiet');
   assert.is(second.stderr, '');
-  const result = JSON.parse(second.stdout) as InstallResult;
+  const result = JSON.parse(second.stdout) as RunResult;
   assert.equal(
     result.addons.map(({ name, outcome }) => [name, outcome]),
     [['aaa', 'already applied']],

@@ -73,7 +73,7 @@ test('what was begun without coming to an end counts as an attempt, also of the 
     {
       at,
       type: 'planned',
-      plan: { addons: [], actions: [] },
+      plan: { format: 1, kind: 'install', addons: [], actions: [] },
       earlier: [
         ['a', 1],
         ['d', 4],

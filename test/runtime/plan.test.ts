@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
 import { digestOf } from '../../src/core/digest.ts';
 import { hookFunction } from '../../src/runtime/hooks.ts';
-import { planInstall, type PackageFacts } from '../../src/runtime/plan.ts';
+import { planRun, type PackageFacts } from '../../src/runtime/plan.ts';
 import { NO_RECORDS, settingsDigest, type Records } from '../../src/runtime/records.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
-const test = suite('planInstall');
+const test = suite('planRun');
 
 const OPTIONS = { reapply: false, images: true };
 const RUN = '20261121T101500Z-3f2a';
@@ -45,7 +45,7 @@ const IMAGE = { id: 'x', reference: 'docker.io/library/x:1', digest: digestOf('x
 test('the phases of an install come in their order, the container runtime before the rest', () => {
   const packages = [facts('zeta', { images: [IMAGE] }), facts('containerd'), facts('flannel')];
   assert.equal(
-    planInstall(packages, NO_RECORDS, OPTIONS).actions.map(({ id }) => id),
+    planRun('install', packages, NO_RECORDS, OPTIONS).actions.map(({ id }) => id),
     [
       'extract containerd-1.0',
       'extract flannel-1.0',
@@ -68,7 +68,7 @@ test('the phases of an install come in their order, the container runtime before
 });
 
 test('an add-on may be called like something that every object has', () => {
-  const { addons } = planInstall([facts('constructor')], NO_RECORDS, OPTIONS);
+  const { addons } = planRun('install', [facts('constructor')], NO_RECORDS, OPTIONS);
   assert.is(addons[0]?.because, 'it was not installed');
 });
 
@@ -80,22 +80,22 @@ test('function names hold the folder name verbatim', () => {
 
 test('unknown add-ons follow in spec order, moved only by what they require', () => {
   const packages = [facts('bbb', { requires: ['aaa'] }), facts('ccc'), facts('aaa'), facts('velero')];
-  const names = planInstall(packages, NO_RECORDS, OPTIONS).addons.map(({ ref }) => ref.name);
+  const names = planRun('install', packages, NO_RECORDS, OPTIONS).addons.map(({ ref }) => ref.name);
   assert.equal(names, ['velero', 'aaa', 'bbb', 'ccc']);
 });
 
 test('add-ons that require each other are an error', () => {
   const packages = [facts('aaa', { requires: ['bbb'] }), facts('bbb', { requires: ['aaa'] })];
-  assert.throwsWith(() => planInstall(packages, NO_RECORDS, OPTIONS), 'SPEC_INVALID', /require each other/);
+  assert.throwsWith(() => planRun('install', packages, NO_RECORDS, OPTIONS), 'SPEC_INVALID', /require each other/);
 });
 
 test('an add-on that stands there twice is an error', () => {
-  assert.throwsWith(() => planInstall([facts('a'), facts('a')], NO_RECORDS, OPTIONS), 'SPEC_INVALID', /twice/);
+  assert.throwsWith(() => planRun('install', [facts('a'), facts('a')], NO_RECORDS, OPTIONS), 'SPEC_INVALID', /twice/);
 });
 
 test('what is applied already is not installed again, and nothing is extracted', () => {
   const one = facts('demo', { inPlace: digestOf('demo') });
-  const { addons, actions } = planInstall([one], installed([one]), OPTIONS);
+  const { addons, actions } = planRun('install', [one], installed([one]), OPTIONS);
   assert.is(addons[0]?.mode, 'already applied');
   assert.equal(
     actions.map(({ id }) => id),
@@ -125,7 +125,7 @@ for (const [title, after, records, reapply, because] of [
   ['--reapply', before, installed([before]), true, 'asked for by --reapply'],
 ] as const) {
   test(`${title} is a reason to install`, () => {
-    const [addon] = planInstall([after], records, { ...OPTIONS, reapply }).addons;
+    const [addon] = planRun('install', [after], records, { ...OPTIONS, reapply }).addons;
     assert.equal([addon?.mode, addon?.because], ['install', because]);
   });
 }
@@ -133,16 +133,16 @@ for (const [title, after, records, reapply, because] of [
 test('the order of keys in the settings is no change', () => {
   const one = facts('demo', { settings: { a: 1, b: { c: 2, d: 3 } } });
   const same = facts('demo', { settings: { b: { d: 3, c: 2 }, a: 1 } });
-  assert.is(planInstall([same], installed([one]), OPTIONS).addons[0]?.mode, 'already applied');
+  assert.is(planRun('install', [same], installed([one]), OPTIONS).addons[0]?.mode, 'already applied');
 });
 
 test('files that are no longer in place are extracted again', () => {
-  const plan = planInstall([facts('demo')], installed([before]), OPTIONS);
+  const plan = planRun('install', [facts('demo')], installed([before]), OPTIONS);
   assert.is(plan.actions[0]?.id, 'extract demo-1.0');
 });
 
 test('a package without install.sh has no hooks', () => {
-  const plan = planInstall([facts('kubernetes', { hasInstallScript: false })], NO_RECORDS, OPTIONS);
+  const plan = planRun('install', [facts('kubernetes', { hasInstallScript: false })], NO_RECORDS, OPTIONS);
   assert.equal(
     plan.actions.map(({ kind }) => kind),
     ['extract'],
@@ -154,7 +154,7 @@ test('whatever the spec: every add-on once, every action once, extraction before
   fc.assert(
     fc.property(fc.uniqueArray(name), fc.boolean(), fc.func(fc.boolean()), (names, images, has) => {
       const packages = names.map((one) => facts(one, { images: has(one) ? [IMAGE] : [] }));
-      const { addons, actions } = planInstall(packages, NO_RECORDS, { reapply: false, images });
+      const { addons, actions } = planRun('install', packages, NO_RECORDS, { reapply: false, images });
       assert.equal(addons.map(({ ref }) => ref.name).toSorted(), names.toSorted());
       assert.is(new Set(actions.map(({ id }) => id)).size, actions.length);
       const kinds = actions.map(({ kind }) => kind);

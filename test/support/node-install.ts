@@ -2,8 +2,9 @@
 import { readFile, rm } from 'node:fs/promises';
 import { memorySource, readIndex } from '../../src/archive/read.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
-import { install, type InstallRequest, type InstallResult } from '../../src/runtime/install.ts';
+import { runAll, type RunResult } from '../../src/runtime/execute.ts';
 import { plainPlace } from '../../src/runtime/node-place.ts';
+import type { RunRequest } from '../../src/runtime/prepare.ts';
 import { archivePackages, type SourcePackage } from '../../src/runtime/source.ts';
 import type { TestAddon } from './node-bundles.ts';
 import type { Tree } from './tree.ts';
@@ -16,7 +17,7 @@ export async function packagesOf(bytes: Uint8Array): Promise<readonly SourcePack
   return archivePackages(source, await readIndex(source, { signal: never }), { signal: never });
 }
 
-export interface Given extends Partial<InstallRequest> {
+export interface Given extends Partial<RunRequest> {
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly signal?: AbortSignal;
   readonly events?: ProgressEvent[];
@@ -27,9 +28,10 @@ export async function run(
   box: Tree,
   packages: readonly SourcePackage[],
   { settings = {}, signal = never, events = [], ...request }: Given = {},
-): Promise<InstallResult> {
-  return install(
+): Promise<RunResult> {
+  return runAll(
     {
+      kind: 'install',
       place: plainPlace(box.at('node')),
       scripts: SCRIPTS,
       packages: packages.map((source) => ({ source, settings: settings[source.ref.name] ?? {} })),

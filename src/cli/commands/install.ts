@@ -9,7 +9,7 @@ import type { Installer } from '../../installer/installer.ts';
 import { parseInstaller } from '../../installer/parse.ts';
 import { shellVariables } from '../../installer/variables.ts';
 import { confinedPlace } from '../../runtime/confine.ts';
-import { install as runInstall, type InstallResult } from '../../runtime/install.ts';
+import { runAll, type RunResult } from '../../runtime/execute.ts';
 import { plainPlace, type NodePlace } from '../../runtime/node-place.ts';
 import { readStateFile } from '../../runtime/write-file.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
@@ -24,7 +24,7 @@ they write lands in DIR/host. Kernel settings and the network are not covered by
 
 When a run has failed, the same command goes on: what is applied already is not installed again.`;
 
-export const install: Command<InstallResult> = {
+export const install: Command<RunResult> = {
   name: 'install',
   summary: 'Install the add-ons of a spec on this machine',
   operands: '',
@@ -57,8 +57,9 @@ export const install: Command<InstallResult> = {
       const settings = new Map(installer.addons.map((addon) => [addon.name, addon.settings] as const));
       const variables = new Map(shellVariables(installer, versions));
       if (source.airgap) variables.set('AIRGAP', '1');
-      return await runInstall(
+      return await runAll(
         {
+          kind: 'install',
           place,
           scripts: ownScripts(),
           packages: packages.map((one) => ({ source: one, settings: settings.get(one.ref.name) ?? {} })),
@@ -174,7 +175,7 @@ function outliveTerminal(): () => void {
   };
 }
 
-function table({ addons, images, messages, run, seconds }: InstallResult): string {
+function table({ addons, images, messages, run, seconds }: RunResult): string {
   const width = (texts: readonly string[]): number => Math.max(0, ...texts.map(({ length }) => length));
   const name = width(addons.map((addon) => addon.name));
   const version = width(addons.map((addon) => addon.version));

@@ -1,4 +1,4 @@
-/** `install`: one run over one install folder, from the plan to the records. */
+/** Carries out a plan on an install folder, action by action, from the journal to the records. */
 import { join } from 'node:path';
 import { eachLimited } from '../core/each.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -8,85 +8,67 @@ import { formatRef } from '../core/ref.ts';
 import { CONTAINER_RUNTIMES } from './hooks.ts';
 import { findImageRuntime, loadImages } from './images.ts';
 import { createJournal, type Journal } from './journal.ts';
-import { settleLastRun } from './last-run.ts';
-import { lockFolder } from './lock.ts';
-import { makeFolder } from '../files/make-folder.ts';
-import type { NodePlace } from './node-place.ts';
-import { planInstall, type PackageFacts, type PlannedAction, type RunPlan } from './plan.ts';
+import { endLastRun } from './last-run.ts';
+import type { PlannedAction, RunPlan } from './plan.ts';
+import { prepare, type PreparedRun, type RunRequest } from './prepare.ts';
 import { pruneRuns } from './prune-runs.ts';
-import { clearStaging, digestInPlace, renameIntoPlace, stagePackage } from './put-in-place.ts';
-import { readRecords, type Records } from './records.ts';
+import { clearStaging, renameIntoPlace, stagePackage } from './put-in-place.ts';
+import type { Records } from './records.ts';
 import { createRunFolder, dropShellFiles, type RunFolder } from './run-folder.ts';
 import { checkApplied, installInstead, lookUp, runHookAction, type HookAction, type HookRun } from './run-hooks.ts';
 import { RunRecords } from './run-records.ts';
 import type { ShellVariable } from './settings.ts';
 import type { SourcePackage } from './source.ts';
 
-interface WantedPackage {
-  readonly source: SourcePackage;
-  readonly settings: unknown;
-}
-
-export interface InstallRequest {
-  readonly place: NodePlace;
-  /** Folder with hook-runner.sh and lib/. */
-  readonly scripts: string;
-  readonly packages: readonly WantedPackage[];
-  readonly variables: readonly ShellVariable[];
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly reapply: boolean;
-  /** Why images are not to be loaded; undefined when they are. */
-  readonly skipImages: string | undefined;
-}
-
-interface InstalledAddon {
+interface RunAddon {
   readonly name: string;
   readonly version: string;
   readonly outcome: 'installed' | 'already applied';
   readonly because: string;
 }
 
-export interface InstallResult {
+export interface RunResult {
   readonly run: string;
-  readonly addons: readonly InstalledAddon[];
+  readonly addons: readonly RunAddon[];
   readonly images: { readonly loaded: readonly string[]; readonly skipped: string | undefined };
   /** What outros told the operator, in their order; those that said nothing are left out. */
   readonly messages: readonly { readonly addon: string; readonly text: string }[];
   readonly seconds: number;
 }
 
-export interface InstallOptions {
+export interface RunOptions {
   readonly report: Report;
   readonly signal: AbortSignal;
 }
 
 const HOST_PREFLIGHT = 'host-preflight.yaml';
 
+/** Prepares a run and carries out its plan. */
+export async function runAll(request: RunRequest, options: RunOptions): Promise<RunResult> {
+  await using prepared = await prepare(request);
+  return await execute(prepared, prepared.plan, options);
+}
+
 /**
- * Runs all phases. `BUSY` when another run is at work on the folder, `HOOK_FAILED` when a hook fails; whatever the
- * error, the same call goes on from a consistent state.
+ * Carries out all actions of a plan. `HOOK_FAILED` when a hook fails; whatever the error, the same call goes on from a
+ * consistent state.
  */
-export async function install(request: InstallRequest, options: InstallOptions): Promise<InstallResult> {
+export async function execute(prepared: PreparedRun, plan: RunPlan, options: RunOptions): Promise<RunResult> {
   const started = performance.now();
+  const { request, records, attempts } = prepared;
   const { directory } = request.place;
-  await makeFolder(directory);
-  await using _lock = await lockFolder(directory);
-  const records = await readRecords(directory);
-  const attempts = await settleLastRun(directory, records, options);
+  await endLastRun(records, attempts, options);
   await pruneRuns(directory, records);
   notePreflights(request, options.report);
   await clearStaging(directory);
-  const facts = await Promise.all(request.packages.map(async (wanted) => factsOf(directory, wanted)));
-  const images = request.skipImages === undefined;
-  const plan = planInstall(facts, records, { reapply: request.reapply, images });
   const folder = await createRunFolder({
     directory,
     scripts: request.scripts,
     settings: request.variables,
-    own: ownVariables(request.place),
+    own: ownVariables(request),
   });
   await using journal = await createJournal(join(directory, nodePath.journal(folder.run)));
-  const run = new InstallRun({ request, options, plan, folder, journal, attempts, records });
+  const run = new ActiveRun({ request, options, plan, folder, journal, attempts, records });
   try {
     const result = await run.execute();
     await dropShellFiles(folder);
@@ -100,7 +82,7 @@ export async function install(request: InstallRequest, options: InstallOptions):
 }
 
 /** Leaving checks out is said, never passed over. */
-function notePreflights({ packages }: InstallRequest, report: Report): void {
+function notePreflights({ packages }: RunRequest, report: Report): void {
   const names = packages
     .filter(({ source }) => source.files.some(({ path }) => path === HOST_PREFLIGHT))
     .map(({ source }) => source.ref.name);
@@ -110,32 +92,19 @@ function notePreflights({ packages }: InstallRequest, report: Report): void {
 }
 
 /** What every hook may expect to be set (kurl.md 6.6). */
-function ownVariables({ seen }: NodePlace): readonly ShellVariable[] {
+function ownVariables({ kind, place }: RunRequest): readonly ShellVariable[] {
   return [
     ['DIR', '.'],
-    ['KURL_INSTALL_DIRECTORY', seen],
+    ['KURL_INSTALL_DIRECTORY', place.seen],
     ['K8S_DISTRO', 'kubeadm'],
-    ['MASTER', '1'],
+    // kURL sets it in install.sh only; scripts test whether it is 1.
+    ['MASTER', kind === 'install' ? '1' : ''],
   ];
 }
 
-async function factsOf(directory: string, { source, settings }: WantedPackage): Promise<PackageFacts> {
-  const { ref, addon, files } = source;
-  return {
-    ref,
-    digest: addon.digest,
-    requires: addon.requires,
-    fulfills: addon.fulfills,
-    images: addon.images,
-    hasInstallScript: files.some(({ path }) => path === INSTALL_SH),
-    settings,
-    inPlace: await digestInPlace(directory, ref),
-  };
-}
-
 interface RunParts {
-  readonly request: InstallRequest;
-  readonly options: InstallOptions;
+  readonly request: RunRequest;
+  readonly options: RunOptions;
   readonly plan: RunPlan;
   readonly folder: RunFolder;
   readonly journal: Journal;
@@ -146,7 +115,7 @@ interface RunParts {
 const LOADS_AT_ONCE = 2;
 
 /** A run that is under way: what has been recorded and found out so far. */
-class InstallRun {
+class ActiveRun {
   readonly #parts: RunParts;
   readonly #hooks: HookRun;
   readonly #records: RunRecords;
@@ -179,7 +148,7 @@ class InstallRun {
     };
   }
 
-  async execute(): Promise<Omit<InstallResult, 'run' | 'seconds'>> {
+  async execute(): Promise<Omit<RunResult, 'run' | 'seconds'>> {
     const { plan, journal, attempts } = this.#parts;
     await journal.append({ type: 'planned', plan, earlier: [...attempts] });
     await this.#records.begin();
@@ -201,7 +170,7 @@ class InstallRun {
     }
     await this.#records.finished(plan.addons);
     await journal.append({ type: 'ended', outcome: 'finished' });
-    const addons = plan.addons.map(({ ref, mode, because }): InstalledAddon => {
+    const addons = plan.addons.map(({ ref, mode, because }): RunAddon => {
       const again = this.#because.get(ref.name);
       const outcome = mode === 'install' || again !== undefined ? 'installed' : 'already applied';
       return { name: ref.name, version: ref.version, outcome, because: again ?? because };
