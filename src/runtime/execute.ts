@@ -10,7 +10,7 @@ import { findImageRuntime, loadImages } from './images.ts';
 import { createJournal, type Journal } from './journal.ts';
 import { endLastRun } from './last-run.ts';
 import type { PlannedAction, RunPlan } from './plan.ts';
-import { prepare, type PreparedRun, type RunRequest } from './prepare.ts';
+import type { PreparedRun, RunRequest } from './prepare.ts';
 import { pruneRuns } from './prune-runs.ts';
 import { clearStaging, renameIntoPlace, stagePackage } from './put-in-place.ts';
 import type { Records } from './records.ts';
@@ -42,12 +42,6 @@ export interface RunOptions {
 }
 
 const HOST_PREFLIGHT = 'host-preflight.yaml';
-
-/** Prepares a run and carries out its plan. */
-export async function runAll(request: RunRequest, options: RunOptions): Promise<RunResult> {
-  await using prepared = await prepare(request);
-  return await execute(prepared, prepared.plan, options);
-}
 
 /**
  * Carries out all actions of a plan. `HOOK_FAILED` when a hook fails; whatever the error, the same call goes on from a

@@ -2,9 +2,9 @@
 import { readFile, rm } from 'node:fs/promises';
 import { memorySource, readIndex } from '../../src/archive/read.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
-import { runAll, type RunResult } from '../../src/runtime/execute.ts';
+import { execute, type RunResult } from '../../src/runtime/execute.ts';
 import { plainPlace } from '../../src/runtime/node-place.ts';
-import type { RunRequest } from '../../src/runtime/prepare.ts';
+import { prepare, type RunRequest } from '../../src/runtime/prepare.ts';
 import { archivePackages, type SourcePackage } from '../../src/runtime/source.ts';
 import type { TestAddon } from './node-bundles.ts';
 import type { Tree } from './tree.ts';
@@ -29,20 +29,18 @@ export async function run(
   packages: readonly SourcePackage[],
   { settings = {}, signal = never, events = [], ...request }: Given = {},
 ): Promise<RunResult> {
-  return runAll(
-    {
-      kind: 'install',
-      place: plainPlace(box.at('node')),
-      scripts: SCRIPTS,
-      packages: packages.map((source) => ({ source, settings: settings[source.ref.name] ?? {} })),
-      variables: [],
-      env: { PATH: process.env['PATH'], TRACE: box.at('trace') },
-      reapply: false,
-      skipImages: 'a test',
-      ...request,
-    },
-    { report: (event) => events.push(event), signal },
-  );
+  await using prepared = await prepare({
+    kind: 'install',
+    place: plainPlace(box.at('node')),
+    scripts: SCRIPTS,
+    packages: packages.map((source) => ({ source, settings: settings[source.ref.name] ?? {} })),
+    variables: [],
+    env: { PATH: process.env['PATH'], TRACE: box.at('trace') },
+    reapply: false,
+    skipImages: 'a test',
+    ...request,
+  });
+  return await execute(prepared, prepared.plan, { report: (event) => events.push(event), signal });
 }
 
 /** An add-on that writes down which of its hooks ran. */

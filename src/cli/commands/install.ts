@@ -9,8 +9,9 @@ import type { Installer } from '../../installer/installer.ts';
 import { parseInstaller } from '../../installer/parse.ts';
 import { shellVariables } from '../../installer/variables.ts';
 import { confinedPlace } from '../../runtime/confine.ts';
-import { runAll, type RunResult } from '../../runtime/execute.ts';
+import { execute, type RunResult } from '../../runtime/execute.ts';
 import { plainPlace, type NodePlace } from '../../runtime/node-place.ts';
+import { prepare } from '../../runtime/prepare.ts';
 import { readStateFile } from '../../runtime/write-file.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { ownScripts } from '../own-scripts.ts';
@@ -57,19 +58,17 @@ export const install: Command<RunResult> = {
       const settings = new Map(installer.addons.map((addon) => [addon.name, addon.settings] as const));
       const variables = new Map(shellVariables(installer, versions));
       if (source.airgap) variables.set('AIRGAP', '1');
-      return await runAll(
-        {
-          kind: 'install',
-          place,
-          scripts: ownScripts(),
-          packages: packages.map((one) => ({ source: one, settings: settings.get(one.ref.name) ?? {} })),
-          variables: [...variables],
-          env: context.env,
-          reapply: args.flag('reapply'),
-          skipImages: whySkipImages(args),
-        },
-        { report: context.report, signal: context.signal },
-      );
+      await using prepared = await prepare({
+        kind: 'install',
+        place,
+        scripts: ownScripts(),
+        packages: packages.map((one) => ({ source: one, settings: settings.get(one.ref.name) ?? {} })),
+        variables: [...variables],
+        env: context.env,
+        reapply: args.flag('reapply'),
+        skipImages: whySkipImages(args),
+      });
+      return await execute(prepared, prepared.plan, { report: context.report, signal: context.signal });
     } finally {
       restore();
     }
