@@ -1,0 +1,121 @@
+/** Facts about this machine that a plan is judged by: file systems and their room, memory. Nothing is changed. */
+import { readFile, realpath, stat, statfs } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { asError, CurlewError, errnoOf } from '../core/errors.ts';
+
+/** A file system that holds some of the paths asked for. */
+export interface MountFacts {
+  /** Names the file system: mounts of the same one share their room. */
+  readonly device: string;
+  readonly mountPoint: string;
+  /** Those asked for that lie on it, whether they exist yet or not. */
+  readonly paths: readonly string[];
+  /** Bytes. */
+  readonly total: number;
+  /** Bytes that are left to everybody; what is set aside for root does not count. */
+  readonly free: number;
+  /** Files that can still be made; undefined where there is no such limit. */
+  readonly inodes: { readonly total: number; readonly free: number } | undefined;
+}
+
+export interface MemoryFacts {
+  /** Bytes. */
+  readonly total: number;
+  /** Bytes that programs can get without swapping. */
+  readonly available: number;
+}
+
+interface Mount {
+  readonly device: string;
+  readonly mountPoint: string;
+}
+
+export interface FactOptions {
+  /** Where the kernel shows itself; another folder in tests. */
+  readonly proc?: string;
+  readonly signal: AbortSignal;
+}
+
+const PROC = '/proc';
+
+/** The file systems of these absolute paths, each once, in the order of the paths. */
+export async function mountsOf(
+  paths: readonly string[],
+  { proc = PROC, signal }: FactOptions,
+): Promise<readonly MountFacts[]> {
+  const mounts = parseMounts(await readFile(join(proc, 'self/mountinfo'), 'utf8').catch(() => ''));
+  const found = new Map<string, MountFacts>();
+  for (const path of paths) {
+    signal.throwIfAborted();
+    const there = await existing(path);
+    const { device, mountPoint } = mountOf(there, mounts) ?? {
+      device: String((await stat(there)).dev),
+      mountPoint: there,
+    };
+    const known = found.get(device);
+    found.set(
+      device,
+      known === undefined
+        ? { device, mountPoint, paths: [path], ...(await roomOf(there)) }
+        : { ...known, paths: [...known.paths, path] },
+    );
+  }
+  return [...found.values()];
+}
+
+async function roomOf(path: string): Promise<Pick<MountFacts, 'total' | 'free' | 'inodes'>> {
+  const { bsize, blocks, bavail, files, ffree } = await statfs(path);
+  // Some file systems make inodes as they are wanted, and count none.
+  const inodes = files === 0 ? undefined : { total: files, free: ffree };
+  return { total: blocks * bsize, free: bavail * bsize, inodes };
+}
+
+/** The nearest folder upwards that exists, without links. */
+async function existing(path: string): Promise<string> {
+  for (let at = path; ; at = dirname(at)) {
+    try {
+      return await realpath(at);
+    } catch (error) {
+      const errno = errnoOf(error);
+      if ((errno === 'ENOENT' || errno === 'ENOTDIR') && dirname(at) !== at) continue;
+      throw new CurlewError('FILE_UNUSABLE', `look at ${at}: ${asError(error).message}`, { cause: error });
+    }
+  }
+}
+
+/** proc(5), mountinfo: the third field names the file system, the fifth where it is mounted. */
+export function parseMounts(text: string): readonly Mount[] {
+  return text.split('\n').flatMap((line) => {
+    const [, , device, , mountPoint] = line.split(' ');
+    return device === undefined || mountPoint === undefined ? [] : [{ device, mountPoint: unescape(mountPoint) }];
+  });
+}
+
+/** Blanks, line ends and backslashes stand in octal. */
+function unescape(text: string): string {
+  const bytes = text.replaceAll(/\\([0-7]{3})/g, (_, digits: string) =>
+    String.fromCharCode(Number.parseInt(digits, 8)),
+  );
+  return bytes;
+}
+
+/** The deepest mount that a path lies below; of two on the same folder the later one hides the other. */
+export function mountOf(path: string, mounts: readonly Mount[]): Mount | undefined {
+  let best: Mount | undefined;
+  for (const mount of mounts) {
+    const below = mount.mountPoint === '/' || path === mount.mountPoint || path.startsWith(`${mount.mountPoint}/`);
+    if (below && mount.mountPoint.length >= (best?.mountPoint.length ?? 0)) best = mount;
+  }
+  return best;
+}
+
+/** Undefined where the kernel does not say. */
+export async function memoryFacts({ proc = PROC }: FactOptions): Promise<MemoryFacts | undefined> {
+  const text = await readFile(join(proc, 'meminfo'), 'utf8').catch(() => '');
+  const bytes = (name: string): number | undefined => {
+    const [, kibibytes] = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text) ?? [];
+    return kibibytes === undefined ? undefined : Number(kibibytes) * 1024;
+  };
+  const [total, available] = [bytes('MemTotal'), bytes('MemAvailable')];
+  return total === undefined || available === undefined ? undefined : { total, available };
+}

@@ -1,0 +1,65 @@
+/** Where the container runtime of this machine keeps its images: asked of itself, of its configuration, or as usual. */
+import { execa } from 'execa';
+import { readFile } from 'node:fs/promises';
+
+export type RuntimeName = 'containerd' | 'docker';
+
+export interface ImageRootOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** containerd's configuration file; another one in tests. */
+  readonly config?: string;
+  readonly signal: AbortSignal;
+}
+
+const USUAL: Readonly<Record<RuntimeName, string>> = {
+  containerd: '/var/lib/containerd',
+  docker: '/var/lib/docker',
+};
+const CONTAINERD_CONFIG = '/etc/containerd/config.toml';
+const ANSWER_MS = 10_000;
+const MAX_OUTPUT = 1 << 20;
+
+/** An absolute path; it need not exist. */
+export async function imageRoot(name: RuntimeName, options: ImageRootOptions): Promise<string> {
+  const found = name === 'docker' ? await dockerRoot(options) : await containerdRoot(options);
+  return found?.startsWith('/') === true ? found : USUAL[name];
+}
+
+async function dockerRoot(options: ImageRootOptions): Promise<string | undefined> {
+  const answer = await output(['docker', 'info', '--format', '{{.DockerRootDir}}'], options);
+  return answer?.trim();
+}
+
+async function containerdRoot(options: ImageRootOptions): Promise<string | undefined> {
+  const { config = CONTAINERD_CONFIG } = options;
+  const dumped = await output(['containerd', '--config', config, 'config', 'dump'], options);
+  return tomlRoot(dumped ?? (await readFile(config, 'utf8').catch(() => '')));
+}
+
+/** The `root` of a containerd configuration: a key of the top, before the first table. */
+export function tomlRoot(text: string): string | undefined {
+  for (const line of text.split('\n')) {
+    if (/^\s*\[/.test(line)) return undefined;
+    const [, double, single] = /^\s*root\s*=\s*(?:"([^"\\]*)"|'([^']*)')\s*(?:#.*)?$/.exec(line) ?? [];
+    const found = double ?? single;
+    if (found !== undefined && found !== '') return found;
+  }
+  return undefined;
+}
+
+async function output(
+  [command, ...args]: readonly [string, ...string[]],
+  { env, signal }: ImageRootOptions,
+): Promise<string | undefined> {
+  const { exitCode, stdout } = await execa(command, args, {
+    reject: false,
+    stdin: 'ignore',
+    env,
+    extendEnv: false,
+    cancelSignal: signal,
+    timeout: ANSWER_MS,
+    maxBuffer: MAX_OUTPUT,
+  });
+  signal.throwIfAborted();
+  return exitCode === 0 ? stdout : undefined;
+}

@@ -1,0 +1,69 @@
+import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { memoryFacts, mountOf, mountsOf, parseMounts } from '../../src/runtime/host-facts.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('runtime/host-facts');
+
+const MOUNTINFO = [
+  '22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw',
+  '23 22 8:2 / /var rw - xfs /dev/sdb rw',
+  '24 23 8:3 / /var/lib/with\\040blank rw - ext4 /dev/sdc rw',
+  '25 22 8:1 /srv /mnt rw - ext4 /dev/sda1 rw',
+  '26 23 8:4 / /var rw - ext4 /dev/sdd rw',
+  'damaged',
+  '',
+].join('\n');
+
+for (const [path, mountPoint, device] of [
+  ['/etc', '/', '8:1'],
+  ['/variable', '/', '8:1'],
+  ['/var', '/var', '8:4'],
+  ['/var/lib/x', '/var', '8:4'],
+  ['/var/lib/with blank/x', '/var/lib/with blank', '8:3'],
+  ['/mnt/x', '/mnt', '8:1'],
+] as const) {
+  test(`${path} lies on ${mountPoint}`, () => {
+    assert.equal(mountOf(path, parseMounts(MOUNTINFO)), { mountPoint, device });
+  });
+}
+
+test('paths of one file system are told together, whether they exist or not', async ({ signal }) => {
+  await using box = await tree({ 'a/file': 'x' });
+  const wanted = [box.at('a'), box.at('a/not/there'), box.at('a/file/below')];
+  const [mount, ...more] = await mountsOf(wanted, { signal });
+  assert.equal(more, []);
+  assert.equal(mount?.paths, wanted);
+  assert.ok(box.path.startsWith(mount?.mountPoint === '/' ? '/' : `${mount?.mountPoint}/`));
+  assert.ok((mount?.free ?? -1) >= 0 && (mount?.total ?? 0) >= (mount?.free ?? 0));
+});
+
+test('two mounts of one file system share their room', async ({ signal }) => {
+  await using box = await tree({});
+  await mkdir(box.at('one'));
+  await mkdir(box.at('two'));
+  await mkdir(box.at('proc/self'), { recursive: true });
+  const lines = ['one', 'two'].map((name) => `1 1 9:9 / ${box.at(name)} rw - ext4 /dev/x rw`);
+  await writeFile(box.at('proc/self/mountinfo'), lines.join('\n'));
+  const mounts = await mountsOf([box.at('one/x'), box.at('two/y')], { proc: box.at('proc'), signal });
+  assert.equal(
+    mounts.map(({ mountPoint, paths }) => [mountPoint, paths]),
+    [[box.at('one'), [box.at('one/x'), box.at('two/y')]]],
+  );
+});
+
+test('without a table of mounts file systems are told apart by their number', async ({ signal }) => {
+  await using box = await tree({});
+  const [mount] = await mountsOf([box.at('x')], { proc: box.at('none'), signal });
+  assert.is(mount?.device, String((await stat(box.path)).dev));
+  assert.is(mount?.mountPoint, box.path);
+});
+
+test('memory is told in bytes, and not at all where the kernel does not say', async ({ signal }) => {
+  await using box = await tree({ meminfo: 'MemTotal:  2048 kB\nMemFree: 1 kB\nMemAvailable:    1024 kB\n' });
+  assert.equal(await memoryFacts({ proc: box.path, signal }), { total: 2 << 20, available: 1 << 20 });
+  assert.is(await memoryFacts({ proc: box.at('none'), signal }), undefined);
+});
+
+test.run();
