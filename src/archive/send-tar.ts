@@ -12,7 +12,9 @@ export type SentEntry =
       readonly size: number;
       readonly content:
         | { readonly kind: 'bytes'; readonly data: Uint8Array }
-        | { readonly kind: 'path'; readonly path: string };
+        | { readonly kind: 'path'; readonly path: string }
+        /** Bytes that are made when their turn comes. */
+        | { readonly kind: 'stream'; readonly open: () => AsyncIterable<Uint8Array> };
     }
   | { readonly kind: 'folder'; readonly path: string; readonly mode: number }
   | { readonly kind: 'link'; readonly path: string; readonly target: string };
@@ -42,7 +44,8 @@ export async function* sendTar(
     const { mode, size, content } = entry;
     yield anyHeader({ type: 'File', path, mode, size });
     if (content.kind === 'bytes') yield content.data;
-    else yield* fileBytes(content.path, size, signal);
+    else if (content.kind === 'path') yield* fileBytes(content.path, size, signal);
+    else yield* counted(content.open(), path, size);
     yield new Uint8Array(paddingOf(size));
   }
   yield new Uint8Array(TAR_END);
@@ -53,16 +56,25 @@ async function* fileBytes(
   size: number,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  let sent = 0;
   try {
-    for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20, signal }) as AsyncIterable<Buffer>) {
-      sent += chunk.byteLength;
-      if (sent > size) break;
-      yield chunk;
-    }
+    yield* counted(createReadStream(path, { highWaterMark: 1 << 20, signal }) as AsyncIterable<Buffer>, path, size);
   } catch (error) {
     signal.throwIfAborted();
     throw fileError(`read ${path}`, error);
+  }
+}
+
+/** Never more than `size` bytes: what follows must stay a tar. */
+async function* counted(
+  bytes: AsyncIterable<Uint8Array>,
+  path: string,
+  size: number,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let sent = 0;
+  for await (const chunk of bytes) {
+    sent += chunk.byteLength;
+    if (sent > size) break;
+    yield chunk;
   }
   if (sent !== size) throw new CurlewError('FILE_UNUSABLE', `${path} changed while it was being read`);
 }

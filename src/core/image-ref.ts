@@ -50,3 +50,13 @@ export function parseImageRef(text: string): ImageRef | string {
 export function formatImageRef({ registry, repository, tag, digest }: ImageRef): string {
   return `${registry}/${repository}${tag === undefined ? '' : `:${tag}`}${digest === undefined ? '' : `@${digest}`}`;
 }
+
+/**
+ * The names under which a node's runtime is asked for an image that was written as `ref`: with its tag, and with its
+ * digest as written when it is pinned (`repo:tag@digest` is looked up as `repo@digest` by the container runtimes).
+ */
+export function imageNames(ref: ImageRef): readonly string[] {
+  const tagged = ref.tag === undefined ? [] : [formatImageRef({ ...ref, digest: undefined })];
+  const pinned = ref.digest === undefined ? [] : [formatImageRef({ ...ref, tag: undefined })];
+  return [...tagged, ...pinned];
+}

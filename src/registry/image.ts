@@ -1,7 +1,6 @@
 /** A container image of one platform, wherever it lies: in a registry, in a local archive, in a Docker engine. */
 import type { Digest } from '../core/digest.ts';
 import type { ImageRef } from '../core/image-ref.ts';
-import { formatImageRef } from '../core/image-ref.ts';
 import type { Arch } from '../core/ref.ts';
 
 export interface Platform {
@@ -67,14 +66,4 @@ export interface ImageSource {
 /** `linux/amd64`. */
 export function formatPlatform({ os, arch }: Platform): string {
   return `${os}/${arch}`;
-}
-
-/**
- * The names under which a node's runtime is asked for an image that was written as `ref`: with its tag, and with its
- * digest as written when it is pinned (`repo:tag@digest` is looked up as `repo@digest` by the container runtimes).
- */
-export function imageNames(ref: ImageRef): readonly string[] {
-  const tagged = ref.tag === undefined ? [] : [formatImageRef({ ...ref, digest: undefined })];
-  const pinned = ref.digest === undefined ? [] : [formatImageRef({ ...ref, tag: undefined })];
-  return [...tagged, ...pinned];
 }

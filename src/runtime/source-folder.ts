@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { constants, copyFile, link, lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { constants, copyFile, link, lstat, mkdir, open, readdir, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { PlacedEntry } from '../archive/entry.ts';
 import { parseTocJson } from '../archive/toc.ts';
@@ -12,7 +12,7 @@ import { digestOf, type Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { ADDON_JSON, prefixOf, TOC_NAME } from '../core/layout.ts';
 import type { PackageFile } from '../core/package.ts';
-import { checkedAddon, entriesByPackage, packageFiles, type SourcePackage } from './source.ts';
+import { checkedAddon, entriesByPackage, missingFile, packageFiles, type SourcePackage } from './source.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import { readStateFile } from './write-file.ts';
 
@@ -54,6 +54,16 @@ export async function folderPackages(
       extract: async (into, options) => {
         await takePackage(from, new Map(files.map((file) => [file.path, file])), into, options.signal);
       },
+      read: (path, options) => {
+        const file = files.find((one) => one.path === path);
+        if (file === undefined) throw missingFile(folder, group.ref, path);
+        const roots = [from, join(directory, prefixOf(group.ref))];
+        return readVerified(
+          roots.map((root) => join(root, path)),
+          file,
+          options.signal,
+        );
+      },
       discard: async () => rm(from, { recursive: true, force: true }),
     });
   }
@@ -79,6 +89,42 @@ async function readAddon(
     if (text !== undefined && digestOf(text) === entry?.digest) return text;
   }
   return undefined;
+}
+
+/** The bytes of the first of these files that exists; their end is an error when they are not what was promised. */
+async function* readVerified(
+  paths: readonly string[],
+  wanted: Pick<PackageFile, 'size' | 'digest'>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const [path = '', ...others] = paths;
+  let file: FileHandle;
+  try {
+    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw fileError(`read ${path}`, error);
+    if (others.length === 0) throw changed(path);
+    yield* readVerified(others, wanted, signal);
+    return;
+  }
+  try {
+    const hash = createHash('sha256');
+    const stream = createReadStream('', {
+      fd: file,
+      autoClose: false,
+      start: 0,
+      end: wanted.size,
+      highWaterMark: 1 << 20,
+    });
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      signal.throwIfAborted();
+      hash.update(chunk);
+      yield chunk;
+    }
+    if (`sha256:${hash.digest('hex')}` !== wanted.digest) throw changed(path);
+  } finally {
+    await file.close();
+  }
 }
 
 function changed(path: string): CurlewError {

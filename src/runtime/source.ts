@@ -1,7 +1,7 @@
 /** Where packages come from: an archive that is read by range, or a folder that it was unpacked into. */
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../archive/entry.ts';
 import { extractEntries } from '../archive/extract.ts';
-import { findEntry, readFile } from '../archive/read.ts';
+import { findEntry, readFile, readPayload } from '../archive/read.ts';
 import { CurlewError } from '../core/errors.ts';
 import { ADDON_JSON, ownerOf, prefixOf } from '../core/layout.ts';
 import { packageDigest, parseAddonJson, refOf, type AddonJson, type PackageFile } from '../core/package.ts';
@@ -15,6 +15,11 @@ export interface SourcePackage {
   readonly files: readonly PackageFile[];
   /** Writes all files into a folder that does not exist yet; every byte is verified, and on disk at the end. */
   readonly extract: (into: string, options: { readonly signal: AbortSignal }) => Promise<void>;
+  /**
+   * The bytes of one file, by its path below the package's prefix. They are verified as they pass: use them only when the
+   * stream has ended.
+   */
+  readonly read: (path: string, options: { readonly signal: AbortSignal }) => AsyncIterable<Uint8Array>;
   /** Gives up what it was extracted from; to be called when its files are in place for good. */
   readonly discard?: () => Promise<void>;
 }
@@ -63,6 +68,13 @@ export function checkedAddon(text: string, ref: AddonRef, files: readonly Packag
   return addon;
 }
 
+/** A package promised a file that is not in it. */
+export function missingFile(from: string, ref: AddonRef, path: string): CurlewError {
+  return new CurlewError('PACKAGE_INVALID', `${from}: ${prefixOf(ref)}${path} is missing`, {
+    hint: 'build or fetch the package again',
+  });
+}
+
 const ADDON_JSON_LIMIT = 8 << 20;
 
 /** All packages of an archive: one package, or a bundle of many. */
@@ -87,6 +99,11 @@ export async function archivePackages(
         const select = ({ path }: PlacedEntry): string | undefined =>
           path.startsWith(prefix) ? path.slice(prefix.length) : undefined;
         await extractEntries(source, index, { into, select, sync: true, signal: options.signal });
+      },
+      read: (path, options) => {
+        const found = findEntry(index, `${prefix}${path}`);
+        if (found === undefined) throw missingFile(source.name, ref, path);
+        return readPayload(source, found, options);
       },
     });
   }

@@ -62,6 +62,44 @@ test('an unpacked bundle is verified and moved; the next run finds it in place',
   );
 });
 
+function only<Item>(items: readonly Item[]): Item {
+  const [item, ...more] = items;
+  if (item === undefined || more.length > 0) throw new Error(`${items.length} of them`);
+  return item;
+}
+
+async function textOf(bytes: AsyncIterable<Uint8Array>): Promise<string> {
+  const parts: Uint8Array[] = [];
+  for await (const part of bytes) parts.push(part);
+  return Buffer.concat(parts).toString();
+}
+
+test('single files are read and verified: from a bundle, an unpacked one, and where a run has moved them', async () => {
+  await using box = await tree();
+  const folder = await unpacked(box, [tracer('aaa')]);
+  const open = async (): Promise<SourcePackage> =>
+    only((await folderPackages(folder, { directory: box.at('node'), signal: never })).packages);
+  const packed = only(await packagesOf(bundleOf([tracer('aaa')])));
+  const first = await open();
+  const text = await textOf(packed.read('install.sh', { signal: never }));
+  assert.match(text, 'aaa_pre_init');
+  assert.is(await textOf(first.read('install.sh', { signal: never })), text);
+  for (const one of [packed, first]) {
+    assert.throwsWith(
+      () => one.read('none', { signal: never }),
+      'PACKAGE_INVALID',
+      /addons\/aaa\/1\.0\.0\/none is missing/,
+    );
+  }
+  await run(box, [first]);
+  const moved = await open();
+  assert.is(await textOf(moved.read('install.sh', { signal: never })), text);
+  await writeFile(box.at('node/addons/aaa/1.0.0/install.sh'), 'changed');
+  await assert.rejectsWith(textOf(moved.read('install.sh', { signal: never })), 'DIGEST_MISMATCH');
+  await rm(box.at('node/addons/aaa/1.0.0/install.sh'));
+  await assert.rejectsWith(textOf(moved.read('install.sh', { signal: never })), 'DIGEST_MISMATCH', /not the file/);
+});
+
 test('a run that dies while it takes an unpacked bundle over leaves all that the next one needs', async () => {
   await using box = await tree();
   const folder = await unpacked(box, [tracer('aaa'), tracer('bbb')]);

@@ -127,11 +127,8 @@ async function describe(entry: SentEntry, signal: AbortSignal): Promise<unknown>
   const { path, mode, content } = entry;
   if (content.kind === 'bytes') return [path, mode, digestOf(content.data)];
   const hash = createHash('sha256');
-  for await (const chunk of createReadStream(content.path, {
-    highWaterMark: 1 << 20,
-    signal,
-  }) as AsyncIterable<Buffer>) {
-    hash.update(chunk);
-  }
+  const bytes: AsyncIterable<Uint8Array> =
+    content.kind === 'path' ? createReadStream(content.path, { highWaterMark: 1 << 20, signal }) : content.open();
+  for await (const chunk of bytes) hash.update(chunk);
   return [path, mode, `sha256:${hash.digest('hex')}`];
 }
