@@ -65,16 +65,16 @@ rpm_check_names() {
   return "$status"
 }
 
-# Prints the Python that can load dnf 4; status 1 if there is none.
-rpm_python() {
-  local python
+# usage: rpm_dnf NAME…; by the Python that can load dnf 4. Status 96 when there is none: asking first would load dnf twice.
+rpm_dnf() {
+  local python status
   for python in /usr/libexec/platform-python /usr/bin/python3; do
-    if [[ -x "$python" ]] && "$python" -c 'import dnf, hawkey' >/dev/null 2>&1; then
-      printf '%s\n' "$python"
-      return 0
-    fi
+    [[ -x "$python" ]] || continue
+    status=0
+    CURLEW_BASE="$BASE" "$python" "$HERE/rpm/main.py" "$@" || status=$?
+    if ((status != 96)); then return "$status"; fi
   done
-  return 1
+  return 96
 }
 
 # usage: rpm_install_tool PROGRAM PACKAGE…; in a container, which is thrown away, the first package that exists
@@ -92,14 +92,12 @@ rpm_install_tool() {
 }
 
 rpm_collect() {
-  local python
-  if python="$(rpm_python)"; then
-    case "$CURLEW_OS" in
-      rhel-*) export CURLEW_PLATFORM="platform:el${CURLEW_OS#rhel-}" ;;
-    esac
-    CURLEW_BASE="$BASE" "$python" "$HERE/rpm/main.py" "$@"
-    return
-  fi
+  local status=0
+  case "$CURLEW_OS" in
+    rhel-*) export CURLEW_PLATFORM="platform:el${CURLEW_OS#rhel-}" ;;
+  esac
+  rpm_dnf "$@" || status=$?
+  if ((status != 96)); then return "$status"; fi
   if [[ "$CURLEW_MODE" == container && "$CURLEW_TASK" == collect ]] && rpm_install_tool yumdownloader yum-utils; then
     # shellcheck source=scripts/host-packages/rpm/yum.bash
     source "$HERE/rpm/yum.bash"

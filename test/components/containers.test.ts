@@ -80,6 +80,7 @@ else {
     assert.equal(open.lines().toSorted(), ['a b "c"', 'one', 'redcontent', 'two']);
     assert.is(await readFile(`${into}/b/c`, 'utf8'), '#!/bin/sh\n');
     assert.is((await stat(`${into}/b/c`)).nlink, 1, 'a hard link becomes a file of its own');
+    await open[Symbol.asyncDispose]();
     assert.equal(await engine.inventory(), before);
   });
 

@@ -1,7 +1,8 @@
 """Resolves names in one transaction with dnf's own library, fetches the packages and checks their signatures.
 
-rpm.sh runs it with the Python that dnf itself runs with (3.6 is the oldest). `dnf download --resolve` would resolve
-every name by itself, so that two names that exclude each other both come down; `dnf install --downloadonly` needs root.
+rpm.sh runs it with the Python that dnf itself runs with (3.6 is the oldest); status 96 when this one has no dnf.
+`dnf download --resolve` would resolve every name by itself, so that two names that exclude each other both come down;
+`dnf install --downloadonly` needs root.
 """
 import difflib
 import errno
@@ -11,13 +12,17 @@ import re
 import shutil
 import sys
 
-import dnf
-import dnf.conf
-import dnf.const
-import dnf.exceptions
-import dnf.rpm
-import dnf.subject
-import hawkey
+try:
+    import dnf
+    import dnf.conf
+    import dnf.const
+    import dnf.exceptions
+    import dnf.rpm
+    import dnf.subject
+    import hawkey
+except ImportError:
+    # rpm.sh looks elsewhere then.
+    sys.exit(96)
 from fetch import digest_of, fetch, file_of
 from modules import module_documents
 from problem import ENV, OUT, STATE, Problem, address, one_line

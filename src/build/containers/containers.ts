@@ -57,7 +57,7 @@ export interface EndedContainer {
 }
 
 export interface Containers extends AsyncDisposable, Pick<EngineImages, 'bring' | 'identify'> {
-  /** Runs a container to its end, then `use`; the container is removed whatever happens. */
+  /** Runs a container to its end, then `use`; the container is removed whatever happens: on success, by the disposal. */
   readonly run: <Result>(
     request: ContainerRequest,
     use: (ended: EndedContainer) => Promise<Result>,
@@ -107,6 +107,7 @@ export function createContainers({ env, registry, network, report }: ContainersO
   const run = randomBytes(8).toString('hex');
   const images = createEngineImages({ engine, registry, run, report });
   const proxies = proxyVariables(env, network);
+  const removals = new Set<Promise<void>>();
   let parts = 0;
   let begun: Promise<void> | undefined;
   const begin = async (signal: AbortSignal): Promise<void> => {
@@ -125,7 +126,14 @@ export function createContainers({ env, registry, network, report }: ContainersO
     identify: images.identify,
     run: async (request, use, options) => {
       await begin(options.signal);
-      const container = { engine, labels: partLabels(), network, proxies };
+      if (removals.size >= REMOVALS_AT_ONCE) await Promise.race(removals);
+      const removeLater = (name: string): void => {
+        const removal = removeNow(engine, report, name).then(() => {
+          removals.delete(removal);
+        });
+        removals.add(removal);
+      };
+      const container = { engine, labels: partLabels(), network, proxies, removeLater };
       return withLimit(request, options.signal, async (signal) =>
         runContainer(request, use, container, { ...options, signal }),
       );
@@ -147,6 +155,7 @@ export function createContainers({ env, registry, network, report }: ContainersO
     },
     [Symbol.asyncDispose]: async () => {
       if (begun === undefined) return;
+      await Promise.all(removals);
       await tidy(report, async (signal) => {
         await images.release(signal);
         await removeLabelled(engine, RUN, run, signal);
@@ -155,17 +164,26 @@ export function createContainers({ env, registry, network, report }: ContainersO
   };
 }
 
+/** The engine takes its time for each; who makes more than that waits. */
+const REMOVALS_AT_ONCE = 8;
+
 interface ContainerOf {
   readonly engine: Engine;
   readonly labels: Readonly<Record<string, string>>;
   readonly network: string | undefined;
   readonly proxies: Readonly<Record<string, string>>;
+  /** Begins to remove a container; nobody has to wait for that. */
+  readonly removeLater: (name: string) => void;
+}
+
+async function removeNow(engine: Engine, report: Report, name: string): Promise<void> {
+  await tidy(report, async (signal) => removeContainer(engine, name, signal));
 }
 
 async function runContainer<Result>(
   request: ContainerRequest,
   use: (ended: EndedContainer) => Promise<Result>,
-  { engine, labels, network, proxies }: ContainerOf,
+  { engine, labels, network, proxies, removeLater }: ContainerOf,
   { report, signal }: Options,
 ): Promise<Result> {
   const { doing } = request;
@@ -181,21 +199,22 @@ async function runContainer<Result>(
     );
     signal.throwIfAborted();
     const status = await runToEnd(engine, request, { at, last, report, signal });
-    return await use({
+    const result = await use({
       status,
       lastLines: last.lines(),
       collect: async (path, options) => collect(engine, { doing, at, path }, options, signal),
     });
+    removeLater(name);
+    return result;
   } catch (error) {
+    await removeNow(engine, report, name);
     throw withLastLines(error, last.lines(), signal);
-  } finally {
-    await tidy(report, async (later) => removeContainer(engine, name, later));
   }
 }
 
 function containerBody(
   { image, command, env = {} }: ContainerRequest,
-  { labels, network, proxies }: Omit<ContainerOf, 'engine'>,
+  { labels, network, proxies }: Pick<ContainerOf, 'labels' | 'network' | 'proxies'>,
 ): Readonly<Record<string, unknown>> {
   return {
     Image: image,
