@@ -8,7 +8,7 @@ import { madePackage, publishAs } from '../support/releases.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
-const test = suite('cli/releases', { timeoutMs: 60_000 });
+const test = suite('cli/releases');
 const MAIN = resolve('src/cli/main.ts');
 const TSX = import.meta.resolve('tsx');
 

@@ -19,7 +19,7 @@ import { shell } from './support/programs.ts';
 import { repositoryOf, startRpmLab, type RpmLab } from './support/rpm-lab.ts';
 import { openTinyRepository, type TinyRepository } from './support/tiny-repository.ts';
 
-const test = suite('every directive', { timeoutMs: 300_000 });
+const test = suite('every directive', { timeoutMs: 600_000 });
 const reason = cannotRunBuilder();
 
 const PACKAGES = `apt zebra-app

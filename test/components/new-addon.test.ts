@@ -7,7 +7,7 @@ import { suite } from '../support/suite.ts';
 import { oracle } from './support/programs.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
-const test = suite('new add-ons and kustomize', { timeoutMs: 60_000 });
+const test = suite('new add-ons and kustomize');
 
 const LIBRARY = join(import.meta.dirname, '../../scripts/lib');
 const HOMELESS = RESOURCES.replaceAll('  namespace: web-system\n', '');

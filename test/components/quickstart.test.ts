@@ -8,7 +8,7 @@ import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 import { cannotRun, ROOT, shell } from './support/programs.ts';
 
-const test = suite('scripts/quickstart', { timeoutMs: 300_000 });
+const test = suite('scripts/quickstart', { timeoutMs: 600_000 });
 const WIDTH = 80;
 
 test('the sample add-ons pass lint without a warning', async () => {

@@ -8,7 +8,7 @@ import { suite } from '../support/suite.ts';
 import { tree, writeTree, type Tree } from '../support/tree.ts';
 import { cannotRun, run } from './support/programs.ts';
 
-const test = suite('no space left', { timeoutMs: 60_000 });
+const test = suite('no space left');
 
 const ADDON = {
   'addons/big/1.0.0/Manifest': 'image big registry.example/big:1\nasset data ./data\n',

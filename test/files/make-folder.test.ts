@@ -4,7 +4,7 @@ import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
-const test = suite('folders that people name', { timeoutMs: 10_000 });
+const test = suite('folders that people name');
 
 test('all that is missing is made; what is there is left alone', async () => {
   await using box = await tree({ 'there/file': 'x' });

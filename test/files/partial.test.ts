@@ -9,7 +9,7 @@ import { deadPartialName, partialNameOf } from '../support/partials.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
-const test = suite('files/partial', { timeoutMs: 20_000 });
+const test = suite('files/partial');
 
 const PARTIAL = join(import.meta.dirname, '../../src/files/partial.ts');
 const DAY = 24 * 60 * 60 * 1000;

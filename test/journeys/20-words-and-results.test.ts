@@ -6,7 +6,7 @@ import { curlew, curlewOk, MAIN } from '../support/curlew.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Files } from '../support/tree.ts';
 
-const test = suite('words of the command', { timeoutMs: 60_000 });
+const test = suite('words of the command');
 
 /** Needs nothing but itself. */
 const ADDON: Files = {

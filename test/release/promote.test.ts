@@ -10,7 +10,7 @@ import { madePackage, publishAs, readableRelease } from '../support/releases.ts'
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
-const test = suite('release/promote', { timeoutMs: 60_000 });
+const test = suite('release/promote');
 
 /** Two folder stores; `staging` has a release s1 of three packages. */
 async function stores(box: Tree, signal: AbortSignal): Promise<{ readonly staging: Store; readonly dist: Store }> {

@@ -9,7 +9,7 @@ import { madePackage, publishAs, readableRelease } from '../support/releases.ts'
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
-const test = suite('release/prune', { timeoutMs: 60_000 });
+const test = suite('release/prune');
 
 const DAY = 24 * 60 * 60 * 1000;
 

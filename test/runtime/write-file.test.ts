@@ -5,7 +5,7 @@ import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
-const test = suite('state files', { timeoutMs: 10_000 });
+const test = suite('state files');
 
 test('what is written is read; what is not there is nothing', async () => {
   await using box = await tree();

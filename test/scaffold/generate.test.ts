@@ -7,7 +7,7 @@ import { suite } from '../support/suite.ts';
 import { tree, writeTree, type Files, type Tree } from '../support/tree.ts';
 import { serveFiles } from '../support/web-server.ts';
 
-const test = suite('scaffold/generate', { timeoutMs: 60_000 });
+const test = suite('scaffold/generate');
 
 type Given = Partial<GenerateOptions> & { readonly signal: AbortSignal };
 

@@ -5,7 +5,7 @@ import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
-const test = suite('scaffold/program', { timeoutMs: 30_000 });
+const test = suite('scaffold/program');
 
 interface Given {
   readonly lines?: string[];
