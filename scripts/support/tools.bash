@@ -147,6 +147,21 @@ tools_estargz() {
     printf '%s\n' "$pin" >"$TOOLS/bin/estargz.pin"
 }
 
+# An API server, and the program that talks to it.
+tools_kubernetes() {
+  local version pin program set=-X=k8s.io/component-base/version
+  pin="$(cat test/oracles/kubernetes/{go.mod,go.sum,tools.go} | sha256sum)"
+  version="$(sed -n 's,^require k8s.io/kubernetes ,,p' test/oracles/kubernetes/go.mod)"
+  for program in kubectl kube-apiserver; do
+    tools_made "$program" "$pin" && continue
+    mkdir -p "$TOOLS/bin"
+    tools_go && tools_run_go build -C test/oracles/kubernetes \
+      -ldflags "-s -w $set.gitVersion=$version $set.gitMajor=1 $set.gitMinor=$(cut -d. -f2 <<<"$version")" \
+      -o "$TOOLS/bin/$program" "k8s.io/kubernetes/cmd/$program" || return 1
+    printf '%s\n' "$pin" >"$TOOLS/bin/$program.pin"
+  done
+}
+
 # A bare system of this machine's own release, with dnf beside apt: what images of containers are made of.
 tools_bare() {
   local target="$TOOLS/bare.tar" pin work release mirror status=0
