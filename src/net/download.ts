@@ -7,13 +7,15 @@ import { isRetryable, pause, pauseMs } from './retry.ts';
 export interface DownloadRequest extends HttpRequest {
   /** Bytes that are there already; the first byte written is this one. */
   readonly from?: number | undefined;
+  /** The bytes before this one are wanted; all when left out. */
+  readonly until?: number | undefined;
   /** Size of the whole body, when known. */
   readonly expectedSize?: number | undefined;
   /** Most bytes of a body whose size is not known beforehand. */
   readonly limit?: number | undefined;
   /** The address stands for one content for ever (a digest is in it): validators that differ mean nothing. */
   readonly immutable?: boolean | undefined;
-  /** ETag under which the bytes before `from` were fetched. */
+  /** ETag that the body must have: the one under which the bytes before `from` were fetched. */
   readonly expectedEtag?: string | undefined;
   /**
    * Takes the bytes in order. They may be used until the call returns or, when it returns a promise, until that is
@@ -87,7 +89,7 @@ function contentRange(
 
 /** Judges a response to a request for the bytes from `received` on. */
 function partOf(request: DownloadRequest, head: ResponseHead, { received, facts: known }: Progress): Part {
-  const { doing, expectedSize, immutable = false } = request;
+  const { doing, expectedSize, expectedEtag, until, immutable = false } = request;
   const bad = (what: string): CurlewError => new CurlewError('FETCH_FAILED', `${doing}: ${head.url} ${what}`);
   const validators = immutable
     ? { etag: undefined, lastModified: undefined }
@@ -101,7 +103,9 @@ function partOf(request: DownloadRequest, head: ResponseHead, { received, facts:
   let skip = received;
   if (head.status === 206) {
     const range = contentRange(head.headers['content-range']);
-    if (range === undefined || received === 0) throw bad('sent a part of the body that was not asked for');
+    if (range === undefined || (received === 0 && until === undefined)) {
+      throw bad('sent a part of the body that was not asked for');
+    }
     facts = { ...validators, size: range.total };
     if (!isOther(known, facts) && (range.first > received || differs(length, range.last - range.first + 1))) {
       throw bad(`sent the bytes from ${range.first} on, wanted were those from ${received} on`);
@@ -109,6 +113,7 @@ function partOf(request: DownloadRequest, head: ResponseHead, { received, facts:
     skip = received - range.first;
   }
   if (received > 0 && isOther(known, facts)) return { kind: 'changed' };
+  if (expectedEtag !== undefined && differs(known.etag, facts.etag)) return { kind: 'changed' };
   if (differs(facts.size, expectedSize)) throw bad(`has ${facts.size} bytes, expected were ${expectedSize}`);
   return { kind: 'body', skip, facts };
 }
@@ -126,7 +131,7 @@ async function attempt(
   progress: Progress,
   signal: AbortSignal,
 ): Promise<Attempt> {
-  const { doing, write, expectedSize, limit = Number.MAX_SAFE_INTEGER } = request;
+  const { doing, write, expectedSize, limit = Number.MAX_SAFE_INTEGER, until = Number.MAX_SAFE_INTEGER } = request;
   const said: Uint8Array[] = [];
   let part: Part | undefined;
   let pending: Promise<void> | undefined;
@@ -148,6 +153,7 @@ async function attempt(
         if (part?.kind === 'refused') said.push(Uint8Array.from(chunk.subarray(0, FAILURE_LIMIT)));
         return false;
       }
+      if (progress.received >= until) return false;
       let bytes = chunk;
       if (skip > 0) {
         const dropped = Math.min(skip, chunk.byteLength);
@@ -155,6 +161,7 @@ async function attempt(
         if (dropped === chunk.byteLength) return undefined;
         bytes = chunk.subarray(dropped);
       }
+      bytes = bytes.subarray(0, until - progress.received);
       if (progress.received + bytes.byteLength > most) throw tooLong(doing, progress.finalUrl, most);
       progress.received += bytes.byteLength;
       pending = write(bytes);
@@ -162,14 +169,14 @@ async function attempt(
     },
   };
   const headers: Record<string, string> = { ...request.headers };
-  if (progress.received > 0) {
-    headers['range'] = `bytes=${progress.received}-`;
+  if (progress.received > 0 || request.until !== undefined) {
+    headers['range'] = `bytes=${progress.received}-${request.until === undefined ? '' : until - 1}`;
     const { etag, lastModified } = progress.facts;
     // A weak ETag must not stand in If-Range (RFC 9110, 13.1.5).
     const validator = etag?.startsWith('W/') === true ? undefined : (etag ?? lastModified);
     if (validator !== undefined) headers['if-range'] = validator;
   }
-  const bulk = (expectedSize ?? 0) - progress.received >= BULK;
+  const bulk = (request.until ?? expectedSize ?? 0) - progress.received >= BULK;
   let outcome: Outcome;
   try {
     outcome = await http.exchange({ ...request, headers, bulk }, sink, { signal });
@@ -187,8 +194,8 @@ function tooLong(doing: string, url: string, most: number): CurlewError {
 }
 
 /** All bytes are there: as many as expected or announced, or up to the end of a body without a length. */
-function isWhole({ expectedSize }: DownloadRequest, { received, facts }: Progress): boolean {
-  return received === (expectedSize ?? facts.size ?? received);
+function isWhole({ expectedSize, until }: DownloadRequest, { received, facts }: Progress): boolean {
+  return received === Math.min(until ?? Infinity, expectedSize ?? facts.size ?? until ?? received);
 }
 
 async function startAgain({ doing, url, restart }: DownloadRequest, progress: Progress, times: number): Promise<void> {
@@ -203,7 +210,7 @@ async function startAgain({ doing, url, restart }: DownloadRequest, progress: Pr
 }
 
 /**
- * Writes the body of `url` from byte `from` on, in order, each byte once. A broken or short transfer goes on where it
+ * Writes the body of `url` from byte `from` on, or up to `until`, in order, each byte once. A broken or short transfer goes on where it
  * stopped, by Range and If-Range; a server that ignores Range is read past what is there. Gives up with `FETCH_FAILED`
  * after as many attempts without progress as the client's retry policy says. Throws `AUTH_FAILED`, `NOT_FOUND` or
  * `FETCH_FAILED` by status, `FETCH_FAILED` at the first byte too many, and whatever `write` throws, as it is.
@@ -214,7 +221,7 @@ export async function download(
   request: DownloadRequest,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<Downloaded> {
-  const { from = 0, expectedSize, expectedEtag, url } = request;
+  const { from = 0, until, expectedSize, expectedEtag, url } = request;
   const progress: Progress = {
     received: from,
     facts: { ...NO_FACTS, etag: expectedEtag, size: expectedSize },
@@ -223,7 +230,7 @@ export async function download(
   let failures = 0;
   let restarts = 0;
   for (;;) {
-    if (expectedSize !== undefined && progress.received >= expectedSize) break;
+    if (progress.received >= (until ?? expectedSize ?? Infinity)) break;
     const before = progress.received;
     const { outcome, part, said } = await attempt(http, request, progress, signal);
     if (part?.kind === 'changed') {
@@ -254,7 +261,7 @@ function gaveUp(
 ): CurlewError {
   if (outcome.kind === 'broken' && !outcome.retryable) return outcome.error;
   if (outcome.kind === 'complete' && part?.kind !== 'body') return http.failure(request, outcome.head, said);
-  const wanted = request.expectedSize ?? facts.size;
+  const wanted = request.until ?? request.expectedSize ?? facts.size;
   const message = `${request.doing}: ${request.url} ended after ${received} of ${wanted ?? 'unknown'} bytes`;
   return new CurlewError('FETCH_FAILED', `${message}, tried ${http.retry.attempts} times`, {
     hint: 'run the command again: it goes on where it stopped',

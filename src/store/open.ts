@@ -5,8 +5,10 @@ import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { makeFolder } from '../files/make-folder.ts';
 import type { Report } from '../core/events.ts';
 import { createFolderStore } from './folder.ts';
+import type { Http } from '../net/http.ts';
 import type { S3Options } from './s3-address.ts';
 import type { Store } from './store.ts';
+import { createWebStore, isWebAddress } from './web.ts';
 
 export interface OpenStoreOptions {
   /** Relative folders are meant from here. */
@@ -15,6 +17,8 @@ export interface OpenStoreOptions {
   readonly create: boolean;
   /** How to reach a store in S3; undefined asks AWS, with what its variables and profiles say. */
   readonly s3?: S3Options | undefined;
+  /** For stores behind a web server; without it they are not supported. */
+  readonly http?: Http | undefined;
   /** Is told once when the server does less than publishing wants. */
   readonly report?: Report | undefined;
   readonly signal: AbortSignal;
@@ -22,11 +26,15 @@ export interface OpenStoreOptions {
 
 const SCHEME = /^([a-z][a-z0-9+.-]*):\/\//i;
 
-/** Opens a folder, or `s3://bucket/prefix`, to which nothing is sent yet. Other schemes are `UNSUPPORTED`. */
+/**
+ * Opens a folder, `s3://bucket/prefix`, or with a client for it the URL of a web server, to which nothing is sent yet.
+ * Other schemes are `UNSUPPORTED`.
+ */
 export async function openStore(address: string, options: OpenStoreOptions): Promise<Store> {
-  const { cwd, create, signal } = options;
+  const { cwd, create, http, signal } = options;
   signal.throwIfAborted();
   if (address === '') throw new CurlewError('USAGE', 'the address of the store is empty');
+  if (http !== undefined && isWebAddress(address)) return createWebStore(address, http);
   const [, scheme] = SCHEME.exec(address) ?? [];
   if (scheme?.toLowerCase() === 's3') {
     const { createS3Store } = await import('./s3.ts');

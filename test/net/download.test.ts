@@ -52,6 +52,29 @@ test('a transfer that resets at half again and again goes on by Range each time'
   }
 });
 
+test('a part of a body arrives alone, also from a server that ignores Range, and after a break', async ({ signal }) => {
+  const faults = [resetsAtHalf({ times: 1 }), ignoresRange(BODY, { path: /whole/ })];
+  await using server = await serveFiles({ a: BODY, whole: BODY }, { faults });
+  await using http = await quickHttp();
+  for (const path of ['a', 'whole']) {
+    const wanted = { from: 1000, until: 301_000, expectedSize: BODY.byteLength, expectedEtag: `"1000000-${path}"` };
+    const { body } = await fetchTo(http, `${server.url}/${path}`, signal, wanted);
+    assert.ok(body.equals(BODY.subarray(1000, 301_000)), path);
+  }
+  assert.is(server.log[0]?.headers['range'], 'bytes=1000-300999');
+  const { body } = await fetchTo(http, `${server.url}/a`, signal, { until: 10 });
+  assert.ok(body.equals(BODY.subarray(0, 10)));
+});
+
+test('another body than the one that was named is not begun', async ({ signal }) => {
+  await using server = await serveFiles({ a: BODY });
+  await using http = await quickHttp();
+  const { write, body } = collector();
+  const request = { doing: 'fetch it', url: `${server.url}/a`, write, expectedEtag: '"other"' };
+  await assert.rejectsWith(download(http, request, { signal }), 'FETCH_FAILED', /changes while it is being fetched/);
+  assert.is(body().byteLength, 0);
+});
+
 test('a short body is continued', async ({ signal }) => {
   await using server = await serveFiles({ a: BODY }, { faults: [endsShort({ times: 1 })] });
   await using http = await quickHttp();

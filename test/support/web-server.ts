@@ -1,7 +1,10 @@
 /** A real web server on loopback that keeps a log and can be told to fail. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 
 export interface Asked {
   readonly method: string;
@@ -45,15 +48,21 @@ export interface ServerOptions {
 /** The reply for the part that a Range header asks for; If-Range is honoured. */
 export function ranged(asked: Asked, reply: Reply): Reply {
   const body = Buffer.from(reply.body ?? '');
-  const [, first] = /^bytes=(\d+)-$/.exec(String(asked.headers['range'] ?? '')) ?? [];
+  const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(String(asked.headers['range'] ?? '')) ?? [];
   const condition = asked.headers['if-range'];
   const { etag, 'last-modified': modified } = reply.headers ?? {};
   if (first === undefined || reply.status !== 200) return reply;
   if (condition !== undefined && condition !== etag && condition !== modified) return reply;
   const from = Number(first);
   if (from >= body.byteLength) return { status: 416, headers: { 'content-range': `bytes */${body.byteLength}` } };
-  const range = `bytes ${from}-${body.byteLength - 1}/${body.byteLength}`;
-  return { ...reply, status: 206, headers: { ...reply.headers, 'content-range': range }, body: body.subarray(from) };
+  const end = last === '' || last === undefined ? body.byteLength : Math.min(Number(last) + 1, body.byteLength);
+  const range = `bytes ${from}-${end - 1}/${body.byteLength}`;
+  return {
+    ...reply,
+    status: 206,
+    headers: { ...reply.headers, 'content-range': range },
+    body: body.subarray(from, end),
+  };
 }
 
 function send(asked: Asked, reply: Reply, response: ServerResponse): void {
@@ -150,6 +159,21 @@ export async function serveFiles(
     const body = files[path];
     if (body === undefined) return { status: 404, body: 'no such file' };
     const headers = { etag: `"${Buffer.from(body).byteLength}-${path}"`, 'content-type': 'application/octet-stream' };
+    return ranged(asked, { status: 200, headers, body });
+  }, options);
+}
+
+/** A server of a folder as it is at each request, with ranges and validators: what stands in front of a store. */
+export async function serveFolder(root: string, options: ServerOptions = {}): Promise<WebServer> {
+  return startServer((asked) => {
+    const [path = ''] = asked.path.split('?', 1);
+    let body: Buffer;
+    try {
+      body = readFileSync(join(root, decodeURIComponent(path)));
+    } catch {
+      return { status: 404, body: 'no such file' };
+    }
+    const headers = { etag: `"${createHash('sha256').update(body).digest('hex').slice(0, 16)}"` };
     return ranged(asked, { status: 200, headers, body });
   }, options);
 }
