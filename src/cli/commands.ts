@@ -5,15 +5,19 @@ import type { Command } from './command.ts';
 
 interface Row {
   readonly summary: string;
+  /** Headline in the list of commands. */
+  readonly group: string;
   readonly load: () => Promise<Command<unknown>>;
 }
 
 /** The one cast of this table: it forgets which result belongs to which command. */
-function row<Result>(summary: string, load: () => Promise<Command<Result>>): Row {
+function row<Result>(summary: string, load: () => Promise<Command<Result>>): Omit<Row, 'group'> {
   return { summary, load: load as () => Promise<Command<unknown>> };
 }
 
-export const COMMANDS: ReadonlyMap<string, Row> = new Map<string, Row>([
+type Rows = readonly (readonly [name: string, row: Omit<Row, 'group'>])[];
+
+const MAKING: Rows = [
   ['new', row('Make a new add-on', async () => (await import('./commands/new.ts')).newAddon)],
   [
     'generate',
@@ -83,8 +87,25 @@ export const COMMANDS: ReadonlyMap<string, Row> = new Map<string, Row>([
     'verify',
     row('Prove that packages or bundles are undamaged', async () => (await import('./commands/verify.ts')).verify),
   ],
+];
+
+const ON_A_NODE: Rows = [
   [
     'install',
     row('Install the add-ons of a spec on this machine', async () => (await import('./commands/install.ts')).install),
   ],
+  ['join', row('Join this machine to the cluster of a spec', async () => (await import('./commands/join.ts')).join)],
+  [
+    'upgrade',
+    row('Upgrade this node to what a spec says', async () => (await import('./commands/upgrade.ts')).upgrade),
+  ],
+];
+
+function grouped(group: string, rows: Rows): readonly (readonly [string, Row])[] {
+  return rows.map(([name, rest]) => [name, { ...rest, group }]);
+}
+
+export const COMMANDS: ReadonlyMap<string, Row> = new Map([
+  ...grouped('Make, publish and bundle add-ons', MAKING),
+  ...grouped('On a node', ON_A_NODE),
 ]);

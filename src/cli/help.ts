@@ -73,13 +73,18 @@ export function commandHelp(
   ].join('\n\n');
 }
 
-/** Help text of the whole: short, so that a terminal holds all of it. */
+/** Help text of the whole: one line a command, in groups. */
 export function overview(): string {
-  const commands = [...COMMANDS].map(([name, { summary }]): Row => [`  ${name}`, summary]);
+  const rows = [...COMMANDS].map(([name, { summary, group }]) => ({ group, row: [`  ${name}`, summary] as const }));
+  const width = widthOf(rows.map(({ row }) => row));
+  const groups = [...new Set(rows.map(({ group }) => group))].map((group) => {
+    const own = rows.filter((one) => one.group === group).map(({ row }) => row);
+    return `${group}:\n${table(own, width)}`;
+  });
   const options = Object.keys(GLOBAL_OPTIONS).map((name) => `--${name}`);
   return [
     'Usage: curlew COMMAND [options]\nPacks Kubernetes add-ons, and installs them on machines without internet.',
-    table(commands, widthOf(commands)),
+    groups.join('\n'),
     `Every command takes ${options.join(', ')}. curlew --version shows the version;\n` +
       'curlew help COMMAND tells more about a command.',
   ].join('\n\n');

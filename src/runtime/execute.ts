@@ -5,7 +5,7 @@ import { CurlewError } from '../core/errors.ts';
 import { reportStep, type Report } from '../core/events.ts';
 import { INSTALL_SH, nodePath } from '../core/layout.ts';
 import { formatRef } from '../core/ref.ts';
-import { CONTAINER_RUNTIMES } from './hooks.ts';
+import { isContainerRuntime } from './hooks.ts';
 import { findImageRuntime, loadImages } from './images.ts';
 import { createJournal, type Journal } from './journal.ts';
 import { endLastRun } from './last-run.ts';
@@ -23,7 +23,7 @@ import type { SourcePackage } from './source.ts';
 interface RunAddon {
   readonly name: string;
   readonly version: string;
-  readonly outcome: 'installed' | 'already applied';
+  readonly outcome: 'installed' | 'already applied' | 'joined' | 'upgraded';
   readonly because: string;
 }
 
@@ -108,6 +108,31 @@ interface RunParts {
 
 const LOADS_AT_ONCE = 2;
 
+const OUTCOMES = {
+  install: 'installed',
+  'already applied': 'already applied',
+  join: 'joined',
+  upgrade: 'upgraded',
+} as const satisfies Record<string, RunAddon['outcome']>;
+
+type Bringing = Extract<PlannedAction, { kind: 'fetch' | 'extract' }>;
+
+/** Everything is on the node, and verified, before the first hook changes anything. */
+function isBringing(action: PlannedAction): action is Bringing {
+  return action.kind === 'fetch' || action.kind === 'extract';
+}
+
+/** Loads that follow each other are one group, everything else stands alone. */
+function grouped(actions: readonly PlannedAction[]): readonly (readonly PlannedAction[])[] {
+  const groups: PlannedAction[][] = [];
+  for (const action of actions) {
+    const last = groups.at(-1);
+    if (action.kind === 'images' && last?.[0]?.kind === 'images') last.push(action);
+    else groups.push([action]);
+  }
+  return groups;
+}
+
 /** A run that is under way: what has been recorded and found out so far. */
 class ActiveRun {
   readonly #parts: RunParts;
@@ -146,30 +171,39 @@ class ActiveRun {
     const { plan, journal, attempts } = this.#parts;
     await journal.append({ type: 'planned', plan, earlier: [...attempts] });
     await this.#records.begin();
-    const byKind = <Kind extends PlannedAction['kind']>(
-      kind: Kind,
-    ): readonly Extract<PlannedAction, { kind: Kind }>[] =>
-      plan.actions.filter((action): action is Extract<PlannedAction, { kind: Kind }> => action.kind === kind);
-    for (const action of byKind('extract')) await this.#extract(action);
+    const bringing = plan.actions.filter(isBringing);
+    for (const action of bringing) await (action.kind === 'fetch' ? this.#fetch(action) : this.#extract(action));
     const functions = await lookUp(this.#hooks);
     await this.#records.hooksBegin(plan.addons);
-    const images = byKind('images');
-    let loaded = false;
-    for (const action of plan.actions) {
-      if (action.kind === 'hook') await this.#hook(action, functions);
-      else if (action.kind === 'images' && !loaded) {
-        loaded = true;
-        await this.#loadAll(images);
-      }
+    for (const group of grouped(plan.actions.filter((action) => !isBringing(action)))) {
+      const [first] = group;
+      if (first?.kind === 'hook') await this.#hook(first, functions);
+      else await this.#loadAll(group);
     }
     await this.#records.finished(plan.addons);
     await journal.append({ type: 'ended', outcome: 'finished' });
     const addons = plan.addons.map(({ ref, mode, because }): RunAddon => {
       const again = this.#because.get(ref.name);
-      const outcome = mode === 'install' || again !== undefined ? 'installed' : 'already applied';
+      const outcome = again === undefined ? OUTCOMES[mode === 'join' ? plan.kind : mode] : 'installed';
       return { name: ref.name, version: ref.version, outcome, because: again ?? because };
     });
     return { addons, images: { loaded: this.#loaded, skipped: this.#skipped }, messages: this.#messages };
+  }
+
+  async #fetch({ id, addon }: Extract<PlannedAction, { kind: 'fetch' }>): Promise<void> {
+    const { options, journal } = this.#parts;
+    const { report, signal } = options;
+    const { ref, fetch } = this.#source(addon);
+    if (fetch === undefined) return;
+    await journal.append({ type: 'started', action: id, attempt: 1 });
+    const progress = (bytes: number): void => report({ type: 'step-progress', id, bytes });
+    await reportStep(
+      report,
+      { id, title: `fetch ${formatRef(ref)}` },
+      async () => fetch({ report: progress, signal }),
+      () => 'fetched',
+    );
+    await journal.append({ type: 'done', action: id, outcome: 'fetched' });
   }
 
   async #extract({ id, addon }: Extract<PlannedAction, { kind: 'extract' }>): Promise<void> {
@@ -220,12 +254,12 @@ class ActiveRun {
     }
   }
 
-  async #loadAll(actions: readonly Extract<PlannedAction, { kind: 'images' }>[]): Promise<void> {
+  async #loadAll(actions: readonly PlannedAction[]): Promise<void> {
     const { request, options, plan, journal } = this.#parts;
     const { report, signal } = options;
     const runtime = await findImageRuntime({ env: request.env, signal });
     if (runtime === undefined) {
-      if (plan.addons.some(({ ref }) => CONTAINER_RUNTIMES.includes(ref.name))) {
+      if (plan.addons.some(({ ref }) => isContainerRuntime(ref))) {
         throw new CurlewError('IMAGE_LOAD_FAILED', 'load images: neither containerd nor docker answers', {
           hint: 'see that the container runtime is running, then run the same command again',
         });

@@ -1,13 +1,51 @@
 /** The lifecycle hooks: what their functions are called, in which order they come. */
 
-/** In the order of a run; `install` and `already_applied` exclude each other (kurl.md 6.6). */
-export type Hook = 'pre_init' | 'install' | 'already_applied' | 'join' | 'post_init' | 'outro';
+/**
+ * In the order of a run; `install` and `already_applied` exclude each other (kurl.md 6.6). `around` are functions of
+ * other names, called before and after kubernetes is installed or joined; `upgrade` is the kubernetes of a node.
+ */
+export type Hook =
+  | 'pre_init'
+  | 'install'
+  | 'already_applied'
+  | 'join'
+  | 'upgrade'
+  | 'around'
+  | 'post_init'
+  | 'outro'
+  | 'uninstall';
 
 /** Add-ons that run containers; they are installed before images can be loaded. */
-export const CONTAINER_RUNTIMES: readonly string[] = ['docker', 'containerd'];
+const CONTAINER_RUNTIMES: readonly string[] = ['docker', 'containerd'];
+
+export function isContainerRuntime({ name }: { readonly name: string }): boolean {
+  return CONTAINER_RUNTIMES.includes(name);
+}
+
+export const KUBERNETES = 'kubernetes';
 
 /** The folder's name verbatim, dashes included; install is the bare name, but `containerd_install`. */
 export function hookFunction(addon: string, hook: Hook): string {
   if (hook !== 'install') return `${addon}_${hook}`;
   return addon === 'containerd' ? 'containerd_install' : addon;
 }
+
+/** What an add-on has to do at kubernetes' install or join, by its name and the setting that asks for it. */
+export interface AroundHook {
+  readonly addon: string;
+  readonly function: string;
+  readonly when: 'before' | 'after';
+  /** The shell variable that must be set; undefined when the function is called wherever it is defined. */
+  readonly ifSet: string | undefined;
+  /** It is called where a node joins, too. */
+  readonly onJoin?: boolean;
+}
+
+const INTERNAL_LB = 'EKCO_ENABLE_INTERNAL_LOAD_BALANCER';
+
+/** kurl.md 6.6: the special functions of ekco and registry, in the order of their calls. */
+export const AROUND_KUBERNETES: readonly AroundHook[] = [
+  { addon: 'ekco', function: 'ekco_bootstrap_internal_lb', when: 'before', ifSet: INTERNAL_LB, onJoin: true },
+  { addon: 'ekco', function: 'ekco_cleanup_bootstrap_internal_lb', when: 'after', ifSet: INTERNAL_LB, onJoin: true },
+  { addon: 'registry', function: 'registry_init', when: 'after', ifSet: undefined },
+];

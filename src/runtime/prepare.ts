@@ -2,6 +2,7 @@
 import { rmdir } from 'node:fs/promises';
 import { INSTALL_SH } from '../core/layout.ts';
 import { makeFolder } from '../files/make-folder.ts';
+import { hookLimit } from './hook-limit.ts';
 import { earlierAttempts } from './last-run.ts';
 import { lockFolder } from './lock.ts';
 import type { NodePlace } from './node-place.ts';
@@ -27,6 +28,8 @@ export interface RunRequest {
   readonly reapply: boolean;
   /** Why images are not to be loaded; undefined when they are. */
   readonly skipImages: string | undefined;
+  /** Seconds that each hook may take, where neither its add-on's settings nor its author say otherwise. */
+  readonly hookLimit: number | undefined;
 }
 
 /** A run that can begin. The install folder is locked until it is disposed of. */
@@ -55,9 +58,13 @@ export async function prepare(request: RunRequest): Promise<PreparedRun> {
   try {
     const records = await readRecords(directory);
     const attempts = await earlierAttempts(directory, records);
-    const packages = await Promise.all(request.packages.map(async (wanted) => factsOf(directory, wanted)));
+    const packages = await Promise.all(request.packages.map(async (wanted) => factsOf(request, wanted)));
     const { kind, reapply, skipImages } = request;
-    const plan = planRun(kind, packages, records, { reapply, images: skipImages === undefined });
+    const plan = planRun(kind, packages, records, {
+      reapply,
+      images: skipImages === undefined,
+      variables: request.variables,
+    });
     return { request, records, attempts, packages, plan, [Symbol.asyncDispose]: free };
   } catch (error) {
     await free();
@@ -65,7 +72,10 @@ export async function prepare(request: RunRequest): Promise<PreparedRun> {
   }
 }
 
-async function factsOf(directory: string, { source, settings }: WantedPackage): Promise<PackageFacts> {
+async function factsOf(
+  { place: { directory }, hookLimit: general }: RunRequest,
+  { source, settings }: WantedPackage,
+): Promise<PackageFacts> {
   const { ref, addon, files } = source;
   return {
     ref,
@@ -76,5 +86,7 @@ async function factsOf(directory: string, { source, settings }: WantedPackage): 
     hasInstallScript: files.some(({ path }) => path === INSTALL_SH),
     settings,
     inPlace: await digestInPlace(directory, ref),
+    remote: source.fetch !== undefined,
+    hookLimit: hookLimit(addon, settings, general),
   };
 }

@@ -42,7 +42,8 @@ export async function runHookAction(action: HookAction, addon: PlannedAddon, run
   const own =
     action.hook === 'install' ? join(shell.place.directory, nodePath.addon(addon.ref), INSTALL_SH) : undefined;
   const toldAtEnd = action.hook === 'outro';
-  const request = { addon: action.addon, function: action.function, own, attempt, toldAtEnd };
+  const limitMs = action.limit === undefined ? undefined : action.limit * 1000;
+  const request = { addon: action.addon, function: action.function, own, attempt, toldAtEnd, limitMs };
   const outcome = await reportStep(
     report,
     { id: action.id, title: title(action, addon) },
@@ -59,8 +60,11 @@ const TITLES: Readonly<Record<Hook, string>> = {
   install: 'install',
   already_applied: 'check what is applied already',
   join: 'join',
+  upgrade: 'upgrade this node',
+  around: 'take part in kubernetes',
   post_init: 'finish',
   outro: 'close',
+  uninstall: 'take off',
 };
 
 function title({ hook }: HookAction, { ref }: PlannedAddon): string {
@@ -103,7 +107,7 @@ export async function checkApplied(action: HookAction, addon: PlannedAddon, run:
 }
 
 /** The action that installs an add-on whose check has failed. */
-export function installInstead({ addon }: HookAction, because: string): HookAction {
-  const name = hookFunction(addon, 'install');
-  return { id: `hook ${name}`, kind: 'hook', addon, hook: 'install', function: name, because };
+export function installInstead(check: HookAction, because: string): HookAction {
+  const name = hookFunction(check.addon, 'install');
+  return { ...check, id: `hook ${name}`, hook: 'install', function: name, because };
 }

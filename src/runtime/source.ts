@@ -20,6 +20,11 @@ export interface SourcePackage {
    * stream has ended.
    */
   readonly read: (path: string, options: { readonly signal: AbortSignal }) => AsyncIterable<Uint8Array>;
+  /** Brings the package to this node, resumed where an earlier try stopped; absent when it is here already. */
+  readonly fetch?: (options: {
+    readonly report: (bytes: number) => void;
+    readonly signal: AbortSignal;
+  }) => Promise<void>;
   /** Gives up what it was extracted from; to be called when its files are in place for good. */
   readonly discard?: () => Promise<void>;
 }

@@ -8,7 +8,7 @@ import { suite } from '../support/suite.ts';
 
 const test = suite('planRun');
 
-const OPTIONS = { reapply: false, images: true };
+const OPTIONS = { reapply: false, images: true, variables: [] };
 const RUN = '20261121T101500Z-3f2a';
 
 function facts(name: string, extra: Partial<PackageFacts> = {}): PackageFacts {
@@ -21,6 +21,8 @@ function facts(name: string, extra: Partial<PackageFacts> = {}): PackageFacts {
     hasInstallScript: true,
     settings: {},
     inPlace: undefined,
+    remote: false,
+    hookLimit: undefined,
     ...extra,
   };
 }
@@ -154,7 +156,7 @@ test('whatever the spec: every add-on once, every action once, extraction before
   fc.assert(
     fc.property(fc.uniqueArray(name), fc.boolean(), fc.func(fc.boolean()), (names, images, has) => {
       const packages = names.map((one) => facts(one, { images: has(one) ? [IMAGE] : [] }));
-      const { addons, actions } = planRun('install', packages, NO_RECORDS, { reapply: false, images });
+      const { addons, actions } = planRun('install', packages, NO_RECORDS, { ...OPTIONS, images });
       assert.equal(addons.map(({ ref }) => ref.name).toSorted(), names.toSorted());
       assert.is(new Set(actions.map(({ id }) => id)).size, actions.length);
       const kinds = actions.map(({ kind }) => kind);
@@ -165,6 +167,71 @@ test('whatever the spec: every add-on once, every action once, extraction before
         known.filter((one) => names.some((given) => given === one)),
       );
     }),
+  );
+});
+
+test('kubernetes comes after all images, between what ekco and registry have to do', () => {
+  const packages = [facts('ekco'), facts('registry'), facts('kubernetes', { images: [IMAGE] }), facts('containerd')];
+  const variables = [['EKCO_ENABLE_INTERNAL_LOAD_BALANCER', '1']] as const;
+  const ids = planRun('install', packages, NO_RECORDS, { ...OPTIONS, variables }).actions.map(({ id }) => id);
+  assert.equal(
+    ids.filter((id) => !/extract|pre_init|post_init|outro/.test(id)),
+    [
+      'hook containerd_install',
+      'images kubernetes',
+      'hook ekco_bootstrap_internal_lb',
+      'hook kubernetes',
+      'hook ekco_cleanup_bootstrap_internal_lb',
+      'hook registry_init',
+      'hook ekco',
+      'hook registry',
+    ],
+  );
+  const plain = planRun('install', packages, NO_RECORDS, OPTIONS).actions.map(({ id }) => id);
+  assert.not(plain.some((id) => id.includes('internal_lb')));
+  const again = planRun('install', packages, installed(packages), OPTIONS).actions.map(({ id }) => id);
+  assert.not(again.includes('hook registry_init'));
+});
+
+test('a node that joins gets its runtime, then images and join hooks by add-on, then kubernetes', () => {
+  const packages = [facts('kubernetes'), facts('zeta', { images: [IMAGE] }), facts('containerd'), facts('registry')];
+  const ids = (kind: 'join' | 'upgrade', given: Records): readonly string[] =>
+    planRun(kind, packages, given, OPTIONS)
+      .actions.map(({ id }) => id)
+      .filter((id) => !id.startsWith('extract'));
+  const expected = [
+    'hook containerd_install',
+    'hook kubernetes_pre_init',
+    'hook containerd_join',
+    'hook registry_join',
+    'images zeta',
+    'hook zeta_join',
+    'hook kubernetes_join',
+  ];
+  assert.equal(ids('join', NO_RECORDS), expected);
+  assert.equal(ids('upgrade', installed(packages)), [
+    'hook containerd_already_applied',
+    ...expected.slice(1, -1),
+    'hook kubernetes_upgrade',
+  ]);
+  assert.equal(
+    planRun('join', [facts('zeta')], NO_RECORDS, OPTIONS).actions.map(({ id }) => id),
+    ['extract zeta-1.0', 'hook zeta_join'],
+  );
+});
+
+test('what is elsewhere is fetched before anything is extracted, and only what is to be extracted', () => {
+  const packages = [facts('aaa', { remote: true }), facts('bbb', { remote: true, inPlace: digestOf('bbb') })];
+  const records = { ...installed(packages), applied: {} };
+  const ids = planRun('install', packages, records, OPTIONS).actions.map(({ id }) => id);
+  assert.equal(ids.slice(0, 3), ['fetch aaa-1.0', 'extract aaa-1.0', 'hook aaa_pre_init']);
+});
+
+test('a limit of hooks stands in the plan', () => {
+  const { actions } = planRun('install', [facts('aaa', { hookLimit: 90 })], NO_RECORDS, OPTIONS);
+  assert.equal(
+    actions.flatMap((action) => (action.kind === 'hook' ? [action.limit] : [])),
+    [90, 90, 90, 90],
   );
 });
 

@@ -38,6 +38,7 @@ export async function run(
     env: { PATH: process.env['PATH'], TRACE: box.at('trace') },
     reapply: false,
     skipImages: 'a test',
+    hookLimit: undefined,
     ...request,
   });
   return await execute(prepared, prepared.plan, { report: (event) => events.push(event), signal });

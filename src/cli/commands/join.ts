@@ -1,0 +1,22 @@
+/** `curlew join`: join this machine to the cluster of a spec. */
+import type { RunResult } from '../../runtime/execute.ts';
+import type { Command } from '../command.ts';
+import { RUN_OPTIONS, runNode, runTable } from '../node-run.ts';
+
+const DETAILS = `The machine becomes a node beside the primary that \`curlew install\` has made: the container runtime is installed, the join hooks of all add-ons run, then kubernetes joins. How to reach the cluster is told by settings, such as kubernetes.masterAddress, kubernetes.kubeadmToken and kubernetes.kubeadmTokenCAHash; in a file of your own for --installer they are not seen by other users of this machine.
+
+When a run has failed, the same command goes on.`;
+
+export const join: Command<RunResult> = {
+  name: 'join',
+  summary: 'Join this machine to the cluster of a spec',
+  operands: '',
+  details: DETAILS,
+  examples: [
+    'curlew join --bundle bundle.tar.gz --installer site.yaml',
+    'curlew join --bundle b.tar.gz --set kubernetes.masterAddress=10.0.0.1:6443',
+  ],
+  options: RUN_OPTIONS,
+  run: async (args, context) => runNode('join', args, context),
+  render: (result) => runTable(result),
+};

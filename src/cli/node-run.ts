@@ -1,0 +1,188 @@
+/** What `install`, `join` and `upgrade` have in common: their options, from words to a run, and its result as text. */
+import { join, resolve } from 'node:path';
+import { INSTALLER_LIMIT } from '../core/bundle.ts';
+import { CurlewError } from '../core/errors.ts';
+import type { Report } from '../core/events.ts';
+import { INSTALL_DIRECTORY, INSTALLER_YAML } from '../core/layout.ts';
+import type { Arch } from '../core/ref.ts';
+import type { Installer } from '../installer/installer.ts';
+import { parseInstaller } from '../installer/parse.ts';
+import { withSettings } from '../installer/set.ts';
+import { shellVariables } from '../installer/variables.ts';
+import { confinedPlace } from '../runtime/confine.ts';
+import { execute, type RunResult } from '../runtime/execute.ts';
+import { parseLimit } from '../runtime/hook-limit.ts';
+import { plainPlace, type NodePlace } from '../runtime/node-place.ts';
+import type { RunKind } from '../runtime/plan.ts';
+import { prepare } from '../runtime/prepare.ts';
+import { readStateFile } from '../runtime/write-file.ts';
+import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
+import { ownScripts } from './own-scripts.ts';
+import { openStoreFor, STORE_OPTIONS } from './stores.ts';
+import { bundleSource, storeSource, unpackedSource, type InstallSource } from './install-source.ts';
+
+/** Options of every command that runs hooks of a spec. */
+export const RUN_OPTIONS = {
+  bundle: { type: 'string', value: 'FILE', help: 'take the packages from a bundle' },
+  dir: { type: 'string', value: 'DIR', help: 'take them from an unpacked bundle; its files are moved' },
+  from: { type: 'string', value: 'STORE', help: 'take them from the current release of a store' },
+  installer: { type: 'string', value: 'FILE', help: 'installer spec: which add-ons, with which settings' },
+  set: { type: 'string', multiple: true, value: 'NAME.FIELD=VALUE', help: 'a setting on top of the spec' },
+  'install-dir': { type: 'string', value: 'DIR', help: `install folder (default: ${INSTALL_DIRECTORY})` },
+  root: { type: 'string', value: 'DIR', help: 'for trials: all that is written lands below DIR' },
+  unconfined: { type: 'boolean', help: 'with --root, or without being root: run hooks unconfined' },
+  reapply: { type: 'boolean', help: 'install what is applied already, too' },
+  'skip-images': { type: 'boolean', help: 'load no images' },
+  'hook-timeout': { type: 'string', value: 'TIME', help: 'end a hook that takes longer: 90s, 30m, 2h (default: none)' },
+  ...STORE_OPTIONS,
+} satisfies OptionSpecs;
+
+/** Carries out a run of this kind as the words ask for it. */
+export async function runNode(kind: RunKind, args: Arguments, context: CommandContext): Promise<RunResult> {
+  if (args.positionals.length > 0) {
+    throw usage(`unexpected word "${args.positionals[0] ?? ''}"`);
+  }
+  const timeout = args.text('hook-timeout');
+  const hookLimit = timeout === undefined ? undefined : parseLimit(timeout, '--hook-timeout');
+  const restore = outliveTerminal();
+  try {
+    const target = targetOf(args, context);
+    await using source = await openSource(args, context, target.directory);
+    const installer = withSettings(await readInstaller(args, context, source), args.texts('set'));
+    const packages = await source.choose(installer);
+    const place = await placeOf(target, context);
+    const versions = new Map(packages.map(({ ref }) => [ref.name, ref.version] as const));
+    const settings = new Map(installer.addons.map((addon) => [addon.name, addon.settings] as const));
+    const variables = new Map(shellVariables(installer, versions));
+    if (source.airgap) variables.set('AIRGAP', '1');
+    await using prepared = await prepare({
+      kind,
+      place,
+      scripts: ownScripts(),
+      packages: packages.map((one) => ({ source: one, settings: settings.get(one.ref.name) ?? {} })),
+      variables: [...variables],
+      env: context.env,
+      reapply: args.flag('reapply'),
+      skipImages: whySkipImages(args),
+      hookLimit,
+    });
+    return await execute(prepared, prepared.plan, { report: context.report, signal: context.signal });
+  } finally {
+    restore();
+  }
+}
+
+function usage(what: string): CurlewError {
+  return new CurlewError('USAGE', what, { hint: 'the --help of the command lists its options' });
+}
+
+function whySkipImages(args: Arguments): string | undefined {
+  if (args.flag('skip-images')) return 'asked for by --skip-images';
+  return args.text('root') === undefined
+    ? undefined
+    : 'with --root the container runtime of this machine is left alone';
+}
+
+/** Where to install, as the words say it; nothing is touched. */
+interface Target {
+  /** The install folder. */
+  readonly directory: string;
+  /** The same folder in the eyes of a hook. */
+  readonly seen: string;
+  /** What hooks are to be confined to; undefined when they are not. */
+  readonly root: string | undefined;
+}
+
+function targetOf(args: Arguments, { cwd }: CommandContext): Target {
+  const seen = resolve(cwd, args.text('install-dir') ?? INSTALL_DIRECTORY);
+  if (seen === '/') throw usage('--install-dir / is no folder of its own');
+  const unconfined = args.flag('unconfined');
+  const word = args.text('root');
+  if (word === undefined) {
+    if (effectiveUser() === 0 || unconfined) return { directory: seen, seen, root: undefined };
+    throw new CurlewError('UNSUPPORTED', 'install: hooks change this machine, which only root may do', {
+      hint: 'run it as root; or, for a trial, with --root DIR --unconfined',
+    });
+  }
+  const root = resolve(cwd, word);
+  if (root === '/') throw usage('--root / would confine nothing');
+  const directory = join(root, seen);
+  return unconfined ? { directory, seen: directory, root: undefined } : { directory, seen, root };
+}
+
+function effectiveUser(): number {
+  return process.geteuid?.() ?? -1;
+}
+
+/** The install folder, and how hooks are kept to it. */
+async function placeOf({ directory, seen, root }: Target, { signal }: CommandContext): Promise<NodePlace> {
+  if (root === undefined) return plainPlace(directory);
+  return confinedPlace({ root, seen, scripts: ownScripts(), uid: effectiveUser(), signal });
+}
+
+async function openSource(args: Arguments, context: CommandContext, directory: string): Promise<InstallSource> {
+  const { cwd, signal } = context;
+  const [bundle, dir, from] = [args.text('bundle'), args.text('dir'), args.text('from')];
+  const given = [bundle, dir, from].filter((one) => one !== undefined);
+  if (given.length === 0) throw usage('one of --bundle, --dir and --from is needed');
+  if (given.length > 1) throw usage('only one of --bundle, --dir and --from can be used');
+  const common = { cwd, arch: hostArch(), signal };
+  if (bundle !== undefined) return bundleSource(bundle, common);
+  if (dir !== undefined) return unpackedSource(dir, { ...common, directory });
+  return storeSource(await openStoreFor(from ?? '', args, context, { create: false }), common);
+}
+
+function hostArch(): Arch {
+  if (process.arch === 'x64') return 'amd64';
+  if (process.arch === 'arm64') return 'arm64';
+  throw new CurlewError('UNSUPPORTED', `install: this machine is ${process.arch}; packages are for amd64 and arm64`);
+}
+
+async function readInstaller(args: Arguments, context: CommandContext, source: InstallSource): Promise<Installer> {
+  const given = args.text('installer');
+  const file = given ?? INSTALLER_YAML;
+  const text =
+    given === undefined ? source.installerText : await readStateFile(resolve(context.cwd, given), INSTALLER_LIMIT);
+  if (text === undefined) {
+    if (given !== undefined) throw new CurlewError('NOT_FOUND', `read ${given}: no such file`);
+    throw usage('no installer spec came with the packages: --installer FILE names one');
+  }
+  const { installer, diagnostics } = parseInstaller(file, text);
+  if (installer === undefined) {
+    throw new CurlewError('SPEC_INVALID', `read ${file}: not a valid installer spec`, { diagnostics });
+  }
+  noteWarnings(context.report, diagnostics);
+  return installer;
+}
+
+function noteWarnings(report: Report, diagnostics: CurlewError['diagnostics']): void {
+  for (const { place, message } of diagnostics) {
+    report({ type: 'note', level: 'warning', text: `${place.file}:${place.line}: ${message}` });
+  }
+}
+
+/** A run goes on when its terminal has gone. Returns how to undo that. */
+function outliveTerminal(): () => void {
+  const nothing = (): void => undefined;
+  process.on('SIGHUP', nothing);
+  return () => {
+    process.off('SIGHUP', nothing);
+  };
+}
+
+/** What a run did, as lines for the operator. */
+export function runTable({ addons, images, messages, run, seconds }: RunResult): string {
+  const width = (texts: readonly string[]): number => Math.max(0, ...texts.map(({ length }) => length));
+  const name = width(addons.map((addon) => addon.name));
+  const version = width(addons.map((addon) => addon.version));
+  const rows = addons.map(
+    (addon) => `${addon.name.padEnd(name)}  ${addon.version.padEnd(version)}  ${addon.outcome} (${addon.because})`,
+  );
+  const loaded =
+    images.skipped === undefined
+      ? `${images.loaded.length} ${images.loaded.length === 1 ? 'image' : 'images'} loaded`
+      : `images not loaded: ${images.skipped}`;
+  // Not redacted: an outro prints the addresses and first passwords that its operator needs.
+  const told = messages.flatMap(({ addon, text }) => ['', `${addon}:`, ...text.split('\n').map((line) => `  ${line}`)]);
+  return [...rows, `${loaded}; run ${run}, ${seconds.toFixed(1)} s`, ...told].join('\n');
+}

@@ -1,0 +1,119 @@
+/** The actions of a run in their order (design: on the node; kurl.md 6.2, 6.3). Pure. */
+import { formatRef } from '../core/ref.ts';
+import {
+  AROUND_KUBERNETES,
+  hookFunction,
+  isContainerRuntime,
+  KUBERNETES,
+  type AroundHook,
+  type Hook,
+} from './hooks.ts';
+import type { PackageFacts, PlannedAction, PlannedAddon, PlanOptions, RunKind } from './plan.ts';
+import type { Records } from './records.ts';
+
+interface Phased {
+  /** In the order of the run, like `addons`. */
+  readonly facts: readonly PackageFacts[];
+  readonly addons: readonly PlannedAddon[];
+  readonly records: Records;
+  readonly options: PlanOptions;
+}
+
+type Actions = readonly PlannedAction[];
+
+export function phases(kind: RunKind, run: Phased): Actions {
+  const { facts, records } = run;
+  const missing = facts.flatMap((one) => {
+    const because = whyExtract(one, records);
+    return because === undefined ? [] : [{ ...one, because }];
+  });
+  const fetches = missing.filter(({ remote }) => remote);
+  return [
+    ...fetches.map(({ ref, because }) => fetch(ref, because)),
+    ...missing.map(({ ref, because }) => extract(ref, because)),
+    ...(kind === 'install' ? installPhases(run) : joinPhases(kind, run)),
+  ];
+}
+
+function installPhases(run: Phased): Actions {
+  const { facts, addons } = run;
+  const every = (hook: Hook): Actions => addons.flatMap((addon) => hookOf(run, addon, hook));
+  const later = addons.filter(({ ref }) => !isContainerRuntime(ref) && ref.name !== KUBERNETES);
+  return [
+    ...every('pre_init'),
+    ...addons.filter(({ ref }) => isContainerRuntime(ref)).flatMap((addon) => apply(run, addon)),
+    ...facts.flatMap((one) => images(run, one)),
+    ...kubernetes(run, (addon) => apply(run, addon)),
+    ...later.flatMap((addon) => apply(run, addon)),
+    ...every('post_init'),
+    ...every('outro'),
+  ];
+}
+
+function joinPhases(kind: 'join' | 'upgrade', run: Phased): Actions {
+  const { facts, addons } = run;
+  const others = addons.filter(({ ref }) => ref.name !== KUBERNETES);
+  return [
+    ...addons.filter(({ ref }) => isContainerRuntime(ref)).flatMap((addon) => apply(run, addon)),
+    ...addons.filter(({ ref }) => ref.name === KUBERNETES).flatMap((addon) => hookOf(run, addon, 'pre_init')),
+    ...facts.filter(({ ref }) => ref.name === KUBERNETES).flatMap((one) => images(run, one)),
+    ...others.flatMap((addon) => [
+      ...facts.filter(({ ref }) => ref.name === addon.ref.name).flatMap((one) => images(run, one)),
+      ...hookOf(run, addon, 'join'),
+    ]),
+    ...kubernetes(run, (addon) => hookOf(run, addon, kind)),
+  ];
+}
+
+/** What is done to kubernetes, between the functions that other add-ons have for that moment. */
+function kubernetes(run: Phased, act: (addon: PlannedAddon) => Actions): Actions {
+  const found = run.addons.find(({ ref }) => ref.name === KUBERNETES);
+  if (found === undefined) return [];
+  const { variables } = run.options;
+  const isWanted = ({ ifSet }: AroundHook): boolean =>
+    ifSet === undefined || variables.some(([name, value]) => name === ifSet && value !== '');
+  const around = (when: AroundHook['when']): Actions =>
+    AROUND_KUBERNETES.filter((one) => one.when === when && isWanted(one)).flatMap((one) => {
+      const addon = run.addons.find(({ ref }) => ref.name === one.addon);
+      const idle = addon?.mode === 'already applied' && found.mode === 'already applied';
+      if (addon === undefined || idle || (found.mode === 'join' && one.onJoin !== true)) return [];
+      return hookOf(run, addon, 'around', one.function);
+    });
+  return [...around('before'), ...act(found), ...around('after')];
+}
+
+/** Undefined when the files of the package lie in the install folder. */
+function whyExtract({ ref, digest, inPlace }: PackageFacts, { extracted }: Records): string | undefined {
+  const known = extracted.find(
+    ({ tree, name, version }) => tree === ref.tree && name === ref.name && version === ref.version,
+  );
+  if (known?.digest === digest && inPlace === digest) return undefined;
+  return known === undefined ? 'not on this node' : 'the node has another package of this version';
+}
+
+function fetch(ref: PackageFacts['ref'], because: string): PlannedAction {
+  return { id: `fetch ${formatRef(ref)}`, kind: 'fetch', addon: ref.name, because };
+}
+
+function extract(ref: PackageFacts['ref'], because: string): PlannedAction {
+  return { id: `extract ${formatRef(ref)}`, kind: 'extract', addon: ref.name, because };
+}
+
+function images({ options }: Phased, facts: PackageFacts): Actions {
+  const { name } = facts.ref;
+  if (!options.images || facts.images.length === 0) return [];
+  return [{ id: `images ${name}`, kind: 'images', addon: name, because: `${facts.images.length} images` }];
+}
+
+function apply(run: Phased, addon: PlannedAddon): Actions {
+  return hookOf(run, addon, addon.mode === 'already applied' ? 'already_applied' : 'install');
+}
+
+function hookOf({ facts }: Phased, addon: PlannedAddon, hook: Hook, name?: string): Actions {
+  if (!addon.hasInstallScript) return [];
+  const words = name ?? hookFunction(addon.ref.name, hook);
+  const because = hook === 'install' || hook === 'already_applied' ? addon.because : 'every run';
+  const limit = facts.find(({ ref }) => ref.name === addon.ref.name)?.hookLimit;
+  const common = { id: `hook ${words}`, because, kind: 'hook', addon: addon.ref.name, hook, function: words } as const;
+  return [limit === undefined ? common : { ...common, limit }];
+}
