@@ -110,8 +110,10 @@ tools_rclone() {
 
 # An S3 server in memory.
 tools_moto() {
-  local target="$TOOLS/moto" pin
-  pin="$(sha256sum test/oracles/moto-requirements.txt)"
+  # Programs of a virtual environment name its folder: one that was moved is made anew.
+  local target pin
+  target="$(readlink -m "$TOOLS/moto")"
+  pin="$(sha256sum test/oracles/moto-requirements.txt) $target"
   [[ -x "$target/bin/moto_server" && "$(cat "$target/pin" 2>/dev/null)" == "$pin" ]] && return 0
   python3 -c 'import ensurepip, venv' 2>/dev/null || tools_apt python3-venv || return 1
   rm -rf "$target"
@@ -127,12 +129,13 @@ tools_actionlint() {
 
 # Finds what is unsafe in workflows; one wheel that brings its program.
 tools_zizmor() {
-  local pin
-  pin="$(sha256sum <test/oracles/zizmor-requirements.txt)"
+  local target pin
+  target="$(readlink -m "$TOOLS/zizmor")"
+  pin="$(sha256sum <test/oracles/zizmor-requirements.txt) $target"
   tools_made zizmor "$pin" && return 0
   python3 -c 'import ensurepip, venv' 2>/dev/null || tools_apt python3-venv || return 1
-  rm -rf "$TOOLS/zizmor" && python3 -m venv "$TOOLS/zizmor" || return 1
-  "$TOOLS/zizmor/bin/pip" install --quiet --no-deps --only-binary=:all: --require-hashes \
+  rm -rf "$target" && python3 -m venv "$target" || return 1
+  "$target/bin/pip" install --quiet --no-deps --only-binary=:all: --require-hashes \
     --requirement test/oracles/zizmor-requirements.txt || return 1
   mkdir -p "$TOOLS/bin" && ln -sf ../zizmor/bin/zizmor "$TOOLS/bin/zizmor" && printf '%s\n' "$pin" >"$TOOLS/bin/zizmor.pin"
 }

@@ -1,13 +1,10 @@
-/** The end of a release, in the order that keeps readers safe: catalogue, generated files, `VERSION`, latest copies. */
+/** The end of a release, in the order that keeps readers safe: catalogue, generated files, `VERSION`. */
 import { CATALOGUE_LIMIT, formatCatalogue, type Catalogue } from '../core/catalogue.ts';
-import { eachLimited } from '../core/each.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import { currentRelease, type CurrentRelease } from '../store/catalogue.ts';
-import { readObject } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
-import { fileOf, formatAddons, formatSupportedVersions, listPackages } from './catalogue.ts';
-import { packageMetadata } from './upload.ts';
+import { formatAddons, formatSupportedVersions } from './catalogue.ts';
 
 interface Cancellable {
   readonly signal: AbortSignal;
@@ -19,21 +16,23 @@ interface Cancellable {
  */
 export async function writeCatalogue(store: Store, catalogue: Catalogue, { signal }: Cancellable): Promise<void> {
   const { release } = catalogue;
+  const key = storeKey.catalogue(release);
   const text = Buffer.from(formatCatalogue(catalogue));
-  if (!(await holds(store, storeKey.catalogue(release), text, signal))) {
-    try {
-      await store.put(storeKey.catalogue(release), text, { ifNoneMatch: '*', signal });
-    } catch (error) {
-      if (!(error instanceof CurlewError) || error.code !== 'STORE_CONFLICT') throw error;
-      if (!(await holds(store, storeKey.catalogue(release), text, signal))) {
-        throw new CurlewError('STORE_CONFLICT', `${store.address}: ${release} was published with other content`, {
-          hint: 'a release never changes: choose another release string',
-          cause: error,
-        });
-      }
+  try {
+    await store.put(key, text, { ifNoneMatch: '*', signal });
+  } catch (error) {
+    if (!(error instanceof CurlewError) || error.code !== 'STORE_CONFLICT') throw error;
+    if (!(await holds(store, key, text, signal))) {
+      throw new CurlewError('STORE_CONFLICT', `${store.address}: ${release} was published with other content`, {
+        hint: 'a release never changes: choose another release string',
+        cause: error,
+      });
     }
+    await writeGenerated(store, catalogue, { signal });
+    return;
   }
-  await writeGenerated(store, catalogue, { signal });
+  const files = generatedFiles(catalogue, storeKey.supportedVersions(release), storeKey.addons(release));
+  for (const [file, content] of files) await store.put(file, Buffer.from(content), { signal });
 }
 
 /** Writes the two files for kURL's readers where they differ. */
@@ -64,7 +63,7 @@ async function writeFiles(store: Store, files: readonly SmallFile[], signal: Abo
 
 /** True when the store has these bytes under the key. */
 export async function holds(store: Store, key: string, data: Uint8Array, signal: AbortSignal): Promise<boolean> {
-  const found = await readObject(store, key, { limit: CATALOGUE_LIMIT, signal });
+  const found = await store.read(key, { limit: CATALOGUE_LIMIT, signal });
   return found !== undefined && Buffer.compare(found.data, data) === 0;
 }
 
@@ -92,33 +91,4 @@ export async function writeVersion(
       },
     );
   }
-}
-
-/**
- * Unversioned copies for readers who know no release; each atomic, and only those that differ. Tells how many packages.
- */
-export async function writeLatest(
-  store: Store,
-  catalogue: Catalogue,
-  { jobs, signal }: Cancellable & { readonly jobs: number },
-): Promise<number> {
-  let written = 0;
-  await eachLimited(
-    listPackages(catalogue),
-    async (listed, context) => {
-      const file = fileOf(listed);
-      const key = storeKey.latest(file);
-      const there = await store.head(key, { signal: context.signal });
-      if (there?.metadata['sha256'] === listed.entry.sha256 && there.size === listed.entry.size) return;
-      const from = storeKey.package(catalogue.release, file);
-      const source = await store.head(from, { signal: context.signal });
-      const metadata = { ...packageMetadata(listed, undefined), ...source?.metadata };
-      await store.copy(from, key, { metadata, signal: context.signal });
-      written += 1;
-    },
-    { width: jobs, signal },
-  );
-  const { latestSupportedVersions, latestAddons } = storeKey;
-  await writeFiles(store, generatedFiles(catalogue, latestSupportedVersions, latestAddons), signal);
-  return written;
 }

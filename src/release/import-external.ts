@@ -6,7 +6,6 @@ import { CurlewError, redact } from '../core/errors.ts';
 import { reportStep, type Report } from '../core/events.ts';
 import { storeKey } from '../core/layout.ts';
 import { formatRef } from '../core/ref.ts';
-import { readObject } from '../store/source.ts';
 import type { Store, StoredObject } from '../store/store.ts';
 import {
   externalFile,
@@ -59,7 +58,7 @@ const REGISTRY_LIMIT = 16 << 20;
 export async function importExternal(offers: readonly OfferedVersion[], options: ImportOptions): Promise<ImportResult> {
   const { store, jobs, report, signal } = options;
   const key = storeKey.addonRegistry;
-  const found = await readObject(store, key, { limit: REGISTRY_LIMIT, signal });
+  const found = await store.read(key, { limit: REGISTRY_LIMIT, signal });
   const registry: AddonRegistry =
     found === undefined ? new Map() : parseRegistry(Buffer.from(found.data).toString(), `${store.address}/${key}`);
   const rowOf = ({ name, version }: OfferedVersion): RegistryRow | undefined =>

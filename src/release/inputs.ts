@@ -8,7 +8,6 @@ import { canonicalJson, isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { storeKey } from '../core/layout.ts';
-import { readObject } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 
 export interface RecordedPackage {
@@ -16,11 +15,18 @@ export interface RecordedPackage {
   readonly digest: Digest;
   /** The release that it was first in. */
   readonly since: string;
+  /** Git commit in the metadata of the package; undefined when that was not recorded. */
+  readonly commit?: string | undefined;
   readonly inputs: unknown;
 }
 
 /** By file name. */
 export type RecordedPackages = ReadonlyMap<string, RecordedPackage>;
+
+/** True for a git commit in hex, whole or cut. */
+export function isCommit(text: string): boolean {
+  return /^[0-9a-f]{7,64}$/.test(text);
+}
 
 const FORMAT = 1;
 const LIMIT = 64 << 20;
@@ -40,9 +46,10 @@ function parseRecorded(text: string): RecordedPackages {
   if (!isObject(value) || value['format'] !== FORMAT || !isObject(value['packages'])) return new Map();
   const rows = Object.entries(value['packages']).flatMap(([file, row]) => {
     if (!isObject(row)) return [];
-    const { digest, since, inputs } = row;
+    const { digest, since, inputs, commit } = row;
     const known = typeof digest === 'string' && isDigest(digest) && typeof since === 'string' && isRelease(since);
-    return known ? [[file, { digest, since, inputs }] as const] : [];
+    const made = typeof commit === 'string' && isCommit(commit) ? { commit } : {};
+    return known ? [[file, { digest, since, inputs, ...made }] as const] : [];
   });
   return new Map(rows);
 }
@@ -54,7 +61,7 @@ export async function readRecorded(
   { signal }: { readonly signal: AbortSignal },
 ): Promise<RecordedPackages> {
   try {
-    const found = await readObject(store, storeKey.inputs(release), { limit: LIMIT, signal });
+    const found = await store.read(storeKey.inputs(release), { limit: LIMIT, signal });
     return found === undefined ? new Map() : parseRecorded(Buffer.from(found.data).toString());
   } catch (error) {
     if (error instanceof CurlewError && error.code === 'PACKAGE_INVALID') return new Map();

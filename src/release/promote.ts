@@ -8,11 +8,12 @@ import { CurlewError } from '../core/errors.ts';
 import { reportStep, type Report } from '../core/events.ts';
 import { storeKey } from '../core/layout.ts';
 import { formatRef } from '../core/ref.ts';
-import { currentRelease, findCatalogue, readCatalogue } from '../store/catalogue.ts';
+import { currentRelease, findCatalogue, readCatalogue, type CurrentRelease } from '../store/catalogue.ts';
 import type { Store } from '../store/store.ts';
 import { fileOf, listPackages, type ListedPackage } from './catalogue.ts';
-import { holds, writeCatalogue, writeLatest, writeVersion } from './finish.ts';
+import { holds, writeCatalogue, writeVersion } from './finish.ts';
 import { formatRecorded, readRecorded } from './inputs.ts';
+import { writeLatest } from './latest.ts';
 import { keysBelow } from './previous.ts';
 import { promotePackage, type PromoteOutcome } from './promote-package.ts';
 
@@ -108,7 +109,14 @@ export async function promote(source: SourceRelease, options: PromoteOptions): P
   await handOnRecorded(source, to, release, signal);
   await writeCatalogue(to, catalogue, { signal });
   await writeVersion(to, release, current, { signal });
-  return { ...result, latest: await writeLatest(to, catalogue, { jobs, signal }) };
+  const before =
+    current === undefined ? undefined : { release: current.release, packages: () => packagesOf(to, current, signal) };
+  return { ...result, latest: await writeLatest(to, catalogue, { before, jobs, signal }) };
+}
+
+async function packagesOf(store: Store, { release }: CurrentRelease, signal: AbortSignal) {
+  const catalogue = await findCatalogue(store, release, { signal });
+  return catalogue === undefined ? [] : listPackages(catalogue);
 }
 
 function promoted({ name, version, arch, entry }: ListedPackage, outcome: PromoteOutcome): PromotedPackage {

@@ -9,7 +9,6 @@ import { CurlewError } from '../core/errors.ts';
 import { reportStep, type Report } from '../core/events.ts';
 import { storeKey } from '../core/layout.ts';
 import { currentRelease, findCatalogue } from '../store/catalogue.ts';
-import { readObject } from '../store/source.ts';
 import type { ListedObject, Store } from '../store/store.ts';
 import { keysBelow } from './previous.ts';
 import { choosePruned, pruneMark, surveyOf, type PruneChoice, type PruneRule, type Survey } from './prune-plan.ts';
@@ -123,7 +122,7 @@ async function removeRelease(
   const mark = pruneMark(release);
   if (!marked) await store.put(mark, Buffer.from(`${canonicalJson({ format: 1, release })}\n`), { signal });
   const key = storeKey.catalogue(release);
-  const catalogue = await readObject(store, key, { limit: CATALOGUE_LIMIT, signal });
+  const catalogue = await store.read(key, { limit: CATALOGUE_LIMIT, signal });
   await store.delete(key, { signal });
   // Whoever made it current before now needs it whole; whoever does so later finds no catalogue and writes it anew.
   const now = await requireCurrent(store, signal);

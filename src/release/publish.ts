@@ -10,12 +10,21 @@ import { formatRef } from '../core/ref.ts';
 import { findCatalogue } from '../store/catalogue.ts';
 import type { Store } from '../store/store.ts';
 import { fileOf, listPackages, makeCatalogue } from './catalogue.ts';
-import { holds, writeCatalogue, writeLatest, writeVersion } from './finish.ts';
+import { holds, writeCatalogue, writeVersion } from './finish.ts';
 import { formatRecorded, type RecordedPackage } from './inputs.ts';
-import { keysBelow, readPrevious, type Previous } from './previous.ts';
-import { checkedRelease, releaseOfDay, releasesToTry } from './release-name.ts';
+import { writeLatest, type KnownObject } from './latest.ts';
+import { readPrevious, type Previous } from './previous.ts';
+import { checkedRelease, releasesToTry } from './release-name.ts';
 import type { VersionOrders } from './version-order.ts';
-import { listedOf, placePackage, type Outcome, type PackageFileToPublish, type Placed, type Wanted } from './upload.ts';
+import {
+  listedOf,
+  OtherContent,
+  placePackage,
+  type Outcome,
+  type PackageFileToPublish,
+  type Placed,
+  type Wanted,
+} from './upload.ts';
 
 export interface PublishOptions {
   readonly store: Store;
@@ -71,19 +80,23 @@ export async function publishPackages(
 ): Promise<PublishResult> {
   const { store, jobs, signal } = options;
   const previous = options.previous ?? (await readPrevious(store, { signal }));
-  const releases = await chooseReleases(previous, options);
   const wanted = gather(files, previous, options);
   if (wanted.length === 0) throw new CurlewError('USAGE', 'there is no package to publish');
-  const { release, placed } = await placeInFirst(releases, wanted, options);
+  const { release, placed, fresh } = await placeInFirst(wanted, previous, options);
   const catalogue = makeCatalogue(
     release,
     placed.map(({ listed }) => listed),
     ordersOf(files, previous, options),
   );
-  await writeRecorded(release, wanted, placed, options);
+  await writeRecorded(release, wanted, placed, { ...options, fresh });
   await writeCatalogue(store, catalogue, { signal });
   await writeVersion(store, release, previous.current, { signal });
-  const latest = await writeLatest(store, catalogue, { jobs, signal });
+  const latest = await writeLatest(store, catalogue, {
+    before: beforeOf(previous),
+    objects: objectsOf(placed),
+    jobs,
+    signal,
+  });
   const packages = placed.map(({ listed: { name, version, arch, entry }, outcome }) => {
     return { name, version, arch, digest: entry.digest, size: entry.size, outcome };
   });
@@ -108,15 +121,31 @@ function ordersOf(
   return new Map<string, readonly string[]>([...kept, ...orders]);
 }
 
-/** The release strings that a publish would try, in this order. */
-export async function chooseReleases(
+/** The release string that a publish would take, as far as finished releases tell. */
+export async function nextRelease(
   { current }: Previous,
-  { store, release, now, signal }: Pick<PublishOptions, 'store' | 'release' | 'now' | 'signal'>,
-): Promise<readonly string[]> {
-  if (release !== undefined) return [checkedRelease(release, '--release')];
-  const keys = await keysBelow(store, releaseOfDay(now), signal);
-  const begun = [...keys.keys()].filter((key) => key.includes('/')).map((key) => key.slice(0, key.indexOf('/')));
-  return releasesToTry(now, new Set(begun), current?.release);
+  { store, now, signal }: { readonly store: Store | undefined; readonly now: Date; readonly signal: AbortSignal },
+): Promise<string> {
+  for (const release of releasesToTry(now, current?.release)) {
+    if (store === undefined || (await store.head(storeKey.catalogue(release), { signal })) === undefined)
+      return release;
+  }
+  throw noneLeft();
+}
+
+function noneLeft(): CurlewError {
+  return new CurlewError('USAGE', 'no release string of the day is left', { hint: 'name one with --release' });
+}
+
+function beforeOf({ current, packages }: Previous) {
+  if (current === undefined) return undefined;
+  return { release: current.release, packages: async () => [...packages.values()].map(({ listed }) => listed) };
+}
+
+function objectsOf(placed: readonly Placed[]): ReadonlyMap<string, KnownObject> {
+  return new Map(
+    placed.flatMap(({ listed, object }) => (object === undefined ? [] : [[fileOf(listed), object] as const])),
+  );
 }
 
 /** Pairs each package file with the same package of the previous release, and adds what is taken over. */
@@ -135,62 +164,78 @@ function gather(
   return [...given, ...taken.map(([, one]): Wanted => ({ file: undefined, earlier: one }))];
 }
 
-async function placeInFirst(
-  [release = '', ...rest]: readonly string[],
-  wanted: readonly Wanted[],
-  options: PublishOptions,
-): Promise<{ readonly release: string; readonly placed: readonly Placed[] }> {
-  try {
-    return { release, placed: await placeAll(release, wanted, options) };
-  } catch (error) {
-    const [next] = rest;
-    if (next === undefined || !(error instanceof CurlewError) || error.code !== 'STORE_CONFLICT') throw error;
-    const text = `${release} was begun with other content and is left as it is; going on with ${next}`;
-    options.report({ type: 'note', level: 'warning', text });
-    return placeInFirst(rest, wanted, options);
-  }
+interface PlacedRelease {
+  readonly release: string;
+  readonly placed: readonly Placed[];
+  /** Nothing was put into the release before. */
+  readonly fresh: boolean;
 }
 
-async function placeAll(
-  release: string,
+/** Tries one release string after the other, unless one was named. */
+async function placeInFirst(
   wanted: readonly Wanted[],
-  { store, jobs, report, commit, signal }: PublishOptions,
-): Promise<readonly Placed[]> {
+  { current }: Previous,
+  options: PublishOptions,
+): Promise<PlacedRelease> {
+  if (options.release !== undefined) return placeAll(checkedRelease(options.release, '--release'), wanted, options);
+  let left: string | undefined;
+  for (const release of releasesToTry(options.now, current?.release)) {
+    if (left !== undefined) {
+      const text = `${left} was begun with other content and is left as it is; going on with ${release}`;
+      options.report({ type: 'note', level: 'warning', text });
+    }
+    try {
+      return await placeAll(release, wanted, options);
+    } catch (error) {
+      if (!(error instanceof OtherContent)) throw error;
+      left = release;
+    }
+  }
+  throw noneLeft();
+}
+
+async function placeAll(release: string, wanted: readonly Wanted[], options: PublishOptions): Promise<PlacedRelease> {
+  const { store, jobs, signal } = options;
   // Keys that meet are told before anything is written.
   makeCatalogue(release, wanted.map(listedOf));
-  const taken = await keysBelow(store, `${release}/`, signal);
-  if (taken.has(storeKey.catalogue(release))) await requireSame(release, wanted, { store, signal });
-  return mapLimited(
+  const finished = await requireSame(release, wanted, { store, signal });
+  const place = async (one: Wanted, fresh: boolean, within: { readonly signal: AbortSignal }): Promise<Placed> => {
+    const id = listedOf(one);
+    const [key, title] = [storeKey.package(release, fileOf(id)), formatRef(id)];
+    return reportStep(
+      options.report,
+      { id: key, title },
+      () => placePackage(one, { ...options, release, fresh, signal: within.signal }),
+      ({ outcome }) => outcome,
+    );
+  };
+  // One copy goes ahead of all others: if it is there already, an earlier run has begun this release.
+  const scout = wanted.find(({ earlier }) => earlier?.object !== undefined && earlier.release !== release);
+  const first = scout === undefined ? undefined : await place(scout, !finished, { signal });
+  const fresh = !finished && first?.outcome !== 'present';
+  const placed = await mapLimited(
     wanted,
-    async (one, context) => {
-      const id = listedOf(one);
-      const [key, title] = [storeKey.package(release, fileOf(id)), formatRef(id)];
-      const place = { store, release, commit, taken: taken.has(key), signal: context.signal };
-      return reportStep(
-        report,
-        { id: key, title },
-        () => placePackage(one, place),
-        ({ outcome }) => outcome,
-      );
-    },
+    async (one, context) => (one === scout && first !== undefined ? first : place(one, fresh, context)),
     { width: jobs, signal },
   );
+  return { release, placed, fresh };
 }
 
-/** Nothing is put into a release that is finished, and that these packages are not. */
+/** Nothing is put into a release that is finished, and that these packages are not. True if it is finished. */
 async function requireSame(
   release: string,
   wanted: readonly Wanted[],
   { store, signal }: Pick<PublishOptions, 'store' | 'signal'>,
-): Promise<void> {
+): Promise<boolean> {
   const catalogue = await findCatalogue(store, release, { signal });
   const rows = (all: readonly ReturnType<typeof listedOf>[]): string =>
     all
       .map((one) => `${fileOf(one)} ${one.entry.digest}`)
       .toSorted()
       .join();
-  if (catalogue === undefined || rows(listPackages(catalogue)) === rows(wanted.map(listedOf))) return;
-  throw new CurlewError('STORE_CONFLICT', `${store.address}: ${release} was published with other content`, {
+  if (catalogue === undefined) return false;
+  if (rows(listPackages(catalogue)) === rows(wanted.map(listedOf))) return true;
+  throw new OtherContent('STORE_CONFLICT', `${store.address}: ${release} was published with other content`, {
     hint: 'a release never changes: choose another release string',
   });
 }
@@ -200,7 +245,7 @@ async function writeRecorded(
   release: string,
   wanted: readonly Wanted[],
   placed: readonly Placed[],
-  { store, signal }: PublishOptions,
+  { store, commit, fresh, signal }: PublishOptions & { readonly fresh: boolean },
 ): Promise<void> {
   const recorded = new Map<string, RecordedPackage>();
   for (const [at, { file, earlier }] of wanted.entries()) {
@@ -208,11 +253,13 @@ async function writeRecorded(
     if (listed === undefined) continue;
     const since = earlier?.recorded?.since ?? earlier?.release ?? release;
     if (file?.inputs !== undefined) {
-      recorded.set(fileOf(listed), { digest: listed.entry.digest, since, inputs: file.inputs });
+      const known = placed[at]?.outcome === 'uploaded' ? commit : earlier?.recorded?.commit;
+      const made = known === undefined ? {} : { commit: known };
+      recorded.set(fileOf(listed), { digest: listed.entry.digest, since, inputs: file.inputs, ...made });
     } else if (earlier?.recorded !== undefined) recorded.set(fileOf(listed), earlier.recorded);
   }
   if (recorded.size === 0) return;
   const data = Buffer.from(formatRecorded(recorded));
   const key = storeKey.inputs(release);
-  if (!(await holds(store, key, data, signal))) await store.put(key, data, { signal });
+  if (fresh || !(await holds(store, key, data, signal))) await store.put(key, data, { signal });
 }

@@ -8,10 +8,11 @@ import { CurlewError } from '../core/errors.ts';
 import { ADDON_JSON, ownerOf, packageFileName, prefixOf, storeKey } from '../core/layout.ts';
 import { packageDigest, parseAddonJson, type AddonJson } from '../core/package.ts';
 import { currentRelease, findCatalogue } from '../store/catalogue.ts';
-import { openStoreSource, readObject } from '../store/source.ts';
+import { openStoreSource } from '../store/source.ts';
 import type { ListedObject, Store } from '../store/store.ts';
 import { fileOf, listPackage, listPackages, makeCatalogue, type ListedPackage } from './catalogue.ts';
 import { writeGenerated } from './finish.ts';
+import { writeLatest } from './latest.ts';
 import { digestOfBody } from './object-digest.ts';
 import { parseSupportedVersions, type VersionOrders } from './version-order.ts';
 
@@ -49,7 +50,7 @@ const DOCUMENT_LIMIT = 32 << 20;
 
 /**
  * Reads each package's `addon.json` by two small ranges and writes the catalogue and the generated files if they differ.
- * The packages themselves are never touched. A release without any readable package is `NOT_FOUND`.
+ * Of the current release the unversioned copies are put right too. The packages themselves are never touched. A release without any readable package is `NOT_FOUND`.
  */
 export async function reindex(store: Store, options: ReindexOptions): Promise<ReindexResult> {
   const { jobs, signal, dryRun } = options;
@@ -74,7 +75,7 @@ export async function reindex(store: Store, options: ReindexOptions): Promise<Re
   const { order, orders } = await findOrder(store, release, before.catalogue, signal);
   const catalogue = makeCatalogue(release, packages, orders);
   const same = before.catalogue !== undefined && formatCatalogue(before.catalogue) === formatCatalogue(catalogue);
-  if (!dryRun) await replace(store, catalogue, { same, etag: before.etag, signal });
+  if (!dryRun) await replace(store, catalogue, { same, etag: before.etag, jobs, signal });
   return {
     store: store.address,
     release,
@@ -167,7 +168,7 @@ async function findOrder(
     const orders = before.addons.map(({ name, versions }) => [name, versions.map(({ version }) => version)] as const);
     return { order: 'the catalogue', orders: new Map(orders) };
   }
-  const generated = await readObject(store, storeKey.supportedVersions(release), { limit: CATALOGUE_LIMIT, signal });
+  const generated = await store.read(storeKey.supportedVersions(release), { limit: CATALOGUE_LIMIT, signal });
   const orders = generated === undefined ? undefined : parseSupportedVersions(Buffer.from(generated.data).toString());
   if (orders === undefined) return { order: 'descending', orders: new Map() };
   return { order: 'supported-versions-gen.json', orders };
@@ -181,15 +182,20 @@ function vanished(before: Catalogue | undefined, read: readonly ReadPackage[]): 
   return gone.map((listed) => ({ file: fileOf(listed), why: 'it is not there' }));
 }
 
-async function replace(
-  store: Store,
-  catalogue: Catalogue,
-  { same, etag, signal }: { readonly same: boolean; readonly etag: string | undefined; readonly signal: AbortSignal },
-): Promise<void> {
+interface Replacing {
+  readonly same: boolean;
+  readonly etag: string | undefined;
+  readonly jobs: number;
+  readonly signal: AbortSignal;
+}
+
+async function replace(store: Store, catalogue: Catalogue, { same, etag, jobs, signal }: Replacing): Promise<void> {
   if (!same) {
     const condition = etag === undefined ? ({ ifNoneMatch: '*' } as const) : { ifMatch: etag };
     const text = Buffer.from(formatCatalogue(catalogue));
     await store.put(storeKey.catalogue(catalogue.release), text, { ...condition, signal });
   }
   await writeGenerated(store, catalogue, { signal });
+  const current = await currentRelease(store, { signal });
+  if (current?.release === catalogue.release) await writeLatest(store, catalogue, { before: undefined, jobs, signal });
 }

@@ -3,9 +3,11 @@ import { isRelease } from '../core/catalogue.ts';
 import { CurlewError } from '../core/errors.ts';
 
 /** The part of a release string that a day's releases share: `v2026.11.20-`. */
-export function releaseOfDay(now: Date): string {
+function releaseOfDay(now: Date): string {
   return `v${now.toISOString().slice(0, 10).replaceAll('-', '.')}-`;
 }
+
+const MOST_OF_A_DAY = 1_000_000;
 
 /** Number of a release of the day; undefined for any other. */
 function numberOf(now: Date, release: string): number | undefined {
@@ -14,15 +16,10 @@ function numberOf(now: Date, release: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-/**
- * The strings to publish under when none was given, best first: the day's newest release if something was put there and it
- * is not current, for then its publisher was stopped; then the next free number, counted from 0.
- */
-export function releasesToTry(now: Date, existing: Iterable<string>, current: string | undefined): readonly string[] {
-  let newest = -1;
-  for (const release of existing) newest = Math.max(newest, numberOf(now, release) ?? -1);
-  const [begun, next] = [`${releaseOfDay(now)}${newest}`, `${releaseOfDay(now)}${newest + 1}`];
-  return newest === -1 || begun === current ? [next] : [begun, next];
+/** The strings to publish under when none was given, in this order: those of the day behind the current release. */
+export function* releasesToTry(now: Date, current: string | undefined): Generator<string, void, undefined> {
+  const before = current === undefined ? undefined : numberOf(now, current);
+  for (let number = (before ?? -1) + 1; number < MOST_OF_A_DAY; number += 1) yield `${releaseOfDay(now)}${number}`;
 }
 
 /** Checks a release string from outside; `from` names where it came from. */

@@ -40,9 +40,14 @@ export interface EarlierPackage {
 
 export type Outcome = 'uploaded' | 'copied' | 'present';
 
+/** What lies in a release is not what was to be put there: another release string may do. */
+export class OtherContent extends CurlewError {}
+
 export interface Placed {
   readonly listed: ListedPackage;
   readonly outcome: Outcome;
+  /** In its place; undefined when it was there before. */
+  readonly object?: StoredObject;
 }
 
 export interface PlaceOptions {
@@ -50,24 +55,24 @@ export interface PlaceOptions {
   readonly release: string;
   /** Git commit that goes into the metadata, when known. */
   readonly commit: string | undefined;
-  /** True when the key was taken before this run began. */
-  readonly taken: boolean;
+  /** True when nothing was put into the release before: then a copy does not look at its key first. */
+  readonly fresh: boolean;
   readonly signal: AbortSignal;
 }
 
 /** Brings a package under its key of the release. Other content there is `STORE_CONFLICT`. */
 export async function placePackage(wanted: Wanted, options: PlaceOptions): Promise<Placed> {
   const { file, earlier } = wanted;
-  const { release, taken } = options;
+  const { release } = options;
   if (earlier !== undefined && earlier.release === release && earlier.object !== undefined) {
     return { listed: earlier.listed, outcome: 'present' };
   }
-  const there = taken ? await adopt(wanted, options) : undefined;
+  const isCopy = earlier?.object !== undefined && earlier.release !== release;
+  // An upload costs much, a copy little: the server refuses it anyway where something lies.
+  const there = isCopy && options.fresh ? undefined : await adopt(wanted, options);
   if (there !== undefined) return there;
   try {
-    if (earlier?.object !== undefined && earlier.release !== release) {
-      return await copyPackage(earlier.listed, earlier.release, earlier.object, options);
-    }
+    if (earlier?.object !== undefined && isCopy) return await copyPackage(earlier, earlier.object, options);
     if (file !== undefined) return await uploadPackage(file, options);
   } catch (error) {
     // Another publisher was faster: the same package is as good as ours.
@@ -87,21 +92,23 @@ export async function placePackage(wanted: Wanted, options: PlaceOptions): Promi
 }
 
 async function copyPackage(
-  listed: ListedPackage,
-  from: string,
+  { listed, release: from, recorded }: EarlierPackage,
   object: ListedObject,
   { store, release, signal }: PlaceOptions,
 ): Promise<Placed> {
   const key = fileOf(listed);
   const copied = await store.copy(storeKey.package(from, key), storeKey.package(release, key), {
     ifNoneMatch: '*',
+    isFree: true,
     sourceIfMatch: object.etag,
+    sourceSize: object.size,
+    metadata: recorded?.commit === undefined ? undefined : packageMetadata(listed, recorded.commit),
     signal,
   });
   if (copied.size !== listed.entry.size) {
     throw new CurlewError('DIGEST_MISMATCH', `${store.address}: ${copied.key} has not the size of its catalogue`);
   }
-  return { listed, outcome: 'copied' };
+  return { listed, outcome: 'copied', object: copied };
 }
 
 async function uploadPackage(
@@ -111,13 +118,14 @@ async function uploadPackage(
   await using source = await openFileSource(file.path);
   const sha256 = await hashSource(source, signal);
   const listed = listPackage(file.addon, { sha256, size: source.size });
-  await store.put(storeKey.package(release, fileOf(listed)), source, {
+  const object = await store.put(storeKey.package(release, fileOf(listed)), source, {
     ifNoneMatch: '*',
+    isFree: true,
     digest: sha256,
     metadata: packageMetadata(listed, commit),
     signal,
   });
-  return { listed, outcome: 'uploaded' };
+  return { listed, outcome: 'uploaded', object };
 }
 
 /** Metadata of a package's object (design: store and releases). */
@@ -149,7 +157,7 @@ async function adopt(wanted: Wanted, { store, release, signal }: PlaceOptions): 
       return { listed: listPackage(file.addon, { sha256, size }), outcome: 'present' };
     }
   }
-  throw new CurlewError('STORE_CONFLICT', `${store.address}: ${object.key} is there already, with other content`, {
+  throw new OtherContent('STORE_CONFLICT', `${store.address}: ${object.key} is there already, with other content`, {
     hint: 'a published package never changes: choose another release, or raise the version of the add-on',
   });
 }

@@ -2,7 +2,6 @@
 import { CATALOGUE_LIMIT, isRelease, parseCatalogue, type Catalogue } from '../core/catalogue.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
-import { readObject } from './source.ts';
 import type { Store } from './store.ts';
 
 const VERSION_LIMIT = 1024;
@@ -18,7 +17,7 @@ export async function currentRelease(
   store: Store,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<CurrentRelease | undefined> {
-  const found = await readObject(store, storeKey.version, { limit: VERSION_LIMIT, signal });
+  const found = await store.read(storeKey.version, { limit: VERSION_LIMIT, signal });
   if (found === undefined) return undefined;
   const release = Buffer.from(found.data).toString().trim();
   if (!isRelease(release)) {
@@ -37,7 +36,7 @@ export async function findCatalogue(
 ): Promise<Catalogue | undefined> {
   const key = storeKey.catalogue(release);
   try {
-    const found = await readObject(store, key, { limit: CATALOGUE_LIMIT, signal });
+    const found = await store.read(key, { limit: CATALOGUE_LIMIT, signal });
     if (found === undefined) return undefined;
     const catalogue = parseCatalogue(Buffer.from(found.data).toString(), `${store.address}/${key}`);
     if (catalogue.release === release) return catalogue;

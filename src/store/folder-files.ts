@@ -1,6 +1,6 @@
 /** Files that appear whole: written to a folder of the store's own, synced, then named. */
 import { createHash } from 'node:crypto';
-import { constants, type BigIntStats } from 'node:fs';
+import { constants, createReadStream, type BigIntStats } from 'node:fs';
 import { copyFile, link, mkdir, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Digest } from '../core/digest.ts';
@@ -134,6 +134,15 @@ export async function nameReplacing(partial: string, target: string): Promise<vo
   // Renaming one of two links of a file to the other does nothing, and leaves both.
   await rm(partial, { force: true });
   await syncFolder(dirname(target));
+}
+
+/** sha256 of a file, in hex. */
+export async function contentHash(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
+    hash.update(chunk);
+  }
+  return hash.digest('hex');
 }
 
 /** Undefined when there is no regular file of this name. */

@@ -63,6 +63,15 @@ export async function bringForward(root: string, key: string): Promise<void> {
   }
 }
 
+/** A reader may have no right to write; the next writer does it then. */
+export async function bringForwardIfPossible(root: string, key: string): Promise<void> {
+  try {
+    await bringForward(root, key);
+  } catch (error) {
+    if (!['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT'].includes(errnoOf(error) ?? '')) throw error;
+  }
+}
+
 export async function removeGenerations(root: string, key: string): Promise<void> {
   await rm(generationFolder(root, key), { recursive: true, force: true });
 }

@@ -2,16 +2,29 @@
  * A folder as a store. Objects are plain files at their keys, so any web server can serve the folder; everything else
  * lies in one hidden tree. All of it lies on one file system, one with hard links.
  */
-import { createHash } from 'node:crypto';
-import { createReadStream, type BigIntStats } from 'node:fs';
+import type { BigIntStats } from 'node:fs';
 import { open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { compareText } from '../core/ref.ts';
-import { nameExclusively, nameReplacing, partialCopy, statFile, sweepStore, writePartial } from './folder-files.ts';
-import { bringForward, claimGeneration, newestGeneration, removeGenerations } from './folder-generations.ts';
+import {
+  contentHash,
+  nameExclusively,
+  nameReplacing,
+  partialCopy,
+  statFile,
+  sweepStore,
+  writePartial,
+} from './folder-files.ts';
+import {
+  bringForward,
+  bringForwardIfPossible,
+  claimGeneration,
+  newestGeneration,
+  removeGenerations,
+} from './folder-generations.ts';
 import { readNote, removeNote, removeNotes, writeNote, type Note } from './folder-notes.ts';
-import { checkedKey, keyProblem } from './key.ts';
+import { checkedKey, keyProblem, tooLarge } from './key.ts';
 import type { ByteRange, Conditions, GetOptions, Store, StoredObject, StorePlace } from './store.ts';
 
 const READ_SIZE = 1 << 20;
@@ -39,6 +52,8 @@ export function createFolderStore(root: string): Store {
     head: async (key) =>
       (await guarded(`look at ${key} in ${root}`, () => locate(root, checkedKey(key, root))))?.object,
     get: async (key, options) => guarded(`read ${key} in ${root}`, () => get(root, checkedKey(key, root), options)),
+    read: async (key, { limit, signal }) =>
+      guarded(`read ${key} in ${root}`, async () => readWhole(root, checkedKey(key, root), limit, signal)),
     put: async (key, body, options) =>
       guarded(`write ${key} to ${root}`, async () => {
         checkedKey(key, root);
@@ -129,23 +144,6 @@ async function locate(root: string, key: string): Promise<Located | undefined> {
   };
 }
 
-async function contentHash(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path, { highWaterMark: READ_SIZE }) as AsyncIterable<Buffer>) {
-    hash.update(chunk);
-  }
-  return hash.digest('hex');
-}
-
-/** A reader may have no right to write; the next writer does it then. */
-async function bringForwardIfPossible(root: string, key: string): Promise<void> {
-  try {
-    await bringForward(root, key);
-  } catch (error) {
-    if (!['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT'].includes(errnoOf(error) ?? '')) throw error;
-  }
-}
-
 async function present(root: string, key: string): Promise<StoredObject> {
   const found = await locate(root, key);
   if (found === undefined) throw missing(root, key);
@@ -165,6 +163,16 @@ async function get(
     throw new CurlewError('STORE_CONFLICT', `${root}: ${key} ends before byte ${offset + length}`);
   }
   return { ...found.object, body: readRange(root, found, { offset, length }, { signal, allocate }) };
+}
+
+async function readWhole(root: string, key: string, limit: number, signal: AbortSignal): ReturnType<Store['read']> {
+  const found = await locate(root, key);
+  if (found === undefined) return undefined;
+  const { object } = found;
+  if (object.size > limit) throw tooLarge(root, key, limit);
+  const parts: Uint8Array[] = [];
+  for await (const part of readRange(root, found, { offset: 0, length: object.size }, { signal })) parts.push(part);
+  return { data: Buffer.concat(parts), object };
 }
 
 async function* readRange(

@@ -14,6 +14,11 @@ export function keyProblem(key: string): string | undefined {
     : undefined;
 }
 
+/** For an object that is larger than whoever reads it can take. */
+export function tooLarge(address: string, key: string, limit: number): CurlewError {
+  return new CurlewError('PACKAGE_INVALID', `${address}: ${key} is larger than ${limit} bytes`);
+}
+
 /** The key itself if a store may use it. */
 export function checkedKey(key: string, address: string): string {
   const problem = keyProblem(key);

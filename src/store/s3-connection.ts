@@ -24,6 +24,8 @@ export interface S3Connection extends S3Place {
   readonly client: S3Client;
   /** Undefined for AWS itself. */
   readonly endpoint: string | undefined;
+  /** True once the bucket has answered a request as it should. */
+  readonly hasAnswered: () => boolean;
   /** What requests name an object by. */
   readonly target: (key: string) => { readonly Bucket: string; readonly Key: string };
   /** Runs a request; the signal's reason is thrown when it fires. `expected` failures come out as they are. */
@@ -47,16 +49,20 @@ export function siblingOf({ client, endpoint }: S3Connection, place: S3Place): S
 }
 
 function connectionTo(place: S3Place, client: S3Client, endpoint: string | undefined): S3Connection {
+  let answered = false;
   return {
     ...place,
     client,
     endpoint,
+    hasAnswered: () => answered,
     target: (key) => ({ Bucket: place.bucket, Key: `${place.prefix}${key}` }),
     call: async ({ doing, permission, signal }, work, expected) => {
       signal.throwIfAborted();
       try {
         // A signal of its own for each request: many listeners on one would be taken for a leak.
-        return await work({ abortSignal: AbortSignal.any([signal]) });
+        const result = await work({ abortSignal: AbortSignal.any([signal]) });
+        answered = true;
+        return result;
       } catch (error) {
         signal.throwIfAborted();
         if (expected?.(error) === true) throw error;

@@ -9,6 +9,7 @@ import {
   PutObjectCommand,
   UploadPartCopyCommand,
   type PutObjectCommandInput,
+  type UploadPartCopyCommandInput,
 } from '@aws-sdk/client-s3';
 import type { S3Connection } from './s3-connection.ts';
 import { checksumOf, type ChecksumKind } from './s3-checksum.ts';
@@ -27,9 +28,12 @@ export interface MultipartAbilities {
   readonly conditions: boolean;
   /** Parts can be copied from other objects. */
   readonly partCopy: boolean;
+  /** Conditions on the source of a copy are honoured. */
+  readonly sourceConditions: boolean;
 }
 
 const KEY = `${HIDDEN}/probe`;
+const OTHER_ETAG = `"${'0'.repeat(32)}"`;
 const BODY = Buffer.from('what this server honours is tried on this object\n');
 
 const known = new Map<string, Promise<Abilities>>();
@@ -58,13 +62,15 @@ export async function probe(connection: S3Connection, signal: AbortSignal): Prom
 }
 
 export async function probeMultipart(connection: S3Connection, signal: AbortSignal): Promise<MultipartAbilities> {
-  if (connection.endpoint === undefined) return { conditions: true, partCopy: true };
+  if (connection.endpoint === undefined) return { conditions: true, partCopy: true, sourceConditions: true };
   return once(knownMultipart, connection, async () => {
     // Who ignores conditions of plain writes ignores them here too: copying as a whole is enough then.
     const { conditions } = await probe(connection, signal);
-    return conditions ? askMultipart(connection, signal) : { conditions: false, partCopy: false };
+    return conditions ? askMultipart(connection, signal) : NEITHER;
   });
 }
+
+const NEITHER: MultipartAbilities = { conditions: false, partCopy: false, sourceConditions: false };
 
 type Answer = 'done' | 'refused' | 'rejected';
 
@@ -105,13 +111,23 @@ async function ask(connection: S3Connection, signal: AbortSignal): Promise<Abili
   // The object is there after the first of these, so the second has to be refused.
   const first = await put({ IfNoneMatch: '*', ...checksumOf(BODY, 'md5') });
   const second = first === 'done' ? await put({ IfNoneMatch: '*', ...checksumOf(BODY, 'md5') }) : first;
-  const swapped = await put({ IfMatch: `"${'0'.repeat(32)}"`, ...checksumOf(BODY, 'md5') });
+  const swapped = await put({ IfMatch: OTHER_ETAG, ...checksumOf(BODY, 'md5') });
   const right = await put(checksumOf(BODY, 'crc32'));
   const wrong = right === 'done' ? await put(checksumOf(Buffer.from('other bytes'), 'crc32')) : 'done';
   return {
     conditions: second === 'refused' && swapped === 'refused',
     checksum: wrong === 'rejected' ? 'crc32' : 'md5',
   };
+}
+
+async function isRefused(work: Promise<unknown>): Promise<boolean> {
+  try {
+    await work;
+    return false;
+  } catch (error) {
+    if (!isUnable(error)) throw error;
+    return isCondition(error);
+  }
 }
 
 /** Copies the object onto itself as the part of an upload that must not be completed. */
@@ -124,19 +140,15 @@ async function askMultipart(connection: S3Connection, signal: AbortSignal): Prom
     client.send(new CreateMultipartUploadCommand(where), options),
   );
   const upload = { ...where, UploadId };
+  const part = { ...upload, PartNumber: 1, CopySource: `${where.Bucket}/${where.Key}` };
+  const copyPart = async (input: UploadPartCopyCommandInput) =>
+    connection.call(purpose, (options) => client.send(new UploadPartCopyCommand(input), options), isUnable);
   let isDone = false;
+  let sourceConditions = false;
   try {
-    const part = await connection.call(
-      purpose,
-      (options) =>
-        client.send(
-          new UploadPartCopyCommand({ ...upload, PartNumber: 1, CopySource: `${where.Bucket}/${where.Key}` }),
-          options,
-        ),
-      isUnable,
-    );
-    const { ETag } = part.CopyPartResult ?? {};
-    if (ETag === undefined) return { conditions: false, partCopy: false };
+    const { ETag } = (await copyPart(part)).CopyPartResult ?? {};
+    if (ETag === undefined) return NEITHER;
+    sourceConditions = await isRefused(copyPart({ ...part, CopySourceIfMatch: OTHER_ETAG }));
     const parts = { Parts: [{ PartNumber: 1, ETag }] };
     const input = { ...upload, MultipartUpload: parts, IfNoneMatch: '*' };
     await connection.call(
@@ -145,10 +157,10 @@ async function askMultipart(connection: S3Connection, signal: AbortSignal): Prom
       isRejection,
     );
     isDone = true;
-    return { conditions: false, partCopy: true };
+    return { conditions: false, partCopy: true, sourceConditions };
   } catch (error) {
     if (!isUnable(error)) throw error;
-    return { conditions: isCondition(error), partCopy: isCondition(error) };
+    return { conditions: isCondition(error), partCopy: isCondition(error), sourceConditions };
   } finally {
     if (!isDone) {
       await connection

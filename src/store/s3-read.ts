@@ -1,11 +1,16 @@
 /** Looking at, reading and listing objects in S3. */
 import { addAbortSignal, Readable } from 'node:stream';
-import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
+import {
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  type GetObjectCommandOutput,
+} from '@aws-sdk/client-s3';
 import { asError, CurlewError } from '../core/errors.ts';
-import { keyProblem } from './key.ts';
+import { keyProblem, tooLarge } from './key.ts';
 import type { S3Connection } from './s3-connection.ts';
-import { s3Error, statusOf } from './s3-error.ts';
-import type { ByteRange, ListedObject, StoredObject } from './store.ts';
+import { nameOf, s3Error, statusOf } from './s3-error.ts';
+import type { ByteRange, ListedObject, ReadObject, StoredObject } from './store.ts';
 
 /** Requests for one range without a byte of progress between them. */
 const ATTEMPTS = 5;
@@ -32,12 +37,7 @@ export async function headObject(
       (options) => connection.client.send(new HeadObjectCommand(connection.target(key)), options),
       (error) => [400, 301, 403, 404].includes(statusOf(error) ?? 0),
     );
-    return {
-      key,
-      size: found.ContentLength ?? 0,
-      etag: plainEtag(found.ETag),
-      metadata: { ...found.Metadata },
-    };
+    return objectOf(key, found);
   } catch (error) {
     if (error instanceof CurlewError || signal.aborted) throw error;
     // The answer to HEAD has no body that could tell why: a listing has.
@@ -48,31 +48,74 @@ export async function headObject(
   }
 }
 
-/** Buckets that were seen by a connection. */
-const seen = new WeakSet<S3Connection>();
-
 async function checkBucket(connection: S3Connection, doing: string, signal: AbortSignal): Promise<void> {
-  if (seen.has(connection)) return;
+  if (connection.hasAnswered()) return;
   const input = { Bucket: connection.bucket, Prefix: connection.prefix, MaxKeys: 1 };
   await connection.call({ doing, permission: 's3:ListBucket', signal }, (options) =>
     connection.client.send(new ListObjectsV2Command(input), options),
   );
-  seen.add(connection);
 }
 
-/** The bytes of a range of the object with this etag; goes on where a connection breaks. Opens with the first chunk. */
+/** A whole object in one request, or more where the connection breaks; undefined when it is missing. */
+export async function readSmall(
+  connection: S3Connection,
+  key: string,
+  { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
+): Promise<ReadObject | undefined> {
+  const purpose = { doing: `read ${key} in ${connection.address}`, permission: 's3:GetObject', signal };
+  const isMissing = (error: unknown): boolean => statusOf(error) === 404 && nameOf(error) !== 'NoSuchBucket';
+  let found: GetObjectCommandOutput;
+  try {
+    found = await connection.call(
+      purpose,
+      (options) => connection.client.send(new GetObjectCommand(connection.target(key)), options),
+      isMissing,
+    );
+  } catch (error) {
+    if (error instanceof CurlewError || signal.aborted || !isMissing(error)) throw error;
+    return undefined;
+  }
+  const object = objectOf(key, found);
+  const body = bodyOf(found, purpose.doing);
+  if (object.size > limit) {
+    body.destroy();
+    throw tooLarge(connection.address, key, limit);
+  }
+  const range = { offset: 0, length: object.size };
+  const parts: Uint8Array[] = [];
+  for await (const part of readRange(connection, object, range, signal, body)) parts.push(part);
+  return { data: Buffer.concat(parts), object };
+}
+
+function objectOf(key: string, found: Pick<GetObjectCommandOutput, 'ContentLength' | 'ETag' | 'Metadata'>) {
+  return { key, size: found.ContentLength ?? 0, etag: plainEtag(found.ETag), metadata: { ...found.Metadata } };
+}
+
+function bodyOf({ Body: body }: GetObjectCommandOutput, doing: string): Readable {
+  if (!(body instanceof Readable)) throw new CurlewError('FETCH_FAILED', `${doing}: the answer has no body`);
+  body.on('error', () => undefined);
+  return body;
+}
+
+/**
+ * The bytes of a range of the object with this etag; goes on where a connection breaks. Opens with the first chunk, but
+ * for a body that is open.
+ */
 export async function* readRange(
   connection: S3Connection,
   { key, etag }: StoredObject,
   { offset, length }: ByteRange,
   signal: AbortSignal,
+  opened?: Readable,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const purpose = { doing: `read ${key} in ${connection.address}`, permission: 's3:GetObject', signal };
   let done = 0;
   let failures = 0;
+  let first = opened;
   while (done < length) {
     const range = { offset: offset + done, length: length - done };
-    const body = await openRange(connection, { key, etag }, range, purpose);
+    const body = first ?? (await openRange(connection, { key, etag }, range, purpose));
+    first = undefined;
     try {
       for await (const chunk of addAbortSignal(AbortSignal.any([signal]), body)) {
         const data = (chunk as Uint8Array).subarray(0, length - done);
@@ -106,9 +149,7 @@ async function openRange(
   const found = await connection.call(purpose, (options) =>
     connection.client.send(new GetObjectCommand(input), options),
   );
-  const body = found.Body;
-  if (!(body instanceof Readable)) throw new CurlewError('FETCH_FAILED', `${purpose.doing}: the answer has no body`);
-  body.on('error', () => undefined);
+  const body = bodyOf(found, purpose.doing);
   if (plainEtag(found.ETag) !== etag) {
     body.destroy();
     throw new CurlewError('STORE_CONFLICT', `${purpose.doing}: it has changed meanwhile`);

@@ -11,7 +11,7 @@ import { copyByParts, copyWhole, COPY_LIMIT } from './s3-copy.ts';
 import { attemptsOf, nameOf, statusOf } from './s3-error.ts';
 import { createPartMemory, type PartMemory } from './s3-parts.ts';
 import { probe, probeMultipart } from './s3-probe.ts';
-import { headObject, listObjects, plainEtag, quotedEtag, readRange } from './s3-read.ts';
+import { headObject, listObjects, plainEtag, quotedEtag, readRange, readSmall } from './s3-read.ts';
 import { uploadByParts } from './s3-upload.ts';
 import type { Conditions, CopyOptions, GetOptions, Store, StoredObject, StorePlace, Upload } from './store.ts';
 
@@ -52,6 +52,12 @@ export function createS3Store(address: string, { report, ...options }: S3StoreOp
     place: placeOf(connection),
     head: async (key, { signal }) => look(s3, checkedKey(key, where), signal),
     get: async (key, options) => get(s3, checkedKey(key, where), options),
+    read: async (key, options) => {
+      const found = await readSmall(connection, checkedKey(key, where), options);
+      if (found === undefined) s3.known.delete(key);
+      else remember(s3, found.object);
+      return found;
+    },
     put: async (key, body, options) => remember(s3, await put(s3, checkedKey(key, where), body, options)),
     copy: async (fromKey, toKey, options) => {
       checkedKey(toKey, where);
@@ -146,11 +152,14 @@ async function put(
       memory.give(buffer);
     }
   }
-  await refuseEarly(s3, key, options, signal);
-  const { checksum } = await probe(connection, signal);
   const conditional = options.ifNoneMatch !== undefined || options.ifMatch !== undefined;
+  if (options.isFree !== true) await refuseEarly(s3, key, options, signal);
+  const { checksum } = await probe(connection, signal);
   const honoured = !conditional || (await probeMultipart(connection, signal)).conditions;
-  if (!honoured) s3.warn();
+  if (!honoured) {
+    s3.warn();
+    if (options.isFree === true) await refuseEarly(s3, key, options, signal);
+  }
   const { ifNoneMatch, ifMatch } = honoured ? options : { ifNoneMatch: undefined, ifMatch: undefined };
   const job = { connection, key, body, metadata, digest, checksum, memory, ifNoneMatch, ifMatch, signal };
   const object = await uploadByParts(job);
@@ -248,11 +257,20 @@ async function copy(
   s3: S3,
   fromKey: string,
   toKey: string,
-  { from: place, ifNoneMatch, sourceIfMatch, metadata, signal }: CopyOptions,
+  { from: place, ifNoneMatch, isFree = false, sourceIfMatch, sourceSize, metadata, signal }: CopyOptions,
 ): Promise<StoredObject> {
   const { connection } = s3;
   const from = sourceConnection(connection, place);
-  const source = await headObject(from, checkedKey(fromKey, from.address), signal);
+  checkedKey(fromKey, from.address);
+  const given =
+    sourceIfMatch === undefined || sourceSize === undefined || metadata === undefined
+      ? undefined
+      : { key: fromKey, size: sourceSize, etag: sourceIfMatch, metadata };
+  const abilities =
+    ifNoneMatch === undefined && given === undefined ? undefined : await probeMultipart(connection, signal);
+  // A server that holds the source to its etag finds out what is wrong with it by itself.
+  const known = abilities?.sourceConditions === true ? given : undefined;
+  const source = known ?? (await headObject(from, fromKey, signal));
   if (source === undefined) throw missing(from, fromKey);
   if (sourceIfMatch !== undefined && source.etag !== sourceIfMatch) throw changed(from, fromKey);
   const job = { connection, from, source, key: toKey, signal };
@@ -262,10 +280,12 @@ async function copy(
     if (source.size <= COPY_LIMIT) return copyWhole(job, metadata);
     return copyByParts(job, { metadata: copied, ifNoneMatch });
   }
-  await refuseEarly(s3, toKey, { ifNoneMatch }, signal);
+  if (!isFree) await refuseEarly(s3, toKey, { ifNoneMatch }, signal);
   if (source.size === 0) return putWhole(s3, toKey, new Uint8Array(), { metadata: copied, ifNoneMatch, signal });
-  const abilities = await probeMultipart(connection, signal);
-  if (!abilities.conditions) s3.warn();
-  if (!abilities.partCopy) return copyWhole(job, metadata);
+  if (abilities?.conditions !== true) {
+    s3.warn();
+    if (isFree) await refuseEarly(s3, toKey, { ifNoneMatch }, signal);
+  }
+  if (abilities?.partCopy !== true) return copyWhole(job, metadata);
   return copyByParts(job, { metadata: copied, ifNoneMatch: abilities.conditions ? ifNoneMatch : undefined });
 }

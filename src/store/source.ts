@@ -38,19 +38,3 @@ export async function openStoreSource(
     },
   };
 }
-
-/** A whole small object; undefined when it is missing, `PACKAGE_INVALID` when it is larger than `limit` bytes. */
-export async function readObject(
-  store: Store,
-  key: string,
-  { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
-): Promise<{ readonly data: Uint8Array; readonly object: StoredObject } | undefined> {
-  const object = await store.head(key, { signal });
-  if (object === undefined) return undefined;
-  if (object.size > limit)
-    throw new CurlewError('PACKAGE_INVALID', `${store.address}: ${key} is larger than ${limit} bytes`);
-  const { body } = await store.get(key, { ifMatch: object.etag, signal });
-  const parts: Uint8Array[] = [];
-  for await (const chunk of body) parts.push(chunk);
-  return { data: Buffer.concat(parts), object };
-}

@@ -64,6 +64,8 @@ export interface Conditions {
 
 interface PutOptions extends Conditions, Cancellable {
   readonly metadata?: Metadata | undefined;
+  /** The key was free a moment ago: where conditions decide, nobody looks again before the bytes move. */
+  readonly isFree?: boolean | undefined;
   /** Of the bytes; checked before the object gets its name (`DIGEST_MISMATCH`). */
   readonly digest?: Digest | undefined;
 }
@@ -80,10 +82,24 @@ export interface CopyOptions extends Cancellable {
   /** The store that holds the source, when it is another one. Not of this server: `UNSUPPORTED`. */
   readonly from?: StorePlace | undefined;
   readonly ifNoneMatch?: '*' | undefined;
+  readonly isFree?: PutOptions['isFree'];
   /** The source must still have this etag. */
   readonly sourceIfMatch?: string | undefined;
+  /** Bytes of the source with that etag. With `metadata` it spares a look at the source. */
+  readonly sourceSize?: number | undefined;
   /** Of the copy; the source's when absent. */
   readonly metadata?: Metadata | undefined;
+}
+
+interface ReadOptions extends Cancellable {
+  /** Bytes. */
+  readonly limit: number;
+}
+
+/** A small object as a whole. */
+export interface ReadObject {
+  readonly data: Uint8Array;
+  readonly object: StoredObject;
 }
 
 /**
@@ -97,6 +113,8 @@ export interface Store {
   readonly head: (key: string, options: Cancellable) => Promise<StoredObject | undefined>;
   /** A missing object is `NOT_FOUND`, also when it vanishes later. */
   readonly get: (key: string, options: GetOptions) => Promise<ObjectBody>;
+  /** A whole small object, asked for once; undefined when it is missing, `PACKAGE_INVALID` when it is too large. */
+  readonly read: (key: string, options: ReadOptions) => Promise<ReadObject | undefined>;
   readonly put: (key: string, body: Uint8Array | Upload, options: PutOptions) => Promise<StoredObject>;
   /** Copies within the store, or from another one of its server; the bytes do not pass through the caller. */
   readonly copy: (fromKey: string, toKey: string, options: CopyOptions) => Promise<StoredObject>;

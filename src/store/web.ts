@@ -5,8 +5,8 @@
 import { CurlewError, redact } from '../core/errors.ts';
 import type { Http } from '../net/http.ts';
 import type { HttpRequest } from '../net/message.ts';
-import { checkedKey } from './key.ts';
-import type { GetOptions, Store, StoredObject } from './store.ts';
+import { checkedKey, tooLarge } from './key.ts';
+import type { GetOptions, ReadObject, Store, StoredObject } from './store.ts';
 import { readWebRange } from './web-read.ts';
 
 /** Objects whose size is remembered, so that reading them by range needs no further look. */
@@ -81,6 +81,7 @@ function webStore(http: Http, url: URL, query: string): Store {
     place: { server: url.origin, base: address },
     head: async (key, { signal }) => look(web, checkedKey(key, address), signal),
     get: async (key, options) => get(web, checkedKey(key, address), options),
+    read: async (key, options) => readSmall(web, checkedKey(key, address), options),
     put: unwritable,
     copy: unwritable,
     delete: unwritable,
@@ -109,6 +110,20 @@ async function look(web: Web, key: string, signal: AbortSignal): Promise<StoredO
   if (known.size >= REMEMBERED) known.clear();
   known.set(key, object);
   return object;
+}
+
+async function readSmall(
+  web: Web,
+  key: string,
+  { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
+): Promise<ReadObject | undefined> {
+  const object = await look(web, key, signal);
+  if (object === undefined) return undefined;
+  if (object.size > limit) throw tooLarge(web.address, key, limit);
+  const { body } = await get(web, key, { ifMatch: object.etag, signal });
+  const parts: Uint8Array[] = [];
+  for await (const part of body) parts.push(part);
+  return { data: Buffer.concat(parts), object };
 }
 
 async function get(web: Web, key: string, options: GetOptions): ReturnType<Store['get']> {

@@ -2,7 +2,7 @@ import { readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises
 import { digestOf } from '../../src/core/digest.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
-import { openStoreSource, readObject } from '../../src/store/source.ts';
+import { openStoreSource } from '../../src/store/source.ts';
 import type { Upload } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { collect, collectItems } from '../support/bytes.ts';
@@ -190,14 +190,6 @@ test('a listing has the keys with a prefix in order, and none of the store’s o
   assert.equal(await keys('v1'), ['v1-2/c', 'v1/a', 'v1/b']);
   assert.equal(await keys(''), ['v1-2/c', 'v1/a', 'v1/b', 'w/d']);
   assert.equal(await keys('none/'), []);
-});
-
-test('an object larger than its limit is not read', async ({ signal }) => {
-  await using box = await tree({ k: '0123456789' });
-  const store = createFolderStore(box.path);
-  assert.is((await readObject(store, 'k', { limit: 10, signal }))?.data.byteLength, 10);
-  await assert.rejectsWith(readObject(store, 'k', { limit: 9, signal }), 'PACKAGE_INVALID');
-  assert.is(await readObject(store, 'none', { limit: 9, signal }), undefined);
 });
 
 test('a deleted object is gone with its metadata', async ({ signal }) => {

@@ -32,6 +32,7 @@ export function createFaultyStore(inner: Store, { at, when }: Fault): FaultyStor
     calls: () => calls,
     head: async (...args) => through(() => inner.head(...args)),
     get: async (...args) => through(() => inner.get(...args)),
+    read: async (...args) => through(() => inner.read(...args)),
     put: async (...args) => through(() => inner.put(...args)),
     copy: async (...args) => through(() => inner.copy(...args)),
     delete: async (...args) => through(() => inner.delete(...args)),

@@ -35,6 +35,7 @@ const store: Store = {
   ...inner,
   head: async (...args) => counted(() => inner.head(...args)),
   get: async (...args) => counted(() => inner.get(...args)),
+  read: async (...args) => counted(() => inner.read(...args)),
   put: async (...args) => counted(() => inner.put(...args)),
   copy: async (...args) => counted(() => inner.copy(...args)),
 };

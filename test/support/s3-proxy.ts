@@ -6,6 +6,38 @@ export interface S3Request {
   readonly method: string;
   /** Path with its query. */
   readonly path: string;
+  /** What the request asks for, by the name of the protocol. */
+  readonly kind: string;
+  /** Of the request's body, as announced. */
+  readonly bytes: number;
+}
+
+const KINDS: readonly (readonly [kind: string, which: RegExp])[] = [
+  ['HeadObject', /^HEAD /],
+  ['ListObjectsV2', /^GET .*[?&]list-type=2/],
+  ['ListParts', /^GET .*[?&]uploadId=/],
+  ['GetObject', /^GET /],
+  ['CreateMultipartUpload', /^POST .*[?&]uploads/],
+  ['CompleteMultipartUpload', /^POST .*[?&]uploadId=/],
+  ['AbortMultipartUpload', /^DELETE .*[?&]uploadId=/],
+  ['DeleteObject', /^DELETE /],
+  ['UploadPartCopy', /^PUT copy .*[?&]partNumber=/],
+  ['UploadPart', /^PUT .*[?&]partNumber=/],
+  ['CopyObject', /^PUT copy /],
+  ['PutObject', /^PUT /],
+];
+
+function requestOf({ method = '', url = '', headers }: IncomingMessage): S3Request {
+  const text = `${method} ${headers['x-amz-copy-source'] === undefined ? '' : 'copy '}${url}`;
+  const kind = KINDS.find(([, which]) => which.test(text))?.[0] ?? method;
+  return { method, path: url, kind, bytes: Number(headers['content-length'] ?? 0) };
+}
+
+/** How often each kind was asked for, by name. */
+export function countKinds(log: readonly S3Request[]): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const { kind } of log) counts[kind] = (counts[kind] ?? 0) + 1;
+  return Object.fromEntries(Object.entries(counts).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 export type S3Fault =
@@ -40,7 +72,7 @@ export async function startS3Proxy(target: string): Promise<S3Proxy> {
 
   const handle = (asked: IncomingMessage, answer: ServerResponse): void => {
     const { method = '', url = '', headers } = asked;
-    log.push({ method, path: url });
+    log.push(requestOf(asked));
     const fault = rule !== undefined && rule.left > 0 && rule.which.test(`${method} ${url}`) ? rule.fault : undefined;
     if (fault !== undefined && rule !== undefined) rule.left -= 1;
     if (typeof fault === 'object' && 'status' in fault) {

@@ -76,6 +76,40 @@ export function testStore(
     await store().delete('none', { signal });
   });
 
+  test(`${name}: a small object is read as a whole, one larger than the limit not`, async ({ signal }) => {
+    const object = await store().put('whole/k', text('0123456789'), { metadata: { n: '1' }, signal });
+    const found = await store().read('whole/k', { limit: 10, signal });
+    assert.is(Buffer.from(found?.data ?? []).toString(), '0123456789');
+    assert.equal([found?.object.etag, found?.object.size, found?.object.metadata['n']], [object.etag, 10, '1']);
+    await assert.rejectsWith(store().read('whole/k', { limit: 9, signal }), 'PACKAGE_INVALID', /larger than 9 bytes/);
+    assert.is(await store().read('whole/none', { limit: 9, signal }), undefined);
+    await store().put('whole/empty', text(''), { signal });
+    assert.is((await store().read('whole/empty', { limit: 0, signal }))?.data.byteLength, 0);
+  });
+
+  test(`${name}: who knows source and target need not look at them, and finds out all the same`, async ({ signal }) => {
+    const from = await store().put('known/a', text('bytes'), { metadata: { n: '1' }, signal });
+    const known = { ifNoneMatch: '*', isFree: true, metadata: { n: '2' }, sourceSize: 5, signal } as const;
+    await store().copy('known/a', 'known/b', { ...known, sourceIfMatch: from.etag });
+    assert.is(await read('known/b', signal), 'bytes');
+    assert.is((await store().head('known/b', { signal }))?.metadata['n'], '2');
+    await assert.rejectsWith(
+      store().copy('known/a', 'known/b', { ...known, sourceIfMatch: from.etag }),
+      'STORE_CONFLICT',
+    );
+    const stale = { ...known, sourceIfMatch: '0'.repeat(32) };
+    await assert.rejectsWith(store().copy('known/a', 'known/c', stale), 'STORE_CONFLICT');
+    const plain = { ...stale, ifNoneMatch: undefined };
+    await assert.rejectsWith(store().copy('known/a', 'known/c', plain), 'STORE_CONFLICT');
+    await assert.rejectsWith(store().copy('known/none', 'known/c', stale), 'NOT_FOUND');
+    for (const body of [text('two'), uploadOf(patterned(large))]) {
+      const taken = store().put('known/b', body, { ifNoneMatch: '*', isFree: true, signal });
+      await assert.rejectsWith(taken, 'STORE_CONFLICT', /known\/b/);
+    }
+    assert.is(await store().head('known/c', { signal }), undefined);
+    assert.is(await read('known/b', signal), 'bytes');
+  });
+
   test(`${name}: ranges are read, and one beyond the end is refused`, async ({ signal }) => {
     await store().put('range/k', text('0123456789'), { signal });
     const { body } = await store().get('range/k', { range: { offset: 3, length: 4 }, signal });

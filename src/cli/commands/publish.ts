@@ -3,9 +3,10 @@ import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { buildAddons } from '../../build/build.ts';
 import { CurlewError } from '../../core/errors.ts';
+import { isCommit } from '../../release/inputs.ts';
 import { readPrevious, type Previous } from '../../release/previous.ts';
-import { chooseReleases, publishPackages, type PublishResult } from '../../release/publish.ts';
-import { checkedRelease, releasesToTry } from '../../release/release-name.ts';
+import { nextRelease, publishPackages, type PublishResult } from '../../release/publish.ts';
+import { checkedRelease } from '../../release/release-name.ts';
 import { openBuildPorts } from '../build-ports.ts';
 import { BUILD_OPTIONS, countOf, lockMode, planAddons } from '../building.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
@@ -62,7 +63,7 @@ export const publish: Command<PublishResult | PublishPlan> = {
     const to = args.text('to');
     if (to === undefined) throw new CurlewError('USAGE', 'curlew publish: say with --to where to publish');
     const commit = args.text('commit') ?? env['GITHUB_SHA'];
-    if (commit !== undefined && !/^[0-9a-f]{7,64}$/.test(commit)) {
+    if (commit !== undefined && !isCommit(commit)) {
       throw new CurlewError('USAGE', 'curlew publish: the commit is not a git commit in hex');
     }
     const given = args.text('release');
@@ -127,13 +128,7 @@ async function dryRun(
     rows.push({ name, version, change: 'unchanged', because: undefined, since, size: entry.size });
   }
   const bytes = (chosen: readonly PlannedPackage[]): number => chosen.reduce((sum, { size }) => sum + (size ?? 0), 0);
-  const now = new Date();
-  const [release = ''] =
-    store === undefined
-      ? given === undefined
-        ? releasesToTry(now, [], undefined)
-        : [given]
-      : await chooseReleases(previous, { store, release: given, now, signal });
+  const release = given ?? (await nextRelease(previous, { store, now: new Date(), signal }));
   return {
     store: store?.address ?? resolve(cwd, to),
     release,
