@@ -1,24 +1,47 @@
 /** Hooks of a run: one after another, with the variables of one handed to the next. */
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { digestOf, type Digest } from '../core/digest.ts';
 import { hookFailure } from './hook-failure.ts';
 import { runShell, type HookOptions, type HookOutcome, type HookRequest, type HookShell } from './hook-process.ts';
 import { seenPath } from './node-place.ts';
+
+export interface FinishedHook extends HookOutcome {
+  /** Of the variables that it hands on; they lie ready, and count when {@link adoptCarried} has been called. */
+  readonly carried: Digest;
+}
 
 /**
  * Runs one hook to its end. `HOOK_FAILED` when it fails, is absent, leaves with `exit`, or exceeds its limit; an abort
  * ends everything that it started.
  */
-export async function runHook(shell: HookShell, request: HookRequest, options: HookOptions): Promise<HookOutcome> {
-  const result = `${shell.carried}.next`;
+export async function runHook(shell: HookShell, request: HookRequest, options: HookOptions): Promise<FinishedHook> {
+  const result = nextCarried(shell);
   await rm(result, { force: true });
   try {
     const outcome = await runShell(shell, request, options, runnerWords(shell, result, request));
-    await adoptResult(shell, request, result, outcome);
-    return outcome;
+    return { ...outcome, carried: await settleResult(request, result, outcome) };
   } finally {
     await rm(`${result}.part`, { force: true });
   }
+}
+
+function nextCarried({ carried }: Pick<HookShell, 'carried'>): string {
+  return `${carried}.next`;
+}
+
+/** From now on later hooks begin with the variables that the last one has handed on. */
+export async function adoptCarried(shell: Pick<HookShell, 'carried'>): Promise<void> {
+  await rename(nextCarried(shell), shell.carried);
+}
+
+/** The file with the carried variables of this digest, which a run that died may have had no time to adopt. */
+export async function findCarried(shell: Pick<HookShell, 'carried'>, digest: Digest): Promise<string | undefined> {
+  for (const path of [shell.carried, nextCarried(shell)]) {
+    const text = await readResult(path);
+    if (text !== undefined && digestOf(text) === digest) return path;
+  }
+  return undefined;
 }
 
 /** Sources everything without calling a hook, and returns the names of all functions that are defined then. */
@@ -58,18 +81,14 @@ async function readResult(path: string): Promise<string | undefined> {
 }
 
 /** A hook that ended with status 0 but wrote nothing has called `exit`. */
-async function adoptResult(
-  shell: HookShell,
-  request: HookRequest,
-  result: string,
-  { log }: Pick<HookOutcome, 'log'>,
-): Promise<void> {
-  const file = await open(result, 'r+').catch(() => undefined);
-  if (file === undefined) throw await hookFailure({ ...request, log, notes: {}, exit: 'exited' });
+async function settleResult(request: HookRequest, result: string, { log }: Pick<HookOutcome, 'log'>): Promise<Digest> {
+  const text = await readResult(result);
+  if (text === undefined) throw await hookFailure({ ...request, log, notes: {}, exit: 'exited' });
+  const file = await open(result, 'r+');
   try {
     await file.sync();
   } finally {
     await file.close();
   }
-  await rename(result, shell.carried);
+  return digestOf(text);
 }

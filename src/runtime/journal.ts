@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
+import type { Digest } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import type { RunPlan } from './plan.ts';
 import { readStateFile } from './write-file.ts';
@@ -14,9 +15,21 @@ export type JournalEntry = { readonly at: string } & (
       readonly plan: RunPlan;
       /** Actions that earlier runs began without coming to an end, and how often. */
       readonly earlier?: readonly (readonly [action: string, attempt: number])[];
+      /** What the plan was made of: only a run of the same goes on where this one stopped. */
+      readonly identity?: Digest | undefined;
+      /** The start of the machine that it ran in: what hooks did may have gone with it. */
+      readonly boot?: string | undefined;
+      /** Of the carried variables that it began with; absent when there were none. */
+      readonly carried?: Digest | undefined;
     }
   | { readonly type: 'started'; readonly action: string; readonly attempt: number }
-  | { readonly type: 'done'; readonly action: string; readonly outcome: string }
+  | {
+      readonly type: 'done';
+      readonly action: string;
+      readonly outcome: string;
+      /** After a hook: of the variables that are carried from it to the next one. */
+      readonly carried?: Digest | undefined;
+    }
   | { readonly type: 'failed'; readonly action: string; readonly message: string }
   | { readonly type: 'ended'; readonly outcome: 'finished' | 'failed' | 'cancelled' }
 );

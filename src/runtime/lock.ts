@@ -3,12 +3,12 @@
  * gone is recognised and taken over, by exactly one of those who try.
  */
 import { randomBytes } from 'node:crypto';
-import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { nodePath } from '../core/layout.ts';
-import { processInfo } from './process-tree.ts';
+import { bootId, processInfo } from './process-tree.ts';
 
 interface Owner {
   readonly pid: number;
@@ -30,6 +30,7 @@ export async function lockFolder(directory: string): Promise<AsyncDisposable> {
     } finally {
       await rm(offer, { force: true });
     }
+    await clearOffers(directory, own);
   } catch (error) {
     throw fileError(`lock ${directory}`, error);
   }
@@ -49,10 +50,6 @@ async function ownText(): Promise<string> {
     nonce: randomBytes(8).toString('hex'),
   };
   return `${JSON.stringify(owner)}\n`;
-}
-
-async function bootId(): Promise<string> {
-  return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
 }
 
 async function tryLink(from: string, to: string): Promise<boolean> {
@@ -100,6 +97,22 @@ async function takeOver(path: string, offer: string, own: string): Promise<void>
     }
   } finally {
     for (const claim of claims) await rm(claim, { force: true });
+  }
+}
+
+/** Removes what those left who died while they took the lock, or gave it back. */
+async function clearOffers(directory: string, own: string): Promise<void> {
+  const prefix = `${nodePath.lock}.`;
+  for (const name of await readdir(directory)) {
+    if (!name.startsWith(prefix)) continue;
+    const path = join(directory, name);
+    const text = await textOf(path);
+    const owner = text === undefined ? undefined : parseOwner(text);
+    // A lock that is just being written is empty: it is left alone until its owner can be told.
+    const writing = Number(/^\d+(?=-)/.exec(name.slice(prefix.length))?.[0] ?? process.pid);
+    const alive =
+      owner === undefined ? writing !== process.pid && processInfo(writing) !== undefined : await isAlive(owner);
+    if (text !== own && !alive) await rm(path, { force: true });
   }
 }
 

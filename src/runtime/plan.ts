@@ -53,12 +53,20 @@ export type PlannedAction = { readonly id: string; readonly because: string } & 
   | PlannedHook
 );
 
+export interface DoneAction {
+  readonly action: string;
+  /** The run that did it. */
+  readonly run: string;
+}
+
 /** `install` is for a primary, the others are for the nodes beside it. */
 export type RunKind = 'install' | 'join' | 'upgrade';
 
 export interface RunPlan {
   readonly format: 1;
   readonly kind: RunKind;
+  /** The run that this one goes on from, and which of the hooks are done. */
+  readonly continues?: { readonly run: string; readonly done: readonly DoneAction[] } | undefined;
   /** In the order of the run, each once. */
   readonly addons: readonly PlannedAddon[];
   readonly actions: readonly PlannedAction[];

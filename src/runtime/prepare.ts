@@ -1,14 +1,19 @@
 /** What a run is to do, found out without doing any of it: the lock, the records, what the last run left, the plan. */
 import { rmdir } from 'node:fs/promises';
+import type { Digest } from '../core/digest.ts';
 import { INSTALL_SH } from '../core/layout.ts';
 import { makeFolder } from '../files/make-folder.ts';
+import { canContinue, continuePlan, runIdentity, type Now } from './continue-plan.ts';
 import { hookLimit } from './hook-limit.ts';
-import { earlierAttempts } from './last-run.ts';
+import { findCarried } from './hook.ts';
+import { readLastRun, type LastRun } from './last-run.ts';
 import { lockFolder } from './lock.ts';
 import type { NodePlace } from './node-place.ts';
 import { planRun, type PackageFacts, type RunKind, type RunPlan } from './plan.ts';
+import { bootId } from './process-tree.ts';
 import { digestInPlace } from './put-in-place.ts';
 import { readRecords, type Records } from './records.ts';
+import { runFolder } from './run-folder.ts';
 import type { ShellVariable } from './settings.ts';
 import type { SourcePackage } from './source.ts';
 
@@ -36,10 +41,12 @@ export interface RunRequest {
 export interface PreparedRun extends AsyncDisposable {
   readonly request: RunRequest;
   readonly records: Records;
-  /** How often each action was begun by earlier runs without being done. */
-  readonly attempts: ReadonlyMap<string, number>;
+  readonly last: LastRun | undefined;
   readonly packages: readonly PackageFacts[];
   readonly plan: RunPlan;
+  readonly now: Now;
+  /** Variables that hooks begin with, where the plan goes on from another run. */
+  readonly carried: { readonly path: string; readonly digest: Digest } | undefined;
 }
 
 /**
@@ -57,19 +64,33 @@ export async function prepare(request: RunRequest): Promise<PreparedRun> {
   };
   try {
     const records = await readRecords(directory);
-    const attempts = await earlierAttempts(directory, records);
+    const last = await readLastRun(directory, records);
     const packages = await Promise.all(request.packages.map(async (wanted) => factsOf(request, wanted)));
-    const { kind, reapply, skipImages } = request;
-    const plan = planRun(kind, packages, records, {
-      reapply,
-      images: skipImages === undefined,
-      variables: request.variables,
-    });
-    return { request, records, attempts, packages, plan, [Symbol.asyncDispose]: free };
+    const { kind, reapply, skipImages, variables } = request;
+    const options = { reapply, images: skipImages === undefined, variables };
+    const fresh = planRun(kind, packages, records, options);
+    const now = { identity: runIdentity(fresh, options), boot: await bootId() };
+    const begun = await continued(directory, fresh, last, now);
+    return { request, records, last, packages, now, ...begun, [Symbol.asyncDispose]: free };
   } catch (error) {
     await free();
     throw error;
   }
+}
+
+/** Goes on from the last run where that is safe; otherwise everything begins anew. */
+async function continued(
+  directory: string,
+  fresh: RunPlan,
+  last: LastRun | undefined,
+  now: Now,
+): Promise<Pick<PreparedRun, 'plan' | 'carried'>> {
+  const anew = { plan: fresh, carried: undefined };
+  if (last === undefined || !canContinue(last, now)) return anew;
+  const plan = continuePlan(fresh, last);
+  if (last.carried === undefined) return { plan, carried: undefined };
+  const path = await findCarried(runFolder(directory, last.run), last.carried);
+  return path === undefined ? anew : { plan, carried: { path, digest: last.carried } };
 }
 
 async function factsOf(

@@ -1,5 +1,6 @@
 /** Processes as /proc shows them: who they are, which belong to a hook, and how all of them are ended. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { errnoOf } from '../core/errors.ts';
 
@@ -23,6 +24,11 @@ export function processInfo(pid: number): ProcessInfo | undefined {
   const [state] = fields;
   if (state === 'Z' || state === 'X') return undefined;
   return { pid, session: Number(fields[3]), start: fields[19] ?? '', name: text.slice(open + 1, close) };
+}
+
+/** Names the time since this machine was started. */
+export async function bootId(): Promise<string> {
+  return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
 }
 
 /** What binds processes to a hook: its session, and a `NAME=value` in the environment of those that left it. */

@@ -12,18 +12,25 @@ const KEEP_FINISHED = 10;
 const KEEP_OTHERS = 20;
 
 /**
- * Removes the oldest run folders beyond the number kept of each kind, but none that the records name; from those that
- * stay, what only running hooks need. Call it with the lock held, and no hook of an earlier run alive.
+ * Removes the oldest run folders beyond the number kept of each kind, but none that the records name, and those of runs
+ * that died before they began; from those that stay, what only running hooks need, but not from `current`. Call it with
+ * the lock held, and no hook of an earlier run alive.
  */
-export async function pruneRuns(directory: string, { lastRun, applied }: Records): Promise<void> {
+export async function pruneRuns(
+  directory: string,
+  { lastRun, applied }: Records,
+  current: string | undefined,
+): Promise<void> {
   const named = new Set([lastRun, ...Object.values(applied).map(({ run }) => run)]);
   const seen = { finished: 0, others: 0 };
   try {
     for (const run of await runsOf(directory)) {
+      if (run === current) continue;
       const folder = runFolder(directory, run);
-      const finished = await hasFinished(directory, run);
+      const how = await howItEnded(directory, run);
+      const finished = how === 'finished';
       const keep = finished ? (seen.finished += 1) <= KEEP_FINISHED : (seen.others += 1) <= KEEP_OTHERS;
-      if (keep || named.has(run)) await dropShellFiles(folder);
+      if ((keep && how !== 'never began') || named.has(run)) await dropShellFiles(folder);
       else await rm(folder.path, { recursive: true, force: true });
     }
   } catch (error) {
@@ -42,8 +49,9 @@ async function runsOf(directory: string): Promise<readonly string[]> {
   }
 }
 
-async function hasFinished(directory: string, run: string): Promise<boolean> {
-  const entries = await readJournal(join(directory, nodePath.journal(run))).catch(() => []);
-  const last = entries.at(-1);
-  return last?.type === 'ended' && last.outcome === 'finished';
+async function howItEnded(directory: string, run: string): Promise<'finished' | 'not finished' | 'never began'> {
+  const entries = await readJournal(join(directory, nodePath.journal(run))).catch(() => undefined);
+  if (entries?.length === 0) return 'never began';
+  const last = entries?.at(-1);
+  return last?.type === 'ended' && last.outcome === 'finished' ? 'finished' : 'not finished';
 }

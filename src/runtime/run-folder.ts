@@ -38,10 +38,18 @@ export interface CreateOptions {
   readonly scripts: string;
   readonly settings: readonly ShellVariable[];
   readonly own: readonly ShellVariable[];
+  /** File with the variables that its first hook begins with. */
+  readonly carried: string | undefined;
 }
 
 /** Makes the install folder's own folders and a new run's. */
-export async function createRunFolder({ directory, scripts, settings, own }: CreateOptions): Promise<RunFolder> {
+export async function createRunFolder({
+  directory,
+  scripts,
+  settings,
+  own,
+  carried,
+}: CreateOptions): Promise<RunFolder> {
   const folder = runFolder(directory, newRunId());
   const text = settingsText(settings, own);
   try {
@@ -54,6 +62,7 @@ export async function createRunFolder({ directory, scripts, settings, own }: Cre
     await cp(join(scripts, 'hook-runner.sh'), join(folder.scripts, 'hook-runner.sh'));
     await cp(join(scripts, 'lib'), join(folder.scripts, 'lib'), { recursive: true });
     await chmod(folder.path, 0o700);
+    if (carried !== undefined) await cp(carried, folder.carried);
   } catch (error) {
     throw fileError(`prepare ${folder.path}`, error);
   }
@@ -63,5 +72,5 @@ export async function createRunFolder({ directory, scripts, settings, own }: Cre
 
 /** Removes what only running hooks need: settings and carried variables may hold secrets. */
 export async function dropShellFiles({ settings, carried, scripts }: RunFolder): Promise<void> {
-  for (const path of [settings, carried, scripts]) await rm(path, { recursive: true, force: true });
+  for (const path of [settings, carried, `${carried}.next`, scripts]) await rm(path, { recursive: true, force: true });
 }

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { reportStep, type Report } from '../core/events.ts';
 import { INSTALL_SH, nodePath } from '../core/layout.ts';
-import { lookUpFunctions, runHook } from './hook.ts';
+import { adoptCarried, lookUpFunctions, runHook } from './hook.ts';
 import type { HookOutcome, HookShell } from './hook-process.ts';
-import { hookFunction, type Hook } from './hooks.ts';
+import type { Hook } from './hooks.ts';
 import type { Journal } from './journal.ts';
 import { endOfLog } from './log-tail.ts';
 import type { PlannedAction, PlannedAddon } from './plan.ts';
@@ -51,7 +51,8 @@ export async function runHookAction(action: HookAction, addon: PlannedAddon, run
     () => 'done',
   );
   reportLeftOvers(report, action, outcome);
-  await journal.append({ type: 'done', action: action.id, outcome: 'done' });
+  await journal.append({ type: 'done', action: action.id, outcome: 'done', carried: outcome.carried });
+  await adoptCarried(shell);
   return toldAtEnd ? endOfLog(outcome.log) : '';
 }
 
@@ -104,10 +105,4 @@ export async function checkApplied(action: HookAction, addon: PlannedAddon, run:
     run.report({ type: 'note', level: 'warning', text: `${because}; it is installed again` });
     return because;
   }
-}
-
-/** The action that installs an add-on whose check has failed. */
-export function installInstead(check: HookAction, because: string): HookAction {
-  const name = hookFunction(check.addon, 'install');
-  return { ...check, id: `hook ${name}`, hook: 'install', function: name, because };
 }

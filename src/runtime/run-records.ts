@@ -14,6 +14,10 @@ export class RunRecords {
     this.#records = records;
   }
 
+  get now(): Records {
+    return this.#records;
+  }
+
   async begin(): Promise<void> {
     await this.#write({ lastRun: this.#run });
   }

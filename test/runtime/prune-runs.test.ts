@@ -42,7 +42,7 @@ test('the last ten that finished and the last twenty that did not are kept', asy
   await runs(box, 200, 10, 'failed');
   await runs(box, 300, 10, 'cancelled');
   await runs(box, 400, 5, 'died');
-  await pruneRuns(box.path, NO_RECORDS);
+  await pruneRuns(box.path, NO_RECORDS, undefined);
   assert.equal(await left(box), [
     ...numbers(105, 10),
     ...numbers(205, 20 - 15),
@@ -57,7 +57,7 @@ test('a run that the records name is kept however old it is', async () => {
   await runs(box, 100, 30, 'finished');
   const digest = `sha256:${'0'.repeat(64)}` as const;
   const applied = { aaa: { version: '1', digest, settings: digest, run: id(101), finished: true } };
-  await pruneRuns(box.path, { ...NO_RECORDS, lastRun: id(100), applied });
+  await pruneRuns(box.path, { ...NO_RECORDS, lastRun: id(100), applied }, undefined);
   assert.equal(await left(box), [id(100), id(101), ...numbers(120, 10)]);
 });
 
@@ -65,7 +65,7 @@ test('a damaged journal counts as one that did not finish', async () => {
   await using box = await tree();
   await runs(box, 100, 11, 'finished');
   await writeFile(box.at('runs', id(100), 'journal.jsonl'), 'x\ny\n');
-  await pruneRuns(box.path, NO_RECORDS);
+  await pruneRuns(box.path, NO_RECORDS, undefined);
   assert.equal(await left(box), numbers(100, 11));
 });
 

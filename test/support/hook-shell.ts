@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { ProgressEvent } from '../../src/core/events.ts';
-import { runHook } from '../../src/runtime/hook.ts';
+import { adoptCarried, runHook } from '../../src/runtime/hook.ts';
 import type { HookOptions, HookOutcome, HookRequest, HookShell } from '../../src/runtime/hook-process.ts';
 import { plainPlace } from '../../src/runtime/node-place.ts';
 import { settingsText, type ShellVariable } from '../../src/runtime/settings.ts';
@@ -58,12 +58,15 @@ export async function hooks(
     ...box,
     shell,
     events,
-    run: async (name, { own, attempt = 1, limitMs, ...options } = {}) =>
-      runHook(
+    run: async (name, { own, attempt = 1, limitMs, ...options } = {}) => {
+      const outcome = await runHook(
         shell,
         { addon: 'demo', function: name, own, attempt, limitMs },
         { report: (event) => events.push(event), signal: new AbortController().signal, ...options },
-      ),
+      );
+      await adoptCarried(shell);
+      return outcome;
+    },
     notes: () => events.flatMap((event) => (event.type === 'note' ? [event.text] : [])),
   };
 }

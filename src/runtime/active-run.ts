@@ -1,0 +1,235 @@
+/** A run that is under way, action by action: fetch, extract, hooks, images; each between two entries of the journal. */
+import { join } from 'node:path';
+import { eachLimited } from '../core/each.ts';
+import { CurlewError } from '../core/errors.ts';
+import { reportStep } from '../core/events.ts';
+import { INSTALL_SH, nodePath } from '../core/layout.ts';
+import { formatRef } from '../core/ref.ts';
+import { installAfter } from './continue-plan.ts';
+import type { RunOptions, RunResult } from './execute.ts';
+import { hookFunction, isContainerRuntime } from './hooks.ts';
+import { findImageRuntime, loadImages } from './images.ts';
+import type { Journal } from './journal.ts';
+import { endOfLog } from './log-tail.ts';
+import type { PlannedAction, RunPlan } from './plan.ts';
+import type { PreparedRun } from './prepare.ts';
+import { pruneRuns } from './prune-runs.ts';
+import { clearStaging, renameIntoPlace, stagePackage } from './put-in-place.ts';
+import { runFolder, type RunFolder } from './run-folder.ts';
+import { checkApplied, lookUp, runHookAction, type HookAction, type HookRun } from './run-hooks.ts';
+import { RunRecords } from './run-records.ts';
+import type { SourcePackage } from './source.ts';
+
+interface RunParts {
+  readonly prepared: PreparedRun;
+  readonly options: RunOptions;
+  readonly plan: RunPlan;
+  readonly folder: RunFolder;
+  readonly journal: Journal;
+}
+
+const LOADS_AT_ONCE = 2;
+
+const OUTCOMES = {
+  install: 'installed',
+  'already applied': 'already applied',
+  join: 'joined',
+  upgrade: 'upgraded',
+} as const satisfies Record<string, RunResult['addons'][number]['outcome']>;
+
+type Bringing = Extract<PlannedAction, { kind: 'fetch' | 'extract' }>;
+
+/** Everything is on the node, and verified, before the first hook changes anything. */
+function isBringing(action: PlannedAction): action is Bringing {
+  return action.kind === 'fetch' || action.kind === 'extract';
+}
+
+/** Loads that follow each other are one group, everything else stands alone. */
+function grouped(actions: readonly PlannedAction[]): readonly (readonly PlannedAction[])[] {
+  const groups: PlannedAction[][] = [];
+  for (const action of actions) {
+    const last = groups.at(-1);
+    if (action.kind === 'images' && last?.[0]?.kind === 'images') last.push(action);
+    else groups.push([action]);
+  }
+  return groups;
+}
+
+/** A run that is under way: what has been recorded and found out so far. */
+export class ActiveRun {
+  readonly #parts: RunParts;
+  readonly #hooks: HookRun;
+  readonly #records: RunRecords;
+  readonly #because = new Map<string, string>();
+  readonly #loaded: string[] = [];
+  readonly #messages: { readonly addon: string; readonly text: string }[] = [];
+  #skipped: string | undefined;
+
+  constructor(parts: RunParts) {
+    const { prepared, options, plan, folder, journal } = parts;
+    const { request, records, last } = prepared;
+    const { directory } = request.place;
+    const scripts = plan.addons.filter(({ hasInstallScript }) => hasInstallScript);
+    this.#parts = parts;
+    this.#records = new RunRecords(directory, folder.run, records);
+    this.#skipped = request.skipImages;
+    this.#hooks = {
+      shell: {
+        place: request.place,
+        run: folder.run,
+        folder: folder.path,
+        scripts: folder.scripts,
+        settings: folder.settings,
+        carried: folder.carried,
+        installScripts: scripts.map(({ ref }) => join(directory, nodePath.addon(ref), INSTALL_SH)),
+        env: request.env,
+      },
+      journal,
+      attempts: last?.attempts ?? new Map(),
+      ...options,
+    };
+  }
+
+  async execute(): Promise<Omit<RunResult, 'run' | 'seconds'>> {
+    const { prepared, plan, folder, journal } = this.#parts;
+    const { last, now, carried } = prepared;
+    const earlier = [...(last?.attempts ?? [])];
+    await journal.append({ type: 'planned', plan, earlier, ...now, carried: carried?.digest });
+    await this.#records.begin();
+    await pruneRuns(prepared.request.place.directory, this.#records.now, folder.run);
+    const bringing = plan.actions.filter(isBringing);
+    for (const action of bringing) await (action.kind === 'fetch' ? this.#fetch(action) : this.#extract(action));
+    const functions = await lookUp(this.#hooks);
+    await this.#records.hooksBegin(plan.addons);
+    for (const group of grouped(plan.actions.filter((action) => !isBringing(action)))) {
+      const [first] = group;
+      if (first?.kind === 'hook') await this.#hook(first, functions);
+      else await this.#loadAll(group);
+    }
+    await this.#records.finished(plan.addons);
+    await journal.append({ type: 'ended', outcome: 'finished' });
+    const addons = plan.addons.map(({ ref, mode, because }): RunResult['addons'][number] => {
+      const again = this.#because.get(ref.name);
+      const outcome = again === undefined ? OUTCOMES[mode === 'join' ? plan.kind : mode] : 'installed';
+      return { name: ref.name, version: ref.version, outcome, because: again ?? because };
+    });
+    const messages = [...(await this.#earlierMessages()), ...this.#messages];
+    return { addons, images: { loaded: this.#loaded, skipped: this.#skipped }, messages };
+  }
+
+  /** What outros said that are done already, from their logs. */
+  async #earlierMessages(): Promise<RunResult['messages']> {
+    const { prepared, plan } = this.#parts;
+    const messages: RunResult['messages'][number][] = [];
+    for (const { ref } of plan.addons) {
+      const name = hookFunction(ref.name, 'outro');
+      const done = plan.continues?.done.find(({ action }) => action === `hook ${name}`);
+      if (done === undefined) continue;
+      const folder = runFolder(prepared.request.place.directory, done.run);
+      const text = await endOfLog(join(folder.path, `${name}.log`));
+      if (text !== '') messages.push({ addon: ref.name, text });
+    }
+    return messages;
+  }
+
+  async #fetch({ id, addon }: Extract<PlannedAction, { kind: 'fetch' }>): Promise<void> {
+    const { options, journal } = this.#parts;
+    const { report, signal } = options;
+    const { ref, fetch } = this.#source(addon);
+    if (fetch === undefined) return;
+    await journal.append({ type: 'started', action: id, attempt: 1 });
+    const progress = (bytes: number): void => report({ type: 'step-progress', id, bytes });
+    await reportStep(
+      report,
+      { id, title: `fetch ${formatRef(ref)}` },
+      async () => fetch({ report: progress, signal }),
+      () => 'fetched',
+    );
+    await journal.append({ type: 'done', action: id, outcome: 'fetched' });
+  }
+
+  async #extract({ id, addon }: Extract<PlannedAction, { kind: 'extract' }>): Promise<void> {
+    const { prepared, options, folder, journal } = this.#parts;
+    const { report, signal } = options;
+    const { directory } = prepared.request.place;
+    const { run } = folder;
+    const source = this.#source(addon);
+    const { tree, name, version } = source.ref;
+    const bytes = source.files.reduce((sum, { size }) => sum + size, 0);
+    await journal.append({ type: 'started', action: id, attempt: 1 });
+    await reportStep(
+      report,
+      { id, title: `extract ${formatRef(source.ref)}`, bytes },
+      async () => {
+        await stagePackage(source, { directory, run, signal });
+        await journal.append({ type: 'done', action: `stage ${formatRef(source.ref)}`, outcome: 'staged' });
+        await this.#records.forgetExtracted({ tree, name, version });
+        await renameIntoPlace(source.ref, { directory, run });
+        await this.#records.extracted({ tree, name, version, digest: source.addon.digest });
+      },
+      () => 'extracted',
+    );
+    await journal.append({ type: 'done', action: id, outcome: 'extracted' });
+    // A bundle that was unpacked on a disk which cannot be written to stays as it is.
+    await source.discard?.().catch(() => undefined);
+    await clearStaging(directory);
+  }
+
+  async #hook(action: HookAction, functions: ReadonlySet<string>): Promise<void> {
+    const addon = this.#parts.plan.addons.find(({ ref }) => ref.name === action.addon);
+    if (addon === undefined) throw new Error(`no add-on of this plan: ${action.addon}`);
+    this.#hooks.signal.throwIfAborted();
+    if (action.hook === 'already_applied') {
+      const because = functions.has(action.function) ? await checkApplied(action, addon, this.#hooks) : undefined;
+      if (because === undefined) return;
+      this.#because.set(action.addon, because);
+      await this.#hook(installAfter(action, because), functions);
+      return;
+    }
+    if (action.hook === 'install') await this.#records.installing(addon);
+    if (functions.has(action.function)) {
+      const text = await runHookAction(action, addon, this.#hooks);
+      if (text !== '') this.#messages.push({ addon: action.addon, text });
+    } else if (action.hook === 'install') {
+      const text = `${action.addon}: install.sh defines no function ${action.function}; nothing was installed`;
+      this.#hooks.report({ type: 'note', level: 'warning', text });
+    }
+  }
+
+  async #loadAll(actions: readonly PlannedAction[]): Promise<void> {
+    const { prepared, options, plan, journal } = this.#parts;
+    const { request } = prepared;
+    const { report, signal } = options;
+    const runtime = await findImageRuntime({ env: request.env, signal });
+    if (runtime === undefined) {
+      if (plan.addons.some(({ ref }) => isContainerRuntime(ref))) {
+        throw new CurlewError('IMAGE_LOAD_FAILED', 'load images: neither containerd nor docker answers', {
+          hint: 'see that the container runtime is running, then run the same command again',
+        });
+      }
+      this.#skipped = 'no container runtime answers, and the spec has none';
+      report({ type: 'note', level: 'info', text: `images were not loaded: ${this.#skipped}` });
+      return;
+    }
+    const load = async ({ id, addon }: PlannedAction, within: { readonly signal: AbortSignal }): Promise<void> => {
+      const { ref, addon: json } = this.#source(addon);
+      await journal.append({ type: 'started', action: id, attempt: 1 });
+      const names = await reportStep(
+        report,
+        { id, title: `load images of ${formatRef(ref)}` },
+        async () =>
+          loadImages(runtime, { directory: request.place.directory, ref, addon: json, env: request.env }, within),
+        ({ length }) => (length === 0 ? 'all there already' : `${length} loaded into ${runtime.name}`),
+      );
+      this.#loaded.push(...names);
+      await journal.append({ type: 'done', action: id, outcome: `${names.length} loaded` });
+    };
+    await eachLimited(actions, load, { width: LOADS_AT_ONCE, signal });
+  }
+
+  #source(name: string): SourcePackage {
+    const found = this.#parts.prepared.request.packages.find(({ source }) => source.ref.name === name);
+    if (found === undefined) throw new Error(`no package of this run: ${name}`);
+    return found.source;
+  }
+}
