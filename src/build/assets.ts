@@ -4,11 +4,12 @@
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { link, mkdir, open, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises';
+import { link, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { openFileSource, readPayload } from '../archive/read.ts';
 import { digestOf, hexOf, parseDigest, type Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf, fileError, redact } from '../core/errors.ts';
+import { openGrowingFile } from '../files/growing-file.ts';
 import type { AssetStep } from '../manifest/step.ts';
 import { download } from '../net/download.ts';
 import { isCurrent, readNote, writeNote, type SourceNote } from './asset-note.ts';
@@ -201,11 +202,11 @@ async function receive(
   let expected = 0;
   const doing = `asset ${step.fileName}`;
   const begun = await readNote(places.begun);
-  const file = await open(places.partial, 'a+');
   try {
-    let from = (await file.stat()).size;
+    await using file = await openGrowingFile(places.partial, { signal });
     // Without an entity tag nobody can say that the rest belongs to what is there.
-    if (begun?.etag === undefined) from = await restart(file);
+    if (begun?.etag === undefined) await file.restart();
+    const from = file.size();
     const expectedEtag = begun?.etag ?? (await beginWith(step, places, ports, signal));
     onBytes(from);
     const request = {
@@ -220,24 +221,21 @@ async function receive(
       },
       write: async (chunk: Uint8Array): Promise<void> => {
         onBytes(chunk.byteLength);
-        await file.appendFile(chunk);
+        await file.append(chunk);
       },
       restart: async (): Promise<void> => {
-        onBytes(-(await file.stat()).size);
-        await restart(file);
+        onBytes(-file.size());
+        await file.restart();
       },
     };
     const { etag, lastModified } = await download(ports.http, request, { signal });
-    await file.sync();
-    const { size, digest } = await measureFile(places.partial, doing, { signal });
-    await writeNote(places.note, { size, digest, etag, lastModified });
+    const digest = await file.finish();
+    await writeNote(places.note, { size: file.size(), digest, etag, lastModified });
     await rename(places.partial, places.body);
     await rm(places.begun, { force: true });
   } catch (error) {
     if (!isWorthKeeping(error, signal)) await clearPartial(places);
     throw error;
-  } finally {
-    await file.close();
   }
 }
 
@@ -258,11 +256,6 @@ async function beginWith(
   const note = { size: 0, digest: digestOf(''), etag, lastModified: undefined };
   if (etag !== undefined) await writeNote(places.begun, note);
   return etag;
-}
-
-async function restart(file: FileHandle): Promise<number> {
-  await file.truncate(0);
-  return 0;
 }
 
 /** Takes the bodies of this run off the disk; what is unfinished stays, so that a later run can go on. */
