@@ -1,23 +1,22 @@
-/** Where `install` takes its packages from: a bundle, an unpacked one, or a store; and which of them the spec means. */
+/** Where a run takes its packages from: a bundle or an unpacked one; and which of them the spec means. */
 import { resolve } from 'node:path';
 import { findEntry, openFileSource, readFile, readIndex } from '../archive/read.ts';
-import { resolvePackages } from '../bundle/resolve.ts';
 import { parseBundleJson, BUNDLE_JSON_LIMIT, INSTALLER_LIMIT, type BundleJson } from '../core/bundle.ts';
 import { CurlewError } from '../core/errors.ts';
+import type { Report } from '../core/events.ts';
 import { BUNDLE_JSON, INSTALLER_YAML } from '../core/layout.ts';
 import { compareVersions, formatRef, type Arch } from '../core/ref.ts';
 import type { Installer, InstallerAddon } from '../installer/installer.ts';
 import { resolveVersion } from '../installer/version.ts';
 import { archivePackages, type SourcePackage } from '../runtime/source.ts';
 import { folderPackages } from '../runtime/source-folder.ts';
-import { readCatalogue } from '../store/catalogue.ts';
-import { openStoreSource } from '../store/source.ts';
-import type { Store } from '../store/store.ts';
 
 export interface InstallSource extends AsyncDisposable {
   /** The spec that came with the packages. */
   readonly installerText: string | undefined;
   readonly airgap: boolean;
+  /** The release that the packages are of, where that is known. */
+  readonly release: string | undefined;
   /** One package for each add-on of the spec, in any order. */
   readonly choose: (installer: Installer) => Promise<readonly SourcePackage[]>;
 }
@@ -25,13 +24,14 @@ export interface InstallSource extends AsyncDisposable {
 interface Common {
   readonly cwd: string;
   readonly arch: Arch;
+  readonly report: Report;
   readonly signal: AbortSignal;
 }
 
 async function nothing(): Promise<void> {}
 
 /** A bundle, or a single package, as one file. */
-export async function bundleSource(path: string, { cwd, arch, signal }: Common): Promise<InstallSource> {
+export async function bundleSource(path: string, { cwd, arch, report, signal }: Common): Promise<InstallSource> {
   const source = await openFileSource(resolve(cwd, path));
   try {
     const index = await readIndex(source, { signal });
@@ -45,7 +45,8 @@ export async function bundleSource(path: string, { cwd, arch, signal }: Common):
     return {
       installerText: await root(INSTALLER_YAML, INSTALLER_LIMIT),
       airgap: true,
-      choose: async (installer) => chooseAll(installer, packages, { bundle, arch, from: source.name }),
+      release: bundle?.release,
+      choose: async (installer) => chooseAll(installer, packages, { bundle, arch, from: source.name, report }),
       [Symbol.asyncDispose]: async () => source[Symbol.asyncDispose](),
     };
   } catch (error) {
@@ -57,7 +58,7 @@ export async function bundleSource(path: string, { cwd, arch, signal }: Common):
 /** A bundle that tar has unpacked. `directory` is the install folder, where an earlier run may have moved packages to. */
 export async function unpackedSource(
   path: string,
-  { cwd, arch, signal, directory }: Common & { readonly directory: string },
+  { cwd, arch, report, signal, directory }: Common & { readonly directory: string },
 ): Promise<InstallSource> {
   const folder = resolve(cwd, path);
   const { packages, readRoot } = await folderPackages(folder, { directory, signal });
@@ -65,33 +66,8 @@ export async function unpackedSource(
   return {
     installerText: await readRoot(INSTALLER_YAML, INSTALLER_LIMIT),
     airgap: true,
-    choose: async (installer) => chooseAll(installer, packages, { bundle, arch, from: folder }),
-    [Symbol.asyncDispose]: nothing,
-  };
-}
-
-/** The current release of a store; packages are read from it while they are extracted. */
-export async function storeSource(store: Store, { arch, signal }: Omit<Common, 'cwd'>): Promise<InstallSource> {
-  const catalogue = await readCatalogue(store, { release: undefined, signal });
-  return {
-    installerText: undefined,
-    airgap: false,
-    choose: async (installer) => {
-      const chosen: SourcePackage[] = [];
-      for (const resolved of resolvePackages(installer, catalogue, arch)) {
-        const source = await openStoreSource(store, resolved.key, { signal });
-        const index = await readIndex(source, { signal });
-        const packages = await archivePackages(source, index, { signal });
-        const found = packages.find(({ addon }) => addon.digest === resolved.digest);
-        if (found === undefined) {
-          throw new CurlewError('DIGEST_MISMATCH', `${source.name}: not the package that the catalogue names`, {
-            hint: 'publish the release again',
-          });
-        }
-        chosen.push(found);
-      }
-      return chosen;
-    },
+    release: bundle?.release,
+    choose: async (installer) => chooseAll(installer, packages, { bundle, arch, from: folder, report }),
     [Symbol.asyncDispose]: nothing,
   };
 }
@@ -104,6 +80,7 @@ interface ChooseOptions {
   readonly bundle: BundleJson | undefined;
   readonly arch: Arch;
   readonly from: string;
+  readonly report: Report;
 }
 
 /** All add-ons of the spec that cannot be found are told at once. */
@@ -125,6 +102,7 @@ function chooseAll(
   for (const addon of installer.addons) {
     try {
       chosen.push(chooseOne(addon, packages, options));
+      noteOverride(addon, options);
     } catch (error) {
       if (!(error instanceof CurlewError)) throw error;
       failures.push({ addon, error });
@@ -140,19 +118,34 @@ function chooseAll(
   });
 }
 
+/** Without a network only what the bundle holds can be meant: it was made of that package, or takes its place. */
+function noteOverride({ name, s3Override }: InstallerAddon, { from, report }: ChooseOptions): void {
+  if (s3Override === undefined) return;
+  const text = `${name}: the package of ${from} is installed; its s3Override is not fetched`;
+  report({ type: 'note', level: 'info', text });
+}
+
+function missing({ name, requested, s3Override }: InstallerAddon, what: string): CurlewError {
+  if (s3Override === undefined) return new CurlewError('NOT_FOUND', what);
+  return new CurlewError('NOT_FOUND', `${what}, and its s3Override is not fetched in an airgap install`, {
+    hint: `make a bundle that holds ${name} ${requested}, or install with --from`,
+  });
+}
+
 function chooseOne(
-  { name, requested }: InstallerAddon,
+  wanted: InstallerAddon,
   packages: readonly SourcePackage[],
   { bundle, arch, from }: ChooseOptions,
 ): SourcePackage {
+  const { name, requested } = wanted;
   const named = packages.filter(({ ref }) => ref.name === name);
-  if (named.length === 0) throw new CurlewError('NOT_FOUND', `${from}: it holds no package of ${name}`);
+  if (named.length === 0) throw missing(wanted, `${from}: it holds no package of ${name}`);
   const usable = named.filter(({ addon }) => addon.arch === arch);
   if (usable.length === 0) throw new CurlewError('UNSUPPORTED', `${from}: ${name} is not there for ${arch}`);
   const listed = bundle?.packages.find((one) => one.name === name && one.requested === requested)?.version;
   const versions = usable.map(({ ref }) => ref.version).toSorted((a, b) => compareVersions(b, a));
   const version = listed ?? resolveVersion(name, requested, versions).version;
   const found = usable.find(({ ref }) => ref.version === version);
-  if (found === undefined) throw new CurlewError('NOT_FOUND', `${from}: it holds no package ${name} ${version}`);
+  if (found === undefined) throw missing(wanted, `${from}: it holds no package ${name} ${version}`);
   return found;
 }

@@ -40,6 +40,13 @@ export const NETWORK_OPTIONS = {
   },
 } satisfies OptionSpecs;
 
+/** Of commands that fetch, but talk to no registry. */
+export const WEB_OPTIONS = {
+  'allow-http': NETWORK_OPTIONS['allow-http'],
+  'ca-file': NETWORK_OPTIONS['ca-file'],
+  config: NETWORK_OPTIONS.config,
+} satisfies OptionSpecs;
+
 export interface Network extends AsyncDisposable {
   readonly http: Http;
   readonly registry: RegistryClient;
@@ -57,16 +64,22 @@ function mirrorsOf(flags: readonly string[], config: Config): ReadonlyMap<string
   return mirrors;
 }
 
-/** The clients as flags, configuration and environment want them, in this order of weight. */
-export async function openNetwork(args: Arguments, { env, cwd }: CommandContext): Promise<Network> {
+/** The client for addresses, as flags, configuration and environment want it, in this order of weight. */
+export async function openHttp(
+  args: Arguments,
+  { env, cwd }: CommandContext,
+): Promise<Pick<Network, 'http' | 'config' | 'caFile'>> {
   const config = await readConfig(args.text('config'), { env, cwd });
   const caFlag = args.text('ca-file');
   const caFile = caFlag === undefined ? config.caFile : resolve(cwd, caFlag);
-  const http = await createHttp({
-    env,
-    caFile,
-    allowHttp: [...args.texts('allow-http'), ...config.allowHttp],
-  });
+  const allowHttp = [...args.texts('allow-http'), ...config.allowHttp];
+  return { http: await createHttp({ env, caFile, allowHttp }), config, caFile };
+}
+
+/** That client, and one for registries. */
+export async function openNetwork(args: Arguments, context: CommandContext): Promise<Network> {
+  const { env } = context;
+  const { http, config, caFile } = await openHttp(args, context);
   const registry = createRegistryClient({
     http,
     credentials: createCredentials(await readDockerConfig(env), env),

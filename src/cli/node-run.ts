@@ -18,14 +18,22 @@ import { prepare } from '../runtime/prepare.ts';
 import { readStateFile } from '../runtime/write-file.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { ownScripts } from './own-scripts.ts';
-import { openStoreFor, STORE_OPTIONS } from './stores.ts';
-import { bundleSource, storeSource, unpackedSource, type InstallSource } from './install-source.ts';
+import { bundleSource, unpackedSource, type InstallSource } from './install-source.ts';
+import { WEB_OPTIONS } from './network.ts';
+import { storeSource } from './store-source.ts';
+import { STORE_OPTIONS } from './stores.ts';
 
 /** Options of every command that runs hooks of a spec. */
 export const RUN_OPTIONS = {
   bundle: { type: 'string', value: 'FILE', help: 'take the packages from a bundle' },
   dir: { type: 'string', value: 'DIR', help: 'take them from an unpacked bundle; its files are moved' },
-  from: { type: 'string', value: 'STORE', help: 'take them from the current release of a store' },
+  from: {
+    type: 'string',
+    multiple: true,
+    value: 'STORE|URL',
+    help: 'fetch them from a store, or the web server in front of one; mirrors by repeating it',
+  },
+  release: { type: 'string', value: 'R', help: 'with --from: another release than the current one' },
   installer: { type: 'string', value: 'FILE', help: 'installer spec: which add-ons, with which settings' },
   set: { type: 'string', multiple: true, value: 'NAME.FIELD=VALUE', help: 'a setting on top of the spec' },
   'install-dir': { type: 'string', value: 'DIR', help: `install folder (default: ${INSTALL_DIRECTORY})` },
@@ -35,6 +43,7 @@ export const RUN_OPTIONS = {
   'skip-images': { type: 'boolean', help: 'load no images' },
   'hook-timeout': { type: 'string', value: 'TIME', help: 'end a hook that takes longer: 90s, 30m, 2h (default: none)' },
   ...STORE_OPTIONS,
+  ...WEB_OPTIONS,
 } satisfies OptionSpecs;
 
 /** Carries out a run of this kind as the words ask for it. */
@@ -121,15 +130,18 @@ async function placeOf({ directory, seen, root }: Target, { signal }: CommandCon
 }
 
 async function openSource(args: Arguments, context: CommandContext, directory: string): Promise<InstallSource> {
-  const { cwd, signal } = context;
-  const [bundle, dir, from] = [args.text('bundle'), args.text('dir'), args.text('from')];
-  const given = [bundle, dir, from].filter((one) => one !== undefined);
+  const { cwd, report, signal } = context;
+  const [bundle, dir, places] = [args.text('bundle'), args.text('dir'), args.texts('from')];
+  const given = [bundle, dir, places[0]].filter((one) => one !== undefined);
+  const release = args.text('release');
   if (given.length === 0) throw usage('one of --bundle, --dir and --from is needed');
   if (given.length > 1) throw usage('only one of --bundle, --dir and --from can be used');
-  const common = { cwd, arch: hostArch(), signal };
+  if (release !== undefined && places.length === 0) throw usage('--release goes with --from');
+  const arch = hostArch();
+  const common = { cwd, arch, report, signal };
   if (bundle !== undefined) return bundleSource(bundle, common);
   if (dir !== undefined) return unpackedSource(dir, { ...common, directory });
-  return storeSource(await openStoreFor(from ?? '', args, context, { create: false }), common);
+  return storeSource({ places, release, arch }, args, context);
 }
 
 function hostArch(): Arch {

@@ -1,6 +1,7 @@
 /** Stores that commands read from and write to, and the flags, variables and configuration of those in S3. */
 import { resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
+import type { Http } from '../net/http.ts';
 import { loadRoots } from '../net/roots.ts';
 import { openStore } from '../store/open.ts';
 import type { S3Options } from '../store/s3-address.ts';
@@ -32,16 +33,19 @@ export const STORE_OPTIONS = {
   },
 } satisfies OptionSpecs;
 
-/** Opens the store of an address. `create`: a folder is made when it is not there. */
+/**
+ * Opens the store of an address. `create`: a folder is made when it is not there. `http`: a client for stores behind a web
+ * server; without one they are not supported.
+ */
 export async function openStoreFor(
   address: string,
   args: Arguments,
   context: CommandContext,
-  { create }: { readonly create: boolean },
+  { create, http }: { readonly create: boolean; readonly http?: Http | undefined },
 ): Promise<Store> {
   const { cwd, report, signal } = context;
   const s3 = /^s3:/i.test(address) ? await s3Options(args, context) : undefined;
-  return openStore(address, { cwd, create, s3, report, signal });
+  return openStore(address, { cwd, create, s3, http, report, signal });
 }
 
 /** Flags go before variables, variables before the configuration. What is left open the SDK finds by itself. */

@@ -73,6 +73,8 @@ export const INSTALL_DIRECTORY = '/var/lib/curlew';
 export const nodePath = {
   addon: (ref: AddonRef): string => prefixOf(ref).slice(0, -1),
   kustomize: (name: string): string => `kustomize/${name}`,
+  /** Packages on their way: only between a store and their extraction. */
+  fetched: 'fetched',
   records: 'records.json',
   lock: 'lock',
   run: (id: string): string => `runs/${id}`,

@@ -11,7 +11,7 @@ export interface InstallerAddon {
   readonly requested: string;
   /** Everything below the key but `version` and `s3Override`. */
   readonly settings: JsonObject;
-  /** URL of a package that is used instead of the store's. */
+  /** Of a package that is used instead of the store's: a URL, or `s3://bucket/key`. */
   readonly s3Override: string | undefined;
   readonly place: Place;
 }

@@ -108,8 +108,16 @@ function readAddon(specName: string, content: JsonObject, found: Findings): Inst
   }
   const { version, s3Override, ...settings } = content;
   const requested = readVersion(specName, version, found);
-  if (s3Override !== undefined && !(typeof s3Override === 'string' && /^(?:https?:\/\/\S+)?$/.test(s3Override))) {
-    found.add('error', 's3-override', [...path, 's3Override'], 's3Override must be the URL of a package');
+  if (
+    s3Override !== undefined &&
+    !(typeof s3Override === 'string' && /^(?:(?:https?|s3):\/\/\S+)?$/.test(s3Override))
+  ) {
+    found.add(
+      'error',
+      's3-override',
+      [...path, 's3Override'],
+      's3Override must be the URL of a package, or s3://bucket/key',
+    );
     return undefined;
   }
   if (requested === undefined) return undefined;

@@ -7,6 +7,8 @@ import { INSTALL_SH, nodePath } from '../core/layout.ts';
 import { formatRef } from '../core/ref.ts';
 import { installAfter } from './continue-plan.ts';
 import type { RunOptions, RunResult } from './execute.ts';
+import { fetchPackages } from './fetch/fetch-packages.ts';
+import { closeFetchFolder } from './fetch/remote-package.ts';
 import { hookFunction, isContainerRuntime } from './hooks.ts';
 import { findImageRuntime, loadImages } from './images.ts';
 import type { Journal } from './journal.ts';
@@ -37,10 +39,8 @@ const OUTCOMES = {
   upgrade: 'upgraded',
 } as const satisfies Record<string, RunResult['addons'][number]['outcome']>;
 
-type Bringing = Extract<PlannedAction, { kind: 'fetch' | 'extract' }>;
-
 /** Everything is on the node, and verified, before the first hook changes anything. */
-function isBringing(action: PlannedAction): action is Bringing {
+function isBringing(action: PlannedAction): boolean {
   return action.kind === 'fetch' || action.kind === 'extract';
 }
 
@@ -91,14 +91,15 @@ export class ActiveRun {
   }
 
   async execute(): Promise<Omit<RunResult, 'run' | 'seconds'>> {
-    const { prepared, plan, folder, journal } = this.#parts;
+    const { prepared, options, plan, folder, journal } = this.#parts;
     const { last, now, carried } = prepared;
     const earlier = [...(last?.attempts ?? [])];
     await journal.append({ type: 'planned', plan, earlier, ...now, carried: carried?.digest });
     await this.#records.begin();
     await pruneRuns(prepared.request.place.directory, this.#records.now, folder.run);
-    const bringing = plan.actions.filter(isBringing);
-    for (const action of bringing) await (action.kind === 'fetch' ? this.#fetch(action) : this.#extract(action));
+    await fetchPackages(plan, { ...prepared.request, journal, ...options });
+    for (const action of plan.actions) if (action.kind === 'extract') await this.#extract(action);
+    await closeFetchFolder(prepared.request.place.directory);
     const functions = await lookUp(this.#hooks);
     await this.#records.hooksBegin(plan.addons);
     for (const group of grouped(plan.actions.filter((action) => !isBringing(action)))) {
@@ -130,22 +131,6 @@ export class ActiveRun {
       if (text !== '') messages.push({ addon: ref.name, text });
     }
     return messages;
-  }
-
-  async #fetch({ id, addon }: Extract<PlannedAction, { kind: 'fetch' }>): Promise<void> {
-    const { options, journal } = this.#parts;
-    const { report, signal } = options;
-    const { ref, fetch } = this.#source(addon);
-    if (fetch === undefined) return;
-    await journal.append({ type: 'started', action: id, attempt: 1 });
-    const progress = (bytes: number): void => report({ type: 'step-progress', id, bytes });
-    await reportStep(
-      report,
-      { id, title: `fetch ${formatRef(ref)}` },
-      async () => fetch({ report: progress, signal }),
-      () => 'fetched',
-    );
-    await journal.append({ type: 'done', action: id, outcome: 'fetched' });
   }
 
   async #extract({ id, addon }: Extract<PlannedAction, { kind: 'extract' }>): Promise<void> {

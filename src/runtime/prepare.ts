@@ -107,7 +107,7 @@ async function factsOf(
     hasInstallScript: files.some(({ path }) => path === INSTALL_SH),
     settings,
     inPlace: await digestInPlace(directory, ref),
-    remote: source.fetch !== undefined,
+    remote: source.remote !== undefined,
     hookLimit: hookLimit(addon, settings, general),
   };
 }

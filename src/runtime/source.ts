@@ -3,9 +3,27 @@ import type { ArchiveIndex, PlacedEntry, RangeSource } from '../archive/entry.ts
 import { extractEntries } from '../archive/extract.ts';
 import { findEntry, readFile, readPayload } from '../archive/read.ts';
 import { CurlewError } from '../core/errors.ts';
+import type { Report } from '../core/events.ts';
 import { ADDON_JSON, ownerOf, prefixOf } from '../core/layout.ts';
 import { packageDigest, parseAddonJson, refOf, type AddonJson, type PackageFile } from '../core/package.ts';
 import { addonRef, formatRef, type AddonRef } from '../core/ref.ts';
+
+export interface RemotePackage {
+  /** Bytes that are to be fetched. */
+  readonly size: number;
+  /**
+   * Brings the package's bytes below an install folder; what an earlier run has brought is gone on with. `onBytes` is told
+   * how many are there.
+   */
+  readonly fetch: (
+    directory: string,
+    options: {
+      readonly onBytes: (bytes: number) => void;
+      readonly report: Report;
+      readonly signal: AbortSignal;
+    },
+  ) => Promise<'fetched' | 'there already'>;
+}
 
 export interface SourcePackage {
   readonly ref: AddonRef;
@@ -20,11 +38,8 @@ export interface SourcePackage {
    * stream has ended.
    */
   readonly read: (path: string, options: { readonly signal: AbortSignal }) => AsyncIterable<Uint8Array>;
-  /** Brings the package to this node, resumed where an earlier try stopped; absent when it is here already. */
-  readonly fetch?: (options: {
-    readonly report: (bytes: number) => void;
-    readonly signal: AbortSignal;
-  }) => Promise<void>;
+  /** For a package that is not on this machine: to be fetched before it is extracted. */
+  readonly remote?: RemotePackage;
   /** Gives up what it was extracted from; to be called when its files are in place for good. */
   readonly discard?: () => Promise<void>;
 }

@@ -23,6 +23,7 @@ import {
   newestGeneration,
   removeGenerations,
 } from './folder-generations.ts';
+import { FOLDER_SERVER } from './folder-place.ts';
 import { readNote, removeNote, removeNotes, writeNote, type Note } from './folder-notes.ts';
 import { checkedKey, keyProblem, tooLarge } from './key.ts';
 import type { ByteRange, Conditions, GetOptions, Store, StoredObject, StorePlace } from './store.ts';
@@ -30,9 +31,6 @@ import type { ByteRange, Conditions, GetOptions, Store, StoredObject, StorePlace
 const READ_SIZE = 1 << 20;
 /** Files without a note are known by their content up to this size, by size and time of change above it. */
 const HASH_LIMIT = 64 << 10;
-
-/** Of every folder store of this machine. */
-const SERVER = 'file:';
 
 interface Located {
   readonly object: StoredObject;
@@ -48,7 +46,7 @@ export function createFolderStore(root: string): Store {
   const sweep = async (): Promise<void> => (swept ??= sweepStore(root));
   return {
     address: root,
-    place: { server: SERVER, base: root },
+    place: { server: FOLDER_SERVER, base: root },
     head: async (key) =>
       (await guarded(`look at ${key} in ${root}`, () => locate(root, checkedKey(key, root))))?.object,
     get: async (key, options) => guarded(`read ${key} in ${root}`, () => get(root, checkedKey(key, root), options)),
@@ -73,7 +71,7 @@ export function createFolderStore(root: string): Store {
       guarded(`copy ${fromKey} to ${toKey} in ${root}`, async () => {
         checkedKey(toKey, root);
         await refuseEarly(root, toKey, options);
-        const source = folderOf(options.from ?? { server: SERVER, base: root });
+        const source = folderOf(options.from ?? { server: FOLDER_SERVER, base: root });
         const from = await locate(source, checkedKey(fromKey, source));
         if (from === undefined) throw missing(source, fromKey);
         if (options.sourceIfMatch !== undefined) requireEtag(source, from.object, options.sourceIfMatch);
@@ -95,7 +93,7 @@ export function createFolderStore(root: string): Store {
 }
 
 function folderOf({ server, base }: StorePlace): string {
-  if (server === SERVER) return base;
+  if (server === FOLDER_SERVER) return base;
   throw new CurlewError('UNSUPPORTED', `${base}: a folder cannot copy from another kind of store by itself`);
 }
 

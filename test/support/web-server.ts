@@ -14,8 +14,14 @@ export interface Asked {
   readonly body: string;
 }
 
-/** How a body is sent: as it is, cut after so many bytes by a reset, without end, or never. */
-export type Sending = 'whole' | 'endless' | 'never' | { readonly resetAt: number } | { readonly closeAt: number };
+/** How a body is sent: as it is, cut after so many bytes by a reset, halted there, without end, or never. */
+export type Sending =
+  | 'whole'
+  | 'endless'
+  | 'never'
+  | { readonly resetAt: number }
+  | { readonly closeAt: number }
+  | { readonly haltAt: number };
 
 export interface Reply {
   readonly status: number;
@@ -82,6 +88,10 @@ function send(asked: Asked, reply: Reply, response: ServerResponse): void {
   response.writeHead(reply.status, { 'content-length': String(body.byteLength), ...reply.headers });
   if (asked.method === 'HEAD' || sending === 'whole') {
     response.end(asked.method === 'HEAD' ? undefined : body);
+    return;
+  }
+  if ('haltAt' in sending) {
+    response.write(body.subarray(0, sending.haltAt));
     return;
   }
   const at = 'resetAt' in sending ? sending.resetAt : sending.closeAt;

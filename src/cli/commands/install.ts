@@ -3,7 +3,7 @@ import type { RunResult } from '../../runtime/execute.ts';
 import type { Command } from '../command.ts';
 import { RUN_OPTIONS, runNode, runTable } from '../node-run.ts';
 
-const DETAILS = `One of --bundle, --dir and --from is needed. A bundle brings its own installer spec; the one of --installer FILE, if given, takes its place.
+const DETAILS = `One of --bundle, --dir and --from is needed. A bundle brings its own installer spec; the one of --installer FILE, if given, takes its place. With --from nothing of that kind comes along: --installer is needed.
 
 With --root DIR the install folder moves below DIR, and hooks run as root in a private view of this machine: what
 they write lands in DIR/host. Kernel settings and the network are not covered by that. Images are not loaded then.
@@ -15,7 +15,11 @@ export const install: Command<RunResult> = {
   summary: 'Install the add-ons of a spec on this machine',
   operands: '',
   details: DETAILS,
-  examples: ['curlew install --bundle bundle.tar.gz', 'curlew install --bundle bundle.tar.gz --root /tmp/trial'],
+  examples: [
+    'curlew install --bundle bundle.tar.gz',
+    'curlew install --from https://packages.example.com/dist --installer installer.yaml',
+    'curlew install --bundle bundle.tar.gz --root /tmp/trial',
+  ],
   options: RUN_OPTIONS,
   run: async (args, context) => runNode('install', args, context),
   render: (result) => runTable(result),

@@ -1,0 +1,150 @@
+/** Packages of a release that several places may have: a store, and its mirrors. */
+import { posix } from 'node:path';
+import { resolvePackages, type ResolvedPackage } from '../bundle/resolve.ts';
+import { mapLimited } from '../core/each.ts';
+import { CurlewError } from '../core/errors.ts';
+import { formatRef, type Arch } from '../core/ref.ts';
+import type { Installer, InstallerAddon } from '../installer/installer.ts';
+import { resolveVersion } from '../installer/version.ts';
+import type { Http } from '../net/http.ts';
+import { archivePackages, type SourcePackage } from '../runtime/source.ts';
+import { atOnePlace, type FetchPlace } from '../runtime/fetch/fetch-file.ts';
+import { openRemotePackage } from '../runtime/fetch/remote-package.ts';
+import { readIndex } from '../archive/read.ts';
+import { readCatalogue } from '../store/catalogue.ts';
+import { isFolderStore } from '../store/folder-place.ts';
+import { openStoreSource } from '../store/source.ts';
+import type { Store } from '../store/store.ts';
+import { isWebAddress, webObject } from '../store/web.ts';
+import type { Arguments, CommandContext } from './command.ts';
+import type { InstallSource } from './install-source.ts';
+import { openHttp } from './network.ts';
+import { openStoreFor } from './stores.ts';
+
+export interface StoreSourceOptions {
+  /** The first has the say which release is the current one; the others are asked when one before fails. */
+  readonly places: readonly string[];
+  /** Undefined for the current one. */
+  readonly release: string | undefined;
+  readonly arch: Arch;
+}
+
+const AT_ONCE = 8;
+
+interface Opened {
+  readonly arch: Arch;
+  readonly stores: readonly Store[];
+  readonly objectAt: (address: string) => Promise<FetchPlace>;
+  readonly context: CommandContext;
+}
+
+/** A release of a store. Only what is in its packages is read here: their bytes are fetched by the run. */
+export async function storeSource(
+  { places, release, arch }: StoreSourceOptions,
+  args: Arguments,
+  context: CommandContext,
+): Promise<InstallSource> {
+  const web = lazyHttp(args, context);
+  try {
+    const stores: Store[] = [];
+    for (const address of places) {
+      const http = isWebAddress(address) ? await web.get() : undefined;
+      stores.push(await openStoreFor(address, args, context, { create: false, http }));
+    }
+    const catalogue = await atOnePlace(stores, async (store) => readCatalogue(store, { release, ...context }), context);
+    const opened = { arch, stores, context, objectAt: objectOpener(args, context, web) };
+    return {
+      installerText: undefined,
+      airgap: false,
+      release: catalogue.release,
+      choose: async (installer) => {
+        const published = installer.addons.filter(({ s3Override }) => s3Override === undefined);
+        const resolved = resolvePackages({ ...installer, addons: published }, catalogue, arch);
+        return [...(await openPublished(resolved, opened)), ...(await openOverrides(installer, opened))];
+      },
+      [Symbol.asyncDispose]: web.close,
+    };
+  } catch (error) {
+    await web.close();
+    throw error;
+  }
+}
+
+/** Nothing of the network is set up for a run that has no use for it. */
+function lazyHttp(args: Arguments, context: CommandContext) {
+  let made: Promise<{ readonly http: Http }> | undefined;
+  return {
+    get: async (): Promise<Http> => (await (made ??= openHttp(args, context))).http,
+    close: async (): Promise<void> => {
+      await (await made)?.http.close();
+    },
+  };
+}
+
+async function openPublished(
+  resolved: readonly ResolvedPackage[],
+  { stores, context }: Opened,
+): Promise<readonly SourcePackage[]> {
+  const [only] = stores;
+  return mapLimited(
+    resolved,
+    async (one, { signal }) => {
+      // A folder is on this machine already: its packages are extracted from where they are.
+      if (stores.length === 1 && only !== undefined && isFolderStore(only)) return openHere(only, one, signal);
+      const places = stores.map((store) => ({ store, key: one.key }));
+      return openRemotePackage({ name: formatRef(one), published: one, places }, { report: context.report, signal });
+    },
+    { width: AT_ONCE, signal: context.signal },
+  );
+}
+
+async function openHere(store: Store, resolved: ResolvedPackage, signal: AbortSignal): Promise<SourcePackage> {
+  const source = await openStoreSource(store, resolved.key, { signal });
+  const packages = await archivePackages(source, await readIndex(source, { signal }), { signal });
+  const found = packages.find(({ addon }) => addon.digest === resolved.digest);
+  if (found !== undefined) return found;
+  throw new CurlewError('DIGEST_MISMATCH', `${source.name}: not the package that the catalogue names`, {
+    hint: 'publish the release again',
+  });
+}
+
+async function openOverrides(installer: Installer, opened: Opened): Promise<readonly SourcePackage[]> {
+  const overridden = installer.addons.filter(({ s3Override }) => s3Override !== undefined);
+  return mapLimited(overridden, async (addon, { signal }) => openOverride(addon, opened, signal), {
+    width: AT_ONCE,
+    signal: opened.context.signal,
+  });
+}
+
+/** Nobody vouches for such a package but the spec: it must be of that add-on, that version and this architecture. */
+async function openOverride(
+  { name, requested, s3Override = '' }: InstallerAddon,
+  { arch, objectAt, context }: Opened,
+  signal: AbortSignal,
+): Promise<SourcePackage> {
+  const place = await objectAt(s3Override);
+  const file = { name: `${name} by its s3Override`, published: undefined, places: [place] };
+  const found = await openRemotePackage(file, { report: context.report, signal });
+  const { ref, addon } = found;
+  const bad = (code: 'SPEC_INVALID' | 'UNSUPPORTED', what: string): CurlewError =>
+    new CurlewError(code, `${name}: the s3Override ${place.store.address}/${place.key} ${what}`, {
+      hint: 'name another package in s3Override, or take it out of the spec',
+    });
+  if (ref.name !== name) throw bad('SPEC_INVALID', `is a package of ${ref.name}`);
+  if (addon.arch !== arch) throw bad('UNSUPPORTED', `is for ${addon.arch}, this machine is ${arch}`);
+  try {
+    resolveVersion(name, requested, [ref.version]);
+  } catch {
+    throw bad('SPEC_INVALID', `has version ${ref.version}, the spec wants ${requested}`);
+  }
+  return found;
+}
+
+/** The address of one package: a URL, or `s3://bucket/key`. */
+function objectOpener(args: Arguments, context: CommandContext, web: ReturnType<typeof lazyHttp>) {
+  return async (address: string): Promise<FetchPlace> => {
+    if (isWebAddress(address)) return webObject(address, await web.get());
+    const store = await openStoreFor(posix.dirname(address), args, context, { create: false });
+    return { store, key: posix.basename(address) };
+  };
+}

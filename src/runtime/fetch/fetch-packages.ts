@@ -1,0 +1,49 @@
+/** The fetch phase of a run: every package that has to come from elsewhere, several at once. */
+import { eachLimited } from '../../core/each.ts';
+import { reportStep, type Report } from '../../core/events.ts';
+import { formatRef } from '../../core/ref.ts';
+import type { Journal } from '../journal.ts';
+import type { NodePlace } from '../node-place.ts';
+import type { RunPlan } from '../plan.ts';
+import type { SourcePackage } from '../source.ts';
+import { openFetchFolder } from './remote-package.ts';
+
+export interface FetchPhase {
+  readonly place: NodePlace;
+  readonly packages: readonly { readonly source: SourcePackage }[];
+  readonly journal: Journal;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+const AT_ONCE = 4;
+
+/** Fetches what the plan says; a package that lies there whole from an earlier run is not asked for again. */
+export async function fetchPackages(plan: RunPlan, phase: FetchPhase): Promise<void> {
+  const { journal, report, signal } = phase;
+  const { directory } = phase.place;
+  const wanted = plan.actions.flatMap(({ kind, id, addon }) => {
+    const source = phase.packages.find((one) => one.source.ref.name === addon)?.source;
+    return kind === 'fetch' && source?.remote !== undefined ? [{ id, source, remote: source.remote }] : [];
+  });
+  if (wanted.length === 0) return;
+  await openFetchFolder(
+    directory,
+    wanted.map(({ source }) => source),
+  );
+  await eachLimited(
+    wanted,
+    async ({ id, source, remote }, within) => {
+      await journal.append({ type: 'started', action: id, attempt: 1 });
+      const onBytes = (bytes: number): void => report({ type: 'step-progress', id, bytes });
+      const outcome = await reportStep(
+        report,
+        { id, title: `fetch ${formatRef(source.ref)}`, bytes: remote.size },
+        async () => remote.fetch(directory, { onBytes, report, signal: within.signal }),
+        (how) => how,
+      );
+      await journal.append({ type: 'done', action: id, outcome });
+    },
+    { width: AT_ONCE, signal },
+  );
+}

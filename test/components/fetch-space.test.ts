@@ -1,0 +1,70 @@
+import { execa } from 'execa';
+import { mkdir, readdir, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import * as assert from '../support/assert.ts';
+import { publishTestPackages } from '../support/bundles.ts';
+import { specOf } from '../support/node-bundles.ts';
+import { tracer } from '../support/node-install.ts';
+import { noise } from '../support/packages.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+import { serveFolder } from '../support/web-server.ts';
+import { cannotRun, run } from './support/programs.ts';
+
+const test = suite('components/fetch-space', { timeoutMs: 120_000 });
+const TITLE = 'a disk that fills up while packages are fetched: the same command goes on when there is room';
+const reason = cannotRun('mount');
+
+if (reason === undefined) {
+  test(TITLE, async ({ signal }) => {
+    const names = ['aaa', 'bbb'];
+    await using box = await tree({ 'spec.yaml': specOf(names.map((name) => ({ name, version: 'latest' }))) });
+    const blob = { path: 'assets/blob', data: noise(3_000_000) };
+    const packages = names.map((name) => {
+      const own = Object.entries(tracer(name).files).map(([path, data]) => ({ path, data }));
+      return { name, version: '1.0.0', files: [...own, blob] };
+    });
+    await publishTestPackages(box, packages, signal);
+    let sent = 0;
+    const count = (
+      { method }: { readonly method: string },
+      { body }: { readonly body?: Uint8Array | string },
+    ): undefined => {
+      if (method === 'GET') sent += Buffer.from(body ?? '').byteLength;
+    };
+    await using server = await serveFolder(box.at('store'), { faults: [count] });
+    await mkdir(box.at('root'));
+    await run('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', box.at('root')]);
+    try {
+      const words = ['--root', 'root', '--unconfined', '--installer', 'spec.yaml', '--from', server.url];
+      const install = async (): Promise<{ readonly exitCode?: number | undefined; readonly stderr: string }> =>
+        execa(
+          process.execPath,
+          ['--import', import.meta.resolve('tsx'), resolve('src/cli/main.ts'), 'install', ...words],
+          {
+            cwd: box.path,
+            reject: false,
+            env: { TRACE: box.at('trace') },
+          },
+        );
+      const full = await install();
+      assert.is(full.exitCode, 18, full.stderr);
+      assert.match(full.stderr, 'run the same command again');
+      const fetched = box.at('root/var/lib/curlew/fetched');
+      let there = 0;
+      for (const name of await readdir(fetched)) there += (await stat(`${fetched}/${name}`)).size;
+      assert.ok(there > 2_000_000, String(there));
+      await run('mount', ['-o', 'remount,size=40m', box.at('root')]);
+      sent = 0;
+      const { exitCode, stderr } = await install();
+      assert.is(exitCode, 0, stderr);
+      assert.ok(sent < 6_300_000 - there, `${sent} bytes came again, ${there} were there`);
+    } finally {
+      await run('umount', [box.at('root')]);
+    }
+  });
+} else {
+  test.skip(TITLE, reason);
+}
+
+test.run();

@@ -1,0 +1,205 @@
+import { writeFileSync } from 'node:fs';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { digestOf } from '../../../src/core/digest.ts';
+import type { ProgressEvent } from '../../../src/core/events.ts';
+import { fetchFile, type FetchOptions, type WantedFile } from '../../../src/runtime/fetch/fetch-file.ts';
+import { createFolderStore } from '../../../src/store/folder.ts';
+import { createWebStore } from '../../../src/store/web.ts';
+import * as assert from '../../support/assert.ts';
+import { quickHttp } from '../../support/client.ts';
+import { answers, sendsOtherBytes } from '../../support/faults.ts';
+import { patterned } from '../../support/store-conformance.ts';
+import { suite } from '../../support/suite.ts';
+import { tree, type Tree } from '../../support/tree.ts';
+import { serveFolder, type Fault, type Reply, type WebServer } from '../../support/web-server.ts';
+
+const test = suite('runtime/fetch/fetch-file');
+const BODY = patterned(1_000_000);
+
+function wantedFrom(http: Awaited<ReturnType<typeof quickHttp>>, ...servers: readonly WebServer[]): WantedFile {
+  const places = servers.map(({ url }) => ({ store: createWebStore(url, http), key: 'p.tar.gz' }));
+  return { name: 'p-1', size: BODY.byteLength, sha256: digestOf(BODY), places };
+}
+
+interface Told extends FetchOptions {
+  readonly notes: string[];
+  readonly bytes: number[];
+}
+
+function listening(signal: AbortSignal): Told {
+  const notes: string[] = [];
+  const bytes: number[] = [];
+  const report = (event: ProgressEvent): void => {
+    if (event.type === 'note') notes.push(event.text);
+  };
+  return { notes, bytes, onBytes: (count) => bytes.push(count), report, signal };
+}
+
+async function hasBody(box: Tree): Promise<void> {
+  assert.ok((await readFile(box.at('got'))).equals(BODY));
+  assert.equal(
+    (await readdir(box.path)).filter((name) => name.startsWith('got')),
+    ['got'],
+  );
+}
+
+/** Cuts the first GET after so many bytes, and every later one at once. */
+function cutsFirstAt(at: number): Fault {
+  let cut = false;
+  return ({ method }, regular): Reply | undefined => {
+    if (method !== 'GET') return undefined;
+    const resetAt = cut ? 0 : at;
+    cut = true;
+    return { ...regular, sending: { resetAt } };
+  };
+}
+
+for (const at of [0, 1, 65_536, 500_001, 999_999]) {
+  test(`cut off at byte ${at}, the next run asks for the rest alone`, async ({ signal }) => {
+    await using box = await tree({ 'store/p.tar.gz': BODY });
+    await using http = await quickHttp();
+    {
+      await using broken = await serveFolder(box.at('store'), { faults: [cutsFirstAt(at)] });
+      const failed = fetchFile(wantedFrom(http, broken), box.at('got'), listening(signal));
+      await assert.rejectsWith(failed, 'FETCH_FAILED', /p\.tar\.gz/);
+    }
+    const there = (await readFile(box.at('got.partial'))).byteLength;
+    assert.ok(there <= at, String(there));
+    assert.ok(there > 0 || at < 2, String(there));
+    await using server = await serveFolder(box.at('store'));
+    const told = listening(signal);
+    await fetchFile(wantedFrom(http, server), box.at('got'), told);
+    await hasBody(box);
+    assert.is(told.bytes[0], there);
+    assert.is(server.log.at(-1)?.headers['range'], `bytes=${there}-999999`);
+  });
+}
+
+test('what another place has begun is gone on with, at another offset and without asking for its etag', async ({
+  signal,
+}) => {
+  await using box = await tree({ 'store/p.tar.gz': BODY, 'got.partial': BODY.subarray(0, 400_000) });
+  await using server = await serveFolder(box.at('store'));
+  await using http = await quickHttp();
+  await fetchFile(wantedFrom(http, server), box.at('got'), listening(signal));
+  await hasBody(box);
+  assert.is(server.log.at(-1)?.headers['range'], 'bytes=400000-999999');
+});
+
+test('killed before the file got its name: nobody is asked again', async ({ signal }) => {
+  await using box = await tree({ 'got.partial': BODY });
+  await using server = await serveFolder(box.at('store'));
+  await using http = await quickHttp();
+  await fetchFile(wantedFrom(http, server), box.at('got'), listening(signal));
+  await hasBody(box);
+  assert.is(server.log.length, 0);
+});
+
+for (const [title, left] of [
+  ['wrong bytes', Buffer.alloc(300_000, 'x')],
+  ['as many wrong bytes as the file has', Buffer.alloc(1_000_000, 'x')],
+  ['more bytes than the file has', Buffer.alloc(1_000_001, 'x')],
+] as const) {
+  test(`${title} of an earlier run are found out and fetched anew`, async ({ signal }) => {
+    await using box = await tree({ 'store/p.tar.gz': BODY, 'got.partial': left });
+    await using server = await serveFolder(box.at('store'));
+    await using http = await quickHttp();
+    const told = listening(signal);
+    await fetchFile(wantedFrom(http, server), box.at('got'), told);
+    await hasBody(box);
+    assert.equal(told.notes, []);
+  });
+}
+
+test('an object that has changed since an earlier run is fetched from its first byte', async ({ signal }) => {
+  await using box = await tree({ 'store/p.tar.gz': patterned(1_000_000, 7) });
+  await using http = await quickHttp();
+  await using server = await serveFolder(box.at('store'), { faults: [cutsFirstAt(600_000)] });
+  await assert.rejectsWith(fetchFile(wantedFrom(http, server), box.at('got'), listening(signal)), 'FETCH_FAILED');
+  await writeFile(box.at('store/p.tar.gz'), BODY);
+  await using again = await serveFolder(box.at('store'));
+  // The same address as before, behind another port.
+  const note = await readFile(box.at('got.partial.json'), 'utf8');
+  await writeFile(box.at('got.partial.json'), note.replaceAll(String(server.port), String(again.port)));
+  await fetchFile(wantedFrom(http, again), box.at('got'), listening(signal));
+  await hasBody(box);
+  assert.is(again.log.at(-1)?.headers['range'], 'bytes=0-999999');
+});
+
+test('an object that changes while it is read is begun again, once', async ({ signal }) => {
+  await using box = await tree({ 'store/p.tar.gz': patterned(1_000_000, 7) });
+  await using http = await quickHttp();
+  const swaps: Fault = ({ method }, regular) => {
+    if (method !== 'GET') return undefined;
+    writeFileSync(box.at('store/p.tar.gz'), BODY);
+    return { ...regular, sending: { resetAt: 300_000 } };
+  };
+  let times = 0;
+  const once: Fault = (asked, regular) => (asked.method === 'GET' && ++times > 1 ? undefined : swaps(asked, regular));
+  await using server = await serveFolder(box.at('store'), { faults: [once] });
+  await fetchFile(wantedFrom(http, server), box.at('got'), listening(signal));
+  await hasBody(box);
+});
+
+test('mirrors are asked in turn: one is away, one has another file, one gives wrong bytes', async ({ signal }) => {
+  await using box = await tree({ 'store/p.tar.gz': BODY, 'other/p.tar.gz': BODY.subarray(1), 'empty/x': '' });
+  await using http = await quickHttp();
+  await using away = await serveFolder(box.at('store'), { faults: [answers({ status: 503 })] });
+  await using empty = await serveFolder(box.at('empty'));
+  await using other = await serveFolder(box.at('other'));
+  await using wrong = await serveFolder(box.at('store'), { faults: [sendsOtherBytes()] });
+  await using good = await serveFolder(box.at('store'));
+  const told = listening(signal);
+  await fetchFile(wantedFrom(http, away, empty, other, wrong, good), box.at('got'), told);
+  await hasBody(box);
+  assert.is(told.notes.length, 4);
+  for (const [at, said] of [
+    /503/,
+    /there is no p\.tar\.gz/,
+    /has 999999 bytes, not 1000000/,
+    /other bytes/,
+  ].entries()) {
+    assert.match(told.notes[at] ?? '', said);
+    assert.match(told.notes[at] ?? '', 'the next place is asked');
+  }
+  assert.is(wrong.log.filter(({ method }) => method === 'GET').length, 1);
+});
+
+test('a place that breaks off is gone on with at the next one', async ({ signal }) => {
+  await using box = await tree({ 'store/p.tar.gz': BODY });
+  await using http = await quickHttp();
+  await using broken = await serveFolder(box.at('store'), { faults: [cutsFirstAt(700_000)] });
+  await using good = await serveFolder(box.at('store'));
+  await fetchFile(wantedFrom(http, broken, good), box.at('got'), listening(signal));
+  await hasBody(box);
+  assert.match(String(good.log.at(-1)?.headers['range']), /^bytes=[1-9]\d*-999999$/);
+});
+
+test('wrong bytes everywhere: each place is named, and nothing is left to go on with', async ({ signal }) => {
+  await using box = await tree({ 'store/p.tar.gz': BODY });
+  await using http = await quickHttp();
+  await using one = await serveFolder(box.at('store'), { faults: [sendsOtherBytes()] });
+  await using two = await serveFolder(box.at('store'), { faults: [sendsOtherBytes()] });
+  const failed = fetchFile(wantedFrom(http, one, two), box.at('got'), listening(signal));
+  const error = await assert.rejectsWith(failed, 'DIGEST_MISMATCH');
+  assert.match(error.message, one.url);
+  assert.match(error.message, two.url);
+  assert.is((await readFile(box.at('got.partial'))).byteLength, 0);
+});
+
+test('a file too large for the disk is told before its first byte', async ({ signal }) => {
+  await using box = await tree({ 'store/p.tar.gz': BODY });
+  const store = createFolderStore(box.at('store'));
+  const large = {
+    ...(await store.head('p.tar.gz', { signal })),
+    key: 'p.tar.gz',
+    size: 2 ** 50,
+    etag: '"x"',
+    metadata: {},
+  };
+  const places = [{ store: { ...store, head: async () => large }, key: 'p.tar.gz' }];
+  const failed = fetchFile({ name: 'p-1', sha256: undefined, size: 2 ** 50, places }, box.at('got'), listening(signal));
+  await assert.rejectsWith(failed, 'NO_SPACE', /fetch p-1: 1125899906842624 bytes are needed/);
+});
+
+test.run();
