@@ -1,6 +1,6 @@
 /** The folder of one run: journal, logs, and for as long as hooks may run the files that their shells read. */
 import { randomBytes } from 'node:crypto';
-import { chmod, cp, mkdir, rm } from 'node:fs/promises';
+import { chmod, cp, mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileError } from '../core/errors.ts';
 import { nodePath } from '../core/layout.ts';
@@ -70,7 +70,12 @@ export async function createRunFolder({
   return folder;
 }
 
+/** What stays of a run: its journal, and what hooks printed. */
+const KEPT = /^(?:journal\.jsonl|.+\.log)$/;
+
 /** Removes what only running hooks need: settings and carried variables may hold secrets. */
-export async function dropShellFiles({ settings, carried, scripts }: RunFolder): Promise<void> {
-  for (const path of [settings, carried, `${carried}.next`, scripts]) await rm(path, { recursive: true, force: true });
+export async function dropShellFiles({ path }: Pick<RunFolder, 'path'>): Promise<void> {
+  for (const name of await readdir(path)) {
+    if (!KEPT.test(name)) await rm(join(path, name), { recursive: true, force: true });
+  }
 }

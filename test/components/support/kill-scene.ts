@@ -1,0 +1,135 @@
+/** Four add-ons with every hook, and the command that installs them, to be killed at any moment. */
+import { build } from 'esbuild';
+import { execa } from 'execa';
+import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { bundleOf, type TestAddon } from '../../support/node-bundles.ts';
+
+const HOOKS = ['_pre_init', '', '_already_applied', '_post_init', '_outro'] as const;
+/** Hooks die, or lose their parent, at these moments of their own. */
+export const HOOK_MOMENTS = ['middle', 'end'] as const;
+
+/**
+ * What hooks leave does not depend on how often they run, but for `bbb_post_init`, which fails when it finds its own work
+ * and was not told so. Each adds its add-on to a variable and writes that down: what is carried shows in the tree.
+ */
+function script(name: string): string {
+  const hooks = HOOKS.map((hook) => {
+    const step = hook === '_already_applied' ? '' : hook;
+    const once = `mkdir "$DIR/state/once" 2>/dev/null || [ "$CURLEW_ATTEMPT" -gt 1 ] || [ -n "$(cat "$DIR/state/twice" 2>/dev/null)" ]`;
+    const check = name === 'ddd' && hook === '_already_applied' ? '[ -e "$DIR/state/check" ]' : ':';
+    return `${name}${hook}() {
+  mkdir -p "$DIR/state"
+  ${check}
+  CHAIN="\${CHAIN-} ${name}${step}"
+  echo "$CHAIN" >"$DIR/state/${name}${step}.part"
+  moment "${name}${hook} middle"
+  ${name === 'bbb' && hook === '_post_init' ? once : ':'}
+  ${name === 'ddd' && hook === '' ? 'touch "$DIR/state/check"' : ':'}
+  mv "$DIR/state/${name}${step}.part" "$DIR/state/${name}${step}"
+  moment "${name}${hook} end"
+}`;
+  });
+  return `${MOMENT}\n${hooks.join('\n')}\n`;
+}
+
+/** An orphan goes on with its work in a while, as one does after the OOM killer has taken its parent. */
+const MOMENT = `moment() {
+  [ -z "\${KILL_LOG-}" ] || echo "hook $1" >>"$KILL_LOG"
+  if [ "\${KILL_AT-}" = "hook $1" ]; then
+    kill -KILL "$PPID"
+    if [ "\${KILL_MODE-}" = tree ]; then kill -KILL -- "-$$"; fi
+    sleep 20
+  fi
+}`;
+
+function addon(name: string, version: string): TestAddon {
+  return {
+    name,
+    version,
+    files: {
+      Manifest: '',
+      'install.sh': script(name),
+      'yaml/x.yaml': `${name}: ${version}\n`,
+      'run.sh': '#!/bin/sh\n',
+    },
+  };
+}
+
+export interface Scene extends AsyncDisposable {
+  /** Starts the command on a node of this name; it begins as one that an earlier bundle was installed on. */
+  readonly run: (node: string, env?: Readonly<Record<string, string>>, more?: readonly string[]) => Promise<Ended>;
+  readonly at: (...parts: readonly string[]) => string;
+}
+
+export interface Ended {
+  readonly exitCode: number | undefined;
+  readonly signal: string | undefined;
+  readonly stderr: string;
+}
+
+/** Everything lies below `path`, in memory where the machine has a place for that: thousands of writes are synced. */
+export async function openScene(path: string): Promise<Scene> {
+  const at = (...parts: readonly string[]): string => join(path, ...parts);
+  await mkdir(at('bin/cli'), { recursive: true });
+  for (const name of ['scripts', 'node_modules', 'package.json']) await symlink(resolve(name), at(name));
+  const [main, points] = [at('bin/cli/main.mjs'), at('bin/kill-points.mjs')];
+  await build({
+    entryPoints: ['src/cli/main.ts'],
+    outfile: main,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+    target: 'node20',
+  });
+  await cp('test/components/support/kill-points.mjs', points);
+  const command = async (
+    bundle: string,
+    node: string,
+    env: Readonly<Record<string, string>> = {},
+    more: readonly string[] = ['--unconfined'],
+  ): Promise<Ended> => {
+    const words = ['install', '--bundle', at(bundle), '--root', at('nodes', node), '--quiet', ...more];
+    const { exitCode, signal, stderr } = await execa(process.execPath, ['--import', points, main, ...words], {
+      reject: false,
+      env: { SCENE: at('nodes', node), ...env },
+      stdin: 'ignore',
+      stdout: 'ignore',
+    });
+    return { exitCode, signal, stderr };
+  };
+  await writeFile(at('before.tar.gz'), bundleOf([addon('bbb', '1.0.0'), addon('ccc', '1.0.0'), addon('ddd', '1.0.0')]));
+  const names = ['aaa', 'bbb', 'ccc', 'ddd'];
+  await writeFile(at('now.tar.gz'), bundleOf(names.map((name) => addon(name, name === 'bbb' ? '2.0.0' : '1.0.0'))));
+  const made = await command('before.tar.gz', 'before');
+  if (made.exitCode !== 0) throw new Error(made.stderr);
+  const folder = at('nodes/before/var/lib/curlew');
+  // What was applied is not well: its check fails, and it is installed again.
+  for (const name of ['check', 'once']) await rm(join(folder, 'state', name), { recursive: true, force: true });
+  return {
+    at,
+    run: async (node, env, more) => {
+      await cp(at('nodes/before'), at('nodes', node), { recursive: true, force: false, errorOnExist: false });
+      return command('now.tar.gz', node, env, more);
+    },
+    [Symbol.asyncDispose]: async () => rm(path, { recursive: true, force: true, maxRetries: 3 }),
+  };
+}
+
+/** What a node looks like: files by path, without what differs between two runs that did the same. */
+export async function nodeState(folder: string): Promise<Readonly<Record<string, string>>> {
+  const state: Record<string, string> = {};
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    const name = path.slice(folder.length + 1).replaceAll(/\d{8}T\d{6}Z-[0-9a-f]{4}/g, 'RUN');
+    if (name.startsWith('runs/')) {
+      // Logs and journals of as many runs as there were; nothing that only a run at work may have.
+      if (!/^runs\/RUN(?:\/[\w-]+\.log|\/journal\.jsonl|\/request\.json)?$/.test(name)) state[name] = 'left over';
+    } else {
+      const text = entry.isFile() ? await readFile(path, 'utf8') : '';
+      state[name] = text.replaceAll(/\d{8}T\d{6}Z-[0-9a-f]{4}/g, 'RUN');
+    }
+  }
+  return state;
+}
