@@ -36,15 +36,17 @@ export interface ArchiveIndex {
   readonly size: number;
 }
 
+export interface RangeReadOptions {
+  readonly signal: AbortSignal;
+  /** Memory of at most so many bytes for the next chunk, where the source can read into it; only that chunk uses it. */
+  readonly allocate?: ((length: number) => Uint8Array) | undefined;
+}
+
 /** Bytes that can be read by range: a file, an object in a store, bytes in memory. */
 export interface RangeSource {
   /** For messages: a path or a redacted address. */
   readonly name: string;
   readonly size: number;
   /** Exactly `length` bytes from `offset`, or an error. */
-  readonly read: (
-    offset: number,
-    length: number,
-    options: { readonly signal: AbortSignal },
-  ) => AsyncIterable<Uint8Array>;
+  readonly read: (offset: number, length: number, options: RangeReadOptions) => AsyncIterable<Uint8Array>;
 }

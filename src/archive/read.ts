@@ -21,10 +21,10 @@ export async function openFileSource(path: string): Promise<RangeSource & AsyncD
   return {
     name: path,
     size,
-    async *read(offset, length, { signal }) {
+    async *read(offset, length, { signal, allocate = (size: number) => Buffer.allocUnsafe(size) }) {
       for (let done = 0; done < length;) {
         signal.throwIfAborted();
-        const chunk = Buffer.allocUnsafe(Math.min(READ_SIZE, length - done));
+        const chunk = allocate(Math.min(READ_SIZE, length - done));
         const { bytesRead } = await file.read(chunk, 0, chunk.byteLength, offset + done).catch((error: unknown) => {
           throw fileError(`read ${path}`, error);
         });

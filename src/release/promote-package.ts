@@ -2,7 +2,7 @@
 import { digestOfBody } from './object-digest.ts';
 import { isDigest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import type { Metadata, Store, StoredObject } from '../store/store.ts';
+import type { Metadata, Store, StoredObject, Upload } from '../store/store.ts';
 import type { ListedPackage } from './catalogue.ts';
 import { packageMetadata } from './upload.ts';
 
@@ -76,9 +76,9 @@ async function stream(
 ): Promise<StoredObject> {
   const upload = {
     size: source.size,
-    async *read(offset: number, length: number, options: { readonly signal: AbortSignal }) {
+    async *read(offset: number, length: number, options: Parameters<Upload['read']>[2]) {
       const range = { offset, length };
-      const { body } = await from.get(fromKey, { range, ifMatch: source.etag, signal: options.signal });
+      const { body } = await from.get(fromKey, { range, ifMatch: source.etag, ...options });
       yield* body;
     },
   };

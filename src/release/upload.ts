@@ -133,9 +133,14 @@ export function packageMetadata({ entry }: ListedPackage, commit: string | undef
   return { digest: entry.digest, sha256: entry.sha256, ...(commit === undefined ? {} : { gitsha: commit }) };
 }
 
+const MEMORY = 1 << 20;
+
 async function hashSource(source: Upload, signal: AbortSignal): Promise<Digest> {
   const hash = createHash('sha256');
-  for await (const chunk of source.read(0, source.size, { signal })) hash.update(chunk);
+  // One piece of memory for all of it: each chunk is done with before the next is read.
+  const memory = Buffer.allocUnsafeSlow(Math.min(MEMORY, Math.max(1, source.size)));
+  const allocate = (length: number): Uint8Array => memory.subarray(0, length);
+  for await (const chunk of source.read(0, source.size, { signal, allocate })) hash.update(chunk);
   return `sha256:${hash.digest('hex')}`;
 }
 

@@ -8,7 +8,7 @@ import { CurlewError } from '../core/errors.ts';
 import { begin, giveUp, purposeOf, removeNote, type Begun, type UploadJob } from './s3-begun.ts';
 import { checksumOf, isSamePart } from './s3-checksum.ts';
 import { quotedEtag, plainEtag } from './s3-read.ts';
-import type { StoredObject, Upload } from './store.ts';
+import type { StoredObject } from './store.ts';
 
 const MOST_PARTS = 10_000;
 const MIB = 1024 * 1024;
@@ -85,15 +85,22 @@ async function* cut(
     new BadSource('size', {
       cause: new CurlewError('FETCH_FAILED', `the source gave ${size} bytes, not ${body.size}`),
     });
+  const allocate = (length: number): Uint8Array =>
+    buffer?.subarray(filled, Math.min(filled + length, partSize)) ?? Buffer.allocUnsafe(length);
+  const chunks = body.read(0, body.size, { signal, allocate })[Symbol.asyncIterator]();
   try {
-    for await (const chunk of sourceOf(body, signal)) {
+    for (;;) {
+      // Taken before the source reads, so that it can read into it.
+      if (total < body.size) buffer ??= await memory.take(partSize, { signal });
+      const chunk = await nextOf(chunks, signal);
+      if (chunk === undefined) break;
       if (digest !== undefined) hash.update(chunk);
       total += chunk.byteLength;
       if (total > body.size) throw badSize(total);
       for (let at = 0; at < chunk.byteLength;) {
         buffer ??= await memory.take(partSize, { signal });
         const some = chunk.subarray(at, at + partSize - filled);
-        buffer.set(some, filled);
+        if (!liesIn(buffer, filled, some)) buffer.set(some, filled);
         filled += some.byteLength;
         at += some.byteLength;
         if (filled < partSize) continue;
@@ -109,28 +116,24 @@ async function* cut(
     buffer = undefined;
     yield { buffer: last, data: last.subarray(0, filled) };
   } finally {
+    await chunks.return?.();
     if (buffer !== undefined) memory.give(buffer);
   }
 }
 
+function liesIn(buffer: Uint8Array, at: number, chunk: Uint8Array): boolean {
+  return chunk.buffer === buffer.buffer && chunk.byteOffset === buffer.byteOffset + at;
+}
+
 /** A failure of the source is told apart from one of the server. */
-async function* sourceOf(body: Upload, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
-  const chunks = body.read(0, body.size, { signal })[Symbol.asyncIterator]();
+async function nextOf(chunks: AsyncIterator<Uint8Array>, signal: AbortSignal): Promise<Uint8Array | undefined> {
+  signal.throwIfAborted();
   try {
-    for (;;) {
-      signal.throwIfAborted();
-      let next: IteratorResult<Uint8Array>;
-      try {
-        next = await chunks.next();
-      } catch (error) {
-        signal.throwIfAborted();
-        throw new BadSource('source', { cause: error });
-      }
-      if (next.done === true) return;
-      yield next.value;
-    }
-  } finally {
-    await chunks.return?.();
+    const next = await chunks.next();
+    return next.done === true ? undefined : next.value;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new BadSource('source', { cause: error });
   }
 }
 

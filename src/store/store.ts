@@ -33,7 +33,7 @@ export interface Upload {
   readonly read: (
     offset: number,
     length: number,
-    options: { readonly signal: AbortSignal },
+    options: Pick<GetOptions, 'signal' | 'allocate'>,
   ) => AsyncIterable<Uint8Array>;
 }
 
@@ -50,7 +50,7 @@ export interface GetOptions extends Cancellable {
   readonly range?: ByteRange | undefined;
   /** The object must still have this etag. */
   readonly ifMatch?: string | undefined;
-  /** Memory for the next chunk, where the store can read into it; only that chunk uses it. */
+  /** Memory of at most so many bytes for the next chunk, where it can be read into; only that chunk uses it. */
   readonly allocate?: ((length: number) => Uint8Array) | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Measures curlew beside other tools in one run, alternating, and prints Markdown.
- * usage: npm run bench -- [--only NAME]… [--rounds N] [--skip-kurl] [--write]
+ * usage: npm run bench -- [--only NAME]… [--rounds N] [--skip-kurl] [--upload-mb N] [--write]
  *   NAME: images, layer, bundle, start, lint, packages, publish. --write puts the result into docs/benchmarks.md.
  */
 import { execa } from 'execa';
@@ -14,8 +14,9 @@ import { benchBundle } from './bundle.ts';
 import { benchImages, benchLayer } from './images.ts';
 import { blobsOf, fillRegistry, setFolder } from './image-set.ts';
 import { benchOsPackages } from './os-packages.ts';
-import { benchPublish } from './publish.ts';
+import { benchPublish, benchRelease } from './publish.ts';
 import { benchLint, benchStart } from './start.ts';
+import { benchUpload } from './upload.ts';
 import { markdownSection, type Section } from './report.ts';
 import type { Place } from './ways.ts';
 
@@ -25,6 +26,7 @@ const { values } = parseArgs({
   options: {
     only: { type: 'string', multiple: true, default: [...SECTIONS] },
     rounds: { type: 'string', default: '5' },
+    'upload-mb': { type: 'string', default: '2000' },
     'skip-kurl': { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
   },
@@ -41,6 +43,7 @@ async function setUp(): Promise<void> {
   const packages = ['curl', 'time', 'docker-registry', 'skopeo', ...(values['skip-kurl'] ? [] : ['docker.io'])];
   await execa('scripts/tools', ['apt', ...packages], { cwd: ROOT, stdout: 'ignore' });
   if (wants('packages')) await setUpPackages();
+  if (wants('publish')) await execa('scripts/tools', ['versitygw', 'rclone'], { cwd: ROOT, stdout: 'ignore' });
   if (wants('images')) await execa('scripts/tools', ['crane'], { cwd: ROOT, stdout: 'ignore' });
   await execa('npm', ['run', '--silent', 'build'], { cwd: ROOT });
   await rm(work, { recursive: true, force: true });
@@ -88,7 +91,11 @@ if (wants('images', 'layer', 'bundle')) await withRegistry(found);
 if (wants('start')) found.push(await benchStart({ rounds, say }));
 if (wants('lint')) found.push(await benchLint(home, { rounds, say }));
 if (wants('packages')) found.push(await benchOsPackages(home, { rounds, say }));
-if (wants('publish')) found.push(await benchPublish(home, { rounds, say }));
+if (wants('publish')) {
+  found.push(await benchPublish(home, { rounds, say }));
+  found.push(await benchRelease(home, { rounds, say }));
+  found.push(await benchUpload(home, { rounds, say, megabytes: Number(values['upload-mb']) }));
+}
 await rm(work, { recursive: true, force: true });
 
 const { version: tool } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };

@@ -16,6 +16,7 @@ const KINDS: readonly (readonly [kind: string, which: RegExp])[] = [
   ['HeadObject', /^HEAD /],
   ['ListObjectsV2', /^GET .*[?&]list-type=2/],
   ['ListParts', /^GET .*[?&]uploadId=/],
+  ['ListObjects', /^GET \/[^/?]+\/?(?:\?|$)/],
   ['GetObject', /^GET /],
   ['CreateMultipartUpload', /^POST .*[?&]uploads/],
   ['CompleteMultipartUpload', /^POST .*[?&]uploadId=/],
@@ -64,8 +65,11 @@ export function s3ErrorBody(code: string, message = 'as the test wants it'): str
   return `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code><Message>${message}</Message></Error>`;
 }
 
-/** `which` is matched with `METHOD path?query`. */
-export async function startS3Proxy(target: string): Promise<S3Proxy> {
+/** `which` is matched with `METHOD path?query`. Each request waits for `delayMs` on its way. */
+export async function startS3Proxy(
+  target: string,
+  { delayMs = 0 }: { readonly delayMs?: number } = {},
+): Promise<S3Proxy> {
   const { hostname, port } = new URL(target);
   const log: S3Request[] = [];
   let rule: { readonly which: RegExp; readonly fault: S3Fault; left: number } | undefined;
@@ -125,7 +129,10 @@ export async function startS3Proxy(target: string): Promise<S3Proxy> {
     answer.write(half, () => asked.socket.resetAndDestroy());
   };
 
-  const server = createServer(handle);
+  const server = createServer((asked, answer) => {
+    if (delayMs === 0) handle(asked, answer);
+    else setTimeout(() => handle(asked, answer), delayMs);
+  });
   server.on('connection', (socket) => socket.on('error', () => undefined));
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
