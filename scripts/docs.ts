@@ -1,8 +1,12 @@
 /** Writes the reference pages that are made from the tables in src. usage: npm run docs */
 import { writeFile } from 'node:fs/promises';
+import { PLAN_SCHEMA } from '../src/runtime/plan-schema.ts';
 import { manifestPage } from './docs/manifest-page.ts';
 
-const PAGES = { 'docs/manifest.md': manifestPage };
+const PAGES = {
+  'docs/manifest.md': manifestPage,
+  'docs/schemas/plan-1.schema.json': () => `${JSON.stringify(PLAN_SCHEMA, undefined, 2)}\n`,
+};
 
 for (const [path, make] of Object.entries(PAGES)) {
   await writeFile(path, make());

@@ -10,18 +10,23 @@ import { parseInstaller } from '../installer/parse.ts';
 import { withSettings } from '../installer/set.ts';
 import { shellVariables } from '../installer/variables.ts';
 import { confinedPlace } from '../runtime/confine.ts';
+import { dryRun, type DryRun } from '../runtime/dry-run.ts';
 import { execute, type RunResult } from '../runtime/execute.ts';
+import { readable } from '../runtime/history.ts';
 import { parseLimit } from '../runtime/hook-limit.ts';
 import { plainPlace, type NodePlace } from '../runtime/node-place.ts';
 import type { RunKind } from '../runtime/plan.ts';
-import { prepare } from '../runtime/prepare.ts';
-import { readStateFile } from '../runtime/write-file.ts';
+import { formatPlan, readPlan, requireSamePlan, type SavedPlan } from '../runtime/plan-file.ts';
+import { prepare, viewRun, type RunRequest } from '../runtime/prepare.ts';
+import { readStateFile, writeStateFile } from '../runtime/write-file.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { ownScripts } from './own-scripts.ts';
 import { bundleSource, unpackedSource, type InstallSource } from './install-source.ts';
 import { WEB_OPTIONS } from './network.ts';
 import { storeSource } from './store-source.ts';
 import { STORE_OPTIONS } from './stores.ts';
+import { checkPlanOptions, PLAN_OPTIONS, planWords, withPlanWords } from './plan-words.ts';
+import { toolVersion } from './version.ts';
 
 /** Options of every command that runs hooks of a spec. */
 export const RUN_OPTIONS = {
@@ -42,43 +47,89 @@ export const RUN_OPTIONS = {
   reapply: { type: 'boolean', help: 'install what is applied already, too' },
   'skip-images': { type: 'boolean', help: 'load no images' },
   'hook-timeout': { type: 'string', value: 'TIME', help: 'end a hook that takes longer: 90s, 30m, 2h (default: none)' },
+  ...PLAN_OPTIONS,
   ...STORE_OPTIONS,
   ...WEB_OPTIONS,
 } satisfies OptionSpecs;
 
-/** Carries out a run of this kind as the words ask for it. */
-export async function runNode(kind: RunKind, args: Arguments, context: CommandContext): Promise<RunResult> {
-  if (args.positionals.length > 0) {
-    throw usage(`unexpected word "${args.positionals[0] ?? ''}"`);
-  }
-  const timeout = args.text('hook-timeout');
-  const hookLimit = timeout === undefined ? undefined : parseLimit(timeout, '--hook-timeout');
+/** What a run did, or would do. */
+export type NodeResult = RunResult | DryRun;
+
+/** Carries out a run of this kind as the words ask for it, or tells what it would do. */
+export async function runNode(kind: RunKind, given: Arguments, context: CommandContext): Promise<NodeResult> {
+  if (given.positionals.length > 0) throw usage(`unexpected word "${given.positionals[0] ?? ''}"`);
+  checkPlanOptions(given);
+  const saved = await savedPlan(kind, given, context);
+  const args = saved === undefined ? given : withPlanWords(given, saved);
+  if (given.flag('dry-run')) return tellRun(kind, args, context, saved);
   const restore = outliveTerminal();
   try {
     const target = targetOf(args, context);
     await using source = await openSource(args, context, target.directory);
-    const installer = withSettings(await readInstaller(args, context, source), args.texts('set'));
-    const packages = await source.choose(installer);
+    const wanted = await wantedOf(kind, args, context, source);
     const place = await placeOf(target, context);
-    const versions = new Map(packages.map(({ ref }) => [ref.name, ref.version] as const));
-    const settings = new Map(installer.addons.map((addon) => [addon.name, addon.settings] as const));
-    const variables = new Map(shellVariables(installer, versions));
-    if (source.airgap) variables.set('AIRGAP', '1');
-    await using prepared = await prepare({
-      kind,
-      place,
-      scripts: ownScripts(),
-      packages: packages.map((one) => ({ source: one, settings: settings.get(one.ref.name) ?? {} })),
-      variables: [...variables],
-      env: context.env,
-      reapply: args.flag('reapply'),
-      skipImages: whySkipImages(args),
-      hookLimit,
-    });
+    await using prepared = await prepare({ ...wanted, place, scripts: ownScripts() });
+    if (saved !== undefined) requireSamePlan(saved, prepared, toolVersion());
     return await execute(prepared, prepared.plan, { report: context.report, signal: context.signal });
   } finally {
     restore();
   }
+}
+
+/** Nothing is changed: no lock, no folder, no hook. */
+async function tellRun(
+  kind: RunKind,
+  args: Arguments,
+  context: CommandContext,
+  saved: SavedPlan | undefined,
+): Promise<DryRun> {
+  const { cwd, signal } = context;
+  const { directory } = placesOf(args, context);
+  await using source = await openSource(args, context, directory);
+  const wanted = await wantedOf(kind, args, context, source);
+  const view = await readable(directory, async () => viewRun({ ...wanted, place: plainPlace(directory), scripts: '' }));
+  if (saved !== undefined) requireSamePlan(saved, view, toolVersion());
+  const file = args.text('out');
+  const out = file === undefined ? undefined : resolve(cwd, file);
+  const told = await dryRun(view, { words: planWords(args, context), tool: toolVersion(), out, signal });
+  if (out !== undefined) await writeStateFile(out, formatPlan(told));
+  return told;
+}
+
+async function savedPlan(kind: RunKind, args: Arguments, { cwd }: CommandContext): Promise<SavedPlan | undefined> {
+  const file = args.text('plan');
+  if (file === undefined) return undefined;
+  const saved = await readPlan(resolve(cwd, file));
+  if (saved.plan.kind === kind) return saved;
+  throw new CurlewError('USAGE', `${file} is the plan of another kind of run`, {
+    hint: `curlew ${saved.plan.kind} --plan ${file}`,
+  });
+}
+
+/** What is to be run, without where. */
+async function wantedOf(
+  kind: RunKind,
+  args: Arguments,
+  context: CommandContext,
+  source: InstallSource,
+): Promise<Omit<RunRequest, 'place' | 'scripts'>> {
+  const timeout = args.text('hook-timeout');
+  const hookLimit = timeout === undefined ? undefined : parseLimit(timeout, '--hook-timeout');
+  const installer = withSettings(await readInstaller(args, context, source), args.texts('set'));
+  const packages = await source.choose(installer);
+  const versions = new Map(packages.map(({ ref }) => [ref.name, ref.version] as const));
+  const settings = new Map(installer.addons.map((addon) => [addon.name, addon.settings] as const));
+  const variables = new Map(shellVariables(installer, versions));
+  if (source.airgap) variables.set('AIRGAP', '1');
+  return {
+    kind,
+    packages: packages.map((one) => ({ source: one, settings: settings.get(one.ref.name) ?? {} })),
+    variables: [...variables],
+    env: context.env,
+    reapply: args.flag('reapply'),
+    skipImages: whySkipImages(args),
+    hookLimit,
+  };
 }
 
 function usage(what: string): CurlewError {
@@ -102,21 +153,24 @@ interface Target {
   readonly root: string | undefined;
 }
 
-function targetOf(args: Arguments, { cwd }: CommandContext): Target {
-  const seen = resolve(cwd, args.text('install-dir') ?? INSTALL_DIRECTORY);
-  if (seen === '/') throw usage('--install-dir / is no folder of its own');
-  const unconfined = args.flag('unconfined');
-  const word = args.text('root');
-  if (word === undefined) {
-    if (effectiveUser() === 0 || unconfined) return { directory: seen, seen, root: undefined };
+function targetOf(args: Arguments, context: CommandContext): Target {
+  if (args.text('root') === undefined && effectiveUser() !== 0 && !args.flag('unconfined')) {
     throw new CurlewError('UNSUPPORTED', 'install: hooks change this machine, which only root may do', {
       hint: 'run it as root; or, for a trial, with --root DIR --unconfined',
     });
   }
+  return placesOf(args, context);
+}
+
+function placesOf(args: Arguments, { cwd }: CommandContext): Target {
+  const seen = resolve(cwd, args.text('install-dir') ?? INSTALL_DIRECTORY);
+  if (seen === '/') throw usage('--install-dir / is no folder of its own');
+  const word = args.text('root');
+  if (word === undefined) return { directory: seen, seen, root: undefined };
   const root = resolve(cwd, word);
   if (root === '/') throw usage('--root / would confine nothing');
   const directory = join(root, seen);
-  return unconfined ? { directory, seen: directory, root: undefined } : { directory, seen, root };
+  return args.flag('unconfined') ? { directory, seen: directory, root: undefined } : { directory, seen, root };
 }
 
 function effectiveUser(): number {
@@ -180,21 +234,4 @@ function outliveTerminal(): () => void {
   return () => {
     process.off('SIGHUP', nothing);
   };
-}
-
-/** What a run did, as lines for the operator. */
-export function runTable({ addons, images, messages, run, seconds }: RunResult): string {
-  const width = (texts: readonly string[]): number => Math.max(0, ...texts.map(({ length }) => length));
-  const name = width(addons.map((addon) => addon.name));
-  const version = width(addons.map((addon) => addon.version));
-  const rows = addons.map(
-    (addon) => `${addon.name.padEnd(name)}  ${addon.version.padEnd(version)}  ${addon.outcome} (${addon.because})`,
-  );
-  const loaded =
-    images.skipped === undefined
-      ? `${images.loaded.length} ${images.loaded.length === 1 ? 'image' : 'images'} loaded`
-      : `images not loaded: ${images.skipped}`;
-  // Not redacted: an outro prints the addresses and first passwords that its operator needs.
-  const told = messages.flatMap(({ addon, text }) => ['', `${addon}:`, ...text.split('\n').map((line) => `  ${line}`)]);
-  return [...rows, `${loaded}; run ${run}, ${seconds.toFixed(1)} s`, ...told].join('\n');
 }

@@ -27,6 +27,7 @@ export const ERROR_CODES = {
   PACKAGES_UNRESOLVED: 29,
   SIGNATURE_INVALID: 30,
   PROGRAM_FAILED: 31,
+  PLAN_CHANGED: 32,
   USAGE: 64,
   CANCELLED: 130,
 } as const satisfies Record<string, number>;

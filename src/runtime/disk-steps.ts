@@ -1,5 +1,5 @@
 /** What the actions of a plan take and give back on disk, in their order. Pure. */
-import type { AddonJson, ImageFormat, PackageFile } from '../core/package.ts';
+import type { ImageFormat, PackageFile } from '../core/package.ts';
 import type { RunPlan } from './plan.ts';
 import { sizeOnDisk, type DiskStep } from './plan-disk.ts';
 
@@ -7,8 +7,9 @@ import { sizeOnDisk, type DiskStep } from './plan-disk.ts';
 export interface PackageRoom {
   readonly addon: string;
   readonly files: readonly PackageFile[];
-  readonly unpacked: AddonJson['unpacked'];
   readonly imageFormat: ImageFormat;
+  /** Bytes of its file that have to be fetched; 0 for what is here. */
+  readonly fetched: number;
   /** Its files get a second name in the install folder instead of being copied. */
   readonly moved: boolean;
 }
@@ -23,6 +24,8 @@ export interface ImageRoom {
 export interface RoomPlaces {
   /** The install folder. */
   readonly directory: string;
+  /** Bytes in it that an interrupted run has left, and that go away or are gone on with. */
+  readonly leftOvers: number;
   /** Undefined when no images are loaded. */
   readonly images: ImageRoom | undefined;
 }
@@ -39,14 +42,27 @@ const IMAGE_FACTOR: Readonly<Record<ImageFormat, number>> = {
 export function diskSteps(
   { actions }: Pick<RunPlan, 'actions'>,
   packages: readonly PackageRoom[],
-  { directory, images }: RoomPlaces,
+  { directory, leftOvers, images }: RoomPlaces,
 ): readonly DiskStep[] {
-  return actions.flatMap(({ kind, addon }): readonly DiskStep[] => {
+  const steps = actions.flatMap(({ kind, addon }): readonly DiskStep[] => {
     const found = packages.find((one) => one.addon === addon);
     if (found === undefined) return [];
-    if (kind === 'extract') return [extractStep(found, directory)];
+    const fetched = fetchStep(found, directory);
+    if (kind === 'fetch') return [fetched];
+    // The file that was fetched goes away when all that it holds is in place.
+    if (kind === 'extract') {
+      const extracted = extractStep(found, directory);
+      return fetched.bytes === 0 ? [extracted] : [extracted, { ...fetched, bytes: -fetched.bytes, files: -1 }];
+    }
     return kind === 'images' && images !== undefined ? imageSteps(found, images) : [];
   });
+  const because = 'left by a run that was interrupted';
+  const before = { path: directory, use: 'left-overs', addon: '', bytes: -leftOvers, files: 0, because } as const;
+  return leftOvers === 0 ? steps : [before, ...steps];
+}
+
+function fetchStep({ addon, fetched }: PackageRoom, path: string): DiskStep {
+  return { path, use: 'fetched package', addon, bytes: fetched, files: 1, because: 'kept until it is extracted' };
 }
 
 function extractStep({ addon, files, moved }: PackageRoom, path: string): DiskStep {

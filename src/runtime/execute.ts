@@ -1,8 +1,10 @@
 /** Carries out a plan on an install folder, action by action, from the journal to the records. */
 import { join } from 'node:path';
+import { asError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import { nodePath } from '../core/layout.ts';
 import { ActiveRun } from './active-run.ts';
+import { requireHost } from './host-plan.ts';
 import { createJournal } from './journal.ts';
 import { endLastRun } from './last-run.ts';
 import type { RunPlan } from './plan.ts';
@@ -42,6 +44,7 @@ export async function execute(prepared: PreparedRun, plan: RunPlan, options: Run
   const started = performance.now();
   const { request, last } = prepared;
   const { directory } = request.place;
+  await requireHost(prepared, plan, options);
   if (last !== undefined) await endLastRun(last, options);
   notePreflights(request, options.report);
   await clearStaging(directory);
@@ -61,7 +64,8 @@ export async function execute(prepared: PreparedRun, plan: RunPlan, options: Run
   } catch (error) {
     const outcome = options.signal.aborted ? 'cancelled' : 'failed';
     // The disk may be full: what went wrong first is what the caller must hear.
-    await journal.append({ type: 'ended', outcome }).catch(() => undefined);
+    const [message = ''] = asError(error).message.split('\n');
+    await journal.append({ type: 'ended', outcome, message }).catch(() => undefined);
     throw error;
   }
 }

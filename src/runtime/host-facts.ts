@@ -1,5 +1,5 @@
 /** Facts about this machine that a plan is judged by: file systems and their room, memory. Nothing is changed. */
-import { readFile, realpath, stat, statfs } from 'node:fs/promises';
+import { lstat, readdir, readFile, realpath, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { asError, CurlewError, errnoOf } from '../core/errors.ts';
 
@@ -108,6 +108,25 @@ export function mountOf(path: string, mounts: readonly Mount[]): Mount | undefin
   }
   return best;
 }
+
+/** Bytes that everything below a folder takes on its disk; what cannot be looked at counts for nothing. */
+export async function takenBy(folder: string, { signal }: Pick<FactOptions, 'signal'>): Promise<number> {
+  let bytes = 0;
+  for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
+    signal.throwIfAborted();
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) bytes += await takenBy(path, { signal });
+    const blocks = await lstat(path).then(
+      (found) => found.blocks,
+      () => 0,
+    );
+    bytes += blocks * BLOCK;
+  }
+  return bytes;
+}
+
+/** What stat(2) counts blocks in. */
+const BLOCK = 512;
 
 /** Undefined where the kernel does not say. */
 export async function memoryFacts({ proc = PROC }: FactOptions): Promise<MemoryFacts | undefined> {

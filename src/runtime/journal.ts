@@ -31,7 +31,12 @@ export type JournalEntry = { readonly at: string } & (
       readonly carried?: Digest | undefined;
     }
   | { readonly type: 'failed'; readonly action: string; readonly message: string }
-  | { readonly type: 'ended'; readonly outcome: 'finished' | 'failed' | 'cancelled' }
+  | {
+      readonly type: 'ended';
+      readonly outcome: 'finished' | 'failed' | 'cancelled';
+      /** What went wrong, in one line. */
+      readonly message?: string;
+    }
 );
 
 type WithoutTime<Entry> = Entry extends unknown ? Omit<Entry, 'at'> : never;

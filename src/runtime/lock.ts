@@ -41,6 +41,13 @@ export async function lockFolder(directory: string): Promise<AsyncDisposable> {
   };
 }
 
+/** Process id of the run that is at work on a folder; undefined when there is none. Takes nothing. */
+export async function lockOwner(directory: string): Promise<number | undefined> {
+  const text = await textOf(join(directory, nodePath.lock)).catch(() => undefined);
+  const owner = text === undefined ? undefined : parseOwner(text);
+  return owner !== undefined && (await isAlive(owner)) ? owner.pid : undefined;
+}
+
 async function ownText(): Promise<string> {
   const own = processInfo(process.pid);
   const owner: Owner = {

@@ -1,5 +1,5 @@
 /** A hook's log, as a person can read it. */
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 
 const TAIL_BYTES = 64 << 10;
 const LINE_WIDTH = 400;
@@ -15,6 +15,22 @@ export async function lastLines(path: string, count: number): Promise<readonly s
 export async function endOfLog(path: string): Promise<string> {
   const lines = await endOf(path, plainLine);
   return lines.join('\n').replace(/^\n+/, '').trimEnd();
+}
+
+export interface FileEnd {
+  /** Of the whole file. */
+  readonly bytes: number;
+  readonly lines: readonly string[];
+  /** There is more before the first line. */
+  readonly cut: boolean;
+}
+
+/** The last `count` lines of a log, of its last 64 KiB at most; a log that cannot be read is an error of the system. */
+export async function endOfFile(path: string, count: number): Promise<FileEnd> {
+  const { size } = await stat(path);
+  const found = await endOf(path, plainLine);
+  const lines = found.at(-1) === '' ? found.slice(0, -1) : found;
+  return { bytes: size, lines: count === 0 ? [] : lines.slice(-count), cut: size > TAIL_BYTES || lines.length > count };
 }
 
 async function endOf(path: string, plain: (line: string) => string): Promise<readonly string[]> {

@@ -3,13 +3,14 @@ import { CurlewError } from '../core/errors.ts';
 import type { PackageFile } from '../core/package.ts';
 import type { MountFacts } from './host-facts.ts';
 
-export type DiskUse = 'fetched package' | 'package' | 'images';
+export type DiskUse = 'left-overs' | 'fetched package' | 'package' | 'images';
 
 /** Something that takes room, or gives it back, at one moment of a run. */
 export interface DiskStep {
   /** Absolute; on which file system it lies is found by it. */
   readonly path: string;
   readonly use: DiskUse;
+  /** Empty where it is none's. */
   readonly addon: string;
   /** Negative when room is given back. */
   readonly bytes: number;

@@ -53,3 +53,12 @@ export function planPorts(
     return { ...need, state, process: found?.process, conflict: found !== undefined && !own };
   });
 }
+
+/** One sentence for each port that somebody else has. */
+export function portConflicts(ports: readonly PortPlan[]): readonly string[] {
+  return ports
+    .filter(({ conflict }) => conflict)
+    .map(({ port, addon, process }) => {
+      return `port ${port}, which ${addon} needs, is in use by ${process ?? 'another program'}`;
+    });
+}

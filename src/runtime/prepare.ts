@@ -37,8 +37,8 @@ export interface RunRequest {
   readonly hookLimit: number | undefined;
 }
 
-/** A run that can begin. The install folder is locked until it is disposed of. */
-export interface PreparedRun extends AsyncDisposable {
+/** What a run would find and do now. */
+export interface RunView {
   readonly request: RunRequest;
   readonly records: Records;
   readonly last: LastRun | undefined;
@@ -48,6 +48,9 @@ export interface PreparedRun extends AsyncDisposable {
   /** Variables that hooks begin with, where the plan goes on from another run. */
   readonly carried: { readonly path: string; readonly digest: Digest } | undefined;
 }
+
+/** A run that can begin. The install folder is locked until it is disposed of. */
+export interface PreparedRun extends RunView, AsyncDisposable {}
 
 /**
  * Locks the install folder and plans. Nothing else is changed, and a folder that was made for the lock goes away with it
@@ -63,19 +66,25 @@ export async function prepare(request: RunRequest): Promise<PreparedRun> {
     await rmdir(directory).catch(() => undefined);
   };
   try {
-    const records = await readRecords(directory);
-    const last = await readLastRun(directory, records);
-    const packages = await Promise.all(request.packages.map(async (wanted) => factsOf(request, wanted)));
-    const { kind, reapply, skipImages, variables } = request;
-    const options = { reapply, images: skipImages === undefined, variables };
-    const fresh = planRun(kind, packages, records, options);
-    const now = { identity: runIdentity(fresh, options), boot: await bootId() };
-    const begun = await continued(directory, fresh, last, now);
-    return { request, records, last, packages, now, ...begun, [Symbol.asyncDispose]: free };
+    return { ...(await viewRun(request)), [Symbol.asyncDispose]: free };
   } catch (error) {
     await free();
     throw error;
   }
+}
+
+/** Finds out what a run would do without taking the lock or touching anything: another run may be changing it. */
+export async function viewRun(request: RunRequest): Promise<RunView> {
+  const { directory } = request.place;
+  const records = await readRecords(directory);
+  const last = await readLastRun(directory, records);
+  const packages = await Promise.all(request.packages.map(async (wanted) => factsOf(request, wanted)));
+  const { kind, reapply, skipImages, variables } = request;
+  const options = { reapply, images: skipImages === undefined, variables };
+  const fresh = planRun(kind, packages, records, options);
+  const now = { identity: runIdentity(fresh, options), boot: await bootId() };
+  const begun = await continued(directory, fresh, last, now);
+  return { request, records, last, packages, now, ...begun };
 }
 
 /** Goes on from the last run where that is safe; otherwise everything begins anew. */
@@ -84,7 +93,7 @@ async function continued(
   fresh: RunPlan,
   last: LastRun | undefined,
   now: Now,
-): Promise<Pick<PreparedRun, 'plan' | 'carried'>> {
+): Promise<Pick<RunView, 'plan' | 'carried'>> {
   const anew = { plan: fresh, carried: undefined };
   if (last === undefined || !canContinue(last, now)) return anew;
   const plan = continuePlan(fresh, last);

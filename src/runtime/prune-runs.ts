@@ -38,8 +38,8 @@ export async function pruneRuns(
   }
 }
 
-/** The latest first. */
-async function runsOf(directory: string): Promise<readonly string[]> {
+/** Ids of the runs that an install folder still knows, the latest first. */
+export async function runsOf(directory: string): Promise<readonly string[]> {
   try {
     const names = await readdir(join(directory, 'runs'));
     return names.filter(isRunId).toSorted().toReversed();

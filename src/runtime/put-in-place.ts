@@ -19,6 +19,12 @@ export async function clearStaging(directory: string): Promise<void> {
   }
 }
 
+/** Folders that interrupted runs left and that {@link clearStaging} removes; an install folder that is not there has none. */
+export async function stagingOf(directory: string): Promise<readonly string[]> {
+  const names = await readdir(directory).catch(() => []);
+  return names.filter((name) => STAGING.test(name)).map((name) => join(directory, name));
+}
+
 /** Unpacks into `.new-<run>`; nothing that a hook sees changes. */
 export async function stagePackage(
   source: SourcePackage,

@@ -64,6 +64,7 @@ export async function folderPackages(
           options.signal,
         );
       },
+      movedFrom: folder,
       discard: async () => rm(from, { recursive: true, force: true }),
     });
   }

@@ -40,6 +40,8 @@ export interface SourcePackage {
   readonly read: (path: string, options: { readonly signal: AbortSignal }) => AsyncIterable<Uint8Array>;
   /** For a package that is not on this machine: to be fetched before it is extracted. */
   readonly remote?: RemotePackage;
+  /** Absolute path of the folder whose files are moved, not copied; undefined when there is none. */
+  readonly movedFrom?: string;
   /** Gives up what it was extracted from; to be called when its files are in place for good. */
   readonly discard?: () => Promise<void>;
 }

@@ -114,7 +114,7 @@ function room(addon: string, more: Partial<PackageRoom> = {}): PackageRoom {
     digest: digestOf(path.slice(0, 1)),
   });
   const files = [file('a'), file('ab'), file('c')];
-  return { addon, files, unpacked: { files: 0, images: 0 }, imageFormat: 'oci', moved: false, ...more };
+  return { addon, files, imageFormat: 'oci', fetched: 0, moved: false, ...more };
 }
 
 const ACTIONS = [
@@ -123,19 +123,36 @@ const ACTIONS = [
 ] as const;
 
 test('a package that is extracted takes its files, one that is moved only those with many names', () => {
-  const places = { directory: '/x', images: undefined };
+  const places = { directory: '/x', leftOvers: 0, images: undefined };
   const [copied] = diskSteps({ actions: ACTIONS }, [room('a')], places);
   assert.equal([copied?.path, copied?.bytes, copied?.files], ['/x', 3 * 8192 + 4096, 4]);
   const [moved] = diskSteps({ actions: ACTIONS }, [room('a', { moved: true })], places);
   assert.is(moved?.bytes, 2 * 8192 + 4096);
 });
 
+test('a package that is fetched takes room twice until it is extracted, then gives it back', () => {
+  const fetch = { id: 'fetch a', kind: 'fetch', addon: 'a', because: '' } as const;
+  const places = { directory: '/x', leftOvers: 5000, images: undefined };
+  const steps = diskSteps({ actions: [fetch, ...ACTIONS] }, [room('a', { fetched: 9000 })], places);
+  assert.equal(
+    steps.map(({ use, bytes }) => [use, bytes]),
+    [
+      ['left-overs', -5000],
+      ['fetched package', 9000],
+      ['package', 3 * 8192 + 4096],
+      ['fetched package', -9000],
+    ],
+  );
+  assert.is(planDisk(steps, [mount(1e6)]).mounts[0]?.peak, 4000 + 3 * 8192 + 4096);
+});
+
 test('images are counted by what is missing of them, where the runtime keeps them', () => {
   const images = { root: '/images', missing: new Map([['a', 1000]]) };
-  const [, found] = diskSteps({ actions: ACTIONS }, [room('a')], { directory: '/x', images });
+  const [, found] = diskSteps({ actions: ACTIONS }, [room('a')], { directory: '/x', leftOvers: 0, images });
   assert.equal([found?.path, found?.bytes], ['/images', 3500]);
   const none = diskSteps({ actions: ACTIONS }, [room('a')], {
     directory: '/x',
+    leftOvers: 0,
     images: { ...images, missing: new Map() },
   });
   assert.is(none.length, 1);

@@ -1,7 +1,7 @@
 /** `curlew install`: the packages of an installer spec onto this machine, and their hooks. */
-import type { RunResult } from '../../runtime/execute.ts';
 import type { Command } from '../command.ts';
-import { RUN_OPTIONS, runNode, runTable } from '../node-run.ts';
+import { RUN_OPTIONS, runNode, type NodeResult } from '../node-run.ts';
+import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 
 const DETAILS = `One of --bundle, --dir and --from is needed. A bundle brings its own installer spec; the one of --installer FILE, if given, takes its place. With --from nothing of that kind comes along: --installer is needed.
 
@@ -10,7 +10,7 @@ they write lands in DIR/host. Kernel settings and the network are not covered by
 
 When a run has failed, the same command goes on: what is applied already is not installed again.`;
 
-export const install: Command<RunResult> = {
+export const install: Command<NodeResult> = {
   name: 'install',
   summary: 'Install the add-ons of a spec on this machine',
   operands: '',
@@ -22,5 +22,6 @@ export const install: Command<RunResult> = {
   ],
   options: RUN_OPTIONS,
   run: async (args, context) => runNode('install', args, context),
-  render: (result) => runTable(result),
+  render: (result) => renderNodeResult(result),
+  exitCode: nodeExitCode,
 };

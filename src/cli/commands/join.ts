@@ -1,13 +1,13 @@
 /** `curlew join`: join this machine to the cluster of a spec. */
-import type { RunResult } from '../../runtime/execute.ts';
 import type { Command } from '../command.ts';
-import { RUN_OPTIONS, runNode, runTable } from '../node-run.ts';
+import { RUN_OPTIONS, runNode, type NodeResult } from '../node-run.ts';
+import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 
 const DETAILS = `The machine becomes a node beside the primary that \`curlew install\` has made: the container runtime is installed, the join hooks of all add-ons run, then kubernetes joins. How to reach the cluster is told by settings, such as kubernetes.masterAddress, kubernetes.kubeadmToken and kubernetes.kubeadmTokenCAHash; in a file of your own for --installer they are not seen by other users of this machine.
 
 When a run has failed, the same command goes on.`;
 
-export const join: Command<RunResult> = {
+export const join: Command<NodeResult> = {
   name: 'join',
   summary: 'Join this machine to the cluster of a spec',
   operands: '',
@@ -18,5 +18,6 @@ export const join: Command<RunResult> = {
   ],
   options: RUN_OPTIONS,
   run: async (args, context) => runNode('join', args, context),
-  render: (result) => runTable(result),
+  render: (result) => renderNodeResult(result),
+  exitCode: nodeExitCode,
 };

@@ -1,0 +1,110 @@
+/** What a dry run says, in lines of eighty columns. */
+import { visible } from '../../core/diagnostic.ts';
+import type { AddonOutlook, DryRun } from '../../runtime/dry-run.ts';
+import type { HostPlan } from '../../runtime/host-plan.ts';
+import type { MountPlan } from '../../runtime/plan-disk.ts';
+import { wrap } from '../help.ts';
+import { formatBytes } from './units.ts';
+
+const COLUMNS = 80;
+const LABEL = 11;
+
+export function renderDryRun(run: DryRun): string {
+  const { plan, directory, addons, host, problems, out } = run;
+  const title = `Plan: ${plan.kind} of ${count(addons.length, 'add-on')} in ${visible(directory)}`;
+  const before = plan.continues === undefined ? [] : [`It goes on where run ${plan.continues.run} stopped.`];
+  return [
+    [title, ...before],
+    ...addons.map(addonLines),
+    diskLines(host.disk.mounts),
+    portLines(host.ports),
+    memoryLines(host.memory),
+    endLines(problems, out),
+  ]
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n\n');
+}
+
+function count(number: number, thing: string): string {
+  return `${number} ${thing}${number === 1 ? '' : 's'}`;
+}
+
+/** A label and its text, which goes on below itself. */
+function entry(label: string, text: string): readonly string[] {
+  const lines = wrap(visible(text), COLUMNS - LABEL);
+  return lines.map((line, index) => `  ${(index === 0 ? label : '').padEnd(LABEL - 2)}${line}`);
+}
+
+function addonLines({ name, version, fetch, extract, images, apply, hooks, done }: AddonOutlook): readonly string[] {
+  return [
+    `${name} ${version}`,
+    ...(fetch === undefined ? [] : entry('fetch', `${fetch.because}: ${formatBytes(fetch.bytes)}`)),
+    ...entry('extract', extract.because + (extract.wanted ? `: ${formatBytes(extract.bytes)}` : '')),
+    ...entry('images', imageText(images)),
+    ...entry(apply.mode === 'already applied' ? 'skip' : apply.mode, apply.because),
+    ...entry('hooks', hooks.length === 0 ? 'none' : hooks.join(' ')),
+    ...(done.length === 0 ? [] : entry('done', done.join(' '))),
+  ];
+}
+
+function imageText({ total, missing, bytes, skipped }: AddonOutlook['images']): string {
+  if (total === 0) return 'none';
+  if (skipped !== undefined) return `not loaded: ${skipped}`;
+  if (missing.length === 0) return total === 1 ? 'it is there already' : `all ${total} are there already`;
+  return `${missing.length} of ${total} to load, at most ${formatBytes(bytes)}: ${missing.join(' ')}`;
+}
+
+function diskLines(mounts: readonly MountPlan[]): readonly string[] {
+  return [
+    'Disk, at the peak of the run',
+    ...mounts.flatMap(mountLines),
+    '  What hooks write themselves is not known, and not counted.',
+  ];
+}
+
+const MOST_NEEDS = 5;
+
+function mountLines(mount: MountPlan): readonly string[] {
+  const { mountPoint, total, free, peak, reserve, short, inodes, needs } = mount;
+  const files = inodes === undefined || inodes.peak === 0 ? '' : `, ${inodes.peak} of ${inodes.free} possible files`;
+  const texts = [
+    `${formatBytes(peak)} of ${formatBytes(free)} that are free (the whole has ${formatBytes(total)})${files}`,
+    ...(reserve === 0 ? [] : [`15 % of it, ${formatBytes(reserve)}, have to stay free, or kubelet removes images`]),
+    ...needs.slice(0, MOST_NEEDS).map(needText),
+    ...(needs.length > MOST_NEEDS ? [`and ${needs.length - MOST_NEEDS} smaller ones`] : []),
+    ...(short === 0 ? [] : [`${formatBytes(short)} are lacking`]),
+    ...(inodes === undefined || inodes.short === 0 ? [] : [`${inodes.short} inodes are lacking`]),
+  ];
+  const fits = mountPoint.length < LABEL - 2;
+  const lines = texts.flatMap((text, index) => entry(index === 0 && fits ? visible(mountPoint) : '', text));
+  return fits ? lines : [`  ${visible(mountPoint)}`, ...lines];
+}
+
+/** That a package is extracted needs no explanation; an estimate does. */
+function needText({ use, addon, bytes, because }: MountPlan['needs'][number]): string {
+  return `${formatBytes(bytes)}: ${use} of ${addon}${use === 'package' ? '' : `, ${because}`}`;
+}
+
+function portLines(ports: HostPlan['ports']): readonly string[] {
+  if (ports.length === 0) return [];
+  return [
+    'Ports',
+    ...ports.map(({ port, protocol, addon, what, state, process }) => {
+      const who = process === undefined ? '' : ` by ${visible(process)}`;
+      return `  ${`${port}/${protocol}`.padEnd(LABEL)}${`${addon}, ${what}`.padEnd(36)}${state}${who}`;
+    }),
+  ];
+}
+
+function memoryLines(memory: HostPlan['memory']): readonly string[] {
+  if (memory === undefined) return [];
+  return [`Memory: ${formatBytes(memory.available)} of ${formatBytes(memory.total)} are available`];
+}
+
+function endLines(problems: readonly string[], out: string | undefined): readonly string[] {
+  return [
+    ...problems.flatMap((text) => wrap(`Problem: ${visible(text)}`, COLUMNS)),
+    out === undefined ? 'Nothing was changed.' : `Nothing was changed; the plan is in ${visible(out)}`,
+  ];
+}

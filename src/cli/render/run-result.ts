@@ -1,0 +1,30 @@
+/** What a run did, as lines for the operator. */
+import { ERROR_CODES } from '../../core/errors.ts';
+import type { RunResult } from '../../runtime/execute.ts';
+import type { NodeResult } from '../node-run.ts';
+import { renderDryRun } from './run-plan.ts';
+
+export function renderNodeResult(result: NodeResult): string {
+  return 'plan' in result ? renderDryRun(result) : runTable(result);
+}
+
+/** A dry run says by its status whether the run would stop before its first change. */
+export function nodeExitCode(result: NodeResult): number {
+  return 'plan' in result && result.stops ? ERROR_CODES.NO_SPACE : 0;
+}
+
+function runTable({ addons, images, messages, run, seconds }: RunResult): string {
+  const width = (texts: readonly string[]): number => Math.max(0, ...texts.map(({ length }) => length));
+  const name = width(addons.map((addon) => addon.name));
+  const version = width(addons.map((addon) => addon.version));
+  const rows = addons.map(
+    (addon) => `${addon.name.padEnd(name)}  ${addon.version.padEnd(version)}  ${addon.outcome} (${addon.because})`,
+  );
+  const loaded =
+    images.skipped === undefined
+      ? `${images.loaded.length} ${images.loaded.length === 1 ? 'image' : 'images'} loaded`
+      : `images not loaded: ${images.skipped}`;
+  // Not redacted: an outro prints the addresses and first passwords that its operator needs.
+  const told = messages.flatMap(({ addon, text }) => ['', `${addon}:`, ...text.split('\n').map((line) => `  ${line}`)]);
+  return [...rows, `${loaded}; run ${run}, ${seconds.toFixed(1)} s`, ...told].join('\n');
+}

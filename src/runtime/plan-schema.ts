@@ -1,0 +1,165 @@
+/** The shape of a saved plan; `npm run docs` publishes it as docs/schemas/plan-1.schema.json. */
+import { Ajv, type ErrorObject } from 'ajv';
+import { PLAN_WORDS, type WordKind } from './plan-words.ts';
+
+/** Longer than anything that this tool writes into one field. */
+const TEXT = { type: 'string', maxLength: 4096 } as const;
+const COUNT = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const;
+const DIGEST = { type: 'string', pattern: '^sha256:[0-9a-f]{64}$' } as const;
+const RUN_ID = { type: 'string', pattern: '^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}$' } as const;
+
+interface Field {
+  readonly [key: string]: unknown;
+}
+
+/** An object with these fields; those whose name ends in `?` may be left out. */
+function object(fields: Readonly<Record<string, Field>>, about?: string): Field {
+  const names = Object.keys(fields);
+  return {
+    ...(about === undefined ? {} : { description: about }),
+    type: 'object',
+    required: names.filter((name) => !name.endsWith('?')),
+    additionalProperties: false,
+    properties: Object.fromEntries(Object.entries(fields).map(([name, field]) => [name.replace(/\?$/, ''), field])),
+  };
+}
+
+function list(items: Field, about?: string): Field {
+  return { ...(about === undefined ? {} : { description: about }), type: 'array', items };
+}
+
+const REF = {
+  tree: { enum: ['addons', 'packages'] },
+  name: { $ref: '#/definitions/name' },
+  version: { $ref: '#/definitions/version' },
+};
+
+const WORD_FIELDS: Readonly<Record<WordKind, Field>> = {
+  path: { type: 'string', pattern: '^/', maxLength: 4096 },
+  text: TEXT,
+  texts: { type: 'array', items: TEXT },
+  places: { type: 'array', items: TEXT },
+  flag: { const: true },
+};
+
+const basis = object(
+  {
+    tool: TEXT,
+    packages: list(object({ ...REF, digest: DIGEST, settings: DIGEST }), 'By name.'),
+    variables: { ...DIGEST, description: 'Of all variables that hooks get.' },
+    records: { ...DIGEST, description: 'Of what the records say is extracted and applied.' },
+    'lastRun?': RUN_ID,
+  },
+  'Everything that the plan follows from: when any of it has changed, the plan is refused.',
+);
+
+const plan = object({
+  format: { const: 1 },
+  kind: { enum: ['install', 'join', 'upgrade'] },
+  'continues?': object(
+    { run: RUN_ID, done: list(object({ action: TEXT, run: RUN_ID })) },
+    'The run that this one goes on from, and which of the hooks are done.',
+  ),
+  addons: list(
+    object({
+      ref: object(REF),
+      digest: DIGEST,
+      settings: DIGEST,
+      mode: { type: 'string', maxLength: 100 },
+      because: TEXT,
+      hasInstallScript: { type: 'boolean' },
+    }),
+    'In the order of the run.',
+  ),
+  actions: list(
+    object({
+      id: TEXT,
+      kind: { type: 'string', maxLength: 100 },
+      addon: { $ref: '#/definitions/name' },
+      because: TEXT,
+      'hook?': { type: 'string', maxLength: 100 },
+      'function?': TEXT,
+      'limit?': { ...COUNT, description: 'Seconds.' },
+    }),
+    'In the order of the run.',
+  ),
+});
+
+const mount = object({
+  mountPoint: TEXT,
+  paths: list(TEXT),
+  total: COUNT,
+  free: COUNT,
+  peak: { ...COUNT, description: 'Bytes that the run takes here at its peak.' },
+  reserve: { ...COUNT, description: 'Bytes that have to be free even then.' },
+  short: { ...COUNT, description: 'Bytes that are lacking.' },
+  'inodes?': object({ peak: COUNT, free: COUNT, short: COUNT }),
+  needs: list(object({ use: TEXT, addon: { $ref: '#/definitions/name' }, bytes: COUNT, files: COUNT, because: TEXT })),
+});
+
+const host = object(
+  {
+    disk: object({ fits: { type: 'boolean' }, mounts: list(mount) }),
+    ports: list(
+      object({
+        addon: { $ref: '#/definitions/name' },
+        protocol: { enum: ['tcp', 'udp'] },
+        port: { type: 'integer', minimum: 1, maximum: 65_535 },
+        what: TEXT,
+        state: { enum: ['free', 'in use'] },
+        'process?': TEXT,
+        conflict: { type: 'boolean' },
+      }),
+    ),
+    images: object({
+      'runtime?': { enum: ['containerd', 'docker'] },
+      'skipped?': TEXT,
+      addons: list(object({ addon: { $ref: '#/definitions/name' }, images: COUNT, missing: list(TEXT), bytes: COUNT })),
+    }),
+    'memory?': object({ total: COUNT, available: COUNT }),
+  },
+  'What the plan meant for the machine when it was made; it is not compared.',
+);
+
+export const PLAN_SCHEMA: Field = {
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  title: 'A saved plan of a run, format 1',
+  ...object({
+    format: { const: 1 },
+    words: {
+      description: 'Options of the command line that decide what is planned; paths are absolute.',
+      type: 'object',
+      additionalProperties: false,
+      properties: Object.fromEntries(Object.entries(PLAN_WORDS).map(([name, kind]) => [name, WORD_FIELDS[kind]])),
+    },
+    basis,
+    plan,
+    host,
+  }),
+  definitions: {
+    name: {
+      type: 'string',
+      pattern: '^[a-z0-9]([a-z0-9._-]{0,98}[a-z0-9])?$',
+      not: { pattern: '\\.\\.' },
+    },
+    version: {
+      type: 'string',
+      pattern: '^[A-Za-z0-9]([A-Za-z0-9._+-]{0,126}[A-Za-z0-9])?$',
+      not: { pattern: '\\.\\.' },
+    },
+  },
+};
+
+/** What is wrong with a value that should be a saved plan; undefined when nothing is. */
+export function planProblem(value: unknown): string | undefined {
+  const fits = new Ajv({ strict: true, strictTypes: false }).compile(PLAN_SCHEMA);
+  if (fits(value)) return undefined;
+  const [error] = fits.errors ?? [];
+  return error === undefined ? 'it does not meet the schema' : described(error);
+}
+
+function described({ instancePath, message = '', keyword, params }: ErrorObject): string {
+  const place = instancePath === '' ? 'the document' : instancePath;
+  const extra = keyword === 'additionalProperties' ? `: ${JSON.stringify(params['additionalProperty'])}` : '';
+  return `${place} ${message}${extra}`;
+}

@@ -1,0 +1,25 @@
+/** Options of the command line that a saved plan brings along. */
+
+export type WordKind = 'path' | 'text' | 'texts' | 'places' | 'flag';
+
+/** Settings given as `--set` are not among them: they may be secret, and only their digest is kept. */
+export const PLAN_WORDS: Readonly<Record<string, WordKind>> = {
+  bundle: 'path',
+  dir: 'path',
+  from: 'places',
+  release: 'text',
+  installer: 'path',
+  'install-dir': 'path',
+  root: 'path',
+  unconfined: 'flag',
+  reapply: 'flag',
+  'skip-images': 'flag',
+  'hook-timeout': 'text',
+  's3-endpoint': 'text',
+  's3-region': 'text',
+  's3-profile': 'text',
+  's3-path-style': 'flag',
+  'allow-http': 'texts',
+  'ca-file': 'path',
+  config: 'path',
+};

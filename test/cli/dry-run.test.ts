@@ -1,0 +1,265 @@
+import { execa } from 'execa';
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { DryRun } from '../../src/runtime/dry-run.ts';
+import { digestOf } from '../../src/core/digest.ts';
+import * as assert from '../support/assert.ts';
+import { publishTestPackages } from '../support/bundles.ts';
+import { bundleOf, specOf, type TestAddon } from '../support/node-bundles.ts';
+import { tracer } from '../support/node-install.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('cli/dry-run', { timeoutMs: 120_000 });
+const MAIN = resolve('src/cli/main.ts');
+const TSX = import.meta.resolve('tsx');
+
+interface Outcome {
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function curlew(box: Tree, ...words: readonly string[]): Promise<Outcome> {
+  const { exitCode, stdout, stderr } = await execa(process.execPath, ['--import', TSX, MAIN, ...words], {
+    cwd: box.path,
+    reject: false,
+    env: { TRACE: box.at('trace') },
+  });
+  return { exitCode, stdout, stderr };
+}
+
+const PLACE = ['--root', 'root', '--unconfined'];
+
+async function boxWith(addons: readonly TestAddon[], spec?: string): Promise<Tree> {
+  const box = await tree();
+  await writeFile(box.at('b.tar.gz'), bundleOf(addons, spec));
+  return box;
+}
+
+/** Everything below a folder: names, sizes, modes, times, and bytes of small files. */
+async function snapshot(folder: string): Promise<readonly string[]> {
+  const names = await readdir(folder, { recursive: true });
+  const rows = names.toSorted().map(async (name) => {
+    const path = join(folder, name);
+    const { mode, size, mtimeMs, ctimeMs, ino } = await stat(path);
+    return `${name} ${mode} ${size} ${mtimeMs} ${ctimeMs} ${ino}`;
+  });
+  return Promise.all(rows);
+}
+
+const HOOKS = { extra: { hooks: ['aaa', 'aaa_outro', 'aaa_pre_init'] } };
+
+test('a dry run tells what would be done and why, in eighty columns', async () => {
+  await using box = await boxWith([{ ...tracer('aaa'), ...HOOKS }, tracer('bbb')]);
+  const { exitCode, stdout, stderr } = await curlew(box, 'install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run');
+  assert.equal([exitCode, stderr], [0, '']);
+  assert.match(stdout, /^Plan: install of 2 add-ons in .*\/root\/var\/lib\/curlew$/m);
+  assert.match(
+    stdout,
+    /^aaa 1\.0\.0\n {2}extract {2}not on this node: .* kB\n {2}images {3}none\n {2}install {2}it was not installed\n {2}hooks {4}aaa_pre_init aaa aaa_outro$/m,
+  );
+  assert.match(stdout, /^Disk, at the peak of the run$/m);
+  assert.match(stdout, /^Nothing was changed\.$/m);
+  const long = stdout.split('\n').filter((line) => line.length > 80 && !line.includes(box.path));
+  assert.equal(long, []);
+});
+
+test('a dry run changes nothing: no lock, no folder, no file, before an install and after one', async () => {
+  await using box = await boxWith([tracer('aaa')]);
+  const before = await snapshot(box.path);
+  await curlew(box, 'install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run');
+  assert.equal(await snapshot(box.path), before);
+  await curlew(box, 'install', '--bundle', 'b.tar.gz', ...PLACE);
+  const installed = await snapshot(box.path);
+  const { stdout } = await curlew(box, 'install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run');
+  assert.match(stdout, /extract {2}its files are in place/);
+  assert.match(stdout, /skip {5}same version, package and settings/);
+  assert.equal(await snapshot(box.path), installed);
+});
+
+test('an unpacked bundle and a store stay as they are, too', async ({ signal }) => {
+  await using box = await tree({ 'spec.yaml': specOf([{ name: 'aaa', version: 'latest' }]) });
+  await writeFile(box.at('b.tar.gz'), bundleOf([tracer('aaa')]));
+  await mkdir(box.at('unpacked'));
+  await execa('tar', ['xzf', box.at('b.tar.gz'), '-C', box.at('unpacked')]);
+  const files = Object.entries(tracer('aaa').files).map(([path, data]) => ({ path, data }));
+  await publishTestPackages(box, [{ name: 'aaa', version: '1.0.0', files }], signal);
+  const before = await snapshot(box.path);
+  for (const source of [
+    ['--dir', 'unpacked'],
+    ['--from', 'store', '--installer', 'spec.yaml'],
+  ]) {
+    const { exitCode, stderr } = await curlew(box, 'install', ...source, ...PLACE, '--dry-run');
+    assert.is(exitCode, 0, stderr);
+  }
+  assert.equal(await snapshot(box.path), before);
+});
+
+test('a saved plan is run without saying anything again, once', async () => {
+  await using box = await boxWith([tracer('aaa')]);
+  const dry = await curlew(box, 'install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json');
+  assert.match(dry.stdout, /Nothing was changed; the plan is in .*plan\.json/);
+  assert.is((await stat(box.at('plan.json'))).mode & 0o777, 0o600);
+  const held = await curlew(box, 'install', '--plan', 'plan.json', '--dry-run');
+  assert.is(held.exitCode, 0, held.stderr);
+  const done = await curlew(box, 'install', '--plan', 'plan.json');
+  assert.match(done.stdout, /^aaa {2}1\.0\.0 {2}installed/);
+  const again = await curlew(box, 'install', '--plan', 'plan.json');
+  assert.is(again.exitCode, 32);
+  assert.match(again.stderr, /error PLAN_CHANGED: .*\n {2}the records of this node: run \S+ came between\n {2}hint: /);
+});
+
+test('a plan holds the run to the packages and settings that it was made from', async () => {
+  await using box = await boxWith([tracer('aaa')]);
+  await curlew(box, 'install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json');
+  await writeFile(box.at('other.tar.gz'), bundleOf([tracer('aaa', ': changed')]));
+  const other = await curlew(box, 'install', '--plan', 'plan.json', '--bundle', 'other.tar.gz');
+  assert.is(other.exitCode, 32);
+  assert.match(other.stderr, 'another package of aaa-1.0.0');
+  const settings = await curlew(box, 'install', '--plan', 'plan.json', '--set', 'aaa.colour=blue');
+  assert.is(settings.exitCode, 32);
+  assert.match(settings.stderr, 'the settings of aaa');
+  assert.is(await stat(box.at('root/var/lib/curlew/records.json')).catch(() => 'absent'), 'absent');
+});
+
+test('settings of --set are not in the plan', async () => {
+  await using box = await boxWith([tracer('aaa')]);
+  const set = ['--set', 'aaa.password=hunter2'];
+  const dry = await curlew(
+    box,
+    'install',
+    '--bundle',
+    'b.tar.gz',
+    ...PLACE,
+    ...set,
+    '--dry-run',
+    '--out',
+    'p',
+    '--json',
+  );
+  assert.is(dry.exitCode, 0, dry.stderr);
+  assert.not((dry.stdout + (await readFile(box.at('p'), 'utf8'))).includes('hunter2'));
+  const done = await curlew(box, 'install', '--plan', 'p', ...set);
+  assert.is(done.exitCode, 0, done.stderr);
+});
+
+const MISTAKES = [
+  ['--out without --dry-run', ['--bundle', 'b.tar.gz', '--out', 'x'], /--out saves what --dry-run has planned/],
+  ['--out with --plan', ['--plan', 'plan.json', '--dry-run', '--out', 'x'], /--plan has a file already/],
+  [
+    'another root than the plan’s',
+    ['--plan', 'plan.json', '--root', 'elsewhere'],
+    /--root is decided by the saved plan/,
+  ],
+  ['--reapply beside a plan', ['--plan', 'plan.json', '--reapply'], /--reapply is decided/],
+  ['the plan of a join', ['--plan', 'join.json'], /another kind of run/],
+  ['a plan that takes packages from the network', ['--plan', 'remote.json'], /packages from s3:\/\/evil\/dist/],
+] as const;
+
+test('options that do not go together are mistakes of usage, and nothing is run', async () => {
+  await using box = await boxWith([tracer('aaa')]);
+  await curlew(box, 'install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json');
+  const text = await readFile(box.at('plan.json'), 'utf8');
+  await writeFile(box.at('join.json'), text.replace('"kind": "install"', '"kind": "join"'));
+  await writeFile(box.at('remote.json'), text.replace(/"bundle": "[^"]*"/, '"from": ["s3://evil/dist"]'));
+  for (const [title, words, message] of MISTAKES) {
+    const { exitCode, stderr, stdout } = await curlew(box, 'install', ...words);
+    assert.equal([exitCode, stdout], [64, ''], `${title}: ${stderr}`);
+    assert.match(stderr, message);
+  }
+  assert.is(await stat(box.at('root')).catch(() => 'absent'), 'absent');
+});
+
+test('a plan that is no plan is refused before anything else', async () => {
+  await using box = await boxWith([tracer('aaa')]);
+  await writeFile(box.at('plan.json'), '{"format":1,"words":{"bundle":"\u001b[31m"}}');
+  const { exitCode, stderr } = await curlew(box, 'install', '--plan', 'plan.json');
+  assert.is(exitCode, 25);
+  assert.match(stderr, /error FILE_UNUSABLE: read .*plan\.json: not a saved plan: /);
+  assert.not(stderr.includes('\u001b'));
+});
+
+test('join and upgrade plan, too', async () => {
+  await using box = await boxWith([{ ...tracer('aaa'), extra: { hooks: ['aaa_join'] } }]);
+  for (const kind of ['join', 'upgrade']) {
+    const { exitCode, stdout } = await curlew(box, kind, '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--json');
+    assert.is(exitCode, 0);
+    const told = JSON.parse(stdout) as DryRun;
+    assert.equal([told.plan.kind, told.addons[0]?.hooks], [kind, ['aaa_join']]);
+  }
+});
+
+const user = process.geteuid?.() === 0 ? ['unshare', '--user'] : ['env'];
+const [command = '', ...userWords] = user;
+const NOBODY = 'whoever is not root may look at what would be done';
+if ((await execa(command, [...userWords, 'true'], { reject: false })).exitCode === 0) {
+  test(NOBODY, async () => {
+    await using box = await boxWith([tracer('aaa')]);
+    await chmod(box.path, 0o755);
+    const args = ['--import', TSX, MAIN, 'install', '--bundle', box.at('b.tar.gz'), '--install-dir', box.at('node')];
+    const { exitCode, stdout, stderr } = await execa(command, [...userWords, process.execPath, ...args, '--dry-run'], {
+      reject: false,
+    });
+    assert.is(exitCode, 0, stderr);
+    assert.match(stdout, 'it was not installed');
+  });
+} else {
+  test.skip(NOBODY, 'no user namespaces here');
+}
+
+test('images that are to be loaded are told with their names and bytes, and a disk that cannot take them ends with 18', async () => {
+  const image = { id: 'x', reference: 'docker.io/library/x:1', digest: digestOf('x'), platform: 'linux/amd64' };
+  const addon = (images: number): TestAddon => ({
+    ...tracer('containerd'),
+    extra: { images: [image], unpacked: { files: 1, images } },
+  });
+  await using box = await boxWith([addon(10_000_000)]);
+  await writeFile(box.at('huge.tar.gz'), bundleOf([addon(1e15)]));
+  const env = { PATH: '/usr/bin:/bin' };
+  const told = async (bundle: string): Promise<Outcome> => {
+    const args = [
+      '--import',
+      TSX,
+      MAIN,
+      'install',
+      '--bundle',
+      bundle,
+      '--install-dir',
+      box.at('node'),
+      '--unconfined',
+    ];
+    const { exitCode, stdout, stderr } = await execa(process.execPath, [...args, '--dry-run'], {
+      cwd: box.path,
+      reject: false,
+      env,
+    });
+    return { exitCode, stdout, stderr };
+  };
+  const fits = await told('b.tar.gz');
+  assert.match(fits.stdout, /images {3}1 of 1 to load, at most 10 MB: docker\.io\/library\/x:1/);
+  assert.match(fits.stdout, /35 MB: images of containerd, an estimate/);
+  const huge = await told('huge.tar.gz');
+  assert.is(huge.exitCode, 18);
+  assert.match(huge.stdout, /Problem: \/.* is too small: .* MB are lacking/);
+  const args = [
+    '--import',
+    TSX,
+    MAIN,
+    'install',
+    '--bundle',
+    'huge.tar.gz',
+    '--install-dir',
+    box.at('node'),
+    '--unconfined',
+  ];
+  const run = await execa(process.execPath, args, { cwd: box.path, reject: false, env });
+  assert.is(run.exitCode, 18);
+  assert.match(
+    run.stderr,
+    /error NO_SPACE: plan: the disk is too small; nothing was changed\n {2}\/.*: \d+ MB are lacking/,
+  );
+  assert.is(await stat(box.at('node')).catch(() => 'absent'), 'absent');
+});
+
+test.run();
