@@ -99,6 +99,12 @@ const ON_A_NODE: Rows = [
     'upgrade',
     row('Upgrade this node to what a spec says', async () => (await import('./commands/upgrade.ts')).upgrade),
   ],
+  ['status', row('Show what is installed on this node', async () => (await import('./commands/status.ts')).status)],
+  [
+    'why',
+    row('Show why an add-on was installed, skipped or failed', async () => (await import('./commands/why.ts')).why),
+  ],
+  ['logs', row('Show what the hooks of a run printed', async () => (await import('./commands/logs.ts')).logs)],
 ];
 
 function grouped(group: string, rows: Rows): readonly (readonly [string, Row])[] {

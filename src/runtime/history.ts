@@ -85,11 +85,7 @@ export async function readRun(
 }
 
 /** Pure. */
-export function historyOf(
-  run: string,
-  entries: readonly JournalEntry[],
-  { busy }: { readonly busy: boolean },
-): RunHistory {
+function historyOf(run: string, entries: readonly JournalEntry[], { busy }: { readonly busy: boolean }): RunHistory {
   const plan = entries.find((entry) => entry.type === 'planned')?.plan;
   const end = entries.findLast((entry) => entry.type === 'ended');
   const open = busy ? 'at work' : 'interrupted';

@@ -1,0 +1,50 @@
+/** `curlew status`: what this node has installed, and what came of its last run. */
+import { ERROR_CODES } from '../../core/errors.ts';
+import { visible } from '../../core/diagnostic.ts';
+import { nodeStatus, type NodeStatus } from '../../runtime/status.ts';
+import type { Command } from '../command.ts';
+import { FOLDER_OPTIONS, folderOf, operandsOf } from '../node-folder.ts';
+import { columns } from '../render/columns.ts';
+import { runLine } from '../render/run-line.ts';
+
+const DETAILS = `The status is 0 whether something is installed or not. An add-on whose last run did not finish is installed again by the next one; \`curlew why\` tells more about it.`;
+
+export const status: Command<NodeStatus> = {
+  name: 'status',
+  summary: 'Show what is installed on this node',
+  operands: '',
+  details: DETAILS,
+  examples: ['curlew status', 'curlew status --json'],
+  options: FOLDER_OPTIONS,
+  run: async (args, context) => {
+    operandsOf(args, []);
+    return nodeStatus(folderOf(args, context));
+  },
+  render: renderStatus,
+  exitCode: ({ problems }) => (problems.length === 0 ? 0 : ERROR_CODES.FILE_UNUSABLE),
+};
+
+const SHORT_DIGEST = 'sha256:'.length + 12;
+
+function renderStatus({ directory, addons, extracted, lastRun, busy, problems }: NodeStatus): string {
+  const rows = addons.map(({ name, version, digest, settings, when, finished, inPlace }) => [
+    name,
+    version,
+    digest.slice('sha256:'.length, SHORT_DIGEST),
+    settings.slice('sha256:'.length, SHORT_DIGEST),
+    when.slice(0, 16).replace('T', ' '),
+    finished ? (inPlace ? '' : 'files changed') : 'not finished',
+  ]);
+  const table =
+    rows.length === 0
+      ? [`Nothing is installed in ${visible(directory)}.`]
+      : columns([['add-on', 'version', 'package', 'settings', 'last run, UTC', ''], ...rows]);
+  const others = extracted.map(({ name, version }) => `${name} ${version} is extracted, but was not installed`);
+  return [
+    ...table,
+    ...others,
+    ...(busy === undefined ? [] : [`A run is at work: process ${busy}.`]),
+    ...(lastRun === undefined ? [] : [`Last run: ${runLine(lastRun)}`]),
+    ...problems.map((problem) => `Problem: ${visible(problem)}`),
+  ].join('\n');
+}

@@ -1,0 +1,67 @@
+/** `curlew why`: why an add-on came out as it did. */
+import { visible } from '../../core/diagnostic.ts';
+import { CurlewError, redact } from '../../core/errors.ts';
+import { whyAddon, type AddonHistory } from '../../runtime/why.ts';
+import type { Command } from '../command.ts';
+import { wrap } from '../help.ts';
+import { FOLDER_OPTIONS, folderOf, operandsOf } from '../node-folder.ts';
+import { columns } from '../render/columns.ts';
+import { runLine } from '../render/run-line.ts';
+
+const DETAILS = `Answers from the records and the journals of the runs that are still known. What the next run would do with its packages and settings is shown by \`curlew install --dry-run\`.`;
+
+export const why: Command<AddonHistory> = {
+  name: 'why',
+  summary: 'Show why an add-on was installed, skipped or failed',
+  operands: 'ADDON',
+  details: DETAILS,
+  examples: ['curlew why ekco'],
+  options: FOLDER_OPTIONS,
+  run: async (args, context) => {
+    const [name] = operandsOf(args, ['ADDON']);
+    if (name === undefined) {
+      throw new CurlewError('USAGE', 'curlew why: which add-on?', { hint: 'curlew status lists what is installed' });
+    }
+    return whyAddon(folderOf(args, context), name);
+  },
+  render: renderWhy,
+};
+
+const LABEL = 11;
+
+function entry(label: string, text: string): readonly string[] {
+  const lines = wrap(visible(redact(text)), 80 - LABEL);
+  return lines.map((line, index) => `${(index === 0 ? label : '').padEnd(LABEL)}${line}`);
+}
+
+function renderWhy({ name, version, last, record, next }: AddonHistory): string {
+  const title = version === undefined ? name : `${name} ${version}`;
+  return [
+    title,
+    ...(last === undefined ? entry('last run', 'the run that installed it is no longer known') : lastLines(last)),
+    ...(record === undefined ? [] : entry('record', recordText(record))),
+    ...entry('next run', next),
+  ].join('\n');
+}
+
+function lastLines(last: NonNullable<AddonHistory['last']>): readonly string[] {
+  const { run, state, mode, because, before, actions, message, culprit } = last;
+  const told = actions.map(({ id, state: came, outcome, because: reason }) => [
+    `  ${visible(id)}`,
+    came === 'done' ? (outcome ?? 'done') : came,
+    visible(redact(came === 'failed' ? (outcome ?? '') : reason)),
+  ]);
+  return [
+    ...entry('last run', runLine({ run, state, kind: undefined, began: undefined, message: undefined })),
+    ...entry(mode === 'already applied' ? 'skipped' : mode, because),
+    ...(message === undefined || state === 'finished' ? [] : entry(culprit ? 'failed' : 'run failed', message)),
+    ...(before.length === 0
+      ? []
+      : entry('before', before.map(({ action, run: by }) => `${action} (${by})`).join(', '))),
+    ...columns(told).map((line) => (line.length > 80 ? `${line.slice(0, 79)}…` : line)),
+  ];
+}
+
+function recordText({ version, digest, run, finished }: NonNullable<AddonHistory['record']>): string {
+  return `version ${version}, package ${digest}, run ${run}${finished ? '' : ', which did not finish'}`;
+}

@@ -1,0 +1,73 @@
+/** What a node has installed, and what came of its last run. */
+import { asError } from '../core/errors.ts';
+import type { Digest } from '../core/digest.ts';
+import { addonRef, compareText, type AddonTree } from '../core/ref.ts';
+import { readHistory, readRun, type RunHistory } from './history.ts';
+import { digestInPlace } from './put-in-place.ts';
+import type { ExtractedRecord, Records } from './records.ts';
+
+export interface AddonStatus {
+  readonly name: string;
+  readonly version: string;
+  /** Of the package. */
+  readonly digest: Digest;
+  readonly settings: Digest;
+  /** The run that touched it last, and when that began (ISO 8601). */
+  readonly run: string;
+  readonly when: string;
+  /** That run went to its end; otherwise the next one installs it again. */
+  readonly finished: boolean;
+  /** The files of that package lie in the install folder. */
+  readonly inPlace: boolean;
+}
+
+export interface NodeStatus {
+  readonly directory: string;
+  /** By name. */
+  readonly addons: readonly AddonStatus[];
+  /** Packages whose files are here without having been installed. */
+  readonly extracted: readonly Pick<ExtractedRecord, 'tree' | 'name' | 'version' | 'digest'>[];
+  readonly lastRun: Omit<RunHistory, 'actions' | 'plan'> | undefined;
+  /** Process id of the run that is at work. */
+  readonly busy: number | undefined;
+  /** What could not be read. */
+  readonly problems: readonly string[];
+}
+
+/** An install folder that is not there has nothing installed. Damaged records are `FILE_UNUSABLE`. */
+export async function nodeStatus(directory: string): Promise<NodeStatus> {
+  const { records, busy } = await readHistory(directory);
+  const problems: string[] = [];
+  const { lastRun } = records;
+  const last =
+    lastRun === undefined
+      ? undefined
+      : await readRun(directory, lastRun, { busy: busy !== undefined }).catch((error: unknown) => {
+          problems.push(asError(error).message);
+          return undefined;
+        });
+  const { actions: _actions, plan: _plan, ...told } = last ?? {};
+  return {
+    directory,
+    addons: await addonsOf(directory, records),
+    extracted: records.extracted.filter(({ name }) => !Object.hasOwn(records.applied, name)),
+    lastRun: last === undefined ? undefined : (told as NodeStatus['lastRun']),
+    busy,
+    problems,
+  };
+}
+
+async function addonsOf(directory: string, { applied, extracted }: Records): Promise<readonly AddonStatus[]> {
+  const rows = Object.entries(applied).map(async ([name, record]): Promise<AddonStatus> => {
+    const { version, digest, settings, run, finished } = record;
+    const tree: AddonTree = extracted.find((one) => one.name === name && one.version === version)?.tree ?? 'addons';
+    const found = await digestInPlace(directory, addonRef(name, version, tree));
+    return { name, version, digest, settings, run, when: timeOf(run), finished, inPlace: found === digest };
+  });
+  return (await Promise.all(rows)).toSorted((a, b) => compareText(a.name, b.name));
+}
+
+/** A run's id begins with its time: `20261121T101500Z-3f2a`. */
+function timeOf(run: string): string {
+  return run.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-.*$/, '$1-$2-$3T$4:$5:$6Z');
+}

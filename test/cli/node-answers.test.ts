@@ -1,0 +1,214 @@
+import { execa } from 'execa';
+import { appendFile, readFile, stat, writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { fileError } from '../../src/core/errors.ts';
+import { readable } from '../../src/runtime/history.ts';
+import type { HookLog, RunSummary } from '../../src/runtime/hook-logs.ts';
+import { readRecords } from '../../src/runtime/records.ts';
+import type { NodeStatus } from '../../src/runtime/status.ts';
+import type { AddonHistory } from '../../src/runtime/why.ts';
+import * as assert from '../support/assert.ts';
+import { bundleOf } from '../support/node-bundles.ts';
+import { packagesOf, run, tracer } from '../support/node-install.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('cli/node-answers', { timeoutMs: 120_000 });
+const MAIN = resolve('src/cli/main.ts');
+const TSX = import.meta.resolve('tsx');
+
+interface Outcome {
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function ask(box: Tree, ...words: readonly string[]): Promise<Outcome> {
+  const args = ['--import', TSX, MAIN, ...words, '--install-dir', box.at('node')];
+  const { exitCode, stdout, stderr } = await execa(process.execPath, args, { cwd: box.path, reject: false });
+  return { exitCode, stdout, stderr };
+}
+
+async function told<Result>(box: Tree, ...words: readonly string[]): Promise<Result> {
+  const { exitCode, stdout, stderr } = await ask(box, ...words, '--json', '--quiet');
+  assert.is(exitCode, 0, stderr);
+  return JSON.parse(stdout) as Result;
+}
+
+const FAILING = 'bbb() {\n  echo "disk \u001b[31mfull\u001b[0m http://me:secret@host/x?token=1"\n  return 3\n}';
+
+/** A node on which aaa is installed and bbb has failed. */
+async function failedNode(): Promise<Tree> {
+  const box = await tree();
+  const packages = await packagesOf(bundleOf([tracer('aaa'), tracer('bbb', FAILING)]));
+  await run(box, packages.slice(0, 1));
+  await assert.rejectsWith(run(box, packages), 'HOOK_FAILED');
+  return box;
+}
+
+test('a node on which nothing was ever installed says so, and that is no failure', async () => {
+  await using box = await tree();
+  const { exitCode, stdout } = await ask(box, 'status');
+  assert.equal([exitCode, stdout], [0, `Nothing is installed in ${box.at('node')}.`]);
+  assert.equal((await told<{ runs: unknown }>(box, 'logs')).runs, []);
+  assert.is((await ask(box, 'logs')).stdout, 'No run is known here.');
+  const why = await ask(box, 'why', 'aaa');
+  assert.is(why.exitCode, 14);
+  assert.match(why.stderr, 'nothing was ever installed here');
+  assert.is(await stat(box.at('node')).catch(() => 'absent'), 'absent');
+});
+
+test('status tells add-ons, versions, digests, times and the last run', async () => {
+  await using box = await tree();
+  await run(box, await packagesOf(bundleOf([tracer('aaa'), tracer('bbb', '', '2.0.0')])));
+  const status = await told<NodeStatus>(box, 'status');
+  assert.equal(
+    status.addons.map(({ name, version, finished, inPlace }) => [name, version, finished, inPlace]),
+    [
+      ['aaa', '1.0.0', true, true],
+      ['bbb', '2.0.0', true, true],
+    ],
+  );
+  assert.equal([status.lastRun?.state, status.lastRun?.kind], ['finished', 'install']);
+  const { stdout } = await ask(box, 'status');
+  assert.match(stdout, /^add-on {2}version {2}package {7}settings {6}last run, UTC\naaa {5}1\.0\.0 {4}[0-9a-f]{12} /);
+  assert.match(stdout, /^Last run: \S+, install, finished$/m);
+});
+
+test('what did not finish, and files that somebody has changed, are told', async () => {
+  await using box = await failedNode();
+  await writeFile(box.at('node/addons/aaa/1.0.0/addon.json'), '{}');
+  const { stdout, exitCode } = await ask(box, 'status');
+  assert.is(exitCode, 0);
+  assert.match(stdout, /^bbb .* not finished$/m);
+  assert.match(stdout, /^Last run: \S+, install, failed\n {2}bbb: bbb failed with status 3 at /m);
+});
+
+test('why tells what was planned, how far it came, and what the next run does', async () => {
+  await using box = await failedNode();
+  const failed = await told<AddonHistory>(box, 'why', 'bbb');
+  assert.equal([failed.last?.state, failed.last?.mode, failed.last?.culprit], ['failed', 'install', true]);
+  assert.equal(
+    failed.last?.actions.map(({ id, state }) => [id, state]),
+    [
+      ['extract bbb-1.0.0', 'done'],
+      ['hook bbb_pre_init', 'done'],
+      ['hook bbb', 'failed'],
+      ['hook bbb_post_init', 'not reached'],
+      ['hook bbb_outro', 'not reached'],
+    ],
+  );
+  const { stdout } = await ask(box, 'why', 'bbb');
+  assert.match(
+    stdout,
+    /^bbb 1\.0\.0\nlast run {3}\S+, failed\ninstall {4}it was not installed\nfailed {5}bbb: bbb failed/,
+  );
+  assert.match(stdout, /^next run {3}it is installed again: its last run did not finish$/m);
+  const fine = await ask(box, 'why', 'aaa');
+  assert.match(fine.stdout, /^skipped {4}same version, package and settings/m);
+});
+
+test('an add-on that no run had is told with the one that may be meant', async () => {
+  await using box = await failedNode();
+  const { exitCode, stderr } = await ask(box, 'why', 'aab');
+  assert.is(exitCode, 14);
+  assert.match(stderr, /did you mean "aaa"\?|did you mean "bbb"\?/);
+  assert.is((await ask(box, 'why')).exitCode, 64);
+  assert.is((await ask(box, 'why', 'aaa', 'bbb')).exitCode, 64);
+  assert.is((await ask(box, 'why', '../../etc/passwd')).exitCode, 14);
+  assert.is((await ask(box, 'why', 'constructor')).exitCode, 14);
+});
+
+test('logs lists runs and shows what hooks printed, harmless and bounded', async () => {
+  await using box = await failedNode();
+  const { runs } = await told<{ runs: readonly RunSummary[] }>(box, 'logs');
+  assert.equal(
+    runs.map(({ state, addons }) => [state, addons]),
+    [
+      ['failed', ['aaa', 'bbb']],
+      ['finished', ['aaa']],
+    ],
+  );
+  const { stdout } = await ask(box, 'logs', 'bbb', 'install');
+  assert.match(stdout, /^== bbb, run \S+: .*bbb\.log\ndisk full http:\/\/host\/x$/m);
+  assert.not(stdout.includes('\u001b'));
+  const { logs } = await told<{ logs: readonly HookLog[] }>(box, 'logs', 'bbb');
+  assert.equal(
+    logs.map(({ hook }) => hook),
+    ['bbb_pre_init', 'bbb'],
+  );
+  const all = await told<{ logs: readonly HookLog[] }>(box, 'logs', 'look-up');
+  assert.equal(
+    all.logs.map(({ hook, addon }) => [hook, addon]),
+    [['look-up', undefined]],
+  );
+});
+
+test('a large log is shown by its end', async () => {
+  await using box = await failedNode();
+  const { lastRun = '' } = await readRecords(box.at('node'));
+  await appendFile(box.at('node/runs', lastRun, 'bbb.log'), `${'x'.repeat(100)}\n`.repeat(20_000));
+  const { logs } = await told<{ logs: readonly HookLog[] }>(box, 'logs', 'bbb', 'bbb', '--lines', '5');
+  assert.equal([logs[0]?.lines.length, logs[0]?.cut], [5, true]);
+  const { logs: most } = await told<{ logs: readonly HookLog[] }>(box, 'logs', 'bbb', 'bbb', '--lines', '100000');
+  assert.ok(JSON.stringify(most).length < 100_000);
+});
+
+for (const [title, words, exitCode, message] of [
+  ['an unknown run', ['logs', '--run', '../../etc'], 14, /knows no run/],
+  ['an unknown run of an add-on', ['logs', 'bbb', '--run', '20260101T000000Z-0000'], 14, /knows no run/],
+  ['an unknown add-on', ['logs', 'bbc'], 14, /did you mean "bbb"\?/],
+  ['an unknown hook', ['logs', 'bbb', 'bbb_per_init'], 14, /did you mean "bbb_pre_init"\?/],
+  ['a path for a hook', ['logs', 'bbb', '../../../etc/passwd'], 14, /no log of bbb/],
+  ['a word too many', ['logs', 'bbb', 'bbb', 'x'], 64, /unexpected word "x"/],
+  ['lines that are no number', ['logs', 'bbb', '--lines', '-1'], 64, /--lines/],
+] as const) {
+  test(`${title} is told`, async () => {
+    await using box = await failedNode();
+    const { exitCode: found, stderr } = await ask(box, ...words);
+    assert.is(found, exitCode, stderr);
+    assert.match(stderr, message);
+  });
+}
+
+test('damaged records and journals are told, and nothing is guessed', async () => {
+  await using box = await failedNode();
+  const { lastRun = '' } = await readRecords(box.at('node'));
+  const journal = box.at('node/runs', lastRun, 'journal.jsonl');
+  await writeFile(journal, (await readFile(journal, 'utf8')).replace('"planned"', '"plannee"'));
+  const status = await ask(box, 'status');
+  assert.is(status.exitCode, 25);
+  assert.match(status.stdout, /^aaa /m);
+  assert.match(status.stdout, /^Problem: read .*journal\.jsonl: line 1 is damaged$/m);
+  const why = await ask(box, 'why', 'aaa');
+  assert.is(why.exitCode, 25);
+  assert.match(why.stderr, /line 1 is damaged/);
+  await writeFile(box.at('node/records.json'), '{"format":1');
+  for (const words of [['status'], ['why', 'aaa'], ['logs']]) {
+    const { exitCode, stderr } = await ask(box, ...words);
+    assert.is(exitCode, 25);
+    assert.match(stderr, /error FILE_UNUSABLE: read .*records\.json: damaged/);
+    assert.match(stderr, /hint: restore it from a backup/);
+  }
+});
+
+test('a torn last line of the journal is a run that was interrupted', async () => {
+  await using box = await failedNode();
+  const { lastRun = '' } = await readRecords(box.at('node'));
+  const journal = box.at('node/runs', lastRun, 'journal.jsonl');
+  const text = await readFile(journal, 'utf8');
+  await writeFile(journal, text.slice(0, -20));
+  assert.match((await ask(box, 'status')).stdout, /^Last run: \S+, install, was interrupted/m);
+});
+
+test('what only root may read is told as that', async () => {
+  for (const code of ['EACCES', 'EPERM']) {
+    const refused = async (): Promise<never> => {
+      throw fileError('read x', Object.assign(new Error(`${code}: not permitted`), { code }));
+    };
+    const error = await assert.rejectsWith(readable('/var/lib/x', refused), 'FILE_UNUSABLE', /this user may not/);
+    assert.is(error.hint, 'run it as root');
+  }
+});
+
+test.run();
