@@ -1,101 +1,74 @@
 /**
- * Makes dist/node/curlew.mjs: the whole command as one file, for bundles. It brings the scripts that hooks need and its
- * own version, since nothing lies beside it; what only building needs stays out.
+ * Makes the executables for nodes, dist/node/curlew-linux-ARCH, and beside each its packed form for bundles: curlew with
+ * Node inside. Node comes from the npm registry once and is kept in .curlew/node, so that later builds need no network.
  * usage: tsx scripts/build-node-tool.ts
  */
-import { build, type Plugin } from 'esbuild';
-import { readFile, readdir } from 'node:fs/promises';
+import { execa } from 'execa';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { executableFileName, packedExecutableName } from '../src/core/layout.ts';
+import { ARCHES, type Arch } from '../src/core/ref.ts';
+import { nodeToolCode } from './node-tool/code.ts';
+import { writeExecutable } from './node-tool/executable.ts';
+import { nodePackage } from './node-tool/node-packages.ts';
 
 const ROOT = join(import.meta.dirname, '..');
+const NODES = join(ROOT, '.curlew/node');
+const CODE = 'curlew.cjs';
+const signal = new AbortController().signal;
 
-/** Cannot be part of one file (native code, folders of its own), and is of no use on a node. */
-const LEFT_OUT = 'dockerode';
-
-async function scriptTexts(): Promise<Readonly<Record<string, string>>> {
-  const library = await readdir(join(ROOT, 'scripts/lib'));
-  const paths = ['hook-runner.sh', 'confine.sh', ...library.toSorted().map((name) => `lib/${name}`)];
-  const texts = paths.map(async (path) => [path, await readFile(join(ROOT, 'scripts', path), 'utf8')] as const);
-  return Object.fromEntries(await Promise.all(texts));
+/** The architecture whose Node runs here and makes the blob, which is the same for all of them. */
+function ownArch(): Arch | undefined {
+  if (process.platform !== 'linux') return undefined;
+  return ({ x64: 'amd64', arm64: 'arm64' } as const)[process.arch as 'x64' | 'arm64'];
 }
 
-/** What stands in for `src/store/s3.ts`: the SDK is as large as all the rest, and bundles are for machines without it. */
-const NO_S3 = `import { CurlewError } from ${JSON.stringify(join(ROOT, 'src/core/errors.ts'))};
-export function createS3Store() {
-  throw new CurlewError('UNSUPPORTED', 'open a store in S3: the curlew of a bundle cannot', {
-    hint: 'install curlew from its package, which can',
+async function prepare(arch: Arch): Promise<void> {
+  const script = join(import.meta.dirname, 'node-tool/prepare-node.ts');
+  const { failed, stderr } = await execa(process.execPath, ['--import', 'tsx', script, NODES, arch], {
+    reject: false,
+    cwd: ROOT,
   });
-}`;
+  if (failed) throw new Error(stderr);
+}
 
-/** What stands in for `src/cli/own-scripts.ts`: unpacks once, takes everything away at the end. */
-function ownScriptsModule(texts: Readonly<Record<string, string>>): string {
-  return `import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-const TEXTS = ${JSON.stringify(texts)};
-let folder;
-export function ownScripts() {
-  if (folder !== undefined) return folder;
-  folder = mkdtempSync(join(tmpdir(), 'curlew-scripts-'));
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-  for (const [path, text] of Object.entries(TEXTS)) {
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
-    writeFileSync(join(folder, path), text, { mode: 0o755 });
+/** The blob that Node looks for in itself. Names in it are relative: where the checkout lies must not show. */
+async function blobOf(own: Arch, code: string): Promise<Uint8Array> {
+  await mkdir(NODES, { recursive: true });
+  const work = await mkdtemp(join(NODES, '.blob-'));
+  try {
+    await writeFile(join(work, CODE), code);
+    // What the caller's NODE_OPTIONS say is not for curlew.
+    const config = { main: CODE, output: 'blob', disableExperimentalSEAWarning: true, execArgvExtension: 'none' };
+    await writeFile(join(work, 'sea.json'), JSON.stringify(config));
+    const node = join(await nodePackage(NODES, own, { signal }), 'bin/node');
+    await execa(node, ['--experimental-sea-config', 'sea.json'], { cwd: work, env: { NODE_OPTIONS: '' } });
+    return await readFile(join(work, 'blob'));
+  } finally {
+    await rm(work, { recursive: true, force: true });
   }
-  return folder;
-}`;
 }
 
-/** Puts these texts in the place of modules, by the end of their path. */
-function replaced(modules: Readonly<Record<string, string>>): Plugin {
-  return {
-    name: 'replaced',
-    setup: (bundler) => {
-      for (const [path, contents] of Object.entries(modules)) {
-        const filter = new RegExp(`/${path.replaceAll('.', String.raw`\.`)}$`);
-        bundler.onLoad({ filter }, () => ({ contents, loader: 'js' }));
-      }
-    },
-  };
+async function main(): Promise<void> {
+  const own = ownArch();
+  if (own === undefined) {
+    console.error(
+      'executables for nodes are made on Linux, amd64 or arm64: this build has none, and cannot make bundles',
+    );
+    return;
+  }
+  const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { readonly version: string };
+  const [code] = await Promise.all([nodeToolCode(ROOT, version), ...ARCHES.map(prepare)]);
+  const blob = await blobOf(own, code);
+  for (const arch of ARCHES) {
+    await writeExecutable(await nodePackage(NODES, arch, { signal }), blob, {
+      plain: join(ROOT, 'dist/node', executableFileName(arch)),
+      packed: join(ROOT, 'dist/node', packedExecutableName(arch)),
+    });
+  }
 }
 
-/** A module whose use is an error that a user understands. */
-function leftOut(name: string): Plugin {
-  const contents = `import { CurlewError } from ${JSON.stringify(join(ROOT, 'src/core/errors.ts'))};
-export default function () {
-  throw new CurlewError('UNSUPPORTED', 'use a Docker engine: the curlew of a bundle cannot', {
-    hint: 'install curlew from its package, which can',
-  });
-}`;
-  return {
-    name: 'left-out',
-    setup: (bundler) => {
-      bundler.onResolve({ filter: new RegExp(`^${name}$`) }, ({ path }) => ({ path, namespace: 'left-out' }));
-      bundler.onLoad({ filter: /./, namespace: 'left-out' }, () => ({ contents, loader: 'js', resolveDir: ROOT }));
-    },
-  };
-}
-
-const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { readonly version: string };
-await build({
-  entryPoints: [join(ROOT, 'src/cli/main.ts')],
-  outfile: join(ROOT, 'dist/node/curlew.mjs'),
-  bundle: true,
-  platform: 'node',
-  format: 'esm',
-  target: 'node20',
-  legalComments: 'inline',
-  logLevel: 'warning',
-  // Packages in CommonJS ask for Node's own modules by require, which a module does not have.
-  banner: {
-    js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);",
-  },
-  plugins: [
-    leftOut(LEFT_OUT),
-    replaced({
-      'src/store/s3.ts': NO_S3,
-      'src/cli/own-scripts.ts': ownScriptsModule(await scriptTexts()),
-      'src/cli/version.ts': `export function toolVersion() { return ${JSON.stringify(version)}; }`,
-    }),
-  ],
+await main().catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
 });

@@ -17,6 +17,8 @@ node_packages_present() {
 
 node_packages() {
   local try
+  # npm would empty the folder that the link names, and put another one in the place of the link.
+  [[ ! -L node_modules ]] || die "node_modules is a link: run npm ci in $(dirname "$(readlink -f node_modules)")"
   for try in 1 2 3; do
     npm ci --no-audit --no-fund && touch node_modules/.package-lock.json && return 0
     printf 'npm ci: try %d failed\n' "$try"
@@ -27,7 +29,8 @@ node_packages() {
 
 # Builds dist/ when a source is newer than it.
 node_build() {
-  if [[ -f dist/cli/main.js ]] && [[ -z "$(find src scripts/lib package.json tsconfig.build.json tsconfig.json \
+  if [[ -f dist/cli/main.js ]] && [[ -z "$(find src scripts/lib scripts/*.sh scripts/host-packages scripts/new \
+    scripts/build-node-tool.ts scripts/node-tool package.json tsconfig.build.json tsconfig.json \
     -newer dist/cli/main.js -print -quit 2>/dev/null)" ]]; then
     return 0
   fi

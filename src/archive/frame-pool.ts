@@ -2,7 +2,7 @@
  * The threads that frame, hash and write payloads, and the memory between them and the receiving thread: a fixed
  * number of slots of 1 MiB, however large the payloads are. A receiver that finds no free slot waits.
  */
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { fileError } from '../core/errors.ts';
 import {
   GROUP_SIZE,
@@ -13,6 +13,7 @@ import {
   type Value,
 } from './frame-protocol.ts';
 import { createSink, type FrameSink } from './frame-sink.ts';
+import { startFrameWorker } from './start-frame-worker.ts';
 
 /** Slots beyond one per receiver: what the threads have on their desks. */
 const SLOTS_IN_FLIGHT = 4;
@@ -82,9 +83,7 @@ class Pool {
     const index = id % this.#threads;
     const running = this.#workers[index];
     if (running !== undefined) return running;
-    // Under a loader that runs the source directly the sibling is a .ts file too.
-    const file = new URL(`./frame-worker${import.meta.url.slice(-3)}`, import.meta.url);
-    const worker = new Worker(file, {
+    const worker = startFrameWorker({
       workerData: { memory: this.#memory } satisfies FramePoolMemory,
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     });

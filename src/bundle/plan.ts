@@ -2,12 +2,20 @@
  * A bundle as an ordered list of bytes and ranges. Pure: the plan is made from the indexes of the packages alone, and
  * equal plans give equal bytes, whoever carries them out.
  */
+import { basename } from 'node:path';
 import type { ArchiveIndex } from '../archive/entry.ts';
 import { planSplice, type SplicePart, type SplicePlan } from '../archive/splice.ts';
 import { formatBundleJson, BUNDLE_FORMAT, type BundleJson } from '../core/bundle.ts';
-import { digestOf } from '../core/digest.ts';
+import { digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import { BUNDLE_JSON, INSTALLER_YAML, prefixOf } from '../core/layout.ts';
+import {
+  BUNDLE_JSON,
+  BUNDLED_TOOL,
+  BUNDLED_TOOL_SUM,
+  INSTALLER_YAML,
+  packedExecutableName,
+  prefixOf,
+} from '../core/layout.ts';
 import { packageDigest, type FileMode } from '../core/package.ts';
 import { formatRef, type Arch } from '../core/ref.ts';
 import type { ResolvedPackage } from './resolve.ts';
@@ -24,8 +32,10 @@ export interface BundleInputs {
   readonly arch: Arch;
   /** Bytes of the spec, as they are. */
   readonly installer: Uint8Array;
-  /** Scripts and the tool; they come first, in this order. */
+  /** Scripts; they come first, in this order. */
   readonly rootFiles: readonly RootFile[];
+  /** Of the archive that holds the tool for nodes of this architecture: it comes next. */
+  readonly executable: ArchiveIndex;
   /** In the order of installation, with the index of each. */
   readonly packages: readonly { readonly resolved: ResolvedPackage; readonly index: ArchiveIndex }[];
   readonly tool: string;
@@ -33,13 +43,21 @@ export interface BundleInputs {
 
 export interface BundlePlan {
   readonly bundle: BundleJson;
-  /** Source n of the ranges is package n. */
+  /** Source n of the ranges is package n; the one after the last is the archive of the tool for nodes. */
   readonly packages: readonly ResolvedPackage[];
   readonly splice: SplicePlan;
 }
 
 /** Lays out a bundle. A package that is not what the catalogue says is `DIGEST_MISMATCH` or `PACKAGE_INVALID`. */
-export function planBundle({ release, arch, installer, rootFiles, packages, tool }: BundleInputs): BundlePlan {
+export function planBundle({
+  release,
+  arch,
+  installer,
+  rootFiles,
+  executable,
+  packages,
+  tool,
+}: BundleInputs): BundlePlan {
   for (const { resolved, index } of packages) checkPackage(resolved, index);
   const bundle: BundleJson = {
     format: BUNDLE_FORMAT,
@@ -50,15 +68,24 @@ export function planBundle({ release, arch, installer, rootFiles, packages, tool
     tool,
   };
   const own: readonly RootFile[] = [
-    ...rootFiles,
+    { path: BUNDLED_TOOL_SUM, mode: 0o644, data: Buffer.from(sumOf(executable)) },
     { path: INSTALLER_YAML, mode: 0o644, data: installer },
     { path: BUNDLE_JSON, mode: 0o644, data: Buffer.from(formatBundleJson(bundle)) },
   ];
   const splice = planSplice([
+    ...rootFiles.map((file): SplicePart => ({ kind: 'file', ...file })),
+    { kind: 'archive', source: packages.length, index: executable },
     ...own.map((file): SplicePart => ({ kind: 'file', ...file })),
     ...packages.map(({ index }, source): SplicePart => ({ kind: 'archive', source, index })),
   ]);
   return { bundle, packages: packages.map(({ resolved }) => resolved), splice };
+}
+
+/** What `sha256sum --check` is given beside the tool. */
+function sumOf(executable: ArchiveIndex): string {
+  const entry = executable.entries.find(({ path }) => path === BUNDLED_TOOL);
+  if (entry === undefined) throw new CurlewError('PACKAGE_INVALID', `the tool for nodes: there is no ${BUNDLED_TOOL}`);
+  return `${hexOf(entry.digest)}  ${basename(BUNDLED_TOOL)}\n`;
 }
 
 /**
@@ -94,7 +121,7 @@ export interface PlanSummary {
   readonly fresh: number;
   /** Unpacked bytes that are there only as hard links. */
   readonly linked: number;
-  /** What is copied, in order; `key` in the store. */
+  /** What is copied, in order; `key` in the store, or the file of the tool for nodes. */
   readonly ranges: readonly { readonly key: string; readonly offset: number; readonly length: number }[];
 }
 
@@ -102,7 +129,13 @@ export function summarise({ bundle, packages, splice }: BundlePlan): PlanSummary
   const { release, arch } = bundle;
   const ranges = splice.segments.flatMap((segment) =>
     segment.kind === 'range'
-      ? [{ key: packages[segment.source]?.key ?? '', offset: segment.offset, length: segment.length }]
+      ? [
+          {
+            key: packages[segment.source]?.key ?? packedExecutableName(arch),
+            offset: segment.offset,
+            length: segment.length,
+          },
+        ]
       : [],
   );
   const copied = ranges.reduce((sum, { length }) => sum + length, 0);

@@ -1,35 +1,54 @@
-/** The files of this tool that every bundle has at its root: the scripts and the tool itself. */
+/** What every bundle has of this tool itself: the scripts at its root, and the executable for nodes. */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import type { ArchiveIndex, RangeSource } from '../archive/entry.ts';
+import { openFileSource, readIndex } from '../archive/read.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
-import { BUNDLE_SCRIPTS } from '../core/layout.ts';
+import { BUNDLE_SCRIPTS, packedExecutableName } from '../core/layout.ts';
+import type { Arch } from '../core/ref.ts';
 import type { RootFile } from './plan.ts';
 
 /** Both the sources and what is compiled from them lie two folders below the project. */
 const PROJECT = new URL('../../', import.meta.url);
+/** One text for all scripts: which of them it is, it knows by its name. */
+const SCRIPT = 'scripts/bundle/start.sh';
+const EXECUTABLES = 'dist/node/';
 
-/** Where the tool lies in a bundle. */
-const BUNDLED_TOOL = 'bin/curlew';
-/** The part of the tool that runs on nodes, as one file. */
-const NODE_TOOL = 'dist/node/curlew.mjs';
-
-/** Reads scripts and tool; `NOT_FOUND` when the tool for nodes has not been built. */
-export async function readRootFiles(): Promise<readonly RootFile[]> {
-  const sources = [...BUNDLE_SCRIPTS.map((name) => [name, `scripts/bundle/${name}`]), [BUNDLED_TOOL, NODE_TOOL]];
-  return Promise.all(
-    sources.map(async ([path = '', source = '']) => ({ path, mode: 0o755 as const, data: await readOwn(source) })),
-  );
+/** The executable as it lies in this build: an archive of its own, of which bundles are given ranges. */
+export interface OpenExecutable extends AsyncDisposable {
+  readonly source: RangeSource;
+  readonly index: ArchiveIndex;
 }
 
-async function readOwn(source: string): Promise<Uint8Array> {
-  const path = fileURLToPath(new URL(source, PROJECT));
-  try {
-    return await readFile(path);
-  } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw fileError(`read ${path}`, error);
-    throw new CurlewError('NOT_FOUND', `read ${path}: this part of curlew is missing`, {
+/** Reads the scripts. */
+export async function readRootFiles(): Promise<readonly RootFile[]> {
+  const path = own(SCRIPT);
+  const data = await readFile(path).catch((error: unknown) => {
+    throw fileError(`read ${path}`, error);
+  });
+  return BUNDLE_SCRIPTS.map((name) => ({ path: name, mode: 0o755, data }));
+}
+
+/** Opens the executable for nodes of this architecture; `NOT_FOUND` when it has not been built. */
+export async function openExecutable(
+  arch: Arch,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<OpenExecutable> {
+  const path = own(EXECUTABLES + packedExecutableName(arch));
+  const source = await openFileSource(path).catch((error: unknown) => {
+    if (!(error instanceof CurlewError) || errnoOf(error.cause) !== 'ENOENT') throw error;
+    throw new CurlewError('NOT_FOUND', `open ${path}: this build of curlew has no executable for ${arch} nodes`, {
       hint: 'in a checkout, run: npm run build',
       cause: error,
     });
-  }
+  });
+  return {
+    source,
+    index: await readIndex(source, { signal }),
+    [Symbol.asyncDispose]: async () => source[Symbol.asyncDispose](),
+  };
+}
+
+function own(path: string): string {
+  return fileURLToPath(new URL(path, PROJECT));
 }

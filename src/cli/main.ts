@@ -90,6 +90,8 @@ function fail(error: Error): number {
 }
 
 async function main(): Promise<void> {
+  // What ends before it has an answer, with nothing left to wait for, has failed.
+  process.exitCode = 1;
   process.stdout.on('error', stopWithoutOutput);
   // What is said on the way is worth no failure: its reader, or the terminal, may have gone.
   process.stderr.on('error', () => undefined);
@@ -105,4 +107,4 @@ async function main(): Promise<void> {
   }
 }
 
-await main();
+void main();

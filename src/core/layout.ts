@@ -65,6 +65,20 @@ export const storeKey = {
 export const BUNDLE_JSON = 'bundle.json';
 export const INSTALLER_YAML = 'installer.yaml';
 export const BUNDLE_SCRIPTS: readonly string[] = ['install.sh', 'join.sh', 'upgrade.sh', 'tasks.sh'];
+/** The curlew of a bundle, its sha256 as sha256sum reads it, and the licence of the Node inside. */
+export const BUNDLED_TOOL = 'bin/curlew';
+export const BUNDLED_TOOL_SUM = 'bin/curlew.sha256';
+export const BUNDLED_TOOL_LICENSE = 'bin/curlew.license';
+
+/** The executable for nodes in a build of curlew. */
+export function executableFileName(arch: Arch): string {
+  return `curlew-linux-${arch}`;
+}
+
+/** The same, packed in format 1 as bundles hold it. */
+export function packedExecutableName(arch: Arch): string {
+  return `${executableFileName(arch)}.tar.gz`;
+}
 
 /** The default install folder on a node. */
 export const INSTALL_DIRECTORY = '/var/lib/curlew';

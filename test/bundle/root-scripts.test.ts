@@ -1,7 +1,7 @@
 import { execa } from 'execa';
-import { spawn } from 'node:child_process';
-import { chmod, copyFile, symlink } from 'node:fs/promises';
-import { collect } from '../support/bytes.ts';
+import { copyFile, chmod, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { digestOf, hexOf } from '../../src/core/digest.ts';
+import { BUNDLE_SCRIPTS } from '../../src/core/layout.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -9,74 +9,118 @@ import { tree, type Tree } from '../support/tree.ts';
 const test = suite('bundle/root-scripts');
 
 /** Only says how it was called: no test here installs anything. */
-const TOOL = 'console.log(JSON.stringify([process.cwd(), ...process.argv.slice(2)]));\n';
+const TOOL = `#!/usr/bin/bash
+if [[ "$*" == --version ]]; then echo 1.2.3; else printf '[%s]' "$PWD" "$@"; fi
+`;
+/** All that the scripts may need of a system. */
+const PROGRAMS = ['bash', 'dirname', 'head', 'sha256sum', 'sort', 'uname'];
 
-async function unpacked(files: Readonly<Record<string, string>> = {}): Promise<Tree> {
-  const box = await tree({ 'a b/bin/curlew': TOOL, 'tools/.keep': '', 'here/.keep': '', ...files });
-  for (const name of ['install.sh', 'join.sh', 'upgrade.sh', 'tasks.sh']) {
-    await copyFile(`scripts/bundle/${name}`, box.at('a b', name));
+async function unpacked(tool: string | Uint8Array = TOOL, sum: string = hexOf(digestOf(tool))): Promise<Tree> {
+  const box = await tree({ 'a b/bin/curlew': tool, 'a b/bin/curlew.sha256': `${sum}  curlew\n`, 'here/.keep': '' });
+  await chmod(box.at('a b/bin/curlew'), 0o755);
+  for (const name of BUNDLE_SCRIPTS) {
+    await copyFile('scripts/bundle/start.sh', box.at('a b', name));
     await chmod(box.at('a b', name), 0o755);
   }
-  for (const name of ['bash', 'dirname']) await symlink(`/usr/bin/${name}`, box.at('tools', name));
+  await mkdir(box.at('tools'));
+  for (const name of PROGRAMS) await symlink(`/usr/bin/${name}`, box.at('tools', name));
   return box;
 }
 
-async function run(
-  box: Tree,
-  script: string,
-  words: readonly string[] = [],
-): Promise<{ code: number; out: string; err: string }> {
-  const child = spawn('/usr/bin/bash', [box.at('a b', script), ...words], {
-    cwd: box.at('here'),
-    env: { PATH: box.at('tools') },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const exit = new Promise<number>((resolve) => {
-    child.on('close', (code) => {
-      resolve(code ?? -1);
-    });
-  });
-  const [out, err, code] = await Promise.all([collect(child.stdout), collect(child.stderr), exit]);
-  return { code, out: out.toString(), err: err.toString() };
+/** Puts a system's `getconf` into PATH. */
+async function libcIs(box: Tree, answer: string): Promise<void> {
+  await writeFile(box.at('tools/getconf'), `#!/usr/bin/bash\necho '${answer}'\n`, { mode: 0o755 });
 }
 
-test('install.sh runs the tool over its own folder and leaves words and folder to the caller', async () => {
+interface Said {
+  readonly code: number | undefined;
+  readonly out: string;
+  readonly err: string;
+}
+
+async function run(box: Tree, script: string, words: readonly string[] = [], env = {}): Promise<Said> {
+  const { exitCode, stdout, stderr } = await execa('/usr/bin/bash', [box.at('a b', script), ...words], {
+    cwd: box.at('here'),
+    env: { PATH: box.at('tools'), ...env },
+    extendEnv: false,
+    reject: false,
+    stdin: 'ignore',
+  });
+  return { code: exitCode, out: stdout, err: stderr };
+}
+
+for (const name of ['install', 'join', 'upgrade']) {
+  test(`${name}.sh runs the tool over its own folder and leaves words and folder to the caller`, async () => {
+    await using box = await unpacked();
+    await libcIs(box, 'glibc 2.28');
+    const { code, out, err } = await run(box, `${name}.sh`, ['--root', 'x y']);
+    assert.is(code, 0, err);
+    assert.is(out, `[${box.at('here')}][${name}][--dir][${box.at('a b')}][--root][x y]`);
+  });
+}
+
+test('tasks.sh runs any command, and gives the bundle to the one that loads images', async () => {
   await using box = await unpacked();
-  await symlink(process.execPath, box.at('tools/node'));
-  const { code, out } = await run(box, 'install.sh', ['--root', 'x y']);
-  assert.is(code, 0);
-  assert.equal(JSON.parse(out), [box.at('here'), 'install', '--dir', box.at('a b'), '--root', 'x y']);
+  assert.is((await run(box, 'tasks.sh', ['status', '--json'])).out, `[${box.at('here')}][status][--json]`);
+  const { out } = await run(box, 'tasks.sh', ['load-images', '-q']);
+  assert.is(out, `[${box.at('here')}][load-images][--dir][${box.at('a b')}][-q]`);
 });
 
-test('install.sh finds its own folder, whatever CDPATH and its own path say', async () => {
-  await using box = await unpacked({ 'other/a b/.keep': '' });
-  await symlink(process.execPath, box.at('tools/node'));
+test('the scripts find their own folder, whatever CDPATH and their own path say', async () => {
+  await using box = await unpacked();
+  await mkdir(box.at('other/a b'), { recursive: true });
   const { stdout } = await execa('/usr/bin/bash', ['a b/install.sh'], {
     cwd: box.path,
     env: { PATH: box.at('tools'), CDPATH: box.at('other') },
     extendEnv: false,
   });
-  assert.equal(JSON.parse(stdout), [box.path, 'install', '--dir', box.at('a b')]);
+  assert.is(stdout, `[${box.path}][install][--dir][${box.at('a b')}]`);
 });
 
-test('install.sh says which Node.js is needed when there is none, or an old one', async () => {
-  await using none = await unpacked();
-  const missing = await run(none, 'install.sh');
-  assert.is(missing.code, 22);
-  assert.match(missing.err, 'Node.js 20.20 or newer is needed');
-
-  await using old = await unpacked({ 'tools/node': '#!/usr/bin/bash\nexit 1\n' });
-  assert.is((await run(old, 'install.sh')).code, 22);
-});
-
-for (const name of ['join.sh', 'upgrade.sh', 'tasks.sh']) {
-  test(`${name} says what it cannot do`, async () => {
-    await using box = await unpacked();
-    const { code, err } = await run(box, name);
-    assert.is(code, 64);
-    assert.match(err, `${name}: `);
-    assert.match(err, 'not supported');
+for (const [libc, passes] of [
+  ['glibc 2.17', false],
+  ['glibc 2.9', false],
+  ['glibc 2.28', true],
+  ['glibc 2.100', true],
+] as const) {
+  test(`on a system with ${libc} the tool is ${passes ? 'run' : 'not even looked at'}`, async () => {
+    await using box = await unpacked(TOOL, passes ? undefined : 'damaged');
+    await libcIs(box, libc);
+    const { code, err } = await run(box, 'install.sh');
+    assert.is(code, passes ? 0 : 22, err);
+    if (!passes)
+      assert.match(err, `install.sh: this system has ${libc}, and the curlew of this bundle needs glibc 2.28`);
   });
 }
+
+for (const [title, sum] of [
+  ['is not the one that the bundle was made with', '0'.repeat(64)],
+  ['has a sum that is no sum', 'none'],
+] as const) {
+  test(`a tool that ${title} is not run`, async () => {
+    await using box = await unpacked('#!/usr/bin/bash\n: >ran\n', sum);
+    const { code, err } = await run(box, 'upgrade.sh');
+    assert.is(code, 15);
+    assert.match(err, /^upgrade\.sh: .*a b\/bin\/curlew is damaged.*Unpack the bundle again/);
+    assert.equal(await readdir(box.at('here')), ['.keep']);
+  });
+}
+
+test('a tool that must not be executed is told apart from a damaged one', async () => {
+  await using box = await unpacked();
+  await chmod(box.at('a b/bin/curlew'), 0o644);
+  const { code, err } = await run(box, 'join.sh');
+  assert.is(code, 25);
+  assert.match(err, /mounted noexec, or its mode was lost\. Unpack the bundle/);
+});
+
+test('a tool for another architecture, or without its libraries, is named with what the system says', async () => {
+  // The head of an ELF executable for a machine that there is none of.
+  await using box = await unpacked(Buffer.from(`7f454c46020101${'00'.repeat(9)}0200ffff${'00'.repeat(44)}`, 'hex'));
+  const { code, err } = await run(box, 'install.sh');
+  assert.is(code, 22);
+  assert.match(err, /does not run on this system .*the architecture that the bundle was made for, glibc 2\.28/);
+  assert.match(err, /Exec format error/);
+});
 
 test.run();

@@ -25,9 +25,11 @@ if (process.getuid?.() !== 0) {
       const report = (): void => {
         started = true;
       };
-      const sources = planned.packages.map(({ source }) => source);
       const options = { force: false, verify: false, report, signal };
-      await assert.rejectsWith(assembleBundle(planned.plan, sources, box.at('disk/b.tar.gz'), options), 'NO_SPACE');
+      await assert.rejectsWith(
+        assembleBundle(planned.plan, planned.sources, box.at('disk/b.tar.gz'), options),
+        'NO_SPACE',
+      );
       assert.not.ok(started);
       assert.equal(await readdir(box.at('disk')), []);
     } finally {

@@ -20,10 +20,11 @@ const reason = cannotRun('git', 'unshare');
 if (reason === undefined) {
   test('works in a fresh copy, twice, cuts the network, and fits a terminal', async () => {
     await using box = await tree();
-    // npm's packages are linked instead of fetched again.
+    // What npm has fetched is linked instead of fetched again.
     await shell(
       `cd "$1"; git ls-files -z -co --exclude-standard | xargs -0 cp --parents -t "$2" --
-       cp -al node_modules "$2/"; touch "$2/node_modules/.package-lock.json"`,
+       cp -al node_modules "$2/"; touch "$2/node_modules/.package-lock.json"
+       mkdir "$2/.curlew"; cp -al .curlew/node "$2/.curlew/"`,
       ROOT,
       box.path,
     );

@@ -1,5 +1,8 @@
 /** A folder store with a release of small packages, and bundle plans over it. */
 import { mkdir } from 'node:fs/promises';
+import type { ArchivePlan } from '../../src/archive/place.ts';
+import { memorySource } from '../../src/archive/read.ts';
+import type { BundleSource } from '../../src/bundle/bytes.ts';
 import { openPackages, type OpenPackage } from '../../src/bundle/open-packages.ts';
 import { planBundle, type BundlePlan } from '../../src/bundle/plan.ts';
 import { resolvePackages } from '../../src/bundle/resolve.ts';
@@ -9,7 +12,7 @@ import { publishPackages } from '../../src/release/publish.ts';
 import { readCatalogue } from '../../src/store/catalogue.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
-import { writePackage, type TestFile } from './packages.ts';
+import { archiveOf, writePackage, type TestFile } from './packages.ts';
 import type { Tree } from './tree.ts';
 
 export interface TestPackage {
@@ -51,8 +54,15 @@ export function specOf(addons: Readonly<Record<string, string>>): string {
   return `apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nmetadata: {name: test}\nspec:\n${rows.join('')}`;
 }
 
+/** What stands in for the tool for nodes. */
+export const TOOL: { readonly bytes: Buffer; readonly plan: ArchivePlan } = archiveOf([
+  { path: 'bin/curlew', mode: 0o755, data: Buffer.alloc(20_000, 'x') },
+]);
+
 export interface PlannedBundle {
   readonly plan: BundlePlan;
+  /** In the order that the plan numbers them. */
+  readonly sources: readonly BundleSource[];
   readonly packages: readonly OpenPackage[];
 }
 
@@ -61,17 +71,16 @@ export async function planTestBundle(store: Store, spec: string, signal: AbortSi
   if (installer === undefined) throw new Error(JSON.stringify(diagnostics));
   const catalogue = await readCatalogue(store, { release: undefined, signal });
   const packages = await openPackages(store, resolvePackages(installer, catalogue, 'amd64'), { signal });
-  const rootFiles = [
-    { path: 'install.sh', mode: 0o755, data: Buffer.from('#!/bin/sh\necho installed\n') },
-    { path: 'bin/curlew', mode: 0o755, data: Buffer.alloc(20_000, 'x') },
-  ] as const;
+  const rootFiles = [{ path: 'install.sh', mode: 0o755, data: Buffer.from('#!/bin/sh\necho installed\n') }] as const;
   const plan = planBundle({
     release: catalogue.release,
     arch: 'amd64',
     installer: Buffer.from(spec),
     rootFiles,
+    executable: TOOL.plan.index,
     packages,
     tool: '1.2.3',
   });
-  return { plan, packages };
+  const sources = [...packages.map(({ source }) => source), memorySource('the tool', TOOL.bytes)];
+  return { plan, sources, packages };
 }

@@ -4,7 +4,7 @@ import { assembleBundle } from '../../bundle/assemble.ts';
 import { openPackages } from '../../bundle/open-packages.ts';
 import { planBundle, summarise, type PlanSummary } from '../../bundle/plan.ts';
 import { resolvePackages } from '../../bundle/resolve.ts';
-import { readRootFiles } from '../../bundle/root-files.ts';
+import { openExecutable, readRootFiles } from '../../bundle/root-files.ts';
 import { INSTALLER_LIMIT } from '../../core/bundle.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { readLimited } from '../../files/read-limited.ts';
@@ -84,12 +84,14 @@ export const bundle: Command<Result> = {
     const { bytes, installer } = await readSpec(spec, context);
     const store = await openStoreFor(from, args, context, { create: false });
     const catalogue = await readCatalogue(store, { release: args.text('release'), signal });
+    await using executable = await openExecutable(arch, { signal });
     const packages = await openPackages(store, resolvePackages(installer, catalogue, arch), { signal });
     const plan = planBundle({
       release: catalogue.release,
       arch,
       installer: bytes,
       rootFiles: await readRootFiles(),
+      executable: executable.index,
       packages,
       tool: toolVersion(),
     });
@@ -97,12 +99,7 @@ export const bundle: Command<Result> = {
     const file = output === undefined ? undefined : resolve(cwd, output);
     if (file !== undefined) {
       const options = { force: args.flag('force'), verify: args.flag('verify'), report, signal };
-      await assembleBundle(
-        plan,
-        packages.map(({ source }) => source),
-        file,
-        options,
-      );
+      await assembleBundle(plan, [...packages.map(({ source }) => source), executable.source], file, options);
     }
     return { file, tocDigest: plan.splice.index.tocDigest, ...summarise(plan) };
   },

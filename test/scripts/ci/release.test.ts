@@ -13,6 +13,7 @@ const test = suite('scripts/ci/release-pack and release-publish', { timeoutMs: 1
 const GH = '#!/bin/sh\nprintf "%s\\n" "$*" >"$HOME/gh"\n';
 const manifest = await readFile(join(import.meta.dirname, '../../../package.json'), 'utf8');
 const { version } = JSON.parse(manifest) as { readonly version: string };
+const FILES = ['-linux-amd64.tar.gz', '-linux-arm64.tar.gz', '.tgz'].map((end) => `curlew-${version}${end}`);
 
 /** A checkout of which only the version counts, packed into `release`, with a `gh` that writes down its words. */
 async function packed(): Promise<Tree> {
@@ -22,13 +23,13 @@ async function packed(): Promise<Tree> {
   return box;
 }
 
-test('is the npm package, the tool for nodes and their checksums, the same every time', async () => {
+test('is the npm package, the executables for nodes and their checksums, the same every time', async () => {
   await using first = await packed();
   await using second = await packed();
   const sums = await readFile(first.at('release/SHA256SUMS'), 'utf8');
   assert.is(sums, await readFile(second.at('release/SHA256SUMS'), 'utf8'));
   const names = [...sums.matchAll(/^[0-9a-f]{64} {2}(.+)$/gm)].map(([, name]) => name);
-  assert.equal(names, [`curlew-${version}.tgz`, `curlew-node-${version}.mjs`]);
+  assert.equal(names, FILES);
   const { stdout } = await execa('tar', ['-xOzf', `release/curlew-${version}.tgz`, 'package/package.json'], {
     cwd: first.path,
   });
@@ -42,7 +43,7 @@ test('is published under the tag of its version', async () => {
   assert.is(status, 0, stderr);
   const words = await readFile(box.at('gh'), 'utf8');
   assert.match(words, `release create v${version} --verify-tag`);
-  assert.match(words, `release/SHA256SUMS release/curlew-${version}.tgz release/curlew-node-${version}.mjs`);
+  assert.match(words, ['SHA256SUMS', ...FILES].map((name) => `release/${name}`).join(' '));
 });
 
 for (const [title, tag, damage] of [

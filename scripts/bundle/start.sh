@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Runs the curlew of this bundle. install.sh, join.sh and upgrade.sh are this file: the commands of these names, over the
+# bundle. So is tasks.sh, which runs any other one: ./tasks.sh load-images, ./tasks.sh --help.
+set -eu
+name="${0##*/}" bundle="$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)"
+stop() { printf '%s: %s\n' "$name" "$2" >&2 && exit "$1"; }
+libc="$(getconf GNU_LIBC_VERSION 2>/dev/null || true)" least='glibc 2.28'
+[[ -z "$libc" || "$(printf '%s\n' "$least" "$libc" | sort -V | head -n 1)" == "$least" ]] || stop 22 "this system has $libc, and the curlew of this bundle needs $least or newer: el8, Amazon Linux 2023, Debian 10, Ubuntu 20.04, or what came after"
+(cd -- "$bundle/bin" && sha256sum --check curlew.sha256 &>/dev/null) || stop 15 "$bundle/bin/curlew is damaged: it is not the one that the bundle was made with. Unpack the bundle again, or get it again"
+[[ -x "$bundle/bin/curlew" ]] || stop 25 "$bundle/bin/curlew must not be executed: its file system is mounted noexec, or its mode was lost. Unpack the bundle with tar where programs may run, such as /var/lib, or: mount -o remount,exec"
+said="$("$bundle/bin/curlew" --version 2>&1)" || stop 22 "$bundle/bin/curlew does not run on this system ($(uname -m)); it needs the architecture that the bundle was made for, $least and libstdc++: $said"
+case "$name" in install.sh | join.sh | upgrade.sh) set -- "${name%.sh}" --dir "$bundle" "$@" ;; esac
+if [[ "${1-}" == load-images ]]; then set -- load-images --dir "$bundle" "${@:2}"; fi
+exec "$bundle/bin/curlew" "$@"

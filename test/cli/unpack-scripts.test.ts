@@ -1,0 +1,73 @@
+import { execa } from 'execa';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import { unpackScripts } from '../../src/cli/unpack-scripts.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('cli/unpack-scripts');
+
+const MODULE = join(import.meta.dirname, '../../src/cli/unpack-scripts.ts');
+const TEXTS = { 'hook-runner.sh': 'runner\n', 'lib/a.sh': 'library\n' };
+
+/** A process of its own unpacks into `box` and runs a line with `folder`. */
+async function unpacking(box: Tree, line: string): Promise<string> {
+  // Not in the environment: whatever runs TypeScript here leaves files of its own there.
+  const code = `process.env.TMPDIR = ${JSON.stringify(box.path)};
+    const { unpackScripts } = await import(${JSON.stringify(MODULE)});
+    const { readdirSync, statSync } = await import('node:fs');
+    const folder = unpackScripts(${JSON.stringify(TEXTS)});
+    ${line}`;
+  const { stdout } = await execa(process.execPath, ['--import', 'tsx', '--input-type', 'module', '--eval', code], {
+    cwd: join(import.meta.dirname, '../..'),
+    reject: false,
+  });
+  return stdout;
+}
+
+test('scripts lie in a private folder while the process runs, and nowhere afterwards', async () => {
+  await using box = await tree();
+  const said = await unpacking(
+    box,
+    'console.log(JSON.stringify([readdirSync(folder, { recursive: true }).toSorted(), statSync(folder).mode & 0o777]))',
+  );
+  assert.equal(JSON.parse(said), [['hook-runner.sh', 'lib', 'lib/a.sh'], 0o700]);
+  assert.equal(await readdir(box.path), []);
+});
+
+test('what a killed process has left is taken away a day later, unless something still runs from it', async () => {
+  await using box = await tree();
+  await unpacking(box, `process.kill(process.pid, 'SIGKILL')`);
+  const [left = ''] = await readdir(box.path);
+  assert.is(await readFile(box.at(left, 'lib/a.sh'), 'utf8'), TEXTS['lib/a.sh']);
+  await unpacking(box, '');
+  assert.equal(await readdir(box.path), [left]);
+
+  const old = new Date(Date.now() - 2 * 86_400_000);
+  await utimes(box.at(left), old, old);
+  await mkdir(box.at('curlew-scripts-used'));
+  await utimes(box.at('curlew-scripts-used'), old, old);
+  const user = execa('bash', ['-c', 'read -r line', box.at('curlew-scripts-used/hook-runner.sh')]);
+  await unpacking(box, '');
+  assert.equal(await readdir(box.path), ['curlew-scripts-used']);
+  user.stdin.end('go\n');
+  await user;
+  await unpacking(box, '');
+  assert.not.ok(existsSync(box.at('curlew-scripts-used')));
+});
+
+test('a place that is not there is an error that names it', async () => {
+  await using box = await tree();
+  const { TMPDIR } = process.env;
+  process.env['TMPDIR'] = box.at('missing');
+  try {
+    assert.throwsWith(() => unpackScripts(TEXTS), 'FILE_UNUSABLE', /unpack scripts into .*missing/);
+  } finally {
+    if (TMPDIR === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = TMPDIR;
+  }
+});
+
+test.run();
