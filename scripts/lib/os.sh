@@ -46,3 +46,8 @@ is_rhel_9_variant() {
 host_packages_shipped() {
   ! is_ubuntu_2404 && ! is_ubuntu_2604 && ! is_amazon_2023 && ! is_rhel_9_variant
 }
+
+# True where the system's own containerd is used: no packages are shipped, and the system is none of the family of el9.
+use_os_containerd() {
+  ! host_packages_shipped && ! is_rhel_9_variant
+}

@@ -66,3 +66,44 @@ splitHostPort() {
   PORT=
   if [[ "${1-}" == *:* ]]; then PORT="${1##*:}"; fi
 }
+
+# Sets DOCKER_VERSION_MAJOR, _MINOR, _PATCH and _RELEASE: 17.03.0-ce gives 17, 03, 0, ce.
+parseDockerVersion() {
+  local rest
+  DOCKER_VERSION_MAJOR='' DOCKER_VERSION_MINOR='' DOCKER_VERSION_PATCH='' DOCKER_VERSION_RELEASE=''
+  [[ -n "${1-}" ]] || return 0
+  IFS=. read -r DOCKER_VERSION_MAJOR DOCKER_VERSION_MINOR rest <<<"$1"
+  rest="${rest%%.*}"
+  # Read by add-ons.
+  # shellcheck disable=SC2034
+  IFS=- read -r DOCKER_VERSION_PATCH DOCKER_VERSION_RELEASE <<<"$rest"
+}
+
+# usage: curlew_compare_docker WITH-PATCH A B
+# Sets COMPARE_DOCKER_VERSIONS_RESULT to -1, 0 or 1. Leading zeros do not make a number octal.
+curlew_compare_docker() {
+  local index left right
+  local -a first second
+  parseDockerVersion "$2"
+  first=("$DOCKER_VERSION_MAJOR" "$DOCKER_VERSION_MINOR" "$DOCKER_VERSION_PATCH")
+  parseDockerVersion "$3"
+  second=("$DOCKER_VERSION_MAJOR" "$DOCKER_VERSION_MINOR" "$DOCKER_VERSION_PATCH")
+  COMPARE_DOCKER_VERSIONS_RESULT=0
+  for ((index = 0; index < 2 + $1; index++)); do
+    left="$((10#${first[index]:-0}))" right="$((10#${second[index]:-0}))"
+    if ((left != right)); then
+      # Read by the caller.
+      # shellcheck disable=SC2034
+      COMPARE_DOCKER_VERSIONS_RESULT="$((left < right ? -1 : 1))"
+      return 0
+    fi
+  done
+}
+
+compareDockerVersions() {
+  curlew_compare_docker 1 "$1" "$2"
+}
+
+compareDockerVersionsIgnorePatch() {
+  curlew_compare_docker 0 "$1" "$2"
+}

@@ -35,20 +35,36 @@ CURLEW_END_OF_TEMPLATE"
 
 # usage: curlew_insert FILE KEY ENTRY
 # Makes sure of a line with the key, then puts the entry right below every line with it: the last entry put in becomes
-# the first of the list. The key is looked for anywhere in a line, first with and then without a closing quote.
+# the first of the list. The key is looked for anywhere in a line, first with and then without a closing quote. Where that
+# puts nothing in, or into what is no list of lines, a warning names file and line.
 curlew_insert() {
-  local file="$1" key="$2" entry="$3" line found='' text=''
+  local file="$1" key="$2" entry="$3" line found='' text='' number=0 done=''
   if [[ -f "$file" ]]; then
     while IFS= read -r line || [[ -n "$line" ]]; do
       text+="$line"$'\n'
-      if [[ "$line" =~ ${key}[\ \"]*: ]]; then found=1; fi
+      number=$((number + 1))
+      if [[ -z "$found" && "$line" =~ ${key}[\ \"]*: ]]; then found="$number"; fi
+      if [[ "$line" == *"$key:"* ]]; then
+        done=1
+        if [[ ! "$line" =~ ^"$key":[[:space:]]*(#.*)?$ ]]; then curlew_insert_warning "$1" "$number" "$line" "$entry"; fi
+      fi
     done <"$file"
   fi
-  if [[ -z "$found" ]]; then text+="$key:"$'\n'; fi
+  if [[ -z "$found" ]]; then
+    text+="$key:"$'\n'
+  elif [[ -z "$done" ]]; then
+    logWarn "${file//%/%%}:$found: \"${key//%/%%}\" is in quotes, so nothing was inserted: take the quotes away"
+  fi
   while IFS= read -r line; do
     printf '%s\n' "$line"
     if [[ "$line" == *"$key:"* ]]; then printf '%s\n' "$entry"; fi
   done <<<"${text%$'\n'}" >"$file"
+}
+
+# usage: curlew_insert_warning FILE LINE TEXT ENTRY
+curlew_insert_warning() {
+  local text="$1:$2: \"${4%%$'\n'*}\" was inserted below \"$3\", which begins no list"
+  logWarn "${text//%/%%}"
 }
 
 insert_resources() {

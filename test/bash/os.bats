@@ -42,3 +42,16 @@ on() {
   is_ubuntu_2604
   run ! is_ubuntu_2404
 }
+
+@test "use_os_containerd" {
+  for own in 'ubuntu 24.04' 'ubuntu 26.04' 'amzn 2023'; do
+    # shellcheck disable=SC2086
+    on $own
+    use_os_containerd
+  done
+  for shipped in 'ubuntu 22.04' 'rhel 9.3' 'rocky 10' 'rhel 8.9'; do
+    # shellcheck disable=SC2086
+    on $shipped
+    run ! use_os_containerd
+  done
+}

@@ -76,3 +76,21 @@ parts() {
   splitHostPort ''
   [ "$HOST,$PORT" = , ]
 }
+
+@test "case 17: parts of a version of docker" {
+  parseDockerVersion 17.03.0-ce
+  [ "$DOCKER_VERSION_MAJOR,$DOCKER_VERSION_MINOR,$DOCKER_VERSION_PATCH,$DOCKER_VERSION_RELEASE" = 17,03,0,ce ]
+  parseDockerVersion ''
+  [ "$DOCKER_VERSION_MAJOR" = '' ]
+}
+
+@test "case 17: compareDockerVersions" {
+  compareDockerVersions 1.13.1 17.03.0-ce
+  [ "$COMPARE_DOCKER_VERSIONS_RESULT" -eq -1 ]
+  compareDockerVersions 19.03.9 19.03.09
+  [ "$COMPARE_DOCKER_VERSIONS_RESULT" -eq 0 ]
+  compareDockerVersions 19.03.15 19.03.8
+  [ "$COMPARE_DOCKER_VERSIONS_RESULT" -eq 1 ]
+  compareDockerVersionsIgnorePatch 19.03.15 19.03.8
+  [ "$COMPARE_DOCKER_VERSIONS_RESULT" -eq 0 ]
+}

@@ -1,0 +1,87 @@
+# shellcheck shell=bash
+# Packages that have to be brought by hand where there is no internet.
+
+curlew_unpack() {
+  printf 'Unpacking %s...\n' "$1"
+  tar xf "$2" --no-same-owner || bail "Failed to unpack ${1//%/%%}"
+}
+
+# usage: addon_fetch_airgap NAME VERSION
+# Unpacks assets/NAME-VERSION.tar.gz, or a file of several packages that names this one. Asks for it when it is missing.
+addon_fetch_airgap() {
+  local package="$1-$2.tar.gz" path several
+  path="$(package_filepath "$package")"
+  if [[ ! -f "$path" ]]; then
+    for several in assets/*"$1-$2"*.tar.gz; do
+      if [[ -f "$several" ]]; then
+        path="$several"
+        break
+      fi
+    done
+  fi
+  if [[ -f "$path" ]]; then
+    printf 'The package %s is already available locally.\n' "${path#assets/}"
+  else
+    printf 'The package %s %s is not available locally, and is required.\n' "$1" "$2"
+    printf '\nYou can download it with the following command:\n'
+    printf "\n${GREEN}    curl -LO %s${NC}\n\n" "$(get_dist_url)/$package"
+    addon_fetch_airgap_prompt_for_package "$package"
+  fi
+  curlew_unpack "$package" "$path"
+}
+
+# usage: addon_fetch_multiple_airgap NAME-VERSION…
+# What is missing is asked for as one file. AIRGAP_MULTI_ADDON_PACKAGE_PATH is its path, for who removes it later.
+addon_fetch_multiple_airgap() {
+  local addon path joined url
+  local -a missing=()
+  export AIRGAP_MULTI_ADDON_PACKAGE_PATH=
+  for addon in "$@"; do
+    path="$(package_filepath "$addon.tar.gz")"
+    if [[ -f "$path" ]]; then
+      printf 'The package %s is already available locally.\n' "$addon"
+      curlew_unpack "$addon.tar.gz" "$path"
+    else
+      missing+=("$addon")
+    fi
+  done
+  if ((${#missing[@]} == 0)); then return 0; fi
+  printf -v joined '%s,' "${missing[@]}"
+  joined="${joined%,}.tar.gz"
+  path="$(package_filepath "$joined")"
+  AIRGAP_MULTI_ADDON_PACKAGE_PATH="$path"
+  if [[ -f "$path" ]]; then
+    printf 'The package %s is already available locally.\n' "$joined"
+  else
+    url="${KURL_URL-}/bundle${KURL_VERSION:+/version/$KURL_VERSION}/${INSTALLER_ID-}/packages/$joined"
+    printf 'The following packages are not available locally, and are required:\n'
+    printf '    %s.tar.gz\n' "${missing[@]}"
+    printf '\nYou can download them with the following command:\n'
+    printf "\n${GREEN}    curl -LO %s${NC}\n\n" "$url"
+    addon_fetch_airgap_prompt_for_package "$joined"
+  fi
+  curlew_unpack "$joined" "$path"
+}
+
+# usage: addon_fetch_airgap_prompt_for_package FILE-NAME
+# Copies the file that the operator names into assets/. Bails when nobody can be asked, and when nothing is named.
+addon_fetch_airgap_prompt_for_package() {
+  local path where
+  path="$(package_filepath "$1")"
+  where="${KURL_INSTALL_DIRECTORY-}/$path"
+  if ! prompts_can_prompt; then
+    bail "Please move this file to ${where//%/%%} before rerunning the installer."
+  fi
+  printf 'Please provide the path to the file on the server.\n'
+  printf 'Absolute path to file: '
+  prompt
+  if [[ -z "$PROMPT_RESULT" ]]; then
+    logFail "Package ${1//%/%%} not provided."
+    logFail 'You can provide the path to this file the next time the installer is run,'
+    bail "or move it to ${where//%/%%} to be detected automatically.\n"
+  fi
+  if [[ ! -f "$PROMPT_RESULT" ]]; then bail "The file ${PROMPT_RESULT//%/%%} does not exist."; fi
+  log "Copying $PROMPT_RESULT to $path"
+  mkdir -p "$(dirname "$path")"
+  cp "$PROMPT_RESULT" "$path"
+}

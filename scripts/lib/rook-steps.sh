@@ -1,0 +1,40 @@
+# shellcheck shell=bash
+# How Rook is upgraded: not from any version to any other in one step.
+
+# usage: rook_upgrade_step_versions STEPS FROM TO
+# With the minor of FROM: its newest patch comes first.
+rook_upgrade_step_versions() {
+  local minor="${2#*.}"
+  curlew_upgrade_steps "$1" "${minor%%.*}" "$2" "$3"
+}
+
+# usage: rook_upgrade_should_upgrade_rook CURRENT WANTED
+# Status 0 when steps are needed: from before 1.4 to 1.4.9 or later, or over two minors and more.
+rook_upgrade_should_upgrade_rook() {
+  local major minor patch current_minor
+  semverParse "$1"
+  current_minor="$minor"
+  semverParse "$2"
+  if ((current_minor < 4)); then
+    ((minor > 4 || (minor == 4 && patch >= 9)))
+  else
+    ((minor > current_minor + 1))
+  fi
+}
+
+# usage: rook_upgrade_required_archive_size CURRENT WANTED
+# Prints how many MB the packages of all steps have together.
+rook_upgrade_required_archive_size() {
+  # By minor, from 1.4 on; the package that goes from 1.0 to 1.4 counts as part of it.
+  local -A sizes=([4]=4700 [5]=1400 [6]=1400 [7]=1500 [8]=1700 [9]=1800 [10]=1800)
+  local major minor patch first sum=0 step
+  semverParse "$1"
+  first="$minor"
+  if [[ "$major" != 1 ]]; then bail 'Rook major versions must be 1'; fi
+  semverParse "$2"
+  if [[ "$major" != 1 ]]; then bail 'Rook major versions must be 1'; fi
+  for ((step = first < 4 ? 4 : first + 1; step <= minor; step++)); do
+    sum=$((sum + ${sizes[$step]:-2000}))
+  done
+  printf '%s\n' "$sum"
+}
