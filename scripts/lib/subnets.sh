@@ -1,0 +1,73 @@
+# shellcheck shell=bash
+# The networks of pods and services.
+
+# usage: curlew_find_subnet RANGE SIZE EXCLUDED
+# Prints a free network of that size within a range; status 1 when there is none.
+curlew_find_subnet() {
+  local -a words=(--subnet-alloc-range "$1" --cidr-range "$2")
+  if [[ -n "$3" ]]; then words+=("--exclude-subnet=$3"); fi
+  "${BIN_SUBNET:-${DIR:-.}/bin/subnet}" "${words[@]}"
+}
+
+# Prints the network of this machine's address when no route tells of it.
+curlew_own_subnet() {
+  local routes
+  [[ -n "${PRIVATE_ADDRESS-}" ]] || return 0
+  routes="$(ip route show src "$PRIVATE_ADDRESS" 2>/dev/null | awk '{ print $1 }')"
+  if [[ "$routes" != */* ]]; then printf '%s\n' "$PRIVATE_ADDRESS/16"; fi
+}
+
+# usage: curlew_choose_subnet WORD NOW EXISTING LEAST SIZE FIRST EXCLUDED HINT
+# Sets CURLEW_SUBNET. Bails when an existing network would change, and when there is no free one.
+curlew_choose_subnet() {
+  local word="$1" now="$2" existing="$3" least="$4" size="$5" first="$6" excluded="$7" hint="$8" range
+  CURLEW_SUBNET="$now"
+  if [[ -n "$now" ]]; then
+    if [[ -n "$least" ]] && ((${now##*/} > least)); then bail "$word cidr must be at least /$least"; fi
+    if [[ "$now" == "$existing" ]]; then return 0; fi
+    if [[ -n "$existing" ]]; then
+      bail "$word cidr cannot be changed to $now because existing cidr is $existing"
+    fi
+    if curlew_find_subnet "$now" "${now##*/}" "$excluded" >/dev/null; then return 0; fi
+    printf "${RED}%s cidr %s overlaps with existing route. Continue? ${NC}" "$word" "$now"
+    if ! confirmY; then bail "$word cidr $now overlaps with existing route"; fi
+    return 0
+  fi
+  if [[ -n "$existing" ]]; then
+    echo "Using existing ${word,,} network $existing"
+    CURLEW_SUBNET="$existing"
+    return 0
+  fi
+  for range in "$first" 10.0.0.0/8; do
+    if CURLEW_SUBNET="$(curlew_find_subnet "$range" "${least:-$size}" "$excluded")"; then
+      echo "Found ${word,,} network: $CURLEW_SUBNET"
+      return 0
+    fi
+  done
+  bail "Failed to find an available /${least:-$size} subnet for the ${word,,} network within either $first or 10.0.0.0/8. $hint"
+}
+
+# Sets POD_CIDR: what is set already, what the cluster has (EXISTING_POD_CIDR), or a free network.
+discover_pod_subnet() {
+  if [[ "${IPV6_ONLY-}" == 1 ]]; then
+    POD_CIDR="${POD_CIDR:-fd00:c00b:1::/112}"
+    return 0
+  fi
+  curlew_choose_subnet Pod "${POD_CIDR-}" "${EXISTING_POD_CIDR-}" "${POD_CIDR_RANGE-}" 20 10.32.0.0/16 \
+    "$(curlew_own_subnet)" 'Set podCIDR of the network add-on to a network that is not in use.'
+  POD_CIDR="$CURLEW_SUBNET"
+}
+
+# Sets SERVICE_CIDR; the pods' network must be known.
+discover_service_subnet() {
+  local own
+  if [[ "${IPV6_ONLY-}" == 1 ]]; then
+    SERVICE_CIDR="${SERVICE_CIDR:-fd00:c00b:2::/112}"
+    return 0
+  fi
+  EXISTING_SERVICE_CIDR="$(maybe kubeadm_cluster_configuration | awk '$1 == "serviceSubnet:" { print $2 }')"
+  own="$(curlew_own_subnet)"
+  curlew_choose_subnet Service "${SERVICE_CIDR-}" "$EXISTING_SERVICE_CIDR" "${SERVICE_CIDR_RANGE-}" 22 10.96.0.0/16 \
+    "${POD_CIDR-}${own:+,$own}" 'Set serviceCIDR of kubernetes to a network that is not in use.'
+  SERVICE_CIDR="$CURLEW_SUBNET"
+}
