@@ -37,20 +37,26 @@ curlew_os_folder() {
   esac
 }
 
+# usage: curlew_install_host_files DIR SUFFIX PACKAGE…
 curlew_install_host_files() {
-  local dir="$1" suffix="$2" folder
-  shift 2
+  local folder
   if [[ "${SKIP_SYSTEM_PACKAGE_INSTALL-}" == 1 ]]; then
-    logStep "Skipping installation of host packages: ${*//%/%%}"
+    logStep "Skipping installation of host packages: ${*:3}"
     return 0
   fi
   if [[ -z "${LSB_DIST-}" ]]; then detectLsbDist; fi
-  folder="$(curlew_os_folder "$dir" "$suffix")" ||
+  folder="$(curlew_os_folder "$1" "$2")" ||
     bail "Host package install is not supported on ${LSB_DIST-} ${DIST_VERSION-}"
+  logStep "Installing host packages ${*:3}"
   case "$LSB_DIST" in
-    ubuntu | debian) curlew_dpkg_install "$folder" "$@" ;;
-    *) curlew_rpm_install "$folder" "$@" ;;
+    ubuntu | debian) curlew_dpkg_install "$folder" "${@:3}" ;;
+    *) curlew_rpm_install "$folder" "${@:3}" ;;
   esac
+}
+
+# Says that a folder holds no package for this system; that is no failure.
+curlew_no_packages() {
+  log "Will not install host packages $*, no packages found for ${LSB_DIST-} ${DIST_VERSION-}."
 }
 
 # usage: install_host_packages DIR PACKAGE…
@@ -69,48 +75,20 @@ install_host_archives() {
   curlew_install_host_files "$dir" /archives "$@"
 }
 
-dpkg_install_host_archives() {
-  local dir="$1"
-  shift
+# Systems with packages of the kind rpm only; elsewhere nothing is installed.
+yum_install_host_archives() {
   if [[ -z "${LSB_DIST-}" ]]; then detectLsbDist; fi
-  curlew_dpkg_install "$dir/${LSB_DIST-}-${DIST_VERSION-}/archives" "$@"
+  case "$LSB_DIST" in
+    ubuntu | debian) curlew_no_packages "${@:2}" ;;
+    *) install_host_archives "$@" ;;
+  esac
 }
 
-curlew_dpkg_install() {
-  local folder="$1" try
-  shift
-  logStep "Installing host packages ${*//%/%%}"
-  if ! curlew_has_file "$folder" deb; then
-    log "No host packages for ${LSB_DIST-} ${DIST_VERSION-}: nothing to install"
-    return 0
-  fi
-  for try in 1 2 3; do
-    if DEBIAN_FRONTEND=noninteractive dpkg --install --force-depends-version --force-confold --auto-deconfigure \
-      "$folder"/*.deb; then
-      curlew_apt_repair
-      logSuccess "Host packages ${*//%/%%} installed"
-      return 0
-    fi
-    if ((try < 3)); then sleep 1; fi
-  done
-  logFail "Host packages ${*//%/%%} could not be installed from ${folder//%/%%}"
-  return 1
-}
-
-curlew_apt_repair() {
-  command -v apt-get >/dev/null 2>&1 || return 0
-  if apt-get check >/dev/null 2>&1; then return 0; fi
-  logWarn 'apt-get check found broken dependencies; trying to repair them'
-  DEBIAN_FRONTEND=noninteractive apt-get install --fix-broken --yes --no-remove ||
-    logWarn 'The dependencies are still broken: run apt-get install --fix-broken when a repository can be reached'
-}
-
-curlew_rpm_install() {
-  local folder="$1"
-  shift
-  if ! curlew_has_file "$folder" rpm; then
-    log "No host packages for ${LSB_DIST-} ${DIST_VERSION-}: nothing to install"
-    return 0
-  fi
-  bail "Installing rpm packages (${*//%/%%}) is not supported: install them from ${folder//%/%%} and set skipSystemPackageInstall"
+# Systems with packages of the kind deb only.
+dpkg_install_host_archives() {
+  if [[ -z "${LSB_DIST-}" ]]; then detectLsbDist; fi
+  case "$LSB_DIST" in
+    ubuntu | debian) install_host_archives "$@" ;;
+    *) curlew_no_packages "${@:2}" ;;
+  esac
 }
