@@ -51,15 +51,3 @@ load setup
   [ "$status" -eq 0 ]
   [ "${lines[-1]}" = on ]
 }
-
-@test "sourcing the library prints nothing and changes no option, trap or folder" {
-  before="$(set +o; trap; pwd)"
-  for file in $(printf '%s\n' "$LIBRARY"/*.sh | sort -r); do
-    # shellcheck source=/dev/null
-    output="$(source "$file" 2>&1)"
-    [ "$output" = '' ]
-    # shellcheck source=/dev/null
-    source "$file"
-  done
-  [ "$(set +o; trap; pwd)" = "$before" ]
-}
