@@ -76,7 +76,7 @@ tools_run_go() {
     return 1
   }
   GOTOOLCHAIN=local GOFLAGS='-modcacherw -trimpath -buildvcs=false' CGO_ENABLED=0 GOPATH="$TOOLS/gopath" \
-    GOCACHE="$TOOLS/gocache" GOBIN="$TOOLS/bin" "$go" "$@"
+    GOCACHE="$TOOLS/gocache" GOBIN="${GO_PROGRAMS:-$TOOLS/bin}" "$go" "$@"
 }
 
 # usage: tools_made NAME PIN; true when the tool of that pin is there
@@ -92,6 +92,19 @@ tools_go_install() {
 
 tools_crane() {
   tools_go_install crane github.com/google/go-containerregistry/cmd/crane@v0.21.9
+}
+
+# containerd 2 with its client, beside Debian's containerd 1.6: in a folder of its own, for a PATH.
+tools_containerd() {
+  local version=v2.2.6 target="$TOOLS/containerd-2" module=github.com/containerd/containerd/v2
+  [[ -x "$target/ctr" && "$(cat "$target/pin" 2>/dev/null)" == "$version" ]] && return 0
+  rm -rf "$target.partial" && tools_go || return 1
+  # Images are all that tests want of it.
+  GO_PROGRAMS="$target.partial" tools_run_go install -ldflags '-s -w' \
+    -tags no_cri,no_btrfs,no_devmapper,no_tracing,no_zfs \
+    "$module/cmd/containerd@$version" "$module/cmd/ctr@$version" || return 1
+  printf '%s\n' "$version" >"$target.partial/pin"
+  rm -rf "$target" && mv "$target.partial" "$target"
 }
 
 # What `kubectl kustomize` is made of.

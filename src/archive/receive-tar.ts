@@ -6,7 +6,6 @@ import { createHash } from 'node:crypto';
 import { copyFile, constants, mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Header } from 'tar/header';
-import { Pax } from 'tar/pax';
 import { errnoOf } from '../core/errors.ts';
 import { pathProblem } from '../core/layout.ts';
 import type { PackageFile } from '../core/package.ts';
@@ -14,6 +13,7 @@ import { compareText } from '../core/ref.ts';
 import { writeFully } from '../files/write-fully.ts';
 import { createByteReader, type ByteReader } from './byte-reader.ts';
 import { paddingOf } from './header.ts';
+import { noExtension, takeExtension, type Extension } from './tar-extension.ts';
 
 export interface ReceiveOptions {
   /** The folder that the tar holds: every path begins with it. It is left out of the paths written. */
@@ -28,27 +28,12 @@ export interface ReceiveOptions {
 }
 
 const BLOCK = 512;
-const EXTENSION_LIMIT = 1 << 20;
 /** Folders, and headers that carry names, are no files but cost time and room too. */
 const ENTRIES_A_FILE = 10;
 const ENTRIES_AT_LEAST = 1000;
 
 const FILES: ReadonlySet<string> = new Set(['File', 'OldFile', 'ContiguousFile']);
-const EXTENSIONS: ReadonlySet<string> = new Set([
-  'NextFileHasLongPath',
-  'NextFileHasLongLinkpath',
-  'ExtendedHeader',
-  'OldExtendedHeader',
-  'GlobalExtendedHeader',
-]);
 const FOLDERS: ReadonlySet<string> = new Set(['Directory', 'GNUDumpDir']);
-
-/** What extension headers say about the next entry. */
-interface Extension {
-  pax: Pax | undefined;
-  path: string | undefined;
-  linkpath: string | undefined;
-}
 
 /**
  * The files received, sorted by path. Modes become 0644, or 0755 where anybody may execute. A hard link to an earlier
@@ -64,7 +49,7 @@ export async function receiveTar(
   const files = new Map<string, PackageFile>();
   const taken = { bytes: 0 };
   const most = Math.max(ENTRIES_AT_LEAST, limits.files * ENTRIES_A_FILE);
-  let extension: Extension = { pax: undefined, path: undefined, linkpath: undefined };
+  let extension = noExtension();
   for (let count = 0; ; count += 1) {
     signal.throwIfAborted();
     if (count > most) throw refuse(`more than ${most} entries`);
@@ -77,30 +62,9 @@ export async function receiveTar(
     if (!Number.isSafeInteger(size) || size < 0) throw refuse('an entry of impossible size');
     if (await takeExtension(reader, header, size, extension, refuse)) continue;
     await takeEntry(reader, header, { extension, size, files, taken }, options);
-    extension = { pax: undefined, path: undefined, linkpath: undefined };
+    extension = noExtension();
   }
   return [...files.values()].toSorted((a, b) => compareText(a.path, b.path));
-}
-
-/** True when the header is about the next entry and was taken in. */
-async function takeExtension(
-  reader: ByteReader,
-  { type }: Header,
-  size: number,
-  extension: Extension,
-  refuse: ReceiveOptions['refuse'],
-): Promise<boolean> {
-  if (!EXTENSIONS.has(type)) return false;
-  if (size > EXTENSION_LIMIT) throw refuse(`an entry with a name of ${size} bytes`);
-  const data = await reader.take(size);
-  if (data.byteLength < size) throw refuse('it ends early');
-  await reader.take(paddingOf(size));
-  const text = data.toString('utf8');
-  const [name = ''] = text.split('\u0000', 1);
-  if (type === 'NextFileHasLongPath') extension.path = name;
-  else if (type === 'NextFileHasLongLinkpath') extension.linkpath = name;
-  else if (type !== 'GlobalExtendedHeader') extension.pax = Pax.parse(text, extension.pax);
-  return true;
 }
 
 interface Entry {

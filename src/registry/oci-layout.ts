@@ -8,10 +8,13 @@ import { compareText } from '../core/ref.ts';
 import type { Descriptor, ResolvedImage } from './image.ts';
 import { OCI_INDEX } from './manifest.ts';
 
-export interface LayoutImage {
+/** What a layout needs to know of an image; how its layers are had is the caller's. */
+export type LaidOutImage = Omit<ResolvedImage, 'fetch'>;
+
+export interface LayoutImage<Image extends LaidOutImage = ResolvedImage> {
   /** The id of the Manifest's `image` line, for messages. */
   readonly id: string;
-  readonly image: ResolvedImage;
+  readonly image: Image;
 }
 
 export interface LayoutFile {
@@ -20,18 +23,18 @@ export interface LayoutFile {
   readonly data: Uint8Array;
 }
 
-export interface LayoutBlob {
+export interface LayoutBlob<Image extends LaidOutImage = ResolvedImage> {
   readonly path: string;
   readonly descriptor: Descriptor;
   /** One image that has it. */
-  readonly image: ResolvedImage;
+  readonly image: Image;
 }
 
-export interface ImageLayout {
+export interface ImageLayout<Image extends LaidOutImage = ResolvedImage> {
   /** Everything whose bytes are known: the layout's own files, manifests, configs; sorted by path. */
   readonly files: readonly LayoutFile[];
   /** Layers that are still to be fetched, each once, sorted by path. */
-  readonly blobs: readonly LayoutBlob[];
+  readonly blobs: readonly LayoutBlob<Image>[];
 }
 
 function blobPath(digest: Digest): string {
@@ -44,12 +47,12 @@ function json(value: unknown): Uint8Array {
 
 interface NamedImage {
   readonly name: string;
-  readonly image: ResolvedImage;
+  readonly image: LaidOutImage;
 }
 
 /** One row a name; the same name for two different images is refused. */
-function namedImages(images: readonly LayoutImage[]): readonly NamedImage[] {
-  const rows = new Map<string, { readonly id: string; readonly image: ResolvedImage }>();
+function namedImages(images: readonly LayoutImage<LaidOutImage>[]): readonly NamedImage[] {
+  const rows = new Map<string, { readonly id: string; readonly image: LaidOutImage }>();
   for (const { id, image } of images) {
     for (const name of image.names) {
       const other = rows.get(name);
@@ -79,7 +82,7 @@ function indexOf(named: readonly NamedImage[]): unknown {
 
 /** `docker load` reads this file; it cannot give an image a name with a digest. */
 function dockerManifest(named: readonly NamedImage[]): unknown {
-  const byDigest = new Map<Digest, { readonly image: ResolvedImage; readonly tags: string[] }>();
+  const byDigest = new Map<Digest, { readonly image: LaidOutImage; readonly tags: string[] }>();
   for (const { name, image } of named) {
     const row = byDigest.get(image.digest) ?? { image, tags: [] };
     if (!name.includes('@')) row.tags.push(name);
@@ -97,14 +100,16 @@ function dockerManifest(named: readonly NamedImage[]): unknown {
  * `repo@sha256:…` as written, even when that is an index's digest: the name leads to the platform's manifest, since
  * the layout must not point to other platforms' manifests that it does not hold.
  */
-export function formatImageLayout(images: readonly LayoutImage[]): ImageLayout {
+export function formatImageLayout<Image extends LaidOutImage>(
+  images: readonly LayoutImage<Image>[],
+): ImageLayout<Image> {
   const named = namedImages(images);
   const files = new Map<string, Uint8Array>([
     ['oci-layout', Buffer.from('{"imageLayoutVersion":"1.0.0"}')],
     ['index.json', json(indexOf(named))],
     ['manifest.json', json(dockerManifest(named))],
   ]);
-  const blobs = new Map<string, LayoutBlob>();
+  const blobs = new Map<string, LayoutBlob<Image>>();
   for (const { image } of images) {
     files.set(blobPath(image.digest), image.manifest);
     files.set(blobPath(image.config.descriptor.digest), image.config.data);

@@ -1,6 +1,5 @@
 /** A run that is under way, action by action: fetch, extract, hooks, images; each between two entries of the journal. */
 import { join } from 'node:path';
-import { eachLimited } from '../core/each.ts';
 import { CurlewError } from '../core/errors.ts';
 import { reportStep } from '../core/events.ts';
 import { INSTALL_SH, nodePath } from '../core/layout.ts';
@@ -10,7 +9,10 @@ import type { RunOptions, RunResult } from './execute.ts';
 import { fetchPackages } from './fetch/fetch-packages.ts';
 import { closeFetchFolder } from './fetch/remote-package.ts';
 import { hookFunction, isContainerRuntime } from './hooks.ts';
-import { findImageRuntime, loadImages } from './images.ts';
+import { findImageRuntime } from './images/find-runtime.ts';
+import { folderFiles } from './images/folder-files.ts';
+import { loadPackages } from './images/load-packages.ts';
+import { packageImages } from './images/wanted.ts';
 import type { Journal } from './journal.ts';
 import { endOfLog } from './log-tail.ts';
 import type { PlannedAction, RunPlan } from './plan.ts';
@@ -29,8 +31,6 @@ interface RunParts {
   readonly folder: RunFolder;
   readonly journal: Journal;
 }
-
-const LOADS_AT_ONCE = 2;
 
 const OUTCOMES = {
   install: 'installed',
@@ -196,20 +196,22 @@ export class ActiveRun {
       report({ type: 'note', level: 'info', text: `images were not loaded: ${this.#skipped}` });
       return;
     }
-    const load = async ({ id, addon }: PlannedAction, within: { readonly signal: AbortSignal }): Promise<void> => {
+    const packages = actions.map(({ id, addon }) => {
       const { ref, addon: json } = this.#source(addon);
-      await journal.append({ type: 'started', action: id, attempt: 1 });
-      const names = await reportStep(
-        report,
-        { id, title: `load images of ${formatRef(ref)}` },
-        async () =>
-          loadImages(runtime, { directory: request.place.directory, ref, addon: json, env: request.env }, within),
-        ({ length }) => (length === 0 ? 'all there already' : `${length} loaded into ${runtime.name}`),
-      );
-      this.#loaded.push(...names);
-      await journal.append({ type: 'done', action: id, outcome: `${names.length} loaded` });
-    };
-    await eachLimited(actions, load, { width: LOADS_AT_ONCE, signal });
+      const files = folderFiles(join(request.place.directory, nodePath.addon(ref)));
+      return { id, title: formatRef(ref), images: packageImages(files, json) };
+    });
+    const loaded = await loadPackages(runtime, packages, {
+      report,
+      signal,
+      around: async ({ id }, load) => {
+        await journal.append({ type: 'started', action: id, attempt: 1 });
+        const result = await load();
+        await journal.append({ type: 'done', action: id, outcome: `${result.references.length} loaded` });
+        return result;
+      },
+    });
+    this.#loaded.push(...loaded.flatMap(({ references }) => references));
   }
 
   #source(name: string): SourcePackage {

@@ -2,19 +2,18 @@
 import { join } from 'node:path';
 import type { Report } from '../core/events.ts';
 import { nodePath } from '../core/layout.ts';
-import type { PackageImage } from '../core/package.ts';
 import { diskSteps, type ImageRoom, type PackageRoom } from './disk-steps.ts';
 import { isContainerRuntime } from './hooks.ts';
 import { mountsOf, memoryFacts, takenBy, type MemoryFacts } from './host-facts.ts';
 import { imageRoot, type RuntimeName } from './image-root.ts';
-import { findImageRuntime } from './images.ts';
+import { findImageRuntime } from './images/find-runtime.ts';
+import { planImages as planLoads } from './images/plan.ts';
 import { portsInUse } from './listening-ports.ts';
 import type { RunPlan } from './plan.ts';
 import { stagingOf } from './put-in-place.ts';
 import { planDisk, requireRoom, type DiskPlan } from './plan-disk.ts';
 import { planPorts, portConflicts, portsNeeded, type PortPlan } from './plan-ports.ts';
 import type { RunView } from './prepare.ts';
-import type { SourcePackage } from './source.ts';
 
 /** Images of one add-on. */
 export interface AddonImages {
@@ -23,7 +22,7 @@ export interface AddonImages {
   readonly images: number;
   /** References of those that the runtime lacks. */
   readonly missing: readonly string[];
-  /** Bytes of image data to be loaded, as they lie in the package; at most so many, since blobs may be there already. */
+  /** Bytes of image data that go to the runtime, as they lie in the package. */
   readonly bytes: number;
 }
 
@@ -75,24 +74,18 @@ async function planImages(
   const wanted = plan.actions.filter(({ kind }) => kind === 'images');
   if (skipImages !== undefined || wanted.length === 0) return { runtime: undefined, skipped: skipImages, addons: [] };
   const runtime = await findImageRuntime({ env, signal });
-  const planned = plan.addons.some(({ ref }) => isContainerRuntime(ref));
-  if (runtime === undefined && !planned) {
+  const isPlanned = plan.addons.some(({ ref }) => isContainerRuntime(ref));
+  if (runtime === undefined && !isPlanned) {
     return { runtime: undefined, skipped: 'no container runtime answers, and the spec has none', addons: [] };
   }
-  const addons: AddonImages[] = [];
-  for (const { addon } of wanted) {
-    const found = packages.find(({ source }) => source.ref.name === addon)?.source;
-    if (found === undefined) continue;
-    const { images } = found.addon;
-    const missing = runtime === undefined ? images : await runtime.missing(images, { signal });
-    addons.push({ addon, images: images.length, ...lackOf(found, missing) });
-  }
+  const names = new Set(wanted.map(({ addon }) => addon));
+  const sources = packages.map(({ source }) => source).filter(({ ref }) => names.has(ref.name));
+  const planned = await planLoads(runtime, sources, { signal });
+  const addons = planned.map((row) => {
+    const found = sources.find(({ ref }) => ref.name === row.addon);
+    return { ...row, images: found?.addon.images.length ?? 0 };
+  });
   return { runtime: runtime?.name, skipped: undefined, addons };
-}
-
-function lackOf({ addon }: SourcePackage, missing: readonly PackageImage[]): Pick<AddonImages, 'missing' | 'bytes'> {
-  const bytes = missing.length === 0 ? 0 : addon.unpacked.images;
-  return { missing: missing.map(({ reference }) => reference), bytes };
 }
 
 async function planRoom(

@@ -17,7 +17,9 @@ export const install: Command<NodeResult> = {
   details: DETAILS,
   examples: [
     'curlew install --bundle bundle.tar.gz',
-    'curlew install --from https://packages.example.com/dist --installer installer.yaml',
+    'curlew install --bundle bundle.tar.gz --dry-run --out plan.json',
+    'curlew install --plan plan.json',
+    'curlew install --from https://example.com/dist --installer installer.yaml',
     'curlew install --bundle bundle.tar.gz --root /tmp/trial',
   ],
   options: RUN_OPTIONS,

@@ -52,7 +52,7 @@ function imageText({ total, missing, bytes, skipped }: AddonOutlook['images']): 
   if (total === 0) return 'none';
   if (skipped !== undefined) return `not loaded: ${skipped}`;
   if (missing.length === 0) return total === 1 ? 'it is there already' : `all ${total} are there already`;
-  return `${missing.length} of ${total} to load, at most ${formatBytes(bytes)}: ${missing.join(' ')}`;
+  return `${missing.length} of ${total} to load, ${formatBytes(bytes)}: ${missing.join(' ')}`;
 }
 
 function diskLines(mounts: readonly MountPlan[]): readonly string[] {

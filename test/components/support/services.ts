@@ -61,20 +61,26 @@ export async function startDockerd(folder: string): Promise<SocketDaemon> {
   return { ...daemon, socket, [Symbol.asyncDispose]: stop };
 }
 
+export interface ContainerdOptions {
+  /** Folder of `containerd` and `ctr`; those in PATH when it is left out. */
+  readonly programs?: string | undefined;
+}
+
 /** containerd alone, without its Kubernetes part, below `folder`. */
-export async function startContainerd(folder: string): Promise<SocketDaemon> {
+export async function startContainerd(folder: string, { programs }: ContainerdOptions = {}): Promise<SocketDaemon> {
   await mkdir(folder, { recursive: true });
   const socket = join(folder, 'containerd.sock');
   const config = join(folder, 'containerd.toml');
   await writeFile(config, 'version = 2\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\n');
+  const program = (name: string): string => (programs === undefined ? name : join(programs, name));
   const daemon = await startDaemon({
-    command: 'containerd',
+    command: program('containerd'),
     args: [
       ['--config', config, '--address', socket],
       ['--root', join(folder, 'root'), '--state', join(folder, 'state')],
     ].flat(),
     logFile: join(folder, 'containerd.log'),
-    ready: async () => succeeds('ctr', ['--address', socket, 'version']),
+    ready: async () => succeeds(program('ctr'), ['--address', socket, 'version']),
   });
   return { ...daemon, socket };
 }

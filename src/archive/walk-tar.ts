@@ -1,0 +1,63 @@
+/** Walks over a plain tar that somebody else has made (hostile), file by file, and keeps only what is asked for. */
+import { Header } from 'tar/header';
+import { createByteReader, type ByteReader } from './byte-reader.ts';
+import { paddingOf } from './header.ts';
+import { noExtension, takeExtension } from './tar-extension.ts';
+
+export interface WalkedFile {
+  /** As the tar has it, without a leading `./`: not checked, so it may not become a path on disk. */
+  readonly path: string;
+  readonly size: number;
+  /** All bytes. To be called before the next file is asked for, and only for what is small. */
+  readonly data: () => Promise<Buffer>;
+}
+
+export interface WalkOptions {
+  /** Makes the error for what is no tar, or damaged. */
+  readonly refuse: (what: string) => Error;
+  readonly signal: AbortSignal;
+}
+
+const BLOCK = 512;
+const MOST_ENTRIES = 100_000;
+const FILES: ReadonlySet<string> = new Set(['File', 'OldFile', 'ContiguousFile']);
+
+/** The regular files, in their order. Payloads that nobody asks for are skipped, and so are all other entries. */
+export async function* walkTar(
+  stream: AsyncIterable<Uint8Array>,
+  { refuse, signal }: WalkOptions,
+): AsyncGenerator<WalkedFile, void, undefined> {
+  await using reader = createByteReader(stream);
+  let extension = noExtension();
+  for (let count = 0; ; count += 1) {
+    signal.throwIfAborted();
+    if (count > MOST_ENTRIES) throw refuse(`more than ${MOST_ENTRIES} entries`);
+    const block = await reader.take(BLOCK);
+    if (block.byteLength === 0 && count > 0) return;
+    if (block.byteLength < BLOCK) throw refuse('it ends early');
+    const header = new Header(block, 0, extension.pax);
+    if (header.nullBlock) return;
+    if (!header.cksumValid) throw refuse('it is damaged');
+    const size = header.size ?? 0;
+    if (!Number.isSafeInteger(size) || size < 0) throw refuse('an entry of impossible size');
+    if (await takeExtension(reader, header, size, extension, refuse)) continue;
+    const path = (extension.path ?? extension.pax?.path ?? header.path ?? '').replace(/^(?:\.\/)+/, '');
+    extension = noExtension();
+    let left = size;
+    const data = async (): Promise<Buffer> => {
+      const bytes = await reader.take(left);
+      left -= bytes.byteLength;
+      return bytes;
+    };
+    if (FILES.has(header.type)) yield { path, size, data };
+    await skip(reader, left + paddingOf(size), refuse);
+  }
+}
+
+async function skip(reader: ByteReader, count: number, refuse: WalkOptions['refuse']): Promise<void> {
+  for (let left = count; left > 0;) {
+    const part = await reader.some(left);
+    if (part.byteLength === 0) throw refuse('it ends early');
+    left -= part.byteLength;
+  }
+}

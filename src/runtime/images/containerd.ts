@@ -1,0 +1,76 @@
+/** containerd through its client `ctr`, in the namespace of Kubernetes. `CONTAINERD_ADDRESS` names its socket. */
+import { isDigest, type Digest } from '../../core/digest.ts';
+import { MANIFEST_LIMIT, parseManifest } from '../../registry/manifest.ts';
+import { blobsOf, type ImageRuntime, type KnownName } from './image-runtime.ts';
+import { ask, askSurely, feed, loadError, type Env, type Words } from './program.ts';
+import type { Turns } from './turns.ts';
+import type { Cancellable } from './wanted.ts';
+
+const CTR: Words = ['ctr', '--namespace', 'k8s.io'];
+/** Names in one question: far below what a command line may hold. */
+const NAMES_AT_ONCE = 500;
+
+export function containerd(env: Env, turns: Turns, width: number): ImageRuntime {
+  const question = async (doing: string, words: readonly string[], { signal }: Cancellable): Promise<string> =>
+    askSurely(`${doing} of containerd`, [...CTR, ...words], { env, signal });
+  const survey: ImageRuntime['survey'] = async (names, options) => {
+    const known = new Map<string, KnownName>();
+    for (let at = 0; at < names.length; at += NAMES_AT_ONCE) {
+      // Names were parsed: none holds a quote.
+      const filters = names.slice(at, at + NAMES_AT_ONCE).map((name) => `name=="${name}"`);
+      const text = await question('ask for the images', ['images', 'check', ...filters], options);
+      for (const [name, found] of parseCheck(text)) known.set(name, found);
+    }
+    return known;
+  };
+  return {
+    name: 'containerd',
+    width,
+    turns,
+    survey,
+    namesOf: async ({ names }) => names,
+    isImage: async ({ id }, image, options) => {
+      if (image.digest !== undefined) return image.digest === id;
+      const form = await image.form(options);
+      if (form.kind === 'oci') return form.image.digest === id;
+      return (await configOf(id, { env, ...options })) === form.config;
+    },
+    stock: async (options) => {
+      const text = await question('ask for the content', ['content', 'list', '--quiet'], options);
+      const there = new Set<string>(text.split('\n'));
+      return (form) => new Set([...blobsOf(form)].filter((digest) => !there.has(digest)));
+    },
+    take: async (doing, bytes, { signal }) => feed(doing, [...CTR, 'images', 'import', '-'], bytes, { env, signal }),
+    alias: async (name, alias, { signal }) => {
+      const { status, stderr } = await ask([...CTR, 'images', 'tag', name, alias], { env, signal });
+      if (status !== 0 && !stderr.includes('already exists'))
+        throw loadError(`name ${name} also ${alias}`, stderr.trim());
+    },
+  };
+}
+
+/** The rows of `ctr images check`: name, media type, digest, status, sizes, and whether it is unpacked. */
+function parseCheck(text: string): readonly (readonly [string, KnownName])[] {
+  return text.split('\n').flatMap((line) => {
+    const words = line.trim().split(/\s+/);
+    const [name = '', , id = '', status] = words;
+    if (!isDigest(id)) return [];
+    return [[name, { id, ready: words.at(-1) === 'true', whole: status === 'complete' }] as const];
+  });
+}
+
+/** Of an image that was made from an archive: containerd made the manifest, but the config is the archive's own. */
+async function configOf(
+  manifest: Digest,
+  { env, signal }: Cancellable & { readonly env: Env },
+): Promise<Digest | undefined> {
+  const { status, stdout } = await ask([...CTR, 'content', 'get', manifest], { env, signal });
+  if (status !== 0 || stdout.length > MANIFEST_LIMIT) return undefined;
+  try {
+    const parsed = parseManifest(Buffer.from(stdout), undefined, manifest);
+    return parsed.kind === 'image' ? parsed.config.digest : undefined;
+  } catch {
+    // Somebody else's image, of a form that none of ours has.
+    return undefined;
+  }
+}

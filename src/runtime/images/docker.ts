@@ -1,0 +1,108 @@
+/** A Docker engine through its client, which finds the engine as everything else on the machine does. */
+import { isDigest, type Digest } from '../../core/digest.ts';
+import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
+import { isObject, isTexts } from '../../core/json.ts';
+import { blobsOf, type ImageRuntime, type KnownName } from './image-runtime.ts';
+import { ask, askSurely, feed, type Env } from './program.ts';
+import type { Turns } from './turns.ts';
+import type { Cancellable, OciForm } from './wanted.ts';
+
+const IDS_AT_ONCE = 500;
+
+export function docker(env: Env, turns: Turns, width: number): ImageRuntime {
+  const list = async ({ signal }: Cancellable): Promise<ReadonlyMap<string, KnownName>> => {
+    const words = ['docker', 'image', 'list', '--no-trunc', '--digests', '--format', '{{json .}}'] as const;
+    return parseList(await askSurely('ask docker for its images', words, { env, signal }));
+  };
+  return {
+    name: 'docker',
+    width,
+    turns,
+    survey: async (names, options) => {
+      const all = await list(options);
+      return new Map(names.flatMap((name) => [...pair(name, all.get(name))]));
+    },
+    // It gives a name with a digest only to what it has pulled itself; by its id it knows every image.
+    namesOf: async (image, options) => {
+      const tags = image.names.filter((name) => !name.includes('@'));
+      if (tags.length > 0) return tags;
+      const form = await image.form(options);
+      return [form.kind === 'oci' ? form.image.config.descriptor.digest : form.config];
+    },
+    isImage: async ({ id }, image, options) => {
+      const form = await image.form(options);
+      return id === image.digest || id === (form.kind === 'oci' ? form.image.config.descriptor.digest : form.config);
+    },
+    stock: async ({ signal }) => {
+      const ids = [...new Set([...(await list({ signal })).values()].map(({ id }) => id))];
+      const chains = new Set<string>();
+      for (let at = 0; at < ids.length; at += IDS_AT_ONCE) {
+        const words = ['docker', 'image', 'inspect', '--format', '{{json .RootFS.Layers}}'] as const;
+        // One that is removed meanwhile is an error of its own, and not one of the others.
+        const { stdout } = await ask([...words, ...ids.slice(at, at + IDS_AT_ONCE)], { env, signal });
+        for (const line of stdout.split('\n')) for (const chain of chainsOf(parseLayers(line))) chains.add(chain);
+      }
+      return (form) => lackingBlobs(form, chains);
+    },
+    take: async (doing, bytes, { signal }) => feed(doing, ['docker', 'load', '--quiet'], bytes, { env, signal }),
+    alias: async (name, alias, { signal }) => {
+      await askSurely(`name ${name} also ${alias}`, ['docker', 'tag', name, alias], { env, signal });
+    },
+  };
+}
+
+function pair<Value>(key: string, value: Value | undefined): readonly (readonly [string, Value])[] {
+  return value === undefined ? [] : [[key, value]];
+}
+
+/** Rows of `docker image list` by full name with tag, full name with digest, and id. */
+function parseList(text: string): ReadonlyMap<string, KnownName> {
+  const known = new Map<string, KnownName>();
+  for (const line of text.split('\n')) {
+    const { ID: id, Repository: repository, Tag: tag, Digest: digest } = parseObject(line);
+    if (typeof id !== 'string' || !isDigest(id)) continue;
+    const found = { id, ready: true, whole: true };
+    known.set(id, found);
+    if (typeof repository !== 'string') continue;
+    for (const written of [`${repository}:${String(tag)}`, `${repository}@${String(digest)}`]) {
+      const ref = parseImageRef(written);
+      // `<none>` is no tag, and no repository.
+      if (typeof ref !== 'string') known.set(formatImageRef(ref), found);
+    }
+  }
+  return known;
+}
+
+function parseObject(line: string): Readonly<Record<string, unknown>> {
+  const value = parseJson(line);
+  return isObject(value) ? value : {};
+}
+
+function parseLayers(line: string): readonly string[] {
+  const value = parseJson(line);
+  return isTexts(value) ? value : [];
+}
+
+function parseJson(line: string): unknown {
+  try {
+    return line === '' ? undefined : JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Docker keeps a layer with all that lie below it: an image's first ones, one after the other. */
+function chainsOf(diffIds: readonly string[]): readonly string[] {
+  return diffIds.map((_, index) => diffIds.slice(0, index + 1).join(' '));
+}
+
+function lackingBlobs(form: OciForm, chains: ReadonlySet<string>): ReadonlySet<Digest> {
+  const own = chainsOf(form.diffIds);
+  const lacking = new Set(blobsOf(form));
+  const needed = new Set(
+    form.image.layers.filter((_, index) => !chains.has(own[index] ?? '')).map(({ digest }) => digest),
+  );
+  // Manifest and config are small, and Docker asks for them in every tar.
+  for (const { digest } of form.image.layers) if (!needed.has(digest)) lacking.delete(digest);
+  return lacking;
+}

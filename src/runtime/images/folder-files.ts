@@ -1,0 +1,41 @@
+/** The files of a package that lies in a folder of its own. */
+import { createReadStream } from 'node:fs';
+import { lstat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { errnoOf, fileError } from '../../core/errors.ts';
+import type { SourcePackage } from '../source.ts';
+import type { ImageFiles } from './wanted.ts';
+
+const READ_SIZE = 1 << 20;
+
+export function folderFiles(folder: string): ImageFiles {
+  return {
+    name: folder,
+    size: async (path) => {
+      try {
+        const found = await lstat(join(folder, path));
+        return found.isFile() ? found.size : undefined;
+      } catch (error) {
+        if (errnoOf(error) === 'ENOENT') return undefined;
+        throw fileError(`read ${join(folder, path)}`, error);
+      }
+    },
+    async *read(path, { signal }) {
+      try {
+        yield* createReadStream(join(folder, path), { highWaterMark: READ_SIZE, signal }) as AsyncIterable<Buffer>;
+      } catch (error) {
+        signal.throwIfAborted();
+        throw fileError(`read ${join(folder, path)}`, error);
+      }
+    },
+  };
+}
+
+/** The same of a package that is not extracted. */
+export function sourceFiles({ ref, files, read }: SourcePackage): ImageFiles {
+  return {
+    name: `${ref.name}-${ref.version}`,
+    size: async (path) => files.find((file) => file.path === path)?.size,
+    read,
+  };
+}

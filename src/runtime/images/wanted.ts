@@ -1,0 +1,192 @@
+/** Images that packages want a node to have, read with distrust: the list of an addon.json, and the forms it stands for. */
+import { digestOf, type Digest } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { formatImageRef, imageNames, parseImageRef } from '../../core/image-ref.ts';
+import { fileNameProblem, packagePath } from '../../core/layout.ts';
+import type { AddonJson, PackageImage } from '../../core/package.ts';
+import type { Descriptor } from '../../registry/image.ts';
+import { CONFIG_LIMIT, MANIFEST_LIMIT, parseConfig, parseManifest } from '../../registry/manifest.ts';
+import type { LaidOutImage } from '../../registry/oci-layout.ts';
+import { readArchive } from './archive.ts';
+
+export interface Cancellable {
+  readonly signal: AbortSignal;
+}
+
+/** The files of a package, wherever they lie; paths are below the package's prefix. */
+export interface ImageFiles {
+  /** For messages. */
+  readonly name: string;
+  /** Bytes of a file; undefined when there is none. */
+  readonly size: (path: string) => Promise<number | undefined>;
+  readonly read: (path: string, options: Cancellable) => AsyncIterable<Uint8Array>;
+}
+
+/** An image of an OCI layout: blobs that can be sent one by one. */
+export interface OciForm {
+  readonly kind: 'oci';
+  readonly image: LaidOutImage;
+  /** Of the unpacked layers, in the order of the manifest. */
+  readonly diffIds: readonly Digest[];
+  readonly blob: (descriptor: Descriptor, options: Cancellable) => AsyncIterable<Uint8Array>;
+}
+
+/** An image in an archive of docker's form, plain or gzip'd: all or nothing. */
+export interface ArchiveForm {
+  readonly kind: 'archive';
+  readonly config: Digest;
+  /** Size of the archive as it lies there. */
+  readonly bytes: number;
+  readonly open: (options: Cancellable) => AsyncIterable<Uint8Array>;
+}
+
+export type ImageForm = OciForm | ArchiveForm;
+
+export interface WantedImage {
+  /** For messages. */
+  readonly reference: string;
+  /** What the runtime is to call it, normalised; at least one. */
+  readonly names: readonly string[];
+  /** Of the manifest; undefined when there is an archive, for which the runtime makes one. */
+  readonly digest: Digest | undefined;
+  /** Reads what the image is made of, once. Throws `IMAGE_INVALID`, `DIGEST_MISMATCH` or what reading throws. */
+  readonly form: (options: Cancellable) => Promise<ImageForm>;
+}
+
+const MOST_IMAGES = 10_000;
+
+const PLATFORMS: Readonly<Record<string, string>> = { x64: 'linux/amd64', arm64: 'linux/arm64' };
+
+/** Of the machine that this runs on. */
+const HOST_PLATFORM: string = PLATFORMS[process.arch] ?? `linux/${process.arch}`;
+
+/**
+ * The images that an addon.json lists, each once. Nothing is read yet; what the list itself says wrong is
+ * `IMAGE_INVALID`, another platform than the host's `UNSUPPORTED`.
+ */
+export function packageImages(
+  files: ImageFiles,
+  { images, imageFormat }: Pick<AddonJson, 'images' | 'imageFormat'>,
+  platform: string = HOST_PLATFORM,
+): readonly WantedImage[] {
+  if (images.length > MOST_IMAGES) throw invalid(files, `${images.length} images, more than ${MOST_IMAGES}`);
+  const digests = new Map<string, Digest>();
+  const wanted = new Map<string, WantedImage>();
+  for (const image of images) {
+    const ref = parseImageRef(image.reference);
+    if (typeof ref === 'string') throw invalid(files, `image ${quoted(image.reference)}: ${ref}`);
+    const reference = formatImageRef(ref);
+    if (image.platform !== platform) {
+      throw new CurlewError(
+        'UNSUPPORTED',
+        `${files.name}: image ${reference} is for ${quoted(image.platform)}, this machine is ${platform}`,
+        { hint: 'use the package of this machine’s architecture' },
+      );
+    }
+    const isArchive = imageFormat === 'docker-archive';
+    // An archive of docker's form holds no name with a digest.
+    const names = imageNames(ref).filter((name) => !isArchive || !name.includes('@'));
+    if (names.length === 0) throw invalid(files, `image ${reference} has no tag, and its archive cannot name a digest`);
+    for (const name of names) {
+      const other = digests.get(name);
+      if (other !== undefined && other !== image.digest) throw invalid(files, `two different images are named ${name}`);
+      digests.set(name, image.digest);
+    }
+    const form = isArchive ? archiveOf(files, image, reference) : layoutOf(files, image, { reference, names });
+    wanted.set(reference, { reference, names, digest: isArchive ? undefined : image.digest, form: once(form) });
+  }
+  return [...wanted.values()];
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text.slice(0, 200));
+}
+
+function invalid({ name }: ImageFiles, what: string): CurlewError {
+  return new CurlewError('IMAGE_INVALID', `${name}: ${what}`, { hint: 'build or fetch the package again' });
+}
+
+/** Failures are not kept: the next caller tries again. */
+function once<Result>(make: (options: Cancellable) => Promise<Result>): (options: Cancellable) => Promise<Result> {
+  let made: Promise<Result> | undefined;
+  return async (options) => {
+    made ??= make(options);
+    try {
+      return await made;
+    } catch (error) {
+      made = undefined;
+      throw error;
+    }
+  };
+}
+
+function layoutOf(
+  files: ImageFiles,
+  { digest, platform }: PackageImage,
+  { reference, names }: Pick<WantedImage, 'reference' | 'names'>,
+): WantedImage['form'] {
+  const from = `${files.name}: image ${reference}`;
+  return async ({ signal }) => {
+    const manifest = await readBlob(files, { digest, limit: MANIFEST_LIMIT, from }, { signal });
+    const parsed = parseManifest(manifest, undefined, from);
+    if (parsed.kind === 'index') throw invalid(files, `image ${reference}: an index where a manifest should be`);
+    const { config: descriptor, layers, mediaType } = parsed;
+    const data = await readBlob(files, { digest: descriptor.digest, limit: CONFIG_LIMIT, from }, { signal });
+    const { os, arch, diffIds } = parseConfig(data, layers.length, from);
+    if (`${os}/${arch}` !== platform) throw invalid(files, `image ${reference} is for ${quoted(`${os}/${arch}`)}`);
+    const config = { descriptor, data };
+    const image = { reference, names, resolved: digest, digest, mediaType, manifest, config, layers, platform };
+    return {
+      kind: 'oci',
+      image,
+      diffIds,
+      blob: (layer, options) => files.read(packagePath.blob(layer.digest), options),
+    };
+  };
+}
+
+async function readBlob(
+  files: ImageFiles,
+  { digest, limit, from }: { readonly digest: Digest; readonly limit: number; readonly from: string },
+  { signal }: Cancellable,
+): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of files.read(packagePath.blob(digest), { signal })) {
+    size += part.byteLength;
+    if (size > limit) throw new CurlewError('IMAGE_INVALID', `${from}: ${digest} is larger than ${limit} bytes`);
+    parts.push(part);
+  }
+  const data = Buffer.concat(parts);
+  if (digestOf(data) === digest) return data;
+  throw new CurlewError('DIGEST_MISMATCH', `${from}: the blob ${digest} is damaged`, {
+    hint: 'build or fetch the package again',
+  });
+}
+
+function archiveOf(files: ImageFiles, { id }: PackageImage, reference: string): WantedImage['form'] {
+  const problem = fileNameProblem(id);
+  if (problem !== undefined) throw invalid(files, `the id ${quoted(id)} of image ${reference} ${problem}`);
+  const path = packagePath.dockerArchive(id);
+  return async ({ signal }) => {
+    const { rows, bytes, open } = await readArchive(files, path, { signal });
+    const [row, ...more] = rows;
+    if (row === undefined || more.length > 0) throw invalid(files, `${path} holds ${rows.length} images, not one`);
+    return { kind: 'archive', config: row.config, bytes, open };
+  };
+}
+
+/** The images of an archive that no addon.json speaks of, by the names that the archive gives them. */
+export async function archiveImages(
+  files: ImageFiles,
+  path: string,
+  { signal }: Cancellable,
+): Promise<readonly WantedImage[]> {
+  const { rows, bytes, open } = await readArchive(files, path, { signal });
+  return rows
+    .filter(({ names }) => names.length > 0)
+    .map(({ names, config }) => {
+      const form = { kind: 'archive', config, bytes, open } as const;
+      return { reference: names.join(', '), names, digest: undefined, form: async () => form };
+    });
+}
