@@ -99,6 +99,18 @@ const ON_A_NODE: Rows = [
     'upgrade',
     row('Upgrade this node to what a spec says', async () => (await import('./commands/upgrade.ts')).upgrade),
   ],
+  [
+    'resume',
+    row('Go on with the last run, if it did not finish', async () => (await import('./commands/resume.ts')).resume),
+  ],
+  [
+    'rollback',
+    row(
+      'Install what an add-on was before its upgrade failed',
+      async () => (await import('./commands/rollback.ts')).rollback,
+    ),
+  ],
+  ['reset', row('Take off this node what was installed', async () => (await import('./commands/reset.ts')).reset)],
   ['status', row('Show what is installed on this node', async () => (await import('./commands/status.ts')).status)],
   [
     'why',

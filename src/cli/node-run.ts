@@ -1,20 +1,19 @@
 /** What `install`, `join` and `upgrade` have in common: their options, from words to a run, and its result as text. */
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { INSTALLER_LIMIT } from '../core/bundle.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
-import { INSTALL_DIRECTORY, INSTALLER_YAML } from '../core/layout.ts';
+import { INSTALLER_YAML } from '../core/layout.ts';
 import type { Arch } from '../core/ref.ts';
 import type { Installer } from '../installer/installer.ts';
 import { parseInstaller } from '../installer/parse.ts';
 import { withSettings } from '../installer/set.ts';
 import { shellVariables } from '../installer/variables.ts';
-import { confinedPlace } from '../runtime/confine.ts';
 import { dryRun, type DryRun } from '../runtime/dry-run.ts';
 import { execute, type RunResult } from '../runtime/execute.ts';
 import { readable } from '../runtime/history.ts';
 import { parseLimit } from '../runtime/hook-limit.ts';
-import { plainPlace, type NodePlace } from '../runtime/node-place.ts';
+import { plainPlace } from '../runtime/node-place.ts';
 import type { RunKind } from '../runtime/plan.ts';
 import { formatPlan, readPlan, requireSamePlan, type SavedPlan } from '../runtime/plan-file.ts';
 import { prepare, viewRun, type RunRequest } from '../runtime/prepare.ts';
@@ -22,7 +21,9 @@ import { readStateFile, writeStateFile } from '../runtime/write-file.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { ownScripts } from './own-scripts.ts';
 import { bundleSource, unpackedSource, type InstallSource } from './install-source.ts';
+import { askedFor } from './asked-command.ts';
 import { WEB_OPTIONS } from './network.ts';
+import { outliveTerminal, placeOf, placesOf, TARGET_OPTIONS, targetOf } from './node-target.ts';
 import { storeSource } from './store-source.ts';
 import { STORE_OPTIONS } from './stores.ts';
 import { checkPlanOptions, PLAN_OPTIONS, planWords, withPlanWords } from './plan-words.ts';
@@ -41,9 +42,7 @@ export const RUN_OPTIONS = {
   release: { type: 'string', value: 'R', help: 'with --from: another release than the current one' },
   installer: { type: 'string', value: 'FILE', help: 'installer spec: which add-ons, with which settings' },
   set: { type: 'string', multiple: true, value: 'NAME.FIELD=VALUE', help: 'a setting on top of the spec' },
-  'install-dir': { type: 'string', value: 'DIR', help: `install folder (default: ${INSTALL_DIRECTORY})` },
-  root: { type: 'string', value: 'DIR', help: 'for trials: all that is written lands below DIR' },
-  unconfined: { type: 'boolean', help: 'with --root, or without being root: run hooks unconfined' },
+  ...TARGET_OPTIONS,
   reapply: { type: 'boolean', help: 'install what is applied already, too' },
   'skip-images': { type: 'boolean', help: 'load no images' },
   'hook-timeout': { type: 'string', value: 'TIME', help: 'end a hook that takes longer: 90s, 30m, 2h (default: none)' },
@@ -55,8 +54,18 @@ export const RUN_OPTIONS = {
 /** What a run did, or would do. */
 export type NodeResult = RunResult | DryRun;
 
-/** Carries out a run of this kind as the words ask for it, or tells what it would do. */
-export async function runNode(kind: RunKind, given: Arguments, context: CommandContext): Promise<NodeResult> {
+type SpecKind = Exclude<RunKind, 'reset'>;
+
+/**
+ * Carries out a run of this kind as the words ask for it, or tells what it would do. `recorded` is the text of the
+ * installer spec that the words name, where a run that is gone on with has kept it.
+ */
+export async function runNode(
+  kind: SpecKind,
+  given: Arguments,
+  context: CommandContext,
+  recorded?: string,
+): Promise<NodeResult> {
   if (given.positionals.length > 0) throw usage(`unexpected word "${given.positionals[0] ?? ''}"`);
   checkPlanOptions(given);
   const saved = await savedPlan(kind, given, context);
@@ -66,7 +75,7 @@ export async function runNode(kind: RunKind, given: Arguments, context: CommandC
   try {
     const target = targetOf(args, context);
     await using source = await openSource(args, context, target.directory);
-    const wanted = await wantedOf(kind, args, context, source);
+    const wanted = await wantedOf(kind, args, context, { source, recorded });
     const place = await placeOf(target, context);
     await using prepared = await prepare({ ...wanted, place, scripts: ownScripts() });
     if (saved !== undefined) requireSamePlan(saved, prepared, toolVersion());
@@ -78,7 +87,7 @@ export async function runNode(kind: RunKind, given: Arguments, context: CommandC
 
 /** Nothing is changed: no lock, no folder, no hook. */
 async function tellRun(
-  kind: RunKind,
+  kind: SpecKind,
   args: Arguments,
   context: CommandContext,
   saved: SavedPlan | undefined,
@@ -86,7 +95,7 @@ async function tellRun(
   const { cwd, signal } = context;
   const { directory } = placesOf(args, context);
   await using source = await openSource(args, context, directory);
-  const wanted = await wantedOf(kind, args, context, source);
+  const wanted = await wantedOf(kind, args, context, { source, recorded: undefined });
   const view = await readable(directory, async () => viewRun({ ...wanted, place: plainPlace(directory), scripts: '' }));
   if (saved !== undefined) requireSamePlan(saved, view, toolVersion());
   const file = args.text('out');
@@ -96,7 +105,7 @@ async function tellRun(
   return told;
 }
 
-async function savedPlan(kind: RunKind, args: Arguments, { cwd }: CommandContext): Promise<SavedPlan | undefined> {
+async function savedPlan(kind: SpecKind, args: Arguments, { cwd }: CommandContext): Promise<SavedPlan | undefined> {
   const file = args.text('plan');
   if (file === undefined) return undefined;
   const saved = await readPlan(resolve(cwd, file));
@@ -108,14 +117,16 @@ async function savedPlan(kind: RunKind, args: Arguments, { cwd }: CommandContext
 
 /** What is to be run, without where. */
 async function wantedOf(
-  kind: RunKind,
+  kind: SpecKind,
   args: Arguments,
   context: CommandContext,
-  source: InstallSource,
+  from: { readonly source: InstallSource; readonly recorded: string | undefined },
 ): Promise<Omit<RunRequest, 'place' | 'scripts'>> {
+  const { source } = from;
   const timeout = args.text('hook-timeout');
   const hookLimit = timeout === undefined ? undefined : parseLimit(timeout, '--hook-timeout');
-  const installer = withSettings(await readInstaller(args, context, source), args.texts('set'));
+  const text = from.recorded ?? (await installerText(args, context, source));
+  const installer = withSettings(readInstaller(args, context, text), args.texts('set'));
   const packages = await source.choose(installer);
   const versions = new Map(packages.map(({ ref }) => [ref.name, ref.version] as const));
   const settings = new Map(installer.addons.map((addon) => [addon.name, addon.settings] as const));
@@ -129,6 +140,7 @@ async function wantedOf(
     reapply: args.flag('reapply'),
     skipImages: whySkipImages(args),
     hookLimit,
+    command: askedFor(kind, args, { specs: RUN_OPTIONS, cwd: context.cwd, installer: text }),
   };
 }
 
@@ -141,46 +153,6 @@ function whySkipImages(args: Arguments): string | undefined {
   return args.text('root') === undefined
     ? undefined
     : 'with --root the container runtime of this machine is left alone';
-}
-
-/** Where to install, as the words say it; nothing is touched. */
-interface Target {
-  /** The install folder. */
-  readonly directory: string;
-  /** The same folder in the eyes of a hook. */
-  readonly seen: string;
-  /** What hooks are to be confined to; undefined when they are not. */
-  readonly root: string | undefined;
-}
-
-function targetOf(args: Arguments, context: CommandContext): Target {
-  if (args.text('root') === undefined && effectiveUser() !== 0 && !args.flag('unconfined')) {
-    throw new CurlewError('UNSUPPORTED', 'install: hooks change this machine, which only root may do', {
-      hint: 'run it as root; or, for a trial, with --root DIR --unconfined',
-    });
-  }
-  return placesOf(args, context);
-}
-
-function placesOf(args: Arguments, { cwd }: CommandContext): Target {
-  const seen = resolve(cwd, args.text('install-dir') ?? INSTALL_DIRECTORY);
-  if (seen === '/') throw usage('--install-dir / is no folder of its own');
-  const word = args.text('root');
-  if (word === undefined) return { directory: seen, seen, root: undefined };
-  const root = resolve(cwd, word);
-  if (root === '/') throw usage('--root / would confine nothing');
-  const directory = join(root, seen);
-  return args.flag('unconfined') ? { directory, seen: directory, root: undefined } : { directory, seen, root };
-}
-
-function effectiveUser(): number {
-  return process.geteuid?.() ?? -1;
-}
-
-/** The install folder, and how hooks are kept to it. */
-async function placeOf({ directory, seen, root }: Target, { signal }: CommandContext): Promise<NodePlace> {
-  if (root === undefined) return plainPlace(directory);
-  return confinedPlace({ root, seen, scripts: ownScripts(), uid: effectiveUser(), signal });
 }
 
 async function openSource(args: Arguments, context: CommandContext, directory: string): Promise<InstallSource> {
@@ -204,15 +176,16 @@ function hostArch(): Arch {
   throw new CurlewError('UNSUPPORTED', `install: this machine is ${process.arch}; packages are for amd64 and arm64`);
 }
 
-async function readInstaller(args: Arguments, context: CommandContext, source: InstallSource): Promise<Installer> {
+async function installerText(args: Arguments, { cwd }: CommandContext, source: InstallSource): Promise<string> {
   const given = args.text('installer');
-  const file = given ?? INSTALLER_YAML;
-  const text =
-    given === undefined ? source.installerText : await readStateFile(resolve(context.cwd, given), INSTALLER_LIMIT);
-  if (text === undefined) {
-    if (given !== undefined) throw new CurlewError('NOT_FOUND', `read ${given}: no such file`);
-    throw usage('no installer spec came with the packages: --installer FILE names one');
-  }
+  const text = given === undefined ? source.installerText : await readStateFile(resolve(cwd, given), INSTALLER_LIMIT);
+  if (text !== undefined) return text;
+  if (given !== undefined) throw new CurlewError('NOT_FOUND', `read ${given}: no such file`);
+  throw usage('no installer spec came with the packages: --installer FILE names one');
+}
+
+function readInstaller(args: Arguments, context: CommandContext, text: string): Installer {
+  const file = args.text('installer') ?? INSTALLER_YAML;
   const { installer, diagnostics } = parseInstaller(file, text);
   if (installer === undefined) {
     throw new CurlewError('SPEC_INVALID', `read ${file}: not a valid installer spec`, { diagnostics });
@@ -225,13 +198,4 @@ function noteWarnings(report: Report, diagnostics: CurlewError['diagnostics']): 
   for (const { place, message } of diagnostics) {
     report({ type: 'note', level: 'warning', text: `${place.file}:${place.line}: ${message}` });
   }
-}
-
-/** A run goes on when its terminal has gone. Returns how to undo that. */
-function outliveTerminal(): () => void {
-  const nothing = (): void => undefined;
-  process.on('SIGHUP', nothing);
-  return () => {
-    process.off('SIGHUP', nothing);
-  };
 }

@@ -86,6 +86,8 @@ export const INSTALL_DIRECTORY = '/var/lib/curlew';
 /** Below the install folder. */
 export const nodePath = {
   addon: (ref: AddonRef): string => prefixOf(ref).slice(0, -1),
+  /** Where a package is put by when another one of the same version takes its place. */
+  previous: (ref: AddonRef): string => `previous/${prefixOf(ref).slice(0, -1)}`,
   kustomize: (name: string): string => `kustomize/${name}`,
   /** Packages on their way: only between a store and their extraction. */
   fetched: 'fetched',

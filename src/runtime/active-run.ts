@@ -15,10 +15,10 @@ import { loadPackages } from './images/load-packages.ts';
 import { packageImages } from './images/wanted.ts';
 import type { Journal } from './journal.ts';
 import { endOfLog } from './log-tail.ts';
-import type { PlannedAction, RunPlan } from './plan.ts';
+import type { PlannedAction, PlannedAddon, RunKind, RunPlan } from './plan.ts';
 import type { PreparedRun } from './prepare.ts';
 import { pruneRuns } from './prune-runs.ts';
-import { clearStaging, renameIntoPlace, stagePackage } from './put-in-place.ts';
+import { clearStaging, digestInPlace, dropPrevious, renameIntoPlace, stagePackage } from './put-in-place.ts';
 import { runFolder, type RunFolder } from './run-folder.ts';
 import { checkApplied, lookUp, runHookAction, type HookAction, type HookRun } from './run-hooks.ts';
 import { RunRecords } from './run-records.ts';
@@ -32,12 +32,14 @@ interface RunParts {
   readonly journal: Journal;
 }
 
-const OUTCOMES = {
-  install: 'installed',
-  'already applied': 'already applied',
-  join: 'joined',
-  upgrade: 'upgraded',
-} as const satisfies Record<string, RunResult['addons'][number]['outcome']>;
+type Outcome = RunResult['addons'][number]['outcome'];
+
+function outcomeOf(mode: PlannedAddon['mode'], kind: RunKind): Outcome {
+  if (mode === 'already applied') return mode;
+  if (mode === 'remove') return 'removed';
+  if (mode === 'install') return 'installed';
+  return kind === 'upgrade' ? 'upgraded' : 'joined';
+}
 
 /** Everything is on the node, and verified, before the first hook changes anything. */
 function isBringing(action: PlannedAction): boolean {
@@ -107,11 +109,11 @@ export class ActiveRun {
       if (first?.kind === 'hook') await this.#hook(first, functions);
       else await this.#loadAll(group);
     }
-    await this.#records.finished(plan.addons);
+    await this.#finish();
     await journal.append({ type: 'ended', outcome: 'finished' });
     const addons = plan.addons.map(({ ref, mode, because }): RunResult['addons'][number] => {
       const again = this.#because.get(ref.name);
-      const outcome = again === undefined ? OUTCOMES[mode === 'join' ? plan.kind : mode] : 'installed';
+      const outcome = again === undefined ? outcomeOf(mode, plan.kind) : 'installed';
       return { name: ref.name, version: ref.version, outcome, because: again ?? because };
     });
     const messages = [...(await this.#earlierMessages()), ...this.#messages];
@@ -149,7 +151,8 @@ export class ActiveRun {
         await stagePackage(source, { directory, run, signal });
         await journal.append({ type: 'done', action: `stage ${formatRef(source.ref)}`, outcome: 'staged' });
         await this.#records.forgetExtracted({ tree, name, version });
-        await renameIntoPlace(source.ref, { directory, run });
+        const keep = await this.#isWantedBack(source);
+        await renameIntoPlace(source.ref, { directory, run, keep });
         await this.#records.extracted({ tree, name, version, digest: source.addon.digest });
       },
       () => 'extracted',
@@ -158,6 +161,32 @@ export class ActiveRun {
     // A bundle that was unpacked on a disk which cannot be written to stays as it is.
     await source.discard?.().catch(() => undefined);
     await clearStaging(directory);
+  }
+
+  /** True when what lies in the place of a package is what its add-on would be rolled back to. */
+  async #isWantedBack({ ref, addon }: SourcePackage): Promise<boolean> {
+    const { applied } = this.#records.now;
+    const record = Object.hasOwn(applied, ref.name) ? applied[ref.name] : undefined;
+    const wanted = record?.finished === true ? record.digest : record?.previous?.digest;
+    if (wanted === undefined || wanted === addon.digest) return false;
+    return (await digestInPlace(this.#parts.prepared.request.place.directory, ref)) === wanted;
+  }
+
+  /** Nobody will go back: what the add-ons of this run were before it goes away. */
+  async #finish(): Promise<void> {
+    const { prepared, plan } = this.#parts;
+    if (plan.kind === 'reset') return;
+    const { applied } = this.#records.now;
+    for (const { ref } of plan.addons) {
+      const previous = Object.hasOwn(applied, ref.name) ? applied[ref.name]?.previous : undefined;
+      if (previous === undefined) continue;
+      const { tree, name } = ref;
+      if (previous.version !== ref.version) {
+        await this.#records.forgetExtracted({ tree, name, version: previous.version });
+      }
+      await dropPrevious(prepared.request.place.directory, ref, previous.version);
+    }
+    await this.#records.finished(plan.addons);
   }
 
   async #hook(action: HookAction, functions: ReadonlySet<string>): Promise<void> {
@@ -179,6 +208,7 @@ export class ActiveRun {
       const text = `${action.addon}: install.sh defines no function ${action.function}; nothing was installed`;
       this.#hooks.report({ type: 'note', level: 'warning', text });
     }
+    if (action.hook === 'uninstall') await this.#records.removed(action.addon);
   }
 
   async #loadAll(actions: readonly PlannedAction[]): Promise<void> {

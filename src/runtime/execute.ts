@@ -16,7 +16,7 @@ import type { ShellVariable } from './settings.ts';
 interface RunAddon {
   readonly name: string;
   readonly version: string;
-  readonly outcome: 'installed' | 'already applied' | 'joined' | 'upgraded';
+  readonly outcome: 'installed' | 'already applied' | 'joined' | 'upgraded' | 'removed';
   readonly because: string;
 }
 
@@ -54,12 +54,17 @@ export async function execute(prepared: PreparedRun, plan: RunPlan, options: Run
     settings: request.variables,
     own: ownVariables(request),
     carried: prepared.carried?.path,
+    asked: {
+      variables: request.variables,
+      settings: Object.fromEntries(request.packages.map(({ source, settings }) => [source.ref.name, settings])),
+      command: request.command,
+    },
   });
   await using journal = await createJournal(join(directory, nodePath.journal(folder.run)));
   const run = new ActiveRun({ prepared, options, plan, folder, journal });
   try {
     const result = await run.execute();
-    await dropShellFiles(folder);
+    await dropShellFiles(folder, true);
     return { ...result, run: folder.run, seconds: (performance.now() - started) / 1000 };
   } catch (error) {
     const outcome = options.signal.aborted ? 'cancelled' : 'failed';

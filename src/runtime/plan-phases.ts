@@ -22,7 +22,8 @@ interface Phased {
 type Actions = readonly PlannedAction[];
 
 export function phases(kind: RunKind, run: Phased): Actions {
-  const { facts, records } = run;
+  const { facts, addons, records } = run;
+  if (kind === 'reset') return addons.flatMap((addon) => hookOf(run, addon, 'uninstall'));
   const missing = facts.flatMap((one) => {
     const because = whyExtract(one, records);
     return because === undefined ? [] : [{ ...one, because }];

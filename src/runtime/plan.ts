@@ -32,7 +32,7 @@ export interface PlannedAddon {
   readonly digest: Digest;
   readonly settings: Digest;
   /** `join` for what is only joined: on a node beside the primary, all but the container runtime. */
-  readonly mode: 'install' | 'already applied' | 'join';
+  readonly mode: 'install' | 'already applied' | 'join' | 'remove';
   readonly because: string;
   readonly hasInstallScript: boolean;
 }
@@ -59,8 +59,8 @@ export interface DoneAction {
   readonly run: string;
 }
 
-/** `install` is for a primary, the others are for the nodes beside it. */
-export type RunKind = 'install' | 'join' | 'upgrade';
+/** `install` is for a primary, `join` and `upgrade` are for the nodes beside it; `reset` takes everything off a node. */
+export type RunKind = 'install' | 'join' | 'upgrade' | 'reset';
 
 export interface RunPlan {
   readonly format: 1;
@@ -93,14 +93,17 @@ export function planRun(
     names.add(ref.name);
   }
   const ordered = orderAddons(packages.map((facts) => ({ ...facts, name: facts.ref.name })));
-  const addons = ordered.map((facts) => planAddon(kind, facts, records, options));
-  return { format: 1, kind, addons, actions: phases(kind, { facts: ordered, addons, records, options }) };
+  // What came last rests on what came before it.
+  const inOrder = kind === 'reset' ? ordered.toReversed() : ordered;
+  const addons = inOrder.map((facts) => planAddon(kind, facts, records, options));
+  return { format: 1, kind, addons, actions: phases(kind, { facts: inOrder, addons, records, options }) };
 }
 
 function planAddon(kind: RunKind, facts: PackageFacts, records: Records, { reapply }: PlanOptions): PlannedAddon {
   const { ref, digest, hasInstallScript } = facts;
   const settings = settingsDigest(facts.settings);
   const common = { ref, digest, settings, hasInstallScript };
+  if (kind === 'reset') return { ...common, mode: 'remove', because: 'asked for' };
   if (kind !== 'install' && !isContainerRuntime(ref)) return { ...common, mode: 'join', because: `every ${kind}` };
   // Not every name that an object answers to is one of its own: `constructor` is a valid name of an add-on.
   const record = Object.hasOwn(records.applied, ref.name) ? records.applied[ref.name] : undefined;

@@ -35,6 +35,8 @@ export interface RunRequest {
   readonly skipImages: string | undefined;
   /** Seconds that each hook may take, where neither its add-on's settings nor its author say otherwise. */
   readonly hookLimit: number | undefined;
+  /** JSON that is kept with the run: how whoever asks can ask for the same again. */
+  readonly command: unknown;
 }
 
 /** What a run would find and do now. */

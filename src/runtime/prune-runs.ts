@@ -21,7 +21,7 @@ export async function pruneRuns(
   { lastRun, applied }: Records,
   current: string | undefined,
 ): Promise<void> {
-  const named = new Set([lastRun, ...Object.values(applied).map(({ run }) => run)]);
+  const named = new Set([lastRun, ...Object.values(applied).flatMap(({ run, previous }) => [run, previous?.run])]);
   const seen = { finished: 0, others: 0 };
   try {
     for (const run of await runsOf(directory)) {
@@ -30,7 +30,7 @@ export async function pruneRuns(
       const how = await howItEnded(directory, run);
       const finished = how === 'finished';
       const keep = finished ? (seen.finished += 1) <= KEEP_FINISHED : (seen.others += 1) <= KEEP_OTHERS;
-      if ((keep && how !== 'never began') || named.has(run)) await dropShellFiles(folder);
+      if ((keep && how !== 'never began') || named.has(run)) await dropShellFiles(folder, named.has(run));
       else await rm(folder.path, { recursive: true, force: true });
     }
   } catch (error) {

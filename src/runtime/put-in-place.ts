@@ -1,7 +1,7 @@
 /** From a package to its folder on the node: beside it first, complete and on disk, then renamed. */
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { fileError } from '../core/errors.ts';
+import { errnoOf, fileError } from '../core/errors.ts';
 import type { Digest } from '../core/digest.ts';
 import { ADDON_JSON, nodePath } from '../core/layout.ts';
 import { parseAddonJson } from '../core/package.ts';
@@ -41,27 +41,49 @@ export async function stagePackage(
   }
 }
 
-/** Renames what was staged to its place; what lay there goes away. */
+/** Renames what was staged to its place; what lay there goes away, or is put by. */
 export async function renameIntoPlace(
   ref: AddonRef,
-  { directory, run }: { readonly directory: string; readonly run: string },
+  { directory, run, keep }: { readonly directory: string; readonly run: string; readonly keep: boolean },
 ): Promise<void> {
   const path = nodePath.addon(ref);
   const target = join(directory, path);
-  const old = join(directory, `.old-${run}`, path);
+  const old = keep ? join(directory, nodePath.previous(ref)) : join(directory, `.old-${run}`, path);
   try {
     await mkdir(dirname(target), { recursive: true });
     await mkdir(dirname(old), { recursive: true });
-    await rm(old, { recursive: true, force: true });
-    await rename(target, old).catch((error: unknown) => {
-      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-    });
+    if (await isThere(target)) {
+      await rm(old, { recursive: true, force: true });
+      await rename(target, old);
+    }
     await rename(join(directory, `.new-${run}`, path), target);
     await syncFolder(dirname(target));
+    if (keep) await syncFolder(dirname(old));
     await syncFolder(directory);
-    await rm(old, { recursive: true, force: true });
+    if (!keep) await rm(old, { recursive: true, force: true });
   } catch (error) {
     throw fileError(`put ${path} in place`, error);
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+/** Removes what could be gone back to, when there is no need for that any more. */
+export async function dropPrevious(directory: string, ref: AddonRef, version: string): Promise<void> {
+  const paths = [nodePath.previous(ref)];
+  if (version !== ref.version) paths.push(nodePath.addon({ ...ref, version }));
+  for (const path of paths) await rm(join(directory, path), { recursive: true, force: true });
+  for (const folder of [`previous/${ref.tree}/${ref.name}`, `previous/${ref.tree}`, 'previous']) {
+    // Other add-ons may have something there.
+    await rmdir(join(directory, folder)).catch(() => undefined);
   }
 }
 

@@ -16,6 +16,15 @@ export interface ExtractedRecord {
   readonly digest: Digest;
 }
 
+/** What an add-on was before the run that is not finished yet. */
+export interface PreviousRecord {
+  readonly version: string;
+  readonly digest: Digest;
+  readonly settings: Digest;
+  /** The run that applied it, and has its settings. */
+  readonly run: string;
+}
+
 /** What was applied last. */
 export interface AppliedRecord {
   readonly version: string;
@@ -26,6 +35,8 @@ export interface AppliedRecord {
   readonly run: string;
   /** That run went to its end. */
   readonly finished: boolean;
+  /** What can be gone back to: as long as this is not finished, and is something else. */
+  readonly previous?: PreviousRecord | undefined;
 }
 
 export interface Records {
@@ -99,7 +110,13 @@ function isExtracted(value: unknown): value is ExtractedRecord {
 
 function isApplied(value: unknown): value is AppliedRecord {
   if (!isObject(value)) return false;
-  const { version, digest, settings, run, finished } = value;
+  const { finished, previous } = value;
+  return isPrevious(value) && typeof finished === 'boolean' && (previous === undefined || isPrevious(previous));
+}
+
+function isPrevious(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { version, digest, settings, run } = value;
   const texts = isText(version, isVersion) && isText(digest, isDigest) && isText(settings, isDigest);
-  return texts && isText(run, isRunId) && typeof finished === 'boolean';
+  return texts && isText(run, isRunId);
 }

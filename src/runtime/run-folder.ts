@@ -4,6 +4,7 @@ import { chmod, cp, mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileError } from '../core/errors.ts';
 import { nodePath } from '../core/layout.ts';
+import { ASKED_FILE, writeAsked, type Asked } from './asked.ts';
 import { settingsText, type ShellVariable } from './settings.ts';
 import { writeStateFile } from './write-file.ts';
 
@@ -40,6 +41,7 @@ export interface CreateOptions {
   readonly own: readonly ShellVariable[];
   /** File with the variables that its first hook begins with. */
   readonly carried: string | undefined;
+  readonly asked: Omit<Asked, 'format'>;
 }
 
 /** Makes the install folder's own folders and a new run's. */
@@ -49,6 +51,7 @@ export async function createRunFolder({
   settings,
   own,
   carried,
+  asked,
 }: CreateOptions): Promise<RunFolder> {
   const folder = runFolder(directory, newRunId());
   const text = settingsText(settings, own);
@@ -67,15 +70,20 @@ export async function createRunFolder({
     throw fileError(`prepare ${folder.path}`, error);
   }
   await writeStateFile(folder.settings, text);
+  await writeAsked(folder.path, asked);
   return folder;
 }
 
 /** What stays of a run: its journal, and what hooks printed. */
 const KEPT = /^(?:journal\.jsonl|.+\.log)$/;
 
-/** Removes what only running hooks need: settings and carried variables may hold secrets. */
-export async function dropShellFiles({ path }: Pick<RunFolder, 'path'>): Promise<void> {
+/**
+ * Removes what only running hooks need: settings and carried variables may hold secrets. What the run was asked for stays
+ * when it is still `needed`.
+ */
+export async function dropShellFiles({ path }: Pick<RunFolder, 'path'>, needed: boolean): Promise<void> {
   for (const name of await readdir(path)) {
-    if (!KEPT.test(name)) await rm(join(path, name), { recursive: true, force: true });
+    if (!KEPT.test(name) && !(needed && name === ASKED_FILE))
+      await rm(join(path, name), { recursive: true, force: true });
   }
 }

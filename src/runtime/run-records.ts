@@ -1,6 +1,12 @@
 /** What a run writes into the records, step by step. */
 import type { PlannedAddon } from './plan.ts';
-import { writeRecords, type AppliedRecord, type ExtractedRecord, type Records } from './records.ts';
+import {
+  writeRecords,
+  type AppliedRecord,
+  type ExtractedRecord,
+  type PreviousRecord,
+  type Records,
+} from './records.ts';
 
 /** The records of an install folder while a run changes them; each change is on disk when its call returns. */
 export class RunRecords {
@@ -33,10 +39,10 @@ export class RunRecords {
 
   /** Hooks of these add-ons are about to run: until the end of the run none of them counts as finished. */
   async hooksBegin(addons: readonly PlannedAddon[]): Promise<void> {
-    const names = new Set(addons.map(({ ref }) => ref.name));
     const rows = Object.entries(this.#records.applied).map(([name, record]) => {
-      const touched = names.has(name) ? { ...record, run: this.#run, finished: false } : record;
-      return [name, touched] as const;
+      const addon = addons.find(({ ref }) => ref.name === name);
+      const touched = { ...record, run: this.#run, finished: false };
+      return [name, addon === undefined ? record : withPrevious(touched, previousOf(record, addon))] as const;
     });
     await this.#write({ applied: Object.fromEntries(rows) });
   }
@@ -50,8 +56,16 @@ export class RunRecords {
     await this.#write({ applied: Object.assign({}, this.#records.applied, ...rows) as Records['applied'] });
   }
 
+  /** The add-on is not on this node any more. */
+  async removed(name: string): Promise<void> {
+    const rows = Object.entries(this.#records.applied).filter(([other]) => other !== name);
+    await this.#write({ applied: Object.fromEntries(rows) });
+  }
+
   #row({ ref, digest, settings }: PlannedAddon, finished: boolean): Readonly<Record<string, AppliedRecord>> {
-    return { [ref.name]: { version: ref.version, digest, settings, run: this.#run, finished } };
+    const row = { version: ref.version, digest, settings, run: this.#run, finished };
+    const before = Object.hasOwn(this.#records.applied, ref.name) ? this.#records.applied[ref.name] : undefined;
+    return { [ref.name]: finished ? row : withPrevious(row, before?.previous) };
   }
 
   #others({ tree, name, version }: Omit<ExtractedRecord, 'digest'>): readonly ExtractedRecord[] {
@@ -62,4 +76,16 @@ export class RunRecords {
     this.#records = { ...this.#records, ...change };
     await writeRecords(this.#directory, this.#records);
   }
+}
+
+function withPrevious(record: AppliedRecord, previous: PreviousRecord | undefined): AppliedRecord {
+  return previous === undefined ? record : { ...record, previous };
+}
+
+/** What can be gone back to when this add-on fails: the last that finished, unless it is the very same. */
+function previousOf(record: AppliedRecord, { ref, digest, settings }: PlannedAddon): PreviousRecord | undefined {
+  if (!record.finished) return record.previous;
+  const same = record.version === ref.version && record.digest === digest && record.settings === settings;
+  if (same) return undefined;
+  return { version: record.version, digest: record.digest, settings: record.settings, run: record.run };
 }

@@ -126,7 +126,8 @@ for (const [what, bytes] of ARCHIVES) {
       const found = await damageFoundBy(async () => {
         const packages = await archivePackages(source, await readIndex(source, { signal }), { signal });
         for (const one of packages) await stagePackage(one, { directory: box.at('node'), run: 'r', signal });
-        for (const { ref } of packages) await renameIntoPlace(ref, { directory: box.at('node'), run: 'r' });
+        for (const { ref } of packages)
+          await renameIntoPlace(ref, { directory: box.at('node'), run: 'r', keep: false });
       });
       const inRoot = entries.some(({ path, offset, packed }) => {
         return !path.startsWith('addons/') && at >= offset && at < offset + packed;

@@ -50,15 +50,21 @@ test('a first run installs, in phases; a second one finds everything applied', a
   ]);
 });
 
-test('what holds secrets is gone when a run has ended', async () => {
+test('when a run has ended, secrets are in one file that is for its owner alone', async () => {
   await using box = await tree();
-  const { run: id } = await run(box, await packagesOf(bundleOf([tracer('aaa')])), {
-    variables: [['AAA_PASSWORD', 'sesame']],
-  });
+  const given: Given = { variables: [['AAA_PASSWORD', 'sesame']] };
+  const packages = await packagesOf(bundleOf([tracer('aaa')]));
+  const { run: id } = await run(box, packages, given);
   const files = await readdir(box.at('node/runs', id));
   assert.not(files.some((name) => name.endsWith('.sh') || name === 'scripts' || name.endsWith('.control')));
-  for (const name of files) assert.not.match(await readFile(box.at('node/runs', id, name), 'utf8'), 'sesame');
+  for (const name of files) {
+    const text = await readFile(box.at('node/runs', id, name), 'utf8');
+    if (text.includes('sesame')) assert.is(name, 'request.json');
+  }
   assert.is((await stat(box.at('node/runs'))).mode & 0o777, 0o700);
+  assert.is((await stat(box.at('node/runs', id, 'request.json'))).mode & 0o777, 0o600);
+  await run(box, packages, given);
+  assert.not((await readdir(box.at('node/runs', id))).includes('request.json'), 'no record names that run any more');
 });
 
 test('the kustomize folder is empty before install, and left alone when applied already', async () => {

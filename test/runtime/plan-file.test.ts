@@ -27,6 +27,7 @@ async function view(box: Tree, more: Partial<RunRequest> = {}, ...names: readonl
     reapply: false,
     skipImages: 'a test',
     hookLimit: undefined,
+    command: undefined,
     ...more,
   });
 }

@@ -113,7 +113,7 @@ test('a run that dies while it takes an unpacked bundle over leaves all that the
   // One died before the rename, the other one before the record.
   await stagePackage(staged, { ...run1, signal: never });
   await stagePackage(placed, { ...run1, signal: never });
-  await renameIntoPlace(placed.ref, run1);
+  await renameIntoPlace(placed.ref, { ...run1, keep: false });
   const { addons } = await run(box, await sources());
   assert.equal(
     addons.map(({ name, outcome }) => `${name} ${outcome}`),

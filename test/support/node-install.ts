@@ -39,6 +39,7 @@ export async function run(
     reapply: false,
     skipImages: 'a test',
     hookLimit: undefined,
+    command: undefined,
     ...request,
   });
   return await execute(prepared, prepared.plan, { report: (event) => events.push(event), signal });

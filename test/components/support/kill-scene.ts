@@ -80,7 +80,10 @@ export async function openScene(path: string): Promise<Scene> {
     bundle: true,
     platform: 'node',
     format: 'esm',
-    packages: 'external',
+    external: ['dockerode', '@aws-sdk/*'],
+    // Packages in CommonJS ask for Node's own modules by require, which a module does not have.
+    banner: { js: "import { createRequire as own } from 'node:module'; const require = own(import.meta.url);" },
+    logLevel: 'error',
     target: 'node20',
   });
   await cp('test/components/support/kill-points.mjs', points);

@@ -1,0 +1,54 @@
+/** `curlew resume`: the last run again, as it was asked for. */
+import { CurlewError } from '../../core/errors.ts';
+import { lastAsked } from '../../runtime/last-asked.ts';
+import { argumentsOf, parseAskedCommand, type AskedCommand } from '../asked-command.ts';
+import type { Command, CommandContext } from '../command.ts';
+import { runReset, runRollback } from '../kept-run.ts';
+import { FOLDER_OPTIONS, folderOf, operandsOf } from '../node-folder.ts';
+import { runNode, type NodeResult } from '../node-run.ts';
+import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
+
+const DETAILS = `What the last run was asked for is kept in its folder: kind, source, installer spec and options. It goes on at the first hook that is not done, or begins anew where that is not safe. When the last run finished, there is nothing to do.`;
+
+type ResumeResult = { readonly resumed: string; readonly result: NodeResult } | { readonly resumed: undefined };
+
+export const resume: Command<ResumeResult> = {
+  name: 'resume',
+  summary: 'Go on with the last run, if it did not finish',
+  operands: '',
+  details: DETAILS,
+  examples: ['curlew resume', 'curlew resume --root /tmp/trial'],
+  options: FOLDER_OPTIONS,
+  run: async (args, context) => {
+    operandsOf(args, []);
+    const last = await lastAsked(folderOf(args, context));
+    if (last === undefined) return { resumed: undefined };
+    const asked = parseAskedCommand(last.asked?.command);
+    return { resumed: last.run, result: await again(asked, { ...context, cwd: asked.cwd }) };
+  },
+  render: (result) =>
+    result.resumed === undefined ? 'There is no run to go on with.' : renderNodeResult(result.result),
+  exitCode: (result) => (result.resumed === undefined ? 0 : nodeExitCode(result.result)),
+};
+
+async function again(asked: AskedCommand, context: CommandContext): Promise<NodeResult> {
+  const args = argumentsOf(asked);
+  switch (asked.name) {
+    case 'install':
+    case 'join':
+    case 'upgrade':
+      return runNode(asked.name, args, context, asked.installer);
+    case 'rollback':
+      return runRollback(asked.operands[0] ?? '', args, context);
+    case 'reset':
+      return runReset(args, context);
+    default:
+      throw new CurlewError(
+        'UNSUPPORTED',
+        `resume: the last run was begun by curlew ${asked.name}, which is not known`,
+        {
+          hint: 'use the version of curlew that began it',
+        },
+      );
+  }
+}

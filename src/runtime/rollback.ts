@@ -1,0 +1,43 @@
+/** Going back to what an add-on was before a run that failed. */
+import { CurlewError } from '../core/errors.ts';
+import { formatRef } from '../core/ref.ts';
+import { readAsked } from './asked.ts';
+import { keptPackage } from './kept-package.ts';
+import type { RunRequest } from './prepare.ts';
+import { readRecords } from './records.ts';
+
+export type KeptRequest = Pick<RunRequest, 'kind' | 'packages' | 'variables' | 'reapply'>;
+
+/**
+ * What installs the package and the settings that this add-on had when its last run finished. `NOT_FOUND` when there is
+ * nothing to go back to: the add-on is not installed, its last run finished, or what it was before is gone.
+ */
+export async function rollbackRequest(
+  directory: string,
+  name: string,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<KeptRequest> {
+  const records = await readRecords(directory);
+  const record = Object.hasOwn(records.applied, name) ? records.applied[name] : undefined;
+  if (record === undefined) throw refused(name, 'it is not installed', 'curlew status shows what is');
+  if (record.finished) throw refused(name, 'its last run finished', 'install the version that you want');
+  const { previous } = record;
+  if (previous === undefined) {
+    throw refused(name, 'it was nothing else before its last run', 'curlew resume goes on with that run');
+  }
+  const known = records.extracted.find((one) => one.name === name && one.version === previous.version);
+  const ref = { tree: known?.tree ?? 'addons', name, version: previous.version } as const;
+  const asked = await readAsked(directory, previous.run);
+  if (asked === undefined) throw refused(name, `the settings of ${formatRef(ref)} are gone`, 'install it again');
+  const source = await keptPackage(directory, ref, previous.digest, { signal });
+  return {
+    kind: 'install',
+    packages: [{ source, settings: asked.settings[name] ?? {} }],
+    variables: asked.variables,
+    reapply: true,
+  };
+}
+
+function refused(name: string, why: string, hint: string): CurlewError {
+  return new CurlewError('NOT_FOUND', `roll ${name} back: ${why}`, { hint });
+}

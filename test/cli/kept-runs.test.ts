@@ -1,0 +1,132 @@
+import { execa } from 'execa';
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { RunResult } from '../../src/runtime/execute.ts';
+import { readRecords } from '../../src/runtime/records.ts';
+import * as assert from '../support/assert.ts';
+import { bundleOf, specOf, type TestAddon } from '../support/node-bundles.ts';
+import { trace, tracer } from '../support/node-install.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('cli/resume, rollback and reset', { timeoutMs: 240_000 });
+const MAIN = resolve('src/cli/main.ts');
+const TSX = import.meta.resolve('tsx');
+const NODE = 'root/var/lib/curlew';
+
+interface Outcome {
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function curlew(box: Tree, command: string, ...more: readonly string[]): Promise<Outcome> {
+  const words = [command, '--root', box.at('root'), ...more];
+  const { exitCode, stdout, stderr } = await execa(process.execPath, ['--import', TSX, MAIN, ...words], {
+    cwd: box.path,
+    reject: false,
+    stdin: 'ignore',
+    env: { TRACE: box.at('trace') },
+  });
+  return { exitCode, stdout, stderr };
+}
+
+async function put(box: Tree, addons: readonly TestAddon[], spec?: string): Promise<void> {
+  await writeFile(box.at('b.tar.gz'), bundleOf(addons, spec));
+}
+
+const SAYS = `aaa() { echo "aaa $AAA_VERSION $AAA_GREETING" >>"$TRACE"; [ "$AAA_VERSION" = 1.0.0 ] || [ -e "$DIR/go" ]; }
+aaa_uninstall() { echo "gone $AAA_GREETING" >>"$TRACE"; [ ! -e "$DIR/stay" ]; }`;
+
+function greeting(version: string, text: string): string {
+  return `${specOf([{ name: 'aaa', version }])}    greeting: ${text}\n`;
+}
+
+test('resume goes on as the last run was asked for, from any folder, though its spec has changed', async () => {
+  await using box = await tree();
+  await put(box, [tracer('aaa', SAYS, '2.0.0')]);
+  await writeFile(box.at('mine.yaml'), greeting('2.0.0', 'hello'));
+  const words = ['--unconfined', '--bundle', 'b.tar.gz', '--installer', 'mine.yaml', '--set', 'aaa.greeting=moin'];
+  assert.is((await curlew(box, 'install', ...words)).exitCode, 20);
+  await rm(box.at('mine.yaml'));
+  await writeFile(box.at(NODE, 'go'), '');
+  await trace(box);
+  const resumed = await curlew({ ...box, path: '/' }, 'resume', '--json');
+  assert.is(resumed.exitCode, 0, resumed.stderr);
+  assert.equal((await trace(box)).slice(0, 1), ['aaa 2.0.0 moin']);
+  const nothing = await curlew(box, 'resume');
+  assert.equal([nothing.exitCode, nothing.stdout], [0, 'There is no run to go on with.']);
+});
+
+test('a failed upgrade is rolled back to the package and settings of before, of the same version too', async () => {
+  await using box = await tree();
+  await put(box, [tracer('aaa', SAYS), tracer('bbb')], greeting('1.0.0', 'before') + specRow('bbb'));
+  assert.is((await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 0);
+  for (const version of ['2.0.0', '1.0.0']) {
+    const fails = version === '1.0.0' ? `${SAYS}\naaa_pre_init() { false; }` : SAYS;
+    await put(box, [tracer('aaa', fails, version)], greeting(version, 'after'));
+    assert.is((await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 20);
+    await trace(box);
+    const back = await curlew(box, 'rollback', 'aaa', '--unconfined', '--json', '--quiet');
+    assert.is(back.exitCode, 0, back.stderr);
+    const { addons } = JSON.parse(back.stdout) as RunResult;
+    assert.equal(
+      addons.map((addon) => [addon.name, addon.version, addon.outcome]),
+      [['aaa', '1.0.0', 'installed']],
+    );
+    assert.ok((await trace(box)).includes('aaa 1.0.0 before'));
+    const { applied } = await readRecords(box.at(NODE));
+    assert.equal(
+      [applied['aaa']?.version, applied['aaa']?.finished, applied['aaa']?.previous],
+      ['1.0.0', true, undefined],
+    );
+    assert.not.match(await readFile(box.at(NODE, 'addons/aaa/1.0.0/install.sh'), 'utf8'), 'pre_init() { false');
+    assert.not((await readdir(box.at(NODE))).includes('previous'));
+  }
+  const again = await curlew(box, 'rollback', 'aaa', '--unconfined');
+  assert.equal([again.exitCode, /its last run finished/.test(again.stderr)], [14, true]);
+  assert.match((await curlew(box, 'rollback', 'ccc', '--unconfined')).stderr, 'it is not installed');
+});
+
+function specRow(name: string): string {
+  return `  ${name}:\n    version: "1.0.0"\n`;
+}
+
+test('what was before goes away when an upgrade succeeds', async () => {
+  await using box = await tree();
+  await put(box, [tracer('aaa', SAYS)]);
+  await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');
+  await put(box, [tracer('aaa', SAYS, '2.0.0')]);
+  await writeFile(box.at(NODE, 'go'), '');
+  assert.is((await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 0);
+  assert.equal(await readdir(box.at(NODE, 'addons/aaa')), ['2.0.0']);
+  assert.equal(
+    (await readRecords(box.at(NODE))).extracted.map(({ version }) => version),
+    ['2.0.0'],
+  );
+});
+
+test('reset takes off what is installed, in reverse, and goes on after a hook that failed', async () => {
+  await using box = await tree();
+  await put(box, [tracer('aaa', SAYS), tracer('bbb', 'bbb_uninstall() { echo bbb gone >>"$TRACE"; }')]);
+  await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz', '--set', 'aaa.greeting=hello');
+  await writeFile(box.at(NODE, 'stay'), '');
+  await trace(box);
+  const unasked = await curlew(box, 'reset', '--unconfined');
+  assert.equal([unasked.exitCode, /add --yes/.test(unasked.stderr)], [64, true]);
+  const failed = await curlew(box, 'reset', '--unconfined', '--yes');
+  assert.is(failed.exitCode, 20, failed.stderr);
+  assert.equal(await trace(box), ['bbb gone', 'gone hello']);
+  await rm(box.at(NODE, 'stay'));
+  const done = await curlew(box, 'reset', '--unconfined', '--yes', '--json', '--quiet');
+  assert.is(done.exitCode, 0, done.stderr);
+  assert.equal(
+    (JSON.parse(done.stdout) as RunResult).addons.map(({ name, outcome }) => [name, outcome]),
+    [['aaa', 'removed']],
+  );
+  assert.equal(await trace(box), ['gone hello']);
+  assert.is(await stat(box.at(NODE)).catch(() => 'absent'), 'absent');
+  assert.match((await curlew(box, 'reset', '--yes')).stdout, 'nothing was installed');
+});
+
+test.run();
