@@ -70,6 +70,7 @@ detectLsbDist
 curlew_control stage settings "$CURLEW_SETTINGS"
 # shellcheck source=/dev/null
 source "$CURLEW_SETTINGS"
+curlew_discover || true
 for CURLEW_FILE in "${CURLEW_SCRIPTS[@]}"; do
   curlew_control stage source "$CURLEW_FILE"
   # shellcheck source=/dev/null

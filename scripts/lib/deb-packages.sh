@@ -3,7 +3,10 @@
 
 # Prints the version of a package that is installed completely, or nothing.
 curlew_deb_version() {
-  dpkg-query -W -f '${db:Status-Status} ${Version}\n' "$1" 2>/dev/null | awk '$1 == "installed" { print $2; exit }'
+  local line
+  # shellcheck disable=SC2016
+  line="$(dpkg-query -W -f '${db:Status-Status} ${Version}\n' "$1" 2>/dev/null || true)"
+  if [[ "$line" == 'installed '* ]]; then printf '%s\n' "${line#installed }"; fi
 }
 
 # usage: curlew_choose_debs FOLDER PACKAGE…

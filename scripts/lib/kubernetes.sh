@@ -94,15 +94,3 @@ kubernetes_kustomize_config_migrate() {
   if ((${KUBERNETES_TARGET_VERSION_MINOR:-0} < 27)); then return 0; fi
   (cd "$1" && kustomize edit fix)
 }
-
-kubeadm_get_kubeconfig() {
-  echo /etc/kubernetes/admin.conf
-}
-
-kubeadm_get_containerd_sock() {
-  echo "${CONTAINERD_ADDRESS:-/run/containerd/containerd.sock}"
-}
-
-kubeadm_cluster_configuration() {
-  kubectl get configmap -n kube-system kubeadm-config -o jsonpath='{ .data.ClusterConfiguration }'
-}

@@ -66,6 +66,18 @@ async function inBareSystem(folders: Readonly<Record<string, string>>, line: str
 
 const INSTALLED = `dpkg-query -W -f '\${Package} \${Version} \${db:Status-Status}\\n' 'zebra*' | grep ' installed$' | LC_ALL=C sort`;
 
+/** The library as hooks have it, on a system whose packages are shipped. */
+const AS_A_HOOK = `set +u +o pipefail -E
+for file in /mnt/lib/*.sh; do . "$file"; done
+LSB_DIST=ubuntu DIST_VERSION=22.04 DIST_VERSION_MAJOR=22`;
+
+/** Makes and installs a package of this name without any content. */
+const INSTALL_EMPTY = `install_empty() {
+  mkdir -p "/tmp/$1/DEBIAN"
+  printf 'Package: %s\\nVersion: %s\\nArchitecture: all\\nMaintainer: a <a@example.com>\\nDescription: x\\n' "$1" "$2" >"/tmp/$1/DEBIAN/control"
+  dpkg-deb --build "/tmp/$1" "/tmp/$1.deb" && dpkg --install "/tmp/$1.deb"
+}`;
+
 function expected(): string {
   return got.packages
     .map(({ name, version }) => `${name} ${version} installed`)
@@ -101,14 +113,70 @@ if (mirror !== undefined) {
     const text = await inBareSystem(
       { '/mnt/addon/ubuntu-22.04/archives': got.folder, '/mnt/lib': join(ROOT, 'scripts/lib') },
       `rm -rf /etc/apt/sources.list.d /etc/apt/sources.list
-       for file in /mnt/lib/*.sh; do . "$file"; done
-       LSB_DIST=ubuntu DIST_VERSION=22.04
-       set +u
+       ${AS_A_HOOK}
        install_host_archives /mnt/addon zebra-app zebra-many >&2
        apt-get check >&2
        ${INSTALLED}`,
     );
     assert.is(text, expected());
+  });
+
+  const folders = (): Readonly<Record<string, string>> => ({
+    '/mnt/addon/ubuntu-22.04/archives': got.folder,
+    '/mnt/lib': join(ROOT, 'scripts/lib'),
+  });
+
+  test('a package that the machine has in a newer version stays, and that is said', async () => {
+    const text = await inBareSystem(
+      folders(),
+      `${AS_A_HOOK}
+       ${INSTALL_EMPTY}
+       install_empty zebra-many 99.0 >&2
+       install_host_archives /mnt/addon zebra-app zebra-many 2>&1 | grep -a newer
+       ${INSTALLED}`,
+    );
+    assert.match(text, /zebra-many 99\.0 of this machine is newer than .* in the package, and stays/);
+    assert.match(text, /^zebra-many 99\.0 installed$/m);
+    assert.match(text, /^zebra-app .* installed$/m);
+  });
+
+  test('what dpkg left half done when it was interrupted is finished, and all is installed', async () => {
+    const text = await inBareSystem(
+      folders(),
+      `${AS_A_HOOK}
+       dpkg --unpack /mnt/addon/ubuntu-22.04/archives/*.deb >&2 || true
+       install_host_archives /mnt/addon zebra-app zebra-many >&2
+       dpkg --audit >&2
+       ${INSTALLED}`,
+    );
+    assert.is(text, expected());
+  });
+
+  test('a dependency that lacks is named in one line', async () => {
+    const less = tiny.at('less-hook');
+    await shell('cp -r "$1" "$2" && rm "$2"/zebra++_*.deb', got.folder, less);
+    const text = await inBareSystem(
+      { ...folders(), '/mnt/addon/ubuntu-22.04/archives': less },
+      `${AS_A_HOOK}
+       if install_host_archives /mnt/addon zebra-app 2>&1; then exit 1; fi`,
+    );
+    assert.match(text, /zebra-choice needs zebra\+\+.*, which neither this machine nor the add-on has/);
+  });
+
+  test('packages that the operator has to install are told all at once', async () => {
+    const text = await inBareSystem(
+      { '/mnt/lib': join(ROOT, 'scripts/lib') },
+      `${AS_A_HOOK}
+       DIST_VERSION=24.04 DEMO_VERSION=1 OTHER_VERSION=2
+       cd /tmp
+       mkdir -p addons/{demo/1,other/2}/ubuntu-24.04
+       printf 'bash\\nzebra-app\\n' >addons/demo/1/ubuntu-24.04/Deps
+       printf 'zebra-app\\nzebra-many' >addons/other/2/ubuntu-24.04/Deps
+       (preflights_require_host_packages) 2>&1 || echo "status $?"`,
+    );
+    assert.match(text, /zebra-app is required by demo 1, other 2 \(no repository of this machine offers it\)/);
+    assert.match(text, /apt-get install -y zebra-app zebra-many\n/);
+    assert.match(text, /status 1$/);
   });
 
   test("a distribution's own packages: what lacks in its bare system is there, and no more", async ({ signal }) => {

@@ -1,0 +1,59 @@
+# shellcheck shell=bash
+# What hooks know of the node and of the run besides the settings. Nothing that is set already is changed.
+
+curlew_default() {
+  if [[ -z "${!1-}" ]]; then printf -v "$1" '%s' "$2"; fi
+}
+
+# Prints the address by which this machine reaches others.
+curlew_private_address() {
+  local routes family=-4 target=203.0.113.1
+  if [[ "${IPV6_ONLY-}" == 1 ]]; then family=-6 target=2001:db8::1; fi
+  routes="$(ip -o "$family" route get "$target" 2>/dev/null)" || return 0
+  if [[ "$routes" =~ \ src\ ([0-9a-fA-F.:]+) ]]; then printf '%s\n' "${BASH_REMATCH[1]}"; fi
+}
+
+# Prints the version of the API server that runs on this node.
+curlew_running_kubernetes() {
+  local file="${CURLEW_API_SERVER_MANIFEST:-/etc/kubernetes/manifests/kube-apiserver.yaml}" text
+  [[ -r "$file" ]] || return 0
+  text="$(cat "$file")"
+  if [[ "$text" =~ image:[^$'\n']*:v([0-9]+\.[0-9]+\.[0-9]+) ]]; then printf '%s\n' "${BASH_REMATCH[1]}"; fi
+}
+
+# Prints the name of kURL's helper image, where the package `common` brought it.
+curlew_util_image() {
+  local text
+  [[ -f shared/kurl-util.tar ]] || return 0
+  text="$(tar -xOf shared/kurl-util.tar manifest.json 2>/dev/null | head -c 65536)"
+  if [[ "$text" =~ \"RepoTags\":\[\"([A-Za-z0-9./:@_-]+)\" ]]; then printf '%s\n' "${BASH_REMATCH[1]}"; fi
+}
+
+curlew_no_proxy() {
+  local host="${LOAD_BALANCER_ADDRESS-}"
+  unique_no_proxy_addresses "localhost,127.0.0.1,.svc,.local,.default,kubernetes,${ADDITIONAL_NO_PROXY_ADDRESSES-},\
+${PRIVATE_ADDRESS-},${host%%:*},${SERVICE_CIDR-},${POD_CIDR-}"
+}
+
+# Sets everything that kURL's own scripts would have found out before the first hook and that costs little to know.
+# Read by add-ons.
+# shellcheck disable=SC2034
+curlew_discover() {
+  local release program
+  release="$(uname -r)"
+  curlew_default KERNEL_MAJOR "${release%%.*}"
+  release="${release#*.}"
+  curlew_default KERNEL_MINOR "${release%%[!0-9]*}"
+  curlew_default DIR .
+  curlew_default K8S_DISTRO kubeadm
+  if [[ -r /etc/kubernetes/admin.conf && -z "${KUBECONFIG-}" ]]; then export KUBECONFIG=/etc/kubernetes/admin.conf; fi
+  if [[ -z "${PRIVATE_ADDRESS-}" ]]; then PRIVATE_ADDRESS="$(curlew_private_address)"; fi
+  if [[ -n "${KUBERNETES_VERSION-}" ]]; then parse_kubernetes_target_version; fi
+  curlew_default CURRENT_KUBERNETES_VERSION "$(curlew_running_kubernetes)"
+  curlew_default KURL_UTIL_IMAGE "$(curlew_util_image)"
+  for program in kurl yamlutil subnet docker-config installermerge yamltobash bashmerge htpasswd pvmigrate vendorflights; do
+    release="BIN_${program^^}"
+    curlew_default "${release//-/_}" "$DIR/bin/$program"
+  done
+  if [[ -n "${PROXY_ADDRESS-}" ]]; then curlew_default NO_PROXY_ADDRESSES "$(curlew_no_proxy)"; fi
+}

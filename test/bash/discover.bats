@@ -1,0 +1,67 @@
+#!/usr/bin/env bats
+# Functions and variables are used by what is tested.
+# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2317
+load setup
+
+quiet_machine() {
+  CURLEW_API_SERVER_MANIFEST=none
+  unset PRIVATE_ADDRESS KUBECONFIG DIR K8S_DISTRO
+  uname() { echo 5.14.0-362.el9.x86_64; }
+  ip() { echo '203.0.113.1 via 10.0.0.1 dev eth0 src 10.0.0.7 uid 0'; }
+}
+
+@test "what is known of the node" {
+  quiet_machine
+  KUBERNETES_VERSION=1.27.3
+  curlew_discover
+  [ "$KERNEL_MAJOR.$KERNEL_MINOR $PRIVATE_ADDRESS $DIR $K8S_DISTRO" = '5.14 10.0.0.7 . kubeadm' ]
+  [ "$KUBERNETES_TARGET_VERSION_MINOR" = 27 ]
+  [ "$BIN_KURL $BIN_DOCKER_CONFIG" = './bin/kurl ./bin/docker-config' ]
+  [ "$CURRENT_KUBERNETES_VERSION$KURL_UTIL_IMAGE${NO_PROXY_ADDRESSES-}" = '' ]
+}
+
+@test "what is set stays" {
+  quiet_machine
+  PRIVATE_ADDRESS=10.9.9.9 BIN_KURL=/usr/bin/kurl K8S_DISTRO=other
+  curlew_discover
+  [ "$PRIVATE_ADDRESS $BIN_KURL $K8S_DISTRO" = '10.9.9.9 /usr/bin/kurl other' ]
+}
+
+@test "what there is already: Kubernetes, kURL's helper image, a proxy" {
+  quiet_machine
+  CURLEW_API_SERVER_MANIFEST=kube-apiserver.yaml
+  printf 'spec:\n  containers:\n  - image: registry.k8s.io/kube-apiserver:v1.26.15\n' >kube-apiserver.yaml
+  mkdir shared
+  echo '[{"Config":"a.json","RepoTags":["replicated/kurl-util:v2024.1"],"Layers":[]}]' >manifest.json
+  tar cf shared/kurl-util.tar manifest.json
+  PROXY_ADDRESS=http://p:1 POD_CIDR=10.32.0.0/20 LOAD_BALANCER_ADDRESS=lb.example:6443
+  curlew_discover
+  [ "$CURRENT_KUBERNETES_VERSION" = 1.26.15 ]
+  [ "$KURL_UTIL_IMAGE" = replicated/kurl-util:v2024.1 ]
+  [ "$NO_PROXY_ADDRESSES" = .default,.local,.svc,10.0.0.7,10.32.0.0/20,127.0.0.1,kubernetes,lb.example,localhost ]
+}
+
+@test "a machine without a route or without ip is no failure" {
+  quiet_machine
+  ip() { return 2; }
+  run curlew_discover
+  [ "$status" -eq 0 ]
+}
+
+@test "where kubeadm keeps things" {
+  K8S_DISTRO=kubeadm
+  [ "$("${K8S_DISTRO}_get_server_ca") $("${K8S_DISTRO}_get_server_ca_key")" = \
+    '/etc/kubernetes/pki/ca.crt /etc/kubernetes/pki/ca.key' ]
+  [ "$(kubeadm_get_kubeconfig)" = /etc/kubernetes/admin.conf ]
+  CONTAINERD_ADDRESS=/x.sock
+  [ "$(kubeadm_get_containerd_sock)" = /x.sock ]
+  for pair in '1.21.9 v1beta2' '1.27.3 v1beta3' '1.37.0 v1beta4'; do
+    [ "$(KUBERNETES_VERSION="${pair% *}" kubeadm_conf_api_version)" = "${pair#* }" ]
+  done
+}
+
+@test "containerd trusts the registry in the cluster" {
+  CURLEW_CONTAINERD_CERTS=certs.d
+  kubeadm_registry_containerd_configure 10.96.0.9
+  grep -qx '  ca = "/etc/kubernetes/pki/ca.crt"' certs.d/10.96.0.9/hosts.toml
+}
