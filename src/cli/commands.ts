@@ -117,6 +117,13 @@ const ON_A_NODE: Rows = [
     row('Show why an add-on was installed, skipped or failed', async () => (await import('./commands/why.ts')).why),
   ],
   ['logs', row('Show what the hooks of a run printed', async () => (await import('./commands/logs.ts')).logs)],
+  [
+    'load-images',
+    row(
+      'Load the images of packages, and install nothing',
+      async () => (await import('./commands/load-images.ts')).loadImagesCommand,
+    ),
+  ],
 ];
 
 function grouped(group: string, rows: Rows): readonly (readonly [string, Row])[] {

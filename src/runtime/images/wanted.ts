@@ -4,6 +4,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { formatImageRef, imageNames, parseImageRef } from '../../core/image-ref.ts';
 import { fileNameProblem, packagePath } from '../../core/layout.ts';
 import type { AddonJson, PackageImage } from '../../core/package.ts';
+import type { Arch } from '../../core/ref.ts';
 import type { Descriptor } from '../../registry/image.ts';
 import { CONFIG_LIMIT, MANIFEST_LIMIT, parseConfig, parseManifest } from '../../registry/manifest.ts';
 import type { LaidOutImage } from '../../registry/oci-layout.ts';
@@ -55,10 +56,11 @@ export interface WantedImage {
 
 const MOST_IMAGES = 10_000;
 
-const PLATFORMS: Readonly<Record<string, string>> = { x64: 'linux/amd64', arm64: 'linux/arm64' };
+const ARCHES: Readonly<Record<string, Arch>> = { x64: 'amd64', arm64: 'arm64' };
 
-/** Of the machine that this runs on. */
-const HOST_PLATFORM: string = PLATFORMS[process.arch] ?? `linux/${process.arch}`;
+/** Of the machine that this runs on; undefined where no package can be used. */
+export const HOST_ARCH: Arch | undefined = ARCHES[process.arch];
+const HOST_PLATFORM = `linux/${HOST_ARCH ?? process.arch}`;
 
 /**
  * The images that an addon.json lists, each once. Nothing is read yet; what the list itself says wrong is

@@ -1,0 +1,130 @@
+/** `curlew load-images`: the images of packages into this machine's container runtime, without installing anything. */
+import { access } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { openFileSource, readIndex } from '../../archive/read.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { INSTALL_DIRECTORY, TOC_NAME } from '../../core/layout.ts';
+import { findImages, sourceImages, type FoundImages } from '../../runtime/images/find-images.ts';
+import { findImageRuntime } from '../../runtime/images/find-runtime.ts';
+import { loadPackages } from '../../runtime/images/load-packages.ts';
+import { planNeeds } from '../../runtime/images/plan.ts';
+import { archivePackages } from '../../runtime/source.ts';
+import { folderPackages } from '../../runtime/source-folder.ts';
+import type { Arguments, Command, CommandContext } from '../command.ts';
+import { columns } from '../render/columns.ts';
+import { formatBytes } from '../render/units.ts';
+
+interface LoadedPackage {
+  /** `demo-1.0` */
+  readonly package: string;
+  readonly images: number;
+  /** References of the images that were missing. */
+  readonly missing: readonly string[];
+  /** Sent, or to be sent. */
+  readonly bytes: number;
+}
+
+interface LoadResult {
+  readonly runtime: string;
+  /** False with --dry-run. */
+  readonly loaded: boolean;
+  readonly packages: readonly LoadedPackage[];
+}
+
+const DETAILS = `Without --bundle or --dir the packages in the install folder count. --dir names an unpacked bundle, or any folder with addons/NAME/VERSION/images in it, such as an unpacked bundle of kURL. Nothing is unpacked or moved, and no hook runs.
+
+Only what is missing is loaded: images that the container runtime does not know by name and digest, and of those only the blobs that it lacks. CONTAINERD_ADDRESS and DOCKER_HOST name other sockets than the usual ones.`;
+
+export const loadImagesCommand: Command<LoadResult> = {
+  name: 'load-images',
+  summary: 'Load the images of packages, and install nothing',
+  operands: '',
+  details: DETAILS,
+  examples: [
+    'curlew load-images --bundle bundle.tar.gz',
+    'curlew load-images --dir /srv/unpacked --dry-run',
+    'curlew load-images',
+  ],
+  options: {
+    bundle: { type: 'string', value: 'FILE', help: 'take the images from a bundle or a package' },
+    dir: { type: 'string', value: 'DIR', help: 'take them from an unpacked bundle' },
+    'install-dir': { type: 'string', value: 'DIR', help: `install folder (default: ${INSTALL_DIRECTORY})` },
+    'dry-run': { type: 'boolean', help: 'show what is missing, and load nothing' },
+  },
+  run: async (args, context) => {
+    const [word] = args.positionals;
+    if (word !== undefined) throw usage(`unexpected word "${word}"`);
+    const [bundle, dir] = [args.text('bundle'), args.text('dir')];
+    if (bundle !== undefined && dir !== undefined) throw usage('only one of --bundle and --dir can be used');
+    const path = bundle === undefined ? undefined : resolve(context.cwd, bundle);
+    await using source = path === undefined ? undefined : await openFileSource(path);
+    if (source === undefined) return await load(await imagesBelow(args, context), args, context);
+    const index = await readIndex(source, { signal: context.signal });
+    const packages = await archivePackages(source, index, { signal: context.signal });
+    return await load(sourceImages(packages), args, context);
+  },
+  render: (result) => table(result),
+};
+
+function usage(what: string): CurlewError {
+  return new CurlewError('USAGE', `curlew load-images: ${what}`, {
+    hint: 'curlew load-images --help lists the options',
+  });
+}
+
+/** Of an unpacked bundle its table of contents tells more than its folders do: what was moved away, what is damaged. */
+async function imagesBelow(args: Arguments, { cwd, signal }: CommandContext): Promise<readonly FoundImages[]> {
+  const directory = resolve(cwd, args.text('install-dir') ?? INSTALL_DIRECTORY);
+  const dir = args.text('dir');
+  const folder = dir === undefined ? directory : resolve(cwd, dir);
+  const hasContents = await access(join(folder, TOC_NAME)).then(
+    () => true,
+    () => false,
+  );
+  if (!hasContents) return findImages(folder, { signal });
+  const { packages } = await folderPackages(folder, { directory, signal });
+  return sourceImages(packages);
+}
+
+async function load(
+  found: readonly FoundImages[],
+  args: Arguments,
+  { env, report, signal }: CommandContext,
+): Promise<LoadResult> {
+  const runtime = await findImageRuntime({ env, signal });
+  if (runtime === undefined) {
+    throw new CurlewError('IMAGE_LOAD_FAILED', 'load images: neither containerd nor docker answers', {
+      hint: 'start the container runtime, or name its socket: CONTAINERD_ADDRESS=/run/…/containerd.sock, DOCKER_HOST',
+    });
+  }
+  const isTrial = args.flag('dry-run');
+  const results = isTrial
+    ? await planNeeds(
+        runtime,
+        found.map(({ images }) => images),
+        { signal },
+      )
+    : (
+        await loadPackages(
+          runtime,
+          found.map((one) => ({ ...one, id: `images ${one.title}` })),
+          { report, signal },
+        )
+      ).map(({ references, bytes }) => ({ missing: references, bytes }));
+  const packages = found.map(({ title, images }, at) => {
+    const { missing = [], bytes = 0 } = results[at] ?? {};
+    return { package: title, images: images.length, missing, bytes };
+  });
+  return { runtime: runtime.name, loaded: !isTrial, packages };
+}
+
+function table({ runtime, loaded, packages }: LoadResult): string {
+  const rows = packages.map(({ package: name, images, missing, bytes }) => {
+    if (missing.length === 0) return [name, `${images} ${images === 1 ? 'image' : 'images'}, all there`];
+    return [name, `${missing.length} of ${images} ${loaded ? 'loaded' : 'missing'}, ${formatBytes(bytes)}`];
+  });
+  const count = packages.reduce((sum, { missing }) => sum + missing.length, 0);
+  const bytes = packages.reduce((sum, one) => sum + one.bytes, 0);
+  const last = `${count} ${count === 1 ? 'image' : 'images'}${loaded ? ' loaded into' : ' to load into'} ${runtime}, ${formatBytes(bytes)}`;
+  return [...columns(rows), last].join('\n');
+}

@@ -1,0 +1,109 @@
+/** Images of all packages below a folder: those of an install folder, of an unpacked bundle, and of kURL's own. */
+import type { Dirent } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { mapLimited } from '../../core/each.ts';
+import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { ADDON_JSON } from '../../core/layout.ts';
+import { parseAddonJson } from '../../core/package.ts';
+import { compareText, formatRef, isAddonName, isVersion } from '../../core/ref.ts';
+import type { SourcePackage } from '../source.ts';
+import { readStateFile } from '../write-file.ts';
+import { folderFiles, sourceFiles } from './folder-files.ts';
+import { archiveImages, HOST_ARCH, packageImages, type Cancellable, type WantedImage } from './wanted.ts';
+
+/** The images of one package. */
+export interface FoundImages {
+  /** `demo-1.0`, or `shared` for kURL's own images. */
+  readonly title: string;
+  readonly images: readonly WantedImage[];
+}
+
+const ADDON_JSON_LIMIT = 8 << 20;
+/** kURL's own bundles have everything below this folder. */
+const KURL = 'kurl';
+/** kURL's image of its own tools. */
+const SHARED = 'shared';
+const ARCHIVE = /\.(?:tar|tar\.gz|tgz)$/;
+const ARCHIVES_AT_ONCE = 2;
+
+/** The same of packages that are not extracted; those of other architectures are left out. */
+export function sourceImages(packages: readonly SourcePackage[]): readonly FoundImages[] {
+  return packages
+    .filter(({ addon }) => addon.arch === HOST_ARCH)
+    .map((source) => ({ title: formatRef(source.ref), images: packageImages(sourceFiles(source), source.addon) }))
+    .filter(({ images }) => images.length > 0);
+}
+
+/**
+ * Looks into `addons/NAME/VERSION` and `packages/NAME/VERSION`, also below `kurl/`. A package with an addon.json is taken
+ * at its word; of another one every archive in `images/` is read for its names. Packages without images, and those of
+ * other architectures, are left out. `NOT_FOUND` when there are none.
+ */
+export async function findImages(folder: string, { signal }: Cancellable): Promise<readonly FoundImages[]> {
+  const roots = [folder, join(folder, KURL)];
+  const found: FoundImages[] = [];
+  for (const root of roots) {
+    for (const place of await packageFolders(root)) {
+      signal.throwIfAborted();
+      found.push(await imagesOf(place, { signal }));
+    }
+    const shared = await archivesIn(root, SHARED, { signal });
+    found.push({ title: SHARED, images: shared });
+  }
+  const some = found.filter(({ images }) => images.length > 0);
+  if (some.length > 0) return some;
+  throw new CurlewError('NOT_FOUND', `look for images below ${folder}: there are none`, {
+    hint: 'name an unpacked bundle, or a folder with addons/NAME/VERSION/images in it',
+  });
+}
+
+interface PackageFolder {
+  readonly path: string;
+  readonly title: string;
+}
+
+async function packageFolders(root: string): Promise<readonly PackageFolder[]> {
+  const places: PackageFolder[] = [];
+  for (const tree of ['addons', 'packages']) {
+    for (const name of (await folders(join(root, tree))).filter(isAddonName)) {
+      for (const version of (await folders(join(root, tree, name))).filter(isVersion)) {
+        places.push({ path: join(root, tree, name, version), title: formatRef({ name, version }) });
+      }
+    }
+  }
+  return places;
+}
+
+async function imagesOf({ path, title }: PackageFolder, { signal }: Cancellable): Promise<FoundImages> {
+  const text = await readStateFile(join(path, ADDON_JSON), ADDON_JSON_LIMIT);
+  if (text === undefined) return { title, images: await archivesIn(path, 'images', { signal }) };
+  const addon = parseAddonJson(text, path);
+  return { title, images: addon.arch === HOST_ARCH ? packageImages(folderFiles(path), addon) : [] };
+}
+
+async function archivesIn(path: string, folder: string, { signal }: Cancellable): Promise<readonly WantedImage[]> {
+  const names = (await listed(join(path, folder), (entry) => entry.isFile())).filter((name) => ARCHIVE.test(name));
+  const files = folderFiles(path);
+  const read = async (name: string, within: Cancellable): Promise<readonly WantedImage[]> =>
+    archiveImages(files, `${folder}/${name}`, within);
+  return (await mapLimited(names, read, { width: ARCHIVES_AT_ONCE, signal })).flat();
+}
+
+async function folders(path: string): Promise<readonly string[]> {
+  return listed(path, (entry) => entry.isDirectory());
+}
+
+/** Sorted; nothing when there is no such folder. */
+async function listed(path: string, wanted: (entry: Dirent) => boolean): Promise<readonly string[]> {
+  try {
+    const entries = await readdir(path, { withFileTypes: true });
+    return entries
+      .filter(wanted)
+      .map(({ name }) => name)
+      .toSorted(compareText);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return [];
+    throw fileError(`read ${path}`, error);
+  }
+}

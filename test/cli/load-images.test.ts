@@ -1,0 +1,59 @@
+import { writeFile } from 'node:fs/promises';
+import * as assert from '../support/assert.ts';
+import { curlew } from '../support/curlew.ts';
+import { bundleOf } from '../support/node-bundles.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('cli/load-images');
+
+const NO_RUNTIME = { PATH: '/nowhere', CONTAINERD_ADDRESS: '/nowhere.sock', DOCKER_HOST: 'unix:///nowhere.sock' };
+
+test('wrong words are told apart from folders without images', async () => {
+  await using box = await tree({ 'empty/addons/demo/1.0/install.sh': '', file: '' });
+  const both = await curlew(['load-images', '--bundle', 'a', '--dir', 'b'], { cwd: box.path });
+  assert.is(both.status, 64);
+  assert.match(both.stderr, /only one of --bundle and --dir/);
+  const word = await curlew(['load-images', 'demo'], { cwd: box.path });
+  assert.is(word.status, 64);
+  for (const words of [
+    ['--dir', 'empty'],
+    ['--dir', 'nowhere'],
+    ['--dir', 'file'],
+    ['--install-dir', 'empty'],
+  ]) {
+    const { status, stderr } = await curlew(['load-images', ...words], { cwd: box.path });
+    assert.is(status, 14, words.join(' '));
+    assert.match(stderr, /there are none/);
+  }
+  assert.is((await curlew(['load-images', '--bundle', 'nowhere'], { cwd: box.path })).status, 14);
+});
+
+test('a machine without a container runtime is told what to start', async () => {
+  await using box = await tree();
+  await writeFile(box.at('bundle.tar.gz'), bundleOf([{ name: 'demo', version: '1.0', files: { 'install.sh': '' } }]));
+  const { status, stderr } = await curlew(['load-images', '--bundle', 'bundle.tar.gz'], {
+    cwd: box.path,
+    env: NO_RUNTIME,
+  });
+  assert.is(status, 26);
+  assert.match(stderr, /neither containerd nor docker answers/);
+  assert.match(stderr, /CONTAINERD_ADDRESS=/);
+});
+
+test('an addon.json that cannot be believed is an error, and so is a damaged archive', async () => {
+  await using box = await tree({
+    'json/addons/demo/1.0/addon.json': '{"format":1}',
+    'archive/addons/demo/1.0/images/app.tar.gz': 'no archive',
+    // Names that no package has are not looked at.
+    'archive/addons/.new-run/1.0/images/app.tar.gz': 'no archive either',
+  });
+  const json = await curlew(['load-images', '--dir', 'json'], { cwd: box.path, env: NO_RUNTIME });
+  assert.is(json.status, 16);
+  assert.match(json.stderr, /addon\.json/);
+  const archive = await curlew(['load-images', '--dir', 'archive'], { cwd: box.path, env: NO_RUNTIME });
+  assert.is(archive.status, 27);
+  assert.match(archive.stderr, /demo\/1\.0: images\/app\.tar\.gz: it ends early/);
+});
+
+test.run();
