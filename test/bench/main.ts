@@ -1,7 +1,7 @@
 /**
  * Measures curlew beside other tools in one run, alternating, and prints Markdown.
  * usage: npm run bench -- [--only NAME]… [--rounds N] [--skip-kurl] [--upload-mb N] [--write]
- *   NAME: images, layer, bundle, start, lint, packages, publish. --write puts the result into docs/benchmarks.md.
+ *   NAME: images, layer, bundle, images-load, start, lint, packages, publish. --write puts the result into docs/benchmarks.md.
  */
 import { execa } from 'execa';
 import { cpus, totalmem } from 'node:os';
@@ -12,6 +12,7 @@ import { startDockerd, startRegistry } from '../components/support/services.ts';
 import { oracle, ROOT } from '../components/support/programs.ts';
 import { benchBundle } from './bundle.ts';
 import { benchImages, benchLayer } from './images.ts';
+import { benchImagesLoad } from './images-load.ts';
 import { blobsOf, fillRegistry, setFolder } from './image-set.ts';
 import { benchOsPackages } from './os-packages.ts';
 import { benchPublish, benchRelease } from './publish.ts';
@@ -20,7 +21,7 @@ import { benchUpload } from './upload.ts';
 import { markdownSection, type Section } from './report.ts';
 import type { Place } from './ways.ts';
 
-const SECTIONS = ['images', 'layer', 'bundle', 'start', 'lint', 'packages', 'publish'] as const;
+const SECTIONS = ['images', 'layer', 'bundle', 'images-load', 'start', 'lint', 'packages', 'publish'] as const;
 
 const { values } = parseArgs({
   options: {
@@ -40,7 +41,14 @@ const work = join(home, 'work');
 const say = (text: string): void => console.error(text);
 
 async function setUp(): Promise<void> {
-  const packages = ['curl', 'time', 'docker-registry', 'skopeo', ...(values['skip-kurl'] ? [] : ['docker.io'])];
+  const packages = [
+    'containerd',
+    'curl',
+    'time',
+    'docker-registry',
+    'skopeo',
+    ...(values['skip-kurl'] ? [] : ['docker.io']),
+  ];
   await execa('scripts/tools', ['apt', ...packages], { cwd: ROOT, stdout: 'ignore' });
   if (wants('packages')) await setUpPackages();
   if (wants('publish')) await execa('scripts/tools', ['versitygw', 'rclone'], { cwd: ROOT, stdout: 'ignore' });
@@ -70,6 +78,7 @@ async function withRegistry(found: Section[]): Promise<void> {
   }
   if (wants('layer')) found.push(await benchLayer(place, home, { rounds, say }));
   if (wants('bundle')) found.push(await benchBundle(place, home, { rounds, say }));
+  if (wants('images-load')) found.push(await benchImagesLoad(place, home, { rounds, say }));
 }
 
 async function machine(): Promise<string> {
@@ -87,7 +96,7 @@ async function machine(): Promise<string> {
 
 await setUp();
 const found: Section[] = [];
-if (wants('images', 'layer', 'bundle')) await withRegistry(found);
+if (wants('images', 'layer', 'bundle', 'images-load')) await withRegistry(found);
 if (wants('start')) found.push(await benchStart({ rounds, say }));
 if (wants('lint')) found.push(await benchLint(home, { rounds, say }));
 if (wants('packages')) found.push(await benchOsPackages(home, { rounds, say }));
