@@ -8,6 +8,7 @@ import type { S3Options } from '../store/s3-address.ts';
 import type { Store } from '../store/store.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { readConfig } from './config.ts';
+import { NETWORK_OPTIONS } from './network.ts';
 
 const group = 'Options of stores in S3';
 
@@ -31,6 +32,8 @@ export const STORE_OPTIONS = {
     help: 'put the bucket into the path, not the host name (default: where there is an endpoint)',
     group,
   },
+  'ca-file': NETWORK_OPTIONS['ca-file'],
+  config: NETWORK_OPTIONS.config,
 } satisfies OptionSpecs;
 
 /**
@@ -61,6 +64,7 @@ async function s3Options(args: Arguments, { env, cwd }: CommandContext): Promise
     profile: args.text('s3-profile') ?? variable('AWS_PROFILE') ?? s3.profile,
     pathStyle: args.flag('s3-path-style') ? true : (pathStyleOf(variable('CURLEW_S3_PATH_STYLE')) ?? s3.pathStyle),
     ca: roots,
+    env,
   };
 }
 

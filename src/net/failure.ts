@@ -129,7 +129,7 @@ const CONNECTION_HINTS: Readonly<Record<string, string>> = {
 };
 
 /** Node and OpenSSL name what is wrong with a certificate in the error's code. */
-function isCertificateProblem(code: string): boolean {
+export function isCertificateProblem(code: string): boolean {
   return /CERT|_SIGNED|ISSUER|ALTNAME|UNABLE_TO_VERIFY/.test(code);
 }
 

@@ -1,6 +1,7 @@
 /** Addresses of stores in S3, and how to reach the server. Pure. */
 import { CurlewError } from '../core/errors.ts';
 import { pathProblem } from '../core/layout.ts';
+import type { Environment } from '../net/proxy.ts';
 
 /** What a site says of its server. Whatever is absent is found as the AWS SDK finds it: variables, then profile. */
 export interface S3Options {
@@ -12,6 +13,10 @@ export interface S3Options {
   readonly pathStyle?: boolean | undefined;
   /** Certificate authorities to trust, in PEM; Node's own when absent. */
   readonly ca?: readonly string[] | undefined;
+  /** For HTTPS_PROXY, HTTP_PROXY and NO_PROXY, in either case; no proxies when absent. */
+  readonly env?: Environment | undefined;
+  /** Milliseconds without a byte before an answer is given up; 60,000 when absent. */
+  readonly idleMs?: number | undefined;
 }
 
 export interface S3Place {

@@ -1,11 +1,14 @@
 /** A connection to a bucket: requests with retries, whose failures are errors for users. */
 import { S3Client } from '@aws-sdk/client-s3';
+import { tunnelAgent } from '../net/tunnel.ts';
 import { checkedEndpoint, type S3Options, type S3Place } from './s3-address.ts';
+import { limitAnswers } from './s3-answers.ts';
 import { s3Error } from './s3-error.ts';
 
 /** Requests of one kind before giving up; the SDK pauses between them, longer each time. */
 const ATTEMPTS = 6;
-const TIMEOUTS = { connectionTimeout: 20_000, socketTimeout: 60_000 };
+const CONNECT_MS = 20_000;
+const IDLE_MS = 60_000;
 const SOCKETS = 32;
 
 export interface RequestOptions {
@@ -26,6 +29,8 @@ export interface S3Connection extends S3Place {
   readonly endpoint: string | undefined;
   /** True once the bucket has answered a request as it should. */
   readonly hasAnswered: () => boolean;
+  /** Milliseconds without a byte before an answer is given up. */
+  readonly idleMs: number;
   /** What requests name an object by. */
   readonly target: (key: string) => { readonly Bucket: string; readonly Key: string };
   /** Runs a request; the signal's reason is thrown when it fires. `expected` failures come out as they are. */
@@ -40,20 +45,23 @@ export interface S3Connection extends S3Place {
 export function connectS3(place: S3Place, options: S3Options): S3Connection {
   const endpoint = options.endpoint === undefined ? undefined : checkedEndpoint(options.endpoint);
   const client = quietly(() => newClient(endpoint, options));
-  return connectionTo(place, client, endpoint);
+  return connectionTo(place, { client, endpoint, idleMs: options.idleMs ?? IDLE_MS });
 }
 
 /** Another bucket or prefix of the same server, with the same credentials. */
-export function siblingOf({ client, endpoint }: S3Connection, place: S3Place): S3Connection {
-  return connectionTo(place, client, endpoint);
+export function siblingOf(connection: S3Connection, place: S3Place): S3Connection {
+  return connectionTo(place, connection);
 }
 
-function connectionTo(place: S3Place, client: S3Client, endpoint: string | undefined): S3Connection {
+type Server = Pick<S3Connection, 'client' | 'endpoint' | 'idleMs'>;
+
+function connectionTo(place: S3Place, { client, endpoint, idleMs }: Server): S3Connection {
   let answered = false;
   return {
     ...place,
     client,
     endpoint,
+    idleMs,
     hasAnswered: () => answered,
     target: (key) => ({ Bucket: place.bucket, Key: `${place.prefix}${key}` }),
     call: async ({ doing, permission, signal }, work, expected) => {
@@ -72,25 +80,31 @@ function connectionTo(place: S3Place, client: S3Client, endpoint: string | undef
   };
 }
 
-function newClient(endpoint: string | undefined, { region, profile, pathStyle, ca }: S3Options): S3Client {
-  const tls = ca === undefined ? {} : { ca: [...ca] };
+function newClient(endpoint: string | undefined, options: S3Options): S3Client {
+  const { region, profile, pathStyle, ca, env = {}, idleMs = IDLE_MS } = options;
+  const sockets = { maxSockets: SOCKETS, keepAlive: true };
+  const secure = { ...sockets, connectMs: CONNECT_MS, ...(ca === undefined ? {} : { ca: [...ca] }) };
   // A server of one's own has no regions, but signatures name one.
   const signed = region ?? (endpoint === undefined ? undefined : 'us-east-1');
-  return new S3Client({
+  const client = new S3Client({
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(signed === undefined ? {} : { region: signed }),
     ...(profile === undefined ? {} : { profile }),
     forcePathStyle: pathStyle ?? endpoint !== undefined,
     maxAttempts: ATTEMPTS,
     requestHandler: {
-      ...TIMEOUTS,
-      httpAgent: { maxSockets: SOCKETS, keepAlive: true },
-      httpsAgent: { maxSockets: SOCKETS, keepAlive: true, ...tls },
+      connectionTimeout: CONNECT_MS,
+      // Later than our own, which has better words for bodies.
+      socketTimeout: idleMs + 1000,
+      httpAgent: sockets,
+      httpsAgent: tunnelAgent(env, secure),
     },
     // Checksums are our own: the SDK's would be sent to servers that reject them.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
+  limitAnswers(client, { env, idleMs });
+  return client;
 }
 
 /** The SDK warns once, while its first client is made, that it will need another Node some day: nothing for users. */

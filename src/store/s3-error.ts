@@ -1,5 +1,6 @@
 /** What a failure of an S3 server, or of the way to it, means to a user. */
 import { CurlewError, errnoOf, type ErrorCode } from '../core/errors.ts';
+import { isCertificateProblem } from '../net/failure.ts';
 
 /** What was asked for, for messages. */
 export interface S3Call {
@@ -88,8 +89,9 @@ export function nameOf(error: unknown): string {
 
 /** An error for users. What the server said is cut, and never repeats a secret. The cause is left out: it holds requests. */
 export function s3Error(error: unknown, call: S3Call): CurlewError {
-  if (error instanceof CurlewError) return error;
   const { doing } = call;
+  if (error instanceof CurlewError)
+    return new CurlewError(error.code, `${doing}: ${error.message}`, { hint: error.hint });
   const status = statusOf(error);
   const name = nameOf(error);
   const known = meaningOf(name, status, call);
@@ -126,6 +128,7 @@ function meaningOf(name: string, status: number | undefined, call: S3Call): Mean
 
 function hintOf(error: unknown, status: number | undefined): string {
   if (status === 400) return 'check endpoint and region';
+  if (isCertificateProblem(errnoOf(error) ?? '')) return 'a private certificate authority is added with --ca-file FILE';
   const unreachable = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'].includes(errnoOf(error) ?? '');
   if (unreachable) return 'check the endpoint (--s3-endpoint), the network and its proxy';
   return 'run the same command again; what has arrived is not sent again';

@@ -8,6 +8,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { asError, CurlewError } from '../core/errors.ts';
 import { keyProblem, tooLarge } from './key.ts';
+import { withoutStalls } from './s3-answers.ts';
 import type { S3Connection } from './s3-connection.ts';
 import { nameOf, s3Error, statusOf } from './s3-error.ts';
 import type { ByteRange, ListedObject, ReadObject, StoredObject } from './store.ts';
@@ -117,8 +118,8 @@ export async function* readRange(
     const body = first ?? (await openRange(connection, { key, etag }, range, purpose));
     first = undefined;
     try {
-      for await (const chunk of addAbortSignal(AbortSignal.any([signal]), body)) {
-        const data = (chunk as Uint8Array).subarray(0, length - done);
+      for await (const chunk of withoutStalls(addAbortSignal(AbortSignal.any([signal]), body), connection.idleMs)) {
+        const data = chunk.subarray(0, length - done);
         if (data.byteLength === 0) continue;
         done += data.byteLength;
         failures = 0;

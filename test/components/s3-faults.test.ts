@@ -30,8 +30,8 @@ for (const name of ['versitygw', 'moto'] satisfies S3ServerName[]) {
   let server: S3Server;
   let proxy: S3Proxy;
 
-  const open = (prefix: string, bucket = BUCKET): Store =>
-    createS3Store(`s3://${bucket}/${prefix}`, { endpoint: proxy.url, report: () => undefined });
+  const open = (prefix: string, bucket = BUCKET, idleMs?: number): Store =>
+    createS3Store(`s3://${bucket}/${prefix}`, { endpoint: proxy.url, idleMs, report: () => undefined });
   /** A store whose server has been tried already. */
   const warm = async (prefix: string, signal: AbortSignal): Promise<Store> => {
     proxy.heal();
@@ -138,6 +138,32 @@ for (const name of ['versitygw', 'moto'] satisfies S3ServerName[]) {
     proxy.heal();
     assert.is(await store.head('copy', { signal }), undefined);
     assert.is(await store.head('plain', { signal }), undefined);
+  });
+
+  test('a list without an end is cut off, and so is an error without one', async ({ signal }) => {
+    const store = await warm('endless', signal);
+    proxy.fail(/GET .*list-type=2/, 'endless answer');
+    await refused(collectItems(store.list('', { signal })), 'FETCH_FAILED', /^list s3:[^\n]*larger than \d+ bytes$/);
+    proxy.fail(/POST .*uploads/, 'endless answer');
+    const put = store.put('k', uploadOf(patterned(LARGE)), { ifNoneMatch: '*', signal });
+    await refused(put, 'FETCH_FAILED', /^write k to [^\n]*larger than \d+ bytes$/);
+  });
+
+  test('an answer that stops coming is given up and asked for again from where it stopped', async ({ signal }) => {
+    const store = await warm('stalled', signal);
+    const data = patterned(3_000_000);
+    await store.put('k', data, { signal });
+    await store.put('small', Buffer.from('small'), { signal });
+    const impatient = open('stalled', BUCKET, 300);
+    proxy.fail(/GET .*\/k/, 'stall answer', 2);
+    assert.is(digestOf(await collect((await impatient.get('k', { signal })).body)), digestOf(data));
+    proxy.fail(/GET .*\/small/, 'stall answer', 1);
+    assert.is(Buffer.from((await impatient.read('small', { limit: 10, signal }))?.data ?? []).toString(), 'small');
+    proxy.fail(/GET .*\/k/, 'stall answer');
+    const never = collect((await impatient.get('k', { signal })).body);
+    await refused(never, 'FETCH_FAILED', /no byte came for 0\.3 seconds/);
+    proxy.fail(/GET .*list-type=2/, 'stall answer');
+    await refused(collectItems(impatient.list('', { signal })), 'FETCH_FAILED', /no byte came/);
   });
 
   test('an answer that ends early is no answer', async ({ signal }) => {

@@ -56,6 +56,8 @@ export async function startProxy({ hosts = {}, authorization }: ProxyOptions = {
       onward.pipe(socket).pipe(onward);
     });
     keep(onward);
+    onward.on('close', () => socket.destroy());
+    socket.on('close', () => onward.destroy());
   });
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);

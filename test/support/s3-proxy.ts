@@ -1,6 +1,8 @@
 /** A proxy on loopback in front of a server of the S3 protocol, which fails where it is told to. */
 import { createServer, request as send, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 
 export interface S3Request {
   readonly method: string;
@@ -50,7 +52,11 @@ export type S3Fault =
   | 'lose answer'
   /** Sends half of the answer's body: then a reset, or the end. */
   | 'reset answer'
-  | 'truncate answer';
+  | 'truncate answer'
+  /** Sends half of the answer's body, then nothing: the connection stays. */
+  | 'stall answer'
+  /** Sends XML without an end, as fast as it is taken. */
+  | 'endless answer';
 
 export interface S3Proxy extends AsyncDisposable {
   readonly url: string;
@@ -58,6 +64,12 @@ export interface S3Proxy extends AsyncDisposable {
   /** Fails such requests, at most so many times. Replaces what was told before. */
   readonly fail: (which: RegExp, fault: S3Fault, times?: number) => void;
   readonly heal: () => void;
+}
+
+function* endlessXml(): Generator<string, void, undefined> {
+  yield '<?xml version="1.0" encoding="UTF-8"?><ListBucketResult>';
+  const contents = '<Contents><Key>k</Key><Size>1</Size></Contents>'.repeat(1000);
+  for (;;) yield contents;
 }
 
 /** The error document of the protocol. */
@@ -119,6 +131,11 @@ export async function startS3Proxy(
       asked.socket.resetAndDestroy();
       return;
     }
+    if (fault === 'endless answer') {
+      answer.writeHead(200, { 'content-type': 'application/xml' });
+      await pipeline(Readable.from(endlessXml()), answer);
+      return;
+    }
     const half = body.subarray(0, Math.floor(body.byteLength / 2));
     if (fault === 'truncate answer') {
       answer.writeHead(response.statusCode ?? 502, { ...response.headers, 'content-length': String(half.byteLength) });
@@ -126,7 +143,9 @@ export async function startS3Proxy(
       return;
     }
     answer.writeHead(response.statusCode ?? 502, response.headers);
-    answer.write(half, () => asked.socket.resetAndDestroy());
+    answer.write(half, () => {
+      if (fault === 'reset answer') asked.socket.resetAndDestroy();
+    });
   };
 
   const server = createServer((asked, answer) => {

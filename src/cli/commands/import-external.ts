@@ -6,11 +6,11 @@ import { makeScratch } from '../../build/cache.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { importExternal, type ImportResult } from '../../release/import-external.ts';
 import { externalFile, parseOffers, type OfferedVersion } from '../../release/external.ts';
-import { openStore } from '../../store/open.ts';
 import { openBuildPorts } from '../build-ports.ts';
 import { BUILD_OPTIONS, countOf } from '../building.ts';
 import type { Command } from '../command.ts';
 import { NETWORK_OPTIONS } from '../network.ts';
+import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
 
 const JOBS = 4;
 const LIMIT = 4 << 20;
@@ -20,10 +20,15 @@ export const importExternalCommand: Command<ImportResult> = {
   summary: 'Take packages that others publish into a store',
   operands: 'versions.json',
   options: {
-    to: { type: 'string', value: 'STORE', help: 'store to put external/ into' },
+    to: {
+      type: 'string',
+      value: 'STORE',
+      help: 'folder, made if need be, or s3://bucket/prefix, to put external/ into',
+    },
     name: { type: 'string', value: 'NAME', help: 'the add-on whose versions the file lists' },
     jobs: { type: 'string', short: 'j', value: 'N', help: 'packages at once (default: 4)' },
     cache: BUILD_OPTIONS.cache,
+    ...STORE_OPTIONS,
     ...NETWORK_OPTIONS,
   },
   details:
@@ -31,7 +36,10 @@ export const importExternalCommand: Command<ImportResult> = {
     'lists by add-on. Packages become external/<name>-<version>.tar.gz, and external/addon-registry.json names them with\n' +
     'the sha256 that their bytes were found to have. A version that was imported never changes, except that a\n' +
     'prerelease may be released.',
-  examples: ['curlew import-external versions.json --name acme --to /srv/bucket'],
+  examples: [
+    'curlew import-external versions.json --name acme --to /srv/bucket',
+    'curlew import-external versions.json --to s3://bucket',
+  ],
   run: async (args, context) => {
     const { cwd, report, signal } = context;
     const [path, more] = args.positionals;
@@ -41,7 +49,7 @@ export const importExternalCommand: Command<ImportResult> = {
     const to = args.text('to');
     if (to === undefined) throw new CurlewError('USAGE', 'curlew import-external: say with --to where to import');
     const offers = parseOffers(await readOffers(resolve(cwd, path)), path, args.text('name'));
-    const store = await openStore(to, { cwd, create: true, signal });
+    const store = await openStoreFor(to, args, context, { create: true });
     await using ports = await openBuildPorts(args, context);
     const scratch = await makeScratch(ports.cache, 'external');
     const none = async (): Promise<ReadonlyMap<never, never>> => new Map<never, never>();

@@ -1,7 +1,10 @@
 /** Servers that speak the S3 protocol, each with one empty bucket. */
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join } from 'node:path';
+import type { TestCertificate } from '../../support/tls.ts';
 import { freePort, startDaemon, type Daemon } from './daemon.ts';
 import { oracle, ROOT } from './programs.ts';
 
@@ -66,21 +69,29 @@ export function cannotServe(name: S3ServerName): string | undefined {
   return existsSync(S3_SERVERS[name].program) ? undefined : `missing: scripts/tools ${name}`;
 }
 
-/** Starts a server on a free port of loopback, with its data in `folder`. Credentials go into this process' variables. */
-export async function startS3(name: S3ServerName, folder: string): Promise<S3Server> {
+/**
+ * Starts a server on a free port of loopback, with its data in `folder`; with a certificate, versitygw speaks TLS.
+ * Credentials go into this process' variables.
+ */
+export async function startS3(
+  name: S3ServerName,
+  folder: string,
+  { tls }: { readonly tls?: TestCertificate } = {},
+): Promise<S3Server> {
   const { program, args, env = {} }: Kind = S3_SERVERS[name];
   // Of those that keep buckets as folders this makes one.
   await mkdir(join(folder, 'data', BUCKET), { recursive: true });
   await mkdir(join(folder, 'side'), { recursive: true });
   Object.assign(process.env, S3_KEYS);
   const host = `127.0.0.1:${await freePort()}`;
-  const url = `http://${host}`;
+  const url = `${tls === undefined ? 'http' : 'https'}://${host}`;
+  const files = tls === undefined ? {} : await tlsFiles(folder, tls);
   const daemon = await startDaemon({
     command: program,
     args: args(folder, host),
     logFile: join(folder, `${name}.log`),
-    env,
-    ready: async () => (await fetch(url)).status > 0,
+    env: { ...env, ...files },
+    ready: async () => (tls === undefined ? (await fetch(url)).status > 0 : isListening(host)),
   });
   if (name === 'moto') {
     const { ok, status } = await fetch(`${url}/${BUCKET}`, { method: 'PUT' });
@@ -90,4 +101,22 @@ export async function startS3(name: S3ServerName, folder: string): Promise<S3Ser
     }
   }
   return { ...daemon, url };
+}
+
+async function tlsFiles(folder: string, { key, cert }: TestCertificate): Promise<Readonly<Record<string, string>>> {
+  const [VGW_KEY, VGW_CERT] = [join(folder, 'server.key'), join(folder, 'server.crt')];
+  await writeFile(VGW_KEY, key);
+  await writeFile(VGW_CERT, cert);
+  return { VGW_KEY, VGW_CERT };
+}
+
+async function isListening(host: string): Promise<boolean> {
+  const [name = '', port] = host.split(':');
+  const socket = connect(Number(port), name);
+  try {
+    await once(socket, 'connect');
+    return true;
+  } finally {
+    socket.destroy();
+  }
 }

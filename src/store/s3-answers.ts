@@ -1,0 +1,96 @@
+/**
+ * What stands between the SDK and the wire: the way through a proxy for requests without TLS, and limits for answers.
+ * Documents of the protocol are small; one that does not end, or stops in the middle, is an error.
+ */
+import { Readable } from 'node:stream';
+import type { S3Client } from '@aws-sdk/client-s3';
+import { CurlewError } from '../core/errors.ts';
+import type { Environment } from '../net/proxy.ts';
+import { plainDetour, wantsCredentials } from '../net/tunnel.ts';
+
+/** A page of a thousand keys of a thousand bytes each, escaped, is smaller. */
+const DOCUMENT_LIMIT = 16 << 20;
+
+export interface AnswerOptions {
+  readonly env: Environment;
+  /** Milliseconds without a byte before an answer is given up. */
+  readonly idleMs: number;
+}
+
+/** As far as the SDK's request and response are used here. */
+interface WireRequest {
+  protocol: string;
+  hostname: string;
+  port?: number;
+  path: string;
+  headers: Record<string, string>;
+}
+
+interface WireResponse {
+  readonly statusCode: number;
+  body?: unknown;
+}
+
+export function limitAnswers(client: S3Client, { env, idleMs }: AnswerOptions): void {
+  client.middlewareStack.add(
+    (next, context) => async (args) => {
+      const request = args.request as WireRequest;
+      const proxy = takeDetour(request, env);
+      const result = await next(args);
+      const response = result.response as WireResponse;
+      if (proxy !== undefined && response.statusCode === 407) throw wantsCredentials(proxy);
+      const { body, statusCode } = response;
+      const isObject = context['commandName'] === 'GetObjectCommand' && statusCode >= 200 && statusCode < 300;
+      if (body instanceof Readable && !isObject)
+        response.body = Readable.from(limited(body, idleMs), { objectMode: false });
+      return result;
+    },
+    { step: 'deserialize', priority: 'low', name: 'limitAnswers' },
+  );
+}
+
+/** The request is signed already: what changes here is only where it is sent. */
+function takeDetour(request: WireRequest, env: Environment): URL | undefined {
+  const { protocol, hostname, port } = request;
+  const detour = plainDetour(new URL(`${protocol}//${hostname}${port === undefined ? '' : `:${port}`}`), env);
+  if (detour === undefined) return undefined;
+  request.headers = { ...request.headers, host: new URL(detour.origin).host, ...detour.headers };
+  request.hostname = detour.hostname;
+  request.port = detour.port;
+  request.path = `${detour.origin}${request.path}`;
+  return detour.proxy;
+}
+
+async function* limited(body: Readable, idleMs: number): AsyncGenerator<Uint8Array, void, undefined> {
+  let size = 0;
+  for await (const chunk of withoutStalls(body, idleMs)) {
+    size += chunk.byteLength;
+    if (size > DOCUMENT_LIMIT) {
+      throw new CurlewError('FETCH_FAILED', `the server's answer is larger than ${DOCUMENT_LIMIT} bytes`);
+    }
+    yield chunk;
+  }
+}
+
+/** The chunks of a body; one that does not come for so long is an error. The body is closed at the end. */
+export async function* withoutStalls(body: Readable, idleMs: number): AsyncGenerator<Uint8Array, void, undefined> {
+  const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
+  const stalled = (): void => {
+    body.destroy(new Error(`no byte came for ${idleMs / 1000} seconds`));
+  };
+  try {
+    for (;;) {
+      const timer = setTimeout(stalled, idleMs);
+      let next: IteratorResult<Uint8Array>;
+      try {
+        next = await chunks.next();
+      } finally {
+        clearTimeout(timer);
+      }
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    body.destroy();
+  }
+}
