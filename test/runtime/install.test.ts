@@ -63,7 +63,7 @@ test('when a run has ended, secrets are in one file that is for its owner alone'
   }
   assert.is((await stat(box.at('node/runs'))).mode & 0o777, 0o700);
   assert.is((await stat(box.at('node/runs', id, 'request.json'))).mode & 0o777, 0o600);
-  await run(box, packages, given);
+  for (const _ of [1, 2]) await run(box, packages, given);
   assert.not((await readdir(box.at('node/runs', id))).includes('request.json'), 'no record names that run any more');
 });
 

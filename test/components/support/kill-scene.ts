@@ -82,7 +82,9 @@ export async function openScene(path: string): Promise<Scene> {
     format: 'esm',
     external: ['dockerode', '@aws-sdk/*'],
     // Packages in CommonJS ask for Node's own modules by require, which a module does not have.
-    banner: { js: "import { createRequire as own } from 'node:module'; const require = own(import.meta.url);" },
+    banner: {
+      js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);",
+    },
     logLevel: 'error',
     target: 'node20',
   });
