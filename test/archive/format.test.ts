@@ -110,8 +110,7 @@ test('a bundle is what the page says, its links lead to earlier files', async ({
   const store = createFolderStore(box.path);
   const options = { now: new Date(0), carry: false, commit: undefined, jobs: 1, report: () => undefined, signal };
   await publishPackages(built, { store, release: 'r1', ...options });
-  const { plan, packages } = await planTestBundle(store, specOf({ [first]: 'latest', [second]: 'latest' }), signal);
-  const sources = packages.map(({ source }) => source);
+  const { plan, sources } = await planTestBundle(store, specOf({ [first]: 'latest', [second]: 'latest' }), signal);
   const written = { force: false, verify: true, report: () => undefined, signal };
   await assembleBundle(plan, sources, box.at('bundle.tar.gz'), written);
   const entries = readByThePage(await readFile(box.at('bundle.tar.gz')));
