@@ -1,9 +1,11 @@
 /** Writes the reference pages that are made from the tables in src. usage: npm run docs */
 import { writeFile } from 'node:fs/promises';
 import { PLAN_SCHEMA } from '../src/runtime/plan-schema.ts';
+import { kurlPage } from './docs/kurl-page.ts';
 import { manifestPage } from './docs/manifest-page.ts';
 
 const PAGES = {
+  'docs/kurl-compatibility.md': kurlPage,
   'docs/manifest.md': manifestPage,
   'docs/schemas/plan-1.schema.json': () => `${JSON.stringify(PLAN_SCHEMA, undefined, 2)}\n`,
 };

@@ -1,0 +1,107 @@
+/** The variables that add-ons find besides those of settings, and what they hold here. */
+import { rows, type Row } from './kurl-rows.ts';
+
+const TOPICS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'The run and its folder': {
+    DIR: 'same: ',
+    KURL_INSTALL_DIRECTORY: 'same: ',
+    INSTALLER_YAML: 'absent: the spec is no variable here',
+    MERGED_YAML_SPEC: 'absent: not there yet: hooks see settings as variables',
+    KURL_URL: 'absent: empty: there is no service to download from',
+    DIST_URL: 'absent: empty: packages come with the bundle or from a store',
+    FALLBACK_URL: 'absent: empty, as DIST_URL',
+    KURL_VERSION: 'absent: empty: there is no release of kURL in use',
+    INSTALLER_ID: 'absent: not there yet',
+    INSTALLATION_ID: 'absent: empty: nothing is reported',
+    REPLICATED_APP_URL: 'absent: empty: nothing is downloaded from a vendor',
+    REPORTING_CONTEXT_INFO: 'differs: set by addon_install only; nothing is reported',
+    SUPPORT_BUNDLE_READY: 'absent: empty: no support bundle is collected',
+    ADDONS_HAVE_HOST_COMPONENTS: 'differs: set by addon_install only',
+    ASSUME_YES: 'same: taken from the environment',
+    PROMPT_RESULT: 'same: ',
+    SEMVER_COMPARE_RESULT: 'same: ',
+    UNHEALTHY_PODS: 'same: ',
+    MACHINE_ID: 'absent: empty: nothing is reported',
+    KURL_INSTANCE_UUID: 'absent: empty: nothing is reported',
+    STEP_VERSIONS: 'absent: not there yet: a run upgrades to one version',
+    ROOK_STEP_VERSIONS: 'absent: not there yet',
+    CONTAINERD_STEP_VERSIONS: 'absent: not there yet',
+    CONTAINERD_INSTALL_VERSIONS: 'same: ',
+    AIRGAP_MULTI_ADDON_PACKAGE_PATH: 'same: ',
+  },
+  Colours: {
+    GREEN: 'same: ',
+    BLUE: 'same: ',
+    LIGHT_BLUE: 'same: ',
+    YELLOW: 'same: ',
+    RED: 'same: ',
+    NC: 'same: ',
+  },
+  'The node': {
+    LSB_DIST: 'same: ',
+    DIST_VERSION: 'same: ',
+    DIST_VERSION_MAJOR: 'same: ',
+    DIST_VERSION_MINOR: 'same: ',
+    KERNEL_MAJOR: 'same: ',
+    KERNEL_MINOR: 'same: ',
+    HOSTNAME: 'same: get_local_node_name prints it in lower case',
+    PRIVATE_ADDRESS: 'differs: the address of the route to others when the spec has none; nobody is asked',
+    PUBLIC_ADDRESS: 'differs: from the spec; discover_public_ip asks the cloud when a hook calls it',
+    KURL_HOSTNAME_OVERRIDE: 'same: ',
+    KUBELET_FLAGS_FILE: 'same: ',
+    EXISTING_POD_CIDR: 'same: ',
+    NO_PROXY_ADDRESSES: 'same: ',
+    PROXY_HTTPS_ADDRESS: 'same: ',
+  },
+  'The cluster': {
+    K8S_DISTRO: 'same: ',
+    KUBECONFIG: 'same: ',
+    MASTER: 'differs: from the spec; kubernetes_is_master also looks for the API server',
+    CURRENT_KUBERNETES_VERSION: 'differs: of the API server on this node, from its manifest',
+    KUBERNETES_TARGET_VERSION_MAJOR: 'same: ',
+    KUBERNETES_TARGET_VERSION_MINOR: 'same: ',
+    KUBERNETES_TARGET_VERSION_PATCH: 'same: ',
+    KUBERNETES_UPGRADE: 'absent: not there yet',
+    KUBERNETES_REMOTE_PRIMARIES: 'absent: not there yet',
+    SKIP_KUBERNETES_HOST: 'same: of hooks among themselves',
+    LOAD_BALANCER_PORT: 'absent: not there yet',
+    PRIMARY_HOST: 'absent: not there yet: flags of kURL',
+    SECONDARY_HOST: 'absent: not there yet: flags of kURL',
+    KURL_REGISTRY_IP: 'absent: not there yet: a flag of kURL',
+    EKCO_ADDRESS: 'same: of hooks among themselves',
+    EKCO_AUTH_TOKEN: 'same: of hooks among themselves',
+    KURL_UTIL_IMAGE: "same: where the bundle has kURL's package `common`",
+    CEPH_DASHBOARD_URL: 'same: of hooks among themselves',
+    DID_MIGRATE_ROOK_PVCS: 'same: ',
+    DID_MIGRATE_ROOK_OBJECT_STORE: 'same: ',
+  },
+  'The object store': {
+    OBJECT_STORE_ACCESS_KEY: 'same: of hooks among themselves',
+    OBJECT_STORE_SECRET_KEY: 'same: of hooks among themselves',
+    OBJECT_STORE_CLUSTER_IP: 'same: of hooks among themselves',
+    OBJECT_STORE_CLUSTER_HOST: 'same: of hooks among themselves',
+  },
+  "kURL's programs": {
+    BIN_KURL: "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
+    BIN_YAMLUTIL: "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
+    BIN_SUBNET: "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
+    BIN_DOCKER_CONFIG:
+      "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
+    BIN_INSTALLERMERGE:
+      "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
+    BIN_YAMLTOBASH:
+      "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
+    BIN_BASHMERGE:
+      "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
+    BIN_HTPASSWD: "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
+    BIN_PVMIGRATE:
+      "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
+    BIN_VENDORFLIGHTS:
+      "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
+  },
+};
+
+/** By topic. */
+export const VARIABLES: readonly (readonly [topic: string, variables: readonly Row[]])[] = Object.entries(TOPICS).map(
+  ([topic, notes]) => [topic, rows(Object.keys(notes).join(' '), notes)],
+);
