@@ -9,7 +9,7 @@ import type { RunOptions, RunResult } from './execute.ts';
 import { fetchPackages } from './fetch/fetch-packages.ts';
 import { closeFetchFolder } from './fetch/remote-package.ts';
 import { hookFunction, isContainerRuntime } from './hooks.ts';
-import { findImageRuntime } from './images/find-runtime.ts';
+import { findImageRuntime, runtimeOrder } from './images/find-runtime.ts';
 import { folderFiles } from './images/folder-files.ts';
 import { loadPackages } from './images/load-packages.ts';
 import { packageImages } from './images/wanted.ts';
@@ -215,7 +215,8 @@ export class ActiveRun {
     const { prepared, options, plan, journal } = this.#parts;
     const { request } = prepared;
     const { report, signal } = options;
-    const runtime = await findImageRuntime({ env: request.env, signal });
+    const order = runtimeOrder(plan.addons);
+    const runtime = await findImageRuntime({ env: request.env, order, signal });
     if (runtime === undefined) {
       if (plan.addons.some(({ ref }) => isContainerRuntime(ref))) {
         throw new CurlewError('IMAGE_LOAD_FAILED', 'load images: neither containerd nor docker answers', {

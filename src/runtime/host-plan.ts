@@ -6,7 +6,7 @@ import { diskSteps, type ImageRoom, type PackageRoom } from './disk-steps.ts';
 import { isContainerRuntime } from './hooks.ts';
 import { mountsOf, memoryFacts, takenBy, type MemoryFacts } from './host-facts.ts';
 import { imageRoot, type RuntimeName } from './image-root.ts';
-import { findImageRuntime } from './images/find-runtime.ts';
+import { findImageRuntime, runtimeOrder } from './images/find-runtime.ts';
 import { planImages as planLoads } from './images/plan.ts';
 import { portsInUse } from './listening-ports.ts';
 import type { RunPlan } from './plan.ts';
@@ -73,7 +73,7 @@ async function planImages(
 ): Promise<ImagePlan> {
   const wanted = plan.actions.filter(({ kind }) => kind === 'images');
   if (skipImages !== undefined || wanted.length === 0) return { runtime: undefined, skipped: skipImages, addons: [] };
-  const runtime = await findImageRuntime({ env, signal });
+  const runtime = await findImageRuntime({ env, order: runtimeOrder(plan.addons), signal });
   const isPlanned = plan.addons.some(({ ref }) => isContainerRuntime(ref));
   if (runtime === undefined && !isPlanned) {
     return { runtime: undefined, skipped: 'no container runtime answers, and the spec has none', addons: [] };

@@ -56,7 +56,7 @@ async function unpackedPackage({ host, work }: Place, home: string): Promise<str
   const tree = join(home, 'tree');
   await writeAddons(tree);
   const out = join(work, 'packages');
-  const words = ['build', 'set', '--quiet', '-o', out, '--registry-mirror', `${BENCH_HOST}=${host}`];
+  const words = ['build', 'set', '--quiet', '--out', out, '--registry-mirror', `${BENCH_HOST}=${host}`];
   await execa('node', [CURLEW, ...words], { cwd: tree, env: { XDG_CACHE_HOME: join(work, 'cache') } });
   const node = join(work, 'node');
   await mkdir(node, { recursive: true });

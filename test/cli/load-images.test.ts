@@ -39,6 +39,12 @@ test('a machine without a container runtime is told what to start', async () => 
   assert.is(status, 26);
   assert.match(stderr, /neither containerd nor docker answers/);
   assert.match(stderr, /CONTAINERD_ADDRESS=/);
+  const only = ['load-images', '--bundle', 'bundle.tar.gz', '--runtime'];
+  assert.match(
+    (await curlew([...only, 'docker'], { cwd: box.path, env: NO_RUNTIME })).stderr,
+    /docker does not answer/,
+  );
+  assert.is((await curlew([...only, 'podman'], { cwd: box.path, env: NO_RUNTIME })).status, 64);
 });
 
 test('an addon.json that cannot be believed is an error, and so is a damaged archive', async () => {

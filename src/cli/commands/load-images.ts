@@ -5,7 +5,7 @@ import { openFileSource, readIndex } from '../../archive/read.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { INSTALL_DIRECTORY, TOC_NAME } from '../../core/layout.ts';
 import { findImages, sourceImages, type FoundImages } from '../../runtime/images/find-images.ts';
-import { findImageRuntime } from '../../runtime/images/find-runtime.ts';
+import { findImageRuntime, RUNTIME_NAMES } from '../../runtime/images/find-runtime.ts';
 import { loadPackages } from '../../runtime/images/load-packages.ts';
 import { planNeeds } from '../../runtime/images/plan.ts';
 import { archivePackages } from '../../runtime/source.ts';
@@ -49,6 +49,7 @@ export const loadImagesCommand: Command<LoadResult> = {
     bundle: { type: 'string', value: 'FILE', help: 'take the images from a bundle or a package' },
     dir: { type: 'string', value: 'DIR', help: 'take them from an unpacked bundle' },
     'install-dir': { type: 'string', value: 'DIR', help: `install folder (default: ${INSTALL_DIRECTORY})` },
+    runtime: { type: 'string', value: 'NAME', help: 'containerd or docker (default: the first that answers)' },
     'dry-run': { type: 'boolean', help: 'show what is missing, and load nothing' },
   },
   run: async (args, context) => {
@@ -91,11 +92,18 @@ async function load(
   args: Arguments,
   { env, report, signal }: CommandContext,
 ): Promise<LoadResult> {
-  const runtime = await findImageRuntime({ env, signal });
+  const only = args.text('runtime');
+  const order = RUNTIME_NAMES.filter((name) => only === undefined || name === only);
+  if (order.length === 0) throw usage(`--runtime ${only ?? ''}: known are ${RUNTIME_NAMES.join(', ')}`);
+  const runtime = await findImageRuntime({ env, order, signal });
   if (runtime === undefined) {
-    throw new CurlewError('IMAGE_LOAD_FAILED', 'load images: neither containerd nor docker answers', {
-      hint: 'start the container runtime, or name its socket: CONTAINERD_ADDRESS=/run/…/containerd.sock, DOCKER_HOST',
-    });
+    throw new CurlewError(
+      'IMAGE_LOAD_FAILED',
+      `load images: ${order.length > 1 ? 'neither containerd nor docker answers' : `${order.join('')} does not answer`}`,
+      {
+        hint: 'start the container runtime, or name its socket: CONTAINERD_ADDRESS=/run/…/containerd.sock, DOCKER_HOST',
+      },
+    );
   }
   const isTrial = args.flag('dry-run');
   const results = isTrial

@@ -14,20 +14,48 @@ const CONTAINERD_SOCKET = '/run/containerd/containerd.sock';
 const LEAST_WIDTH = 2;
 const MOST_WIDTH = 4;
 
-/** containerd first, then docker; undefined when neither answers. */
+type RuntimeName = ImageRuntime['name'];
+
+export const RUNTIME_NAMES: readonly RuntimeName[] = ['containerd', 'docker'];
+
+/**
+ * The order in which runtimes are asked: Docker brings a containerd of its own, so that both answer where an add-on has
+ * installed it.
+ */
+export function runtimeOrder(addons: readonly { readonly ref: { readonly name: string } }[]): readonly RuntimeName[] {
+  const has = (name: RuntimeName): boolean => addons.some(({ ref }) => ref.name === name);
+  return has('docker') && !has('containerd') ? RUNTIME_NAMES.toReversed() : RUNTIME_NAMES;
+}
+
+export interface FindOptions extends Cancellable {
+  readonly env: Env;
+  /** Which ones, and which first. */
+  readonly order?: readonly RuntimeName[];
+}
+
+/** The first that answers; undefined when none does. */
 export async function findImageRuntime({
   env,
+  order = RUNTIME_NAMES,
   signal,
-}: Cancellable & { readonly env: Env }): Promise<ImageRuntime | undefined> {
-  const answers = async (...words: readonly [string, ...string[]]): Promise<boolean> =>
-    (await ask(words, { env, signal, timeoutMs: ANSWER_MS })).status === 0;
+}: FindOptions): Promise<ImageRuntime | undefined> {
   const width = Math.min(MOST_WIDTH, Math.max(LEAST_WIDTH, availableParallelism()));
-  const turns = createTurns(width);
-  // ctr tries for ten seconds to reach a socket where nobody listens.
-  const isListening = await listens(env['CONTAINERD_ADDRESS'] ?? CONTAINERD_SOCKET);
-  if (isListening && (await answers('ctr', 'version'))) return containerd(env, turns, width);
-  if (await answers('docker', 'version', '--format', '{{.Server.Version}}')) return docker(env, turns, width);
+  for (const name of order) {
+    if (name === 'containerd' && (await hasContainerd(env, signal))) return containerd(env, createTurns(width), width);
+    if (name === 'docker' && (await hasDocker(env, signal))) return docker(env, createTurns(width), width);
+  }
   return undefined;
+}
+
+async function hasContainerd(env: Env, signal: AbortSignal): Promise<boolean> {
+  // ctr tries for ten seconds to reach a socket where nobody listens.
+  if (!(await listens(env['CONTAINERD_ADDRESS'] ?? CONTAINERD_SOCKET))) return false;
+  return (await ask(['ctr', 'version'], { env, signal, timeoutMs: ANSWER_MS })).status === 0;
+}
+
+async function hasDocker(env: Env, signal: AbortSignal): Promise<boolean> {
+  const words = ['docker', 'version', '--format', '{{.Server.Version}}'] as const;
+  return (await ask(words, { env, signal, timeoutMs: ANSWER_MS })).status === 0;
 }
 
 async function listens(address: string): Promise<boolean> {

@@ -1,0 +1,30 @@
+import { findImageRuntime, runtimeOrder } from '../../../src/runtime/images/find-runtime.ts';
+import * as assert from '../../support/assert.ts';
+import { suite } from '../../support/suite.ts';
+import { tree } from '../../support/tree.ts';
+
+const test = suite('which container runtime');
+
+const signal = new AbortController().signal;
+
+test('docker comes first only where an add-on installs it, and no other one containerd', () => {
+  const order = (...names: readonly string[]): readonly string[] =>
+    runtimeOrder(names.map((name) => ({ ref: { name } })));
+  assert.equal(order(), ['containerd', 'docker']);
+  assert.equal(order('weave', 'docker'), ['docker', 'containerd']);
+  assert.equal(order('docker', 'containerd'), ['containerd', 'docker']);
+});
+
+test('a program that is there is not enough: its daemon has to answer', async () => {
+  const fail = '#!/bin/sh\necho "Cannot connect" >&2\nexit 1\n';
+  await using box = await tree({ 'no/docker': fail, 'no/ctr': fail, 'yes/docker': '#!/bin/sh\necho 28.2.2\n' });
+  const env = (folder: string): Readonly<Record<string, string>> => ({
+    PATH: `${box.at(folder)}:/usr/bin:/bin`,
+    CONTAINERD_ADDRESS: box.at('no.sock'),
+  });
+  assert.is(await findImageRuntime({ env: env('no'), signal }), undefined);
+  assert.is((await findImageRuntime({ env: env('yes'), signal }))?.name, 'docker');
+  assert.is(await findImageRuntime({ env: env('yes'), order: ['containerd'], signal }), undefined);
+});
+
+test.run();
