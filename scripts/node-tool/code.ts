@@ -25,6 +25,8 @@ export async function nodeToolCode(root: string, version: string): Promise<strin
 async function bundled(root: string, entry: string, instead: Readonly<Record<string, string>>): Promise<string> {
   const { outputFiles } = await build({
     absWorkingDir: root,
+    // Paths are part of the text.
+    preserveSymlinks: true,
     entryPoints: [entry],
     write: false,
     bundle: true,
