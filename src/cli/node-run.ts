@@ -10,6 +10,7 @@ import { parseInstaller } from '../installer/parse.ts';
 import { withSettings } from '../installer/set.ts';
 import { shellVariables } from '../installer/variables.ts';
 import { dryRun, type DryRun } from '../runtime/dry-run.ts';
+import { requirePrograms } from '../runtime/exec-folder.ts';
 import { execute, type RunResult } from '../runtime/execute.ts';
 import { readable } from '../runtime/history.ts';
 import { parseLimit } from '../runtime/hook-limit.ts';
@@ -74,6 +75,7 @@ export async function runNode(
   const restore = outliveTerminal();
   try {
     const target = targetOf(args, context);
+    await requirePrograms(target.directory, context);
     await using source = await openSource(args, context, target.directory);
     const wanted = await wantedOf(kind, args, context, { source, recorded });
     const place = await placeOf(target, context);
@@ -94,6 +96,7 @@ async function tellRun(
 ): Promise<DryRun> {
   const { cwd, signal } = context;
   const { directory } = placesOf(args, context);
+  await requirePrograms(directory, context);
   await using source = await openSource(args, context, directory);
   const wanted = await wantedOf(kind, args, context, { source, recorded: undefined });
   const view = await readable(directory, async () => viewRun({ ...wanted, place: plainPlace(directory), scripts: '' }));

@@ -28,6 +28,8 @@ export interface MemoryFacts {
 interface Mount {
   readonly device: string;
   readonly mountPoint: string;
+  /** No file on it may be executed. */
+  readonly noexec: boolean;
 }
 
 export interface FactOptions {
@@ -63,6 +65,13 @@ export async function mountsOf(
   return [...found.values()];
 }
 
+/** Where the file system of an absolute path is mounted, if no program on it may run. */
+export async function noexecMount(path: string, { proc = PROC }: FactOptions): Promise<string | undefined> {
+  const mounts = parseMounts(await readFile(join(proc, 'self/mountinfo'), 'utf8').catch(() => ''));
+  const mount = mountOf(await existing(path), mounts);
+  return mount?.noexec === true ? mount.mountPoint : undefined;
+}
+
 async function roomOf(path: string): Promise<Pick<MountFacts, 'total' | 'free' | 'inodes'>> {
   const { bsize, blocks, bavail, files, ffree } = await statfs(path);
   // Some file systems make inodes as they are wanted, and count none.
@@ -83,11 +92,12 @@ async function existing(path: string): Promise<string> {
   }
 }
 
-/** proc(5), mountinfo: the third field names the file system, the fifth where it is mounted. */
+/** proc(5), mountinfo: the third field names the file system, the fifth where it is mounted, the sixth how. */
 export function parseMounts(text: string): readonly Mount[] {
   return text.split('\n').flatMap((line) => {
-    const [, , device, , mountPoint] = line.split(' ');
-    return device === undefined || mountPoint === undefined ? [] : [{ device, mountPoint: unescape(mountPoint) }];
+    const [, , device, , mountPoint, options = ''] = line.split(' ');
+    if (device === undefined || mountPoint === undefined) return [];
+    return [{ device, mountPoint: unescape(mountPoint), noexec: options.split(',').includes('noexec') }];
   });
 }
 

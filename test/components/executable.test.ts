@@ -269,6 +269,16 @@ if (bare === undefined) {
     assert.is(status, 25);
     assert.match(stderr, /bin\/curlew must not be executed: its file system is mounted noexec.*remount,exec/);
   });
+  test('an install folder from which nothing may run is refused before anything is written', async () => {
+    const { status, stdout, stderr } = await inBareSystem(
+      `mkdir /srv/bundle; tar -xzf /mnt/bundle.tar.gz -C /srv/bundle; mount -t tmpfs -o noexec tmpfs /var/lib
+       /srv/bundle/install.sh || { code=$?; ls -A /var/lib; exit $code; }`,
+    );
+    assert.is(status, 25);
+    assert.match(stderr, /install into \/var\/lib\/curlew: \/var\/lib is mounted noexec/);
+    assert.match(stderr, /hint: name another folder with --install-dir, or run: mount -o remount,exec \/var\/lib/);
+    assert.is(stdout, '');
+  });
 } else {
   test.skip('in a bare system', bare);
 }

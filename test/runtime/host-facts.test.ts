@@ -25,7 +25,7 @@ for (const [path, mountPoint, device] of [
   ['/mnt/x', '/mnt', '8:1'],
 ] as const) {
   test(`${path} lies on ${mountPoint}`, () => {
-    assert.equal(mountOf(path, parseMounts(MOUNTINFO)), { mountPoint, device });
+    assert.equal(mountOf(path, parseMounts(MOUNTINFO)), { mountPoint, device, noexec: false });
   });
 }
 
