@@ -110,6 +110,13 @@ const ON_A_NODE: Rows = [
       async () => (await import('./commands/rollback.ts')).rollback,
     ),
   ],
+  [
+    'preflight',
+    row(
+      'Check whether this machine is fit for the add-ons of a spec',
+      async () => (await import('./commands/preflight.ts')).preflight,
+    ),
+  ],
   ['reset', row('Take off this node what was installed', async () => (await import('./commands/reset.ts')).reset)],
   ['status', row('Show what is installed on this node', async () => (await import('./commands/status.ts')).status)],
   [

@@ -1,12 +1,6 @@
 /** What `install`, `join` and `upgrade` have in common: their options, from words to a run, and its result as text. */
 import { resolve } from 'node:path';
-import { INSTALLER_LIMIT } from '../core/bundle.ts';
 import { CurlewError } from '../core/errors.ts';
-import type { Report } from '../core/events.ts';
-import { INSTALLER_YAML } from '../core/layout.ts';
-import type { Arch } from '../core/ref.ts';
-import type { Installer } from '../installer/installer.ts';
-import { parseInstaller } from '../installer/parse.ts';
 import { withSettings } from '../installer/set.ts';
 import { shellVariables } from '../installer/variables.ts';
 import { dryRun, type DryRun } from '../runtime/dry-run.ts';
@@ -18,14 +12,14 @@ import { plainPlace } from '../runtime/node-place.ts';
 import type { RunKind } from '../runtime/plan.ts';
 import { formatPlan, readPlan, requireSamePlan, type SavedPlan } from '../runtime/plan-file.ts';
 import { prepare, viewRun, type RunRequest } from '../runtime/prepare.ts';
-import { readStateFile, writeStateFile } from '../runtime/write-file.ts';
+import { writeStateFile } from '../runtime/write-file.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { ownScripts } from './own-scripts.ts';
-import { bundleSource, unpackedSource, type InstallSource } from './install-source.ts';
+import type { InstallSource } from './install-source.ts';
 import { askedFor } from './asked-command.ts';
 import { WEB_OPTIONS } from './network.ts';
 import { outliveTerminal, placeOf, placesOf, TARGET_OPTIONS, targetOf } from './node-target.ts';
-import { storeSource } from './store-source.ts';
+import { installerText, openSource, readInstaller } from './run-source.ts';
 import { STORE_OPTIONS } from './stores.ts';
 import { checkPlanOptions, PLAN_OPTIONS, planWords, withPlanWords } from './plan-words.ts';
 import { toolVersion } from './version.ts';
@@ -156,49 +150,4 @@ function whySkipImages(args: Arguments): string | undefined {
   return args.text('root') === undefined
     ? undefined
     : 'with --root the container runtime of this machine is left alone';
-}
-
-async function openSource(args: Arguments, context: CommandContext, directory: string): Promise<InstallSource> {
-  const { cwd, report, signal } = context;
-  const [bundle, dir, places] = [args.text('bundle'), args.text('dir'), args.texts('from')];
-  const given = [bundle, dir, places[0]].filter((one) => one !== undefined);
-  const release = args.text('release');
-  if (given.length === 0) throw usage('one of --bundle, --dir and --from is needed');
-  if (given.length > 1) throw usage('only one of --bundle, --dir and --from can be used');
-  if (release !== undefined && places.length === 0) throw usage('--release goes with --from');
-  const arch = hostArch();
-  const common = { cwd, arch, report, signal };
-  if (bundle !== undefined) return bundleSource(bundle, common);
-  if (dir !== undefined) return unpackedSource(dir, { ...common, directory });
-  return storeSource({ places, release, arch }, args, context);
-}
-
-function hostArch(): Arch {
-  if (process.arch === 'x64') return 'amd64';
-  if (process.arch === 'arm64') return 'arm64';
-  throw new CurlewError('UNSUPPORTED', `install: this machine is ${process.arch}; packages are for amd64 and arm64`);
-}
-
-async function installerText(args: Arguments, { cwd }: CommandContext, source: InstallSource): Promise<string> {
-  const given = args.text('installer');
-  const text = given === undefined ? source.installerText : await readStateFile(resolve(cwd, given), INSTALLER_LIMIT);
-  if (text !== undefined) return text;
-  if (given !== undefined) throw new CurlewError('NOT_FOUND', `read ${given}: no such file`);
-  throw usage('no installer spec came with the packages: --installer FILE names one');
-}
-
-function readInstaller(args: Arguments, context: CommandContext, text: string): Installer {
-  const file = args.text('installer') ?? INSTALLER_YAML;
-  const { installer, diagnostics } = parseInstaller(file, text);
-  if (installer === undefined) {
-    throw new CurlewError('SPEC_INVALID', `read ${file}: not a valid installer spec`, { diagnostics });
-  }
-  noteWarnings(context.report, diagnostics);
-  return installer;
-}
-
-function noteWarnings(report: Report, diagnostics: CurlewError['diagnostics']): void {
-  for (const { place, message } of diagnostics) {
-    report({ type: 'note', level: 'warning', text: `${place.file}:${place.line}: ${message}` });
-  }
 }

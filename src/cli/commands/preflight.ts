@@ -1,0 +1,209 @@
+/** `curlew preflight`: host preflights of a spec and its add-ons, by themselves. */
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { CurlewError } from '../../core/errors.ts';
+import { writeStateFile } from '../../runtime/write-file.ts';
+import { readLimited } from '../../files/read-limited.ts';
+import { INSTALL_DIRECTORY } from '../../core/layout.ts';
+import { withSettings } from '../../installer/set.ts';
+import { assembleSpecs, SPEC_LIMIT, type AddonSpec, type SpecText } from '../../preflight/assemble.ts';
+import { FACTS_LIMIT, formatFacts, parseFacts } from '../../preflight/facts.ts';
+import { parseDuration } from '../../preflight/go-words.ts';
+import { statusOf, type Counts, type PreflightResult } from '../../preflight/judge.ts';
+import { resultLines, savedReport, TAGS } from '../../preflight/report.ts';
+import { judged, runPreflights } from '../../preflight/run.ts';
+import type { Situation } from '../../preflight/situation.ts';
+import type { Arguments, Command, CommandContext } from '../command.ts';
+import { RUN_OPTIONS } from '../node-run.ts';
+import { addonSpecs, versionsOf } from '../preflight-specs.ts';
+import type { Paint } from '../render/paint.ts';
+import { toolVersion } from '../version.ts';
+import { WEB_OPTIONS } from '../network.ts';
+import { installerText, noteWarnings, openSource, readInstaller } from '../run-source.ts';
+import { STORE_OPTIONS } from '../stores.ts';
+
+const DETAILS = `Looks at this machine and says whether it is fit: [PASS], [WARN] or [FAIL], a line each. Nothing is changed.
+
+SPEC is a HostPreflight of Troubleshoot (troubleshoot.sh/v1beta2); in its text, {{kurl …}} is carried out first. With --bundle, --dir, --from or --installer the built-in checks, the one in the installer spec (kurl.hostPreflights) and those of its add-ons come before. Without any of them only the SPECs are judged.
+
+With --save-facts what was found is kept, and --from takes such a file in place of looking at the machine: its checks can be judged again, elsewhere.
+
+Exit status: 0 all is well, 1 something failed, 2 warnings with --ignore-warnings, 3 warnings.`;
+
+interface PreflightReport {
+  readonly status: 0 | 1 | 2 | 3;
+  readonly counts: Counts;
+  readonly results: readonly PreflightResult[];
+}
+
+const { bundle, dir, from, release, installer, set } = RUN_OPTIONS;
+
+export const preflight: Command<PreflightReport> = {
+  name: 'preflight',
+  summary: 'Check whether this machine is fit for the add-ons of a spec',
+  operands: '[SPEC…]',
+  details: DETAILS,
+  examples: [
+    'curlew preflight --bundle bundle.tar.gz',
+    'curlew preflight host-preflight.yaml --save-facts facts.json',
+    'curlew preflight --from facts.json host-preflight.yaml --json',
+  ],
+  options: {
+    bundle,
+    dir: { ...dir, help: 'take them from an unpacked bundle' },
+    from: { ...from, value: 'STORE|FACTS', help: 'take them from a store; or judge a file of facts' },
+    release,
+    installer,
+    set,
+    'is-join': { type: 'boolean', help: 'the machine joins a cluster' },
+    'is-upgrade': { type: 'boolean', help: 'the machine is part of the cluster already' },
+    'is-primary': { type: 'string', value: 'true|false', help: 'whether it becomes a primary (default: true)' },
+    'primary-host': { type: 'string', multiple: true, value: 'HOST', help: 'another primary of the cluster' },
+    'secondary-host': { type: 'string', multiple: true, value: 'HOST', help: 'another node that is no primary' },
+    'exclude-builtin': { type: 'boolean', help: 'leave the built-in checks out' },
+    'ignore-warnings': { type: 'boolean', help: 'warnings end with status 2 in place of 3' },
+    timeout: { type: 'string', value: 'TIME', help: 'give a check up after this time: 10s, 2m (default: its own)' },
+    save: { type: 'string', value: 'FILE', help: 'keep the results as text, too' },
+    'save-facts': { type: 'string', value: 'FILE', help: 'keep what was found, to be judged later' },
+    ...STORE_OPTIONS,
+    ...WEB_OPTIONS,
+  },
+  run: runCommand,
+  render: ({ results, counts }, args, paint) => renderReport(results, counts, args, paint),
+  exitCode: ({ status }) => status,
+};
+
+async function runCommand(args: Arguments, context: CommandContext): Promise<PreflightReport> {
+  const { cwd, env, report, signal } = context;
+  const { factsFile, places } = await sortFrom(args, context);
+  const limitMs = limitOf(args);
+  const { situation, addons } = await readSituation(withPlaces(args, places), context);
+  const others = await Promise.all(args.positionals.map(async (file) => readSpec(file, cwd)));
+  const builtIn = situation.installer !== undefined && !args.flag('exclude-builtin');
+  if (situation.installer === undefined && others.length === 0) {
+    throw usage('nothing to check: name a SPEC, or --bundle, --dir, --from or --installer');
+  }
+  const { specs, warnings } = assembleSpecs(situation, { addons, others, builtIn });
+  noteWarnings(report, warnings);
+  const tool = toolVersion();
+  const outcome =
+    factsFile === undefined
+      ? await runPreflights(specs, { root: '/', env, tool, limitMs }, { report, signal })
+      : judged(
+          specs,
+          parseFacts((await readLimited(resolve(cwd, factsFile), FACTS_LIMIT)).toString('utf8'), factsFile),
+        );
+  const { results, counts, facts } = outcome;
+  const [factsTo, textTo] = [args.text('save-facts'), args.text('save')];
+  if (factsTo !== undefined) await writeStateFile(resolve(cwd, factsTo), formatFacts(facts));
+  if (textTo !== undefined) {
+    const text = savedReport({ tool: `curlew ${tool}`, options: optionWords(situation), results });
+    await writeStateFile(resolve(cwd, textTo), text);
+  }
+  return { status: statusOf(counts, args.flag('ignore-warnings')), counts, results };
+}
+
+function usage(what: string): CurlewError {
+  return new CurlewError('USAGE', what, { hint: 'curlew preflight --help lists its options' });
+}
+
+/** A file is facts; a folder or an address is a store. */
+async function sortFrom(
+  args: Arguments,
+  { cwd }: CommandContext,
+): Promise<{ readonly factsFile: string | undefined; readonly places: readonly string[] }> {
+  const files: string[] = [];
+  const places: string[] = [];
+  for (const word of args.texts('from')) {
+    const found = await stat(resolve(cwd, word)).catch(() => undefined);
+    (found?.isFile() === true ? files : places).push(word);
+  }
+  if (files.length > 1) throw usage('--from can name one file of facts only');
+  return { factsFile: files[0], places };
+}
+
+/** The same words, with these for `--from`. */
+function withPlaces(args: Arguments, places: readonly string[]): Arguments {
+  return { ...args, texts: (option) => (option === 'from' ? places : args.texts(option)) };
+}
+
+function limitOf(args: Arguments): number | undefined {
+  const text = args.text('timeout');
+  if (text === undefined) return undefined;
+  const ns = parseDuration(text);
+  if (ns === undefined || ns <= 0) throw usage(`--timeout ${JSON.stringify(text)} is no time such as 30s`);
+  return ns / 1e6;
+}
+
+async function readSituation(
+  args: Arguments,
+  context: CommandContext,
+): Promise<{ readonly situation: Situation; readonly addons: readonly AddonSpec[] }> {
+  const bare: Situation = {
+    installer: undefined,
+    versions: new Map(),
+    isPrimary: isPrimary(args),
+    isJoin: args.flag('is-join'),
+    isUpgrade: args.flag('is-upgrade'),
+    primaryHosts: args.texts('primary-host'),
+    secondaryHosts: args.texts('secondary-host'),
+  };
+  const hasSource =
+    args.text('bundle') !== undefined || args.text('dir') !== undefined || args.texts('from').length > 0;
+  if (!hasSource && args.text('installer') === undefined) return { situation: bare, addons: [] };
+  if (!hasSource) {
+    const text = await installerText(args, context, { installerText: undefined });
+    const read = readInstaller(args, context, text);
+    return { situation: { ...bare, installer: withSettings(read, args.texts('set')) }, addons: [] };
+  }
+  await using source = await openSource(args, context, INSTALL_DIRECTORY);
+  const spec = withSettings(
+    readInstaller(args, context, await installerText(args, context, source)),
+    args.texts('set'),
+  );
+  const packages = await source.choose(spec);
+  const situation = { ...bare, installer: spec, versions: versionsOf(packages) };
+  const addons = await addonSpecs(packages, situation, context);
+  return { situation, addons };
+}
+
+function isPrimary(args: Arguments): boolean {
+  const word = args.text('is-primary') ?? 'true';
+  if (word !== 'true' && word !== 'false') throw usage('--is-primary is true or false');
+  return word === 'true';
+}
+
+async function readSpec(file: string, cwd: string): Promise<SpecText> {
+  return { file, text: (await readLimited(resolve(cwd, file), SPEC_LIMIT)).toString('utf8') };
+}
+
+function optionWords({
+  isPrimary: primary,
+  isJoin,
+  isUpgrade,
+  primaryHosts,
+  secondaryHosts,
+}: Situation): readonly string[] {
+  return [
+    `is-primary: ${primary}`,
+    `is-join: ${isJoin}`,
+    `is-upgrade: ${isUpgrade}`,
+    ...primaryHosts.map((host) => `primary-host: ${host}`),
+    ...secondaryHosts.map((host) => `secondary-host: ${host}`),
+  ];
+}
+
+function renderReport(results: readonly PreflightResult[], counts: Counts, args: Arguments, paint: Paint): string {
+  const colours = { pass: paint.info, warn: paint.warning, fail: paint.error };
+  const lines = results.flatMap((result) => {
+    const tag = TAGS[result.verdict];
+    const [first = '', ...rest] = resultLines(result);
+    return [`${colours[result.verdict](tag)}${first.slice(tag.length)}`, ...rest];
+  });
+  const ignored = counts.fail === 0 && counts.warn > 0 && args.flag('ignore-warnings');
+  return [
+    ...lines,
+    `${counts.pass} passed, ${counts.warn} with a warning, ${counts.fail} failed`,
+    ...(ignored ? ['Warnings ignored by CLI flag "ignore-warnings"'] : []),
+  ].join('\n');
+}

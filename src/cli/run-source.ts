@@ -1,0 +1,69 @@
+/** Where a command of a node takes its packages and its installer spec from, by its words. */
+import { resolve } from 'node:path';
+import { INSTALLER_LIMIT } from '../core/bundle.ts';
+import { CurlewError } from '../core/errors.ts';
+import type { Report } from '../core/events.ts';
+import { INSTALLER_YAML } from '../core/layout.ts';
+import type { Arch } from '../core/ref.ts';
+import type { Installer } from '../installer/installer.ts';
+import { parseInstaller } from '../installer/parse.ts';
+import { readStateFile } from '../runtime/write-file.ts';
+import type { Arguments, CommandContext } from './command.ts';
+import { bundleSource, unpackedSource, type InstallSource } from './install-source.ts';
+import { storeSource } from './store-source.ts';
+
+function usage(what: string): CurlewError {
+  return new CurlewError('USAGE', what, { hint: 'the --help of the command lists its options' });
+}
+
+/** The packages that the words name; `directory` is the install folder. */
+export async function openSource(args: Arguments, context: CommandContext, directory: string): Promise<InstallSource> {
+  const { cwd, report, signal } = context;
+  const [bundle, dir, places] = [args.text('bundle'), args.text('dir'), args.texts('from')];
+  const given = [bundle, dir, places[0]].filter((one) => one !== undefined);
+  const release = args.text('release');
+  if (given.length === 0) throw usage('one of --bundle, --dir and --from is needed');
+  if (given.length > 1) throw usage('only one of --bundle, --dir and --from can be used');
+  if (release !== undefined && places.length === 0) throw usage('--release goes with --from');
+  const arch = hostArch();
+  const common = { cwd, arch, report, signal };
+  if (bundle !== undefined) return bundleSource(bundle, common);
+  if (dir !== undefined) return unpackedSource(dir, { ...common, directory });
+  return storeSource({ places, release, arch }, args, context);
+}
+
+function hostArch(): Arch {
+  if (process.arch === 'x64') return 'amd64';
+  if (process.arch === 'arm64') return 'arm64';
+  throw new CurlewError('UNSUPPORTED', `install: this machine is ${process.arch}; packages are for amd64 and arm64`);
+}
+
+/** The text of the spec that the words name, or of the one that came with the packages. */
+export async function installerText(
+  args: Arguments,
+  { cwd }: CommandContext,
+  source: Pick<InstallSource, 'installerText'>,
+): Promise<string> {
+  const given = args.text('installer');
+  const text = given === undefined ? source.installerText : await readStateFile(resolve(cwd, given), INSTALLER_LIMIT);
+  if (text !== undefined) return text;
+  if (given !== undefined) throw new CurlewError('NOT_FOUND', `read ${given}: no such file`);
+  throw usage('no installer spec came with the packages: --installer FILE names one');
+}
+
+/** The spec without mistakes; what it warns of is told. */
+export function readInstaller(args: Arguments, context: CommandContext, text: string): Installer {
+  const file = args.text('installer') ?? INSTALLER_YAML;
+  const { installer, diagnostics } = parseInstaller(file, text);
+  if (installer === undefined) {
+    throw new CurlewError('SPEC_INVALID', `read ${file}: not a valid installer spec`, { diagnostics });
+  }
+  noteWarnings(context.report, diagnostics);
+  return installer;
+}
+
+export function noteWarnings(report: Report, diagnostics: CurlewError['diagnostics']): void {
+  for (const { place, message } of diagnostics) {
+    report({ type: 'note', level: 'warning', text: `${place.file}:${place.line}: ${message}` });
+  }
+}

@@ -1,0 +1,42 @@
+import { firstOutcome, type Analyzer } from '../analyzer.ts';
+import { blockDevices as collector, type BlockDevice } from '../collectors/block-devices.ts';
+import { compareNumbers, wholeNumber, wordsOf } from '../compare.ts';
+import { matchAll } from '../pattern.ts';
+import type { Settings } from '../settings.ts';
+
+export const blockDevices: Analyzer<readonly BlockDevice[]> = {
+  kind: 'blockDevices',
+  collector,
+  settings: { minimumAcceptableSize: 'whole', includeUnmountedPartitions: 'yesno', additionalDeviceTypes: 'texts' },
+  title: () => 'Block Devices',
+  judge: firstOutcome(holds),
+};
+
+/** `sd[b-z] >= 1`: how many devices of such a name are free for use. */
+function holds(when: string, devices: readonly BlockDevice[], settings: Settings): boolean {
+  const [pattern = '', sign = '', wanted = ''] = wordsOf(when, 3, '.* > 0');
+  const matches = matchAll(
+    pattern,
+    devices.map(({ name }) => name),
+  );
+  const fit = devices.filter((device, at) => matches[at] !== undefined && isFree(device, devices, settings));
+  return compareNumbers(sign, fit.length, wholeNumber(wanted));
+}
+
+/** Nothing is on it, nothing is made of it, it can be written and stays in the machine. */
+function isFree(device: BlockDevice, devices: readonly BlockDevice[], settings: Settings): boolean {
+  const types = [
+    'disk',
+    ...(settings.yes('includeUnmountedPartitions') ? ['part'] : []),
+    ...(settings.texts('additionalDeviceTypes') ?? []),
+  ];
+  return (
+    types.includes(device.type) &&
+    device.size >= (settings.whole('minimumAcceptableSize') ?? 0) &&
+    device.mountpoint === '' &&
+    device.filesystemType === '' &&
+    !device.readOnly &&
+    !device.removable &&
+    !devices.some(({ parentKernelName }) => parentKernelName === device.kernelName)
+  );
+}

@@ -1,0 +1,51 @@
+import { firstOutcome, JudgeProblem, type Analyzer } from '../analyzer.ts';
+import { cpu as collector, type CpuFacts } from '../collectors/cpu.ts';
+import { compareNumbers, wholeNumber } from '../compare.ts';
+
+/** Features by level, each on top of those before (x86-64 psABI, "Micro-Architecture Levels"; names of /proc/cpuinfo). */
+const LEVELS: readonly (readonly [level: string, flags: readonly string[]])[] = [
+  ['x86-64', ['cmov', 'cx8', 'fpu', 'fxsr', 'mmx', 'syscall', 'sse', 'sse2']],
+  ['x86-64-v2', ['cx16', 'lahf_lm', 'popcnt', 'ssse3', 'sse4_1', 'sse4_2']],
+  ['x86-64-v3', ['avx', 'avx2', 'bmi1', 'bmi2', 'f16c', 'fma', 'movbe', 'xsave']],
+  ['x86-64-v4', ['avx512f', 'avx512bw', 'avx512cd', 'avx512dq', 'avx512vl']],
+];
+
+export const cpu: Analyzer<CpuFacts> = {
+  kind: 'cpu',
+  collector,
+  settings: {},
+  title: () => 'Number of CPUs',
+  judge: firstOutcome(holds),
+};
+
+/** `count < 2`, `< 2`, `logical >= 4`, `physical >= 2`, `machineArch == x86_64`, `supports x86-64-v2`, `hasFlags a,b`. */
+function holds(when: string, facts: CpuFacts): boolean {
+  const words = when.split(' ');
+  const [sign = '', wanted = ''] = words.slice(-2);
+  const subject = words.length === 3 ? (words[0] ?? '').toLowerCase() : 'count';
+  if (words.length === 2 || words.length === 3) {
+    if (sign.toLowerCase() === 'supports') return supports(wanted, facts.flags);
+    if (sign.toLowerCase() === 'hasflags') return wanted.split(',').every((flag) => facts.flags.includes(flag));
+    if (subject === 'logical') return compareNumbers(sign, facts.logicalCount, wholeNumber(wanted), true);
+    if (subject === 'physical') return compareNumbers(sign, facts.physicalCount, wholeNumber(wanted), true);
+    if (subject === 'machinearch') return compareArch(sign, facts.machineArch, wanted);
+    if (subject === 'count') {
+      return compareNumbers(sign, Math.max(facts.logicalCount, facts.physicalCount), wholeNumber(wanted), true);
+    }
+  }
+  throw new JudgeProblem(`the condition ${JSON.stringify(when)} has not the form of "count < 2"`);
+}
+
+function compareArch(sign: string, actual: string, wanted: string): boolean {
+  if (['=', '==', '==='].includes(sign)) return actual === wanted;
+  if (['!=', '!=='].includes(sign)) return actual !== wanted;
+  throw new JudgeProblem(`${JSON.stringify(sign)} is no comparison that is known here`);
+}
+
+function supports(level: string, flags: readonly string[]): boolean {
+  const at = LEVELS.findIndex(([name]) => name === level);
+  if (at === -1) throw new JudgeProblem(`${JSON.stringify(level)} is no level of x86-64`);
+  // The kernel calls lzcnt by its older name.
+  const has = (flag: string): boolean => flags.includes(flag);
+  return LEVELS.slice(0, at + 1).every(([, needed]) => needed.every(has)) && (at < 2 || has('lzcnt') || has('abm'));
+}

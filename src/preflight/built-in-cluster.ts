@@ -1,0 +1,112 @@
+/** Built-in checks of what lies between the machines of a cluster: load balancer, other nodes, API, certificates. Pure. */
+import type { Check, Row } from './built-in-check.ts';
+import { settingText, versionOf, type Situation } from './situation.ts';
+
+function reachable(what: string, verdict: 'warn' | 'fail'): readonly Row[] {
+  return [
+    [verdict, 'connection-refused', `A connection to ${what} was refused`],
+    [verdict, 'connection-timeout', `${what} does not answer: look at the firewalls between`],
+    [verdict, 'error', `A connection to ${what} failed`],
+  ];
+}
+
+function healthy(url: string, verdict: 'warn' | 'fail'): readonly Row[] {
+  return [
+    [verdict, 'error', `No answer from ${url}`],
+    ['pass', 'statusCode == 200', `${url} answers`],
+    [verdict, '', `${url} answers with an unexpected status`],
+  ];
+}
+
+export function clusterChecks(situation: Situation): readonly Check[] {
+  const { isPrimary, isJoin, isUpgrade } = situation;
+  const hasKubernetes = versionOf(situation, 'kubernetes') !== '';
+  const balancer = settingText(situation, 'kubernetes', 'loadBalancerAddress');
+  const master = settingText(situation, 'kubernetes', 'masterAddress');
+  const internal =
+    versionOf(situation, 'ekco') !== '' && settingText(situation, 'ekco', 'enableInternalLoadBalancer') !== '';
+  const isFirst = hasKubernetes && balancer !== '' && isPrimary && !isJoin;
+  const address = balancer.replace(/\/$/, '');
+  const health = (name: string, url: string, excluded: boolean, verdict: 'warn' | 'fail'): Check => ({
+    kind: 'http',
+    name,
+    settings: { get: { url, insecureSkipVerify: true } },
+    excluded,
+    outcomes: healthy(url, verdict),
+  });
+  return [
+    {
+      kind: 'tcpLoadBalancer',
+      name: 'Kubernetes API Server Load Balancer',
+      settings: { port: 6443, address: balancer, timeout: '3m' },
+      excluded: !isFirst || isUpgrade,
+      outcomes: [
+        ['fail', 'invalid-address', `The load balancer address ${balancer} is not valid`],
+        ...reachable(`${balancer} by the load balancer`, 'warn'),
+        ['warn', 'address-in-use', 'Port 6443 is in use'],
+        ['pass', 'connected', `The load balancer ${balancer} leads here`],
+        ['warn', '', 'The status of the load balancer is unexpected'],
+      ],
+    },
+    health('Kubernetes API Server Load Balancer Upgrade', `https://${address}/healthz`, !isFirst || !isUpgrade, 'fail'),
+    {
+      kind: 'tcpConnect',
+      name: 'Kubernetes API TCP Connection Status',
+      settings: { address: master },
+      excluded: !hasKubernetes || master === '' || !isJoin || internal,
+      outcomes: [
+        ...reachable(`the Kubernetes API at ${master}`, 'fail'),
+        ['pass', 'connected', `The Kubernetes API at ${master} can be reached`],
+      ],
+    },
+    health('Kubernetes API Health', 'https://localhost:6443/healthz', !isPrimary || !isUpgrade, 'warn'),
+    ...otherNodes(situation),
+    ...keyPairs(!isPrimary || !isUpgrade),
+  ];
+}
+
+/** A node that joins has to reach the others (kurl.md 8.2). */
+function otherNodes({ isPrimary, isJoin, isUpgrade, primaryHosts, secondaryHosts }: Situation): readonly Check[] {
+  if (!isJoin || isUpgrade) return [];
+  const to =
+    (what: string, port: number) =>
+    (host: string): Check => {
+      const address = host.includes(':') && !host.startsWith('[') ? `[${host}]:${port}` : `${host}:${port}`;
+      return {
+        kind: 'tcpConnect',
+        name: `${what} ${address}`,
+        settings: { address, timeout: '5s' },
+        outcomes: [
+          ...reachable(`${what} at ${address}`, 'fail'),
+          ['pass', 'connected', `${what} at ${address} can be reached`],
+        ],
+      };
+    };
+  const others = [...primaryHosts, ...secondaryHosts];
+  return [
+    ...primaryHosts.map(to('Kubernetes API', 6443)),
+    ...(isPrimary ? others.map(to('Kubelet API', 10_250)) : []),
+    ...(isPrimary ? [2379, 2380].flatMap((port) => primaryHosts.map(to('ETCD', port))) : []),
+  ];
+}
+
+function keyPairs(excluded: boolean): readonly Check[] {
+  const pair = (name: string, path: string): Check => ({
+    kind: 'certificate',
+    name: `${name} key pair certificate`,
+    settings: { certificatePath: `${path}.crt`, keyPath: `${path}.key` },
+    excluded,
+    outcomes: [
+      ['fail', 'key-pair-missing', `${path}.crt or ${path}.key is missing`],
+      ['fail', 'key-pair-switched', `${path}.crt and ${path}.key are switched`],
+      ['fail', 'key-pair-encrypted', `${path}.key is encrypted`],
+      ['fail', 'key-pair-mismatch', `${path}.crt and ${path}.key do not fit together`],
+      ['fail', 'key-pair-invalid', `${path}.crt or ${path}.key is not valid`],
+      ['pass', 'key-pair-valid', `${path}.crt and ${path}.key fit together`],
+    ],
+  });
+  return [
+    pair('Kubernetes API', '/etc/kubernetes/pki/apiserver'),
+    pair('Kubernetes ETCD', '/etc/kubernetes/pki/etcd/server'),
+  ];
+}

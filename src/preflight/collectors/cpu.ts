@@ -1,0 +1,67 @@
+/** Processors: how many, of which kind, with which features. */
+import { machine } from 'node:os';
+import { readdir } from 'node:fs/promises';
+import { CollectProblem, USUAL_LIMIT_MS, type Collector, type Host } from '../collector.ts';
+import { hasShape } from '../fact-shapes.ts';
+import { hostPath, readHostFile } from '../host-files.ts';
+
+export type CpuFacts = {
+  readonly logicalCount: number;
+  readonly physicalCount: number;
+  readonly flags: readonly string[];
+  /** As `uname -m` has it. */
+  readonly machineArch: string;
+};
+
+export const cpu: Collector<CpuFacts> = {
+  kind: 'cpu',
+  defaultName: 'cpu',
+  shared: true,
+  settings: {},
+  limitMs: () => USUAL_LIMIT_MS,
+  collect: async (_, host) => {
+    const text = await readHostFile(host, 'proc/cpuinfo');
+    if (text === undefined) throw new CollectProblem('the kernel shows no /proc/cpuinfo');
+    const logicalCount = [...text.matchAll(/^processor\s*:\s*\d+/gim)].length;
+    return {
+      logicalCount,
+      physicalCount: (await coreCount(host)) ?? listedCores(text),
+      flags: [
+        ...new Set([...text.matchAll(/^(?:flags|Features)\s*:\s*(.*)$/gm)].flatMap(([, all = '']) => words(all))),
+      ],
+      machineArch: machine(),
+    };
+  },
+  isFacts: (value): value is CpuFacts =>
+    hasShape(value, { logicalCount: 'number', physicalCount: 'number', flags: 'texts', machineArch: 'text' }),
+};
+
+function words(text: string): readonly string[] {
+  return text.split(/\s+/).filter((word) => word !== '');
+}
+
+/** Threads of one core name each other in the same list. */
+async function coreCount(host: Host): Promise<number | undefined> {
+  const folder = 'sys/devices/system/cpu';
+  const names = await readdir(hostPath(host, folder)).catch(() => []);
+  const cores = new Set<string>();
+  for (const name of names.filter((one) => /^cpu\d+$/.test(one))) {
+    for (const file of ['core_cpus_list', 'thread_siblings_list']) {
+      const list = await readHostFile(host, `${folder}/${name}/topology/${file}`, 4096).catch(() => undefined);
+      if (list === undefined) continue;
+      cores.add(list.trim());
+      break;
+    }
+  }
+  return cores.size === 0 ? undefined : cores.size;
+}
+
+function listedCores(text: string): number {
+  const packages = new Map<string, number>();
+  for (const part of text.split(/\n\s*\n/)) {
+    const [, id] = /^physical id\s*:\s*(\d+)/m.exec(part) ?? [];
+    const [, cores] = /^cpu cores\s*:\s*(\d+)/m.exec(part) ?? [];
+    if (id !== undefined && cores !== undefined) packages.set(id, Number(cores));
+  }
+  return [...packages.values()].reduce((sum, count) => sum + count, 0);
+}

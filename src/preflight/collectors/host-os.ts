@@ -1,0 +1,75 @@
+/** Which distribution and kernel runs. Names of platforms are Troubleshoot's: `redhat`, `oracle`, `amazon`, … */
+import { hostname, release } from 'node:os';
+import { USUAL_LIMIT_MS, type Collector, type Host } from '../collector.ts';
+import { hasShape } from '../fact-shapes.ts';
+import { readHostFile } from '../host-files.ts';
+
+export type HostOsFacts = {
+  readonly name: string;
+  readonly kernelVersion: string;
+  readonly platform: string;
+  readonly platformFamily: string;
+  readonly platformVersion: string;
+};
+
+export const hostOs: Collector<HostOsFacts> = {
+  kind: 'hostOS',
+  defaultName: 'hostOS',
+  shared: true,
+  settings: {},
+  limitMs: () => USUAL_LIMIT_MS,
+  collect: async (_, host) => {
+    const { id, version } = await readOsRelease(host);
+    const platform = PLATFORMS[id] ?? id;
+    return {
+      name: hostname(),
+      kernelVersion: release(),
+      platform,
+      platformFamily: FAMILIES.find(([, names]) => names.includes(platform))?.[0] ?? '',
+      platformVersion: (await exactVersion(host, platform)) ?? version,
+    };
+  },
+  isFacts: (value): value is HostOsFacts =>
+    hasShape(value, {
+      name: 'text',
+      kernelVersion: 'text',
+      platform: 'text',
+      platformFamily: 'text',
+      platformVersion: 'text',
+    }),
+};
+
+/** By `ID` of os-release(5); others keep their id. */
+const PLATFORMS: Readonly<Record<string, string>> = { rhel: 'redhat', ol: 'oracle', amzn: 'amazon' };
+
+const FAMILIES: readonly (readonly [family: string, platforms: readonly string[]])[] = [
+  ['debian', ['debian', 'ubuntu', 'linuxmint', 'raspbian']],
+  ['fedora', ['fedora']],
+  ['rhel', ['oracle', 'centos', 'redhat', 'scientific', 'amazon', 'cloudlinux', 'rocky', 'almalinux']],
+  ['suse', ['suse', 'opensuse', 'opensuse-leap', 'opensuse-tumbleweed', 'sles', 'sled']],
+  ['arch', ['arch']],
+  ['alpine', ['alpine']],
+];
+
+/** `ID` and `VERSION_ID` of os-release(5), empty where there is none. */
+export async function readOsRelease(host: Host): Promise<{ readonly id: string; readonly version: string }> {
+  const text =
+    (await readHostFile(host, 'etc/os-release', 65_536)) ?? (await readHostFile(host, 'usr/lib/os-release', 65_536));
+  const value = (name: string): string => {
+    const [, raw = ''] = new RegExp(`^${name}=(.*)$`, 'm').exec(text ?? '') ?? [];
+    return raw.trim().replace(/^(["'])(.*)\1$/, '$2');
+  };
+  return { id: value('ID'), version: value('VERSION_ID') };
+}
+
+/** Files that know the version better than os-release, which for some distributions names its major part only. */
+async function exactVersion(host: Host, platform: string): Promise<string | undefined> {
+  if (platform === 'debian') return (await readHostFile(host, 'etc/debian_version', 4096))?.split('\n')[0]?.trim();
+  if (platform === 'ubuntu') return undefined;
+  for (const file of ['oracle-release', 'redhat-release', 'system-release']) {
+    const text = await readHostFile(host, `etc/${file}`, 4096);
+    const [, version] = /release (\w[\d.]*)/i.exec(text ?? '') ?? [];
+    if (version !== undefined) return version.toLowerCase();
+  }
+  return undefined;
+}

@@ -1,0 +1,33 @@
+/** Network interfaces that are up and have an IPv4 address, without loopback. */
+import { networkInterfaces } from 'node:os';
+import { CollectProblem, USUAL_LIMIT_MS, type Collector } from '../collector.ts';
+import { isListOf } from '../fact-shapes.ts';
+
+export type Ipv4Interface = { readonly name: string; readonly address: string };
+
+export const ipv4Interfaces: Collector<readonly Ipv4Interface[]> = {
+  kind: 'ipv4Interfaces',
+  defaultName: 'ipv4Interfaces',
+  shared: true,
+  settings: {},
+  limitMs: () => USUAL_LIMIT_MS,
+  collect: async () =>
+    Object.entries(networkInterfaces()).flatMap(([name, addresses = []]) => {
+      const found = addresses.find(({ family, internal }) => family === 'IPv4' && !internal);
+      return found === undefined ? [] : [{ name, address: found.address }];
+    }),
+  isFacts: (value): value is readonly Ipv4Interface[] => isListOf(value, { name: 'text', address: 'text' }),
+};
+
+/** The first address of an interface, or of the machine when none is named. */
+export function localIpv4(name: string | undefined): string {
+  for (const [one, addresses = []] of Object.entries(networkInterfaces())) {
+    const found = addresses.find(({ family, internal }) => family === 'IPv4' && (name !== undefined || !internal));
+    if (found !== undefined && (name === undefined || one === name)) return found.address;
+  }
+  throw new CollectProblem(
+    name === undefined
+      ? 'no network interface has an IPv4 address'
+      : `there is no interface ${name} with an IPv4 address`,
+  );
+}

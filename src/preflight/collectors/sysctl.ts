@@ -1,0 +1,24 @@
+/** Parameters of the kernel. */
+import { USUAL_LIMIT_MS, type Collector } from '../collector.ts';
+import { isMapOf } from '../fact-shapes.ts';
+import { outputOf } from '../program.ts';
+
+export type SysctlFacts = Readonly<Record<string, string>>;
+
+export const sysctl: Collector<SysctlFacts> = {
+  kind: 'sysctl',
+  defaultName: 'sysctl',
+  shared: true,
+  settings: {},
+  limitMs: () => USUAL_LIMIT_MS,
+  collect: async (_, host) => {
+    const lines = (await outputOf('sysctl', ['-a'], host)).split('\n');
+    return Object.fromEntries(
+      lines.flatMap((line) => {
+        const [, key, value = ''] = /^(\S+)\s*=\s*(.*)$/.exec(line) ?? [];
+        return key === undefined ? [] : [[key, value] as const];
+      }),
+    );
+  },
+  isFacts: (value): value is SysctlFacts => isMapOf(value, (entry) => typeof entry === 'string'),
+};

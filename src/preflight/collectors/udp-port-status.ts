@@ -1,0 +1,33 @@
+/** Whether a UDP port of this machine is free. */
+import { createSocket } from 'node:dgram';
+import { USUAL_LIMIT_MS, type Collector } from '../collector.ts';
+import { isNetworkFacts, stateOf, type NetworkFacts } from '../network-status.ts';
+import { localIpv4 } from './ipv4-interfaces.ts';
+
+export const udpPortStatus: Collector<NetworkFacts> = {
+  kind: 'udpPortStatus',
+  defaultName: 'udpPortStatus',
+  shared: false,
+  settings: { port: 'whole!', interface: 'text' },
+  limitMs: () => USUAL_LIMIT_MS,
+  turn: (settings) => `udp ${settings.whole('port') ?? 0}`,
+  collect: async (settings) => {
+    const name = settings.text('interface');
+    const address = name === undefined ? '0.0.0.0' : localIpv4(name);
+    const socket = createSocket('udp4');
+    try {
+      await new Promise<void>((resolve, reject) => {
+        socket.once('error', reject);
+        socket.bind({ address, port: settings.whole('port') ?? 0, exclusive: true }, resolve);
+      });
+      return { status: 'connected', message: '' };
+    } catch (error) {
+      return stateOf(error);
+    } finally {
+      await new Promise<void>((resolve) => {
+        socket.close(resolve);
+      });
+    }
+  },
+  isFacts: isNetworkFacts,
+};

@@ -1,0 +1,72 @@
+/** Small notations of Go and Kubernetes that specs are written in: durations, quantities, truth. Pure. */
+
+const UNIT_NS: Readonly<Record<string, number>> = {
+  ns: 1,
+  us: 1e3,
+  µs: 1e3,
+  μs: 1e3,
+  ms: 1e6,
+  s: 1e9,
+  m: 60e9,
+  h: 3600e9,
+};
+
+/** Nanoseconds of a duration such as `10ms`, `1m30s` or `0` (Go's time.ParseDuration); undefined if it is none. */
+export function parseDuration(text: string): number | undefined {
+  const [, sign = '', rest = ''] = /^([+-]?)(.{1,100})$/s.exec(text) ?? [];
+  if (rest === '0') return 0;
+  if (!/^(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.test(rest)) return undefined;
+  let sum = 0;
+  for (const [, number = '', unit = ''] of rest.matchAll(/([\d.]+)([a-zµμ]+)/g))
+    sum += Number(number) * (UNIT_NS[unit] ?? 0);
+  return sign === '-' ? -sum : sum;
+}
+
+/** Nanoseconds as Go prints a duration: `1.5ms`, `2m0.5s`, `0s`. */
+export function formatDuration(ns: number): string {
+  if (ns === 0) return '0s';
+  const sign = ns < 0 ? '-' : '';
+  const size = Math.abs(ns);
+  if (size < 1e3) return `${sign}${size}ns`;
+  if (size < 1e6) return `${sign}${trimmed(size / 1e3)}µs`;
+  if (size < 1e9) return `${sign}${trimmed(size / 1e6)}ms`;
+  const hours = Math.floor(size / 3600e9);
+  const minutes = Math.floor((size % 3600e9) / 60e9);
+  const seconds = `${trimmed((size % 60e9) / 1e9)}s`;
+  if (hours > 0) return `${sign}${hours}h${minutes}m${seconds}`;
+  return minutes > 0 ? `${sign}${minutes}m${seconds}` : `${sign}${seconds}`;
+}
+
+function trimmed(number: number): string {
+  return number.toFixed(9).replace(/\.?0+$/, '');
+}
+
+const BINARY: readonly string[] = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
+const DECIMAL: readonly string[] = ['k', 'M', 'G', 'T', 'P', 'E'];
+
+/** The whole number that a Kubernetes quantity such as `30Gi`, `4G` or `2e9` stands for; undefined if it is none. */
+export function parseQuantity(text: string): number | undefined {
+  const [, number, unit = ''] =
+    /^([+-]?(?:\d{1,20}\.?\d{0,20}|\.\d{1,20}))(|[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d{1,2})$/.exec(text) ?? [];
+  if (number === undefined) return undefined;
+  const value = Number(number) * factorOf(unit);
+  const whole = Math.round(value);
+  return Math.abs(whole - value) < 1e-6 ? whole : undefined;
+}
+
+function factorOf(unit: string): number {
+  if (unit === '') return 1;
+  if (BINARY.includes(unit)) return 1024 ** (BINARY.indexOf(unit) + 1);
+  if (DECIMAL.includes(unit)) return 1000 ** (DECIMAL.indexOf(unit) + 1);
+  const small = ['m', 'u', 'n'].indexOf(unit);
+  return small === -1 ? 10 ** Number(unit.slice(1)) : 1000 ** -(small + 1);
+}
+
+const TRUE: readonly string[] = ['1', 't', 'T', 'TRUE', 'true', 'True'];
+const FALSE: readonly string[] = ['0', 'f', 'F', 'FALSE', 'false', 'False'];
+
+/** Go's strconv.ParseBool; undefined for anything else. */
+export function parseTruth(text: string): boolean | undefined {
+  if (TRUE.includes(text)) return true;
+  return FALSE.includes(text) ? false : undefined;
+}

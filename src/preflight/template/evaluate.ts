@@ -1,0 +1,240 @@
+/** Go's text/template, last step: a tree and data become text. Pure; bounded in steps and size. */
+import { nearest } from '../../core/nearest.ts';
+import { FUNCTIONS } from './functions.ts';
+import { TemplateProblem, type Token } from './lex.ts';
+import type { Assignment, Node, Operand, Pipeline, Term } from './parse.ts';
+import { isList, isTrue, isValueMap, kindOf, shown, UnfitValue, type Value, type ValueMap } from './values.ts';
+
+/** A stretch of output, and where in the template it came from. */
+export interface Stretch {
+  readonly text: string;
+  readonly offset: number;
+  /** The text stands in the template as it is. */
+  readonly verbatim: boolean;
+}
+
+/** Actions and turns of loops. */
+const MOST_STEPS = 100_000;
+const MOST_OUTPUT = 1 << 20;
+
+type Scope = Map<string, Value>;
+
+interface State {
+  readonly data: ValueMap;
+  readonly strict: boolean;
+  readonly out: Stretch[];
+  /** Innermost last. */
+  readonly scopes: Scope[];
+  steps: number;
+  size: number;
+}
+
+/** Carries out a tree; throws {@link TemplateProblem}. `strict`: a name that the data do not have is a mistake. */
+export function evaluateTemplate(
+  nodes: readonly Node[],
+  data: ValueMap,
+  { strict }: { readonly strict: boolean },
+): readonly Stretch[] {
+  const state: State = { data, strict, out: [], scopes: [new Map<string, Value>([['', data]])], steps: 0, size: 0 };
+  runBody(nodes, data, state);
+  return state.out;
+}
+
+type Left = 'break' | 'continue' | undefined;
+
+function runBody(nodes: readonly Node[], dot: Value, state: State): Left {
+  state.scopes.push(new Map());
+  try {
+    for (const node of nodes) {
+      const left = runNode(node, dot, state);
+      if (left !== undefined) return left;
+    }
+    return undefined;
+  } finally {
+    state.scopes.pop();
+  }
+}
+
+function step(state: State, offset: number): void {
+  state.steps += 1;
+  if (state.steps > MOST_STEPS) {
+    throw new TemplateProblem(`the template takes more than ${MOST_STEPS} steps`, offset, 'shorten its ranges');
+  }
+}
+
+function emit(state: State, stretch: Stretch): void {
+  state.size += stretch.text.length;
+  if (state.size > MOST_OUTPUT) {
+    throw new TemplateProblem(`the template becomes more than ${MOST_OUTPUT} characters`, stretch.offset);
+  }
+  state.out.push(stretch);
+}
+
+function runNode(node: Node, dot: Value, state: State): Left {
+  if (node.type === 'literal') {
+    step(state, node.offset);
+    emit(state, { text: node.text, offset: node.offset, verbatim: true });
+    return undefined;
+  }
+  if (node.type === 'leave') return node.how;
+  const value = pipelineValue(node.pipeline, dot, state);
+  if (node.type === 'value') {
+    if (node.assignment !== undefined) assign(node.assignment, [value], state, node.pipeline.offset);
+    else emit(state, { text: shown(value), offset: node.pipeline.offset, verbatim: false });
+    return undefined;
+  }
+  if (node.type === 'range') return runRange(node, value, dot, state);
+  state.scopes.push(new Map());
+  try {
+    if (node.assignment !== undefined) assign(node.assignment, [value], state, node.offset);
+    if (!isTrue(value)) return runBody(node.otherwise, dot, state);
+    return runBody(node.body, node.type === 'with' ? value : dot, state);
+  } finally {
+    state.scopes.pop();
+  }
+}
+
+function runRange(node: Extract<Node, { readonly body: unknown }>, value: Value, dot: Value, state: State): Left {
+  let turns = 0;
+  for (const [key, item] of entriesOf(value, node.offset)) {
+    turns += 1;
+    step(state, node.offset);
+    state.scopes.push(new Map());
+    try {
+      const { assignment } = node;
+      if (assignment !== undefined) {
+        assign(assignment, assignment.names.length === 1 ? [item] : [key, item], state, node.offset);
+      }
+      if (runBody(node.body, item, state) === 'break') break;
+    } finally {
+      state.scopes.pop();
+    }
+  }
+  return turns === 0 ? runBody(node.otherwise, dot, state) : undefined;
+}
+
+function* entriesOf(value: Value, offset: number): Generator<readonly [Value, Value]> {
+  if (value === undefined) return;
+  if (isList(value)) {
+    yield* value.entries();
+  } else if (isValueMap(value)) {
+    for (const key of Object.keys(value).toSorted()) yield [key, value[key]];
+  } else if (typeof value === 'number') {
+    for (let at = 0; at < value; at += 1) yield [at, at];
+  } else {
+    throw new TemplateProblem(`a range cannot go over ${kindOf(value)}`, offset);
+  }
+}
+
+function assign({ names, declares }: Assignment, values: readonly Value[], state: State, offset: number): void {
+  for (const [at, name] of names.entries()) {
+    const scope = declares ? state.scopes.at(-1) : state.scopes.findLast((one) => one.has(name));
+    if (scope === undefined) throw new TemplateProblem(`$${name} is not declared`, offset, `write $${name} := …`);
+    scope.set(name, values[at]);
+  }
+}
+
+function pipelineValue({ commands, offset }: Pipeline, dot: Value, state: State): Value {
+  let value: Value;
+  for (const [at, command] of commands.entries()) {
+    step(state, offset);
+    value = commandValue(command, at === 0 ? [] : [value], dot, state);
+  }
+  return value;
+}
+
+function commandValue(command: readonly Term[], piped: readonly Value[], dot: Value, state: State): Value {
+  const [first, ...rest] = command;
+  if (first === undefined) return undefined;
+  if (first.operand.type === 'call' && first.fields.length === 0) {
+    return call(first.operand, rest, piped, dot, state);
+  }
+  if (piped.length > 0) {
+    throw new TemplateProblem('only a function can stand behind |', first.operand.offset);
+  }
+  return termValue(first, dot, state);
+}
+
+type Call = Extract<Operand, { readonly type: 'call' }>;
+
+function call(
+  { name, offset }: Call,
+  terms: readonly Term[],
+  piped: readonly Value[],
+  dot: Value,
+  state: State,
+): Value {
+  step(state, offset);
+  if (name === 'and' || name === 'or') return shortCircuit(name, terms, piped, dot, state, offset);
+  const row = FUNCTIONS.get(name);
+  if (row === undefined) {
+    const near = nearest(name, [...FUNCTIONS.keys(), 'and', 'or']);
+    throw new TemplateProblem(`there is no function ${JSON.stringify(name)}`, offset, near && `did you mean ${near}?`);
+  }
+  const values = [...terms.map((term) => termValue(term, dot, state)), ...piped];
+  if (values.length < row.least || values.length > (row.most ?? values.length)) {
+    const wanted = row.most === row.least ? `${row.least}` : `at least ${row.least}`;
+    throw new TemplateProblem(`${name} takes ${wanted} arguments, not ${values.length}`, offset);
+  }
+  try {
+    return row.run(...values);
+  } catch (error) {
+    if (error instanceof UnfitValue) throw new TemplateProblem(`${name}: ${error.message}`, offset);
+    throw error;
+  }
+}
+
+function shortCircuit(
+  name: 'and' | 'or',
+  terms: readonly Term[],
+  piped: readonly Value[],
+  dot: Value,
+  state: State,
+  offset: number,
+): Value {
+  if (terms.length + piped.length === 0) throw new TemplateProblem(`${name} takes at least 1 argument, not 0`, offset);
+  let value: Value;
+  for (const term of terms) {
+    value = termValue(term, dot, state);
+    if (isTrue(value) === (name === 'or')) return value;
+  }
+  return piped.length > 0 ? piped[0] : value;
+}
+
+function termValue({ operand, fields }: Term, dot: Value, state: State): Value {
+  let value = operandValue(operand, dot, state);
+  for (const field of fields) value = fieldOf(value, field, state);
+  return value;
+}
+
+function operandValue(operand: Operand, dot: Value, state: State): Value {
+  switch (operand.type) {
+    case 'dot':
+      return dot;
+    case 'constant':
+      return operand.value;
+    case 'pipeline':
+      return pipelineValue(operand.pipeline, dot, state);
+    case 'call':
+      return call(operand, [], [], dot, state);
+    case 'variable': {
+      const scope = state.scopes.findLast((one) => one.has(operand.name));
+      if (scope === undefined) throw new TemplateProblem(`$${operand.name} is not declared`, operand.offset);
+      return scope.get(operand.name);
+    }
+  }
+}
+
+/**
+ * A key of a map; the names that Go gives the settings of a spec differ in case only. What lies below the data's own
+ * names may be unset, those themselves may not.
+ */
+function fieldOf(value: Value, { text, offset }: Token, state: State): Value {
+  if (value === undefined) return undefined;
+  if (!isValueMap(value)) throw new TemplateProblem(`${kindOf(value)} has no field ${text}`, offset);
+  if (Object.hasOwn(value, text)) return value[text];
+  const other = Object.keys(value).find((key) => key.toLowerCase() === text.toLowerCase());
+  if (value !== state.data || !state.strict) return other === undefined ? undefined : value[other];
+  const near = nearest(text, Object.keys(value));
+  throw new TemplateProblem(`there is no .${text} here`, offset, near && `did you mean .${near}?`);
+}

@@ -1,0 +1,122 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { preflight as command } from '../../src/cli/commands/preflight.ts';
+import { readArguments } from '../../src/cli/read-arguments.ts';
+import { renderFailure } from '../../src/cli/render/failure.ts';
+import { NO_PAINT } from '../../src/cli/render/paint.ts';
+import { CurlewError, ERROR_CODES } from '../../src/core/errors.ts';
+import * as assert from '../support/assert.ts';
+import { bundleOf, specOf } from '../support/node-bundles.ts';
+import { specText } from '../support/preflight.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Files, type Tree } from '../support/tree.ts';
+
+const test = suite('cli/preflight');
+interface Outcome {
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** What the command would print, and its status. */
+async function preflight(box: Tree, ...words: readonly string[]): Promise<Outcome> {
+  const env = { PATH: process.env['PATH'] };
+  const signal = new AbortController().signal;
+  try {
+    const args = readArguments(command, words);
+    const result = await command.run(args, { cwd: box.path, env, report: () => undefined, signal });
+    const stdout = args.flag('json') ? JSON.stringify(result) : command.render(result, args, NO_PAINT);
+    return { exitCode: command.exitCode?.(result), stdout, stderr: '' };
+  } catch (error) {
+    if (!(error instanceof CurlewError)) throw error;
+    return { exitCode: ERROR_CODES[error.code], stdout: '', stderr: renderFailure(error, NO_PAINT) };
+  }
+}
+
+const judging = (name: string, verdict: string): string =>
+  specText(`  collectors:
+    - memory: {}
+  analyzers:
+    - memory:
+        checkName: ${name}
+        outcomes: [{${verdict}: {message: '${name} says ${verdict}'}}]
+`);
+
+const SPECS: Files = {
+  'pass.yaml': judging('A', 'pass'),
+  'warn.yaml': judging('B', 'warn'),
+  'fail.yaml': judging('C', 'fail'),
+};
+
+test('the exit status is 0, 3, 2 or 1', async () => {
+  await using box = await tree(SPECS);
+  const passed = await preflight(box, 'pass.yaml');
+  assert.equal([passed.exitCode, passed.stdout], [0, '[PASS] A: A says pass\n1 passed, 0 with a warning, 0 failed']);
+  assert.is((await preflight(box, 'pass.yaml', 'warn.yaml')).exitCode, 3);
+  const ignored = await preflight(box, 'warn.yaml', '--ignore-warnings');
+  assert.is(ignored.exitCode, 2);
+  assert.match(ignored.stdout, 'Warnings ignored by CLI flag "ignore-warnings"');
+  assert.is((await preflight(box, 'fail.yaml', 'warn.yaml', '--ignore-warnings')).exitCode, 1);
+});
+
+test('results are also JSON, and a text in a file', async () => {
+  await using box = await tree(SPECS);
+  const { stdout } = await preflight(box, 'pass.yaml', 'warn.yaml', '--json', '--save', 'results.txt');
+  const found = JSON.parse(stdout) as Record<string, unknown>;
+  assert.equal([found['status'], found['counts']], [3, { pass: 1, warn: 1, fail: 0 }]);
+  assert.equal((found['results'] as readonly unknown[])[0], {
+    verdict: 'pass',
+    title: 'A',
+    message: 'A says pass',
+    strict: false,
+    spec: 'test',
+  });
+  assert.match(
+    await readFile(box.at('results.txt'), 'utf8'),
+    '[results]\n[PASS] A: A says pass\n[WARN] B: B says warn\n',
+  );
+});
+
+test('facts are kept and judged later, by other specs', async () => {
+  const small = judging('D', 'pass').replace('{pass:', "{fail: {when: '< 1k', message: small}}, {pass:");
+  await using box = await tree({ ...SPECS, 'small.yaml': small });
+  assert.is((await preflight(box, 'pass.yaml', '--save-facts', 'facts.json')).exitCode, 0);
+  assert.is((await preflight(box, 'small.yaml', '--from', 'facts.json')).exitCode, 0);
+  const facts = await readFile(box.at('facts.json'), 'utf8');
+  await writeFile(box.at('facts.json'), facts.replace(/"total": \d+/, '"total": 5'));
+  const judged = await preflight(box, 'small.yaml', '--from', 'facts.json');
+  assert.equal([judged.exitCode, judged.stdout.split('\n')[0]], [1, '[FAIL] D: small']);
+  await writeFile(box.at('facts.json'), '{}');
+  const refused = await preflight(box, 'small.yaml', '--from', 'facts.json');
+  assert.is(refused.exitCode, 11);
+  assert.match(refused.stderr, 'not a facts file');
+});
+
+test('a bundle brings its specs, judged with its settings', async () => {
+  const files = {
+    'install.sh': 'aaa() { :; }\n',
+    'host-preflight.yaml': judging('{{kurl .Installer.Spec.Aaa.Size }}', 'warn'),
+  };
+  const addon = { name: 'aaa', version: '1.0.0', files };
+  const spec = `${specOf([addon])}    size: big\n`;
+  await using box = await tree();
+  await writeFile(box.at('b.tar.gz'), bundleOf([addon], spec));
+  const { stdout, exitCode } = await preflight(box, '--bundle', 'b.tar.gz', '--exclude-builtin');
+  assert.equal([exitCode, stdout.split('\n')[0]], [3, '[WARN] big: big says warn']);
+  const set = await preflight(box, '--bundle', 'b.tar.gz', '--exclude-builtin', '--set', 'aaa.size=tiny');
+  assert.match(set.stdout, '[WARN] tiny: tiny says warn');
+  const all = await preflight(box, '--bundle', 'b.tar.gz', '--is-upgrade');
+  assert.match(all.stdout, /^\[(?:PASS|WARN|FAIL)\] Number of CPUs: /);
+});
+
+test('mistakes in specs are told with their places and nothing is looked at', async () => {
+  await using box = await tree({ 'bad.yaml': 'a: {{kurl nosuch }}\n' });
+  const { exitCode, stderr } = await preflight(box, 'bad.yaml', '--save-facts', 'facts.json');
+  assert.is(exitCode, 11);
+  assert.match(stderr, 'bad.yaml:1:11 error preflight/template: there is no function "nosuch"');
+  assert.is((await preflight(box)).exitCode, 64);
+  assert.is((await preflight(box, 'bad.yaml', '--timeout', 'soon')).exitCode, 64);
+  assert.is((await preflight(box, 'bad.yaml', '--is-primary', 'maybe')).exitCode, 64);
+  assert.is((await preflight(box, 'nosuch.yaml')).exitCode, 25);
+});
+
+test.run();

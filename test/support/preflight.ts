@@ -1,0 +1,83 @@
+/** Specs and facts for tests of host preflights. */
+import type { Json } from '../../src/installer/yaml.ts';
+import type { Host } from '../../src/preflight/collector.ts';
+import { COLLECTORS } from '../../src/preflight/collectors.ts';
+import type { Fact } from '../../src/preflight/facts.ts';
+import { judgeFacts, type PreflightResult } from '../../src/preflight/judge.ts';
+import { parsePreflight, type ParsedPreflight } from '../../src/preflight/parse.ts';
+import { settingsOf } from '../../src/preflight/settings.ts';
+import { templateData, type Situation } from '../../src/preflight/situation.ts';
+import type { HostPreflight } from '../../src/preflight/spec.ts';
+
+export const NOWHERE: Situation = {
+  installer: undefined,
+  versions: new Map(),
+  isPrimary: true,
+  isJoin: false,
+  isUpgrade: false,
+  primaryHosts: [],
+  secondaryHosts: [],
+};
+
+const HEAD = 'apiVersion: troubleshoot.sh/v1beta2\nkind: HostPreflight\nmetadata:\n  name: test\nspec:\n';
+
+/** A whole spec around the lines of its `spec`. */
+export function specText(body: string): string {
+  return HEAD + body;
+}
+
+export function parse(body: string, situation: Situation = NOWHERE): ParsedPreflight {
+  return parsePreflight('spec.yaml', specText(body), templateData(situation));
+}
+
+/** A spec without mistakes. */
+export function preflightOf(body: string, situation: Situation = NOWHERE): HostPreflight {
+  const { preflight, diagnostics } = parse(body, situation);
+  if (preflight === undefined) throw new Error(JSON.stringify(diagnostics));
+  return preflight;
+}
+
+/** One analyzer with these outcomes, each `verdict` or `verdict: condition`; its message is the verdict. */
+export function judge(
+  kind: string,
+  data: Json,
+  outcomes: readonly string[],
+  settings = '',
+): readonly PreflightResult[] {
+  const rows = outcomes.map((outcome) => {
+    const [verdict = '', ...when] = outcome.split(': ');
+    const condition = when.length === 0 ? '' : `when: ${JSON.stringify(when.join(': '))}, `;
+    return `          - ${verdict}: {${condition}message: ${verdict}}\n`;
+  });
+  const body = `  analyzers:\n    - ${kind}:\n${settings}        outcomes:\n${rows.join('')}`;
+  const collector = kind === 'textAnalyze' ? 'run' : kind;
+  const fact: Fact = {
+    kind: collector,
+    name: COLLECTORS.get(collector)?.defaultName ?? '',
+    ms: 1,
+    status: 'collected',
+    data,
+  };
+  return judgeFacts([preflightOf(body)], [fact]);
+}
+
+/** Whether a condition holds; what cannot be judged is told as text. */
+export function holds(kind: string, data: Json, when: string, settings = ''): boolean | string {
+  const [result] = judge(kind, data, [`warn: ${when}`, 'pass'], settings);
+  if (result?.verdict === 'fail') return result.message;
+  return result?.verdict === 'warn';
+}
+
+/** What one collector finds. */
+export async function collect(
+  kind: string,
+  settings: Readonly<Record<string, Json>>,
+  host: Partial<Host> & { readonly signal: AbortSignal },
+): Promise<Json> {
+  const collector = COLLECTORS.get(kind);
+  if (collector === undefined) throw new Error(`no collector ${kind}`);
+  const facts = await collector.collect(settingsOf(settings), { root: '/', env: {}, ...host });
+  if (!collector.isFacts(JSON.parse(JSON.stringify(facts))))
+    throw new Error(`facts of another shape: ${JSON.stringify(facts)}`);
+  return facts;
+}
