@@ -1,0 +1,123 @@
+/** A real API server over a real etcd, on loopback ports of its own, with certificates of its own. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { generate } from 'selfsigned';
+import { makeCertificate } from '../../support/tls.ts';
+import { freePort, startDaemon, type Daemon } from './daemon.ts';
+import { oracle, run, succeeds } from './programs.ts';
+
+export interface ApiServer extends AsyncDisposable {
+  /** Path of a kubeconfig with the rights of an administrator. */
+  readonly kubeconfig: string;
+  /** The address in it. */
+  readonly url: string;
+  /** Output of kubectl; a failure throws. */
+  readonly kubectl: (args: readonly string[], input?: string) => Promise<string>;
+  /** Ends the API server at once, as the OOM killer does; etcd lives on. */
+  readonly kill: () => Promise<void>;
+  /** Starts it again, on the same port and over the same etcd. */
+  readonly startAgain: () => Promise<void>;
+}
+
+const TOKEN = 'test-token-of-the-administrator';
+
+/** Why there can be no API server here, or undefined. */
+export const API_SERVER_PROGRAMS: readonly string[] = ['etcd', oracle('kube-apiserver'), oracle('kubectl')];
+
+async function startEtcd(folder: string): Promise<Daemon & { readonly url: string }> {
+  const [client, peer] = [await freePort(), await freePort()];
+  const url = `http://127.0.0.1:${client}`;
+  const peerUrl = `http://127.0.0.1:${peer}`;
+  const daemon = await startDaemon({
+    command: 'etcd',
+    args: [
+      ['--name', 'test', '--data-dir', join(folder, 'etcd')],
+      ['--listen-client-urls', url, '--advertise-client-urls', url],
+      ['--listen-peer-urls', peerUrl, '--initial-advertise-peer-urls', peerUrl],
+      ['--initial-cluster', `test=${peerUrl}`, '--unsafe-no-fsync'],
+    ].flat(),
+    logFile: join(folder, 'etcd.log'),
+    ready: async () => (await fetch(`${url}/health`)).ok,
+  });
+  return { ...daemon, url };
+}
+
+/** Certificates, keys and the tokens of its users; all below the folder. */
+async function writeSecrets(folder: string): Promise<{ readonly ca: string }> {
+  const { key, cert, ca } = await makeCertificate(['localhost', 'kubernetes']);
+  const accounts = await generate([{ name: 'commonName', value: 'service accounts' }], { keyType: 'rsa' });
+  await writeFile(join(folder, 'server.key'), key, { mode: 0o600 });
+  await writeFile(join(folder, 'server.crt'), cert);
+  await writeFile(join(folder, 'accounts.key'), accounts.private, { mode: 0o600 });
+  await writeFile(join(folder, 'tokens.csv'), `${TOKEN},admin,admin,system:masters\n`, { mode: 0o600 });
+  return { ca };
+}
+
+/** Starts both below `folder`, which must be there; 10 to 20 seconds. */
+export async function startApiServer(folder: string): Promise<ApiServer> {
+  await mkdir(folder, { recursive: true });
+  const etcd = await startEtcd(folder);
+  const port = await freePort();
+  const url = `https://127.0.0.1:${port}`;
+  const { ca } = await writeSecrets(folder);
+  const kubeconfig = join(folder, 'admin.conf');
+  await writeFile(kubeconfig, kubeconfigText(url, ca), { mode: 0o600 });
+  const kubectl = async (args: readonly string[], input?: string): Promise<string> => {
+    const env = { KUBECONFIG: kubeconfig, HOME: folder };
+    return run(oracle('kubectl'), args, input === undefined ? { env } : { env, input });
+  };
+  const start = async (): Promise<Daemon> =>
+    startDaemon({
+      command: oracle('kube-apiserver'),
+      args: [
+        ['--bind-address', '127.0.0.1', '--advertise-address', '127.0.0.1', '--secure-port', String(port)],
+        ['--etcd-servers', etcd.url, '--cert-dir', folder, '--token-auth-file', join(folder, 'tokens.csv')],
+        ['--tls-cert-file', join(folder, 'server.crt'), '--tls-private-key-file', join(folder, 'server.key')],
+        ['--service-account-issuer', 'https://kubernetes.default.svc', '--service-cluster-ip-range', '10.96.0.0/22'],
+        ['--service-account-key-file', join(folder, 'accounts.key')],
+        ['--service-account-signing-key-file', join(folder, 'accounts.key'), '--authorization-mode', 'RBAC'],
+        ['--endpoint-reconciler-type', 'none', '--shutdown-delay-duration', '0s'],
+      ].flat(),
+      logFile: join(folder, 'apiserver.log'),
+      ready: async () => succeeds(oracle('kubectl'), ['--kubeconfig', kubeconfig, 'get', 'namespace', 'kube-system']),
+      limitMs: 120_000,
+    });
+  let server: Daemon | undefined;
+  const stop = async (): Promise<void> => {
+    await server?.[Symbol.asyncDispose]();
+    await etcd[Symbol.asyncDispose]();
+  };
+  try {
+    server = await start();
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    kubeconfig,
+    url,
+    kubectl,
+    kill: async () => {
+      if (server === undefined) return;
+      process.kill(server.pid, 'SIGKILL');
+      await server[Symbol.asyncDispose]();
+      server = undefined;
+    },
+    startAgain: async () => {
+      server ??= await start();
+    },
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+function kubeconfigText(server: string, ca: string): string {
+  // JSON is YAML.
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'test', cluster: { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') } }],
+    users: [{ name: 'admin', user: { token: TOKEN } }],
+    contexts: [{ name: 'test', context: { cluster: 'test', user: 'admin' } }],
+    'current-context': 'test',
+  });
+}
