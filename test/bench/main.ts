@@ -14,6 +14,7 @@ import { benchBundle } from './bundle.ts';
 import { benchImages, benchLayer } from './images.ts';
 import { benchImagesLoad } from './images-load.ts';
 import { blobsOf, fillRegistry, setFolder } from './image-set.ts';
+import { benchNode } from './node.ts';
 import { benchOsPackages } from './os-packages.ts';
 import { benchPublish, benchRelease } from './publish.ts';
 import { benchLint, benchStart } from './start.ts';
@@ -21,7 +22,7 @@ import { benchUpload } from './upload.ts';
 import { markdownSection, type Section } from './report.ts';
 import type { Place } from './ways.ts';
 
-const SECTIONS = ['images', 'layer', 'bundle', 'images-load', 'start', 'lint', 'packages', 'publish'] as const;
+const SECTIONS = ['images', 'layer', 'bundle', 'images-load', 'start', 'lint', 'packages', 'publish', 'node'] as const;
 
 const { values } = parseArgs({
   options: {
@@ -51,6 +52,7 @@ async function setUp(): Promise<void> {
   ];
   await execa('scripts/tools', ['apt', ...packages], { cwd: ROOT, stdout: 'ignore' });
   if (wants('packages')) await setUpPackages();
+  if (wants('node')) found.push(await benchNode(home, { rounds, say }));
   if (wants('publish')) await execa('scripts/tools', ['versitygw', 'rclone'], { cwd: ROOT, stdout: 'ignore' });
   if (wants('images')) await execa('scripts/tools', ['crane'], { cwd: ROOT, stdout: 'ignore' });
   await execa('npm', ['run', '--silent', 'build'], { cwd: ROOT });

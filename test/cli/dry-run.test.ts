@@ -1,10 +1,11 @@
 import { execa } from 'execa';
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import type { DryRun } from '../../src/runtime/dry-run.ts';
-import { digestOf } from '../../src/core/digest.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
+import { writeLayout } from '../support/image-packages.ts';
+import { binaryLike, makeImage, makeLayer } from '../support/images.ts';
 import { bundleOf, specOf, type TestAddon } from '../support/node-bundles.ts';
 import { tracer } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
@@ -46,6 +47,17 @@ async function snapshot(folder: string): Promise<readonly string[]> {
     return `${name} ${mode} ${size} ${mtimeMs} ${ctimeMs} ${ino}`;
   });
   return Promise.all(rows);
+}
+
+async function filesBelow(folder: string): Promise<Readonly<Record<string, Buffer>>> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const rows = entries
+    .filter((entry) => entry.isFile())
+    .map(async ({ parentPath, name }) => {
+      const path = join(parentPath, name);
+      return [relative(folder, path), await readFile(path)] as const;
+    });
+  return Object.fromEntries(await Promise.all(rows));
 }
 
 const HOOKS = { extra: { hooks: ['aaa', 'aaa_outro', 'aaa_pre_init'] } };
@@ -209,11 +221,12 @@ if ((await execa(command, [...userWords, 'true'], { reject: false })).exitCode =
 }
 
 test('images that are to be loaded are told with their names and bytes, and what they take on disk', async () => {
-  const image = { id: 'x', reference: 'docker.io/library/x:1', digest: digestOf('x'), platform: 'linux/amd64' };
+  const layer = makeLayer({ big: binaryLike(300_000, 'big', 1) });
+  await using made = await tree();
+  const { images } = await writeLayout(made.path, { 'docker.io/library/x:1': makeImage([layer]) });
   const { name, version, files } = tracer('containerd');
-  const archive = 'x'.repeat(100_000);
-  const extra = { images: [image], imageFormat: 'docker-archive' } as const;
-  await using box = await boxWith([{ name, version, files: { ...files, 'images/x.tar.gz': archive }, extra }]);
+  const addon = { name, version, files: { ...files, ...(await filesBelow(made.path)) }, extra: { images } };
+  await using box = await boxWith([addon]);
   const args = ['install', '--bundle', 'b.tar.gz', '--install-dir', box.at('node'), '--unconfined', '--dry-run'];
   const { exitCode, stdout, stderr } = await execa(process.execPath, ['--import', TSX, MAIN, ...args], {
     cwd: box.path,
@@ -221,8 +234,8 @@ test('images that are to be loaded are told with their names and bytes, and what
     env: { PATH: box.at('none'), CONTAINERD_ADDRESS: box.at('none') },
   });
   assert.is(exitCode, 0, stderr);
-  assert.match(stdout, /images {3}1 of 1 to load, 100 kB: docker\.io\/library\/x:1/);
-  assert.match(stdout, /500 kB: images of containerd, an estimate: 5 times what the package holds/);
+  assert.match(stdout, /images {3}1 of 1 to load, 30\d kB: docker\.io\/library\/x:1/);
+  assert.match(stdout, /1\.0\d MB: images of containerd, an estimate: 3\.5 times/);
 });
 
 test.run();

@@ -6,8 +6,8 @@ import { archiveOf, packageOf, type TestFile } from './packages.ts';
 export interface TestAddon {
   readonly name: string;
   readonly version: string;
-  /** Texts by path; `#!` at the start makes a file executable. */
-  readonly files: Readonly<Record<string, string>>;
+  /** By path; `#!` at the start of a text makes a file executable. */
+  readonly files: Readonly<Record<string, string | Buffer>>;
   readonly extra?: Partial<AddonJson>;
 }
 
@@ -15,7 +15,7 @@ function entriesOf({ name, version, files, extra }: TestAddon): readonly TestFil
   const list = Object.entries(files).map(([path, data]): TestFile => ({
     path,
     data,
-    mode: data.startsWith('#!') ? 0o755 : 0o644,
+    mode: typeof data === 'string' && data.startsWith('#!') ? 0o755 : 0o644,
   }));
   const { addon } = packageOf(name, version, list, extra);
   const prefix = `${addon.tree}/${name}/${version}/`;
