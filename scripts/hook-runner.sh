@@ -42,22 +42,31 @@ curlew_on_error() {
 }
 
 # Fills CURLEW_NOW: name -> the command that makes the variable as it is. Variables that the shell itself keeps, and
-# those of this runner, are left out; of readonly ones only the name is noted.
+# those of this runner, are left out; of readonly ones only the name is noted. All go through one file that is written
+# once: a process for each, or a file that is truncated for each, would take longer than most hooks.
 declare -A CURLEW_NOW CURLEW_BEFORE
 curlew_snapshot() {
   CURLEW_NOW=()
   builtin compgen -v >|"$CURLEW_RESULT.part"
   builtin mapfile -t CURLEW_NAMES <"$CURLEW_RESULT.part"
+  CURLEW_KEPT=()
   for CURLEW_NAME in "${CURLEW_NAMES[@]}"; do
     case "$CURLEW_NAME" in
       CURLEW_* | BASH* | FUNCNAME | PIPESTATUS | _ | RANDOM | SRANDOM | SECONDS | EPOCHSECONDS | EPOCHREALTIME) continue ;;
       PWD | OLDPWD | SHLVL | LINENO | DIRSTACK | GROUPS | HISTCMD | COMP_WORDBREAKS | COLUMNS | LINES) continue ;;
     esac
-    builtin declare -p "$CURLEW_NAME" >|"$CURLEW_RESULT.part" 2>/dev/null || continue
-    IFS= builtin read -r -d '' CURLEW_TEXT <"$CURLEW_RESULT.part"
+    CURLEW_KEPT+=("$CURLEW_NAME")
+    builtin declare -p "$CURLEW_NAME"
+    builtin printf '\0'
+  done >|"$CURLEW_RESULT.part" 2>/dev/null
+  builtin mapfile -d '' -t CURLEW_TEXTS <"$CURLEW_RESULT.part"
+  for CURLEW_NAME in "${!CURLEW_KEPT[@]}"; do
+    CURLEW_TEXT="${CURLEW_TEXTS[CURLEW_NAME]}"
+    # Declared, but without a value.
+    if [[ -z "$CURLEW_TEXT" ]]; then continue; fi
     CURLEW_FLAGS="${CURLEW_TEXT#declare }"
     if [[ "${CURLEW_FLAGS%% *}" == *r* ]]; then CURLEW_TEXT=; fi
-    CURLEW_NOW[$CURLEW_NAME]="$CURLEW_TEXT"
+    CURLEW_NOW[${CURLEW_KEPT[CURLEW_NAME]}]="$CURLEW_TEXT"
   done
 }
 
