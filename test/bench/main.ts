@@ -1,7 +1,8 @@
 /**
  * Measures curlew beside other tools in one run, alternating, and prints Markdown.
  * usage: npm run bench -- [--only NAME]… [--rounds N] [--skip-kurl] [--upload-mb N] [--write]
- *   NAME: images, layer, bundle, images-load, start, lint, packages, publish. --write puts the result into docs/benchmarks.md.
+ *   NAME: images, layer, bundle, images-load, start, lint, packages, publish, node. --write puts the result into
+ *   docs/benchmarks.md.
  */
 import { execa } from 'execa';
 import { cpus, totalmem } from 'node:os';
