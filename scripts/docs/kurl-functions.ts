@@ -19,8 +19,6 @@ const NOTES: Readonly<Record<string, string>> = {
   check_for_running_pods: 'same: it asks the API server once, not for each pod',
   check_network:
     "differs: without kURL's helper image (KURL_UTIL_IMAGE, package `common`) it bails and says so; Weave's program is not looked for",
-  discover_pod_subnet: "same: needs the program `subnet` of kURL's package kurl-bin-utils",
-  discover_service_subnet: "same: needs the program `subnet` of kURL's package kurl-bin-utils",
   install_host_packages:
     'differs: packages that the machine has in a newer version stay, and that is said; the repository of rpm packages exists only for that call; what is in the way is explained',
   install_host_archives: 'differs: as install_host_packages',

@@ -1,12 +1,59 @@
 # shellcheck shell=bash
 # The networks of pods and services.
 
+# usage: curlew_bounds NETWORK
+# Sets first and last for the caller: the addresses of an IPv4 network (a single address too) as numbers. Status 1 for
+# anything else.
+curlew_bounds() {
+  local size=32
+  [[ "$1" =~ ^([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})(/([0-9]{1,2}))?$ ]] || return 1
+  size="$((10#${BASH_REMATCH[6]:-32}))"
+  if ((size > 32)); then return 1; fi
+  first=$(((10#${BASH_REMATCH[1]} << 24) | (10#${BASH_REMATCH[2]} << 16) | (10#${BASH_REMATCH[3]} << 8) | 10#${BASH_REMATCH[4]}))
+  first=$((first & (0xffffffff << (32 - size))))
+  last=$((first | (0xffffffff >> size)))
+}
+
+# Prints the networks that this machine has routes to, one a line.
+curlew_routes() {
+  ip -4 route show 2>/dev/null | awk '$1 ~ /^[0-9]/ { print $1; next } $1 != "default" && $2 ~ /^[0-9]/ { print $2 }'
+}
+
 # usage: curlew_find_subnet RANGE SIZE EXCLUDED
-# Prints a free network of that size within a range; status 1 when there is none.
+# Prints the first network of that size within a range that meets neither a route of this machine nor an excluded network
+# (parted by commas); status 1 when there is none.
 curlew_find_subnet() {
-  local -a words=(--subnet-alloc-range "$1" --cidr-range "$2")
-  if [[ -n "$3" ]]; then words+=("--exclude-subnet=$3"); fi
-  "${BIN_SUBNET:-${DIR:-.}/bin/subnet}" "${words[@]}"
+  local size="$2" step first last end at network clear
+  local -a taken_first=() taken_last=() networks
+  mapfile -t networks < <(
+    curlew_routes
+    tr , '\n' <<<"$3"
+  )
+  for network in "${networks[@]}"; do
+    curlew_bounds "$network" || continue
+    taken_first+=("$first")
+    taken_last+=("$last")
+  done
+  [[ "$size" =~ ^[0-9]+$ ]] && ((size >= 1 && size <= 32)) && curlew_bounds "$1" || return 1
+  step="$((1 << (32 - size)))"
+  end="$last"
+  at="$first"
+  while ((at + step - 1 <= end)); do
+    clear="$at"
+    for network in "${!taken_first[@]}"; do
+      # Past what is in the way, at the next place where a network of this size begins.
+      if ((taken_first[network] <= at + step - 1 && taken_last[network] >= at)); then
+        clear="$(((taken_last[network] / step + 1) * step))"
+        break
+      fi
+    done
+    if ((clear == at)); then
+      printf '%d.%d.%d.%d/%d\n' $((at >> 24)) $(((at >> 16) & 255)) $(((at >> 8) & 255)) $((at & 255)) "$size"
+      return 0
+    fi
+    at="$clear"
+  done
+  return 1
 }
 
 # Prints the network of this machine's address when no route tells of it.

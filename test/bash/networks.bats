@@ -3,31 +3,52 @@
 # shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2317
 load setup
 
-# The program that finds free networks, with the ranges that are full in `full`.
-subnet_program() {
-  cat >subnet <<'SH'
-#!/bin/sh
-echo "$*" >>calls
-grep -qxF -- "$2" full && exit 1
-echo "${2%/*}/$4"
-SH
-  chmod +x subnet
-  : >full
-  BIN_SUBNET="$PWD/subnet" PRIVATE_ADDRESS=10.1.2.3
-  ip() { echo '10.1.0.0/16 dev eth0'; }
+# A machine with one network, and those in the file `routes`.
+machine() {
+  touch routes
+  PRIVATE_ADDRESS=10.1.2.3
+  ip() {
+    if [[ "$*" == *src* ]]; then
+      echo "${own-10.1.0.0/16 dev eth0}"
+    else
+      lines 'default via 10.1.0.1 dev eth0' '10.1.0.0/16 dev eth0' 'blackhole 10.2.0.0/16' '192.168.7.9 dev wg0'
+      echo
+      cat routes
+    fi
+  }
   kubeadm_cluster_configuration() { printf '%s' "${cluster-}"; }
 }
 
+@test "the first network of a size that nothing has" {
+  machine
+  [ "$(curlew_find_subnet 10.32.0.0/16 20 '')" = 10.32.0.0/20 ]
+  [ "$(curlew_find_subnet 10.0.0.0/8 20 '')" = 10.0.0.0/20 ]
+  [ "$(curlew_find_subnet 10.0.0.0/8 20 10.0.0.0/16)" = 10.3.0.0/20 ]
+  [ "$(curlew_find_subnet 192.168.7.0/24 28 '')" = 192.168.7.16/28 ]
+  [ "$(curlew_find_subnet 10.32.0.0/16 20 10.32.0.0/20,10.32.17.5)" = 10.32.32.0/20 ]
+  [ "$(curlew_find_subnet 0.0.0.0/0 2 10.0.0.0/8)" = 64.0.0.0/2 ]
+  [ "$(curlew_find_subnet 255.255.255.255/32 32 '')" = 255.255.255.255/32 ]
+}
+
+@test "no network is free, or the question makes no sense" {
+  machine
+  for question in '10.1.0.0/16 20' '10.32.0.0/24 20' '10.32.0.0/33 20' '10.32.0.0/16 33' '10.32.0.0/16 x' 'none 20'; do
+    # shellcheck disable=SC2086
+    run curlew_find_subnet $question ''
+    [ "$status" -eq 1 ]
+    [ "$output" = '' ]
+  done
+}
+
 @test "a pod network is found in 10.32.0.0/16, else in 10.0.0.0/8" {
-  subnet_program
+  machine
   discover_pod_subnet
   [ "$POD_CIDR" = 10.32.0.0/20 ]
-  [ "$(cat calls)" = '--subnet-alloc-range 10.32.0.0/16 --cidr-range 20' ]
-  echo 10.32.0.0/16 >full
+  echo '10.32.0.0/16 dev cni0' >routes
   POD_CIDR='' POD_CIDR_RANGE=22
   discover_pod_subnet
   [ "$POD_CIDR" = 10.0.0.0/22 ]
-  echo 10.0.0.0/8 >>full
+  echo '10.0.0.0/8 dev eth1' >>routes
   POD_CIDR=''
   run discover_pod_subnet
   [ "$status" -eq 1 ]
@@ -35,7 +56,7 @@ SH
 }
 
 @test "an existing pod network stays" {
-  subnet_program
+  machine
   EXISTING_POD_CIDR=10.40.0.0/20
   discover_pod_subnet
   [ "$POD_CIDR" = 10.40.0.0/20 ]
@@ -47,34 +68,36 @@ SH
 }
 
 @test "a pod network that is too small, or taken, is told" {
-  subnet_program
+  machine
   POD_CIDR=10.50.0.0/24 POD_CIDR_RANGE=20
   run discover_pod_subnet
   [ "$status" -eq 1 ]
   [[ "$output" == *'Pod cidr must be at least /20'* ]]
   POD_CIDR_RANGE=''
-  echo 10.50.0.0/24 >full
+  discover_pod_subnet
+  [ "$POD_CIDR" = 10.50.0.0/24 ]
+  echo '10.50.0.0/24 dev eth1' >routes
   confirmY() { return 1; }
   run discover_pod_subnet
   [ "$status" -eq 1 ]
+  [[ "$output" == *'overlaps with existing route'* ]]
   confirmY() { return 0; }
   discover_pod_subnet
   [ "$POD_CIDR" = 10.50.0.0/24 ]
 }
 
 @test "the address of a machine without a route of its own is left out" {
-  subnet_program
-  ip() { echo default; }
+  machine
+  PRIVATE_ADDRESS=10.32.9.9 own=default
   discover_pod_subnet
-  [ "$(cat calls)" = '--subnet-alloc-range 10.32.0.0/16 --cidr-range 20 --exclude-subnet=10.1.2.3/16' ]
+  [ "$POD_CIDR" = 10.0.0.0/20 ]
 }
 
 @test "a service network lies beside the pods'" {
-  subnet_program
-  POD_CIDR=10.32.0.0/20
+  machine
+  POD_CIDR=10.96.0.0/20
   discover_service_subnet
-  [ "$SERVICE_CIDR" = 10.96.0.0/22 ]
-  [ "$(cat calls)" = '--subnet-alloc-range 10.96.0.0/16 --cidr-range 22 --exclude-subnet=10.32.0.0/20' ]
+  [ "$SERVICE_CIDR" = 10.96.16.0/22 ]
   cluster=$'networking:\n  serviceSubnet: 10.99.0.0/22' SERVICE_CIDR=''
   discover_service_subnet
   [ "$SERVICE_CIDR" = 10.99.0.0/22 ]
