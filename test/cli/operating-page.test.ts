@@ -1,0 +1,69 @@
+/** docs/operating.md tells operators what to type: every line of it must be understood, and every path be a real one. */
+import { readFile } from 'node:fs/promises';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { readArguments } from '../../src/cli/read-arguments.ts';
+import { BUNDLE_SCRIPTS, INSTALL_DIRECTORY, nodePath } from '../../src/core/layout.ts';
+import { ASKED_FILE } from '../../src/runtime/asked.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('cli/operating-page');
+
+const page = await readFile('docs/operating.md', 'utf8');
+const typed = [...page.matchAll(/^```sh\n(.*?)^```$/gms)]
+  .flatMap(([, block = '']) => block.split('\n'))
+  .flatMap((line) => line.replace(/\s+#.*$/, '').split(' && '))
+  .filter((line) => line !== '');
+const inText = [...page.matchAll(/`((?:curlew|\.\/\w+\.sh) [^`]+)`/g)].map(([, line = '']) => line);
+
+const SHELL = ['mkdir', 'tar', 'cd'];
+
+/** The words of curlew that a line stands for; undefined for a line of the shell's own. */
+function wordsOf(line: string): readonly string[] | undefined {
+  const [first = '', ...rest] = line.split(/\s+/);
+  if (SHELL.includes(first)) return undefined;
+  if (first === 'curlew') return rest;
+  const script = first.replace('./', '');
+  assert.ok(first.startsWith('./') && BUNDLE_SCRIPTS.includes(script), `not a command of this page: ${line}`);
+  return script === 'tasks.sh' ? rest : [script.replace('.sh', ''), '--dir', '.', ...rest];
+}
+
+for (const line of [...typed, ...inText]) {
+  test(`it can be typed: ${line}`, async () => {
+    const [name = '', ...words] = wordsOf(line) ?? ['help'];
+    if (name === 'help') return;
+    const row = COMMANDS.get(name);
+    if (row === undefined) throw new Error(`no command ${name}`);
+    const command = await row.load();
+    const { positionals } = readArguments(command, words);
+    if (command.operands === '') assert.equal(positionals, []);
+  });
+}
+
+test('every command of a node but install itself by name is on the page', () => {
+  const named = new Set([...typed, ...inText].map((line) => wordsOf(line)?.[0]));
+  for (const [name, { group }] of COMMANDS) if (group === 'On a node') assert.ok(named.has(name), name);
+});
+
+test('what is where: the paths are those that runs use', () => {
+  const run = '<id>';
+  const ref = { tree: 'addons', name: 'x', version: '1' } as const;
+  const used = [
+    `${nodePath.addon(ref).split('/')[0]}/`,
+    `${nodePath.kustomize('x').split('/')[0]}/`,
+    nodePath.records,
+    nodePath.journal(run),
+    `${nodePath.run(run)}/${ASKED_FILE}`,
+    `${nodePath.previous(ref).split('/')[0]}/`,
+    `${nodePath.fetched}/`,
+    nodePath.lock,
+  ];
+  for (const path of used) assert.match(page, `\`${path}\``);
+  assert.match(page, `\`${INSTALL_DIRECTORY}\``);
+});
+
+test('it is one page', () => {
+  assert.ok(page.split('\n').length <= 110);
+});
+
+test.run();
