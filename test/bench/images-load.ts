@@ -14,7 +14,7 @@ import { measure, pairwise, spread, type Sample } from './measure.ts';
 import { figure, range, type Section, type Target } from './report.ts';
 import { BENCH_HOST, CURLEW, type Place } from './ways.ts';
 
-const KURL = 'gunzip | ctr import, one after the other';
+const KURL = 'gunzip into ctr import, one after the other';
 const KURL_AGAIN = 'the same again, all images there';
 const OURS = 'curlew load-images';
 const OURS_AGAIN = 'the same again, all there';
@@ -27,7 +27,7 @@ const OURS_LINE = 'CONTAINERD_ADDRESS="$2" node "$3" load-images --quiet --insta
 /** Runs both ways in turn, each with a daemon that has nothing yet. */
 export async function benchImagesLoad(place: Place, home: string, { rounds, say }: Options): Promise<Section> {
   const node = await unpackedPackage(place, home);
-  say('archives of kURL’s form, made once: some minutes');
+  say("archives of kURL's form, made once: some minutes");
   const archives = await kurlArchives(place, home);
   const ways = [
     { first: KURL, again: KURL_AGAIN, line: KURL_LINE, folder: archives },
@@ -120,7 +120,7 @@ function section(samples: ReadonlyMap<string, readonly Sample[]>): Section {
   return {
     title: 'Images into containerd',
     about:
-      'A package of 10 images on three bases into an empty containerd (Debian’s), and again. Processor time and memory are those of the clients; the daemon does most of the work.',
+      "A package of 10 images on three bases into an empty containerd (Debian's), and again. Processor time and memory are those of the clients; the daemon does most of the work.",
     table: [
       ['way', 'seconds', 'CPU seconds', 'memory, MB'],
       ...[...samples].map(([name, all]) => [
@@ -131,8 +131,8 @@ function section(samples: ReadonlyMap<string, readonly Sample[]>): Section {
       ]),
     ],
     targets: [
-      target('into an empty containerd, by kURL’s way', OURS, KURL, 0.6),
-      target('all there already, by kURL’s way', OURS_AGAIN, KURL_AGAIN, 0.1),
+      target("into an empty containerd, by kURL's way", OURS, KURL, 0.6),
+      target("all there already, by kURL's way", OURS_AGAIN, KURL_AGAIN, 0.1),
     ],
   };
 }

@@ -2,10 +2,12 @@
 import { execa } from 'execa';
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ProgressEvent } from '../../src/core/events.ts';
 import * as assert from '../support/assert.ts';
 import { curlew, curlewOk } from '../support/curlew.ts';
-import { writeArchives, writeLayout } from '../support/image-packages.ts';
+import { NODE_PLATFORM, writeArchives, writeLayout } from '../support/image-packages.ts';
 import { binaryLike, makeImage, makeLayer } from '../support/images.ts';
+import { packagesOf, run } from '../support/node-install.ts';
 import { packageOf, type TestFile } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -86,6 +88,34 @@ function testCommand(kind: RuntimeKind): void {
     await rm(box.at('unpacked/addons/demo/1.0.0/images'), { recursive: true });
     const moved = await answer(box, env, '--dir', 'unpacked', '--install-dir', box.at('node'));
     assert.equal(moved.packages, whole, 'a run may have moved the files');
+  });
+
+  test(`${kind.title}: a run loads the images of its packages; a hostile list of them stops it before anything is changed`, async () => {
+    await using box = await tree();
+    await using daemon = await kind.start(box.at('runtime'));
+    const given = { skipImages: undefined, env: envOf(kind, daemon) };
+    const packages = await packagesOf(await readFile(await writeBundle(box)));
+    assert.equal((await run(box, packages, given)).images, { loaded: [NAME], skipped: undefined });
+    assert.equal((await run(box, packages, given)).images, { loaded: [], skipped: undefined });
+    await forget(given.env);
+    const events: ProgressEvent[] = [];
+    assert.equal(
+      (await run(box, packages, { ...given, events })).images.loaded,
+      [NAME],
+      'an image that went away comes back',
+    );
+    assert.ok(events.some((event) => event.type === 'step-done' && event.outcome === '1 loaded into containerd'));
+    const image = { id: 'x', reference: '--all', digest: APP.manifest.digest, platform: NODE_PLATFORM };
+    const { bytes } = packageOf(
+      'evil',
+      '1.0.0',
+      [{ path: 'install.sh', data: `evil() { touch ${box.at('mark')}; }` }],
+      {
+        images: [image],
+      },
+    );
+    await assert.rejectsWith(run(box, await packagesOf(bytes), given), 'IMAGE_INVALID', /evil-1\.0\.0: image "--all"/);
+    assert.equal(await readdir(box.at('node/addons')), ['demo']);
   });
 
   test(`${kind.title}: a damaged blob of an unpacked bundle is told, and nothing of it is kept`, async () => {

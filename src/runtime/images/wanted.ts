@@ -82,7 +82,7 @@ export function packageImages(
       throw new CurlewError(
         'UNSUPPORTED',
         `${files.name}: image ${reference} is for ${quoted(image.platform)}, this machine is ${platform}`,
-        { hint: 'use the package of this machine’s architecture' },
+        { hint: "use the package of this machine's architecture" },
       );
     }
     const isArchive = imageFormat === 'docker-archive';
