@@ -56,7 +56,7 @@ const TOPICS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'The cluster': {
     K8S_DISTRO: 'same: ',
     KUBECONFIG: 'same: ',
-    MASTER: 'differs: from the spec; kubernetes_is_master also looks for the API server',
+    MASTER: 'same: ',
     CURRENT_KUBERNETES_VERSION: 'differs: of the API server on this node, from its manifest',
     KUBERNETES_TARGET_VERSION_MAJOR: 'same: ',
     KUBERNETES_TARGET_VERSION_MINOR: 'same: ',
@@ -82,8 +82,9 @@ const TOPICS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     OBJECT_STORE_CLUSTER_HOST: 'same: of hooks among themselves',
   },
   "kURL's programs": {
-    BIN_KURL: "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
-    BIN_YAMLUTIL: "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
+    BIN_KURL:
+      "same: without kURL's package kurl-bin-utils only `format-address` and `netutil format-ip-address` work; the rest says what lacks",
+    BIN_YAMLUTIL: "same: without kURL's package kurl-bin-utils this tool does what it does",
     BIN_SUBNET: "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
     BIN_DOCKER_CONFIG:
       "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
@@ -93,7 +94,7 @@ const TOPICS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
     BIN_BASHMERGE:
       "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
-    BIN_HTPASSWD: "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
+    BIN_HTPASSWD: "same: without kURL's package kurl-bin-utils this tool does what it does",
     BIN_PVMIGRATE:
       "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
     BIN_VENDORFLIGHTS:

@@ -35,6 +35,22 @@ curlew_no_proxy() {
 ${PRIVATE_ADDRESS-},${host%%:*},${SERVICE_CIDR-},${POD_CIDR-}"
 }
 
+# Puts programs of kURL's that this tool stands in for below bin/, where kURL's own package has brought none.
+curlew_stand_in() {
+  local tool file
+  [[ -n "${BIN_CURLEW-}" ]] || return 0
+  for tool in bcrypt htpasswd kurl yamlutil; do
+    file="$DIR/bin/$tool"
+    if [[ -e "$file" ]]; then continue; fi
+    mkdir -p "$DIR/bin"
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\n%s\neval "exec $BIN_CURLEW kurl %s \\"\\$@\\""\n' \
+      '# Works in hooks, which have BIN_CURLEW in their environment.' "$tool" >"$file.new-$$"
+    chmod 755 "$file.new-$$"
+    mv -f "$file.new-$$" "$file"
+  done
+}
+
 # Sets everything that kURL's own scripts would have found out before the first hook and that costs little to know.
 # Read by add-ons.
 # shellcheck disable=SC2034
@@ -55,5 +71,6 @@ curlew_discover() {
     release="BIN_${program^^}"
     curlew_default "${release//-/_}" "$DIR/bin/$program"
   done
+  curlew_stand_in
   if [[ -n "${PROXY_ADDRESS-}" ]]; then curlew_default NO_PROXY_ADDRESSES "$(curlew_no_proxy)"; fi
 }

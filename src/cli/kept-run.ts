@@ -6,6 +6,7 @@ import { rollbackRequest, type KeptRequest } from '../runtime/rollback.ts';
 import { askedFor } from './asked-command.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { outliveTerminal, placeOf, TARGET_OPTIONS, targetOf } from './node-target.ts';
+import { withOwnProgram } from './own-program.ts';
 import { ownScripts } from './own-scripts.ts';
 
 export interface ResetResult extends RunResult {
@@ -29,7 +30,7 @@ async function runKept<Result>(
       ...kept,
       place: await placeOf(target, context),
       scripts: ownScripts(),
-      env: context.env,
+      env: withOwnProgram(context.env),
       skipImages: 'they were loaded when it was installed',
       hookLimit: undefined,
       command: askedFor(name, args, { specs, cwd: context.cwd }),

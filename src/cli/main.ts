@@ -43,6 +43,12 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
     await print(process.stdout, `${about === undefined ? overview() : commandHelp(await commandOf(about))}\n`);
     return 0;
   }
+  if (name === 'kurl') {
+    const { runKurlTool } = await import('./kurl/tools.ts');
+    const input = async (): Promise<string> => (await import('node:stream/consumers')).text(process.stdin);
+    await print(process.stdout, await runKurlTool(rest, { input }));
+    return 0;
+  }
   const command = await commandOf(name);
   if (rest.includes('--help') || rest.includes('-h')) {
     await print(process.stdout, `${commandHelp(command)}\n`);

@@ -14,6 +14,7 @@ import { formatPlan, readPlan, requireSamePlan, type SavedPlan } from '../runtim
 import { prepare, viewRun, type RunRequest } from '../runtime/prepare.ts';
 import { writeStateFile } from '../runtime/write-file.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
+import { withOwnProgram } from './own-program.ts';
 import { ownScripts } from './own-scripts.ts';
 import type { InstallSource } from './install-source.ts';
 import { askedFor } from './asked-command.ts';
@@ -133,7 +134,7 @@ async function wantedOf(
     kind,
     packages: packages.map((one) => ({ source: one, settings: settings.get(one.ref.name) ?? {} })),
     variables: [...variables],
-    env: context.env,
+    env: withOwnProgram(context.env),
     reapply: args.flag('reapply'),
     skipImages: whySkipImages(args),
     hookLimit,

@@ -65,3 +65,16 @@ quiet_machine() {
   kubeadm_registry_containerd_configure 10.96.0.9
   grep -qx '  ca = "/etc/kubernetes/pki/ca.crt"' certs.d/10.96.0.9/hosts.toml
 }
+
+@test "programs of kURL's that this tool stands in for, where there are none" {
+  quiet_machine
+  curlew_discover
+  [ ! -e bin ]
+  mkdir bin
+  echo own >bin/kurl
+  export BIN_CURLEW="printf '<%s>' 'a b'"
+  curlew_discover
+  [ "$(cat bin/kurl)" = own ]
+  [ "$(./bin/yamlutil -a -v 'x  $y "z')" = '<a b><kurl><yamlutil><-a><-v><x  $y "z>' ]
+  [ "$(ls bin)" = "$(lines bcrypt htpasswd kurl yamlutil)" ]
+}

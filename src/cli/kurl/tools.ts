@@ -1,0 +1,113 @@
+/**
+ * The programs of kURL that add-ons call by `$DIR/bin/<name>`: `curlew kurl <name> …`. The ways in and out are kURL's, so
+ * they print text and know nothing of --json or --help.
+ */
+import { writeFile } from 'node:fs/promises';
+import { isIPv6 } from 'node:net';
+import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { readLimited } from '../../files/read-limited.ts';
+import { addField, jsonOfField, removeField, textOfField } from '../../installer/yaml-fields.ts';
+import { needed, readWords, type Words } from './words.ts';
+
+export interface ToolContext {
+  /** Standard input, read to its end. */
+  readonly input: () => Promise<string>;
+}
+
+/** Returns what is printed on standard output. */
+type Tool = (words: readonly string[], context: ToolContext) => Promise<string>;
+
+const SIZE_LIMIT = 32 << 20;
+
+async function readText(path: string): Promise<string> {
+  return (await readLimited(path, SIZE_LIMIT)).toString('utf8');
+}
+
+async function writeText(path: string, text: string): Promise<void> {
+  try {
+    await writeFile(path, text);
+  } catch (error) {
+    throw fileError(`write ${path}`, error);
+  }
+}
+
+/** Changes the file of `-fp`, or prints the text of `-yc` changed. */
+async function changed(words: Words, change: (text: string) => string): Promise<string> {
+  const path = words.values.get('fp');
+  if (path === undefined) return `${change(needed('yamlutil', words, 'yc'))}\n`;
+  await writeText(path, change(await readText(path)));
+  return '';
+}
+
+const yamlutil: Tool = async (given) => {
+  const words = readWords('yamlutil', given, { values: ['fp', 'yc', 'yp', 'jf', 'v'], switches: ['a', 'r', 'p', 'j'] });
+  const value = (name: string): string => needed('yamlutil', words, name);
+  if (words.switches.has('a')) return changed(words, (text) => addField(text, value('yp'), value('v')));
+  if (words.switches.has('r')) return changed(words, (text) => removeField(text, value('yp')));
+  const text = await readText(value('fp'));
+  if (words.switches.has('j')) return `${jsonOfField(text, value('jf'))}\n`;
+  if (!words.switches.has('p')) throw new CurlewError('USAGE', 'curlew kurl yamlutil: one of -a, -r, -p, -j is needed');
+  await writeText(value('fp'), textOfField(text, value('yp')));
+  return '';
+};
+
+async function bcryptHash(password: string, cost: number): Promise<string> {
+  const { hash } = await import('bcryptjs');
+  return hash(password, cost);
+}
+
+const bcrypt: Tool = async (given, { input }) => {
+  const words = readWords('bcrypt', given, { values: ['cost'], switches: [] });
+  const cost = Number(words.values.get('cost') ?? '14');
+  if (!Number.isInteger(cost) || cost < 4 || cost > 31) {
+    throw new CurlewError('USAGE', 'curlew kurl bcrypt: -cost is a number from 4 to 31');
+  }
+  const hashes: string[] = [];
+  for (const password of (await input()).split(/\r?\n/)) {
+    if (password !== '') hashes.push(`${await bcryptHash(password, cost)}\n`);
+  }
+  return hashes.join('');
+};
+
+/** Sets one user's line in a file of users, which need not be there. */
+const htpasswd: Tool = async (given) => {
+  const words = readWords('htpasswd', given, { values: ['u', 'p', 'f'], switches: [] });
+  const [user, password, path] = [
+    needed('htpasswd', words, 'u'),
+    needed('htpasswd', words, 'p'),
+    needed('htpasswd', words, 'f'),
+  ];
+  if (/[:\n]/.test(user)) throw new CurlewError('USAGE', 'curlew kurl htpasswd: a user has no colon in it');
+  const before = await readText(path).catch((error: unknown) => {
+    if (errnoOf(error instanceof CurlewError ? error.cause : error) === 'ENOENT') return '';
+    throw error;
+  });
+  const others = before.split('\n').filter((line) => line !== '' && !line.startsWith(`${user}:`));
+  const lines = [...others, `${user}:${await bcryptHash(password, 5)}`];
+  await writeText(path, lines.map((line) => `${line}\n`).join(''));
+  return '';
+};
+
+/** The few verbs of kURL's own program that need nothing but their words. */
+const kurl: Tool = async (words) => {
+  const [verb, ...rest] =
+    words[0] === 'netutil' && words[1] === 'format-ip-address' ? ['format-address', ...words.slice(2)] : words;
+  const [address, ...more] = rest;
+  if (verb === 'format-address' && address !== undefined && more.length === 0) {
+    return Promise.resolve(`${isIPv6(address) ? `[${address}]` : address}\n`);
+  }
+  throw notSupported(`kurl ${verb ?? ''}`);
+};
+
+function notSupported(what: string): CurlewError {
+  return new CurlewError('UNSUPPORTED', `${what}: not supported, add package kurl-bin-utils`);
+}
+
+const TOOLS: Readonly<Record<string, Tool>> = { bcrypt, htpasswd, kurl, yamlutil };
+
+/** Runs one of kURL's programs; `UNSUPPORTED` for those that only kURL's own package brings. */
+export async function runKurlTool([name = '', ...words]: readonly string[], context: ToolContext): Promise<string> {
+  const tool = Object.hasOwn(TOOLS, name) ? TOOLS[name] : undefined;
+  if (tool === undefined) throw notSupported(name);
+  return tool(words, context);
+}
