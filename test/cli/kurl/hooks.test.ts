@@ -1,0 +1,40 @@
+/** A hook calls a program of kURL's below bin/, and this tool answers. */
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { shellQuote } from '../../../src/runtime/settings.ts';
+import * as assert from '../../support/assert.ts';
+import { hooks } from '../../support/hook-shell.ts';
+import { suite } from '../../support/suite.ts';
+
+const test = suite('cli/kurl, from hooks', { timeoutMs: 60_000 });
+
+const MAIN = join(import.meta.dirname, '../../../src/cli/main.ts');
+
+test('yamlutil, htpasswd and bcrypt, found by their usual paths', async () => {
+  const words = [process.execPath, '--import', join(import.meta.dirname, '../../support/tsx.mjs'), MAIN]
+    .map(shellQuote)
+    .join(' ');
+  const script = `demo() {
+    printf 'a: 1\\n' >file.yaml
+    "$DIR"/bin/yamlutil -a -fp file.yaml -yp 'data_app-version-label' -v 'two words'
+    "$BIN_HTPASSWD" -u user -p 'pass $word' -f users
+    address="$("$BIN_KURL" format-address ::1)"
+    hash="$(echo secret | $DIR/bin/bcrypt --cost=4)"
+    printf '%s\\n' "$address" "$hash" >said
+    ! "$BIN_KURL" rook wait-for-health 10 2>error
+  }`;
+  await using box = await hooks([script], { env: { BIN_CURLEW: words } });
+  await box.run('demo');
+  assert.is(await readFile(box.at('file.yaml'), 'utf8'), 'a: 1\ndata:\n  app-version-label: two words\n');
+  assert.match(await readFile(box.at('users'), 'utf8'), /^user:\$2/);
+  assert.match(await readFile(box.at('said'), 'utf8'), /^\[::1\]\n\$2[aby]\$04\$/);
+  assert.match(await readFile(box.at('error'), 'utf8'), /not supported, add package kurl-bin-utils/);
+  assert.is((await stat(box.at('bin/kurl'))).mode & 0o777, 0o755);
+});
+
+test('without the way back there is no program, and no failure', async () => {
+  await using box = await hooks(['demo() { [ ! -e bin ]; }']);
+  await box.run('demo');
+});
+
+test.run();
