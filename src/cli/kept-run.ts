@@ -5,6 +5,7 @@ import { removeOurFiles, resetRequest } from '../runtime/reset.ts';
 import { rollbackRequest, type KeptRequest } from '../runtime/rollback.ts';
 import { askedFor } from './asked-command.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
+import { clusterOfKept } from './node-cluster.ts';
 import { outliveTerminal, placeOf, TARGET_OPTIONS, targetOf } from './node-target.ts';
 import { withOwnProgram } from './own-program.ts';
 import { ownScripts } from './own-scripts.ts';
@@ -34,6 +35,7 @@ async function runKept<Result>(
       skipImages: 'they were loaded when it was installed',
       hookLimit: undefined,
       command: askedFor(name, args, { specs, cwd: context.cwd }),
+      cluster: clusterOfKept(kept, target.directory, args, context),
     });
     const { report, signal } = context;
     return await after(await execute(prepared, prepared.plan, { report, signal }), target.directory);

@@ -15,6 +15,7 @@ import { prepare, viewRun, type RunRequest } from '../runtime/prepare.ts';
 import { writeStateFile } from '../runtime/write-file.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { withOwnProgram } from './own-program.ts';
+import { clusterOf } from './node-cluster.ts';
 import { ownScripts } from './own-scripts.ts';
 import type { InstallSource } from './install-source.ts';
 import { askedFor } from './asked-command.ts';
@@ -40,6 +41,7 @@ export const RUN_OPTIONS = {
   set: { type: 'string', multiple: true, value: 'NAME.FIELD=VALUE', help: 'a setting on top of the spec' },
   ...TARGET_OPTIONS,
   reapply: { type: 'boolean', help: 'install what is applied already, too' },
+  adopt: { type: 'boolean', help: 'take over a cluster that kURL has made; nothing of kURL is deleted' },
   'skip-images': { type: 'boolean', help: 'load no images' },
   'hook-timeout': { type: 'string', value: 'TIME', help: 'end a hook that takes longer: 90s, 30m, 2h (default: none)' },
   ...PLAN_OPTIONS,
@@ -139,6 +141,14 @@ async function wantedOf(
     skipImages: whySkipImages(args),
     hookLimit,
     command: askedFor(kind, args, { specs: RUN_OPTIONS, cwd: context.cwd, installer: text }),
+    cluster: clusterOf({
+      args,
+      context,
+      installer,
+      versions,
+      release: source.release,
+      directory: placesOf(args, context).directory,
+    }),
   };
 }
 

@@ -28,6 +28,7 @@ export const ERROR_CODES = {
   SIGNATURE_INVALID: 30,
   PROGRAM_FAILED: 31,
   PLAN_CHANGED: 32,
+  CLUSTER_FAILED: 33,
   USAGE: 64,
   CANCELLED: 130,
 } as const satisfies Record<string, number>;

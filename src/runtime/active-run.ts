@@ -4,6 +4,7 @@ import { CurlewError } from '../core/errors.ts';
 import { reportStep } from '../core/events.ts';
 import { INSTALL_SH, nodePath } from '../core/layout.ts';
 import { formatRef } from '../core/ref.ts';
+import { RunCluster } from './cluster/run-cluster.ts';
 import { installAfter } from './continue-plan.ts';
 import type { RunOptions, RunResult } from './execute.ts';
 import { fetchPackages } from './fetch/fetch-packages.ts';
@@ -62,6 +63,7 @@ export class ActiveRun {
   readonly #parts: RunParts;
   readonly #hooks: HookRun;
   readonly #records: RunRecords;
+  readonly #cluster: RunCluster;
   readonly #because = new Map<string, string>();
   readonly #loaded: string[] = [];
   readonly #messages: { readonly addon: string; readonly text: string }[] = [];
@@ -74,6 +76,17 @@ export class ActiveRun {
     const scripts = plan.addons.filter(({ hasInstallScript }) => hasInstallScript);
     this.#parts = parts;
     this.#records = new RunRecords(directory, folder.run, records);
+    const { cluster } = request;
+    const { view } = prepared;
+    this.#cluster = new RunCluster({
+      request: cluster,
+      view,
+      plan,
+      run: folder.run,
+      directory,
+      records: this.#records,
+      ...options,
+    });
     this.#skipped = request.skipImages;
     this.#hooks = {
       shell: {
@@ -104,6 +117,7 @@ export class ActiveRun {
     await closeFetchFolder(prepared.request.place.directory);
     const functions = await lookUp(this.#hooks);
     await this.#records.hooksBegin(plan.addons);
+    await this.#cluster.begin();
     for (const group of grouped(plan.actions.filter((action) => !isBringing(action)))) {
       const [first] = group;
       if (first?.kind === 'hook') await this.#hook(first, functions);
@@ -186,6 +200,7 @@ export class ActiveRun {
       }
       await dropPrevious(prepared.request.place.directory, ref, previous.version);
     }
+    await this.#cluster.finished(plan.addons);
     await this.#records.finished(plan.addons);
   }
 
@@ -194,13 +209,21 @@ export class ActiveRun {
     if (addon === undefined) throw new Error(`no add-on of this plan: ${action.addon}`);
     this.#hooks.signal.throwIfAborted();
     if (action.hook === 'already_applied') {
-      const because = functions.has(action.function) ? await checkApplied(action, addon, this.#hooks) : undefined;
-      if (because === undefined) return;
+      const check = async (): Promise<string | undefined> =>
+        functions.has(action.function) ? checkApplied(action, addon, this.#hooks) : undefined;
+      const because = (await this.#cluster.whyNotApplied(addon)) ?? (await check());
+      if (because === undefined) {
+        await this.#cluster.applied(addon);
+        return;
+      }
       this.#because.set(action.addon, because);
       await this.#hook(installAfter(action, because), functions);
       return;
     }
-    if (action.hook === 'install') await this.#records.installing(addon);
+    if (action.hook === 'install') {
+      await this.#records.installing(addon);
+      await this.#cluster.installing(addon);
+    }
     if (functions.has(action.function)) {
       const text = await runHookAction(action, addon, this.#hooks);
       if (text !== '') this.#messages.push({ addon: action.addon, text });
@@ -208,7 +231,11 @@ export class ActiveRun {
       const text = `${action.addon}: install.sh defines no function ${action.function}; nothing was installed`;
       this.#hooks.report({ type: 'note', level: 'warning', text });
     }
-    if (action.hook === 'uninstall') await this.#records.removed(action.addon);
+    if (action.hook === 'install') await this.#cluster.applied(addon);
+    if (action.hook === 'uninstall') {
+      await this.#cluster.removed(addon);
+      await this.#records.removed(action.addon);
+    }
   }
 
   async #loadAll(actions: readonly PlannedAction[]): Promise<void> {

@@ -13,6 +13,7 @@ export const PLAN_WORDS: Readonly<Record<string, WordKind>> = {
   root: 'path',
   unconfined: 'flag',
   reapply: 'flag',
+  adopt: 'flag',
   'skip-images': 'flag',
   'hook-timeout': 'text',
   's3-endpoint': 'text',

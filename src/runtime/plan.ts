@@ -114,13 +114,14 @@ function planAddon(kind: RunKind, facts: PackageFacts, records: Records, { reapp
 }
 
 /** Undefined when nothing is to be installed. */
-function whyInstall(
+export function whyInstall(
   { ref, digest, settings }: Pick<PlannedAddon, 'ref' | 'digest' | 'settings'>,
   record: AppliedRecord | undefined,
   reapply: boolean,
 ): string | undefined {
   if (record === undefined) return 'it was not installed';
   if (record.version !== ref.version) return `version ${record.version} was installed`;
+  if (record.digest === undefined) return `nobody knows which package of ${record.version} was installed`;
   if (record.digest !== digest) return 'another package of this version was installed';
   if (record.settings !== settings) return 'its settings have changed';
   if (!record.finished) return 'its last run did not finish';

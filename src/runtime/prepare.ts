@@ -3,6 +3,7 @@ import { rmdir } from 'node:fs/promises';
 import type { Digest } from '../core/digest.ts';
 import { INSTALL_SH } from '../core/layout.ts';
 import { makeFolder } from '../files/make-folder.ts';
+import { consultCluster, requireRoom, variablesFor, type ClusterRequest, type ClusterView } from './cluster/consult.ts';
 import { canContinue, continuePlan, runIdentity, type Now } from './continue-plan.ts';
 import { hookLimit } from './hook-limit.ts';
 import { findCarried } from './hook.ts';
@@ -37,12 +38,15 @@ export interface RunRequest {
   readonly hookLimit: number | undefined;
   /** JSON that is kept with the run: how whoever asks can ask for the same again. */
   readonly command: unknown;
+  /** Where what is applied is noted in the cluster; absent when that is to be left alone. */
+  readonly cluster?: ClusterRequest | undefined;
 }
 
 /** What a run would find and do now. */
 export interface RunView {
   readonly request: RunRequest;
   readonly records: Records;
+  readonly view: ClusterView;
   readonly last: LastRun | undefined;
   readonly packages: readonly PackageFacts[];
   readonly plan: RunPlan;
@@ -58,8 +62,8 @@ export interface PreparedRun extends RunView, AsyncDisposable {}
  * Locks the install folder and plans. Nothing else is changed, and a folder that was made for the lock goes away with it
  * when nothing was put there. `BUSY` when another run is at work on the folder.
  */
-export async function prepare(request: RunRequest): Promise<PreparedRun> {
-  const { directory } = request.place;
+export async function prepare(given: RunRequest): Promise<PreparedRun> {
+  const { directory } = given.place;
   await makeFolder(directory);
   const lock = await lockFolder(directory);
   const free = async (): Promise<void> => {
@@ -68,7 +72,7 @@ export async function prepare(request: RunRequest): Promise<PreparedRun> {
     await rmdir(directory).catch(() => undefined);
   };
   try {
-    return { ...(await viewRun(request)), [Symbol.asyncDispose]: free };
+    return { ...(await viewRun(given)), [Symbol.asyncDispose]: free };
   } catch (error) {
     await free();
     throw error;
@@ -76,17 +80,23 @@ export async function prepare(request: RunRequest): Promise<PreparedRun> {
 }
 
 /** Finds out what a run would do without taking the lock or touching anything: another run may be changing it. */
-export async function viewRun(request: RunRequest): Promise<RunView> {
-  const { directory } = request.place;
-  const records = await readRecords(directory);
-  const last = await readLastRun(directory, records);
+export async function viewRun(given: RunRequest): Promise<RunView> {
+  const { directory } = given.place;
+  const own = await readRecords(directory);
+  const last = await readLastRun(directory, own);
+  // On a node beside the primary nothing is applied to the cluster.
+  const cluster = given.kind === 'install' || given.kind === 'reset' ? given.cluster : undefined;
+  const view = await consultCluster(cluster, own);
+  const { records } = view;
+  const request = { ...given, cluster, variables: variablesFor(given.variables, view) };
   const packages = await Promise.all(request.packages.map(async (wanted) => factsOf(request, wanted)));
   const { kind, reapply, skipImages, variables } = request;
   const options = { reapply, images: skipImages === undefined, variables };
   const fresh = planRun(kind, packages, records, options);
   const now = { identity: runIdentity(fresh, options), boot: await bootId() };
-  const begun = await continued(directory, fresh, last, now);
-  return { request, records, last, packages, now, ...begun };
+  const begun = await continued(directory, fresh, view.moved ? undefined : last, now);
+  if (cluster !== undefined) requireRoom(cluster, view, begun.plan);
+  return { request, records, view, last, packages, now, ...begun };
 }
 
 /** Goes on from the last run where that is safe; otherwise everything begins anew. */

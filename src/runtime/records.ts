@@ -28,7 +28,8 @@ export interface PreviousRecord {
 /** What was applied last. */
 export interface AppliedRecord {
   readonly version: string;
-  readonly digest: Digest;
+  /** Undefined when another tool has installed it, and nobody knows which package that was. */
+  readonly digest?: Digest | undefined;
   /** See {@link settingsDigest}. */
   readonly settings: Digest;
   /** Id of the run that touched it last. */
@@ -42,6 +43,8 @@ export interface AppliedRecord {
 export interface Records {
   readonly format: typeof RECORDS_FORMAT;
   readonly lastRun: string | undefined;
+  /** Uid of the kube-system namespace of the cluster that `applied` is about; absent when none has answered yet. */
+  readonly cluster?: string | undefined;
   readonly extracted: readonly ExtractedRecord[];
   /** By name of the add-on. */
   readonly applied: Readonly<Record<string, AppliedRecord>>;
@@ -74,14 +77,21 @@ export async function readRecords(directory: string): Promise<Records> {
   }
   if (!isObject(value)) throw damaged('not an object');
   if (value['format'] !== RECORDS_FORMAT) throw damaged(`format ${JSON.stringify(value['format'])} is not known`);
-  const { lastRun, extracted, applied } = value;
+  const { lastRun, cluster, extracted, applied } = value;
   if (lastRun !== undefined && (typeof lastRun !== 'string' || !isRunId(lastRun))) throw damaged('lastRun');
+  if (cluster !== undefined && typeof cluster !== 'string') throw damaged('cluster');
   if (!Array.isArray(extracted) || !extracted.every(isExtracted)) throw damaged('extracted');
   if (!isObject(applied)) throw damaged('applied');
   for (const [name, record] of Object.entries(applied)) {
     if (!isAddonName(name) || !isApplied(record)) throw damaged(`applied: ${JSON.stringify(name.slice(0, 100))}`);
   }
-  return { format: RECORDS_FORMAT, lastRun, extracted, applied: applied as Records['applied'] };
+  return {
+    format: RECORDS_FORMAT,
+    lastRun,
+    ...(cluster === undefined ? {} : { cluster }),
+    extracted,
+    applied: applied as Records['applied'],
+  };
 }
 
 export async function writeRecords(directory: string, records: Records): Promise<void> {
@@ -92,6 +102,9 @@ export async function writeRecords(directory: string, records: Records): Promise
 export function isRunId(text: string): boolean {
   return /^\d{8}T\d{6}Z-[0-9a-f]{4}$/.test(text);
 }
+
+/** In place of a run's id: none of this tool's has touched it. */
+export const NO_RUN = '00000000T000000Z-0000';
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -108,7 +121,7 @@ function isExtracted(value: unknown): value is ExtractedRecord {
   return isText(name, isAddonName) && isText(version, isVersion) && isText(digest, isDigest);
 }
 
-function isApplied(value: unknown): value is AppliedRecord {
+export function isApplied(value: unknown): value is AppliedRecord {
   if (!isObject(value)) return false;
   const { finished, previous } = value;
   return isPrevious(value) && typeof finished === 'boolean' && (previous === undefined || isPrevious(previous));
@@ -117,6 +130,7 @@ function isApplied(value: unknown): value is AppliedRecord {
 function isPrevious(value: unknown): boolean {
   if (!isObject(value)) return false;
   const { version, digest, settings, run } = value;
-  const texts = isText(version, isVersion) && isText(digest, isDigest) && isText(settings, isDigest);
+  const texts =
+    isText(version, isVersion) && (digest === undefined || isText(digest, isDigest)) && isText(settings, isDigest);
   return texts && isText(run, isRunId);
 }

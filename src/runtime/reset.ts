@@ -27,6 +27,11 @@ export async function resetRequest(
     const ref = { tree: known?.tree ?? 'addons', name, version } as const;
     const asked = await readAsked(directory, run);
     for (const variable of asked?.variables ?? []) variables.set(variable[0], variable);
+    if (digest === undefined) {
+      const text = `${name}: it was installed by another tool, and stays`;
+      report({ type: 'note', level: 'warning', text });
+      continue;
+    }
     try {
       packages.push({ source: await keptPackage(directory, ref, digest, { signal }), settings: asked?.settings[name] });
     } catch (error) {

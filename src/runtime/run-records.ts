@@ -28,6 +28,11 @@ export class RunRecords {
     await this.#write({ lastRun: this.#run });
   }
 
+  /** What was applied is about this cluster. */
+  async belongsTo(cluster: string): Promise<void> {
+    await this.#write({ cluster });
+  }
+
   /** From here on nothing says that the folder of this package is complete. */
   async forgetExtracted(one: Omit<ExtractedRecord, 'digest'>): Promise<void> {
     await this.#write({ extracted: this.#others(one) });
@@ -86,6 +91,7 @@ function withPrevious(record: AppliedRecord, previous: PreviousRecord | undefine
 function previousOf(record: AppliedRecord, { ref, digest, settings }: PlannedAddon): PreviousRecord | undefined {
   if (!record.finished) return record.previous;
   const same = record.version === ref.version && record.digest === digest && record.settings === settings;
-  if (same) return undefined;
+  // Without its package there is no way back.
+  if (same || record.digest === undefined) return undefined;
   return { version: record.version, digest: record.digest, settings: record.settings, run: record.run };
 }

@@ -4,15 +4,15 @@ import type { Digest } from '../core/digest.ts';
 import { addonRef, compareText, type AddonTree } from '../core/ref.ts';
 import { readHistory, readRun, type RunHistory } from './history.ts';
 import { digestInPlace } from './put-in-place.ts';
-import type { ExtractedRecord, Records } from './records.ts';
+import { NO_RUN, type ExtractedRecord, type Records } from './records.ts';
 
 export interface AddonStatus {
   readonly name: string;
   readonly version: string;
-  /** Of the package. */
-  readonly digest: Digest;
+  /** Of the package; undefined when another tool has installed it. */
+  readonly digest: Digest | undefined;
   readonly settings: Digest;
-  /** The run that touched it last, and when that began (ISO 8601). */
+  /** The run that touched it last, and when that began (ISO 8601, or `unknown`). */
   readonly run: string;
   readonly when: string;
   /** That run went to its end; otherwise the next one installs it again. */
@@ -69,5 +69,6 @@ async function addonsOf(directory: string, { applied, extracted }: Records): Pro
 
 /** A run's id begins with its time: `20261121T101500Z-3f2a`. */
 function timeOf(run: string): string {
+  if (run === NO_RUN) return 'unknown';
   return run.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-.*$/, '$1-$2-$3T$4:$5:$6Z');
 }

@@ -30,7 +30,7 @@ function renderStatus({ directory, addons, extracted, lastRun, busy, problems }:
   const rows = addons.map(({ name, version, digest, settings, when, finished, inPlace }) => [
     name,
     version,
-    digest.slice('sha256:'.length, SHORT_DIGEST),
+    digest?.slice('sha256:'.length, SHORT_DIGEST) ?? 'unknown',
     settings.slice('sha256:'.length, SHORT_DIGEST),
     when.slice(0, 16).replace('T', ' '),
     finished ? (inPlace ? '' : 'files changed') : 'not finished',

@@ -63,5 +63,5 @@ function lastLines(last: NonNullable<AddonHistory['last']>): readonly string[] {
 }
 
 function recordText({ version, digest, run, finished }: NonNullable<AddonHistory['record']>): string {
-  return `version ${version}, package ${digest}, run ${run}${finished ? '' : ', which did not finish'}`;
+  return `version ${version}, package ${digest ?? 'unknown'}, run ${run}${finished ? '' : ', which did not finish'}`;
 }

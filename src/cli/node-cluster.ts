@@ -1,0 +1,49 @@
+/** The cluster of a run, as the words ask for it. */
+import { redact } from '../core/errors.ts';
+import { isObject } from '../core/json.ts';
+import type { Installer } from '../installer/installer.ts';
+import { openCluster, type Cluster } from '../runtime/cluster/cluster.ts';
+import type { ClusterRequest } from '../runtime/cluster/consult.ts';
+import type { RunRequest } from '../runtime/prepare.ts';
+import type { Arguments, CommandContext } from './command.ts';
+
+interface ClusterWords {
+  readonly args: Arguments;
+  readonly context: CommandContext;
+  readonly installer: Installer;
+  /** The version that the spec means, by name of the add-on. */
+  readonly versions: ReadonlyMap<string, string>;
+  readonly release: string | undefined;
+  /** The install folder. */
+  readonly directory: string;
+}
+
+/** With --root the cluster of this machine is left alone. */
+export function clusterOf(words: ClusterWords): ClusterRequest | undefined {
+  const { args, context, installer, versions, release, directory } = words;
+  if (args.text('root') !== undefined) return undefined;
+  const { env, signal } = context;
+  const entries = installer.addons.map(({ name, requested, settings, s3Override }) => {
+    // A presigned address is a secret, and must not lie in the cluster.
+    const override = s3Override === undefined ? {} : { s3Override: redact(s3Override) };
+    return [name, { version: versions.get(name) ?? requested, ...override, ...settings }] as const;
+  });
+  const find = async (): Promise<Cluster | undefined> => openCluster({ env, directory, signal });
+  return { find, adopt: args.flag('adopt'), whole: true, release, entries: new Map(entries) };
+}
+
+/** Of a run over packages that the node has already; kURL's marks are of no concern to it. */
+export function clusterOfKept(
+  { packages }: Pick<RunRequest, 'packages'>,
+  directory: string,
+  args: Arguments,
+  { env, signal }: CommandContext,
+): ClusterRequest | undefined {
+  if (args.text('root') !== undefined) return undefined;
+  const entries = packages.map(({ source, settings }) => {
+    const { name, version } = source.ref;
+    return [name, { version, ...(isObject(settings) ? settings : {}) }] as const;
+  });
+  const find = async (): Promise<Cluster | undefined> => openCluster({ env, directory, signal });
+  return { find, adopt: undefined, whole: false, release: undefined, entries: new Map(entries) };
+}

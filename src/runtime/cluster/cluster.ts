@@ -1,0 +1,91 @@
+/** The cluster that a node belongs to: who it is, and what is noted in it. */
+import {
+  RECORDS_MAP,
+  parseClusterRecords,
+  withRecords,
+  type ClusterRecords,
+  type RecordsChange,
+} from './cluster-records.ts';
+import { configMapClient, type Data } from './config-map.ts';
+import { CURRENT_CONFIG, KURL_CONFIG, LAST_CONFIG, type KurlState } from './kurl-config.ts';
+import { callApi, findKubectl } from './kubectl.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { isObject } from '../../core/json.ts';
+
+/** A cluster whose API server has answered. Each call throws `CLUSTER_FAILED` when it does not, for a while, any more. */
+export interface Cluster {
+  /** Of its kube-system namespace: another cluster has another one. */
+  readonly uid: string;
+  /** `absent`: there are none. `foreign`: they came from another cluster. */
+  readonly readRecords: () => Promise<ClusterRecords | 'absent' | 'foreign'>;
+  readonly writeRecords: (change: RecordsChange) => Promise<void>;
+  /** kURL's state; undefined where kURL has left no mark of its own. */
+  readonly readKurl: () => Promise<KurlState | undefined>;
+  /** A new run begins: what was current becomes last, and this becomes current. */
+  readonly beginKurl: (data: Data) => Promise<void>;
+  /** Adds keys to kURL's current state. */
+  readonly addKurl: (data: Data) => Promise<void>;
+}
+
+export interface OpenClusterOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The install folder: a package there may bring kubectl. */
+  readonly directory: string;
+  /** How long the API server may be away later on before that is an error. */
+  readonly patienceMs?: number;
+  readonly signal: AbortSignal;
+}
+
+const PATIENCE_MS = 30_000;
+
+/**
+ * Undefined when there is no kubectl, no kubeconfig, or nobody who answers. `CLUSTER_FAILED` when an API server answers
+ * and refuses.
+ */
+export async function openCluster({
+  env,
+  directory,
+  patienceMs = PATIENCE_MS,
+  signal,
+}: OpenClusterOptions): Promise<Cluster | undefined> {
+  const kubectl = await findKubectl({ env, directory });
+  if (kubectl === undefined) return undefined;
+  const answer = await callApi(kubectl, { verb: 'get', path: '/api/v1/namespaces/kube-system' }, { signal });
+  if (answer.kind === 'problem') {
+    if (answer.problem === 'unreachable' || answer.problem === 'not found') return undefined;
+    throw new CurlewError('CLUSTER_FAILED', `look for the cluster: ${answer.said}`, {
+      hint: 'name a kubeconfig of an administrator in KUBECONFIG, or one that is not there if this node is in no cluster',
+    });
+  }
+  const uid = uidOf(answer.value);
+  const maps = configMapClient(kubectl, { patienceMs, signal });
+  return {
+    uid,
+    readRecords: async () => {
+      const found = await maps.read(RECORDS_MAP);
+      return found === undefined ? 'absent' : (parseClusterRecords(found.data, uid) ?? 'foreign');
+    },
+    writeRecords: async (change) => {
+      await maps.change(RECORDS_MAP, (before) => withRecords(before, uid, change));
+    },
+    readKurl: async () => {
+      const [current, last, config] = await Promise.all([CURRENT_CONFIG, LAST_CONFIG, KURL_CONFIG].map(maps.read));
+      const byKurl = [current, last, config].some((map) => map?.ours === false);
+      return byKurl ? { current: current?.data, last: last?.data, config: config?.data } : undefined;
+    },
+    beginKurl: async (data) => {
+      const current = await maps.read(CURRENT_CONFIG);
+      await maps.change(LAST_CONFIG, () => current?.data ?? {});
+      await maps.change(CURRENT_CONFIG, () => data);
+    },
+    addKurl: async (data) => {
+      await maps.change(CURRENT_CONFIG, (before) => ({ ...before, ...data }));
+    },
+  };
+}
+
+function uidOf(value: unknown): string {
+  const uid = isObject(value) && isObject(value['metadata']) ? value['metadata']['uid'] : undefined;
+  if (typeof uid === 'string' && /^[0-9A-Za-z-]{1,64}$/.test(uid)) return uid;
+  throw new CurlewError('CLUSTER_FAILED', 'look for the cluster: its kube-system namespace has no uid');
+}

@@ -1,0 +1,101 @@
+/**
+ * kURL's own state in the cluster (kurl.md 6.8), for what reads it there: `kurl/kurl-current-config` says what this run has
+ * installed with which settings, `kurl/kurl-last-config` what the one before had. Pure.
+ */
+import { canonicalJson } from '../../core/digest.ts';
+import { isObject } from '../../core/json.ts';
+import { isAddonName, isVersion } from '../../core/ref.ts';
+import { NO_RUN, settingsDigest, type AppliedRecord } from '../records.ts';
+import type { Adopted } from './cluster-records.ts';
+import type { ConfigMapName, Data } from './config-map.ts';
+
+export const CURRENT_CONFIG: ConfigMapName = { namespace: 'kurl', name: 'kurl-current-config' };
+export const LAST_CONFIG: ConfigMapName = { namespace: 'kurl', name: 'kurl-last-config' };
+export const KURL_CONFIG: ConfigMapName = { namespace: 'kube-system', name: 'kurl-config' };
+const VERSION_KEY = 'kurl-version';
+const ADDON = 'addons-';
+
+/** JSON as Go writes it, which kURL's own tool is made of: keys sorted, and three characters escaped. */
+function goJson(value: unknown): string {
+  const escape = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return canonicalJson(value).replaceAll(/[<>&\u2028\u2029]/g, escape);
+}
+
+/** Base64 of an add-on's entry in the spec. */
+export function encodeEntry(entry: unknown): string {
+  return Buffer.from(goJson(entry)).toString('base64');
+}
+
+/** The key and value that say that an add-on was installed with this entry of the spec. */
+export function entryData(name: string, entry: unknown): Data {
+  return { [`${ADDON}${name}`]: encodeEntry(entry) };
+}
+
+/** What `kurl-current-config` is at the beginning of a run. */
+export function beginData(release: string | undefined): Data {
+  return release === undefined ? {} : { [VERSION_KEY]: release };
+}
+
+export interface KurlState {
+  readonly current: Data | undefined;
+  readonly last: Data | undefined;
+  readonly config: Data | undefined;
+}
+
+/** Secrets of kURL's that have no business anywhere else, and what is of no use without them. */
+const NO_FACT = /token|cert|key|expiration/i;
+
+/**
+ * What can be known of add-ons that kURL has installed: version and settings, never the package. An entry that cannot be
+ * read counts as not installed.
+ */
+export function adoptKurl({ current, last, config }: KurlState): {
+  readonly applied: Readonly<Record<string, AppliedRecord>>;
+  readonly adopted: Adopted;
+} {
+  const applied: Record<string, AppliedRecord> = {};
+  // A run of kURL that failed has not written all keys again: then those of the one before hold.
+  for (const [key, text] of Object.entries({ ...last, ...current })) {
+    const name = key.startsWith(ADDON) ? key.slice(ADDON.length) : '';
+    const entry = decodeEntry(text);
+    if (!isAddonName(name) || entry === undefined) continue;
+    const { version, s3Override: _override, ...settings } = entry;
+    if (typeof version !== 'string' || !isVersion(version)) continue;
+    applied[name] = { version, settings: settingsDigest(settings), run: NO_RUN, finished: true };
+  }
+  const facts = Object.entries(config ?? {}).filter(([key]) => !NO_FACT.test(key));
+  const kurlVersion = current?.[VERSION_KEY] ?? last?.[VERSION_KEY];
+  return { applied, adopted: { kurlVersion, facts: Object.fromEntries(facts) } };
+}
+
+function decodeEntry(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64').toString());
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Which facts are shell variables, where the spec does not set them (kurl.md 4.4, 6.8). */
+const FACT_VARIABLES: Readonly<Record<string, string>> = {
+  service_cidr: 'SERVICE_CIDR',
+  pod_cidr: 'POD_CIDR',
+  docker_registry_ip: 'DOCKER_REGISTRY_IP',
+  additional_no_proxy_addresses: 'ADDITIONAL_NO_PROXY_ADDRESSES',
+  kubernetes_cis_compliance: 'KUBERNETES_CIS_COMPLIANCE',
+  ha: 'HA_CLUSTER',
+};
+
+type Variable = readonly [name: string, value: string];
+
+/** The variables of a spec, with facts of the cluster where they are empty. */
+export function withFacts(variables: readonly Variable[], { facts }: Adopted): readonly Variable[] {
+  const out = new Map(variables);
+  for (const [fact, name] of Object.entries(FACT_VARIABLES)) {
+    const value = facts[fact] ?? '';
+    if ((out.get(name) ?? '') !== '' || value === '' || value === 'false') continue;
+    out.set(name, value === 'true' ? '1' : value);
+  }
+  return [...out];
+}

@@ -1,0 +1,158 @@
+/** What a run notes in the cluster, step by step, from the moment on that an API server answers. */
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { CurlewError } from '../../core/errors.ts';
+import type { Report } from '../../core/events.ts';
+import { isContainerRuntime, KUBERNETES } from '../hooks.ts';
+import { whyInstall, type PlannedAddon, type RunPlan } from '../plan.ts';
+import type { AppliedRecord } from '../records.ts';
+import type { RunRecords } from '../run-records.ts';
+import { writeStateFile } from '../write-file.ts';
+import type { Applied } from './cluster-records.ts';
+import type { Cluster } from './cluster.ts';
+import { isOfCluster, movedNote, type ClusterRequest, type ClusterView } from './consult.ts';
+import type { Data } from './config-map.ts';
+import { beginData, encodeEntry, entryData } from './kurl-config.ts';
+
+export interface RunClusterParts {
+  /** Undefined when the cluster is to be left alone. */
+  readonly request: ClusterRequest | undefined;
+  readonly view: ClusterView;
+  readonly plan: RunPlan;
+  /** Id of the run. */
+  readonly run: string;
+  readonly directory: string;
+  readonly records: RunRecords;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+/** How long the API server of a known cluster may take to come back before an add-on needs it. */
+const PATIENCE_MS = 30_000;
+/** kURL's place for what no cluster can hold yet (kurl.md 6.8). */
+const CONTAINERD_APPLIED = 'containerd-last-applied';
+
+/** The cluster of a run that is under way. Without a request every call does nothing. */
+export class RunCluster {
+  readonly #parts: RunClusterParts;
+  #cluster: Cluster | undefined;
+  /** What the cluster said when it was met in the middle of the run; undefined when the plan knew it. */
+  #met: Applied | undefined;
+
+  constructor(parts: RunClusterParts) {
+    this.#parts = parts;
+  }
+
+  /** Hooks are about to run: from here on the cluster does not count what they touch as finished. */
+  async begin(): Promise<void> {
+    const { view } = this.#parts;
+    for (const text of view.notes) this.#note('warning', text);
+    if (view.cluster !== undefined) await this.#enter(view.cluster, view.known);
+  }
+
+  /** Why an add-on that was to be applied already is not, in a cluster that the plan did not know. */
+  async whyNotApplied(addon: PlannedAddon): Promise<string | undefined> {
+    if (!isOfCluster(addon.ref)) return undefined;
+    await this.#meet(addon);
+    if (this.#met === undefined) return undefined;
+    const { name } = addon.ref;
+    const record = Object.hasOwn(this.#met, name) ? this.#met[name] : undefined;
+    const because = whyInstall(addon, record, false);
+    return because === undefined ? undefined : `in the cluster that answers now ${because}`;
+  }
+
+  async installing(addon: PlannedAddon): Promise<void> {
+    if (!isOfCluster(addon.ref)) return;
+    await this.#meet(addon);
+    await this.#cluster?.writeRecords({ applied: this.#row(addon, false) });
+  }
+
+  /** An add-on was installed, or found to be. */
+  async applied(addon: PlannedAddon): Promise<void> {
+    const { request, directory } = this.#parts;
+    if (request === undefined) return;
+    const { name } = addon.ref;
+    const entry = request.entries.get(name) ?? {};
+    if (name === 'containerd') await writeStateFile(join(directory, CONTAINERD_APPLIED), encodeEntry(entry));
+    if (name === KUBERNETES) await this.#meet(addon);
+    if (name === KUBERNETES || isContainerRuntime(addon.ref)) return;
+    await this.#cluster?.addKurl(entryData(name, entry));
+  }
+
+  /** An add-on is not there any more. With kubernetes the cluster itself is gone; what other nodes applied stays. */
+  async removed({ ref }: PlannedAddon): Promise<void> {
+    if (!isOfCluster(ref) || ref.name === KUBERNETES || !this.#isOurs(ref.name)) return;
+    await this.#cluster?.writeRecords({ applied: { [ref.name]: undefined } });
+  }
+
+  async finished(addons: readonly PlannedAddon[]): Promise<void> {
+    if (this.#cluster === undefined && this.#parts.request !== undefined) await this.#meet(undefined);
+    const rows = addons.filter(({ ref }) => isOfCluster(ref)).map((addon) => this.#row(addon, true));
+    await this.#cluster?.writeRecords({ applied: Object.assign({}, ...rows) as Applied });
+  }
+
+  /** The run that the cluster names for an add-on was one of this node. */
+  #isOurs(name: string): boolean {
+    const { own, known } = this.#parts.view;
+    return Object.hasOwn(own, name) && Object.hasOwn(known, name) && own[name]?.run === known[name]?.run;
+  }
+
+  #row({ ref, digest, settings }: PlannedAddon, finished: boolean): Readonly<Record<string, AppliedRecord>> {
+    return { [ref.name]: { version: ref.version, digest, settings, run: this.#parts.run, finished } };
+  }
+
+  /** Looks for a cluster that was not there before. One that is known has to come back before an add-on needs it. */
+  async #meet(addon: PlannedAddon | undefined): Promise<void> {
+    const { request, records, signal } = this.#parts;
+    if (request === undefined || this.#cluster !== undefined) return;
+    const before = records.now.cluster;
+    const isNeeded = before !== undefined && addon !== undefined && addon.ref.name !== KUBERNETES;
+    const until = performance.now() + (isNeeded ? PATIENCE_MS : 0);
+    let cluster = await request.find();
+    for (let waitMs = 250; cluster === undefined && performance.now() + waitMs < until; waitMs *= 2) {
+      await pause(waitMs, undefined, { signal });
+      cluster = await request.find();
+    }
+    if (cluster === undefined && isNeeded) {
+      throw new CurlewError(
+        'CLUSTER_FAILED',
+        `${addon.ref.name}: the API server of this node's cluster does not answer`,
+        {
+          hint: 'see that it is running (crictl ps -a), then run the same command again: it goes on',
+        },
+      );
+    }
+    if (cluster === undefined) return;
+    if (before !== undefined && before !== cluster.uid) this.#note('warning', movedNote(before, cluster.uid));
+    const found = await cluster.readRecords();
+    const known = typeof found === 'object' ? found.applied : {};
+    this.#met = known;
+    await this.#enter(cluster, known);
+  }
+
+  /** Marks what this run touches as unfinished, and begins kURL's state anew unless an earlier run is gone on with. */
+  async #enter(cluster: Cluster, known: Applied): Promise<void> {
+    const { request, view, plan, run, records } = this.#parts;
+    const names = new Set(plan.addons.map(({ ref }) => ref.name));
+    const touched = Object.entries(known).flatMap(([name, record]) => {
+      if (names.has(name) && (plan.kind !== 'reset' || this.#isOurs(name)))
+        return [[name, { ...record, run, finished: false }] as const];
+      // What another writer does to the others meanwhile must stay.
+      return view.adopting === undefined ? [] : [[name, record] as const];
+    });
+    // Before anything of kURL's is written: without these records the next run would take the cluster for kURL's.
+    await cluster.writeRecords({ applied: Object.fromEntries(touched), adopted: view.adopting?.adopted });
+    await records.belongsTo(cluster.uid);
+    this.#cluster = cluster;
+    if (plan.continues !== undefined || request?.whole !== true) return;
+    const there = plan.addons.filter(
+      ({ ref, mode }) => mode === 'already applied' && isOfCluster(ref) && ref.name !== KUBERNETES,
+    );
+    const entries = there.map(({ ref }) => entryData(ref.name, request?.entries.get(ref.name) ?? {}));
+    await cluster.beginKurl(Object.assign({}, beginData(request?.release), ...entries) as Data);
+  }
+
+  #note(level: 'info' | 'warning', text: string): void {
+    this.#parts.report({ type: 'note', level, text });
+  }
+}

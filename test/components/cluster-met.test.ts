@@ -1,0 +1,227 @@
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { canonicalJson } from '../../src/core/digest.ts';
+import type { ProgressEvent } from '../../src/core/events.ts';
+import { openCluster } from '../../src/runtime/cluster/cluster.ts';
+import { settingsDigest } from '../../src/runtime/records.ts';
+import * as assert from '../support/assert.ts';
+import { trace, tracer } from '../support/node-install.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './support/api-server.ts';
+import { boxOf, clear, dataOf, envOf, install, opens, outcomes } from './support/cluster-node.ts';
+import { cannotRun, oracle } from './support/programs.ts';
+
+const test = suite('components/cluster-met', { timeoutMs: 240_000 });
+const reason = cannotRun(...API_SERVER_PROGRAMS);
+const { signal } = new AbortController();
+let server: ApiServer;
+
+if (reason === undefined) {
+  let folder: Tree;
+  test.before(async () => {
+    folder = await tree();
+    server = await startApiServer(folder.path);
+  });
+  test.after(async () => {
+    await server[Symbol.asyncDispose]();
+    await folder[Symbol.asyncDispose]();
+  });
+
+  test('an API server that dies in the middle: a clear error, and the same run goes on when it is back', async () => {
+    await using box = await boxOf(server);
+    const addons = [
+      tracer('aaa'),
+      tracer(
+        'bbb',
+        'bbb() { echo bbb $CURLEW_ATTEMPT >>"$TRACE"; touch "$DIR/at-bbb"; until [ -e "$DIR/go" ]; do sleep 0.05; done; }',
+      ),
+    ];
+    const running = install(box, server, { addons, patienceMs: 1500 });
+    running.catch(() => undefined);
+    const exists = async (name: string): Promise<boolean> =>
+      readFile(box.at('node', name)).then(
+        () => true,
+        () => false,
+      );
+    while (!(await exists('at-bbb'))) await new Promise((resolve) => setTimeout(resolve, 20));
+    await server.kill();
+    await writeFile(box.at('node/go'), '');
+    const error = await assert.rejectsWith(
+      running,
+      'CLUSTER_FAILED',
+      /write ConfigMap kurl\/kurl-current-config: .*refused/,
+    );
+    assert.match(error.hint ?? '', 'run the same command again: it goes on');
+    await server.startAgain();
+    const applied = JSON.parse((await dataOf(server, 'curlew-records'))['addon.bbb'] ?? '{}') as { finished?: boolean };
+    assert.is(applied.finished, false);
+    await trace(box);
+    await install(box, server, { addons });
+    const rows = Object.entries(await dataOf(server, 'curlew-records')).filter(([key]) => key.startsWith('addon.'));
+    assert.ok(rows.length === 2 && rows.every(([, text]) => text.includes('"finished":true')), JSON.stringify(rows));
+    assert.ok(Object.hasOwn(await dataOf(server, 'kurl-current-config'), 'addons-aaa'));
+  });
+
+  test('an API server that is away for a moment only is waited for', async () => {
+    await using box = await boxOf(server);
+    const cluster = await opens(box, server, 60_000)();
+    await server.kill();
+    const writing = cluster?.writeRecords({ applied: {} });
+    await server.startAgain();
+    await writing;
+    assert.is((await dataOf(server, 'curlew-records'))['format'], '1');
+  });
+
+  test('a cluster that comes up with kubernetes in the middle of a run gets the records', async () => {
+    await using box = await boxOf(server);
+    const later = { ...server, kubeconfig: box.at('admin.conf') };
+    const kubernetes = tracer('kubernetes', `kubernetes() { cp ${server.kubeconfig} ${box.at('admin.conf')}; }`);
+    const addons = [kubernetes, tracer('aaa')];
+    const done = await install(box, later, { addons });
+    assert.equal(outcomes(done), ['aaa installed', 'kubernetes installed']);
+    const records = await dataOf(server, 'curlew-records');
+    assert.equal(Object.keys(records).toSorted(), ['addon.aaa', 'addon.kubernetes', 'cluster', 'format']);
+    assert.equal(Object.keys(await dataOf(server, 'kurl-current-config')).toSorted(), ['addons-aaa', 'kurl-version']);
+    assert.equal(outcomes(await install(box, later, { addons })), [
+      'aaa already applied',
+      'kubernetes already applied',
+    ]);
+
+    // The node was reset by hand and gets a new cluster, while records.json still speaks of the old one.
+    await writeFile(box.at('admin.conf.away'), await readFile(box.at('admin.conf')));
+    const noKubernetes = tracer(
+      'kubernetes',
+      `kubernetes_already_applied() { cp ${box.at('admin.conf.away')} ${box.at('admin.conf')}; }`,
+    );
+    const again = [noKubernetes, tracer('aaa')];
+    await install(box, later, { addons: again });
+    await clear(server);
+    await rm(box.at('admin.conf'));
+    const met = await install(box, later, { addons: again });
+    assert.equal(outcomes(met), ['aaa installed', 'kubernetes already applied']);
+    assert.match(
+      met.addons.find(({ name }) => name === 'aaa')?.because ?? '',
+      'in the cluster that answers now it was not installed',
+    );
+  });
+
+  test('a cluster that kURL has made is refused, and taken over with --adopt; nothing of kURL goes away', async () => {
+    await using box = await boxOf(server);
+    const entry = (value: object): string => Buffer.from(canonicalJson(value)).toString('base64');
+    const current = {
+      'kurl-version': 'v2026.01.01-0',
+      'addons-aaa': entry({ version: '1.0.0', x: 1 }),
+      'addons-bad': '%%',
+    };
+    const last = {
+      'addons-aaa': entry({ version: '0.9.0' }),
+      'addons-old': entry({ version: '2.0.0', s3Override: 'https://x' }),
+    };
+    const config = {
+      pod_cidr: '10.32.0.0/20',
+      service_cidr: '10.96.0.0/22',
+      ha: 'true',
+      bootstrap_token: 'topsecret',
+      cert_key: 'topsecret',
+    };
+    for (const [namespace, name, data] of [
+      ['kurl', 'kurl-current-config', current],
+      ['kurl', 'kurl-last-config', last],
+      ['kube-system', 'kurl-config', config],
+      ['kurl', 'kurl-cluster-uuid', { uuid: 'u' }],
+    ] as const) {
+      await server.kubectl(
+        ['create', '-f', '-'],
+        JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace }, data }),
+      );
+    }
+    const addons = [tracer('aaa', 'aaa() { echo "$POD_CIDR $SERVICE_CIDR $HA_CLUSTER" >>"$TRACE"; }')];
+    const variables = [
+      ['POD_CIDR', ''],
+      ['SERVICE_CIDR', '10.50.0.0/22'],
+    ] as const;
+    const refused = await assert.rejectsWith(
+      install(box, server, { addons }, { variables }),
+      'UNSUPPORTED',
+      /made by kURL/,
+    );
+    assert.match(refused.hint ?? '', '--adopt');
+    assert.equal(await trace(box), []);
+    assert.equal(await dataOf(server, 'kurl-current-config'), current);
+
+    const events: ProgressEvent[] = [];
+    const settings = { aaa: { x: 1 } };
+    const adopted = await install(box, server, { addons, settings, adopt: true }, { variables, events });
+    assert.equal(outcomes(adopted), ['aaa installed']);
+    assert.is(adopted.addons[0]?.because, 'nobody knows which package of 1.0.0 was installed');
+    assert.ok((await trace(box)).includes('10.32.0.0/20 10.50.0.0/22 1'));
+    const records = await dataOf(server, 'curlew-records');
+    assert.not.match(JSON.stringify([records, events, adopted]), 'topsecret');
+    const old = JSON.parse(records['addon.old'] ?? '') as object;
+    assert.equal(old, { version: '2.0.0', settings: settingsDigest({}), run: '00000000T000000Z-0000', finished: true });
+    assert.match(records['addon.aaa'] ?? '', '"digest":"sha256:');
+    assert.equal(await dataOf(server, 'kurl-config', 'kube-system'), config);
+    assert.equal(await dataOf(server, 'kurl-last-config'), current);
+    assert.equal(await dataOf(server, 'kurl-cluster-uuid'), { uuid: 'u' });
+    assert.ok(
+      events.some((event) => event.type === 'note' && event.text.includes('taken over from kURL v2026.01.01-0')),
+    );
+
+    const next = await install(box, server, { addons, settings }, { variables });
+    assert.equal(outcomes(next), ['aaa already applied']);
+    await server.kubectl(['-n', 'kurl', 'delete', 'configmap', 'kurl-cluster-uuid']);
+  });
+
+  test('settings too large for a ConfigMap are refused before anything is changed', async () => {
+    await using box = await boxOf(server);
+    const settings = { aaa: { text: 'x'.repeat(800_000) } };
+    const failed = install(box, server, { addons: [tracer('aaa')], settings });
+    const error = await assert.rejectsWith(
+      failed,
+      'UNSUPPORTED',
+      /kurl-current-config would have \d+ bytes, of 1048576/,
+    );
+    assert.match(error.hint ?? '', 'a ConfigMap of its own');
+    assert.equal(await trace(box), []);
+    await assert.rejectsWith(
+      readFile(box.at('node/records.json')).catch(() => {
+        throw error;
+      }),
+      'UNSUPPORTED',
+    );
+  });
+
+  test('a token that the API server does not know is told without being repeated', async () => {
+    await using box = await boxOf(server);
+    const text = await readFile(server.kubeconfig, 'utf8');
+    await writeFile(box.at('wrong.conf'), text.replace(/test-token-[a-z-]+/, 'a-wrong-secret'), { mode: 0o600 });
+    const failed = opens(box, { kubeconfig: box.at('wrong.conf') })();
+    const error = await assert.rejectsWith(failed, 'CLUSTER_FAILED', /Unauthorized/);
+    assert.match(error.hint ?? '', 'KUBECONFIG');
+    assert.not.match(error.message, 'a-wrong-secret');
+  });
+
+  test('no kubectl, no kubeconfig, or nobody who answers: there is no cluster', async () => {
+    await using box = await boxOf(server);
+    assert.is(await opens(box, { kubeconfig: box.at('none.conf') })(), undefined);
+    const gone = (await readFile(server.kubeconfig, 'utf8')).replace(/127\.0\.0\.1:\d+/, '127.0.0.1:1');
+    await writeFile(box.at('gone.conf'), gone);
+    assert.is(await opens(box, { kubeconfig: box.at('gone.conf') })(), undefined);
+    const env = { ...envOf(box, server.kubeconfig), PATH: box.at('nowhere') };
+    assert.is(await openCluster({ env, directory: box.at('node'), signal }), undefined);
+  });
+
+  test('kubectl of a package is used where PATH has none, executable or not', async () => {
+    await using box = await boxOf(server);
+    const folder = box.at('node/packages/kubernetes/1.34.4/assets');
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, 'kubectl'), await readFile(oracle('kubectl')), { mode: 0o644 });
+    const env = { ...envOf(box, server.kubeconfig), PATH: box.at('nowhere') };
+    assert.ok((await openCluster({ env, directory: box.at('node'), signal })) !== undefined);
+  });
+} else {
+  test.skip('records in a cluster', reason);
+}
+
+test.run();

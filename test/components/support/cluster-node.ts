@@ -1,0 +1,84 @@
+/** Nodes whose cluster is a real API server: runs over small add-ons, and what they leave in its ConfigMaps. */
+import { mkdir, symlink } from 'node:fs/promises';
+import type { RunResult } from '../../../src/runtime/execute.ts';
+import { openCluster, type Cluster } from '../../../src/runtime/cluster/cluster.ts';
+import { bundleOf, type TestAddon } from '../../support/node-bundles.ts';
+import { packagesOf, run, type Given } from '../../support/node-install.ts';
+import { tree, type Tree } from '../../support/tree.ts';
+import type { ApiServer } from './api-server.ts';
+import { oracle } from './programs.ts';
+
+const { signal } = new AbortController();
+
+export interface Spec {
+  readonly addons: readonly TestAddon[];
+  readonly settings?: Readonly<Record<string, object>>;
+  readonly adopt?: boolean;
+  readonly patienceMs?: number;
+}
+
+/** A folder whose kubectl is the only one that is found, in PATH. Afterwards the cluster is as it was. */
+export async function boxOf(server: ApiServer): Promise<Tree> {
+  const box = await tree();
+  await mkdir(box.at('path'));
+  await symlink(oracle('kubectl'), box.at('path/kubectl'));
+  return {
+    ...box,
+    [Symbol.asyncDispose]: async () => {
+      await server.startAgain();
+      await clear(server);
+      await box[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export function envOf(box: Tree, kubeconfig: string): Readonly<Record<string, string>> {
+  return { PATH: `${box.at('path')}:${process.env['PATH'] ?? ''}`, HOME: box.path, KUBECONFIG: kubeconfig };
+}
+
+export function opens(box: Tree, server: Pick<ApiServer, 'kubeconfig'>, patienceMs = 1000) {
+  return async (): Promise<Cluster | undefined> =>
+    openCluster({ env: envOf(box, server.kubeconfig), directory: box.at('node'), patienceMs, signal });
+}
+
+export async function install(
+  box: Tree,
+  server: Pick<ApiServer, 'kubeconfig'>,
+  { addons, settings = {}, adopt = false, patienceMs }: Spec,
+  given: Given = {},
+): Promise<RunResult> {
+  const entries = addons.map(({ name, version }) => [name, { version, ...settings[name] }] as const);
+  return run(box, await packagesOf(bundleOf(addons)), {
+    settings,
+    env: { ...envOf(box, server.kubeconfig), TRACE: box.at('trace') },
+    cluster: {
+      find: opens(box, server, patienceMs),
+      adopt,
+      whole: true,
+      release: 'v2026.11.21-0',
+      entries: new Map(entries),
+    },
+    ...given,
+  });
+}
+
+export async function dataOf(
+  { kubectl }: ApiServer,
+  name: string,
+  namespace = 'kurl',
+): Promise<Readonly<Record<string, string>>> {
+  const map = JSON.parse(await kubectl(['-n', namespace, 'get', 'configmap', name, '-o', 'json'])) as {
+    readonly data?: Readonly<Record<string, string>>;
+  };
+  return map.data ?? {};
+}
+
+export const outcomes = ({ addons }: RunResult): readonly string[] =>
+  addons.map(({ name, outcome }) => `${name} ${outcome}`).toSorted();
+export const decoded = (text = ''): string => Buffer.from(text, 'base64').toString();
+const CHANGING = ['curlew-records', 'kurl-current-config', 'kurl-last-config'];
+
+export async function clear({ kubectl }: ApiServer): Promise<void> {
+  await kubectl(['-n', 'kurl', 'delete', 'configmap', '--ignore-not-found', ...CHANGING]);
+  await kubectl(['-n', 'kube-system', 'delete', 'configmap', '--ignore-not-found', 'kurl-config']);
+}
