@@ -10,11 +10,16 @@ export function ownFiles({ files }: AddonSource): readonly PackageFile[] {
 }
 
 /** The part of `addon.json` that the source decides, as one text. */
-export function aboutWanted({ hooks, requires, fulfills, settings }: AddonSource): string {
-  return canonicalJson({ hooks, requires, fulfills, settings });
+export function aboutWanted({ hooks, requires, fulfills, settings, recommends }: AddonSource): string {
+  return canonicalJson({ hooks, requires, fulfills, settings, ...unlessEmpty(recommends) });
 }
 
 /** The same part of an `addon.json` that was read. */
-export function aboutOf({ hooks, requires, fulfills, settings }: AddonJson): string {
-  return canonicalJson({ hooks, requires, fulfills, settings });
+export function aboutOf({ hooks, requires, fulfills, settings, recommends = [] }: AddonJson): string {
+  return canonicalJson({ hooks, requires, fulfills, settings, ...unlessEmpty(recommends) });
+}
+
+/** Nothing is written of what an add-on does not recommend, so packages that recommend nothing stay as they were. */
+export function unlessEmpty(recommends: readonly string[]): { readonly recommends?: readonly string[] } {
+  return recommends.length === 0 ? {} : { recommends };
 }

@@ -13,7 +13,7 @@ import { formatLock, type ManifestLock } from '../manifest/lock.ts';
 import type { AddonSource } from '../manifest/read-addon.ts';
 import type { ImageStep, Step } from '../manifest/step.ts';
 import type { SendBlob } from '../registry/image.ts';
-import { ownFiles } from './about.ts';
+import { ownFiles, unlessEmpty } from './about.ts';
 import { placeBlob } from './blobs.ts';
 import { isWorthKeeping } from './cache.ts';
 import { bytesFile, compile, fileChanged, type CompiledEntry, type ContentFile } from './compile.ts';
@@ -186,7 +186,7 @@ function describe(
   files: readonly ContentFile[],
   tool: string,
 ): Omit<AddonJson, 'digest'> {
-  const { ref, hooks, requires, fulfills, settings } = source;
+  const { ref, hooks, requires, fulfills, recommends, settings } = source;
   const { images, resolved } = parts;
   const sum = (chosen: readonly ContentFile[]): number => chosen.reduce((total, { size }) => total + size, 0);
   const inImages = files.filter(({ path }) => path.startsWith('images/'));
@@ -202,6 +202,7 @@ function describe(
     unpacked: { files: sum(files) - sum(inImages), images: sum(inImages) },
     requires,
     fulfills,
+    ...unlessEmpty(recommends),
     settings,
     tool,
   };

@@ -35,6 +35,8 @@ export interface CatalogueVersion {
   readonly tree: AddonTree;
   readonly requires: readonly string[];
   readonly fulfills: readonly string[];
+  /** Absent when there are none. */
+  readonly recommends?: readonly string[];
   readonly packages: Readonly<Partial<Record<Arch, CataloguePackage>>>;
 }
 
@@ -102,7 +104,7 @@ function addonProblem(addon: unknown, name: string, files: Set<string>): string 
   if (!Array.isArray(versions) || versions.length === 0) return 'it has no versions';
   for (const entry of versions as readonly unknown[]) {
     if (!isObject(entry)) return 'a version is no object';
-    const { version, tree, requires, fulfills, packages } = entry;
+    const { version, tree, requires, fulfills, recommends = [], packages } = entry;
     if (typeof version !== 'string') return 'a version has no name';
     if (tree !== 'addons' && tree !== 'packages') return `${version}: tree`;
     try {
@@ -112,6 +114,7 @@ function addonProblem(addon: unknown, name: string, files: Set<string>): string 
       throw error;
     }
     if (!isTexts(requires) || !isTexts(fulfills)) return `${version}: requires or fulfills`;
+    if (!isTexts(recommends)) return `${version}: recommends`;
     if (!isObject(packages) || Object.keys(packages).length === 0) return `${version}: it has no packages`;
     for (const [arch, found] of Object.entries(packages)) {
       const known = ARCHES.find((one) => one === arch);

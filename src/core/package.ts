@@ -51,6 +51,8 @@ export interface AddonJson {
   readonly unpacked: { readonly files: number; readonly images: number };
   readonly requires: readonly string[];
   readonly fulfills: readonly string[];
+  /** Absent when there are none. */
+  readonly recommends?: readonly string[];
   /** JSON Schema of the add-on's settings, when it ships one. */
   readonly settings: unknown;
   /** Version of curlew that made the package. */
@@ -107,6 +109,7 @@ export function parseAddonJson(text: string, from: string): AddonJson {
   if (!isObject(deps) || !Object.values(deps).every(isTexts)) throw bad('deps');
   if (!isObject(unpacked) || !isSize(unpacked['files']) || !isSize(unpacked['images'])) throw bad('unpacked');
   if (!isTexts(value['requires']) || !isTexts(value['fulfills'])) throw bad('requires or fulfills');
+  if (value['recommends'] !== undefined && !isTexts(value['recommends'])) throw bad('recommends');
   if (typeof value['tool'] !== 'string') throw bad('tool');
   if (typeof digest !== 'string' || !isDigest(digest)) throw bad('digest');
   // Every field was checked above; the shape is the interface's.

@@ -4,13 +4,14 @@ import { asError } from '../core/errors.ts';
 import { isAddonName } from '../core/ref.ts';
 import { finding, quoted, type Find } from './rules.ts';
 
-/** What an add-on needs from others and what it offers them. */
+/** What an add-on needs from others, what it offers them, and what goes well with it. */
 export interface Categories {
   readonly requires: readonly string[];
   readonly fulfills: readonly string[];
+  readonly recommends: readonly string[];
 }
 
-const NONE: Categories = { requires: [], fulfills: [] };
+const NONE: Categories = { requires: [], fulfills: [], recommends: [] };
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -28,7 +29,7 @@ function startOf(file: string): Place {
   return { file, line: 1, column: 1, length: 1 };
 }
 
-/** `requires` and `fulfills` of a `categories.json`; what is wrong with it is found, and counts as empty. */
+/** `requires`, `fulfills` and `recommends` of a `categories.json`; what is wrong with it is found, and counts as empty. */
 export function parseCategories(file: string, text: string, find: Find): Categories {
   const value = parseObject(text);
   if (typeof value === 'string') {
@@ -45,7 +46,7 @@ export function parseCategories(file: string, text: string, find: Find): Categor
     );
     return [];
   };
-  return { requires: read('requires'), fulfills: read('fulfills') };
+  return { requires: read('requires'), fulfills: read('fulfills'), recommends: read('recommends') };
 }
 
 /** The JSON Schema of the add-on's settings, or undefined with a finding when it is no object. */

@@ -52,6 +52,7 @@ export interface AddonSource extends Omit<AddonListing, 'files' | 'categories' |
   readonly hooks: readonly string[];
   readonly requires: readonly string[];
   readonly fulfills: readonly string[];
+  readonly recommends: readonly string[];
 }
 
 interface Options {

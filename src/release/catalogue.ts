@@ -15,11 +15,12 @@ export interface ListedPackage {
   readonly tree: CatalogueVersion['tree'];
   readonly requires: readonly string[];
   readonly fulfills: readonly string[];
+  readonly recommends?: readonly string[] | undefined;
   readonly entry: CataloguePackage;
 }
 
 export function listPackage(addon: AddonJson, file: { readonly sha256: Digest; readonly size: number }): ListedPackage {
-  const { name, version, arch, tree, requires, fulfills, digest, unpacked, images } = addon;
+  const { name, version, arch, tree, requires, fulfills, recommends, digest, unpacked, images } = addon;
   const entry = {
     digest,
     sha256: file.sha256,
@@ -27,16 +28,16 @@ export function listPackage(addon: AddonJson, file: { readonly sha256: Digest; r
     unpacked: unpacked.files + unpacked.images,
     images: images.map((image) => ({ reference: image.reference, digest: image.digest })),
   };
-  return { name, version, arch, tree, requires, fulfills, entry };
+  return { name, version, arch, tree, requires, fulfills, recommends, entry };
 }
 
 /** All packages of a catalogue, one row each. */
 export function listPackages(catalogue: Catalogue): readonly ListedPackage[] {
   return catalogue.addons.flatMap(({ name, versions }) =>
-    versions.flatMap(({ version, tree, requires, fulfills, packages }) =>
+    versions.flatMap(({ version, tree, requires, fulfills, recommends, packages }) =>
       ARCHES.flatMap((arch) => {
         const entry = packages[arch];
-        return entry === undefined ? [] : [{ name, version, arch, tree, requires, fulfills, entry }];
+        return entry === undefined ? [] : [{ name, version, arch, tree, requires, fulfills, recommends, entry }];
       }),
     ),
   );
@@ -77,12 +78,13 @@ export function makeCatalogue(
 
 function versionsOf(packages: readonly ListedPackage[]): readonly CatalogueVersion[] {
   const byVersion = new Map<string, CatalogueVersion>();
-  for (const { name, version, arch, tree, requires, fulfills, entry } of packages) {
+  for (const { name, version, arch, tree, requires, fulfills, recommends, entry } of packages) {
     const before = byVersion.get(version);
     if (before !== undefined && before.tree !== tree) {
       throw new CurlewError('STORE_CONFLICT', `${formatRef({ name, version })} is both an add-on and a package`);
     }
-    byVersion.set(version, { version, tree, requires, fulfills, packages: { ...before?.packages, [arch]: entry } });
+    const about = { version, tree, requires, fulfills, ...(recommends === undefined ? {} : { recommends }) };
+    byVersion.set(version, { ...about, packages: { ...before?.packages, [arch]: entry } });
   }
   return [...byVersion.values()];
 }
@@ -118,7 +120,7 @@ export function formatAddons({ addons }: Catalogue): string {
     const { name, versions } = addon;
     const [latest] = versions;
     if (latest === undefined || isPackagesTree(addon)) return [];
-    return [{ name, fulfills: latest.fulfills, requires: latest.requires, recommends: [] }];
+    return [{ name, fulfills: latest.fulfills, requires: latest.requires, recommends: latest.recommends ?? [] }];
   });
   return `${canonicalJson({ _comment: COMMENT, addOns })}\n`;
 }

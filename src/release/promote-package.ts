@@ -46,12 +46,33 @@ export async function promotePackage(listed: ListedPackage, options: PromotePack
   }
   try {
     await requireSame(listed, to, made, options);
+    if (near) await requireChecksum(source, made, options);
   } catch (error) {
     // Under this name it would stand in the way of every later run.
     if (error instanceof CurlewError && error.code === 'DIGEST_MISMATCH') await to.delete(key, { signal });
     throw error;
   }
   return near ? 'copied' : 'streamed';
+}
+
+/** Where the servers have computed a checksum of all bytes on both sides, by one algorithm. */
+async function requireChecksum(
+  source: StoredObject,
+  made: StoredObject,
+  { to, key, signal }: PromotePackageOptions,
+): Promise<void> {
+  if (source.checksum === undefined) return;
+  const { checksum } = made.checksum === undefined ? ((await to.head(key, { signal })) ?? made) : made;
+  const algorithm = (text: string): string => text.slice(0, text.indexOf(':'));
+  if (checksum === undefined || algorithm(checksum) !== algorithm(source.checksum)) return;
+  if (checksum === source.checksum) return;
+  throw new CurlewError(
+    'DIGEST_MISMATCH',
+    `${to.address}: ${key} has not the checksum of the package it was copied from`,
+    {
+      hint: 'run the same command again; what was copied has been removed',
+    },
+  );
 }
 
 async function copy(

@@ -21,6 +21,9 @@ export interface PruneOptions extends PruneRule {
   readonly signal: AbortSignal;
 }
 
+/** Nobody sends a package for a week, nor comes back after one to go on. */
+const UPLOAD_AGE = 7 * 24 * 60 * 60 * 1000;
+
 interface PrunedRelease {
   readonly release: string;
   readonly because: string;
@@ -36,6 +39,8 @@ export interface PruneResult {
   /** Unversioned copies that no release is left for. */
   readonly latest: readonly string[];
   readonly kept: readonly string[];
+  /** Uploads by parts that were begun long ago and never ended, given up. */
+  readonly uploads: number;
   /** What should go and could not. */
   readonly left: readonly { readonly release: string; readonly why: string }[];
 }
@@ -63,9 +68,22 @@ export async function prune(store: Store, options: PruneOptions): Promise<PruneR
     if (why === undefined) pruned.push(row);
     else left.push({ release, why });
   }
+  const uploads = await sweep(store, options);
   const gone = new Set(pruned.flatMap(({ release }) => filesOf(survey, release)));
   const latest = [...orphans].filter((file) => gone.has(file));
-  return { store: store.address, current, dryRun, pruned, latest, kept: choice.stay, left };
+  return { store: store.address, current, dryRun, pruned, latest, uploads, kept: choice.stay, left };
+}
+
+/** What cannot be swept costs storage, and is no reason to fail behind releases that are gone. */
+async function sweep(store: Store, { now, dryRun, report, signal }: PruneOptions): Promise<number> {
+  try {
+    return (await store.sweepUploads?.(new Date(now.getTime() - UPLOAD_AGE), { dryRun, signal })) ?? 0;
+  } catch (error) {
+    if (!(error instanceof CurlewError) || !['AUTH_FAILED', 'UNSUPPORTED', 'FETCH_FAILED'].includes(error.code))
+      throw error;
+    report({ type: 'note', level: 'warning', text: `${error.message}: uploads that never ended are left there` });
+    return 0;
+  }
 }
 
 async function requireCurrent(store: Store, signal: AbortSignal): Promise<string> {

@@ -52,7 +52,8 @@ export async function begin(job: UploadJob, partSize: number): Promise<Begun> {
     const held = await listParts(job, target);
     if (held !== undefined) return { target, held, note };
   }
-  const algorithm = checksum === 'crc32' ? ({ ChecksumAlgorithm: 'CRC32' } as const) : {};
+  const whole = { ChecksumAlgorithm: 'CRC32', ChecksumType: 'FULL_OBJECT' } as const;
+  const algorithm = checksum === 'crc32' ? whole : {};
   const { UploadId } = await connection.call(purposeOf(job), (options) =>
     connection.client.send(
       new CreateMultipartUploadCommand({ ...where, ...algorithm, Metadata: { ...metadata } }),

@@ -9,6 +9,7 @@ import {
 import { asError, CurlewError } from '../core/errors.ts';
 import { keyProblem, tooLarge } from './key.ts';
 import { withoutStalls } from './s3-answers.ts';
+import { wholeChecksum, type AnsweredChecksums } from './s3-checksum.ts';
 import type { S3Connection } from './s3-connection.ts';
 import { nameOf, s3Error, statusOf } from './s3-error.ts';
 import type { ByteRange, ListedObject, ReadObject, StoredObject } from './store.ts';
@@ -35,7 +36,8 @@ export async function headObject(
   try {
     const found = await connection.call(
       { doing, permission: 's3:GetObject', signal },
-      (options) => connection.client.send(new HeadObjectCommand(connection.target(key)), options),
+      (options) =>
+        connection.client.send(new HeadObjectCommand({ ...connection.target(key), ChecksumMode: 'ENABLED' }), options),
       (error) => [400, 301, 403, 404].includes(statusOf(error) ?? 0),
     );
     return objectOf(key, found);
@@ -88,8 +90,12 @@ export async function readSmall(
   return { data: Buffer.concat(parts), object };
 }
 
-function objectOf(key: string, found: Pick<GetObjectCommandOutput, 'ContentLength' | 'ETag' | 'Metadata'>) {
-  return { key, size: found.ContentLength ?? 0, etag: plainEtag(found.ETag), metadata: { ...found.Metadata } };
+type Found = Pick<GetObjectCommandOutput, 'ContentLength' | 'ETag' | 'Metadata'> & AnsweredChecksums;
+
+function objectOf(key: string, found: Found): StoredObject {
+  const checksum = wholeChecksum(found);
+  const object = { key, size: found.ContentLength ?? 0, etag: plainEtag(found.ETag), metadata: { ...found.Metadata } };
+  return checksum === undefined ? object : { ...object, checksum };
 }
 
 function bodyOf({ Body: body }: GetObjectCommandOutput, doing: string): Readable {

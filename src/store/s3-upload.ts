@@ -3,11 +3,12 @@
  * begun for which bytes, metadata and key, so that after a crash the next run sends only what is not there.
  */
 import { createHash, type Hash } from 'node:crypto';
-import { CompleteMultipartUploadCommand, UploadPartCommand, type CompletedPart } from '@aws-sdk/client-s3';
+import { UploadPartCommand, type CompletedPart } from '@aws-sdk/client-s3';
 import { CurlewError } from '../core/errors.ts';
 import { begin, giveUp, purposeOf, removeNote, type Begun, type UploadJob } from './s3-begun.ts';
 import { checksumOf, isSamePart } from './s3-checksum.ts';
-import { quotedEtag, plainEtag } from './s3-read.ts';
+import { completeOnce, isOurs } from './s3-complete.ts';
+import { headObject, plainEtag, quotedEtag } from './s3-read.ts';
 import type { StoredObject } from './store.ts';
 
 const MOST_PARTS = 10_000;
@@ -159,20 +160,17 @@ function sums(crc32: string | undefined): { readonly ChecksumCRC32?: string } {
 }
 
 async function complete(job: UploadJob, { target }: Begun, Parts: CompletedPart[]): Promise<StoredObject> {
-  const { connection, key, body, metadata, ifNoneMatch, ifMatch } = job;
-  const { ETag } = await connection.call(purposeOf(job), (options) =>
-    connection.client.send(
-      new CompleteMultipartUploadCommand({
-        ...target,
-        MultipartUpload: { Parts },
-        IfNoneMatch: ifNoneMatch,
-        IfMatch: ifMatch === undefined ? undefined : quotedEtag(ifMatch),
-      }),
-      options,
-    ),
-  );
-  if (ETag === undefined) {
-    throw new CurlewError('FETCH_FAILED', `${purposeOf(job).doing}: the answer does not say that it was done`);
-  }
-  return { key, size: body.size, etag: plainEtag(ETag), metadata };
+  const { connection, key, body, metadata, ifNoneMatch, ifMatch, signal } = job;
+  const input = {
+    ...target,
+    MultipartUpload: { Parts },
+    IfNoneMatch: ifNoneMatch,
+    IfMatch: ifMatch === undefined ? undefined : quotedEtag(ifMatch),
+  };
+  const wanted = { size: body.size, metadata };
+  const done = await completeOnce({ connection, purpose: purposeOf(job), input }, async () => {
+    const there = await headObject(connection, key, signal);
+    return there !== undefined && isOurs(there, wanted) ? there : undefined;
+  });
+  return 'metadata' in done ? done : { key, size: body.size, etag: plainEtag(done.ETag), metadata };
 }

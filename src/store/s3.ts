@@ -7,16 +7,19 @@ import { checkedKey } from './key.ts';
 import { parseS3Address, type S3Options } from './s3-address.ts';
 import { checksumOf } from './s3-checksum.ts';
 import { connectS3, siblingOf, type S3Connection } from './s3-connection.ts';
-import { copyByParts, copyWhole, COPY_LIMIT } from './s3-copy.ts';
+import { copyByParts, copyWhole, COPY_LIMITS, type CopyLimits } from './s3-copy.ts';
 import { attemptsOf, nameOf, statusOf } from './s3-error.ts';
 import { createPartMemory, type PartMemory } from './s3-parts.ts';
 import { probe, probeMultipart } from './s3-probe.ts';
 import { headObject, listObjects, plainEtag, quotedEtag, readRange, readSmall } from './s3-read.ts';
+import { sweepUploads } from './s3-sweep.ts';
 import { uploadByParts } from './s3-upload.ts';
 import type { Conditions, CopyOptions, GetOptions, Store, StoredObject, StorePlace, Upload } from './store.ts';
 
 export interface S3StoreOptions extends S3Options {
   readonly report: Report;
+  /** Smaller ones than the server's, so that copies of what is larger can be tried. */
+  readonly copyLimits?: CopyLimits;
 }
 
 /** Objects whose size and metadata are remembered, so that reading them by range needs no further look. */
@@ -27,18 +30,23 @@ interface S3 {
   readonly connection: S3Connection;
   readonly memory: PartMemory;
   readonly known: Map<string, StoredObject>;
+  readonly copyLimits: CopyLimits;
   /** Says once that conditions are not honoured. */
   readonly warn: () => void;
 }
 
 /** Sends nothing yet. Throws `USAGE` for an address or endpoint that is none. */
-export function createS3Store(address: string, { report, ...options }: S3StoreOptions): Store {
+export function createS3Store(
+  address: string,
+  { report, copyLimits = COPY_LIMITS, ...options }: S3StoreOptions,
+): Store {
   const connection = connectS3(parseS3Address(address), options);
   let warned = false;
   const s3: S3 = {
     connection,
     memory: createPartMemory(PART_MEMORY),
     known: new Map(),
+    copyLimits,
     warn: () => {
       if (warned) return;
       warned = true;
@@ -68,6 +76,7 @@ export function createS3Store(address: string, { report, ...options }: S3StoreOp
       if (folder !== '') checkedKey(folder.slice(0, -1), where);
       return listObjects(connection, prefix, signal);
     },
+    sweepUploads: async (before, options) => sweepUploads(connection, before, options),
     delete: async (key, { signal }) => {
       s3.known.delete(checkedKey(key, where));
       const purpose = { doing: `delete ${key} in ${where}`, permission: 's3:DeleteObject', signal };
@@ -273,11 +282,11 @@ async function copy(
   const source = known ?? (await headObject(from, fromKey, signal));
   if (source === undefined) throw missing(from, fromKey);
   if (sourceIfMatch !== undefined && source.etag !== sourceIfMatch) throw changed(from, fromKey);
-  const job = { connection, from, source, key: toKey, signal };
+  const job = { connection, from, source, key: toKey, limits: s3.copyLimits, signal };
   const copied = metadata ?? source.metadata;
   if (ifNoneMatch === undefined) {
     if (from === connection && fromKey === toKey && metadata === undefined) return source;
-    if (source.size <= COPY_LIMIT) return copyWhole(job, metadata);
+    if (source.size <= s3.copyLimits.whole) return copyWhole(job, metadata);
     return copyByParts(job, { metadata: copied, ifNoneMatch });
   }
   if (!isFree) await refuseEarly(s3, toKey, { ifNoneMatch }, signal);
@@ -286,6 +295,6 @@ async function copy(
     s3.warn();
     if (isFree) await refuseEarly(s3, toKey, { ifNoneMatch }, signal);
   }
-  if (abilities?.partCopy !== true) return copyWhole(job, metadata);
-  return copyByParts(job, { metadata: copied, ifNoneMatch: abilities.conditions ? ifNoneMatch : undefined });
+  if (abilities?.partCopy !== true && source.size <= s3.copyLimits.whole) return copyWhole(job, metadata);
+  return copyByParts(job, { metadata: copied, ifNoneMatch: abilities?.conditions === true ? ifNoneMatch : undefined });
 }

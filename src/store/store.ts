@@ -18,6 +18,11 @@ export interface ListedObject {
 export interface StoredObject extends ListedObject {
   /** As given to `put`; empty for a file that something else has put there. Names are lower case. */
   readonly metadata: Metadata;
+  /**
+   * Checksum of all bytes that the store has computed, behind the name of its algorithm: `crc32:oMwx0A==`. Equal for equal
+   * bytes wherever the algorithm is the same; undefined where there is none, or it was not asked for.
+   */
+  readonly checksum?: string | undefined;
 }
 
 export type Metadata = Readonly<Record<string, string>>;
@@ -91,6 +96,11 @@ export interface CopyOptions extends Cancellable {
   readonly metadata?: Metadata | undefined;
 }
 
+interface SweepOptions extends Cancellable {
+  /** Only count them. */
+  readonly dryRun: boolean;
+}
+
 interface ReadOptions extends Cancellable {
   /** Bytes. */
   readonly limit: number;
@@ -122,4 +132,6 @@ export interface Store {
   readonly list: (prefix: string, options: Cancellable) => AsyncIterable<ListedObject>;
   /** Deleting what is not there is no error. */
   readonly delete: (key: string, options: Cancellable) => Promise<void>;
+  /** Gives up uploads that were begun before then and never ended, and tells how many; absent where none can be left. */
+  readonly sweepUploads?: (before: Date, options: SweepOptions) => Promise<number>;
 }

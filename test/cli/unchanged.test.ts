@@ -95,6 +95,11 @@ const CASES = [
     async (box) => writeFile(box.at('addons/a/categories.json'), '{"name": "a", "requires": ["b"]}'),
   ],
   [
+    'what it recommends',
+    /^what addon\.json says differs$/,
+    async (box) => writeFile(box.at('addons/a/categories.json'), '{"name": "a", "recommends": ["b"]}'),
+  ],
+  [
     'a line of the Manifest',
     /^Manifest differs$/,
     async (box) => writeFile(box.at('addons/a/1.0/Manifest'), '# nothing\n'),

@@ -125,6 +125,22 @@ for (const name of ['versitygw', 'moto'] satisfies S3ServerName[]) {
     assert.not.equal(swapped.etag, put.etag);
   });
 
+  test('an upload and a copy whose last answers were lost count as done', async ({ signal }) => {
+    const store = await warm('lost-parts', signal);
+    const data = patterned(LARGE);
+    const options = { ifNoneMatch: '*', digest: digestOf(data), metadata: { digest: digestOf(data) }, signal } as const;
+    proxy.fail(/POST .*uploadId=/, 'lose answer', 1);
+    const put = await store.put('k', uploadOf(data), options);
+    proxy.fail(/POST .*uploadId=/, 'lose answer', 1);
+    const copied = await store.copy('k', 'copy', { ifNoneMatch: '*', signal });
+    proxy.heal();
+    for (const { key, etag } of [put, copied]) {
+      assert.is((await store.head(key, { signal }))?.etag, etag);
+      assert.is(digestOf(await collect((await store.get(key, { signal })).body)), digestOf(data));
+    }
+    await refused(store.put('k', uploadOf(patterned(LARGE, 2)), options), 'STORE_CONFLICT', /k/);
+  });
+
   test('status 200 with an error in the body is an error', async ({ signal }) => {
     const store = await warm('twohundred', signal);
     const data = patterned(LARGE);

@@ -1,9 +1,12 @@
 /** Real servers of the S3 protocol keep what every store promises. */
+import { digestOf } from '../../src/core/digest.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
 import { createS3Store } from '../../src/store/s3.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
-import { testStore } from '../support/store-conformance.ts';
+import { collect } from '../support/bytes.ts';
+import { startS3Proxy } from '../support/s3-proxy.ts';
+import { patterned, testStore, uploadOf } from '../support/store-conformance.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { BUCKET, cannotServe, S3_SERVERS, startS3, type S3Server, type S3ServerName } from './support/s3-servers.ts';
@@ -44,6 +47,32 @@ for (const name of Object.keys(S3_SERVERS) as S3ServerName[]) {
     const elsewhere = { ...options, from: { server: 's3:http://elsewhere', base: 'x' } };
     await assert.rejectsWith(store.copy('v1/k', 'v2/k', elsewhere), 'UNSUPPORTED');
   });
+
+  // This one copies no parts.
+  if (name !== 'rclone') {
+    test(`${name}: what is larger than one copy may be is copied by parts, with a condition and without`, async ({
+      signal,
+    }) => {
+      await using proxy = await startS3Proxy(server.url);
+      const copyLimits = { whole: 8 << 20, part: 5 << 20 };
+      const options = { endpoint: proxy.url, copyLimits, report: () => undefined };
+      const small = createS3Store(`s3://${BUCKET}/dist`, options);
+      const data = patterned(20_000_003);
+      await small.put('parts/k', uploadOf(data), { metadata: { n: '1' }, signal });
+      for (const ifNoneMatch of ['*', undefined] as const) {
+        const to = `parts/${ifNoneMatch === undefined ? 'plain' : 'new'}`;
+        const before = proxy.log.length;
+        const copied = await small.copy('parts/k', to, { ifNoneMatch, signal });
+        const asked = proxy.log.slice(before).filter(({ path }) => path.includes(`/${to}`));
+        const kinds = asked.map(({ kind }) => kind).filter((kind) => kind !== 'HeadObject');
+        const parts = Array.from({ length: 4 }, () => 'UploadPartCopy');
+        assert.equal(kinds, ['CreateMultipartUpload', ...parts, 'CompleteMultipartUpload']);
+        assert.equal([copied.size, copied.metadata], [data.byteLength, { n: '1' }]);
+        assert.is(digestOf(await collect((await small.get(to, { signal })).body)), digestOf(data));
+      }
+      await assert.rejectsWith(small.copy('parts/k', 'parts/new', { ifNoneMatch: '*', signal }), 'STORE_CONFLICT');
+    });
+  }
 
   test(`${name}: a listing of more than one page is whole`, async ({ signal }) => {
     const keys = Array.from({ length: 1001 }, (_, index) => `pages/${String(index).padStart(4, '0')}`);

@@ -51,7 +51,12 @@ test('files come sorted by code unit with size, digest and one of two modes', as
 });
 
 test('Manifest, hooks, categories and settings schema are read', async ({ signal }) => {
-  const categories = JSON.stringify({ name: 'ekco', requires: ['kubernetes'], fulfills: ['operator'], recommends: [] });
+  const categories = JSON.stringify({
+    name: 'ekco',
+    requires: ['kubernetes'],
+    fulfills: ['operator'],
+    recommends: ['rook'],
+  });
   await using box = await addon(
     {
       Manifest: 'image a b:1\n',
@@ -67,7 +72,7 @@ test('Manifest, hooks, categories and settings schema are read', async ({ signal
   assert.is(source.root, box.path);
   assert.is(source.manifest.requests.length, 1);
   assert.equal(source.hooks, ['ekco', 'ekco_join']);
-  assert.equal([source.requires, source.fulfills], [['kubernetes'], ['operator']]);
+  assert.equal([source.requires, source.fulfills, source.recommends], [['kubernetes'], ['operator'], ['rook']]);
   assert.equal(source.settings, { type: 'object' });
 });
 

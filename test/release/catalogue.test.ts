@@ -133,10 +133,16 @@ test('kurl.md 3.4: a list per add-on begins with latest, kubernetes is listed, h
 });
 
 test('kurl.md 3.4: addons-gen.json holds what categories.json of each add-on holds, and nothing of packages', () => {
-  const rook = { ...listed('rook', '1.5.9'), fulfills: ['object-store'], requires: ['kubernetes'] };
-  const text = formatAddons(makeCatalogue('r1', [rook, host('fio')]));
+  const rook = {
+    ...listed('rook', '1.5.9'),
+    fulfills: ['object-store'],
+    requires: ['kubernetes'],
+    recommends: ['ekco'],
+  };
+  const catalogue = makeCatalogue('r1', [rook, host('fio')]);
+  const text = formatAddons(parseCatalogue(formatCatalogue(catalogue), 'index.json'));
   assert.equal((JSON.parse(text) as { addOns: unknown }).addOns, [
-    { name: 'rook', fulfills: ['object-store'], requires: ['kubernetes'], recommends: [] },
+    { name: 'rook', fulfills: ['object-store'], requires: ['kubernetes'], recommends: ['ekco'] },
   ]);
 });
 

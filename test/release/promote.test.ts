@@ -171,6 +171,23 @@ test('bytes that have changed behind unchanged metadata are found by --deep, and
   await assert.rejectsWith(promoteTo(dist, staging, 'v1', signal), 'DIGEST_MISMATCH', /not the digest/);
 });
 
+test('where stores compute checksums of all bytes, those of a copy and its source are compared', async ({ signal }) => {
+  await using box = await tree();
+  const { staging, dist } = await stores(box, signal);
+  const summing = (store: Store, sum: string): Store => ({
+    ...store,
+    head: async (key, options) => {
+      const found = await store.head(key, options);
+      return found === undefined ? undefined : { ...found, checksum: sum };
+    },
+  });
+  const other = promoteTo(summing(dist, 'crc32:BBBBBB=='), summing(staging, 'crc32:AAAAAA=='), 'v1', signal);
+  await assert.rejectsWith(other, 'DIGEST_MISMATCH', /checksum/);
+  assert.is(await dist.head('v1/a-1.tar.gz', { signal }), undefined);
+  await promoteTo(summing(dist, 'crc64nvme:BBBBBBBBBBB='), summing(staging, 'crc32:AAAAAA=='), 'v1', signal);
+  await promoteTo(summing(dist, 'crc32:AAAAAA=='), summing(staging, 'crc32:AAAAAA=='), 'v2', signal);
+});
+
 test('packages without metadata are proved by their bytes, and have metadata in their new place', async ({
   signal,
 }) => {

@@ -12,6 +12,8 @@ export interface S3Request {
   readonly kind: string;
   /** Of the request's body, as announced. */
   readonly bytes: number;
+  /** True once the server has answered. */
+  answered: boolean;
 }
 
 const KINDS: readonly (readonly [kind: string, which: RegExp])[] = [
@@ -33,7 +35,7 @@ const KINDS: readonly (readonly [kind: string, which: RegExp])[] = [
 function requestOf({ method = '', url = '', headers }: IncomingMessage): S3Request {
   const text = `${method} ${headers['x-amz-copy-source'] === undefined ? '' : 'copy '}${url}`;
   const kind = KINDS.find(([, which]) => which.test(text))?.[0] ?? method;
-  return { method, path: url, kind, bytes: Number(headers['content-length'] ?? 0) };
+  return { method, path: url, kind, bytes: Number(headers['content-length'] ?? 0), answered: false };
 }
 
 /** How often each kind was asked for, by name. */
@@ -63,6 +65,8 @@ export interface S3Proxy extends AsyncDisposable {
   readonly log: readonly S3Request[];
   /** Fails such requests, at most so many times. Replaces what was told before. */
   readonly fail: (which: RegExp, fault: S3Fault, times?: number) => void;
+  /** Fails every request but the next so many. */
+  readonly failAfter: (count: number, fault: S3Fault) => void;
   readonly heal: () => void;
 }
 
@@ -84,13 +88,15 @@ export async function startS3Proxy(
 ): Promise<S3Proxy> {
   const { hostname, port } = new URL(target);
   const log: S3Request[] = [];
-  let rule: { readonly which: RegExp; readonly fault: S3Fault; left: number } | undefined;
+  let rule: { readonly which: RegExp; readonly fault: S3Fault; left: number; spared: number } | undefined;
 
   const handle = (asked: IncomingMessage, answer: ServerResponse): void => {
     const { method = '', url = '', headers } = asked;
-    log.push(requestOf(asked));
-    const fault = rule !== undefined && rule.left > 0 && rule.which.test(`${method} ${url}`) ? rule.fault : undefined;
-    if (fault !== undefined && rule !== undefined) rule.left -= 1;
+    const request = requestOf(asked);
+    log.push(request);
+    const matches = rule !== undefined && rule.left > 0 && rule.which.test(`${method} ${url}`);
+    const fault = matches && rule?.spared === 0 ? rule.fault : undefined;
+    if (matches && rule !== undefined) rule[fault === undefined ? 'spared' : 'left'] -= 1;
     if (typeof fault === 'object' && 'status' in fault) {
       asked.resume();
       answer.writeHead(fault.status, { 'content-type': 'application/xml', ...fault.headers });
@@ -98,6 +104,7 @@ export async function startS3Proxy(
       return;
     }
     const onward = send({ hostname, port, method, path: url, headers }, (response) => {
+      request.answered = true;
       void relay(response, asked, answer, fault).catch(() => answer.destroy());
     });
     onward.on('error', () => answer.destroy());
@@ -160,7 +167,10 @@ export async function startS3Proxy(
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     log,
     fail: (which, fault, times = Infinity) => {
-      rule = { which, fault, left: times };
+      rule = { which, fault, left: times, spared: 0 };
+    },
+    failAfter: (count, fault) => {
+      rule = { which: /(?:)/, fault, left: Infinity, spared: count };
     },
     heal: () => {
       rule = undefined;

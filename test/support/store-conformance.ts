@@ -138,7 +138,8 @@ export function testStore(
     }
     await store().put('taken/other', text('two'), { signal });
     await assert.rejectsWith(store().copy('taken/other', 'taken/k', { ifNoneMatch: '*', signal }), 'STORE_CONFLICT');
-    assert.equal(await store().head('taken/k', { signal }), first);
+    const { checksum: _checksum, ...now } = (await store().head('taken/k', { signal })) ?? {};
+    assert.equal(now, first);
     assert.is(await read('taken/k', signal), 'one');
   });
 

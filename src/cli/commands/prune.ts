@@ -43,7 +43,7 @@ export const pruneCommand: Command<PruneResult> = {
     const store = await openStoreFor(from, args, context, { create: false });
     return prune(store, { keep, olderThan, now: new Date(), dryRun: args.flag('dry-run'), jobs, report, signal });
   },
-  render: ({ store, current, dryRun, pruned, latest, kept, left }) => {
+  render: ({ store, current, dryRun, pruned, latest, uploads, kept, left }) => {
     const would = dryRun ? 'would go' : 'removed';
     return [
       ...pruned.map(
@@ -51,6 +51,7 @@ export const pruneCommand: Command<PruneResult> = {
           `${release}: ${would}, ${objects} objects, ${formatBytes(bytes)} (${because})`,
       ),
       ...latest.map((file) => `${file}: ${would} (no release has it)`),
+      ...(uploads === 0 ? [] : [`uploads that never ended: ${uploads} ${dryRun ? 'would be given up' : 'given up'}`]),
       ...left.map(({ release, why }) => `${release}: NOT removed: ${why}`),
       `${store}: ${kept.length} ${kept.length === 1 ? 'release stays' : 'releases stay'}; current is ${current}`,
     ].join('\n');

@@ -1,0 +1,85 @@
+/** Uploads by parts that nobody takes up again: they cost storage, and no listing of objects shows them. */
+import {
+  AbortMultipartUploadCommand,
+  DeleteObjectCommand,
+  ListMultipartUploadsCommand,
+  ListObjectsV2Command,
+} from '@aws-sdk/client-s3';
+import { HIDDEN, keyProblem } from './key.ts';
+import type { S3Connection } from './s3-connection.ts';
+
+interface Old {
+  readonly Key: string;
+  readonly UploadId: string;
+}
+
+/** Gives up those below the store's prefix that were begun before then, and removes the notes of as old ones. */
+export async function sweepUploads(
+  connection: S3Connection,
+  before: Date,
+  { dryRun, signal }: { readonly dryRun: boolean; readonly signal: AbortSignal },
+): Promise<number> {
+  const { bucket: Bucket, client, address } = connection;
+  const purpose = (doing: string, permission: string) => ({ doing: `${doing} in ${address}`, permission, signal });
+  const old: Old[] = [];
+  for await (const one of oldUploads(connection, before, signal)) old.push(one);
+  if (dryRun) return old.length;
+  for (const one of old) {
+    const doing = purpose(`give up the upload of ${one.Key}`, 's3:AbortMultipartUpload');
+    await connection.call(doing, (options) =>
+      client.send(new AbortMultipartUploadCommand({ Bucket, ...one }), options),
+    );
+  }
+  for await (const Key of oldNotes(connection, before, signal)) {
+    const doing = purpose(`delete ${Key}`, 's3:DeleteObject');
+    await connection.call(doing, (options) => client.send(new DeleteObjectCommand({ Bucket, Key }), options));
+  }
+  return old.length;
+}
+
+async function* oldUploads(
+  connection: S3Connection,
+  before: Date,
+  signal: AbortSignal,
+): AsyncGenerator<Old, void, undefined> {
+  const { bucket: Bucket, prefix: Prefix, client, address } = connection;
+  const purpose = { doing: `list uploads in ${address}`, permission: 's3:ListBucketMultipartUploads', signal };
+  let marker: { readonly KeyMarker?: string | undefined; readonly UploadIdMarker?: string | undefined } = {};
+  for (;;) {
+    const input = { Bucket, Prefix, ...marker };
+    const page = await connection.call(purpose, (options) =>
+      client.send(new ListMultipartUploadsCommand(input), options),
+    );
+    for (const { Key, UploadId, Initiated } of page.Uploads ?? []) {
+      const isOld = Initiated !== undefined && Initiated < before;
+      if (Key === undefined || UploadId === undefined || !isOld || !isOurKey(connection, Key)) continue;
+      yield { Key, UploadId };
+    }
+    const { NextKeyMarker: KeyMarker, NextUploadIdMarker: UploadIdMarker } = page;
+    const isMore = page.IsTruncated === true && KeyMarker !== undefined && KeyMarker !== '';
+    if (!isMore || (KeyMarker === marker.KeyMarker && UploadIdMarker === marker.UploadIdMarker)) return;
+    marker = { KeyMarker, UploadIdMarker };
+  }
+}
+
+/** A key that this store could have written to. */
+function isOurKey({ prefix }: S3Connection, Key: string): boolean {
+  if (!Key.startsWith(prefix)) return false;
+  const key = Key.slice(prefix.length);
+  return key === `${HIDDEN}/probe` || keyProblem(key) === undefined;
+}
+
+async function* oldNotes(
+  connection: S3Connection,
+  before: Date,
+  signal: AbortSignal,
+): AsyncGenerator<string, void, undefined> {
+  const { bucket, prefix, client, address } = connection;
+  const purpose = { doing: `list uploads in ${address}`, permission: 's3:ListBucket', signal };
+  const input = { Bucket: bucket, Prefix: `${prefix}${HIDDEN}/uploads/` };
+  // What stands behind the first thousand, the next time finds.
+  const page = await connection.call(purpose, (options) => client.send(new ListObjectsV2Command(input), options));
+  for (const { Key, LastModified } of page.Contents ?? []) {
+    if (Key !== undefined && LastModified !== undefined && LastModified < before) yield Key;
+  }
+}
