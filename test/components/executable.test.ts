@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { findEntry, openFileSource, readIndex } from '../../src/archive/read.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { executableFileName, packedExecutableName } from '../../src/core/layout.ts';
-import { ARCHES } from '../../src/core/ref.ts';
+import { ARCHES, compareVersions } from '../../src/core/ref.ts';
 import * as assert from '../support/assert.ts';
 import { cleanEnvironment, curlewOk } from '../support/curlew.ts';
 import { suite } from '../support/suite.ts';
@@ -41,6 +41,26 @@ for (const arch of ARCHES) {
     const listed = await run('tar', ['-tvzf', packed]);
     assert.match(listed, /^-rwxr-xr-x .* bin\/curlew$/m);
     assert.match(listed, /^-rw-r--r-- .* bin\/curlew\.license$/m);
+  });
+}
+
+/** Versions of el8, the oldest system that nodes may have, by the names that symbols have them under. */
+const OLDEST = { GLIBC: '2.28', GLIBCXX: '3.4.25', CXXABI: '1.3.11' };
+
+for (const arch of ARCHES) {
+  test(`of ${arch} asks of a system no more than el8 has`, async () => {
+    const text = (await readFile(built(executableFileName(arch)))).toString('latin1');
+    for (const [name, oldest] of Object.entries(OLDEST)) {
+      const asked = [...text.matchAll(new RegExp(`\\0${name}_([\\d.]+)(?=\\0)`, 'g'))].map(
+        ([, version = '']) => version,
+      );
+      assert.ok(asked.length > 0);
+      assert.equal(
+        asked.filter((version) => compareVersions(version, oldest) > 0),
+        [],
+      );
+    }
+    assert.not.match(text, '\0libatomic.so.1\0');
   });
 }
 
