@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
+import { digestOf } from '../../src/core/digest.ts';
 import { sendTar, type SentEntry, sentBytes } from '../../src/archive/send-tar.ts';
 import { startContainerd, type SocketDaemon } from '../components/support/services.ts';
 import { writeAddons, type Options } from './images.ts';
@@ -70,9 +71,9 @@ interface Manifest {
 }
 
 /** What `docker save IMAGE | gzip` makes of each image of the set: layers without compression, then all of it. */
-async function kurlArchives({ host, storage }: Place, home: string): Promise<string> {
+async function kurlArchives({ host, storage, blobs }: Place, home: string): Promise<string> {
   const folder = join(home, 'kurl-archives');
-  const mark = join(folder, 'complete');
+  const mark = join(folder, `of-${digestOf([...blobs.keys()].toSorted().join(' ')).slice(-12)}`);
   if (existsSync(mark)) return folder;
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });

@@ -13,6 +13,7 @@ import { tree, type Tree } from '../support/tree.ts';
 import {
   client,
   containerds,
+  docker,
   envOf,
   runtimeAt,
   withShim,
@@ -57,6 +58,45 @@ const FIRST_IMPORT = 'if [[ " $* " == *" import "* ]] && mkdir "$MARK" 2>/dev/nu
 for (const kind of containerds()) {
   if (kind.why === undefined) testFaults(kind);
   else test.skip(kind.title, kind.why);
+}
+if (docker().why === undefined) testDocker(docker());
+else test.skip(docker().title, docker().why ?? '');
+
+function testDocker(kind: RuntimeKind): void {
+  test('docker: a layer whose image is removed between the question and the load is sent with all the others', async () => {
+    await using box = await tree();
+    const { env, daemon, load } = await lab(kind, box);
+    await using _daemon = daemon;
+    const image = imageOf('docker');
+    const other = 'registry.test/faults/other:1';
+    const made = await writeLayout(box.at('other'), { [other]: makeImage(image.layers.slice(0, 1)) });
+    await load(env, made.wanted());
+    const shim = await withShim(
+      box.at('shim'),
+      { ...env, MARK: box.at('mark') },
+      `if [[ "$1" == load ]] && mkdir "$MARK" 2>/dev/null; then "$REAL" image rm ${other} >/dev/null; fi`,
+      'docker',
+    );
+    const app = await writeLayout(box.at('package'), { [APP]: image });
+    const all = sum(image.manifest, image.config, ...image.layers);
+    assert.equal(await load(shim, app.wanted()), { references: [APP], bytes: all });
+    assert.equal(await load(env, app.wanted()), { references: [], bytes: 0 });
+  });
+
+  test('docker: a full disk is told as such', async () => {
+    await using box = await tree();
+    await mkdir(box.at('runtime/data'), { recursive: true });
+    await execa('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', box.at('runtime/data')]);
+    try {
+      const { env, daemon, load } = await lab(kind, box);
+      await using _daemon = daemon;
+      const large = makeImage([makeLayer({ large: binaryLike(30_000_000, 'docker', 1) })]);
+      const made = await writeLayout(box.at('package'), { [APP]: large });
+      await assert.rejectsWith(load(env, made.wanted()), 'NO_SPACE', /no space left on device/);
+    } finally {
+      await execa('umount', ['--lazy', box.at('runtime/data')], { reject: false });
+    }
+  });
 }
 
 function testFaults(kind: RuntimeKind): void {

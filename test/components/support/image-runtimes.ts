@@ -46,6 +46,7 @@ const DOCKER: RuntimeKind = {
   start: startDockerd,
 };
 
+export const docker = (): RuntimeKind => DOCKER;
 export const containerds = (): readonly RuntimeKind[] => CONTAINERDS;
 export const runtimeKinds = (): readonly RuntimeKind[] => [...CONTAINERDS, DOCKER];
 
@@ -73,10 +74,15 @@ export async function client({ name }: RuntimeKind, env: Env, ...words: readonly
   return stdout;
 }
 
-/** The environment with a `ctr` before the real one. `$REAL` in its text is the real one. */
-export async function withShim(folder: string, env: Env, text: string): Promise<Env> {
-  const { stdout: real } = await execa('bash', ['-c', 'command -v ctr'], { env });
-  const shim = join(folder, 'ctr');
+/** The environment with a client before the real one. `$REAL` in its text is the real one. */
+export async function withShim(
+  folder: string,
+  env: Env,
+  text: string,
+  program: 'ctr' | 'docker' = 'ctr',
+): Promise<Env> {
+  const { stdout: real } = await execa('bash', ['-c', 'command -v "$1"', 'bash', program], { env });
+  const shim = join(folder, program);
   await mkdir(dirname(shim), { recursive: true });
   await writeFile(shim, `#!/bin/bash\nREAL=${real}\n${text}\nexec "$REAL" "$@"\n`, { mode: 0o755 });
   return { ...env, PATH: `${folder}:${env['PATH'] ?? ''}` };
