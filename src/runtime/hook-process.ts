@@ -10,7 +10,7 @@ import type { Report } from '../core/events.ts';
 import { followControl, type ControlRecord } from './control.ts';
 import { hookFailure, noticeRecord, type HookNotes } from './hook-failure.ts';
 import type { NodePlace } from './node-place.ts';
-import { endProcesses, membersOf, type Family, type ProcessInfo } from './process-tree.ts';
+import { endProcesses, membersOf, processInfo, type Family, type ProcessInfo } from './process-tree.ts';
 
 /** What all hooks of a run have in common. All paths are absolute, as this process sees them. */
 export interface HookShell {
@@ -97,7 +97,8 @@ export async function runShell(
     await follower.finish();
     throw error;
   });
-  const family: Family = { session: child.pid ?? -1, marker };
+  const since = child.pid === undefined ? undefined : processInfo(child.pid)?.start;
+  const family: Family = { session: child.pid ?? -1, marker, since };
   const all = (): readonly ProcessInfo[] => {
     const { inSession, outside } = membersOf(family);
     return [...inSession, ...outside];

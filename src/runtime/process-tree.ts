@@ -35,6 +35,8 @@ export async function bootId(): Promise<string> {
 export interface Family {
   readonly session: number;
   readonly marker: string;
+  /** Start of the first of them: whatever runs longer is none of them, and its environment is not read. */
+  readonly since?: string | undefined;
 }
 
 export interface Members {
@@ -44,7 +46,7 @@ export interface Members {
 }
 
 /** All processes of a family, but never this one. */
-export function membersOf({ session, marker }: Family): Members {
+export function membersOf({ session, marker, since = '0' }: Family): Members {
   const inSession: ProcessInfo[] = [];
   const outside: ProcessInfo[] = [];
   for (const name of readdirSync('/proc')) {
@@ -53,7 +55,7 @@ export function membersOf({ session, marker }: Family): Members {
     const info = processInfo(pid);
     if (info === undefined) continue;
     if (info.session === session) inSession.push(info);
-    else if (hasMarker(pid, marker)) outside.push(info);
+    else if (Number(info.start) >= Number(since) && hasMarker(pid, marker)) outside.push(info);
   }
   return { inSession, outside };
 }

@@ -47,35 +47,43 @@ export async function benchNode(home: string, { rounds, say }: Options): Promise
   await rm(work, { recursive: true, force: true });
   await mkdir(work, { recursive: true });
   const all = ['pre_init', 'already_applied', 'post_init', 'outro'];
+  const quiet = Array.from({ length: ADDONS }, (_, nth) => addonOf(nth, () => []));
   const busy = Array.from({ length: ADDONS }, (_, nth) => addonOf(nth, () => all));
   const real = Array.from({ length: ADDONS }, (_, nth) => addonOf(nth, usual));
-  const bundles = { busy: join(work, 'busy.tar.gz'), real: join(work, 'real.tar.gz') };
+  const bundles = {
+    quiet: join(work, 'quiet.tar.gz'),
+    busy: join(work, 'busy.tar.gz'),
+    real: join(work, 'real.tar.gz'),
+  };
+  await writeFile(bundles.quiet, bundleOf(quiet));
   await writeFile(bundles.busy, bundleOf(busy));
   await writeFile(bundles.real, bundleOf(real));
-  const roots = { busy: join(work, 'busy'), real: join(work, 'real') };
-  for (const kind of ['busy', 'real'] as const) {
+  const roots = { quiet: join(work, 'quiet'), busy: join(work, 'busy'), real: join(work, 'real') };
+  for (const kind of ['quiet', 'busy', 'real'] as const) {
     await measure(INSTALL, [CURLEW, bundles[kind], roots[kind]], home);
   }
   const hooks = busy.flatMap(({ name }) => [`${name}_pre_init`, name, `${name}_post_init`, `${name}_outro`]);
-  const [own, plain, again, idle]: [number[], number[], number[], number[]] = [[], [], [], []];
+  const [own, plain, again, called, idle]: [number[], number[], number[], number[], number[]] = [[], [], [], [], []];
   for (let round = 0; round < rounds; round += 1) {
     own.push((await measure(INSTALL, [CURLEW, bundles.busy, roots.busy, '--reapply'], home)).seconds);
     plain.push((await measure(PLAIN, [roots.busy, join(ROOT, 'scripts/lib'), ...hooks], home)).seconds);
+    idle.push((await measure(INSTALL, [CURLEW, bundles.quiet, roots.quiet], home)).seconds);
     again.push((await measure(INSTALL, [CURLEW, bundles.real, roots.real], home)).seconds);
-    idle.push(await hooksOf(roots.real));
+    called.push(await hooksOf(roots.real));
   }
   say('runs on a node measured');
   await rm(work, { recursive: true, force: true });
   const each = own.map((seconds, round) => ((seconds - (plain[round] ?? Number.NaN)) * 1000) / hooks.length);
-  const [cost, unchanged] = [spread(each), spread(again)];
+  const [cost, unchanged] = [spread(each), spread(idle)];
   return {
     title: `A node with ${ADDONS} add-ons`,
-    about: `Each install.sh has ${LINES} lines. First ${hooks.length} empty hooks by \`curlew install --reapply\`, and each by a plain bash that sources the same files; the difference holds the start, the records and the journal, too. Then a second run with nothing changed, with as many hooks as real add-ons have (${spread(idle).median}).`,
+    about: `Each install.sh has ${LINES} lines. First ${hooks.length} empty hooks by \`curlew install --reapply\`, and each by a plain bash that sources the same files; the difference holds the start, the records and the journal, too. Then a second run with nothing changed: over add-ons that define nothing but their install, and over some with as many hooks as real ones have, ${spread(called).median} of which every run calls.`,
     table: [
       ['command', 'seconds'],
       [`curlew, ${hooks.length} hooks`, range(spread(own))],
       [`bash, ${hooks.length} hooks`, range(spread(plain))],
       ['curlew, nothing changed', range(unchanged)],
+      [`curlew, nothing changed, ${spread(called).median} hooks`, range(spread(again))],
     ],
     targets: [
       { name: 'overhead of a hook', wanted: '≤ 60 ms', measured: `${range(cost)} ms`, met: cost.median <= 60 },
