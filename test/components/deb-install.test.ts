@@ -1,11 +1,12 @@
 /** What was collected is installed by real apt and dpkg, in a real bare system without any network. */
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createHostCollector } from '../../src/build/host-packages/host-collector.ts';
 import type { Arch } from '../../src/core/ref.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { servePool } from './support/apt-repository.ts';
+import { machineMirror } from './support/machine-mirror.ts';
 import { cannotRun, ROOT, run, shell } from './support/programs.ts';
 import { MANY_FILES } from './support/tiny-packages.ts';
 import { openTinyRepository, TINY_PROGRAMS, type Got, type TinyRepository } from './support/tiny-repository.ts';
@@ -15,26 +16,6 @@ const reason = cannotRun(...TINY_PROGRAMS, 'debootstrap', 'unshare', 'chroot', '
 const mirror = reason === undefined ? await machineMirror() : undefined;
 let tiny: TinyRepository;
 let got: Got;
-
-interface Mirror {
-  readonly url: string;
-  readonly release: string;
-  readonly key: string;
-}
-
-/** Where the machine itself gets packages of its release from; undefined when that is no web server. */
-async function machineMirror(): Promise<Mirror | undefined> {
-  const system = await readFile('/etc/os-release', 'utf8');
-  const [, release = ''] = /^VERSION_CODENAME=(\S+)$/m.exec(system) ?? [];
-  const [, id = ''] = /^ID=(\S+)$/m.exec(system) ?? [];
-  const format = '$(RELEASE) $(COMPONENT) $(REPO_URI)';
-  const lines = await run('apt-get', ['indextargets', '--format', format, 'Created-By: Packages']);
-  const start = `${release} main http`;
-  const line = lines.split('\n').find((text) => text.startsWith(start));
-  return line === undefined
-    ? undefined
-    : { url: line.slice(start.length - 'http'.length), release, key: `/usr/share/keyrings/${id}-archive-keyring.gpg` };
-}
 
 function machineArch(): Arch {
   return process.arch === 'arm64' ? 'arm64' : 'amd64';
