@@ -43,23 +43,32 @@ curlew_on_error() {
 
 # Fills CURLEW_NOW: name -> the command that makes the variable as it is. Variables that the shell itself keeps, and
 # those of this runner, are left out; of readonly ones only the name is noted. All go through one file that is written
-# once: a process for each, or a file that is truncated for each, would take longer than most hooks.
+# once: a process for each, or a file that is truncated for each, would take longer than most hooks. Each time the last
+# word must have come through: a variable that a full disk has swallowed would be unset in all later hooks.
 declare -A CURLEW_NOW CURLEW_BEFORE
 curlew_snapshot() {
   CURLEW_NOW=()
-  builtin compgen -v >|"$CURLEW_RESULT.part"
+  {
+    builtin compgen -v
+    builtin printf 'CURLEW_END\n'
+  } >|"$CURLEW_RESULT.part"
   builtin mapfile -t CURLEW_NAMES <"$CURLEW_RESULT.part"
+  curlew_whole "${CURLEW_NAMES[@]: -1}"
   CURLEW_KEPT=()
-  for CURLEW_NAME in "${CURLEW_NAMES[@]}"; do
-    case "$CURLEW_NAME" in
-      CURLEW_* | BASH* | FUNCNAME | PIPESTATUS | _ | RANDOM | SRANDOM | SECONDS | EPOCHSECONDS | EPOCHREALTIME) continue ;;
-      PWD | OLDPWD | SHLVL | LINENO | DIRSTACK | GROUPS | HISTCMD | COMP_WORDBREAKS | COLUMNS | LINES) continue ;;
-    esac
-    CURLEW_KEPT+=("$CURLEW_NAME")
-    builtin declare -p "$CURLEW_NAME"
-    builtin printf '\0'
-  done >|"$CURLEW_RESULT.part" 2>/dev/null
+  {
+    for CURLEW_NAME in "${CURLEW_NAMES[@]}"; do
+      case "$CURLEW_NAME" in
+        CURLEW_* | BASH* | FUNCNAME | PIPESTATUS | _ | RANDOM | SRANDOM | SECONDS | EPOCHSECONDS | EPOCHREALTIME) continue ;;
+        PWD | OLDPWD | SHLVL | LINENO | DIRSTACK | GROUPS | HISTCMD | COMP_WORDBREAKS | COLUMNS | LINES) continue ;;
+      esac
+      CURLEW_KEPT+=("$CURLEW_NAME")
+      builtin declare -p "$CURLEW_NAME"
+      builtin printf '\0'
+    done
+    builtin printf 'CURLEW_END\0'
+  } >|"$CURLEW_RESULT.part" 2>/dev/null
   builtin mapfile -d '' -t CURLEW_TEXTS <"$CURLEW_RESULT.part"
+  curlew_whole "${CURLEW_TEXTS[${#CURLEW_KEPT[@]}]-}"
   for CURLEW_NAME in "${!CURLEW_KEPT[@]}"; do
     CURLEW_TEXT="${CURLEW_TEXTS[CURLEW_NAME]}"
     # Declared, but without a value.
@@ -70,25 +79,32 @@ curlew_snapshot() {
   done
 }
 
+curlew_whole() {
+  if [[ "${1-}" == CURLEW_END ]]; then return; fi
+  builtin echo 'the variables of this hook could not be written down' >&2
+  exit 1
+}
+
 for CURLEW_FILE in "$CURLEW_LIBRARY"/*.sh; do
   # shellcheck source=/dev/null
-  source "$CURLEW_FILE"
+  builtin source "$CURLEW_FILE"
 done
 curlew_options
 detectLsbDist
 curlew_control stage settings "$CURLEW_SETTINGS"
 # shellcheck source=/dev/null
-source "$CURLEW_SETTINGS"
+builtin source "$CURLEW_SETTINGS"
 curlew_discover || true
 for CURLEW_FILE in "${CURLEW_SCRIPTS[@]}"; do
   curlew_control stage source "$CURLEW_FILE"
   # shellcheck source=/dev/null
-  source "$CURLEW_FILE"
+  builtin source "$CURLEW_FILE"
   curlew_options
 done
 
 if [[ -z "$CURLEW_FUNCTION" ]]; then
-  builtin compgen -A function >|"$CURLEW_RESULT.part"
+  CURLEW_TEXT="$(builtin compgen -A function)"
+  builtin printf '%s\n' "$CURLEW_TEXT" >|"$CURLEW_RESULT.part"
   command -p mv -f "$CURLEW_RESULT.part" "$CURLEW_RESULT"
   exit 0
 fi
@@ -102,12 +118,12 @@ curlew_options
 if [[ -e "$CURLEW_CARRIED" ]]; then
   curlew_control stage carried "$CURLEW_CARRIED"
   # shellcheck source=/dev/null
-  source "$CURLEW_CARRIED"
+  builtin source "$CURLEW_CARRIED"
 fi
 if [[ -n "$CURLEW_OWN" ]]; then
   curlew_control stage source "$CURLEW_OWN"
   # shellcheck source=/dev/null
-  source "$CURLEW_OWN"
+  builtin source "$CURLEW_OWN"
   curlew_options
 fi
 
@@ -122,16 +138,17 @@ CURLEW_CALLING=1
 trap - ERR
 set +eEu +C +x +v +o posix
 curlew_snapshot
-{
-  for CURLEW_NAME in "${!CURLEW_BEFORE[@]}"; do
-    if [[ -z "${CURLEW_NOW[$CURLEW_NAME]+set}" ]]; then builtin printf 'unset -v %s\n' "$CURLEW_NAME"; fi
-  done
-  for CURLEW_NAME in "${!CURLEW_NOW[@]}"; do
-    CURLEW_TEXT="${CURLEW_NOW[$CURLEW_NAME]}"
-    if [[ -z "$CURLEW_TEXT" || "$CURLEW_TEXT" == "${CURLEW_BEFORE[$CURLEW_NAME]-}" ]]; then continue; fi
-    CURLEW_UNSET=-v
-    CURLEW_FLAGS="${CURLEW_TEXT#declare }"
-    if [[ "${CURLEW_FLAGS%% *}" == *n* ]]; then CURLEW_UNSET=-n; fi
-    builtin printf 'unset %s %s\n%s' "$CURLEW_UNSET" "$CURLEW_NAME" "$CURLEW_TEXT"
-  done
-} >|"$CURLEW_RESULT.part" && command -p mv -f "$CURLEW_RESULT.part" "$CURLEW_RESULT"
+CURLEW_ALL=
+for CURLEW_NAME in "${!CURLEW_BEFORE[@]}"; do
+  if [[ -z "${CURLEW_NOW[$CURLEW_NAME]+set}" ]]; then CURLEW_ALL+="unset -v $CURLEW_NAME"$'\n'; fi
+done
+for CURLEW_NAME in "${!CURLEW_NOW[@]}"; do
+  CURLEW_TEXT="${CURLEW_NOW[$CURLEW_NAME]}"
+  if [[ -z "$CURLEW_TEXT" || "$CURLEW_TEXT" == "${CURLEW_BEFORE[$CURLEW_NAME]-}" ]]; then continue; fi
+  CURLEW_UNSET=-v
+  CURLEW_FLAGS="${CURLEW_TEXT#declare }"
+  if [[ "${CURLEW_FLAGS%% *}" == *n* ]]; then CURLEW_UNSET=-n; fi
+  CURLEW_ALL+="unset $CURLEW_UNSET $CURLEW_NAME"$'\n'"$CURLEW_TEXT"
+done
+# In one write: of several, a full disk would let some fail without a word.
+builtin printf '%s' "$CURLEW_ALL" >|"$CURLEW_RESULT.part" && command -p mv -f "$CURLEW_RESULT.part" "$CURLEW_RESULT"

@@ -105,5 +105,7 @@ export function fileError(doing: string, error: unknown): CurlewError {
       cause: error,
     });
   }
-  return new CurlewError('FILE_UNUSABLE', `${doing}: ${asError(error).message}`, { cause: error });
+  const hint =
+    errno === 'EROFS' ? 'the disk cannot be written to: mount it so that it can, or name another folder' : undefined;
+  return new CurlewError('FILE_UNUSABLE', `${doing}: ${asError(error).message}`, { hint, cause: error });
 }

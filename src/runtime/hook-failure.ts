@@ -1,4 +1,6 @@
 /** Why a hook failed, in the words that an operator needs: add-on, hook, place, command, last lines, log. */
+import { statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import type { ControlRecord, FailurePlace } from './control.ts';
 import { lastLines } from './log-tail.ts';
@@ -43,13 +45,31 @@ export interface FailedHook {
 }
 
 const LINES = 20;
+/** With less than this many bytes a line of output, or a file of a hook, may be what did not fit. */
+const NO_ROOM = 64 << 10;
+
+async function isFull(folder: string): Promise<boolean> {
+  try {
+    const { bavail, bsize } = await statfs(folder);
+    return bavail * bsize < NO_ROOM;
+  } catch {
+    return false;
+  }
+}
 
 export async function hookFailure(failed: FailedHook): Promise<CurlewError> {
   const { addon, function: hook, log } = failed;
   const lines = await lastLines(log, LINES);
   const said = lines.length === 0 ? '' : `\nlast lines of its output:\n${lines.map((line) => `  ${line}`).join('\n')}`;
-  return new CurlewError('HOOK_FAILED', `${addon}: ${hook} ${reason(failed, lines)}${said}`, {
-    hint: `the whole output is in ${log}; when the cause is removed, run the same command again`,
+  const folder = dirname(log);
+  const full = await isFull(folder);
+  // Without room, neither the place of a failure nor the last lines may have been written down.
+  const why = full && failed.notes.place === undefined ? 'failed' : reason(failed, lines);
+  const space = full ? `; no space is left on the disk of ${folder}` : '';
+  return new CurlewError('HOOK_FAILED', `${addon}: ${hook} ${why}${space}${said}`, {
+    hint: full
+      ? 'free some space, then run the same command again'
+      : `the whole output is in ${log}; when the cause is removed, run the same command again`,
     cause: failed.cause,
   });
 }

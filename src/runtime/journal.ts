@@ -4,8 +4,10 @@
  */
 import { createHash } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
+import { syncFolder } from '../files/sync-folder.ts';
 import type { RunPlan } from './plan.ts';
 import { readStateFile } from './write-file.ts';
 
@@ -96,6 +98,7 @@ export async function createJournal(path: string): Promise<Journal> {
   let file: FileHandle;
   try {
     file = await open(path, 'ax', 0o600);
+    await syncFolder(dirname(path));
   } catch (error) {
     throw fileError(`write ${path}`, error);
   }

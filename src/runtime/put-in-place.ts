@@ -57,7 +57,7 @@ export async function renameIntoPlace(
       await rename(target, old);
     }
     await rename(join(directory, `.new-${run}`, path), target);
-    await syncFolder(dirname(target));
+    for (const folder of [dirname(target), dirname(dirname(target))]) await syncFolder(folder);
     if (keep) await syncFolder(dirname(old));
     await syncFolder(directory);
     if (!keep) await rm(old, { recursive: true, force: true });

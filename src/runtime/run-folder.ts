@@ -1,9 +1,10 @@
 /** The folder of one run: journal, logs, and for as long as hooks may run the files that their shells read. */
 import { randomBytes } from 'node:crypto';
 import { chmod, cp, mkdir, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileError } from '../core/errors.ts';
 import { nodePath } from '../core/layout.ts';
+import { syncFolder } from '../files/sync-folder.ts';
 import { ASKED_FILE, writeAsked, type Asked } from './asked.ts';
 import { settingsText, type ShellVariable } from './settings.ts';
 import { writeStateFile } from './write-file.ts';
@@ -71,6 +72,8 @@ export async function createRunFolder({
   }
   await writeStateFile(folder.settings, text);
   await writeAsked(folder.path, asked);
+  // A journal that cannot be found after a power cut would be none.
+  for (const path of [dirname(folder.path), directory, dirname(directory)]) await syncFolder(path);
   return folder;
 }
 

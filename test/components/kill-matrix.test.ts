@@ -1,10 +1,9 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { availableParallelism, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { eachLimited } from '../../src/core/each.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
-import { HOOK_MOMENTS, nodeState, openScene, type Scene } from './support/kill-scene.ts';
+import { HOOK_MOMENTS, nodeState, openScene, type How, type Scene } from './support/kill-scene.ts';
 
 const test = suite('a run that is killed', { timeoutMs: 1_200_000 });
 const FOLDER = 'var/lib/curlew';
@@ -12,12 +11,6 @@ const FOLDER = 'var/lib/curlew';
 interface Point {
   readonly at: string;
   readonly mode: 'alone' | 'tree';
-}
-
-/** Memory that looks like a disk, if the machine has some. */
-async function quickFolder(): Promise<string> {
-  const shared = await stat('/dev/shm').catch(() => undefined);
-  return mkdtemp(join(shared?.isDirectory() === true ? '/dev/shm' : tmpdir(), 'curlew-kill-'));
 }
 
 /** Moments of an undisturbed run. Where no hook is alive both ways to kill are the same. */
@@ -50,11 +43,11 @@ async function problemOf(
   { at, mode }: Point,
   node: string,
   expected: Readonly<Record<string, string>>,
-  more?: readonly string[],
+  how?: How,
 ): Promise<string | undefined> {
-  const killed = await scene.run(node, { KILL_AT: at, KILL_MODE: mode }, more);
+  const killed = await scene.run(node, { KILL_AT: at, KILL_MODE: mode }, how);
   if (killed.signal !== 'SIGKILL') return `was not killed: ${killed.exitCode ?? 'no status'} ${killed.stderr}`;
-  const again = await scene.run(node, {}, more);
+  const again = await scene.run(node, {}, how);
   if (again.exitCode !== 0) return `the same command failed: ${again.stderr}`;
   const state = await nodeState(scene.at('nodes', node, FOLDER));
   const differing = [...new Set([...Object.keys(state), ...Object.keys(expected)])].filter(
@@ -70,7 +63,7 @@ async function problemOf(
 }
 
 test('comes to the same end, whatever the moment, by the same command', async ({ signal }) => {
-  await using scene = await openScene(await quickFolder());
+  await using scene = await openScene();
   const points = await pointsOf(scene);
   const expected = await nodeState(scene.at('nodes/undisturbed', FOLDER));
   for (const name of ['aaa', 'bbb', 'ccc', 'ddd']) {
@@ -91,8 +84,8 @@ test('comes to the same end, whatever the moment, by the same command', async ({
 });
 
 test('leaves no mounts when its hooks were confined', async () => {
-  await using scene = await openScene(await quickFolder());
-  const confined: readonly string[] = [];
+  await using scene = await openScene();
+  const confined: How = { more: [] };
   const ended = await scene.run('undisturbed', {}, confined);
   assert.is(ended.exitCode, 0, ended.stderr);
   const expected = await nodeState(scene.at('nodes/undisturbed', FOLDER));

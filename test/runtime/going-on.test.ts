@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { readRecords } from '../../src/runtime/records.ts';
 import * as assert from '../support/assert.ts';
 import { bundleOf } from '../support/node-bundles.ts';
@@ -83,6 +83,23 @@ test('an install that a failed check has led to is gone on with, not checked aga
     (await trace(box)).filter((line) => /check|install/.test(line)),
     ['install 2'],
   );
+});
+
+test('a clock that jumps, in either direction, changes nothing', async () => {
+  await using box = await tree();
+  const packages = await packagesOf(bundleOf([tracer('aaa', COUNTS)]));
+  await assert.rejectsWith(run(box, packages), 'HOOK_FAILED');
+  // The last run seems to come from the future, and others from long ago.
+  const { lastRun = '' } = await readRecords(box.at('node'));
+  const future = `29991231T235959Z-${lastRun.slice(-4)}`;
+  await rename(box.at('node/runs', lastRun), box.at('node/runs', future));
+  const records = await readFile(box.at('node/records.json'), 'utf8');
+  await writeFile(box.at('node/records.json'), records.replaceAll(lastRun, future));
+  await trace(box);
+  await writeFile(box.at('node/go'), '');
+  assert.is((await run(box, packages)).addons[0]?.outcome, 'installed');
+  assert.equal(await trace(box), ['post one-two 2'], 'it was gone on with');
+  assert.is((await run(box, packages)).addons[0]?.outcome, 'already applied');
 });
 
 test.run();

@@ -1,7 +1,8 @@
 /** Four add-ons with every hook, and the command that installs them, to be killed at any moment. */
 import { build } from 'esbuild';
 import { execa } from 'execa';
-import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { bundleOf, type TestAddon } from '../../support/node-bundles.ts';
 
@@ -33,9 +34,12 @@ function script(name: string): string {
   return `${MOMENT}\n${hooks.join('\n')}\n`;
 }
 
-/** An orphan goes on with its work in a while, as one does after the OOM killer has taken its parent. */
+/** The disk may be filled up, but for so many bytes. An orphan goes on with its work in a while, as one does after the OOM killer has taken its parent. */
 const MOMENT = `moment() {
   [ -z "\${KILL_LOG-}" ] || echo "hook $1" >>"$KILL_LOG"
+  if [ "\${FILL_AT-}" = "$1" ]; then
+    head -c "$(($(stat -f -c '%a * %S' "$SCENE") - FILL_LEAVE))" /dev/zero >"$SCENE/filler"
+  fi
   if [ "\${KILL_AT-}" = "hook $1" ]; then
     kill -KILL "$PPID"
     if [ "\${KILL_MODE-}" = tree ]; then kill -KILL -- "-$$"; fi
@@ -57,9 +61,15 @@ function addon(name: string, version: string): TestAddon {
 }
 
 export interface Scene extends AsyncDisposable {
-  /** Starts the command on a node of this name; it begins as one that an earlier bundle was installed on. */
-  readonly run: (node: string, env?: Readonly<Record<string, string>>, more?: readonly string[]) => Promise<Ended>;
+  /** Starts the command on a node of this name; a new one begins as one that an earlier bundle was installed on. */
+  readonly run: (node: string, env?: Readonly<Record<string, string>>, how?: How) => Promise<Ended>;
   readonly at: (...parts: readonly string[]) => string;
+}
+
+export interface How {
+  readonly more?: readonly string[];
+  /** A program, and its words, that the command is started by. */
+  readonly under?: readonly string[];
 }
 
 export interface Ended {
@@ -68,8 +78,14 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Everything lies below `path`, in memory where the machine has a place for that: thousands of writes are synced. */
-export async function openScene(path: string): Promise<Scene> {
+/** Memory that looks like a disk, if the machine has some: thousands of writes are synced. */
+async function quickFolder(): Promise<string> {
+  const shared = await stat('/dev/shm').catch(() => undefined);
+  return mkdtemp(join(shared?.isDirectory() === true ? '/dev/shm' : tmpdir(), 'curlew-kill-'));
+}
+
+export async function openScene(): Promise<Scene> {
+  const path = await quickFolder();
   const at = (...parts: readonly string[]): string => join(path, ...parts);
   await mkdir(at('bin/cli'), { recursive: true });
   for (const name of ['scripts', 'node_modules', 'package.json']) await symlink(resolve(name), at(name));
@@ -93,10 +109,11 @@ export async function openScene(path: string): Promise<Scene> {
     bundle: string,
     node: string,
     env: Readonly<Record<string, string>> = {},
-    more: readonly string[] = ['--unconfined'],
+    { more = ['--unconfined'], under = [] }: How = {},
   ): Promise<Ended> => {
     const words = ['install', '--bundle', at(bundle), '--root', at('nodes', node), '--quiet', ...more];
-    const { exitCode, signal, stderr } = await execa(process.execPath, ['--import', points, main, ...words], {
+    const [program, ...rest] = [...under, process.execPath, '--import', points, main, ...words] as const;
+    const { exitCode, signal, stderr } = await execa(program ?? '', rest, {
       reject: false,
       env: { SCENE: at('nodes', node), ...env },
       stdin: 'ignore',
@@ -114,9 +131,10 @@ export async function openScene(path: string): Promise<Scene> {
   for (const name of ['check', 'once']) await rm(join(folder, 'state', name), { recursive: true, force: true });
   return {
     at,
-    run: async (node, env, more) => {
-      await cp(at('nodes/before'), at('nodes', node), { recursive: true, force: false, errorOnExist: false });
-      return command('now.tar.gz', node, env, more);
+    run: async (node, env, how) => {
+      const there = await stat(at('nodes', node)).catch(() => undefined);
+      if (there === undefined) await cp(at('nodes/before'), at('nodes', node), { recursive: true });
+      return command('now.tar.gz', node, env, how);
     },
     [Symbol.asyncDispose]: async () => rm(path, { recursive: true, force: true, maxRetries: 3 }),
   };
