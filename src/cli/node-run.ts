@@ -97,6 +97,7 @@ async function tellRun(
   await using source = await openSource(args, context, directory);
   const wanted = await wantedOf(kind, args, context, { source, recorded: undefined });
   const view = await readable(directory, async () => viewRun({ ...wanted, place: plainPlace(directory), scripts: '' }));
+  for (const text of view.view.notes) context.report({ type: 'note', level: 'warning', text });
   if (saved !== undefined) requireSamePlan(saved, view, toolVersion());
   const file = args.text('out');
   const out = file === undefined ? undefined : resolve(cwd, file);
