@@ -74,7 +74,7 @@ export async function openCluster({
       return byKurl ? { current: current?.data, last: last?.data, config: config?.data } : undefined;
     },
     beginKurl: async (data) => {
-      const current = await maps.read(CURRENT_CONFIG);
+      const [current] = await Promise.all([CURRENT_CONFIG, LAST_CONFIG].map(maps.read));
       await maps.change(LAST_CONFIG, () => current?.data ?? {});
       await maps.change(CURRENT_CONFIG, () => data);
     },
