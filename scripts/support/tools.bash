@@ -178,6 +178,25 @@ tools_kubernetes() {
   done
 }
 
+# Troubleshoot's own program, as an oracle for host preflights. Its go.mod has replacements, so it is built where the
+# module lies, which the pinned digest has verified; its own go.sum covers the rest.
+tools_preflight() {
+  local module=github.com/replicatedhq/troubleshoot@v0.133.0 folder
+  local pin="$module h1:ibbjLhsD/CHD65hpB4a0jtAsP4GUaNW5hdBmCxW4c+o="
+  tools_made preflight "$pin" && return 0
+  tools_go || return 1
+  tools_run_go mod download -json "$module" >"$TOOLS/preflight.json" || return 1
+  grep -qF "\"Sum\": \"${pin#* }\"" "$TOOLS/preflight.json" || {
+    echo "$module is not what was pinned"
+    return 1
+  }
+  folder="$(sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p' "$TOOLS/preflight.json")"
+  rm -f "$TOOLS/preflight.json"
+  mkdir -p "$TOOLS/bin"
+  tools_run_go build -C "$folder" -mod=readonly -ldflags '-s -w' -o "$TOOLS/bin/preflight" ./cmd/preflight &&
+    printf '%s\n' "$pin" >"$TOOLS/bin/preflight.pin"
+}
+
 # A bare system of this machine's own release, with dnf beside apt: what images of containers are made of.
 tools_bare() {
   local target="$TOOLS/bare.tar" pin work release mirror status=0

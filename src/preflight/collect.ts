@@ -1,6 +1,6 @@
 /** Carries out the collectors of specs, all at once but for those that would get in each other's way. */
 import { asError, CurlewError, errnoOf } from '../core/errors.ts';
-import { mapLimited } from '../core/each.ts';
+import { eachLimited } from '../core/each.ts';
 import type { Report } from '../core/events.ts';
 import type { Json } from '../installer/yaml.ts';
 import { COLLECTORS } from './collectors.ts';
@@ -14,33 +14,49 @@ export interface CollectOptions extends Host {
   readonly limitMs?: number | undefined;
 }
 
-/** More at once would not make it faster. */
-const WIDTH = 64;
+/** They mostly wait; more at once than any spec has. */
+const WIDTH = 256;
 
 /** The facts of all collectors that are not excluded, in the order of the specs. Throws only when it is cancelled. */
 export async function collectFacts(specs: readonly HostPreflight[], options: CollectOptions): Promise<readonly Fact[]> {
   const { signal } = options;
   const wanted = specs.flatMap(({ collectors }) => collectors).filter(({ excluded }) => !excluded);
+  const order = [...wanted.keys()].toSorted((a, b) => startRank(wanted[a]) - startRank(wanted[b]));
   const turns = new Map<string, Promise<unknown>>();
   const known = new Map<string, Promise<Fact>>();
-  return mapLimited(
-    wanted,
-    async (spec, context) => {
-      const collector = COLLECTORS.get(spec.kind);
-      const name = nameOf(spec, collector);
-      if (collector === undefined) {
-        return { kind: spec.kind, name, ms: 0, status: 'failed', problem: `there is no collector ${spec.kind}` };
-      }
-      const one = async (): Promise<Fact> =>
-        collectOne(spec, name, collector, { ...options, signal: context.signal }, turns);
-      if (!collector.shared) return one();
-      // The machine's own facts are the same for everybody.
-      const found = known.get(spec.kind) ?? one();
-      known.set(spec.kind, found);
-      return found;
+  const facts: Fact[] = [];
+  await eachLimited(
+    order,
+    async (at, context) => {
+      const spec = wanted[at];
+      if (spec === undefined) return;
+      facts[at] = await collectSpec(spec, { ...options, signal: context.signal }, turns, known);
     },
     { width: WIDTH, signal },
   );
+  return facts;
+}
+
+function startRank(spec: CollectorSpec | undefined): number {
+  return spec !== undefined && COLLECTORS.get(spec.kind)?.isProgram === true ? 1 : 0;
+}
+
+async function collectSpec(
+  spec: CollectorSpec,
+  options: CollectOptions,
+  turns: Map<string, Promise<unknown>>,
+  known: Map<string, Promise<Fact>>,
+): Promise<Fact> {
+  const collector = COLLECTORS.get(spec.kind);
+  const name = nameOf(spec, collector);
+  if (collector === undefined) {
+    return { kind: spec.kind, name, ms: 0, status: 'failed', problem: `there is no collector ${spec.kind}` };
+  }
+  if (!collector.shared) return collectOne(spec, name, collector, options, turns);
+  // The machine's own facts are the same for everybody.
+  const found = known.get(spec.kind) ?? collectOne(spec, name, collector, options, turns);
+  known.set(spec.kind, found);
+  return found;
 }
 
 function nameOf({ name, kind }: CollectorSpec, collector: AnyCollector | undefined): string {

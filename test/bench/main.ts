@@ -1,8 +1,8 @@
 /**
  * Measures curlew beside other tools in one run, alternating, and prints Markdown.
  * usage: npm run bench -- [--only NAME]… [--rounds N] [--skip-kurl] [--upload-mb N] [--write]
- *   NAME: images, layer, bundle, images-load, start, lint, packages, publish, node. --write puts the result into
- *   docs/benchmarks.md.
+ *   NAME: images, layer, bundle, images-load, start, lint, packages, publish, node, preflight. --write puts the
+ *   result into docs/benchmarks.md.
  */
 import { execa } from 'execa';
 import { cpus, totalmem } from 'node:os';
@@ -17,13 +17,25 @@ import { benchImagesLoad } from './images-load.ts';
 import { blobsOf, fillRegistry, setFolder } from './image-set.ts';
 import { benchNode } from './node.ts';
 import { benchOsPackages } from './os-packages.ts';
+import { benchPreflight } from './preflight.ts';
 import { benchPublish, benchRelease } from './publish.ts';
 import { benchLint, benchStart } from './start.ts';
 import { benchUpload } from './upload.ts';
 import { markdownSection, type Section } from './report.ts';
 import type { Place } from './ways.ts';
 
-const SECTIONS = ['images', 'layer', 'bundle', 'images-load', 'start', 'lint', 'packages', 'publish', 'node'] as const;
+const SECTIONS = [
+  'images',
+  'layer',
+  'bundle',
+  'images-load',
+  'start',
+  'lint',
+  'packages',
+  'publish',
+  'node',
+  'preflight',
+] as const;
 
 const { values } = parseArgs({
   options: {
@@ -53,7 +65,6 @@ async function setUp(): Promise<void> {
   ];
   await execa('scripts/tools', ['apt', ...packages], { cwd: ROOT, stdout: 'ignore' });
   if (wants('packages')) await setUpPackages();
-  if (wants('node')) found.push(await benchNode(home, { rounds, say }));
   if (wants('publish')) await execa('scripts/tools', ['versitygw', 'rclone'], { cwd: ROOT, stdout: 'ignore' });
   if (wants('images')) await execa('scripts/tools', ['crane'], { cwd: ROOT, stdout: 'ignore' });
   await execa('npm', ['run', '--silent', 'build'], { cwd: ROOT });
@@ -108,6 +119,8 @@ if (wants('publish')) {
   found.push(await benchRelease(home, { rounds, say }));
   found.push(await benchUpload(home, { rounds, say, megabytes: Number(values['upload-mb']) }));
 }
+if (wants('node')) found.push(await benchNode(home, { rounds, say }));
+if (wants('preflight')) found.push(await benchPreflight({ rounds, say }));
 await rm(work, { recursive: true, force: true });
 
 const { version: tool } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };

@@ -39,10 +39,8 @@ function holds(when: string, facts: HostOsFacts): boolean {
   return isIn(versionOf(facts.platformVersion));
 }
 
-/** `!` alone means unequal. */
 function checkedSign(sign: string): string {
   if (['=', '==', '!=', '<', '<=', '>', '>='].includes(sign)) return sign;
-  if (sign === '!') return '!=';
   throw new JudgeProblem(`${JSON.stringify(sign)} is no comparison of versions`);
 }
 

@@ -23,6 +23,7 @@ export const blockDevices: Collector<readonly BlockDevice[]> = {
   kind: 'blockDevices',
   defaultName: 'blockDevices',
   shared: true,
+  isProgram: true,
   settings: {},
   limitMs: () => USUAL_LIMIT_MS,
   collect: async (_, host) =>

@@ -43,6 +43,7 @@ export const filesystemPerformance: Collector<FilesystemFacts> = {
   kind: 'filesystemPerformance',
   defaultName: 'filesystemPerformance',
   shared: false,
+  isProgram: true,
   settings: {
     operationSize: 'whole',
     directory: 'text!',

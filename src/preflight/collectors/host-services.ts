@@ -17,6 +17,7 @@ export const hostServices: Collector<readonly HostService[]> = {
   kind: 'hostServices',
   defaultName: 'hostServices',
   shared: true,
+  isProgram: true,
   settings: {},
   limitMs: () => USUAL_LIMIT_MS,
   collect: async (_, host) => {

@@ -18,9 +18,7 @@ export const kernelModules: Collector<KernelModuleFacts> = {
   limitMs: () => USUAL_LIMIT_MS,
   collect: async (_, host) => {
     const loaded = await readHostFile(host, 'proc/modules');
-    if (loaded === undefined && (await readHostFile(host, 'proc/meminfo')) === undefined) {
-      throw new CollectProblem('the kernel shows no /proc/modules');
-    }
+    if (loaded === undefined) throw new CollectProblem('the kernel shows no /proc/modules');
     const found = new Map<string, string>();
     const folder = (await modulesFolder(host)) ?? '';
     if (folder !== '') {
@@ -28,7 +26,7 @@ export const kernelModules: Collector<KernelModuleFacts> = {
       const builtin = (await readHostFile(host, `${folder}/modules.builtin`)) ?? '';
       for (const line of builtin.split('\n')) if (line !== '') found.set(moduleName(line), 'loaded');
     }
-    for (const line of (loaded ?? '').split('\n')) {
+    for (const line of loaded.split('\n')) {
       const [name = '', , , , state = ''] = line.split(' ');
       if (name !== '') found.set(name, STATES[state] ?? 'unknown');
     }

@@ -27,6 +27,7 @@ export const run: Collector<RunFacts> = {
   kind: 'run',
   defaultName: 'run-host',
   shared: false,
+  isProgram: true,
   settings: {
     command: 'text!',
     args: 'texts',

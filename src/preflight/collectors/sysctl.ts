@@ -9,6 +9,7 @@ export const sysctl: Collector<SysctlFacts> = {
   kind: 'sysctl',
   defaultName: 'sysctl',
   shared: true,
+  isProgram: true,
   settings: {},
   limitMs: () => USUAL_LIMIT_MS,
   collect: async (_, host) => {

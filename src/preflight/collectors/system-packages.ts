@@ -41,6 +41,7 @@ export const systemPackages: Collector<SystemPackageFacts> = {
   kind: 'systemPackages',
   defaultName: 'packages',
   shared: false,
+  isProgram: true,
   settings: SETTINGS,
   limitMs: () => USUAL_LIMIT_MS,
   collect: async (settings, host) => {

@@ -14,6 +14,7 @@ export const time: Collector<TimeFacts> = {
   kind: 'time',
   defaultName: 'time',
   shared: true,
+  isProgram: true,
   settings: {},
   limitMs: () => USUAL_LIMIT_MS,
   collect: async (_, host) => {
