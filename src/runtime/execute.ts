@@ -81,7 +81,7 @@ function notePreflights({ packages }: RunRequest, report: Report): void {
     .filter(({ source }) => source.files.some(({ path }) => path === HOST_PREFLIGHT))
     .map(({ source }) => source.ref.name);
   if (names.length === 0) return;
-  const text = `host preflights are not run by this version: ${names.join(', ')}`;
+  const text = `host preflights are not part of a run: ${names.join(', ')}; run curlew preflight before`;
   report({ type: 'note', level: 'warning', text });
 }
 
