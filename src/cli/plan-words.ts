@@ -15,7 +15,15 @@ export const PLAN_OPTIONS = {
 
 /** Where packages come from, and how that is reached, may be said anew: it is their digests that the plan is held to. */
 const SOURCES: readonly string[] = ['bundle', 'dir', 'from'];
-const DECIDED: readonly string[] = ['install-dir', 'root', 'unconfined', 'reapply', 'skip-images', 'hook-timeout'];
+const DECIDED: readonly string[] = [
+  'install-dir',
+  'root',
+  'unconfined',
+  'reapply',
+  'adopt',
+  'skip-images',
+  'hook-timeout',
+];
 
 /** The words of this command line that a plan remembers. */
 export function planWords(args: Arguments, { cwd }: Pick<CommandContext, 'cwd'>): PlanWords {

@@ -1,0 +1,39 @@
+import { RUN_OPTIONS } from '../../src/cli/node-run.ts';
+import { PLAN_OPTIONS, planWords, withPlanWords } from '../../src/cli/plan-words.ts';
+import { readArguments } from '../../src/cli/read-arguments.ts';
+import type { SavedPlan } from '../../src/runtime/plan-file.ts';
+import { PLAN_WORDS } from '../../src/runtime/plan-words.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('cli/plan-words');
+
+function words(...given: readonly string[]): ReturnType<typeof planWords> {
+  return planWords(readArguments({ name: 'install', options: RUN_OPTIONS }, given), { cwd: '/work' });
+}
+
+test('a plan remembers every option of a run but settings, which may be secret, and its own', () => {
+  const known = new Set([...Object.keys(PLAN_WORDS), ...Object.keys(PLAN_OPTIONS), 'set']);
+  assert.equal(
+    Object.keys(RUN_OPTIONS).filter((name) => !known.has(name)),
+    [],
+  );
+});
+
+test('paths are kept absolute, addresses without what is secret in them', () => {
+  assert.equal(words('--bundle', 'b.tar.gz', '--adopt', '--set', 'a.b=c'), { bundle: '/work/b.tar.gz', adopt: true });
+  assert.equal(words('--from', 'store', '--from', 'https://me:pw@host/dist?token=1'), {
+    from: ['/work/store', 'https://host/dist'],
+  });
+});
+
+test('what the plan remembers comes back, unless the command line says where packages are', () => {
+  const saved = { words: words('--bundle', 'b.tar.gz', '--reapply') } as SavedPlan;
+  const none = readArguments({ name: 'install', options: RUN_OPTIONS }, []);
+  const back = withPlanWords(none, saved);
+  assert.equal([back.text('bundle'), back.flag('reapply'), back.texts('from')], ['/work/b.tar.gz', true, []]);
+  const other = withPlanWords(readArguments({ name: 'install', options: RUN_OPTIONS }, ['--dir', 'd']), saved);
+  assert.equal([other.text('bundle'), other.text('dir'), other.flag('reapply')], [undefined, 'd', true]);
+});
+
+test.run();
