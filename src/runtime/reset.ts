@@ -46,6 +46,7 @@ export async function resetRequest(
 const OURS: readonly string[] = [
   'addons',
   'packages',
+  'bin',
   'kustomize',
   'previous',
   'fetched',
