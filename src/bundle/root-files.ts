@@ -1,9 +1,10 @@
 /** What every bundle has of this tool itself: the scripts at its root, and the executable for nodes. */
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ArchiveIndex, RangeSource } from '../archive/entry.ts';
 import { openFileSource, readIndex } from '../archive/read.ts';
-import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { CurlewError, fileError } from '../core/errors.ts';
 import { BUNDLE_SCRIPTS, packedExecutableName } from '../core/layout.ts';
 import type { Arch } from '../core/ref.ts';
 import type { RootFile } from './plan.ts';
@@ -29,24 +30,26 @@ export async function readRootFiles(): Promise<readonly RootFile[]> {
   return BUNDLE_SCRIPTS.map((name) => ({ path: name, mode: 0o755, data }));
 }
 
-/** Opens the executable for nodes of this architecture; `NOT_FOUND` when it has not been built. */
+/** Opens the executable for nodes of this architecture; `NOT_FOUND` when `folder`, that of this build, has none. */
 export async function openExecutable(
   arch: Arch,
-  { signal }: { readonly signal: AbortSignal },
+  { folder = own(EXECUTABLES), signal }: { readonly folder?: string; readonly signal: AbortSignal },
 ): Promise<OpenExecutable> {
-  const path = own(EXECUTABLES + packedExecutableName(arch));
+  const path = join(folder, packedExecutableName(arch));
   const source = await openFileSource(path).catch((error: unknown) => {
-    if (!(error instanceof CurlewError) || errnoOf(error.cause) !== 'ENOENT') throw error;
+    if (!(error instanceof CurlewError) || error.code !== 'NOT_FOUND') throw error;
     throw new CurlewError('NOT_FOUND', `open ${path}: this build of curlew has no executable for ${arch} nodes`, {
       hint: 'in a checkout, run: npm run build',
       cause: error,
     });
   });
-  return {
-    source,
-    index: await readIndex(source, { signal }),
-    [Symbol.asyncDispose]: async () => source[Symbol.asyncDispose](),
-  };
+  const close = async (): Promise<void> => source[Symbol.asyncDispose]();
+  try {
+    return { source, index: await readIndex(source, { signal }), [Symbol.asyncDispose]: close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
 function own(path: string): string {
