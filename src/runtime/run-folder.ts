@@ -28,10 +28,11 @@ export function runFolder(directory: string, run: string): RunFolder {
   };
 }
 
-/** `20261121T101500Z-3f2a` */
-function newRunId(): string {
-  const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
-  return `${time}-${randomBytes(2).toString('hex')}`;
+/** `20261121T101500Z-3f2a`: after the second its milliseconds, so that ids sort as runs began; the last digit is chance. */
+export function newRunId(now: Date): string {
+  const second = now.toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  const rest = now.getUTCMilliseconds().toString(16).padStart(3, '0');
+  return `${second}-${rest}${randomBytes(1).toString('hex').slice(1)}`;
 }
 
 export interface CreateOptions {
@@ -54,7 +55,7 @@ export async function createRunFolder({
   carried,
   asked,
 }: CreateOptions): Promise<RunFolder> {
-  const folder = runFolder(directory, newRunId());
+  const folder = runFolder(directory, newRunId(new Date()));
   const text = settingsText(settings, own);
   try {
     for (const name of ['addons', 'packages', 'kustomize', 'assets']) {

@@ -8,6 +8,7 @@ import {
   writeRecords,
   type Records,
 } from '../../src/runtime/records.ts';
+import { newRunId } from '../../src/runtime/run-folder.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
@@ -68,7 +69,11 @@ test('records larger than any are refused before they are read', async () => {
   await assert.rejectsWith(readRecords(box.path), 'FILE_UNUSABLE', /larger than/);
 });
 
-test('ids of runs', () => {
+test('ids of runs sort as the runs began, within a second too', () => {
+  const times = ['10:15:00.007', '10:15:00.070', '10:15:00.700', '10:15:01.000'].map((time) => `2026-11-21T${time}Z`);
+  const ids = times.map((time) => newRunId(new Date(time)));
+  assert.ok(ids.every(isRunId));
+  assert.equal(ids.toSorted(), ids);
   assert.ok(isRunId('20261121T101500Z-3f2a'));
   assert.not(isRunId('../x'));
 });
