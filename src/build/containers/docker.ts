@@ -117,29 +117,22 @@ const ANSWER_LIMIT = 32 << 20;
 export function connectDocker(env: Readonly<Record<string, string | undefined>>): Engine {
   const target = targetOf(env['DOCKER_HOST']);
   let modem: Promise<Modem> | undefined;
+  const load = async (): Promise<Modem> => (modem ??= loadModem(target));
+  // Whoever streams hears of a failure.
+  const preload = (): void => void load().catch(() => undefined);
   const open: Engine['open'] = async (asked, { signal }) => {
     const { doing, method, path, query = {}, body, expected = [], code = 'CONTAINER_FAILED' } = asked;
     signal.throwIfAborted();
-    const streamed = isStream(body);
-    const request = {
-      path: Object.keys(query).length === 0 ? path : `${path}?`,
-      method,
-      isStream: true,
-      statusCodes: Object.fromEntries([...FINE, ...expected].map((status) => [status, true])),
-      abortSignal: signal,
-      options: streamed ? { ...query } : { _query: query, _body: body ?? {} },
-      ...(streamed ? { file: body } : {}),
-    };
+    const sent = { method, path, query, fine: [...FINE, ...expected], signal };
     try {
-      const answer =
-        method === 'GET'
-          ? await question(target, path, { query, fine: [...FINE, ...expected], signal })
-          : await dial(await (modem ??= loadModem(target)), request);
+      const answer = isStream(body)
+        ? await stream(await load(), { ...sent, body })
+        : await call(target, { ...sent, body }, method === 'GET' ? undefined : preload);
       // Whoever reads it hears of the error; between two calls nobody does.
       answer.on('error', () => undefined);
       return { status: answer.statusCode ?? 0, body: answer };
     } catch (error) {
-      if (streamed) body.destroy();
+      if (isStream(body)) body.destroy();
       throw callError(doing, error, signal, code);
     }
   };
@@ -164,7 +157,26 @@ async function loadModem(target: Target): Promise<Modem> {
   return (new Docker(target) as { readonly modem: Modem }).modem;
 }
 
-async function dial(modem: Modem, request: object): Promise<Answer> {
+interface Sent<Body> {
+  readonly method: EngineRequest['method'];
+  readonly path: string;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly body: Body;
+  readonly fine: readonly number[];
+  readonly signal: AbortSignal;
+}
+
+/** A request whose body is a stream goes over dockerode. */
+async function stream(modem: Modem, { method, path, query, body, fine, signal }: Sent<Readable>): Promise<Answer> {
+  const request = {
+    path: Object.keys(query).length === 0 ? path : `${path}?`,
+    method,
+    isStream: true,
+    statusCodes: Object.fromEntries(fine.map((status) => [status, true])),
+    abortSignal: signal,
+    options: { ...query },
+    file: body,
+  };
   return new Promise((resolve, reject) => {
     modem.dial(request, (error, answer) => {
       if (answer === undefined || answer === null) reject(asError(error));
@@ -176,39 +188,41 @@ async function dial(modem: Modem, request: object): Promise<Answer> {
 const WORDS_LIMIT = 8192;
 
 /**
- * A question goes over Node's own client: dockerode takes longer to load than a build in which nothing has changed takes
- * altogether, and all that such a build does is ask.
+ * All others go over Node's own client: dockerode takes longer to load than a build in which nothing has changed takes
+ * altogether, and all that such a build does is ask. `onSent`: the time until the engine answers is free for other work,
+ * such as loading dockerode when a container is being made that will be given files.
  */
-async function question(
+async function call(
   target: Target,
-  path: string,
-  asked: {
-    readonly query: Readonly<Record<string, unknown>>;
-    readonly fine: readonly number[];
-    readonly signal: AbortSignal;
-  },
+  { method, path, query, body, fine, signal }: Sent<Readonly<Record<string, unknown>> | undefined>,
+  onSent: (() => void) | undefined,
 ): Promise<Answer> {
-  const { query, fine, signal } = asked;
   const words = new URLSearchParams(
     Object.entries(query).map(([name, value]): [string, string] => [name, asText(value)]),
   ).toString();
   const where = 'socketPath' in target ? target : { host: target.host, port: target.port };
+  const text = body === undefined ? '' : JSON.stringify(body);
+  const headers = {
+    'content-length': Buffer.byteLength(text),
+    ...(text === '' ? {} : { 'content-type': 'application/json' }),
+  };
   const answer = await new Promise<Answer>((resolve, reject) => {
-    const call = httpRequest(
-      { ...where, path: words === '' ? path : `${path}?${words}`, agent: false, signal },
+    const request = httpRequest(
+      { ...where, method, headers, path: words === '' ? path : `${path}?${words}`, agent: false, signal },
       resolve,
     );
-    call.on('error', reject);
-    call.end();
+    request.on('error', reject);
+    if (onSent !== undefined) request.once('finish', onSent);
+    request.end(text);
   });
   const status = answer.statusCode ?? 0;
   if (fine.includes(status)) return answer;
-  let text = '';
+  let said = '';
   for await (const chunk of answer as AsyncIterable<Buffer>) {
-    text += chunk.toString('utf8');
-    if (text.length > WORDS_LIMIT) break;
+    said += chunk.toString('utf8');
+    if (said.length > WORDS_LIMIT) break;
   }
-  throw Object.assign(new Error(refusalOf(text)), { statusCode: status });
+  throw Object.assign(new Error(refusalOf(said)), { statusCode: status });
 }
 
 function asText(value: unknown): string {

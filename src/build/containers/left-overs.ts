@@ -71,9 +71,12 @@ async function listLabelled(engine: Engine, label: string, signal: AbortSignal):
     const request: EngineRequest = { doing: `list ${what} of the Docker engine`, method: 'GET', path, query };
     return (await engine.ask(request, { signal })).value;
   };
-  const containers = fieldsOf(await ask('containers', '/containers/json'));
-  const images = fieldsOf(await ask('images', '/images/json'));
-  const volumes = await ask('volumes', '/volumes');
+  const [found, built, volumes] = await Promise.all([
+    ask('containers', '/containers/json'),
+    ask('images', '/images/json'),
+    ask('volumes', '/volumes'),
+  ]);
+  const [containers, images] = [fieldsOf(found), fieldsOf(built)];
   return {
     containers: containers.flatMap((fields) => thingOf(fields, fields['Id'])),
     images: images.flatMap((fields) => thingOf(fields, fields['Id'])),
