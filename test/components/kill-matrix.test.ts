@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { eachLimited } from '../../src/core/each.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
-import { HOOK_MOMENTS, nodeState, openScene, type How, type Scene } from './support/kill-scene.ts';
+import { HOOK_MOMENTS, nodeState, openScene, readyForAnother, type How, type Scene } from './support/kill-scene.ts';
 
 const test = suite('a run that is killed', { timeoutMs: 1_200_000 });
 const FOLDER = 'var/lib/curlew';
@@ -47,6 +47,7 @@ async function problemOf(
 ): Promise<string | undefined> {
   const killed = await scene.run(node, { KILL_AT: at, KILL_MODE: mode }, how);
   if (killed.signal !== 'SIGKILL') return `was not killed: ${killed.exitCode ?? 'no status'} ${killed.stderr}`;
+  await readyForAnother(scene.at('nodes', node, FOLDER));
   const again = await scene.run(node, {}, how);
   if (again.exitCode !== 0) return `the same command failed: ${again.stderr}`;
   const state = await nodeState(scene.at('nodes', node, FOLDER));

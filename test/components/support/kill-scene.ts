@@ -140,6 +140,13 @@ export async function openScene(): Promise<Scene> {
   };
 }
 
+/** A node whose last run came to its end, whatever happened to the command after that, is ready for another run. */
+export async function readyForAnother(folder: string): Promise<void> {
+  const { lastRun } = JSON.parse(await readFile(join(folder, 'records.json'), 'utf8')) as { readonly lastRun: string };
+  const journal = await readFile(join(folder, 'runs', lastRun, 'journal.jsonl'), 'utf8');
+  if (journal.includes('"type":"ended"')) await rm(join(folder, 'state/once'), { recursive: true, force: true });
+}
+
 /** What a node looks like: files by path, without what differs between two runs that did the same. */
 export async function nodeState(folder: string): Promise<Readonly<Record<string, string>>> {
   const state: Record<string, string> = {};
