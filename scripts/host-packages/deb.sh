@@ -12,7 +12,8 @@
 #   CURLEW_REPOSITORIES  host: file in the form of sources.list(5), one-line or deb822
 #   CURLEW_KNOWN         folder with files of an earlier run, or empty
 #   CURLEW_OUT           empty folder for the package files
-#   CURLEW_STATE         private folder; the answer is in its result/: packages.tsv, requires, fetched or problem
+#   CURLEW_STATE         private folder
+#   CURLEW_RESULT        folder of the answer, result/ in the private one by default: packages.tsv, requires, fetched or problem
 # Status 1, mostly with lines in result/problem, when the packages cannot be had.
 # Works with bash 4.2, apt 1.2 and mawk 1.3.3.
 set -euo pipefail
@@ -20,7 +21,7 @@ export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 umask 022
 
 AWK="$(cd "${BASH_SOURCE[0]%/*}" && pwd)/deb"
-RESULT="$CURLEW_STATE/result"
+RESULT="${CURLEW_RESULT:-$CURLEW_STATE/result}"
 TAB=$'\t'
 readonly AWK RESULT TAB
 

@@ -15,14 +15,15 @@
 #   CURLEW_REPOSITORIES  file with sections of repositories as in dnf.conf(5)
 #   CURLEW_KNOWN         folder with files of an earlier run, or empty
 #   CURLEW_OUT           empty folder for the package files
-#   CURLEW_STATE         private folder; the answer is in its result/: packages.tsv, requires, fetched or problem
+#   CURLEW_STATE         private folder
+#   CURLEW_RESULT        folder of the answer, result/ in the private one by default: packages.tsv, requires, fetched or problem
 # Status 1 with a line or more in result/problem when the packages cannot be had.
 # Works with bash 4.2.
 set -euo pipefail
 export LC_ALL=C PYTHONIOENCODING=utf-8 PYTHONDONTWRITEBYTECODE=1
 umask 022
 
-readonly RESULT="$CURLEW_STATE/result" HERE="${BASH_SOURCE[0]%/*}"
+readonly RESULT="${CURLEW_RESULT:-$CURLEW_STATE/result}" HERE="${BASH_SOURCE[0]%/*}"
 
 # What every system has that is bare but has a package manager. Names that a system does not know are left out.
 readonly BASE='basesystem bash ca-certificates centos-release coreutils curl dnf filesystem findutils gawk glibc grep

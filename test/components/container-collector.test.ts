@@ -17,12 +17,12 @@ const test = suite('host packages in a container', { timeoutMs: 120_000 });
 const SCRIPT = `
 set -euo pipefail
 source "$(dirname "\${BASH_SOURCE[0]}")/deb/helper.bash"
-mkdir -p "$CURLEW_STATE/result"
+mkdir -p "$CURLEW_RESULT"
 fetched=0
 for name in "$@"; do
   printf 'collecting %s for %s\\n' "$name" "$CURLEW_OS"
   case "$name" in
-    missing) printf 'missing\\t%s\\nnear\\t%s\\tmixing\\n' "$name" "$name" >"$CURLEW_STATE/result/problem"; exit 1 ;;
+    missing) printf 'missing\\t%s\\nnear\\t%s\\tmixing\\n' "$name" "$name" >"$CURLEW_RESULT/problem"; exit 1 ;;
     broken) echo 'the lock is held'; exit 2 ;;
     slow) sleep 1000 ;;
     link) ln -s /etc/passwd "$CURLEW_OUT/link_1_all.deb"; continue ;;
@@ -36,12 +36,12 @@ for name in "$@"; do
     fetched=$((fetched + \${#name}))
   fi
   printf '%s\\t%s\\t1\\tall\\t%s\\thttps://me:secret@mirror.example/x\\n' "$file" "$name" "$(sum "$CURLEW_OUT/$file")" \\
-    >>"$CURLEW_STATE/result/packages.tsv"
+    >>"$CURLEW_RESULT/packages.tsv"
 done
 env | busybox grep -E '^(CURLEW_|SSL_|HTTPS_)' | busybox sort >"$CURLEW_OUT/Release"
 if [[ -n "\${SSL_CERT_FILE-}" ]]; then cat "$SSL_CERT_FILE" >>"$CURLEW_OUT/Release"; fi
-: >"$CURLEW_STATE/result/requires"
-echo "$fetched" >"$CURLEW_STATE/result/fetched"
+: >"$CURLEW_RESULT/requires"
+echo "$fetched" >"$CURLEW_RESULT/fetched"
 `;
 
 const opened = createOpened();
@@ -103,9 +103,10 @@ else {
       'CURLEW_MODE=container',
       'CURLEW_MODULES=0',
       'CURLEW_OS=ubuntu-22.04',
-      'CURLEW_OUT=/curlew/out',
+      'CURLEW_OUT=/curlew/answer/out',
       'CURLEW_REPOSITORIES=',
       'CURLEW_RESOLVE=missing',
+      'CURLEW_RESULT=/curlew/answer/result',
       'CURLEW_STATE=/curlew/state',
       'CURLEW_TASK=collect',
       'HTTPS_PROXY=http://proxy.example:1',
@@ -140,7 +141,7 @@ else {
     [
       'link',
       'CONTAINER_FAILED',
-      /\/curlew\/out of the container cannot be taken: "link_1_all\.deb" is a symbolic link/,
+      /\/curlew\/answer of the container cannot be taken: "out\/link_1_all\.deb" is a symbolic link/,
     ],
     ['stray', 'PACKAGE_INVALID', /the script left no packages\.tsv/],
   ] as const) {

@@ -178,7 +178,7 @@ def required_names(base, packages):
 
 
 def write(name, text):
-    with open(os.path.join(STATE, 'result', name), 'w', encoding='utf-8', errors='surrogateescape') as file:
+    with open(os.path.join(ENV.get('CURLEW_RESULT') or os.path.join(STATE, 'result'), name), 'w', encoding='utf-8', errors='surrogateescape') as file:
         file.write(text)
 
 

@@ -1,8 +1,8 @@
 /** Fetching with the package manager of the system itself, in a container of its builder image. */
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, rename, stat } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { sentBytes, type SentEntry } from '../../archive/send-tar.ts';
-import { fileError } from '../../core/errors.ts';
+import { errnoOf, fileError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import type { Repository } from '../../core/repositories.ts';
 import { osRow, type OsId } from '../../core/os.ts';
@@ -30,13 +30,15 @@ const HOME = '/curlew';
 const PLACES = {
   scripts: posix.join(HOME, SCRIPT_FOLDER),
   known: posix.join(HOME, 'known'),
-  out: posix.join(HOME, 'out'),
+  // What comes back lies in one folder: each that is asked for costs the engine a process.
+  answer: posix.join(HOME, 'answer'),
+  out: posix.join(HOME, 'answer', 'out'),
+  result: posix.join(HOME, 'answer', 'result'),
   state: posix.join(HOME, 'state'),
   authorities: posix.join(HOME, 'authorities.pem'),
   repositories: posix.join(HOME, 'repositories'),
   keys: posix.join(HOME, 'keys'),
 } as const;
-const ANSWER = posix.join(PLACES.state, 'result');
 
 /** What one operating system's folder may hold, and what the script may say of it. */
 const OUT_LIMITS = { bytes: 2 ** 36, files: 20_000 };
@@ -134,6 +136,7 @@ async function filesFor({ os, arch, known }: CollectRequest, collecting: Collect
     ...(caFile === undefined ? [] : [sentBytes(inContainer(PLACES.authorities), await readFile(caFile))]),
     ...repositories.flatMap(({ keys }) => keys),
     ...list.map((text) => sentBytes(inContainer(PLACES.repositories), text)),
+    folder(PLACES.answer),
     folder(PLACES.out),
     folder(PLACES.state),
   ];
@@ -151,6 +154,7 @@ async function collect(request: CollectRequest, collecting: Collecting): Promise
     ...scriptVariables(request, 'container'),
     CURLEW_OUT: PLACES.out,
     CURLEW_STATE: PLACES.state,
+    CURLEW_RESULT: PLACES.result,
     CURLEW_KNOWN: request.known === undefined ? '' : PLACES.known,
     CURLEW_REPOSITORIES: repositoriesFor(request.os, collecting) === undefined ? '' : PLACES.repositories,
     HOME: PLACES.state,
@@ -167,17 +171,22 @@ async function take(
   signal: AbortSignal,
 ): Promise<Collected> {
   const doing = doingOf(request);
-  const answer = join(request.scratch, 'result');
-  const answered = await out(ANSWER, { into: answer, limits: ANSWER_LIMITS }).catch((error: unknown) => {
-    // A script that could not even begin has left no answer.
-    if (status === 0 || signal.aborted) throw error;
-    return [];
-  });
   if (status !== 0) {
+    const result = join(request.scratch, 'result');
+    // A script that could not even begin has left no answer.
+    const answered = await out(PLACES.result, { into: result, limits: ANSWER_LIMITS }).catch((error: unknown) => {
+      if (signal.aborted) throw error;
+      return [];
+    });
     const hasProblem = answered.some(({ path }) => path === 'problem');
-    const text = hasProblem ? await readAnswer(join(answer, 'problem'), doing) : undefined;
+    const text = hasProblem ? await readAnswer(join(result, 'problem'), doing) : undefined;
     throw problemError(text, { doing: `${doing} (${request.arch})`, last: lastLines });
   }
-  await out(PLACES.out, { into: request.folder, limits: OUT_LIMITS });
-  return readCollected({ answer, folder: request.folder, doing }, { signal });
+  const answer = join(request.scratch, 'answer');
+  await out(PLACES.answer, { into: answer, limits: OUT_LIMITS });
+  // Both are folders of one cache: the empty one that waits is replaced. A folder without files does not come.
+  await rename(join(answer, 'out'), request.folder).catch((error: unknown) => {
+    if (errnoOf(error) !== 'ENOENT') throw fileError(doing, error);
+  });
+  return readCollected({ answer: join(answer, 'result'), folder: request.folder, doing }, { signal });
 }
