@@ -9,7 +9,7 @@ import { suite } from '../support/suite.ts';
 const test = suite('cli/plan-words');
 
 function words(...given: readonly string[]): ReturnType<typeof planWords> {
-  return planWords(readArguments({ name: 'install', options: RUN_OPTIONS }, given), { cwd: '/work' });
+  return planWords(readArguments({ name: 'install', options: RUN_OPTIONS }, given), { cwd: '/home/me' });
 }
 
 test('a plan remembers every option of a run but settings, which may be secret, and its own', () => {
@@ -21,9 +21,12 @@ test('a plan remembers every option of a run but settings, which may be secret, 
 });
 
 test('paths are kept absolute, addresses without what is secret in them', () => {
-  assert.equal(words('--bundle', 'b.tar.gz', '--adopt', '--set', 'a.b=c'), { bundle: '/work/b.tar.gz', adopt: true });
+  assert.equal(words('--bundle', 'b.tar.gz', '--adopt', '--set', 'a.b=c'), {
+    bundle: '/home/me/b.tar.gz',
+    adopt: true,
+  });
   assert.equal(words('--from', 'store', '--from', 'https://me:pw@host/dist?token=1'), {
-    from: ['/work/store', 'https://host/dist'],
+    from: ['/home/me/store', 'https://host/dist'],
   });
 });
 
@@ -31,7 +34,7 @@ test('what the plan remembers comes back, unless the command line says where pac
   const saved = { words: words('--bundle', 'b.tar.gz', '--reapply') } as SavedPlan;
   const none = readArguments({ name: 'install', options: RUN_OPTIONS }, []);
   const back = withPlanWords(none, saved);
-  assert.equal([back.text('bundle'), back.flag('reapply'), back.texts('from')], ['/work/b.tar.gz', true, []]);
+  assert.equal([back.text('bundle'), back.flag('reapply'), back.texts('from')], ['/home/me/b.tar.gz', true, []]);
   const other = withPlanWords(readArguments({ name: 'install', options: RUN_OPTIONS }, ['--dir', 'd']), saved);
   assert.equal([other.text('bundle'), other.text('dir'), other.flag('reapply')], [undefined, 'd', true]);
 });
