@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { join, relative, resolve } from 'node:path';
+import { join, relative } from 'node:path';
 import type { DryRun } from '../../src/runtime/dry-run.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
@@ -8,26 +8,14 @@ import { writeLayout } from '../support/image-packages.ts';
 import { binaryLike, makeImage, makeLayer } from '../support/images.ts';
 import { bundleOf, specOf, type TestAddon } from '../support/node-bundles.ts';
 import { tracer } from '../support/node-install.ts';
+import { SOURCE_COMMAND, runFromSource, type SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('cli/dry-run', { timeoutMs: 120_000 });
-const MAIN = resolve('src/cli/main.ts');
-const TSX = import.meta.resolve('tsx');
 
-interface Outcome {
-  readonly exitCode: number | undefined;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-async function curlew(box: Tree, ...words: readonly string[]): Promise<Outcome> {
-  const { exitCode, stdout, stderr } = await execa(process.execPath, ['--import', TSX, MAIN, ...words], {
-    cwd: box.path,
-    reject: false,
-    env: { TRACE: box.at('trace') },
-  });
-  return { exitCode, stdout, stderr };
+async function curlew(box: Tree, ...words: readonly string[]): Promise<SourceOutcome> {
+  return runFromSource(words, { cwd: box.path, env: { TRACE: box.at('trace') } });
 }
 
 const PLACE = ['--root', 'root', '--unconfined'];
@@ -209,7 +197,7 @@ if ((await execa(command, [...userWords, 'true'], { reject: false })).exitCode =
   test(NOBODY, async () => {
     await using box = await boxWith([tracer('aaa')]);
     await chmod(box.path, 0o755);
-    const args = ['--import', TSX, MAIN, 'install', '--bundle', box.at('b.tar.gz'), '--install-dir', box.at('node')];
+    const args = [...SOURCE_COMMAND, 'install', '--bundle', box.at('b.tar.gz'), '--install-dir', box.at('node')];
     const { exitCode, stdout, stderr } = await execa(command, [...userWords, process.execPath, ...args, '--dry-run'], {
       reject: false,
     });
@@ -228,11 +216,8 @@ test('images that are to be loaded are told with their names and bytes, and what
   const addon = { name, version, files: { ...files, ...(await filesBelow(made.path)) }, extra: { images } };
   await using box = await boxWith([addon]);
   const args = ['install', '--bundle', 'b.tar.gz', '--install-dir', box.at('node'), '--unconfined', '--dry-run'];
-  const { exitCode, stdout, stderr } = await execa(process.execPath, ['--import', TSX, MAIN, ...args], {
-    cwd: box.path,
-    reject: false,
-    env: { PATH: box.at('none'), CONTAINERD_ADDRESS: box.at('none') },
-  });
+  const env = { PATH: box.at('none'), CONTAINERD_ADDRESS: box.at('none') };
+  const { exitCode, stdout, stderr } = await runFromSource(args, { cwd: box.path, env });
   assert.is(exitCode, 0, stderr);
   assert.match(stdout, /images {3}1 of 1 to load, 30\d kB: docker\.io\/library\/x:1/);
   assert.match(stdout, /1\.0\d MB: images of containerd, an estimate: 3\.5 times/);

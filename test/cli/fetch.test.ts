@@ -1,6 +1,5 @@
 import { execa } from 'execa';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
@@ -10,14 +9,13 @@ import { tracer } from '../support/node-install.ts';
 import { noise, writePackage } from '../support/packages.ts';
 import { startProxy } from '../support/proxy-server.ts';
 import { publishAs } from '../support/releases.ts';
+import { SOURCE_COMMAND } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { serveFolder, type Fault } from '../support/web-server.ts';
 
 const test = suite('cli: what is fetched for a run', { timeoutMs: 120_000 });
-const MAIN = resolve('src/cli/main.ts');
-const TSX = import.meta.resolve('tsx');
 const BLOB = { path: 'assets/blob', data: noise(3_000_000) };
 
 function filesOf(name: string): readonly { readonly path: string; readonly data: string | Buffer }[] {
@@ -28,7 +26,7 @@ function filesOf(name: string): readonly { readonly path: string; readonly data:
 // The result's type follows from the options.
 function start(box: Tree, more: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const words = ['install', '--root', box.at('root'), '--unconfined', '--installer', 'spec.yaml', ...more];
-  return execa(process.execPath, ['--import', TSX, MAIN, ...words], {
+  return execa(process.execPath, [...SOURCE_COMMAND, ...words], {
     cwd: box.path,
     reject: false,
     env: { TRACE: box.at('trace'), ...env },

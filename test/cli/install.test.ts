@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { RunResult } from '../../src/runtime/execute.ts';
 import { membersOf } from '../../src/runtime/process-tree.ts';
@@ -9,31 +9,22 @@ import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
 import { bundleOf, specOf, type TestAddon } from '../support/node-bundles.ts';
 import { tracer } from '../support/node-install.ts';
+import { SOURCE_COMMAND, runFromSource, type SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('cli/install', { timeoutMs: 120_000 });
-const MAIN = resolve('src/cli/main.ts');
-const TSX = import.meta.resolve('tsx');
 
-interface Outcome {
-  readonly exitCode: number | undefined;
-  readonly stdout: string;
-  readonly stderr: string;
+function installWords(box: Tree, more: readonly string[]): readonly string[] {
+  return ['install', '--root', box.at('root'), '--unconfined', ...more];
 }
 
 function words(box: Tree, more: readonly string[]): readonly string[] {
-  return ['--import', TSX, MAIN, 'install', '--root', box.at('root'), '--unconfined', ...more];
+  return [...SOURCE_COMMAND, ...installWords(box, more)];
 }
 
-async function curlew(box: Tree, ...more: string[]): Promise<Outcome> {
-  const env = { TRACE: box.at('trace') };
-  const { exitCode, stdout, stderr } = await execa(process.execPath, words(box, more), {
-    cwd: box.path,
-    reject: false,
-    env,
-  });
-  return { exitCode, stdout, stderr };
+async function curlew(box: Tree, ...more: string[]): Promise<SourceOutcome> {
+  return runFromSource(installWords(box, more), { cwd: box.path, env: { TRACE: box.at('trace') } });
 }
 
 async function boxWith(addons: readonly TestAddon[], spec?: string): Promise<Tree> {
@@ -85,7 +76,7 @@ test('a store is installed from, and so is a bundle that was made of it', async 
     (await curlew(box, '--from', 'store', '--installer', 'spec.yaml')).stdout,
     /^aaa {2}1\.0\.0 {2}installed/,
   );
-  const make = ['--import', TSX, MAIN, 'bundle', 'spec.yaml', '--from', 'store', '-o', 'made.tar.gz'];
+  const make = [...SOURCE_COMMAND, 'bundle', 'spec.yaml', '--from', 'store', '-o', 'made.tar.gz'];
   await execa(process.execPath, make, { cwd: box.path });
   assert.match((await curlew(box, '--bundle', 'made.tar.gz')).stdout, /^aaa {2}1\.0\.0 {2}already applied/);
   assert.match(
@@ -146,7 +137,7 @@ if ((await execa(userCommand, [...userWords, 'true'], { reject: false })).exitCo
   test(NOBODY, async () => {
     await using box = await boxWith([tracer('aaa')]);
     for (const more of [['--root', box.at('root')], []]) {
-      const args = ['--import', TSX, MAIN, 'install', '--bundle', box.at('b.tar.gz'), ...more];
+      const args = [...SOURCE_COMMAND, 'install', '--bundle', box.at('b.tar.gz'), ...more];
       const { exitCode, stderr } = await execa(userCommand, [...userWords, process.execPath, ...args], {
         reject: false,
       });

@@ -1,34 +1,19 @@
-import { execa } from 'execa';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import type { RunResult } from '../../src/runtime/execute.ts';
 import { readRecords } from '../../src/runtime/records.ts';
 import * as assert from '../support/assert.ts';
 import { bundleOf, specOf, type TestAddon } from '../support/node-bundles.ts';
 import { trace, tracer } from '../support/node-install.ts';
+import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('cli/resume, rollback and reset', { timeoutMs: 240_000 });
-const MAIN = resolve('src/cli/main.ts');
-const TSX = import.meta.resolve('tsx');
 const NODE = 'root/var/lib/curlew';
 
-interface Outcome {
-  readonly exitCode: number | undefined;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-async function curlew(box: Tree, command: string, ...more: readonly string[]): Promise<Outcome> {
+async function curlew(box: Tree, command: string, ...more: readonly string[]): Promise<SourceOutcome> {
   const words = [command, '--root', box.at('root'), ...more];
-  const { exitCode, stdout, stderr } = await execa(process.execPath, ['--import', TSX, MAIN, ...words], {
-    cwd: box.path,
-    reject: false,
-    stdin: 'ignore',
-    env: { TRACE: box.at('trace') },
-  });
-  return { exitCode, stdout, stderr };
+  return runFromSource(words, { cwd: box.path, env: { TRACE: box.at('trace') } });
 }
 
 async function put(box: Tree, addons: readonly TestAddon[], spec?: string): Promise<void> {

@@ -1,13 +1,10 @@
-import { execa } from 'execa';
 import { readFile, symlink } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import * as assert from '../support/assert.ts';
+import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Files, type Tree } from '../support/tree.ts';
 
 const test = suite('cli/lint');
-const MAIN = resolve('src/cli/main.ts');
-const TSX = import.meta.resolve('tsx');
 
 const CLEAN: Files = { 'addons/ekco/1/Manifest': 'image a b:1\n', 'addons/ekco/1/install.sh': 'ekco() { :; }\n' };
 const BROKEN: Files = {
@@ -15,19 +12,8 @@ const BROKEN: Files = {
   'addons/ekco/1/install.sh': 'ekco() { :; }\n',
 };
 
-interface Outcome {
-  readonly exitCode: number | undefined;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-async function curlew(box: Tree, words: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
-  const { exitCode, stdout, stderr } = await execa(process.execPath, ['--import', TSX, MAIN, ...words], {
-    cwd: box.path,
-    reject: false,
-    env,
-  });
-  return { exitCode, stdout, stderr };
+async function curlew(box: Tree, words: readonly string[], env: Record<string, string> = {}): Promise<SourceOutcome> {
+  return runFromSource(words, { cwd: box.path, env });
 }
 
 test('a clean folder: one line, status 0', async () => {

@@ -1,6 +1,4 @@
-import { execa } from 'execa';
 import { appendFile, readFile, stat, writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { fileError } from '../../src/core/errors.ts';
 import { readable } from '../../src/runtime/history.ts';
 import type { HookLog, RunSummary } from '../../src/runtime/hook-logs.ts';
@@ -10,23 +8,14 @@ import type { AddonHistory } from '../../src/runtime/why.ts';
 import * as assert from '../support/assert.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { packagesOf, run, tracer } from '../support/node-install.ts';
+import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('cli/node-answers', { timeoutMs: 120_000 });
-const MAIN = resolve('src/cli/main.ts');
-const TSX = import.meta.resolve('tsx');
 
-interface Outcome {
-  readonly exitCode: number | undefined;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-async function ask(box: Tree, ...words: readonly string[]): Promise<Outcome> {
-  const args = ['--import', TSX, MAIN, ...words, '--install-dir', box.at('node')];
-  const { exitCode, stdout, stderr } = await execa(process.execPath, args, { cwd: box.path, reject: false });
-  return { exitCode, stdout, stderr };
+async function ask(box: Tree, ...words: readonly string[]): Promise<SourceOutcome> {
+  return runFromSource([...words, '--install-dir', box.at('node')], { cwd: box.path });
 }
 
 async function told<Result>(box: Tree, ...words: readonly string[]): Promise<Result> {

@@ -1,27 +1,16 @@
-import { execa } from 'execa';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import type { PromoteResult } from '../../src/release/promote.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import * as assert from '../support/assert.ts';
 import { madePackage, publishAs } from '../support/releases.ts';
+import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('cli/releases');
-const MAIN = resolve('src/cli/main.ts');
-const TSX = import.meta.resolve('tsx');
 
-interface Outcome {
-  readonly exitCode: number | undefined;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-async function curlew(box: Tree, ...words: readonly string[]): Promise<Outcome> {
-  const args = ['--import', TSX, MAIN, ...words];
-  const { exitCode, stdout, stderr } = await execa(process.execPath, args, { cwd: box.path, reject: false });
-  return { exitCode, stdout, stderr };
+async function curlew(box: Tree, ...words: readonly string[]): Promise<SourceOutcome> {
+  return runFromSource(words, { cwd: box.path });
 }
 
 /** A box with a store `staging` whose release s1 has rook and ekco. */

@@ -1,12 +1,11 @@
-import { execa } from 'execa';
 import { statfsSync, writeFileSync } from 'node:fs';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
 import { specOf } from '../support/node-bundles.ts';
 import { tracer } from '../support/node-install.ts';
 import { noise } from '../support/packages.ts';
+import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 import { serveFolder } from '../support/web-server.ts';
@@ -47,16 +46,8 @@ if (reason === undefined) {
     await run('mount', ['-t', 'tmpfs', '-o', 'size=60m', 'tmpfs', box.at('root')]);
     try {
       const words = ['--root', 'root', '--unconfined', '--installer', 'spec.yaml', '--from', server.url];
-      const install = async (): Promise<{ readonly exitCode?: number | undefined; readonly stderr: string }> =>
-        execa(
-          process.execPath,
-          ['--import', import.meta.resolve('tsx'), resolve('src/cli/main.ts'), 'install', ...words],
-          {
-            cwd: box.path,
-            reject: false,
-            env: { TRACE: box.at('trace') },
-          },
-        );
+      const install = async (): Promise<SourceOutcome> =>
+        runFromSource(['install', ...words], { cwd: box.path, env: { TRACE: box.at('trace') } });
       const full = await install();
       assert.is(full.exitCode, 18, full.stderr);
       assert.match(full.stderr, 'run the same command again');
