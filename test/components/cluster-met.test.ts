@@ -7,26 +7,23 @@ import { settingsDigest } from '../../src/runtime/records.ts';
 import * as assert from '../support/assert.ts';
 import { trace, tracer } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
-import { tree, type Tree } from '../support/tree.ts';
+import { tree } from '../support/tree.ts';
 import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './support/api-server.ts';
 import { boxOf, clear, dataOf, envOf, install, opens, outcomes } from './support/cluster-node.ts';
+import { createOpened } from './support/opened.ts';
 import { cannotRun, oracle } from './support/programs.ts';
 
 const test = suite('components/cluster-met', { timeoutMs: 240_000 });
 const reason = cannotRun(...API_SERVER_PROGRAMS);
 const { signal } = new AbortController();
+const opened = createOpened();
 let server: ApiServer;
 
 if (reason === undefined) {
-  let folder: Tree;
   test.before(async () => {
-    folder = await tree();
-    server = await startApiServer(folder.path);
+    server = opened.keep(await startApiServer(opened.keep(await tree()).path));
   });
-  test.after(async () => {
-    await server[Symbol.asyncDispose]();
-    await folder[Symbol.asyncDispose]();
-  });
+  test.after(opened.close);
 
   test('an API server that dies in the middle: a clear error, and the same run goes on when it is back', async () => {
     await using box = await boxOf(server);

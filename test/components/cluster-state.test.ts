@@ -5,25 +5,22 @@ import * as assert from '../support/assert.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { packagesOf, trace, tracer } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
-import { tree, type Tree } from '../support/tree.ts';
+import { tree } from '../support/tree.ts';
 import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './support/api-server.ts';
-import { boxOf, dataOf, decoded, install, opens, outcomes } from './support/cluster-node.ts';
+import { boxOf, dataOf, decoded, install, opens, outcomes, patchRecords } from './support/cluster-node.ts';
+import { createOpened } from './support/opened.ts';
 import { cannotRun } from './support/programs.ts';
 
 const test = suite('components/cluster-state', { timeoutMs: 240_000 });
 const reason = cannotRun(...API_SERVER_PROGRAMS);
+const opened = createOpened();
 let server: ApiServer;
 
 if (reason === undefined) {
-  let folder: Tree;
   test.before(async () => {
-    folder = await tree();
-    server = await startApiServer(folder.path);
+    server = opened.keep(await startApiServer(opened.keep(await tree()).path));
   });
-  test.after(async () => {
-    await server[Symbol.asyncDispose]();
-    await folder[Symbol.asyncDispose]();
-  });
+  test.after(opened.close);
 
   test('the first install makes the namespace, its records and those of kURL', async () => {
     await using box = await boxOf(server);
@@ -90,17 +87,7 @@ if (reason === undefined) {
     await writeFile(path, text.replace(records.cluster ?? '-', '11111111-2222-3333-4444-555555555555'));
     const map = await dataOf(server, 'curlew-records');
     const foreign = { ...map, cluster: '11111111-2222-3333-4444-555555555555' };
-    await server.kubectl([
-      '-n',
-      'kurl',
-      'patch',
-      'configmap',
-      'curlew-records',
-      '--type',
-      'merge',
-      '-p',
-      JSON.stringify({ data: foreign }),
-    ]);
+    await patchRecords(server, foreign);
     const events: ProgressEvent[] = [];
     assert.equal(outcomes(await install(box, server, { addons }, { events })), ['aaa installed']);
     const notes = events.flatMap((event) => (event.type === 'note' ? [event.text] : [])).join('\n');
@@ -121,8 +108,7 @@ if (reason === undefined) {
       const addons = [tracer('aaa')];
       await install(box, server, { addons });
       await trace(box);
-      const patch = JSON.stringify({ data });
-      await server.kubectl(['-n', 'kurl', 'patch', 'configmap', 'curlew-records', '--type', 'merge', '-p', patch]);
+      await patchRecords(server, data);
       const error = await assert.rejectsWith(install(box, server, { addons }), 'CLUSTER_FAILED', said);
       assert.match(error.hint ?? '', 'kubectl -n kurl delete configmap curlew-records');
       assert.equal(await trace(box), []);
@@ -154,17 +140,7 @@ if (reason === undefined) {
     await using box = await boxOf(server);
     await install(box, server, { addons: [tracer('aaa')] });
     await server.kubectl(['-n', 'kurl', 'label', 'configmap', 'curlew-records', 'backup=yes']);
-    await server.kubectl([
-      '-n',
-      'kurl',
-      'patch',
-      'configmap',
-      'curlew-records',
-      '--type',
-      'merge',
-      '-p',
-      '{"data":{"x":"y"}}',
-    ]);
+    await patchRecords(server, { x: 'y' });
     await install(box, server, { addons: [tracer('aaa'), tracer('bbb')] });
     assert.is((await dataOf(server, 'curlew-records'))['x'], 'y');
     const label = 'jsonpath={.metadata.labels.backup}';
@@ -176,9 +152,7 @@ if (reason === undefined) {
     const addons = [tracer('aaa', 'aaa_uninstall() { :; }'), tracer('bbb', 'bbb_uninstall() { :; }')];
     await install(box, server, { addons });
     const bbb = JSON.parse((await dataOf(server, 'curlew-records'))['addon.bbb'] ?? '') as object;
-    const other = JSON.stringify({ data: { 'addon.bbb': JSON.stringify({ ...bbb, run: '20261121T101500Z-3f2a' }) } });
-    const patch = ['-n', 'kurl', 'patch', 'configmap', 'curlew-records', '--type', 'merge', '-p', other];
-    await server.kubectl(patch);
+    await patchRecords(server, { 'addon.bbb': JSON.stringify({ ...bbb, run: '20261121T101500Z-3f2a' }) });
     const cluster = {
       find: opens(box, server),
       adopt: undefined,

@@ -73,6 +73,15 @@ export async function dataOf(
   return map.data ?? {};
 }
 
+/** Changes our own records in the cluster, as somebody else might. */
+export async function patchRecords(
+  { kubectl }: ApiServer,
+  data: Readonly<Record<string, string | null>>,
+): Promise<void> {
+  const patch = JSON.stringify({ data });
+  await kubectl(['-n', 'kurl', 'patch', 'configmap', 'curlew-records', '--type', 'merge', '-p', patch]);
+}
+
 export const outcomes = ({ addons }: RunResult): readonly string[] =>
   addons.map(({ name, outcome }) => `${name} ${outcome}`).toSorted();
 export const decoded = (text = ''): string => Buffer.from(text, 'base64').toString();
