@@ -13,19 +13,19 @@ curlew_private_address() {
   if [[ "$routes" =~ \ src\ ([0-9a-fA-F.:]+) ]]; then printf '%s\n' "${BASH_REMATCH[1]}"; fi
 }
 
+# usage: curlew_running_kubernetes MANIFEST
 # Prints the version of the API server that runs on this node.
 curlew_running_kubernetes() {
-  local file="${CURLEW_API_SERVER_MANIFEST:-/etc/kubernetes/manifests/kube-apiserver.yaml}" text
-  [[ -r "$file" ]] || return 0
-  text="$(cat "$file")"
+  local text
+  text="$(<"$1")"
   if [[ "$text" =~ image:[^$'\n']*:v([0-9]+\.[0-9]+\.[0-9]+) ]]; then printf '%s\n' "${BASH_REMATCH[1]}"; fi
 }
 
-# Prints the name of kURL's helper image, where the package `common` brought it.
+# usage: curlew_util_image ARCHIVE
+# Prints the name of kURL's helper image, which the package `common` brings.
 curlew_util_image() {
   local text
-  [[ -f shared/kurl-util.tar ]] || return 0
-  text="$(tar -xOf shared/kurl-util.tar manifest.json 2>/dev/null | head -c 65536)"
+  text="$(tar -xOf "$1" manifest.json 2>/dev/null | head -c 65536)"
   if [[ "$text" =~ \"RepoTags\":\[\"([A-Za-z0-9./:@_-]+)\" ]]; then printf '%s\n' "${BASH_REMATCH[1]}"; fi
 }
 
@@ -51,12 +51,13 @@ curlew_stand_in() {
   done
 }
 
-# Sets everything that kURL's own scripts would have found out before the first hook and that costs little to know.
+# Sets everything that kURL's own scripts would have found out before the first hook and that costs little to know: this
+# is done before every hook, so a process is started only for what cannot be had without one.
 # Read by add-ons.
 # shellcheck disable=SC2034
 curlew_discover() {
-  local release program
-  release="$(uname -r)"
+  local release program file="${CURLEW_API_SERVER_MANIFEST:-/etc/kubernetes/manifests/kube-apiserver.yaml}"
+  read -r release </proc/sys/kernel/osrelease
   curlew_default KERNEL_MAJOR "${release%%.*}"
   release="${release#*.}"
   curlew_default KERNEL_MINOR "${release%%[!0-9]*}"
@@ -65,8 +66,11 @@ curlew_discover() {
   if [[ -r /etc/kubernetes/admin.conf && -z "${KUBECONFIG-}" ]]; then export KUBECONFIG=/etc/kubernetes/admin.conf; fi
   if [[ -z "${PRIVATE_ADDRESS-}" ]]; then PRIVATE_ADDRESS="$(curlew_private_address)"; fi
   if [[ -n "${KUBERNETES_VERSION-}" ]]; then parse_kubernetes_target_version; fi
-  curlew_default CURRENT_KUBERNETES_VERSION "$(curlew_running_kubernetes)"
-  curlew_default KURL_UTIL_IMAGE "$(curlew_util_image)"
+  : "${CURRENT_KUBERNETES_VERSION=}" "${KURL_UTIL_IMAGE=}"
+  if [[ -r "$file" ]]; then curlew_default CURRENT_KUBERNETES_VERSION "$(curlew_running_kubernetes "$file")"; fi
+  if [[ -z "${KURL_UTIL_IMAGE-}" && -f shared/kurl-util.tar ]]; then
+    KURL_UTIL_IMAGE="$(curlew_util_image shared/kurl-util.tar)"
+  fi
   for program in kurl yamlutil subnet docker-config installermerge yamltobash bashmerge htpasswd pvmigrate vendorflights; do
     release="BIN_${program^^}"
     curlew_default "${release//-/_}" "$DIR/bin/$program"
