@@ -79,6 +79,9 @@ tools_run_go() {
     GOCACHE="$TOOLS/gocache" GOBIN="${GO_PROGRAMS:-$TOOLS/bin}" "$go" "$@"
 }
 
+# For large programs that no benchmark runs: without inlining they are compiled in a quarter less processor time.
+TOOLS_QUICKLY='-gcflags=all=-l'
+
 # usage: tools_made NAME PIN; true when the tool of that pin is there
 tools_made() {
   [[ -x "$TOOLS/bin/$1" && "$(cat "$TOOLS/bin/$1.pin" 2>/dev/null)" == "$2" ]]
@@ -171,7 +174,7 @@ tools_kubernetes() {
   for program in kubectl kube-apiserver; do
     tools_made "$program" "$pin" && continue
     mkdir -p "$TOOLS/bin"
-    tools_go && tools_run_go build -C test/oracles/kubernetes \
+    tools_go && tools_run_go build -C test/oracles/kubernetes "$TOOLS_QUICKLY" \
       -ldflags "-s -w $set.gitVersion=$version $set.gitMajor=1 $set.gitMinor=$(cut -d. -f2 <<<"$version")" \
       -o "$TOOLS/bin/$program" "k8s.io/kubernetes/cmd/$program" || return 1
     printf '%s\n' "$pin" >"$TOOLS/bin/$program.pin"
@@ -193,7 +196,8 @@ tools_preflight() {
   folder="$(sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p' "$TOOLS/preflight.json")"
   rm -f "$TOOLS/preflight.json"
   mkdir -p "$TOOLS/bin"
-  tools_run_go build -C "$folder" -mod=readonly -ldflags '-s -w' -o "$TOOLS/bin/preflight" ./cmd/preflight &&
+  tools_run_go build -C "$folder" -mod=readonly "$TOOLS_QUICKLY" -ldflags '-s -w' -o "$TOOLS/bin/preflight" \
+    ./cmd/preflight &&
     printf '%s\n' "$pin" >"$TOOLS/bin/preflight.pin"
 }
 
