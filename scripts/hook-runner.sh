@@ -11,7 +11,8 @@
 #   SCRIPT    install.sh of every add-on of the run, in order
 # Descriptor 3 takes the records of what happens (curlew_control in lib/logging.sh).
 #
-# Everything happens at top level: inside a function the files' `declare` would make variables that vanish.
+# Everything happens at top level: inside a function the files' `declare` would make variables that vanish. After the
+# first of them only builtins are called by name: they may have defined functions of any name.
 
 CURLEW_LIBRARY="$1" CURLEW_SETTINGS="$2" CURLEW_CARRIED="$3" CURLEW_RESULT="$4" CURLEW_FUNCTION="$5" CURLEW_OWN="$6"
 CURLEW_SCRIPTS=("${@:7}")
@@ -26,19 +27,44 @@ umask 022
 
 # What an install.sh does to the shell's options and traps ends with it.
 curlew_options() {
-  set -eE +a +u +x +v +f +C +o pipefail +o posix
-  trap 'curlew_on_error "$?" "${FUNCNAME[0]-}" "${BASH_SOURCE[0]-}" "$LINENO" "$BASH_COMMAND"' ERR
+  builtin set -eE +a +u +x +v +f +C +o pipefail +o posix
+  builtin trap 'curlew_on_error "$?" "${FUNCNAME[0]-}" "${BASH_SOURCE[0]-}" "$LINENO" "$BASH_COMMAND"' ERR
+  builtin trap 'curlew_on_term "$BASH_COMMAND"' TERM
+}
+
+# Prints name, line and file of a function.
+curlew_defined() {
+  builtin shopt -s extdebug
+  builtin declare -F "$1"
 }
 
 # usage: curlew_on_error STATUS FUNCTION FILE LINE COMMAND
 curlew_on_error() {
   if [[ -n "${CURLEW_CALLING-}" && "$2" == '' && "$3" == "${BASH_SOURCE[0]}" ]]; then
     # The hook itself has returned a status: what can be told is where it is defined.
-    local name line file
-    read -r name line file < <(shopt -s extdebug && builtin declare -F "$CURLEW_FUNCTION")
-    set -- "$1" "$name" "$file" "$line" "return $1"
+    builtin local name line file
+    builtin read -r name line file < <(curlew_defined "$CURLEW_FUNCTION")
+    builtin set -- "$1" "$name" "$file" "$line" "return $1"
   fi
   curlew_control error "$BASH_SUBSHELL" "$@"
+}
+
+# Says what was at work when the hook was told to end. Its line is not known, but where its function begins.
+curlew_on_term() {
+  builtin local name line file
+  builtin read -r name line file < <(curlew_defined "${FUNCNAME[1]-}")
+  curlew_control error "$BASH_SUBSHELL" 143 "$name" "${file:-${BASH_SOURCE[1]-}}" "${line:-0}" "$1"
+  builtin exit 143
+}
+
+# Leaves the shell as the builtin does, and says where: a hook that leaves has failed.
+exit() {
+  builtin local CURLEW_STATUS=$?
+  if (($# > 0)); then CURLEW_STATUS="$1"; fi
+  if ((BASH_SUBSHELL == 0)); then
+    curlew_control error 0 "$CURLEW_STATUS" "${FUNCNAME[1]}" "${BASH_SOURCE[1]}" "${BASH_LINENO[0]}" "exit $CURLEW_STATUS"
+  fi
+  builtin exit "$CURLEW_STATUS"
 }
 
 # Fills CURLEW_NOW: name -> the command that makes the variable as it is. Variables that the shell itself keeps, and
@@ -58,8 +84,8 @@ curlew_snapshot() {
   {
     for CURLEW_NAME in "${CURLEW_NAMES[@]}"; do
       case "$CURLEW_NAME" in
-        CURLEW_* | BASH* | FUNCNAME | PIPESTATUS | _ | RANDOM | SRANDOM | SECONDS | EPOCHSECONDS | EPOCHREALTIME) continue ;;
-        PWD | OLDPWD | SHLVL | LINENO | DIRSTACK | GROUPS | HISTCMD | COMP_WORDBREAKS | COLUMNS | LINES) continue ;;
+        CURLEW_* | BASH* | FUNCNAME | PIPESTATUS | _ | RANDOM | SRANDOM | SECONDS | EPOCHSECONDS | EPOCHREALTIME) builtin continue ;;
+        PWD | OLDPWD | SHLVL | LINENO | DIRSTACK | GROUPS | HISTCMD | COMP_WORDBREAKS | COLUMNS | LINES) builtin continue ;;
       esac
       CURLEW_KEPT+=("$CURLEW_NAME")
       builtin declare -p "$CURLEW_NAME"
@@ -80,9 +106,9 @@ curlew_snapshot() {
 }
 
 curlew_whole() {
-  if [[ "${1-}" == CURLEW_END ]]; then return; fi
+  if [[ "${1-}" == CURLEW_END ]]; then builtin return; fi
   builtin echo 'the variables of this hook could not be written down' >&2
-  exit 1
+  builtin exit 1
 }
 
 for CURLEW_FILE in "$CURLEW_LIBRARY"/*.sh; do
@@ -105,11 +131,11 @@ done
 if [[ -z "$CURLEW_FUNCTION" ]]; then
   CURLEW_TEXT="$(builtin compgen -A function)"
   builtin printf '%s\n' "$CURLEW_TEXT" >|"$CURLEW_RESULT.part"
-  command -p mv -f "$CURLEW_RESULT.part" "$CURLEW_RESULT"
-  exit 0
+  builtin command -p mv -f "$CURLEW_RESULT.part" "$CURLEW_RESULT"
+  builtin exit 0
 fi
 
-set +eE
+builtin set +eE
 curlew_snapshot
 for CURLEW_NAME in "${!CURLEW_NOW[@]}"; do
   CURLEW_BEFORE[$CURLEW_NAME]="${CURLEW_NOW[$CURLEW_NAME]}"
@@ -117,8 +143,15 @@ done
 curlew_options
 if [[ -e "$CURLEW_CARRIED" ]]; then
   curlew_control stage carried "$CURLEW_CARRIED"
+  # `builtin declare` takes no lists: a function of that name stands aside.
+  CURLEW_NAME=declare CURLEW_TEXT=
+  if builtin declare -F "$CURLEW_NAME" >/dev/null; then
+    CURLEW_TEXT="$(builtin declare -f "$CURLEW_NAME")"
+    builtin unset -f "$CURLEW_NAME"
+  fi
   # shellcheck source=/dev/null
   builtin source "$CURLEW_CARRIED"
+  builtin eval "$CURLEW_TEXT"
 fi
 if [[ -n "$CURLEW_OWN" ]]; then
   curlew_control stage source "$CURLEW_OWN"
@@ -129,26 +162,26 @@ fi
 
 if ! builtin declare -F "$CURLEW_FUNCTION" >/dev/null; then
   curlew_control absent "$CURLEW_FUNCTION"
-  exit 1
+  builtin exit 1
 fi
 curlew_control stage call "$CURLEW_FUNCTION"
 CURLEW_CALLING=1
 "$CURLEW_FUNCTION"
 
-trap - ERR
-set +eEu +C +x +v +o posix
+builtin trap - ERR
+builtin set +eEu +C +x +v +o posix
 curlew_snapshot
 CURLEW_ALL=
 for CURLEW_NAME in "${!CURLEW_BEFORE[@]}"; do
-  if [[ -z "${CURLEW_NOW[$CURLEW_NAME]+set}" ]]; then CURLEW_ALL+="unset -v $CURLEW_NAME"$'\n'; fi
+  if [[ -z "${CURLEW_NOW[$CURLEW_NAME]+set}" ]]; then CURLEW_ALL+="builtin unset -v $CURLEW_NAME"$'\n'; fi
 done
 for CURLEW_NAME in "${!CURLEW_NOW[@]}"; do
   CURLEW_TEXT="${CURLEW_NOW[$CURLEW_NAME]}"
-  if [[ -z "$CURLEW_TEXT" || "$CURLEW_TEXT" == "${CURLEW_BEFORE[$CURLEW_NAME]-}" ]]; then continue; fi
+  if [[ -z "$CURLEW_TEXT" || "$CURLEW_TEXT" == "${CURLEW_BEFORE[$CURLEW_NAME]-}" ]]; then builtin continue; fi
   CURLEW_UNSET=-v
   CURLEW_FLAGS="${CURLEW_TEXT#declare }"
   if [[ "${CURLEW_FLAGS%% *}" == *n* ]]; then CURLEW_UNSET=-n; fi
-  CURLEW_ALL+="unset $CURLEW_UNSET $CURLEW_NAME"$'\n'"$CURLEW_TEXT"
+  CURLEW_ALL+="builtin unset $CURLEW_UNSET $CURLEW_NAME"$'\n'"$CURLEW_TEXT"
 done
 # In one write: of several, a full disk would let some fail without a word.
-builtin printf '%s' "$CURLEW_ALL" >|"$CURLEW_RESULT.part" && command -p mv -f "$CURLEW_RESULT.part" "$CURLEW_RESULT"
+builtin printf '%s' "$CURLEW_ALL" >|"$CURLEW_RESULT.part" && builtin command -p mv -f "$CURLEW_RESULT.part" "$CURLEW_RESULT"

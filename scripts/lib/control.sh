@@ -5,7 +5,7 @@
 bail() {
   logFail "${1-}"
   curlew_control bail "${1-}" "${FUNCNAME[1]-}" "${BASH_SOURCE[1]-}" "${BASH_LINENO[0]-}"
-  exit 1
+  builtin exit 1
 }
 
 # True for programs, builtins and shell functions.

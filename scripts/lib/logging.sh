@@ -11,9 +11,9 @@ NC='\033[0m'
 # usage: curlew_control KIND FIELD…
 # One record a line, fields parted by tabs; backslash, tab and newline inside a field are escaped. Never fails a hook.
 curlew_control() {
-  [[ -n "${CURLEW_CONTROL-}" ]] || return 0
-  local CURLEW_LINE="$1" CURLEW_FIELD
-  shift
+  [[ -n "${CURLEW_CONTROL-}" ]] || builtin return 0
+  builtin local CURLEW_LINE="$1" CURLEW_FIELD
+  builtin shift
   for CURLEW_FIELD in "$@"; do
     CURLEW_FIELD="${CURLEW_FIELD:0:4000}"
     CURLEW_FIELD="${CURLEW_FIELD//\\/\\\\}"

@@ -95,6 +95,12 @@ function fail(error: Error): number {
   return error instanceof CurlewError ? ERROR_CODES[error.code] : 1;
 }
 
+/** Whatever was broken off: who can tell more than that it was has done so. */
+function cancelled(thrown: unknown): CurlewError {
+  if (thrown instanceof CurlewError && thrown.code === 'CANCELLED') return thrown;
+  return new CurlewError('CANCELLED', 'cancelled', { cause: thrown });
+}
+
 async function main(): Promise<void> {
   // What ends before it has an answer, with nothing left to wait for, has failed.
   process.exitCode = 1;
@@ -106,7 +112,7 @@ async function main(): Promise<void> {
   try {
     process.exitCode = await run(words, signal);
   } catch (thrown) {
-    const error = signal.aborted ? new CurlewError('CANCELLED', 'cancelled', { cause: thrown }) : asError(thrown);
+    const error = signal.aborted ? cancelled(thrown) : asError(thrown);
     process.exitCode = fail(error);
     // Whoever reads JSON gets one document, whatever comes of the command.
     if (words.includes('--json')) await print(process.stdout, `${JSON.stringify(failureJson(error), undefined, 2)}\n`);

@@ -106,6 +106,8 @@ export function fileError(doing: string, error: unknown): CurlewError {
     });
   }
   const hint =
-    errno === 'EROFS' ? 'the disk cannot be written to: mount it so that it can, or name another folder' : undefined;
+    errno === 'EROFS'
+      ? 'the disk cannot be written to: mount it so that it can, or name another folder, and run the same command again'
+      : undefined;
   return new CurlewError('FILE_UNUSABLE', `${doing}: ${asError(error).message}`, { hint, cause: error });
 }

@@ -7,7 +7,7 @@ import { CurlewError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { nodePath } from '../core/layout.ts';
 import type { ShellVariable } from './settings.ts';
-import { readStateFile, writeStateFile } from './write-file.ts';
+import { readOwnFile, writeStateFile } from './write-file.ts';
 
 const FORMAT = 1;
 const LIMIT = 64 << 20;
@@ -30,7 +30,7 @@ export async function writeAsked(folder: string, asked: Omit<Asked, 'format'>): 
 /** Undefined when it is gone. A damaged one is `FILE_UNUSABLE`. */
 export async function readAsked(directory: string, run: string): Promise<Asked | undefined> {
   const path = join(directory, nodePath.run(run), ASKED_FILE);
-  const text = await readStateFile(path, LIMIT);
+  const text = await readOwnFile(path, LIMIT);
   if (text === undefined) return undefined;
   const asked = parseAsked(text);
   if (asked !== undefined) return asked;

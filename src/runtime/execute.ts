@@ -1,6 +1,6 @@
 /** Carries out a plan on an install folder, action by action, from the journal to the records. */
 import { join } from 'node:path';
-import { asError } from '../core/errors.ts';
+import { asError, CurlewError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import { nodePath } from '../core/layout.ts';
 import { ActiveRun } from './active-run.ts';
@@ -71,7 +71,11 @@ export async function execute(prepared: PreparedRun, plan: RunPlan, options: Run
     // The disk may be full: what went wrong first is what the caller must hear.
     const [message = ''] = asError(error).message.split('\n');
     await journal.append({ type: 'ended', outcome, message }).catch(() => undefined);
-    throw error;
+    if (!options.signal.aborted || (error instanceof CurlewError && error.hint !== undefined)) throw error;
+    throw new CurlewError('CANCELLED', 'cancelled', {
+      hint: 'the same command, or curlew resume, goes on where it was ended',
+      cause: error,
+    });
   }
 }
 

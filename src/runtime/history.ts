@@ -6,8 +6,8 @@ import type { Hook } from './hooks.ts';
 import { readJournal, type JournalEntry } from './journal.ts';
 import { lockOwner } from './lock.ts';
 import type { PlannedAction, RunKind, RunPlan } from './plan.ts';
-import { runsOf } from './prune-runs.ts';
 import { readRecords, type Records } from './records.ts';
+import { runsOf } from './run-folder.ts';
 
 /** `interrupted`: it neither came to an end nor is it at work. */
 export type RunState = 'finished' | 'failed' | 'cancelled' | 'at work' | 'interrupted';

@@ -54,6 +54,8 @@ export interface HookOptions {
 export interface HookOutcome {
   readonly seconds: number;
   readonly log: string;
+  /** What it has told on its way. */
+  readonly notes: HookNotes;
   /** Names of processes of its session that had to be ended. */
   readonly ended: readonly string[];
   /** Names of processes that live on in sessions of their own. */
@@ -116,14 +118,15 @@ export async function runShell(
     if (stop.aborted) end();
     const exit = await exited(child);
     await ending;
-    signal.throwIfAborted();
     const left = membersOf(family);
     const ended = left.inSession.length === 0 ? [] : await endProcesses(() => membersOf(family).inSession, grace);
     await follower.finish();
-    if (limit?.aborted === true) throw await hookFailure({ ...request, log, notes, exit: 'limit' });
-    if (exit !== 0) throw await hookFailure({ ...request, log, notes, exit });
+    const failed = { ...request, log, notes };
+    if (signal.aborted) throw await hookFailure({ ...failed, exit: 'cancelled', cause: signal.reason });
+    if (limit?.aborted === true) throw await hookFailure({ ...failed, exit: 'limit' });
+    if (exit !== 0) throw await hookFailure({ ...failed, exit });
     const names = (processes: readonly ProcessInfo[]): readonly string[] => processes.map(({ name }) => name);
-    const outcome = { seconds: (performance.now() - started) / 1000, log };
+    const outcome = { seconds: (performance.now() - started) / 1000, log, notes };
     return { ...outcome, ended: names(ended), daemons: names(left.outside) };
   } finally {
     stop.removeEventListener('abort', end);

@@ -50,7 +50,7 @@ export async function lookUpFunctions(shell: HookShell, options: HookOptions): P
   const request = { addon: 'all add-ons', function: 'look-up', attempt: 1 };
   const outcome = await runShell(shell, request, options, runnerWords(shell, result, undefined));
   const text = await readResult(result);
-  if (text === undefined) throw await hookFailure({ ...request, log: outcome.log, notes: {}, exit: 'exited' });
+  if (text === undefined) throw await hookFailure({ ...request, ...outcome, exit: 'exited' });
   await rm(result, { force: true });
   return new Set(text.split('\n'));
 }
@@ -81,9 +81,13 @@ async function readResult(path: string): Promise<string | undefined> {
 }
 
 /** A hook that ended with status 0 but wrote nothing has called `exit`. */
-async function settleResult(request: HookRequest, result: string, { log }: Pick<HookOutcome, 'log'>): Promise<Digest> {
+async function settleResult(
+  request: HookRequest,
+  result: string,
+  { log, notes }: Pick<HookOutcome, 'log' | 'notes'>,
+): Promise<Digest> {
   const text = await readResult(result);
-  if (text === undefined) throw await hookFailure({ ...request, log, notes: {}, exit: 'exited' });
+  if (text === undefined) throw await hookFailure({ ...request, log, notes, exit: 'exited' });
   const file = await open(result, 'r+');
   try {
     await file.sync();

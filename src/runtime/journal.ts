@@ -9,7 +9,7 @@ import type { Digest } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import type { RunPlan } from './plan.ts';
-import { readStateFile } from './write-file.ts';
+import { readOwnFile } from './write-file.ts';
 
 export type JournalEntry = { readonly at: string } & (
   | {
@@ -89,7 +89,7 @@ const LIMIT = 64 << 20;
 
 /** No journal has no entries. */
 export async function readJournal(path: string): Promise<readonly JournalEntry[]> {
-  const text = await readStateFile(path, LIMIT);
+  const text = await readOwnFile(path, LIMIT);
   return text === undefined ? [] : parseJournal(text, path);
 }
 

@@ -1,11 +1,11 @@
 /** Which folders of earlier runs are kept. */
-import { readdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errnoOf, fileError } from '../core/errors.ts';
+import { fileError } from '../core/errors.ts';
 import { nodePath } from '../core/layout.ts';
 import { readJournal } from './journal.ts';
-import { isRunId, type Records } from './records.ts';
-import { dropShellFiles, runFolder } from './run-folder.ts';
+import type { Records } from './records.ts';
+import { dropShellFiles, runFolder, runsOf } from './run-folder.ts';
 
 const KEEP_FINISHED = 10;
 /** Runs that failed, were cancelled or died: somebody may still have to find out why. */
@@ -35,17 +35,6 @@ export async function pruneRuns(
     }
   } catch (error) {
     throw fileError(`remove old runs of ${directory}`, error);
-  }
-}
-
-/** Ids of the runs that an install folder still knows, the latest first. */
-export async function runsOf(directory: string): Promise<readonly string[]> {
-  try {
-    const names = await readdir(join(directory, 'runs'));
-    return names.filter(isRunId).toSorted().toReversed();
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return [];
-    throw error;
   }
 }
 

@@ -1,10 +1,11 @@
 /** `records.json`: what this node has installed, and how far that got. Written whole after every change. */
 import { join } from 'node:path';
 import { canonicalJson, digestOf, isDigest, type Digest } from '../core/digest.ts';
-import { asError, CurlewError } from '../core/errors.ts';
+import { CurlewError } from '../core/errors.ts';
+import { isObject } from '../core/json.ts';
 import { nodePath } from '../core/layout.ts';
 import { isAddonName, isVersion, type AddonTree } from '../core/ref.ts';
-import { readStateFile, writeStateFile } from './write-file.ts';
+import { readOwnFile, writeStateFile } from './write-file.ts';
 
 const RECORDS_FORMAT = 1;
 
@@ -62,7 +63,7 @@ const LIMIT = 16 << 20;
 /** No file means that nothing is installed. A damaged one is `FILE_UNUSABLE`: guessing would re-install or skip wrongly. */
 export async function readRecords(directory: string): Promise<Records> {
   const path = join(directory, nodePath.records);
-  const text = await readStateFile(path, LIMIT);
+  const text = await readOwnFile(path, LIMIT);
   if (text === undefined) return NO_RECORDS;
   const damaged = (what: string, cause?: unknown): CurlewError =>
     new CurlewError('FILE_UNUSABLE', `read ${path}: damaged: ${what}`, {
@@ -73,25 +74,22 @@ export async function readRecords(directory: string): Promise<Records> {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw damaged(asError(error).message, error);
+    // Not the words of the parser: they repeat what stands in the file.
+    throw damaged('not JSON', error);
   }
   if (!isObject(value)) throw damaged('not an object');
   if (value['format'] !== RECORDS_FORMAT) throw damaged(`format ${JSON.stringify(value['format'])} is not known`);
   const { lastRun, cluster, extracted, applied } = value;
   if (lastRun !== undefined && (typeof lastRun !== 'string' || !isRunId(lastRun))) throw damaged('lastRun');
-  if (cluster !== undefined && typeof cluster !== 'string') throw damaged('cluster');
+  if (cluster !== undefined && !isText(cluster, isClusterUid)) throw damaged('cluster');
   if (!Array.isArray(extracted) || !extracted.every(isExtracted)) throw damaged('extracted');
   if (!isObject(applied)) throw damaged('applied');
   for (const [name, record] of Object.entries(applied)) {
     if (!isAddonName(name) || !isApplied(record)) throw damaged(`applied: ${JSON.stringify(name.slice(0, 100))}`);
   }
-  return {
-    format: RECORDS_FORMAT,
-    lastRun,
-    ...(cluster === undefined ? {} : { cluster }),
-    extracted,
-    applied: applied as Records['applied'],
-  };
+  // Every field was checked above.
+  const known = { format: RECORDS_FORMAT, lastRun, extracted, applied } as Records;
+  return cluster === undefined ? known : ({ ...known, cluster } as Records);
 }
 
 export async function writeRecords(directory: string, records: Records): Promise<void> {
@@ -103,12 +101,13 @@ export function isRunId(text: string): boolean {
   return /^\d{8}T\d{6}Z-[0-9a-f]{4}$/.test(text);
 }
 
+/** Uids of Kubernetes are UUIDs; other distributions of it may write others. */
+export function isClusterUid(text: string): boolean {
+  return /^[0-9A-Za-z-]{1,64}$/.test(text);
+}
+
 /** In place of a run's id: none of this tool's has touched it. */
 export const NO_RUN = '00000000T000000Z-0000';
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 function isText(value: unknown, check: (text: string) => boolean): boolean {
   return typeof value === 'string' && check(value);
@@ -124,7 +123,8 @@ function isExtracted(value: unknown): value is ExtractedRecord {
 export function isApplied(value: unknown): value is AppliedRecord {
   if (!isObject(value)) return false;
   const { finished, previous } = value;
-  return isPrevious(value) && typeof finished === 'boolean' && (previous === undefined || isPrevious(previous));
+  if (!isPrevious(value) || typeof finished !== 'boolean') return false;
+  return previous === undefined || (isObject(previous) && previous['digest'] !== undefined && isPrevious(previous));
 }
 
 function isPrevious(value: unknown): boolean {

@@ -2,10 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, cp, mkdir, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { fileError } from '../core/errors.ts';
+import { errnoOf, fileError } from '../core/errors.ts';
 import { nodePath } from '../core/layout.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import { ASKED_FILE, writeAsked, type Asked } from './asked.ts';
+import { isRunId } from './records.ts';
 import { settingsText, type ShellVariable } from './settings.ts';
 import { writeStateFile } from './write-file.ts';
 
@@ -28,11 +29,40 @@ export function runFolder(directory: string, run: string): RunFolder {
   };
 }
 
-/** `20261121T101500Z-3f2a`: after the second its milliseconds, so that ids sort as runs began; the last digit is chance. */
-export function newRunId(now: Date): string {
-  const second = now.toISOString().replaceAll(/[-:]|\.\d+/g, '');
-  const rest = now.getUTCMilliseconds().toString(16).padStart(3, '0');
+/**
+ * `20261121T101500Z-3f2a`: after the second its milliseconds, so that ids sort as runs began; the last digit is chance.
+ * `latest` is the greatest of the ids that there are: with a clock that was set back the new one follows on it all the
+ * same, a millisecond later.
+ */
+export function newRunId(now: Date, latest: string | undefined): string {
+  const id = idAt(now);
+  if (latest === undefined || id.slice(0, -1) > latest.slice(0, -1)) return id;
+  const after = new Date(timeOf(latest) + 1);
+  // A folder that was named by hand may say no time, or the last one that an id can hold.
+  const next = Number.isNaN(after.getTime()) ? id : idAt(after);
+  return isRunId(next) ? next : id;
+}
+
+function idAt(time: Date): string {
+  const second = time.toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  const rest = time.getUTCMilliseconds().toString(16).padStart(3, '0');
   return `${second}-${rest}${randomBytes(1).toString('hex').slice(1)}`;
+}
+
+function timeOf(run: string): number {
+  const second = run.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-.*$/, '$1-$2-$3T$4:$5:$6Z');
+  return Date.parse(second) + Number.parseInt(run.slice(-4, -1), 16);
+}
+
+/** Ids of the runs that an install folder still knows, the latest first. */
+export async function runsOf(directory: string): Promise<readonly string[]> {
+  try {
+    const names = await readdir(join(directory, 'runs'));
+    return names.filter(isRunId).toSorted().toReversed();
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return [];
+    throw error;
+  }
 }
 
 export interface CreateOptions {
@@ -55,7 +85,7 @@ export async function createRunFolder({
   carried,
   asked,
 }: CreateOptions): Promise<RunFolder> {
-  const folder = runFolder(directory, newRunId(new Date()));
+  const folder = runFolder(directory, newRunId(new Date(), (await runsOf(directory))[0]));
   const text = settingsText(settings, own);
   try {
     for (const name of ['addons', 'packages', 'kustomize', 'assets']) {

@@ -76,6 +76,7 @@ export function checkedAddon(text: string, ref: AddonRef, files: readonly Packag
     throw new CurlewError(
       'PACKAGE_INVALID',
       `${from}: ${prefixOf(ref)}${ADDON_JSON} is the one of ${formatRef(named)}`,
+      { hint: 'build or fetch the package again' },
     );
   }
   if (packageDigest(files) !== addon.digest) {

@@ -1,6 +1,6 @@
 /** State files: whole under their name, or not at all. */
-import { createReadStream } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
+import { constants, createReadStream, type Stats } from 'node:fs';
+import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncFolder } from '../files/sync-folder.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
@@ -27,17 +27,56 @@ export async function writeStateFile(path: string, text: string): Promise<void> 
 /** The text of a file, or undefined when there is none. Larger than `limit` bytes is `FILE_UNUSABLE`. */
 export async function readStateFile(path: string, limit: number): Promise<string | undefined> {
   try {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    // Counted while reading: a pipe or a device has no size to ask for.
-    for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
-      size += chunk.byteLength;
-      if (size > limit) throw new CurlewError('FILE_UNUSABLE', `read ${path}: larger than ${limit} bytes`);
-      chunks.push(chunk);
-    }
-    return Buffer.concat(chunks).toString('utf8');
+    return await textOf(createReadStream(path) as AsyncIterable<Buffer>, path, limit);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined;
     throw fileError(`read ${path}`, error);
   }
+}
+
+/**
+ * The same of a file that only this tool writes, and that decides what is run: a regular file, of root or of this user,
+ * that nobody else can write to. Anything else in its place is `FILE_UNUSABLE`.
+ */
+export async function readOwnFile(path: string, limit: number): Promise<string | undefined> {
+  let file: FileHandle | undefined;
+  try {
+    // A pipe would be waited for.
+    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const problem = strangeness(await file.stat());
+    if (problem !== undefined) {
+      throw new CurlewError('FILE_UNUSABLE', `read ${path}: ${problem}`, {
+        hint: 'see who did that; if it can be trusted all the same, give it to root with mode 600',
+      });
+    }
+    return await textOf(file.createReadStream({ autoClose: false }) as AsyncIterable<Buffer>, path, limit);
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === 'ENOENT') return undefined;
+    if (errno !== 'ELOOP') throw fileError(`read ${path}`, error);
+    throw new CurlewError('FILE_UNUSABLE', `read ${path}: a symbolic link`, {
+      hint: 'see who put it there, and put the file itself in its place',
+    });
+  } finally {
+    await file?.close();
+  }
+}
+
+/** What keeps a file from being believed. */
+function strangeness(found: Stats): string | undefined {
+  if (!found.isFile()) return 'not a regular file';
+  if (found.uid !== 0 && found.uid !== process.geteuid?.()) return `it belongs to user ${found.uid}`;
+  return (found.mode & 0o022) === 0 ? undefined : `others may write to it (mode ${(found.mode & 0o777).toString(8)})`;
+}
+
+async function textOf(stream: AsyncIterable<Buffer>, path: string, limit: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  // Counted while reading: a pipe or a device has no size to ask for.
+  for await (const chunk of stream) {
+    size += chunk.byteLength;
+    if (size > limit) throw new CurlewError('FILE_UNUSABLE', `read ${path}: larger than ${limit} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
 }

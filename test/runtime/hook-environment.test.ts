@@ -30,4 +30,31 @@ test('options that one install.sh sets at its top end with it', async () => {
   }
 });
 
+test('programs that an install.sh has redefined do not change how hooks are run', async () => {
+  const programs = ['kubectl', 'mv', 'cat', 'rm', 'sleep', 'command', 'curlew'];
+  const builtins = [
+    'printf',
+    'compgen',
+    'read',
+    'mapfile',
+    'source',
+    'echo',
+    'declare',
+    'local',
+    'unset',
+    'set',
+    'trap',
+  ];
+  const others = ['shift', 'return', 'exit', 'continue', 'eval', 'shopt', 'exec', 'umask', 'true', 'test', 'export'];
+  const functions = [...programs, ...builtins, ...others].map((name) => `function ${name} { GONE=${name}; }`);
+  const demo = `demo_pre_init() { KEPT='a b'; LIST=(1 '2 3'); FROM_ENV=changed; }
+    demo_post_init() { [ "$KEPT,\${LIST[1]},$FROM_ENV" = 'a b,2 3,changed' ]; declare; [ "$GONE" = declare ]; }
+    demo() { [ "$KEPT" = other ]; }`;
+  await using box = await hooks([`${functions.join('\n')}\n${demo}\n`], { env: { FROM_ENV: 'x' } });
+  await box.run('demo_pre_init');
+  await box.run('demo_post_init');
+  const where = /demo failed with status 1 at \S*install\.sh:\d+ in demo: \[ "\$KEPT" = other \]/;
+  await assert.rejectsWith(box.run('demo', { own: box.shell.installScripts[0] }), 'HOOK_FAILED', where);
+});
+
 test.run();

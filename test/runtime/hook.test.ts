@@ -276,16 +276,6 @@ test('garbage on the control descriptor does no harm', async () => {
   await box.run('demo');
 });
 
-test('programs that an install.sh has redefined do not change how hooks are run', async () => {
-  const names = ['kubectl', 'mv', 'printf', 'compgen', 'read', 'mapfile', 'source', 'echo'];
-  const functions = names.map((name) => `${name}() { echo() { :; }; return 3; }`);
-  await using box = await hooks([
-    `demo_pre_init() { KEPT='a b'; }\ndemo_post_init() { [ "$KEPT" = 'a b' ]; }\n${functions.join('\n')}\n`,
-  ]);
-  await box.run('demo_pre_init');
-  await box.run('demo_post_init');
-});
-
 test('what would change bash itself is kept away from a hook', async () => {
   await using box = await hooks(['demo() { [[ $- != *u* ]]; ! shopt -qo posix; [ ! -e evil ]; }'], {
     env: { BASH_ENV: 'evil.sh', SHELLOPTS: 'nounset:xtrace', POSIXLY_CORRECT: '1' },

@@ -45,7 +45,10 @@ export function renderFailure(error: Error, paint: Paint): string {
     return `curlew: unexpected error, this is a bug: please report it with this text\n${text}`;
   }
   const { code, message, hint, diagnostics } = error;
-  if (code === 'CANCELLED') return 'cancelled';
+  if (code === 'CANCELLED') {
+    const next = hint === undefined ? '' : `\n  ${paint.hint('hint:')} ${multiline(hint)}`;
+    return `${multiline(message)}${next}`;
+  }
   const lines = diagnostics.map((found) => paintDiagnostic(renderDiagnostic(found, undefined), found.severity, paint));
   const findings = new Set(diagnostics.map((found) => found.message));
   // Findings that make up the whole message have been read already.

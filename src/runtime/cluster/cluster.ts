@@ -9,6 +9,7 @@ import {
 import { configMapClient, type Data } from './config-map.ts';
 import { CURRENT_CONFIG, KURL_CONFIG, LAST_CONFIG, type KurlState } from './kurl-config.ts';
 import { callApi, findKubectl } from './kubectl.ts';
+import { isClusterUid } from '../records.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 
@@ -86,6 +87,6 @@ export async function openCluster({
 
 function uidOf(value: unknown): string {
   const uid = isObject(value) && isObject(value['metadata']) ? value['metadata']['uid'] : undefined;
-  if (typeof uid === 'string' && /^[0-9A-Za-z-]{1,64}$/.test(uid)) return uid;
+  if (typeof uid === 'string' && isClusterUid(uid)) return uid;
   throw new CurlewError('CLUSTER_FAILED', 'look for the cluster: its kube-system namespace has no uid');
 }

@@ -32,6 +32,17 @@ const PATIENCE_MS = 30_000;
 /** kURL's place for what no cluster can hold yet (kurl.md 6.8). */
 const CONTAINERD_APPLIED = 'containerd-last-applied';
 
+/** Tells, of a failure, with which add-on the run was at work. */
+async function noting({ ref }: PlannedAddon, what: string, writing: Promise<void> | undefined): Promise<void> {
+  try {
+    await writing;
+  } catch (error) {
+    if (!(error instanceof CurlewError)) throw error;
+    const { code, message, hint, cause } = error;
+    throw new CurlewError(code, `${ref.name}: note that it ${what}: ${message}`, { hint, cause });
+  }
+}
+
 /** The cluster of a run that is under way. Without a request every call does nothing. */
 export class RunCluster {
   readonly #parts: RunClusterParts;
@@ -64,7 +75,7 @@ export class RunCluster {
   async installing(addon: PlannedAddon): Promise<void> {
     if (!isOfCluster(addon.ref)) return;
     await this.#meet(addon);
-    await this.#cluster?.writeRecords({ applied: this.#row(addon, false) });
+    await noting(addon, 'is being installed', this.#cluster?.writeRecords({ applied: this.#row(addon, false) }));
   }
 
   /** An add-on was installed, or found to be. */
@@ -76,13 +87,15 @@ export class RunCluster {
     if (name === 'containerd') await writeStateFile(join(directory, CONTAINERD_APPLIED), encodeEntry(entry));
     if (name === KUBERNETES) await this.#meet(addon);
     if (name === KUBERNETES || isContainerRuntime(addon.ref)) return;
-    await this.#cluster?.addKurl(entryData(name, entry));
+    await noting(addon, 'is installed', this.#cluster?.addKurl(entryData(name, entry)));
   }
 
   /** An add-on is not there any more. With kubernetes the cluster itself is gone; what other nodes applied stays. */
-  async removed({ ref }: PlannedAddon): Promise<void> {
+  async removed(addon: PlannedAddon): Promise<void> {
+    const { ref } = addon;
     if (!isOfCluster(ref) || ref.name === KUBERNETES || !this.#isOurs(ref.name)) return;
-    await this.#cluster?.writeRecords({ applied: { [ref.name]: undefined } });
+    const removing = this.#cluster?.writeRecords({ applied: { [ref.name]: undefined } });
+    await noting(addon, 'was taken off', removing);
   }
 
   async finished(addons: readonly PlannedAddon[]): Promise<void> {
