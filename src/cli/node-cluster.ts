@@ -32,6 +32,19 @@ export function clusterOf(words: ClusterWords): ClusterRequest | undefined {
   return { find, adopt: args.flag('adopt'), whole: true, release, entries: new Map(entries) };
 }
 
+/** How long somebody who only asks waits for one answer of an API server. */
+const ANSWER_MS = 5000;
+
+/** For a command that only asks; with --root the cluster of this machine is left alone. */
+export function clusterFinder(
+  directory: string,
+  args: Arguments,
+  { env, signal }: CommandContext,
+): () => Promise<Cluster | undefined> {
+  if (args.text('root') !== undefined) return async () => Promise.resolve(undefined);
+  return async () => openCluster({ env, directory, patienceMs: 0, answerMs: ANSWER_MS, signal });
+}
+
 /** Of a run over packages that the node has already; kURL's marks are of no concern to it. */
 export function clusterOfKept(
   { packages }: Pick<RunRequest, 'packages'>,

@@ -2,8 +2,10 @@
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { addonRef } from '../core/ref.ts';
+import { askCluster } from './cluster/cluster-word.ts';
+import type { Cluster } from './cluster/cluster.ts';
 import { readHistory, readRun, type ActionHistory, type RunHistory, type RunState } from './history.ts';
-import { hookFunction, type Hook } from './hooks.ts';
+import { AROUND_KUBERNETES, hookFunction, type Hook } from './hooks.ts';
 import type { DoneAction } from './plan.ts';
 import { digestInPlace } from './put-in-place.ts';
 import type { AppliedRecord, ExtractedRecord, Records } from './records.ts';
@@ -31,15 +33,35 @@ export interface AddonHistory {
       }
     | undefined;
   readonly record: AppliedRecord | undefined;
+  /** How the cluster's record differs from this node's, or why that is not known; undefined when they agree. */
+  readonly cluster: string | undefined;
   /** What the next run does, as far as that can be said without knowing its packages and settings. */
   readonly next: string;
 }
 
-const HOOKS: readonly Hook[] = ['pre_init', 'install', 'already_applied', 'join', 'upgrade', 'post_init', 'outro'];
+const HOOKS: readonly Hook[] = [
+  'pre_init',
+  'install',
+  'already_applied',
+  'join',
+  'upgrade',
+  'post_init',
+  'outro',
+  'uninstall',
+];
 
-/** `NOT_FOUND` when neither the records nor a run that is still known have the add-on. */
-export async function whyAddon(directory: string, name: string): Promise<AddonHistory> {
+/**
+ * `NOT_FOUND` when neither the records, of this node or of its cluster, nor a run that is still known have the add-on.
+ * `find` opens the cluster; with --root there is none.
+ */
+export async function whyAddon(
+  directory: string,
+  name: string,
+  find: () => Promise<Cluster | undefined> = async () => Promise.resolve(undefined),
+): Promise<AddonHistory> {
   const { records, runs, busy } = await readHistory(directory);
+  const word = await askCluster(name, records, find);
+  const next = await nextOf(directory, name, word.records);
   const record = Object.hasOwn(records.applied, name) ? records.applied[name] : undefined;
   const extracted = records.extracted.filter((one) => one.name === name);
   const known = new Set([...Object.keys(records.applied), ...records.extracted.map((one) => one.name)]);
@@ -49,11 +71,12 @@ export async function whyAddon(directory: string, name: string): Promise<AddonHi
     const last = lastOf(history, name);
     if (last === undefined) continue;
     const version = history.plan?.addons.find(({ ref }) => ref.name === name)?.ref.version;
-    return { name, version, last, record, next: await nextOf(directory, name, records) };
+    return { name, version, last, record, cluster: word.text, next };
   }
-  if (record !== undefined || extracted.length > 0) {
-    const version = record?.version ?? extracted.at(-1)?.version;
-    return { name, version, last: undefined, record, next: await nextOf(directory, name, records) };
+  const noted = Object.hasOwn(word.records.applied, name) ? word.records.applied[name] : undefined;
+  if (record !== undefined || extracted.length > 0 || noted !== undefined) {
+    const version = record?.version ?? noted?.version ?? extracted.at(-1)?.version;
+    return { name, version, last: undefined, record, cluster: word.text, next };
   }
   const near = nearest(name, known);
   const list = known.size === 0 ? 'nothing was ever installed here' : `known: ${[...known].join(', ')}`;
@@ -66,7 +89,8 @@ function lastOf(history: RunHistory, name: string): AddonHistory['last'] {
   const planned = history.plan?.addons.find(({ ref }) => ref.name === name);
   if (planned === undefined) return undefined;
   const { run, began, state, message, actions, plan } = history;
-  const hooks = new Set(HOOKS.map((hook) => `hook ${hookFunction(name, hook)}`));
+  const around = AROUND_KUBERNETES.filter(({ addon }) => addon === name).map((one) => one.function);
+  const hooks = new Set([...HOOKS.map((hook) => hookFunction(name, hook)), ...around].map((hook) => `hook ${hook}`));
   const before = (plan?.continues?.done ?? []).filter(({ action }) => hooks.has(action));
   const own = actions.filter(({ addon }) => addon === name);
   const culprit = state !== 'finished' && own.some((action) => action.state === 'failed');

@@ -4,11 +4,12 @@ import { CurlewError, redact } from '../../core/errors.ts';
 import { whyAddon, type AddonHistory } from '../../runtime/why.ts';
 import type { Command } from '../command.ts';
 import { wrap } from '../help.ts';
+import { clusterFinder } from '../node-cluster.ts';
 import { FOLDER_OPTIONS, folderOf, operandsOf } from '../node-folder.ts';
 import { columns } from '../render/columns.ts';
 import { runLine } from '../render/run-line.ts';
 
-const DETAILS = `Answers from the records and the journals of the runs that are still known. What the next run would do with its packages and settings is shown by \`curlew install --dry-run\`.`;
+const DETAILS = `Answers from the records and the journals of the runs that are still known, and tells where the records of the cluster say something else: they have the last word. What the next run would do with its packages and settings is shown by \`curlew install --dry-run\`.`;
 
 export const why: Command<AddonHistory> = {
   name: 'why',
@@ -22,7 +23,8 @@ export const why: Command<AddonHistory> = {
     if (name === undefined) {
       throw new CurlewError('USAGE', 'curlew why: which add-on?', { hint: 'curlew status lists what is installed' });
     }
-    return whyAddon(folderOf(args, context), name);
+    const directory = folderOf(args, context);
+    return whyAddon(directory, name, clusterFinder(directory, args, context));
   },
   render: renderWhy,
 };
@@ -34,12 +36,13 @@ function entry(label: string, text: string): readonly string[] {
   return lines.map((line, index) => `${(index === 0 ? label : '').padEnd(LABEL)}${line}`);
 }
 
-function renderWhy({ name, version, last, record, next }: AddonHistory): string {
+function renderWhy({ name, version, last, record, cluster, next }: AddonHistory): string {
   const title = version === undefined ? name : `${name} ${version}`;
   return [
     title,
     ...(last === undefined ? entry('last run', 'the run that installed it is no longer known') : lastLines(last)),
     ...(record === undefined ? [] : entry('record', recordText(record))),
+    ...(cluster === undefined ? [] : entry('cluster', cluster)),
     ...entry('next run', next),
   ].join('\n');
 }

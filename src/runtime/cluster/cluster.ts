@@ -34,6 +34,8 @@ export interface OpenClusterOptions {
   readonly directory: string;
   /** How long the API server may be away later on before that is an error. */
   readonly patienceMs?: number;
+  /** How long one answer may take. */
+  readonly answerMs?: number;
   readonly signal: AbortSignal;
 }
 
@@ -47,10 +49,12 @@ export async function openCluster({
   env,
   directory,
   patienceMs = PATIENCE_MS,
+  answerMs,
   signal,
 }: OpenClusterOptions): Promise<Cluster | undefined> {
-  const kubectl = await findKubectl({ env, directory });
-  if (kubectl === undefined) return undefined;
+  const found = await findKubectl({ env, directory });
+  if (found === undefined) return undefined;
+  const kubectl = answerMs === undefined ? found : { ...found, deadlineMs: answerMs };
   const answer = await callApi(kubectl, { verb: 'get', path: '/api/v1/namespaces/kube-system' }, { signal });
   if (answer.kind === 'problem') {
     if (answer.problem === 'unreachable' || answer.problem === 'not found') return undefined;

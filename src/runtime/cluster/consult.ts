@@ -80,7 +80,7 @@ export function isOfCluster(ref: { readonly name: string }): boolean {
 }
 
 /** The cluster's word, with what only this node can know: its container runtime, and what it can go back to. */
-function merged(own: Applied, known: Applied): Applied {
+export function merged(own: Applied, known: Applied): Applied {
   const rows = Object.entries(own).filter(([name]) => !isOfCluster({ name }));
   for (const [name, record] of Object.entries(known)) {
     if (!isOfCluster({ name })) continue;

@@ -79,7 +79,9 @@ async function bundled(directory: string): Promise<string | undefined> {
       for (const version of (await entries(join(directory, tree, name))).toReversed()) {
         const folder = join(directory, tree, name, version);
         const found = await first([join(folder, 'bin/kubectl'), join(folder, 'assets/kubectl')], isFile);
-        if (found !== undefined) return (await isProgram(found)) ? found : executableCopy(found, directory);
+        if (found === undefined) continue;
+        // Somebody who only asks may not write here: then there is none.
+        return (await isProgram(found)) ? found : executableCopy(found, directory).catch(() => undefined);
       }
     }
   }

@@ -1,0 +1,66 @@
+/** What the cluster has noted of one add-on, where that is not what this node has. */
+import { CurlewError } from '../../core/errors.ts';
+import type { AppliedRecord, Records } from '../records.ts';
+import type { Cluster } from './cluster.ts';
+import { isOfCluster, merged, movedNote } from './consult.ts';
+
+export interface ClusterWord {
+  /** The node's records, in which the cluster has the last word. */
+  readonly records: Records;
+  /** How the cluster's record differs from the node's, or why that is not known; undefined when they agree. */
+  readonly text: string | undefined;
+}
+
+/**
+ * Asks the cluster of this node. Whatever keeps it from answering is told, and the node's own records stand: asking why must
+ * not need a cluster that is well.
+ */
+export async function askCluster(
+  name: string,
+  records: Records,
+  find: () => Promise<Cluster | undefined>,
+): Promise<ClusterWord> {
+  const own = (text: string | undefined): ClusterWord => ({ records, text });
+  if (!isOfCluster({ name })) return own(undefined);
+  try {
+    const cluster = await find();
+    if (cluster === undefined) return own(records.cluster === undefined ? undefined : AWAY);
+    const found = await cluster.readRecords();
+    const known = typeof found === 'object' ? found.applied : {};
+    const mine = recordOf(records.applied, name);
+    const text = difference(mine, recordOf(known, name));
+    const moved = records.cluster !== undefined && records.cluster !== cluster.uid;
+    const applied = merged(records.applied, known);
+    const told = moved ? [movedNote(records.cluster, cluster.uid), text].filter((one) => one !== undefined) : [text];
+    return { records: { ...records, applied }, text: told[0] === undefined ? undefined : told.join('; ') };
+  } catch (error) {
+    if (!(error instanceof CurlewError) || error.code !== 'CLUSTER_FAILED') throw error;
+    return own(`not known: ${error.message}`);
+  }
+}
+
+const AWAY = "not known: the API server of this node's cluster does not answer";
+
+function recordOf(applied: Records['applied'], name: string): AppliedRecord | undefined {
+  return Object.hasOwn(applied, name) ? applied[name] : undefined;
+}
+
+/** Which node has applied it is no difference. */
+function difference(own: AppliedRecord | undefined, noted: AppliedRecord | undefined): string | undefined {
+  if (noted === undefined) return own === undefined ? undefined : 'has no record of it: it counts as not installed';
+  if (own === undefined) return `version ${noted.version} is applied${howItEnded(noted)}`;
+  const parts = [
+    ...(own.version === noted.version ? [] : [`version ${noted.version} is applied`]),
+    ...(own.version === noted.version && own.digest !== noted.digest
+      ? ['another package of this version is applied']
+      : []),
+    ...(own.settings === noted.settings ? [] : ['it is applied with other settings']),
+    ...(own.finished || !noted.finished ? [] : ['its last run finished']),
+    ...(noted.finished || !own.finished ? [] : [`run ${noted.run} touched it and did not finish`]),
+  ];
+  return parts.length === 0 ? undefined : parts.join('; ');
+}
+
+function howItEnded({ run, finished }: AppliedRecord): string {
+  return finished ? `, by run ${run}` : `; run ${run} did not finish`;
+}

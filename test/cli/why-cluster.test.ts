@@ -1,0 +1,114 @@
+/** `curlew why` on a node of a cluster, whose kubectl answers from files. */
+import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
+import { readRecords, type AppliedRecord } from '../../src/runtime/records.ts';
+import type { AddonHistory } from '../../src/runtime/why.ts';
+import * as assert from '../support/assert.ts';
+import { bundleOf } from '../support/node-bundles.ts';
+import { packagesOf, run, tracer } from '../support/node-install.ts';
+import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('cli: why, in a cluster', { timeoutMs: 240_000 });
+
+/** Answers what lies in `answers`; `away` and `stuck` are files that say how it fails. */
+const KUBECTL = `#!/bin/bash
+cd "$ANSWERS"
+if [ -e stuck ]; then exec sleep 1000; fi
+if [ -e away ]; then echo 'The connection to the server 127.0.0.1:6443 was refused' >&2; exit 1; fi
+if [ -e refused ]; then echo 'error: You must be logged in to the server (Unauthorized)' >&2; exit 1; fi
+file="\${@: -1}"; file="\${file##*/}"
+if [ -e "$file" ]; then cat "$file"; else echo 'Error from server (NotFound): none' >&2; exit 1; fi
+`;
+
+async function nodeWith(addons: readonly string[] = ['aaa', 'containerd']): Promise<Tree> {
+  const box = await tree({
+    'path/kubectl': KUBECTL,
+    'admin.conf': '',
+    'answers/kube-system': '{"metadata":{"uid":"u-1"}}',
+  });
+  await chmod(box.at('path/kubectl'), 0o755);
+  await run(box, await packagesOf(bundleOf(addons.map((name) => tracer(name)))));
+  return box;
+}
+
+/** What the cluster has noted: records by add-on. */
+async function note(box: Tree, applied: Readonly<Record<string, AppliedRecord>>, cluster = 'u-1'): Promise<void> {
+  const rows = Object.entries(applied).map(([name, record]) => [`addon.${name}`, JSON.stringify(record)]);
+  const data = { format: '1', cluster, ...Object.fromEntries(rows) } as object;
+  await writeFile(box.at('answers/curlew-records'), JSON.stringify({ metadata: {}, data }));
+}
+
+async function ask(box: Tree, name: string, ...more: readonly string[]): Promise<SourceOutcome> {
+  const env = { PATH: `${box.at('path')}:${process.env['PATH'] ?? ''}`, KUBECONFIG: box.at('admin.conf') };
+  const words = ['why', name, '--install-dir', box.at('node'), ...more];
+  return runFromSource(words, { cwd: box.path, env: { ...env, ANSWERS: box.at('answers') } });
+}
+
+async function told(box: Tree, name: string): Promise<AddonHistory> {
+  const { stdout, stderr, exitCode } = await ask(box, name, '--json', '--quiet');
+  assert.is(exitCode, 0, stderr);
+  return JSON.parse(stdout) as AddonHistory;
+}
+
+async function ownRecord(box: Tree): Promise<AppliedRecord> {
+  const record = (await readRecords(box.at('node'))).applied['aaa'];
+  if (record === undefined) throw new Error('aaa is installed');
+  return record;
+}
+
+test('records that agree are not worth a word, whichever node has written them', async () => {
+  await using box = await nodeWith();
+  const own = await ownRecord(box);
+  await note(box, { aaa: { ...own, run: '20200101T000000Z-0000' } });
+  const { cluster, next } = await told(box, 'aaa');
+  assert.equal([cluster, next], [undefined, (await told(box, 'containerd')).next]);
+});
+
+test('what the cluster says otherwise is told, and decides what the next run does', async () => {
+  await using box = await nodeWith();
+  const own = await ownRecord(box);
+  await note(box, { aaa: { ...own, run: '20200101T000000Z-0000', finished: false } });
+  const { stdout } = await ask(box, 'aaa');
+  assert.match(stdout, /^cluster {4}run 20200101T000000Z-0000 touched it and did not finish$/m);
+  assert.match(stdout, /^next run {3}it is installed again: its last run did not finish$/m);
+  await note(box, { aaa: { ...own, version: '2.0.0' }, ccc: own });
+  assert.is((await told(box, 'aaa')).cluster, 'version 2.0.0 is applied');
+  assert.match((await told(box, 'ccc')).cluster ?? '', /^version 1\.0\.0 is applied, by run /);
+  await note(box, {});
+  const { cluster, next } = await told(box, 'aaa');
+  assert.is(cluster, 'has no record of it: it counts as not installed');
+  assert.is(next, 'it is installed: it was not installed so far');
+  assert.is((await told(box, 'containerd')).cluster, undefined, 'a container runtime is of this machine alone');
+});
+
+test('a cluster that does not answer, refuses or is damaged is told; the node answers all the same', async () => {
+  await using box = await nodeWith();
+  await writeFile(box.at('answers/away'), '');
+  assert.is((await told(box, 'aaa')).cluster, undefined, 'this node was in no cluster so far');
+  const path = box.at('node/records.json');
+  await writeFile(path, JSON.stringify({ ...(await readRecords(box.at('node'))), cluster: 'u-1' }));
+  assert.match((await told(box, 'aaa')).cluster ?? '', /^not known: the API server .* does not answer$/);
+  await rm(box.at('answers/away'));
+  await writeFile(box.at('answers/refused'), '');
+  assert.match((await told(box, 'aaa')).cluster ?? '', /^not known: .*Unauthorized/);
+  await rm(box.at('answers/refused'));
+  await writeFile(box.at('answers/curlew-records'), '{"metadata":{},"data":{"format":"9"}}');
+  assert.match((await told(box, 'aaa')).cluster ?? '', /^not known: read ConfigMap kurl\/curlew-records: damaged/);
+  await writeFile(box.at('answers/stuck'), '');
+  const stuck = await told(box, 'aaa');
+  assert.match(stuck.cluster ?? '', /^not known: /);
+  assert.match(stuck.next, 'it is not installed again');
+});
+
+test('another cluster than before is told, and one of a trial is not asked', async () => {
+  await using box = await nodeWith();
+  const path = box.at('node/records.json');
+  await writeFile(path, JSON.stringify({ ...(await readRecords(box.at('node'))), cluster: 'u-0' }));
+  await note(box, { aaa: await ownRecord(box) });
+  assert.match((await told(box, 'aaa')).cluster ?? '', /\(u-1\) is another one than before \(u-0\)/);
+  await mkdir(box.at('trial'), { recursive: true });
+  assert.is((await ask(box, 'aaa', '--root', box.at('trial'))).exitCode, 14);
+});
+
+test.run();
