@@ -1,8 +1,8 @@
 /** docs/kurl-compatibility.md from the tables beside this file. */
-import { FLAGS } from './kurl-flags.ts';
+import { FLAG_ROWS } from './kurl-flags.ts';
 import { FUNCTIONS } from './kurl-functions.ts';
 import type { Row } from './kurl-rows.ts';
-import { SETTINGS } from './kurl-settings.ts';
+import { SETTING_ROWS } from './kurl-settings.ts';
 import { VARIABLES } from './kurl-variables.ts';
 
 const HEAD = `# Compatibility with kURL
@@ -14,6 +14,18 @@ What add-ons written for kURL find here: **same**, **differs** and how, **absent
 
 Settings are plain text: \`$x\`, backticks and \`$(…)\` in a value stay as they are, where kURL's shell expands them.
 `;
+
+function variablesHead(): string {
+  const here = VARIABLES.flatMap(([, all]) => all.map(({ name }) => name));
+  const names = new Set([...here, ...SETTING_ROWS.map(({ variable }) => variable)]);
+  return `kURL's add-ons read 113 variables of their shell. Here stand all that are known of it but those of settings, whether an
+add-on reads them or not; each setting of the next chapter has its variable too. Together that is ${names.size} names. What a run
+does not set is taken from the environment of whoever called it; variables of settings are not: unset ones are empty.`;
+}
+
+const FLAGS_HEAD = `Words behind \`install\`, \`join\` and \`upgrade\`, or the scripts of a bundle: \`./install.sh ha labels=a=b\`. One that is
+unknown, lacks its value or stands twice ends the command, and all that is wrong is told at once. Flags are laid over the
+spec and its overlay.`;
 
 function table(head: readonly string[], lines: readonly (readonly string[])[]): string {
   const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
@@ -31,22 +43,25 @@ function count(all: readonly Row[]): string {
 
 type Topics = readonly (readonly [topic: string, rows: readonly Row[]])[];
 
-function chapter(title: string, head: string, topics: Topics): string {
+function chapter(title: string, head: string, topics: Topics, about?: string): string {
   const parts = topics.map(([topic, all]) => `### ${topic}\n\n${table([head, '', 'remark'], all.map(cells))}`);
-  return `## ${title}\n\n${count(topics.flatMap(([, all]) => all))}\n\n${parts.join('\n\n')}\n`;
+  return `## ${title}\n\n${about === undefined ? '' : `${about}\n\n`}${count(topics.flatMap(([, all]) => all))}\n\n${parts.join('\n\n')}\n`;
 }
 
 export function kurlPage(): string {
   const settings = table(
     ['setting', 'variable', '', 'remark'],
-    SETTINGS.map(({ name, variable, status, note }) => [`\`${name}\``, `\`${variable}\``, status, note]),
+    SETTING_ROWS.map(({ name, variable, status, note }) => [`\`${name}\``, `\`${variable}\``, status, note]),
+  );
+  const flags = table(
+    ['flag', 'fills', '', 'remark'],
+    FLAG_ROWS.map(({ name, fills, status, note }) => [`\`${name}\``, fills, status, note]),
   );
   return [
     HEAD,
     chapter('Functions', 'function', FUNCTIONS),
-    chapter('Variables', 'variable', VARIABLES),
-    'Every setting below has its variable too.\n',
-    `## Settings\n\n${count(SETTINGS)}\n\n${settings}\n`,
-    `## Flags\n\n${count(FLAGS)}\n\n${table(['flag', '', 'remark'], FLAGS.map(cells))}\n`,
+    chapter('Variables', 'variable', VARIABLES, variablesHead()),
+    `## Settings\n\n${count(SETTING_ROWS)}\n\n${settings}\n`,
+    `## Flags\n\n${FLAGS_HEAD}\n\n${count(FLAG_ROWS)}\n\n${flags}\n`,
   ].join('\n');
 }

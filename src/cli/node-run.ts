@@ -1,7 +1,7 @@
 /** What `install`, `join` and `upgrade` have in common: their options, from words to a run, and its result as text. */
 import { resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
-import { withSettings } from '../installer/set.ts';
+import type { GivenFlags } from '../installer/flags.ts';
 import { shellVariables } from '../installer/variables.ts';
 import { dryRun, type DryRun } from '../runtime/dry-run.ts';
 import { requirePrograms } from '../runtime/exec-folder.ts';
@@ -21,7 +21,8 @@ import type { InstallSource } from './install-source.ts';
 import { askedFor } from './asked-command.ts';
 import { WEB_OPTIONS } from './network.ts';
 import { outliveTerminal, placeOf, placesOf, TARGET_OPTIONS, targetOf } from './node-target.ts';
-import { installerText, openSource, readInstaller } from './run-source.ts';
+import { flagsOf, specOf } from './node-spec.ts';
+import { openSource } from './run-source.ts';
 import { STORE_OPTIONS } from './stores.ts';
 import { checkPlanOptions, PLAN_OPTIONS, planWords, withPlanWords } from './plan-words.ts';
 import { toolVersion } from './version.ts';
@@ -64,17 +65,16 @@ export async function runNode(
   context: CommandContext,
   recorded?: string,
 ): Promise<NodeResult> {
-  if (given.positionals.length > 0) throw usage(`unexpected word "${given.positionals[0] ?? ''}"`);
   checkPlanOptions(given);
   const saved = await savedPlan(kind, given, context);
-  const args = saved === undefined ? given : withPlanWords(given, saved);
-  if (given.flag('dry-run')) return tellRun(kind, args, context, saved);
+  const { flags, args } = flagsOf(saved === undefined ? given : withPlanWords(given, saved), context);
+  if (given.flag('dry-run')) return tellRun(kind, { args, flags }, context, saved);
   const restore = outliveTerminal();
   try {
     const target = targetOf(args, context);
     await requirePrograms(target.directory, context);
     await using source = await openSource(args, context, target.directory);
-    const wanted = await wantedOf(kind, args, context, { source, recorded });
+    const wanted = await wantedOf(kind, args, context, { source, flags, recorded });
     const place = await placeOf(target, context);
     await using prepared = await prepare({ ...wanted, place, scripts: ownScripts() });
     if (saved !== undefined) requireSamePlan(saved, prepared, toolVersion());
@@ -87,7 +87,7 @@ export async function runNode(
 /** Nothing is changed: no lock, no folder, no hook. */
 async function tellRun(
   kind: SpecKind,
-  args: Arguments,
+  { args, flags }: ReturnType<typeof flagsOf>,
   context: CommandContext,
   saved: SavedPlan | undefined,
 ): Promise<DryRun> {
@@ -95,7 +95,7 @@ async function tellRun(
   const { directory } = placesOf(args, context);
   await requirePrograms(directory, context);
   await using source = await openSource(args, context, directory);
-  const wanted = await wantedOf(kind, args, context, { source, recorded: undefined });
+  const wanted = await wantedOf(kind, args, context, { source, flags, recorded: undefined });
   const view = await readable(directory, async () => viewRun({ ...wanted, place: plainPlace(directory), scripts: '' }));
   for (const text of view.view.notes) context.report({ type: 'note', level: 'warning', text });
   if (saved !== undefined) requireSamePlan(saved, view, toolVersion());
@@ -121,17 +121,16 @@ async function wantedOf(
   kind: SpecKind,
   args: Arguments,
   context: CommandContext,
-  from: { readonly source: InstallSource; readonly recorded: string | undefined },
+  from: { readonly source: InstallSource; readonly flags: GivenFlags; readonly recorded: string | undefined },
 ): Promise<Omit<RunRequest, 'place' | 'scripts'>> {
   const { source } = from;
   const timeout = args.text('hook-timeout');
   const hookLimit = timeout === undefined ? undefined : parseLimit(timeout, '--hook-timeout');
-  const text = from.recorded ?? (await installerText(args, context, source));
-  const installer = withSettings(readInstaller(args, context, text), args.texts('set'));
+  const { installer, text, variables: told } = await specOf(args, context, from);
   const packages = await source.choose(installer);
   const versions = new Map(packages.map(({ ref }) => [ref.name, ref.version] as const));
   const settings = new Map(installer.addons.map((addon) => [addon.name, addon.settings] as const));
-  const variables = new Map(shellVariables(installer, versions));
+  const variables = new Map([...shellVariables(installer, versions), ...told]);
   if (source.airgap) variables.set('AIRGAP', '1');
   return {
     kind,
@@ -151,10 +150,6 @@ async function wantedOf(
       directory: placesOf(args, context).directory,
     }),
   };
-}
-
-function usage(what: string): CurlewError {
-  return new CurlewError('USAGE', what, { hint: 'the --help of the command lists its options' });
 }
 
 function whySkipImages(args: Arguments): string | undefined {

@@ -6,7 +6,8 @@ import type { Report } from '../core/events.ts';
 import { INSTALLER_YAML } from '../core/layout.ts';
 import type { Arch } from '../core/ref.ts';
 import type { Installer } from '../installer/installer.ts';
-import { parseInstaller } from '../installer/parse.ts';
+import { parseInstaller, parseMerged, type SpecText } from '../installer/parse.ts';
+import type { JsonObject } from '../installer/yaml.ts';
 import { readStateFile } from '../runtime/write-file.ts';
 import type { Arguments, CommandContext } from './command.ts';
 import { bundleSource, unpackedSource, type InstallSource } from './install-source.ts';
@@ -53,17 +54,34 @@ export async function installerText(
 
 /** The spec without mistakes; what it warns of is told. */
 export function readInstaller(args: Arguments, context: CommandContext, text: string): Installer {
-  const file = args.text('installer') ?? INSTALLER_YAML;
-  const { installer, diagnostics } = parseInstaller(file, text);
-  if (installer === undefined) {
+  return readSpec(args, context, text, undefined).installer;
+}
+
+/** The same of a base and what is laid over it, one of which is there; and the document that was read, or made of both. */
+export function readSpec(
+  args: Arguments,
+  { report }: Pick<CommandContext, 'report'>,
+  base: string | undefined,
+  overlay: SpecText | undefined,
+): { readonly installer: Installer; readonly document: JsonObject } {
+  const below = { file: args.text('installer') ?? INSTALLER_YAML, text: base ?? '' };
+  const whole = base === undefined && overlay !== undefined ? overlay : below;
+  const merged = base !== undefined && overlay !== undefined;
+  const { installer, document, diagnostics } = merged
+    ? parseMerged(below, overlay)
+    : parseInstaller(whole.file, whole.text);
+  if (installer === undefined || document === undefined) {
+    const file = merged ? `${below.file} and ${overlay.file}` : whole.file;
     throw new CurlewError('SPEC_INVALID', `read ${file}: not a valid installer spec`, { diagnostics });
   }
-  noteWarnings(context.report, diagnostics);
-  return installer;
+  noteWarnings(report, diagnostics);
+  return { installer, document };
 }
 
 export function noteWarnings(report: Report, diagnostics: CurlewError['diagnostics']): void {
-  for (const { place, message } of diagnostics) {
-    report({ type: 'note', level: 'warning', text: `${place.file}:${place.line}: ${message}` });
+  for (const { severity, place, message, hint } of diagnostics) {
+    if (severity === 'info') continue;
+    const text = `${place.file}:${place.line}:${place.column}: ${message}${hint === undefined ? '' : ` (${hint})`}`;
+    report({ type: 'note', level: 'warning', text });
   }
 }

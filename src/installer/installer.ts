@@ -29,17 +29,6 @@ export interface Installer {
   readonly sections: readonly InstallerSection[];
 }
 
-/** Keys of `spec` that have no version and no package (kurl.md 4.1). */
-export const SECTION_NAMES: readonly string[] = [
-  'kurl',
-  'selinuxConfig',
-  'iptablesConfig',
-  'firewalldConfig',
-  'ufwConfig',
-  'ufw',
-  'helm',
-];
-
 /** The folder name of a spec key: `certManager` is `cert-manager`. */
 export function folderName(specName: string): string {
   return specName.replaceAll(/[A-Z]/g, (letter, at: number) => `${at === 0 ? '' : '-'}${letter.toLowerCase()}`);

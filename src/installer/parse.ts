@@ -3,50 +3,86 @@
  */
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import { nearest } from '../core/nearest.ts';
-import { isAddonName, isVersion } from '../core/ref.ts';
-import { folderName, SECTION_NAMES, type Installer, type InstallerAddon, type InstallerSection } from './installer.ts';
-import { isReservedVariable, variableName } from './variable-names.ts';
+import type { Installer } from './installer.ts';
+import { mergeInstallers } from './merge.ts';
+import { readSpec, type Findings } from './read-spec.ts';
 import { isJsonObject, readYaml, type Json, type JsonObject, type Path, type YamlText } from './yaml.ts';
 
 const API_VERSIONS: readonly Json[] = ['cluster.kurl.sh/v1beta1', 'kurl.sh/v1beta1'];
 const TOP_KEYS = ['apiVersion', 'kind', 'metadata', 'spec', 'status'];
 
 export interface ParsedInstaller {
-  /** Undefined when there is an error among the findings. */
+  /** Undefined when there is an error among the findings, as is the document. */
   readonly installer: Installer | undefined;
+  /** As written, or as merged. */
+  readonly document: JsonObject | undefined;
   readonly diagnostics: readonly Diagnostic[];
 }
 
-interface Findings {
-  readonly placeOf: YamlText['placeOf'];
-  readonly add: (severity: Diagnostic['severity'], code: string, path: Path, message: string, hint?: string) => void;
+/** A file: its name is for messages. */
+export interface SpecText {
+  readonly file: string;
+  readonly text: string;
 }
 
 /** Reads an installer spec; `file` is its name for messages. */
 export function parseInstaller(file: string, text: string): ParsedInstaller {
-  const yaml = readYaml(file, text);
-  const diagnostics: Diagnostic[] = [...yaml.diagnostics];
-  const found: Findings = {
-    placeOf: yaml.placeOf,
-    add: (severity, code, path, message, hint) => {
-      diagnostics.push({ code: `installer/${code}`, severity, message, place: yaml.placeOf(path), hint });
-    },
+  const { diagnostics, head } = readHead({ file, text });
+  return finish(diagnostics, head);
+}
+
+/** Reads a spec and what a site lays over it, which need not be whole by itself, and judges what comes of both. */
+export function parseMerged(base: SpecText, overlay: SpecText): ParsedInstaller {
+  const [below, above] = [readHead(base), readHead(overlay)];
+  const diagnostics = [...below.diagnostics, ...above.diagnostics];
+  if (below.head === undefined || above.head === undefined) return finish(diagnostics, undefined);
+  const { document, problems } = mergeInstallers(below.head.document, above.head.document);
+  for (const { path, message } of problems) {
+    const place = above.head.placeOf(path);
+    diagnostics.push({ code: 'installer/merge', severity: 'error', message, place });
+  }
+  const [lower, upper] = [below.head, above.head];
+  const placeOf = (path: Path): Diagnostic['place'] => {
+    if (hasPath(upper.document, path)) return upper.placeOf(path);
+    return hasPath(lower.document, path) ? lower.placeOf(path) : placeOf(path.slice(0, -1));
   };
-  const installer = hasErrors(diagnostics) ? undefined : readDocument(yaml.value, found);
-  return {
-    installer: hasErrors(diagnostics) ? undefined : installer,
-    diagnostics: diagnostics.toSorted(compareDiagnostics),
-  };
+  return finish(diagnostics, { document, placeOf });
+}
+
+interface Head {
+  readonly document: JsonObject;
+  readonly placeOf: YamlText['placeOf'];
 }
 
 function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
   return diagnostics.some(({ severity }) => severity === 'error');
 }
 
-function readDocument(value: Json | undefined, found: Findings): Installer | undefined {
+function hasPath(value: Json | undefined, path: Path): boolean {
+  const [first, ...rest] = path;
+  if (first === undefined) return value !== undefined;
+  if (!isJsonObject(value) || !Object.hasOwn(value, first)) return false;
+  return hasPath(value[first], rest);
+}
+
+function findings(diagnostics: Diagnostic[], placeOf: YamlText['placeOf']): Findings {
+  return {
+    placeOf,
+    add: (severity, code, path, message, hint) => {
+      diagnostics.push({ code: `installer/${code}`, severity, message, place: placeOf(path), hint });
+    },
+  };
+}
+
+/** Everything but what is below `spec`, which is a map where there is a head. */
+function readHead({ file, text }: SpecText): { readonly diagnostics: Diagnostic[]; readonly head: Head | undefined } {
+  const { value, placeOf, diagnostics: read } = readYaml(file, text);
+  const diagnostics = [...read];
+  if (hasErrors(diagnostics)) return { diagnostics, head: undefined };
+  const found = findings(diagnostics, placeOf);
   if (!isJsonObject(value)) {
     found.add('error', 'document', [], 'not an installer spec: it must be a map with apiVersion, kind and spec');
-    return undefined;
+    return { diagnostics, head: undefined };
   }
   for (const key of Object.keys(value)) {
     if (TOP_KEYS.includes(key)) continue;
@@ -55,105 +91,37 @@ function readDocument(value: Json | undefined, found: Findings): Installer | und
   }
   const { apiVersion, kind, metadata, spec } = value;
   if (apiVersion === undefined || !API_VERSIONS.includes(apiVersion)) {
-    found.add('error', 'api-version', ['apiVersion'], 'apiVersion must be cluster.kurl.sh/v1beta1');
+    found.add('error', 'api-version', ['apiVersion'], `apiVersion must be cluster.kurl.sh/v1beta1${is(apiVersion)}`);
   }
-  if (kind !== 'Installer') found.add('error', 'kind', ['kind'], 'kind must be Installer');
-  const name = readName(metadata, found);
-  if (!isJsonObject(spec)) {
-    found.add('error', 'spec', ['spec'], 'spec must be a map of add-ons');
-    return undefined;
-  }
-  return { name, ...readSpec(spec, found) };
+  if (kind !== 'Installer') found.add('error', 'kind', ['kind'], `kind must be Installer${is(kind)}`);
+  checkName(metadata, found);
+  if (isJsonObject(spec)) return { diagnostics, head: { document: value, placeOf } };
+  found.add('error', 'spec', ['spec'], 'spec must be a map of add-ons');
+  return { diagnostics, head: undefined };
 }
 
-function readName(metadata: Json | undefined, found: Findings): string | undefined {
-  if (metadata === undefined) return undefined;
+function is(value: Json | undefined): string {
+  return typeof value === 'string' ? `, and is ${value.slice(0, 80)}` : '';
+}
+
+function checkName(metadata: Json | undefined, found: Findings): void {
   const name = isJsonObject(metadata) ? metadata['name'] : metadata;
-  if (name === undefined || (typeof name === 'string' && isJsonObject(metadata))) return name;
+  if (name === undefined || (typeof name === 'string' && isJsonObject(metadata))) return;
   found.add('error', 'metadata', ['metadata', 'name'], 'metadata must be a map, and its name a text');
-  return undefined;
 }
 
-function readSpec(spec: JsonObject, found: Findings): Pick<Installer, 'addons' | 'sections'> {
-  const addons: InstallerAddon[] = [];
-  const sections: InstallerSection[] = [];
-  const owners = new Map<string, string>();
-  for (const [specName, settings] of Object.entries(spec)) {
-    const path = ['spec', specName];
-    if (!isJsonObject(settings)) {
-      found.add('error', 'addon', path, `${specName} must be a map`, `write "${specName}: {version: latest}"`);
-      continue;
-    }
-    refuseReserved(specName, settings, found);
-    if (SECTION_NAMES.includes(specName)) {
-      sections.push({ specName, settings });
-      continue;
-    }
-    const addon = readAddon(specName, settings, found);
-    if (addon === undefined) continue;
-    const owner = owners.get(addon.name);
-    if (owner !== undefined) found.add('error', 'twice', path, `${specName} and ${owner} are the same add-on`);
-    owners.set(addon.name, specName);
-    addons.push(addon);
-  }
-  return { addons, sections };
+function finish(diagnostics: Diagnostic[], head: Head | undefined): ParsedInstaller {
+  const installer = head === undefined ? undefined : readInstaller(head, findings(diagnostics, head.placeOf));
+  const failed = installer === undefined || hasErrors(diagnostics);
+  return {
+    installer: failed ? undefined : installer,
+    document: failed ? undefined : head?.document,
+    diagnostics: diagnostics.toSorted(compareDiagnostics),
+  };
 }
 
-function readAddon(specName: string, content: JsonObject, found: Findings): InstallerAddon | undefined {
-  const name = folderName(specName);
-  const path = ['spec', specName];
-  if (!/^[A-Za-z][A-Za-z0-9_-]*$/.test(specName) || !isAddonName(name)) {
-    found.add('error', 'name', path, `"${specName.slice(0, 60)}" is not the name of an add-on`);
-    return undefined;
-  }
-  const { version, s3Override, ...settings } = content;
-  const requested = readVersion(specName, version, found);
-  if (
-    s3Override !== undefined &&
-    !(typeof s3Override === 'string' && /^(?:(?:https?|s3):\/\/\S+)?$/.test(s3Override))
-  ) {
-    found.add(
-      'error',
-      's3-override',
-      [...path, 's3Override'],
-      's3Override must be the URL of a package, or s3://bucket/key',
-    );
-    return undefined;
-  }
-  if (requested === undefined) return undefined;
-  const place = found.placeOf(path);
-  return { specName, name, requested, settings, s3Override: s3Override === '' ? undefined : s3Override, place };
-}
-
-function readVersion(specName: string, version: Json | undefined, found: Findings): string | undefined {
-  const path = ['spec', specName, 'version'];
-  if (version === undefined || version === '') {
-    found.add('error', 'version', path, `${specName} has no version`, 'write an exact one, "latest" or "1.2.x"');
-    return undefined;
-  }
-  if (typeof version === 'number') {
-    found.add(
-      'error',
-      'version',
-      path,
-      `${specName}: the version is read as the number ${version}`,
-      'put it in quotes',
-    );
-    return undefined;
-  }
-  if (typeof version !== 'string' || !isVersion(version)) {
-    found.add('error', 'version', path, `${specName}: this is not a version`);
-    return undefined;
-  }
-  return version;
-}
-
-/** A setting becomes a shell variable; one that bash, the linker or this tool listens to must not come from a spec. */
-function refuseReserved(specName: string, settings: JsonObject, found: Findings): void {
-  for (const field of Object.keys(settings)) {
-    const variable = variableName(specName, field);
-    if (variable !== undefined && isReservedVariable(variable)) {
-      found.add('error', 'variable', ['spec', specName, field], `the setting would become the variable ${variable}`);
-    }
-  }
+function readInstaller({ document }: Head, found: Findings): Installer {
+  const { metadata, spec } = document;
+  const name = isJsonObject(metadata) ? metadata['name'] : undefined;
+  return { name: typeof name === 'string' ? name : undefined, ...readSpec(isJsonObject(spec) ? spec : {}, found) };
 }

@@ -2,11 +2,13 @@
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import type { Installer } from './installer.ts';
+import { settingOf, type SettingKind } from './settings.ts';
 import type { Json } from './yaml.ts';
 
 /**
- * The spec with each `name.field=value` in it; `name` as the spec writes it. `true`, `false` and whole numbers are such,
- * all else is text. A name that the spec does not have, or a word of another form, is `USAGE`.
+ * The spec with each `name.field=value` in it; `name` as the spec writes it. A value is read as what kURL knows the
+ * setting to be; where it knows none, `true`, `false` and whole numbers are such and all else is text. A name that the
+ * spec does not have, a word of another form and a value that does not fit are `USAGE`.
  */
 export function withSettings(installer: Installer, words: readonly string[]): Installer {
   return words.reduce(withSetting, installer);
@@ -29,13 +31,40 @@ function withSetting(installer: Installer, word: string): Installer {
       hint: near === undefined ? undefined : `did you mean ${near}?`,
     });
   }
-  const change = <One extends { readonly specName: string; readonly settings: Installer['addons'][0]['settings'] }>(
-    one: One,
-  ): One => (one.specName === name ? { ...one, settings: { ...one.settings, [field]: valueOf(text) } } : one);
-  return { ...installer, addons: installer.addons.map(change), sections: installer.sections.map(change) };
+  const value = settingValue(settingOf(name, field)?.kind, text);
+  if ('wrong' in value) throw new CurlewError('USAGE', `--set ${name}.${field}: it must be ${value.wrong}`);
+  return withField(installer, name, field, value.value);
 }
 
-function valueOf(text: string): Json {
-  if (text === 'true' || text === 'false') return text === 'true';
-  return /^(?:0|-?[1-9]\d{0,14})$/.test(text) ? Number(text) : text;
+/** The spec with this setting, in place of the one of that name whatever its case; in a section where there is no such add-on. */
+export function withField(installer: Installer, specName: string, field: string, value: Json): Installer {
+  type Part = { readonly specName: string; readonly settings: Installer['addons'][0]['settings'] };
+  const change = <One extends Part>(one: One): One => {
+    if (one.specName !== specName) return one;
+    const others = Object.entries(one.settings).filter(([key]) => key.toLowerCase() !== field.toLowerCase());
+    return { ...one, settings: { ...Object.fromEntries(others), [field]: value } };
+  };
+  const parts: readonly Part[] = [...installer.addons, ...installer.sections];
+  const known = parts.some((part) => part.specName === specName);
+  const sections = known ? installer.sections : [...installer.sections, { specName, settings: {} }];
+  return { ...installer, addons: installer.addons.map(change), sections: sections.map(change) };
+}
+
+const WHOLE = /^(?:0|-?[1-9]\d{0,14})$/;
+
+/** A word as the value of a setting of this kind, or what it should be. */
+export function settingValue(
+  kind: SettingKind | undefined,
+  text: string,
+): { readonly value: Json } | { readonly wrong: string } {
+  const isSwitch = text === 'true' || text === 'false';
+  if (kind === undefined) {
+    if (isSwitch) return { value: text === 'true' };
+    return { value: WHOLE.test(text) ? Number(text) : text };
+  }
+  if (kind === 'text') return { value: text };
+  if (kind === 'switch') return isSwitch ? { value: text === 'true' } : { wrong: 'true or false' };
+  if (kind === 'integer') return WHOLE.test(text) ? { value: Number(text) } : { wrong: 'a whole number' };
+  if (kind === 'texts') return { value: text === '' ? [] : text.split(',') };
+  return { wrong: 'written into the spec: it is no plain value' };
 }

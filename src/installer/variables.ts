@@ -5,7 +5,8 @@
 import { compareText } from '../core/ref.ts';
 import type { Installer } from './installer.ts';
 import { ORDER_ON_NODE } from './order.ts';
-import { IRREGULAR, REGULAR, upperSnake, variableName } from './variable-names.ts';
+import { SETTINGS, variableName } from './settings.ts';
+import { upperSnake } from './variable-names.ts';
 import type { Json } from './yaml.ts';
 
 /**
@@ -38,12 +39,9 @@ export function shellVariables(
 }
 
 function emptyVariables(): readonly (readonly [string, string])[] {
-  const irregular = Object.values(IRREGULAR).flatMap((fields) => Object.values(fields));
-  const common = ORDER_ON_NODE.map((name) => [name, ['version', 's3Override']] as const);
-  const regular = [...common, ...Object.entries(REGULAR)].flatMap(([specName, fields]) =>
-    fields.map((field) => variableName(specName, field) ?? ''),
-  );
-  return [...irregular, ...regular].filter((name) => name !== '').map((name) => [name, ''] as const);
+  const ordered = ORDER_ON_NODE.flatMap((name) => [variableName(name, 'version'), variableName(name, 's3Override')]);
+  const names = [...SETTINGS.map(({ variable }) => variable), ...ordered];
+  return names.filter((name) => name !== undefined).map((name) => [name, ''] as const);
 }
 
 function valueText(value: Json): string | undefined {

@@ -52,8 +52,15 @@ export function readYaml(file: string, text: string): YamlText {
       return failed('yaml/space', 'a line begins with a non-breaking space', placeAt(at, at + 1), 'use plain spaces');
     }
     const diagnostics: Diagnostic[] = [];
-    for (const { message, pos } of document.errors.slice(0, MOST_FINDINGS)) {
-      diagnostics.push({ code: 'yaml/syntax', severity: 'error', message, place: placeAt(...pos) });
+    for (const { code, message, pos } of document.errors.slice(0, MOST_FINDINGS)) {
+      const several = code === 'MULTIPLE_DOCS';
+      diagnostics.push({
+        code: several ? 'yaml/documents' : 'yaml/syntax',
+        severity: 'error',
+        message: several ? 'a second document begins here: only one can be in this file' : message,
+        place: placeAt(...pos),
+        hint: several ? 'put each document into a file of its own' : undefined,
+      });
     }
     for (const { message, pos } of document.warnings.slice(0, MOST_FINDINGS)) {
       diagnostics.push({ code: 'yaml/tag', severity: 'warning', message, place: placeAt(...pos) });
@@ -159,6 +166,19 @@ function plain(value: unknown, path: Path, complain: (path: Path, message: strin
     return kept === undefined ? [] : [[key, kept]];
   });
   return Object.fromEntries(entries);
+}
+
+/** JSON text as data of the same kind; undefined for what is no JSON. */
+export function readJson(text: string): Json | undefined {
+  try {
+    let sound = true;
+    const value = plain(JSON.parse(text) as unknown, [], () => {
+      sound = false;
+    });
+    return sound ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 export function isJsonObject(value: Json | undefined): value is JsonObject {

@@ -2,9 +2,8 @@
 import { CurlewError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import type { AddonJson } from '../core/package.ts';
+import { HOOK_TIMEOUT } from '../installer/settings.ts';
 
-/** The setting that limits the hooks of one add-on; its JSON Schema may have a default for it. */
-const SETTING = 'hookTimeout';
 const UNITS: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3600 };
 /** A timer cannot be set for longer. */
 const MOST_SECONDS = 86_400 * 24;
@@ -25,19 +24,22 @@ export function parseLimit(text: string, what: string): number | undefined {
   return seconds === 0 ? undefined : seconds;
 }
 
-/** Seconds for each hook of an add-on: its setting in the spec, the operator's general limit, its author's default. */
+/**
+ * Seconds for each hook of an add-on: its setting in the spec, the operator's general limit, its author's default, which
+ * stands in the JSON Schema of its settings.
+ */
 export function hookLimit(
   addon: Pick<AddonJson, 'name' | 'settings'>,
   settings: unknown,
   general: number | undefined,
 ): number | undefined {
-  const set = isObject(settings) ? settings[SETTING] : undefined;
-  if (set !== undefined) return limitOf(set, `${addon.name}: ${SETTING}`);
+  const set = isObject(settings) ? settings[HOOK_TIMEOUT] : undefined;
+  if (set !== undefined) return limitOf(set, `${addon.name}: ${HOOK_TIMEOUT}`);
   if (general !== undefined) return general;
   const properties = isObject(addon.settings) ? addon.settings['properties'] : undefined;
-  const property = isObject(properties) ? properties[SETTING] : undefined;
+  const property = isObject(properties) ? properties[HOOK_TIMEOUT] : undefined;
   const byDefault = isObject(property) ? property['default'] : undefined;
-  return byDefault === undefined ? undefined : limitOf(byDefault, `${addon.name}: default of ${SETTING}`);
+  return byDefault === undefined ? undefined : limitOf(byDefault, `${addon.name}: default of ${HOOK_TIMEOUT}`);
 }
 
 function limitOf(value: unknown, what: string): number | undefined {

@@ -1,5 +1,5 @@
 /** The settings that a new add-on takes: how many pods its Deployments have. Pure. */
-import { variableName } from '../installer/variable-names.ts';
+import { variableName } from '../installer/settings.ts';
 import type { Replacements } from './fill.ts';
 import type { Survey } from './survey.ts';
 import { settingName, type Words } from './words.ts';

@@ -88,7 +88,7 @@ test('a store is installed from, and so is a bundle that was made of it', async 
 for (const [title, more, exitCode, message] of [
   ['no source', [], 64, /one of --bundle, --dir and --from/],
   ['two sources', ['--bundle', 'b.tar.gz', '--dir', '.'], 64, /one of/],
-  ['an unexpected word', ['--bundle', 'b.tar.gz', 'x'], 64, /unexpected word/],
+  ['an unknown flag', ['--bundle', 'b.tar.gz', 'x'], 64, /unknown flag "x"/],
   ['a bundle that is not there', ['--bundle', 'none.tar.gz'], 14, /none\.tar\.gz: no such file/],
   ['a file that is no bundle', ['--bundle', 'text'], 16, /text/],
   ['a spec that is not there', ['--bundle', 'b.tar.gz', '--installer', 'none.yaml'], 14, /none\.yaml/],

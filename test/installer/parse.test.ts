@@ -13,7 +13,7 @@ function codes(text: string): readonly string[] {
 test('a spec is read with versions, settings, sections and places', () => {
   const { installer, diagnostics } = parseInstaller(
     'i.yaml',
-    `${HEAD}  certManager:\n    version: "1.9.x"\n    replicas: 2\n    s3Override: https://host/p.tar.gz\n  kurl:\n    airgap: true\n  ekco: {version: latest}\n`,
+    `${HEAD}  certManager:\n    version: "1.9.x"\n    hookTimeout: 2m\n    s3Override: https://host/p.tar.gz\n  kurl:\n    airgap: true\n  ekco: {version: latest}\n`,
   );
   assert.equal(diagnostics, []);
   assert.is(installer?.name, 'site');
@@ -22,7 +22,7 @@ test('a spec is read with versions, settings, sections and places', () => {
       specName: 'certManager',
       name: 'cert-manager',
       requested: '1.9.x',
-      settings: { replicas: 2 },
+      settings: { hookTimeout: '2m' },
       s3Override: 'https://host/p.tar.gz',
       place: { file: 'i.yaml', line: 6, column: 3, length: 11 },
     },
@@ -68,6 +68,41 @@ test('all mistakes are told at once, in the order of the file', () => {
   assert.match(found.diagnostics.at(-1)?.hint ?? '', 'quotes');
 });
 
+test('a wrong type says what is wanted, what is there, and where', () => {
+  const [found] = parseInstaller('i.yaml', `${HEAD}  rook:\n    version: "1"\n    cephReplicaCount: "3"\n`).diagnostics;
+  assert.equal(found, {
+    code: 'installer/type',
+    severity: 'error',
+    message: 'rook.cephReplicaCount must be a whole number, and is a text',
+    place: { file: 'i.yaml', line: 8, column: 5, length: 16 },
+    hint: 'write it without quotes',
+  });
+});
+
+test('a setting that kURL does not know is a warning with the near name, or a remark with all names', () => {
+  const text = `${HEAD}  rook: {version: "1", cephReplicaCuont: 3, verbosity: 3}\n  kurl: {verbosity: 3}\n`;
+  const { installer, diagnostics } = parseInstaller('i.yaml', text);
+  assert.ok(installer);
+  assert.equal(
+    diagnostics.map(({ severity, message, hint }) => [severity, message, hint?.slice(0, 35)]),
+    [
+      ['warning', 'kURL knows no setting "cephReplicaCuont" of rook', 'did you mean "cephReplicaCount"?'],
+      ['info', 'kURL knows no setting "verbosity" of rook', 'it knows: s3Override, version, bloc'],
+      ['warning', 'kURL knows no setting "verbosity" of kurl', 'it knows: additionalNoProxyAddresse'],
+    ],
+  );
+});
+
+test('an add-on whose name is nearly one of kURL’s is a warning, any other is none', () => {
+  const text = `${HEAD}  contianerd: {version: "1"}\n  cert-manager: {version: "1"}\n  something: {version: "1", at: all}\n`;
+  const { installer, diagnostics } = parseInstaller('i.yaml', text);
+  assert.is(installer?.addons.length, 3);
+  assert.equal(
+    diagnostics.map(({ code, place, hint }) => [code, place.line, hint]),
+    [['installer/unknown-addon', 6, 'did you mean "containerd"?']],
+  );
+});
+
 for (const [title, text, code] of [
   ['an empty file', '', 'installer/document'],
   ['a list', '- a\n', 'installer/document'],
@@ -76,7 +111,29 @@ for (const [title, text, code] of [
   ['a spec that is a list', `${HEAD}  - a\n`, 'installer/spec'],
   ['a tab as indent', `${HEAD}\ta: {version: "1"}\n`, 'yaml/syntax'],
   ['a broken flow map', `${HEAD}  a: {version: "1"\n`, 'yaml/syntax'],
-  ['two documents', `${HEAD}  a: {version: "1"}\n---\na: b\n`, 'yaml/syntax'],
+  ['two documents', `${HEAD}  a: {version: "1"}\n---\na: b\n`, 'yaml/documents'],
+  [
+    'a ConfigMap beside the spec',
+    `apiVersion: v1\nkind: ConfigMap\n---\n${HEAD}  a: {version: "1"}\n`,
+    'yaml/documents',
+  ],
+  ['a kind that is no Installer', `apiVersion: cluster.kurl.sh/v1beta1\nkind: Pod\nspec: {}\n`, 'installer/kind'],
+  ['a version that tests fill in', `${HEAD}  a: {version: __testver__}\n`, 'installer/version'],
+  ['a switch that is a text', `${HEAD}  kurl: {airgap: "true"}\n`, 'installer/type'],
+  ['a switch that is a map', `${HEAD}  kurl: {airgap: {a: b}}\n`, 'installer/type'],
+  ['a text that is a number', `${HEAD}  flannel: {version: "1", podCIDRRange: 22}\n`, 'installer/type'],
+  ['a text that is a switch', `${HEAD}  kurl: {nameserver: yes, privateAddress: true}\n`, 'installer/type'],
+  ['a number that is a text', `${HEAD}  rook: {version: "1", cephReplicaCount: "3"}\n`, 'installer/type'],
+  ['a number that is not whole', `${HEAD}  rook: {version: "1", cephReplicaCount: 1.5}\n`, 'installer/type'],
+  ['a list that is a text', `${HEAD}  kurl: {additionalNoProxyAddresses: 10.0.0.1}\n`, 'installer/type'],
+  ['a list of numbers', `${HEAD}  kurl: {additionalNoProxyAddresses: [1]}\n`, 'installer/type'],
+  ['commands that are texts', `${HEAD}  selinuxConfig: {chconCmds: [ls]}\n`, 'installer/type'],
+  ['a document that is a text', `${HEAD}  kurl: {hostPreflights: "spec: {}"}\n`, 'installer/type'],
+  [
+    'one setting under two spellings',
+    `${HEAD}  kubernetes: {version: "1", HACluster: true, haCluster: false}\n`,
+    'installer/twice',
+  ],
   ['a double key', `${HEAD}  a: {version: "1"}\n  a: {version: "2"}\n`, 'yaml/duplicate'],
   ['one add-on under two names', `${HEAD}  fooBar: {version: "1"}\n  foo-bar: {version: "2"}\n`, 'installer/twice'],
   ['a map as key', `${HEAD}  ? {a: b}\n  : {version: "1"}\n`, 'yaml/key'],
@@ -126,6 +183,13 @@ test('attack: anchors and nesting of a million levels are refused', () => {
   assert.is(parseInstaller('i.yaml', `${HEAD}  a: {version: "1", x: ${'['.repeat(200_000)}`).installer, undefined);
   const nested = `${HEAD}  a: {version: "1", x: ${'['.repeat(60)}${']'.repeat(60)}}\n`;
   assert.is(parseInstaller('i.yaml', nested).installer, undefined);
+});
+
+test('attack: anchors in a long chain are refused', () => {
+  const chain = Array.from({ length: 10_000 }, (_, i) => `a${i + 1}: &a${i + 1} [*a${i}]\n`).join('');
+  const { installer, diagnostics } = parseInstaller('i.yaml', `a0: &a0 x\n${chain}`);
+  assert.is(installer, undefined);
+  assert.ok(diagnostics.length > 0 && diagnostics.length < 100);
 });
 
 test('attack: a file that is too large is not parsed', () => {

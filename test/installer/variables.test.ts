@@ -1,4 +1,5 @@
 import { parseInstaller } from '../../src/installer/parse.ts';
+import { settingOf, type SettingKind } from '../../src/installer/settings.ts';
 import { upperSnake } from '../../src/installer/variable-names.ts';
 import { shellVariables } from '../../src/installer/variables.ts';
 import * as assert from '../support/assert.ts';
@@ -139,14 +140,27 @@ const TABLE: readonly (readonly [specName: string, fields: string, variables: st
   ['iptablesConfig', 'preserveConfig', 'PRESERVE_IPTABLES_CONFIG'],
 ];
 
+/** A value of each kind as YAML, and what comes of it. */
+const SAMPLES: Readonly<Record<SettingKind, readonly [yaml: string, variable: string]>> = {
+  switch: ['true', '1'],
+  text: ['"a text"', 'a text'],
+  integer: ['42', '42'],
+  texts: ['[a, b]', 'a,b'],
+  commands: ['[[a, b]]', ''],
+  document: ['{a: b}', ''],
+};
+
 for (const [specName, fields, names] of TABLE) {
   test(`${specName}: ${fields}`, () => {
     const list = fields.split(' ');
-    const sections = /Config$|^kurl$/.test(specName) ? '' : '    version: "1"\n';
-    const out = variables(`  ${specName}:\n${sections}${list.map((field) => `    ${field}: "v-${field}"\n`).join('')}`);
+    const samples = list.map((field) => SAMPLES[settingOf(specName, field)?.kind ?? 'document']);
+    const lines = list.map((field, index) => `    ${field}: ${samples[index]?.[0] ?? ''}\n`);
+    const out = variables(
+      `  ${specName}:\n${/Config$|^kurl$/.test(specName) ? '' : '    version: "1"\n'}${lines.join('')}`,
+    );
     assert.equal(
       names.split(' ').map((name) => out[name]),
-      list.map((field) => `v-${field}`),
+      samples.map(([, value]) => value),
     );
     const unset = variables('  demo: {version: "1"}\n');
     for (const name of names.split(' ')) assert.ok(name in unset, `${name} is inherited from the caller`);
@@ -161,9 +175,7 @@ test('firewalld: preserve beats disable', () => {
 
 test('the proxy of a spec is for https too; there is no setting of its own', () => {
   assert.is(variables('  kurl: {proxyAddress: "http://p:1"}\n')['PROXY_HTTPS_ADDRESS'], 'http://p:1');
-  const out = variables('  kurl: {proxyHttpsAddress: "http://p:1"}\n');
-  assert.is(out['PROXY_HTTPS_ADDRESS'], '');
-  assert.is(out['KURL_PROXY_HTTPS_ADDRESS'], 'http://p:1');
+  assert.is(variables('  kurl: {}\n')['PROXY_HTTPS_ADDRESS'], '');
 });
 
 test('what is not set is empty, so that nothing is inherited from the caller', () => {
@@ -175,7 +187,7 @@ test('what is not set is empty, so that nothing is inherited from the caller', (
 });
 
 test('irregular fields are found whatever their case', () => {
-  const out = variables('  kubernetes: {version: "1", HACluster: true}\n  ufwConfig: {disableUFW: true}\n');
+  const out = variables('  kubernetes: {version: "1", haCluster: true}\n  ufwConfig: {disableUFW: true}\n');
   assert.is(out['HA_CLUSTER'], '1');
   assert.is(out['DISABLE_UFW'], '1');
 });
@@ -183,6 +195,40 @@ test('irregular fields are found whatever their case', () => {
 test('weave.isEncryptionDisabled takes effect', () => {
   assert.is(variables('  weave: {version: "1", isEncryptionDisabled: true}\n')['ENCRYPT_NETWORK'], '0');
   assert.is(variables('  weave: {version: "1"}\n')['ENCRYPT_NETWORK'], '');
+});
+
+test('20: what only other tools read has no variable', () => {
+  const out = variables(
+    '  docker: {version: "1", daemonConfig: "{}"}\n  kurl: {installerVersion: v1}\n  selinuxConfig: {type: x, chconCmds: [[a]]}\n',
+  );
+  for (const name of ['DOCKER_DAEMON_CONFIG', 'KURL_INSTALLER_VERSION', 'SELINUX_CONFIG_TYPE'])
+    assert.not.ok(name in out);
+});
+
+test('settings under the names that they had before become the variables of those of today', () => {
+  const text = `apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nspec:
+  weave: {version: "1", encryptNetwork: false, IPAllocRange: /22}
+  rook: {version: "1", storageClass: a, cephPoolReplicas: 2}
+  fluentd: {version: "1", efkStack: true}
+  collectd: {version: 0.0.1}\n`;
+  const { installer, diagnostics } = parseInstaller('i.yaml', text);
+  assert.equal(
+    diagnostics.map(({ code, place }) => `${code} ${place.line}:${place.column}`),
+    [
+      'installer/old-name 4:25',
+      'installer/old-name 4:48',
+      'installer/old-name 5:24',
+      'installer/old-name 5:41',
+      'installer/old-name 6:27',
+    ],
+  );
+  if (installer === undefined) throw new Error('no installer');
+  const out = Object.fromEntries(shellVariables(installer, new Map()));
+  const names = ['ENCRYPT_NETWORK', 'POD_CIDR_RANGE', 'STORAGE_CLASS', 'CEPH_POOL_REPLICAS', 'FLUENTD_FULL_EFK_STACK'];
+  assert.equal(
+    [...names, 'COLLECTD_VERSION'].map((name) => out[name]),
+    ['0', '22', 'a', '2', '1', 'v5'],
+  );
 });
 
 for (const [name, expected] of [

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { parseInstaller } from '../../src/installer/parse.ts';
+import { SECTION_NAMES, SETTINGS } from '../../src/installer/settings.ts';
 import { shellVariables } from '../../src/installer/variables.ts';
 import { settingsText, shellQuote } from '../../src/runtime/settings.ts';
 import * as assert from '../support/assert.ts';
@@ -110,6 +111,35 @@ test('no value of a spec is ever run: not when hooks read it, not in templates',
     }
   }
   assert.is(await readFile(box.at('node/carried'), 'utf8'), values.quotes + values.substitution + values.lines);
+  assert.not.ok(existsSync(pwned));
+});
+
+test('every setting of kURL holds hostile text as text, for a real bash', async () => {
+  await using box = await tree();
+  const pwned = box.at('pwned');
+  const hostile = `$x \`touch ${pwned}\` $(touch ${pwned}) '; touch ${pwned}; " \\ \n$HOME \${HOME}\n!! # %s`;
+  const filled: string[] = [];
+  const spec: Record<string, Record<string, unknown>> = {};
+  for (const { specName, field, kind, variable } of SETTINGS) {
+    const version = SECTION_NAMES.includes(specName) ? {} : { version: '1' };
+    const fields = (spec[specName] ??= version);
+    const isOwn = field !== 'version' && field !== 's3Override';
+    if (isOwn && (kind === 'text' || kind === 'texts')) {
+      fields[field] = kind === 'text' ? hostile : [hostile];
+      if (variable !== undefined) filled.push(variable);
+    }
+  }
+  const document = { apiVersion: 'cluster.kurl.sh/v1beta1', kind: 'Installer', spec };
+  const { installer, diagnostics } = parseInstaller('spec', JSON.stringify(document));
+  if (installer === undefined) throw new Error(JSON.stringify(diagnostics));
+  const text = settingsText(shellVariables(installer, new Map()), []);
+  const script = `${text}\nfor name in ${filled.join(' ')}; do printf '%s\\0' "\${!name}"; done`;
+  const { stdout } = await execa('bash', ['--norc', '-eu'], { input: script });
+  assert.equal(
+    stdout.split('\0').slice(0, -1),
+    filled.map(() => hostile),
+  );
+  assert.ok(filled.length > 50);
   assert.not.ok(existsSync(pwned));
 });
 

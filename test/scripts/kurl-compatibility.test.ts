@@ -2,13 +2,15 @@
 import { execa } from 'execa';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FLAGS } from '../../scripts/docs/kurl-flags.ts';
+import { FLAG_ROWS } from '../../scripts/docs/kurl-flags.ts';
 import { FUNCTIONS } from '../../scripts/docs/kurl-functions.ts';
 import { kurlPage } from '../../scripts/docs/kurl-page.ts';
 import { rows, type Row } from '../../scripts/docs/kurl-rows.ts';
-import { SETTINGS } from '../../scripts/docs/kurl-settings.ts';
+import { SETTING_ROWS } from '../../scripts/docs/kurl-settings.ts';
 import { VARIABLES } from '../../scripts/docs/kurl-variables.ts';
+import { FLAGS } from '../../src/installer/flags.ts';
 import { parseInstaller } from '../../src/installer/parse.ts';
+import { settingOf, SETTINGS } from '../../src/installer/settings.ts';
 import { shellVariables } from '../../src/installer/variables.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -32,10 +34,12 @@ test('the page is what the tables make of it (npm run docs)', async () => {
   assert.is(await readFile(join(ROOT, 'docs/kurl-compatibility.md'), 'utf8'), kurlPage());
 });
 
-test('the tables are whole: 96 functions, 173 settings, each name once, each difference told', () => {
+test('the tables are whole: 96 functions, 173 settings, all flags, each name once, each difference told', () => {
   assert.is(functions.length, 96);
-  assert.is(SETTINGS.length, 173);
-  const all: readonly (readonly Row[])[] = [functions, variables, SETTINGS, FLAGS];
+  assert.is(SETTING_ROWS.length, 173);
+  assert.is(SETTING_ROWS.length, SETTINGS.filter(({ variable }) => variable !== undefined).length);
+  assert.is(FLAG_ROWS.length, Object.keys(FLAGS).length);
+  const all: readonly (readonly Row[])[] = [functions, variables, SETTING_ROWS, FLAG_ROWS];
   for (const table of all) {
     assert.is(new Set(table.map(({ name }) => name)).size, table.length);
     for (const { status, note, name } of table) assert.ok(status === 'same' || note !== '', name);
@@ -58,26 +62,61 @@ test('what is absent ends with a clear message when it is called', async () => {
   }
 });
 
-/** A value that is fit for every field that is text. */
-const valueOf = (field: string): string => (field === 's3Override' ? 'https://value.example/p.tar.gz' : 'value');
+/** The flags of kURL's scripts, in its documentation and in what they read. */
+const KURL_FLAGS = `installer-spec-file airgap kurl-registry-ip ekco-address ekco-auth-token kurl-install-directory labels
+storage-migration-ready-timeout dismiss-host-packages-preflight yes primary-host secondary-host force-reapply-addons
+skip-system-package-install exclude-builtin-preflights exclude-builtin-host-preflights app-version-label ipv6
+velero-restic-timeout velero-server-flags auto-upgrades-enabled additional-no-proxy-addresses cert-key control-plane
+docker-registry-ip ekco-enable-internal-load-balancer ha kubernetes-cis-compliance kubernetes-cluster-name
+aws-exclude-storage-class ignore-remote-load-images-prompt ignore-remote-upgrade-prompt container-log-max-size
+container-log-max-files kubernetes-max-pods-per-node kubeadm-token kubeadm-token-ca-hash
+kubernetes-load-balancer-use-first-primary kubernetes-master-address kubernetes-version
+kubernetes-init-ignore-preflight-errors kubernetes-upgrade-ignore-preflight-errors load-balancer-address preflight-ignore
+host-preflight-ignore preflight-ignore-warnings host-preflight-enforce-warnings preserve-docker-config
+preserve-firewalld-config preserve-iptables-config preserve-selinux-config public-address private-address`;
 
-test('every setting fills its variable', async () => {
-  const keys = [...new Set(SETTINGS.map(({ name }) => name.split('.')[0] ?? ''))];
+test('every flag of kURL is taken, and no other; what fills a setting names one that is there', () => {
+  assert.equal(Object.keys(FLAGS), KURL_FLAGS.split(/\s+/));
+  for (const [name, meaning] of Object.entries(FLAGS)) {
+    if (meaning.kind !== 'setting') continue;
+    const [specName = '', field = ''] = meaning.setting.split('.');
+    assert.ok(settingOf(specName, field)?.variable, name);
+  }
+});
+
+/** A value of each kind as it stands in YAML, and what its variable holds. */
+const SAMPLES: Readonly<Record<string, readonly [yaml: string, variable: string]>> = {
+  switch: ['true', '1'],
+  text: ['value', 'value'],
+  integer: ['7', '7'],
+  texts: ['[a, b]', 'a,b'],
+  document: ['{a: b}', ''],
+};
+const URL_SAMPLE = ['https://value.example/p.tar.gz', 'https://value.example/p.tar.gz'] as const;
+
+function sampleOf(name: string): readonly [yaml: string, variable: string] {
+  const [specName = '', field = ''] = name.split('.');
+  const sample = field === 's3Override' ? URL_SAMPLE : SAMPLES[settingOf(specName, field)?.kind ?? ''];
+  if (sample === undefined) throw new Error(`${name}: no sample`);
+  return sample;
+}
+
+test('every setting fills its variable', () => {
+  const keys = [...new Set(SETTING_ROWS.map(({ name }) => name.split('.')[0] ?? ''))];
   const spec = keys.map((key) => {
-    const names = SETTINGS.filter(({ name }) => name.startsWith(`${key}.`)).map(({ name }) =>
-      name.slice(key.length + 1),
-    );
-    return `  ${key}:\n${names.map((field) => `    ${field}: ${valueOf(field)}\n`).join('')}`;
+    const own = SETTING_ROWS.filter(({ name }) => name.startsWith(`${key}.`));
+    return `  ${key}:\n${own.map(({ name }) => `    ${name.slice(key.length + 1)}: ${sampleOf(name)[0]}\n`).join('')}`;
   });
   const text = `apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nmetadata: {name: all}\nspec:\n${spec.join('')}`;
   const { installer, diagnostics } = parseInstaller('spec.yaml', text);
-  assert.ok(installer !== undefined, JSON.stringify(diagnostics));
+  assert.equal(diagnostics, []);
+  if (installer === undefined) throw new Error('no installer');
   const made = new Map(shellVariables(installer, new Map()));
-  const wrong = SETTINGS.filter(({ name, variable, status, note }) => {
+  const wrong = SETTING_ROWS.filter(({ name, variable, status, note }) => {
     const value = made.get(variable);
     if (value === undefined) return true;
     // A remark tells that something else has a say in it.
-    return status === 'same' && note === '' && value !== valueOf(name.slice(name.indexOf('.') + 1));
+    return status === 'same' && note === '' && value !== sampleOf(name)[1];
   });
   assert.equal(
     wrong.map(({ name, variable }) => `${name} ${variable}`),

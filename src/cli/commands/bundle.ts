@@ -14,6 +14,7 @@ import { readCatalogue } from '../../store/catalogue.ts';
 import { archOf } from '../arch.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { formatBytes } from '../render/units.ts';
+import { noteWarnings } from '../run-source.ts';
 import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
 import { toolVersion } from '../version.ts';
 
@@ -34,10 +35,7 @@ async function readSpec(path: string, { cwd, report }: CommandContext): Promise<
   const { installer, diagnostics } = parseInstaller(path, bytes.toString('utf8'));
   if (installer === undefined)
     throw new CurlewError('SPEC_INVALID', `${path} is not a valid installer spec`, { diagnostics });
-  for (const { message, place, hint } of diagnostics) {
-    const text = `${place.file}:${place.line}: ${message}${hint === undefined ? '' : ` (${hint})`}`;
-    report({ type: 'note', level: 'warning', text });
-  }
+  noteWarnings(report, diagnostics);
   return { bytes, installer };
 }
 

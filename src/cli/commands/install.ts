@@ -8,18 +8,21 @@ const DETAILS = `One of --bundle, --dir and --from is needed. A bundle brings it
 With --root DIR the install folder moves below DIR, and hooks run as root in a private view of this machine: what
 they write lands in DIR/host. Kernel settings and the network are not covered by that. Images are not loaded then.
 
+FLAGs are those of kURL's install.sh, such as ha or labels=a=b, on top of the spec; installer-spec-file=FILE lays a site's own spec over it.
+
 When a run has failed, the same command goes on: what is applied already is not installed again.`;
 
 export const install: Command<NodeResult> = {
   name: 'install',
   summary: 'Install the add-ons of a spec on this machine',
-  operands: '',
+  operands: '[FLAG…]',
   details: DETAILS,
   examples: [
     'curlew install --bundle bundle.tar.gz',
     'curlew install --bundle bundle.tar.gz --dry-run --out plan.json',
     'curlew install --plan plan.json',
     'curlew install --from https://example.com/dist --installer installer.yaml',
+    'curlew install --bundle bundle.tar.gz ha installer-spec-file=site.yaml',
     'curlew install --bundle bundle.tar.gz --root /tmp/trial',
   ],
   options: RUN_OPTIONS,

@@ -5,12 +5,14 @@ import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 
 const DETAILS = `For nodes beside the primary, which is upgraded by \`curlew install\` with the new bundle, and before them. The container runtime is installed, the join hooks of all add-ons run, then kubernetes of this node is upgraded.
 
+FLAGs are those of kURL's upgrade.sh, such as ha or labels=a=b, on top of the spec; installer-spec-file=FILE lays a site's own spec over it.
+
 When a run has failed, the same command goes on.`;
 
 export const upgrade: Command<NodeResult> = {
   name: 'upgrade',
   summary: 'Upgrade this node to what a spec says',
-  operands: '',
+  operands: '[FLAG…]',
   details: DETAILS,
   examples: ['curlew upgrade --bundle bundle.tar.gz'],
   options: RUN_OPTIONS,

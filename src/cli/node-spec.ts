@@ -1,0 +1,72 @@
+/** The installer spec of a run: what came with the packages, a site's overlay, flags of kURL and `--set`, in this order. */
+import { resolve } from 'node:path';
+import { INSTALLER_LIMIT } from '../core/bundle.ts';
+import { CurlewError } from '../core/errors.ts';
+import { readFlags, withFlags, type GivenFlags } from '../installer/flags.ts';
+import { installerId } from '../installer/id.ts';
+import type { Installer } from '../installer/installer.ts';
+import { installerYaml } from '../installer/merge.ts';
+import { withSettings } from '../installer/set.ts';
+import { readStateFile } from '../runtime/write-file.ts';
+import type { Arguments, CommandContext } from './command.ts';
+import type { InstallSource } from './install-source.ts';
+import { installerText, readSpec } from './run-source.ts';
+
+/** The operands of a run, and its words with what the flags say of the run itself. What does nothing is told. */
+export function flagsOf(
+  given: Arguments,
+  { cwd, report }: CommandContext,
+): { readonly flags: GivenFlags; readonly args: Arguments } {
+  const flags = readFlags(given.positionals);
+  for (const text of flags.notes) report({ type: 'note', level: 'warning', text });
+  const folder = flags.installDirectory;
+  if (folder === undefined) return { flags, args: given };
+  const other = given.text('install-dir');
+  if (other !== undefined && resolve(cwd, other) !== resolve(cwd, folder)) {
+    throw new CurlewError('USAGE', `--install-dir and the flag kurl-install-directory name two folders`, {
+      hint: `the flag means the folder kurl below the one that it names: ${folder}`,
+    });
+  }
+  return { flags, args: { ...given, text: (name) => (name === 'install-dir' ? folder : given.text(name)) } };
+}
+
+export interface NodeSpec {
+  readonly installer: Installer;
+  /** To be kept with the run: the overlay is in it, flags and settings are not. */
+  readonly text: string;
+  /** Shell variables besides those of settings. */
+  readonly variables: ReadonlyMap<string, string>;
+}
+
+/** `recorded` is the text that was kept with a run that is gone on with. */
+export async function specOf(
+  args: Arguments,
+  context: CommandContext,
+  {
+    source,
+    flags,
+    recorded,
+  }: {
+    readonly source: Pick<InstallSource, 'installerText'>;
+    readonly flags: GivenFlags;
+    readonly recorded: string | undefined;
+  },
+): Promise<NodeSpec> {
+  const overlay = recorded === undefined ? flags.overlay : undefined;
+  const above = overlay === undefined ? undefined : { file: overlay, text: await overlayText(overlay, context) };
+  const hasBase = above === undefined || args.text('installer') !== undefined || source.installerText !== undefined;
+  const below = hasBase ? (recorded ?? (await installerText(args, context, source))) : undefined;
+  const { installer, document } = readSpec(args, context, below, above);
+  const variables = new Map([['INSTALLER_ID', installerId(installer)], ...flags.variables]);
+  return {
+    installer: withSettings(withFlags(installer, flags), args.texts('set')),
+    text: above === undefined && below !== undefined ? below : installerYaml(document),
+    variables,
+  };
+}
+
+async function overlayText(file: string, { cwd }: CommandContext): Promise<string> {
+  const text = await readStateFile(resolve(cwd, file), INSTALLER_LIMIT);
+  if (text !== undefined) return text;
+  throw new CurlewError('NOT_FOUND', `installer-spec-file: there is no file ${file}`);
+}

@@ -1,0 +1,92 @@
+/** The flags of kURL's scripts behind install, join and upgrade, and a site's own spec among them. */
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import * as assert from '../support/assert.ts';
+import { bundleOf, specOf, type TestAddon } from '../support/node-bundles.ts';
+import { tracer } from '../support/node-install.ts';
+import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('cli/flags', { timeoutMs: 120_000 });
+
+async function boxWith(addons: readonly TestAddon[], spec?: string): Promise<Tree> {
+  const box = await tree();
+  await writeFile(box.at('b.tar.gz'), bundleOf(addons, spec));
+  return box;
+}
+
+async function install(box: Tree, ...more: readonly string[]): Promise<SourceOutcome> {
+  const words = ['install', '--root', box.at('root'), '--unconfined', '--bundle', 'b.tar.gz', ...more];
+  return runFromSource(words, { cwd: box.path, env: { TRACE: box.at('trace') } });
+}
+
+const HEAD = 'apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nmetadata: {name: site}\nspec:\n';
+const SEEN = `aaa() {
+  printf '%s\\n' "$HA_CLUSTER" "$NODE_LABELS" "$ASSUME_YES" "$PRIMARY_HOST" "$DOCKER_REGISTRY_IP" "$AAA_SIZE" \\
+    "$ADDITIONAL_NO_PROXY_ADDRESSES" "$INSTALLER_ID" >>"$TRACE.seen"
+}`;
+const SPEC = `${specOf([{ name: 'aaa', version: '1.0.0' }])}    size: small\n  kurl: {additionalNoProxyAddresses: [a]}\n`;
+
+test('hooks find what flags and a site’s spec say, and both are gone on with', async () => {
+  const failing = `${SEEN}\naaa_post_init() { [ -e "$TRACE.go" ]; }`;
+  await using box = await boxWith([tracer('aaa', failing)], SPEC);
+  await writeFile(box.at('site.yaml'), `${HEAD}  aaa: {size: '$(id)'}\n`);
+  const flags = ['ha', 'yes', 'labels=x=y,z', 'primary-host=p1', 'primary-host=p2', 'docker-registry-ip=10.0.0.9'];
+  const words = [...flags, 'additional-no-proxy-addresses=b', 'installer-spec-file=site.yaml', 'force-reapply-addons'];
+  const first = await install(box, ...words);
+  assert.is(first.exitCode, 20, first.stderr);
+  assert.match(first.stderr, 'the flag force-reapply-addons does nothing here');
+  const seen = (await readFile(box.at('trace.seen'), 'utf8')).trim().split('\n');
+  assert.equal(seen.slice(0, -1), ['1', 'x=y,z', '1', 'p1,p2', '10.0.0.9', '$(id)', 'a,b']);
+  assert.match(seen.at(-1) ?? '', /^[0-9a-f]{7}$/);
+  await writeFile(box.at('trace.go'), '');
+  await writeFile(box.at('site.yaml'), 'no longer a spec');
+  const again = await runFromSource(['resume', '--root', box.at('root')], {
+    cwd: box.path,
+    env: { TRACE: box.at('trace') },
+  });
+  assert.is(again.exitCode, 0, again.stderr);
+  assert.is((await readFile(box.at('trace.seen'), 'utf8')).trim().split('\n').length, seen.length);
+});
+
+test('kurl-install-directory means the folder kurl below it; another --install-dir beside it is refused', async () => {
+  await using box = await boxWith([tracer('aaa')]);
+  const { exitCode, stderr } = await install(box, 'kurl-install-directory=/srv/data');
+  assert.is(exitCode, 0, stderr);
+  await stat(box.at('root/srv/data/kurl/records.json'));
+  const both = await install(box, 'kurl-install-directory=/srv/data', '--install-dir', '/srv/data');
+  assert.is(both.exitCode, 64);
+  assert.match(both.stderr, 'name two folders');
+});
+
+for (const [title, overlay, exitCode, message] of [
+  ['that is not there', undefined, 14, /installer-spec-file: there is no file site\.yaml/],
+  ['of another kind', 'apiVersion: v1\nkind: ConfigMap\nspec: {}\n', 11, /site\.yaml:2:1 error installer\/kind/],
+  [
+    'with a wrong type',
+    `${HEAD}  kurl: {airgap: "yes"}\n`,
+    11,
+    /site\.yaml:5:10 error installer\/type: kurl\.airgap must/,
+  ],
+  ['that is no YAML', `${HEAD}  kurl: {`, 11, /site\.yaml:5:\d+ error yaml\/syntax/],
+] as const) {
+  test(`a site’s spec ${title} is told, and nothing is changed`, async () => {
+    await using box = await boxWith([tracer('aaa')], SPEC);
+    if (overlay !== undefined) await writeFile(box.at('site.yaml'), overlay);
+    const outcome = await install(box, 'installer-spec-file=site.yaml');
+    assert.equal([outcome.exitCode, outcome.stdout], [exitCode, ''], outcome.stderr);
+    assert.match(outcome.stderr, message);
+    assert.is(await stat(box.at('root')).catch(() => 'absent'), 'absent');
+  });
+}
+
+test('all that is wrong with flags is told at once, without their values', async () => {
+  await using box = await boxWith([tracer('aaa')]);
+  const { exitCode, stderr } = await install(box, 'kubeadm-tokn=s3cret', 'labels', 'ha=s3cret', 'yes', 'yes');
+  assert.is(exitCode, 64);
+  const parts = ['did you mean kubeadm-token', 'labels needs a value', 'ha takes no value', 'yes stands twice'];
+  for (const part of parts) assert.match(stderr, part);
+  assert.not.match(stderr, 's3cret');
+});
+
+test.run();
