@@ -46,6 +46,13 @@ export function parseAskedCommand(value: unknown): AskedCommand {
   });
 }
 
+/** Whether a run was asked for by the command of this name, with this one operand. */
+export function wasAsked(command: unknown, name: string, operand: string): boolean {
+  if (!isObject(command) || command['name'] !== name) return false;
+  const { operands } = command;
+  return isTexts(operands) && operands.length === 1 && operands[0] === operand;
+}
+
 export function argumentsOf({ operands, options }: AskedCommand): Arguments {
   const texts = (name: string): readonly string[] => {
     const value = Object.hasOwn(options, name) ? options[name] : undefined;

@@ -1,9 +1,10 @@
 /** Runs over what a node has already: rollback and reset. */
+import { lastAsked } from '../runtime/last-asked.ts';
 import { execute, type RunResult } from '../runtime/execute.ts';
 import { prepare } from '../runtime/prepare.ts';
 import { removeOurFiles, resetRequest } from '../runtime/reset.ts';
 import { rollbackRequest, type KeptRequest } from '../runtime/rollback.ts';
-import { askedFor } from './asked-command.ts';
+import { askedFor, wasAsked } from './asked-command.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { clusterOfKept } from './node-cluster.ts';
 import { outliveTerminal, placeOf, TARGET_OPTIONS, targetOf } from './node-target.ts';
@@ -52,7 +53,11 @@ export async function runRollback(addon: string, args: Arguments, context: Comma
     args,
     context,
     { name: 'rollback', specs: ROLLBACK_OPTIONS },
-    async (directory) => rollbackRequest(directory, addon, context),
+    async (directory) => {
+      const isAgain = async (): Promise<boolean> =>
+        wasAsked((await lastAsked(directory))?.asked?.command, 'rollback', addon);
+      return rollbackRequest(directory, addon, { isAgain, signal: context.signal });
+    },
     async (result) => Promise.resolve(result),
   );
 }

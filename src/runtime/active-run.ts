@@ -5,11 +5,12 @@ import { reportStep } from '../core/events.ts';
 import { INSTALL_SH, nodePath } from '../core/layout.ts';
 import { formatRef } from '../core/ref.ts';
 import { RunCluster } from './cluster/run-cluster.ts';
-import { installAfter } from './continue-plan.ts';
+import { changing } from './action-groups.ts';
+import { installAfter, type OnceAction } from './continue-plan.ts';
 import type { RunOptions, RunResult } from './execute.ts';
 import { fetchPackages } from './fetch/fetch-packages.ts';
 import { closeFetchFolder } from './fetch/remote-package.ts';
-import { hookFunction, isContainerRuntime } from './hooks.ts';
+import { hookFunction, isContainerRuntime, type Hook } from './hooks.ts';
 import { findImageRuntime, runtimeOrder } from './images/find-runtime.ts';
 import { folderFiles } from './images/folder-files.ts';
 import { loadPackages } from './images/load-packages.ts';
@@ -19,7 +20,7 @@ import { endOfLog } from './log-tail.ts';
 import type { PlannedAction, PlannedAddon, RunKind, RunPlan } from './plan.ts';
 import type { PreparedRun } from './prepare.ts';
 import { pruneRuns } from './prune-runs.ts';
-import { clearStaging, digestInPlace, dropPrevious, renameIntoPlace, stagePackage } from './put-in-place.ts';
+import { clearStaging, digestInPlace, dropPrevious, renameIntoPlace, stagePackage, takeAway } from './put-in-place.ts';
 import { runFolder, type RunFolder } from './run-folder.ts';
 import { checkApplied, lookUp, runHookAction, type HookAction, type HookRun } from './run-hooks.ts';
 import { RunRecords } from './run-records.ts';
@@ -40,22 +41,6 @@ function outcomeOf(mode: PlannedAddon['mode'], kind: RunKind): Outcome {
   if (mode === 'remove') return 'removed';
   if (mode === 'install') return 'installed';
   return kind === 'upgrade' ? 'upgraded' : 'joined';
-}
-
-/** Everything is on the node, and verified, before the first hook changes anything. */
-function isBringing(action: PlannedAction): boolean {
-  return action.kind === 'fetch' || action.kind === 'extract';
-}
-
-/** Loads that follow each other are one group, everything else stands alone. */
-function grouped(actions: readonly PlannedAction[]): readonly (readonly PlannedAction[])[] {
-  const groups: PlannedAction[][] = [];
-  for (const action of actions) {
-    const last = groups.at(-1);
-    if (action.kind === 'images' && last?.[0]?.kind === 'images') last.push(action);
-    else groups.push([action]);
-  }
-  return groups;
 }
 
 /** A run that is under way: what has been recorded and found out so far. */
@@ -85,6 +70,7 @@ export class ActiveRun {
       run: folder.run,
       directory,
       records: this.#records,
+      once: async (action, act) => this.#once(action, act),
       ...options,
     });
     this.#skipped = request.skipImages;
@@ -118,7 +104,8 @@ export class ActiveRun {
     const functions = await lookUp(this.#hooks);
     await this.#records.hooksBegin(plan.addons);
     await this.#cluster.begin();
-    for (const group of grouped(plan.actions.filter((action) => !isBringing(action)))) {
+    await this.#noteDone();
+    for (const group of changing(plan.actions)) {
       const [first] = group;
       if (first?.kind === 'hook') await this.#hook(first, functions);
       else await this.#loadAll(group);
@@ -147,6 +134,29 @@ export class ActiveRun {
       if (text !== '') messages.push({ addon: ref.name, text });
     }
     return messages;
+  }
+
+  async #once(action: OnceAction, act: () => Promise<void>): Promise<void> {
+    const { plan, journal } = this.#parts;
+    if (plan.continues?.done.some((one) => one.action === action) === true) return;
+    await act();
+    await journal.append({ type: 'done', action, outcome: 'done' });
+  }
+
+  /** What follows hooks that are done already: the run that did them may have died before. */
+  async #noteDone(): Promise<void> {
+    const { plan } = this.#parts;
+    const done = new Set(plan.continues?.done.map(({ action }) => action));
+    const isDone = ({ ref }: PlannedAddon, hook: Hook): boolean => done.has(`hook ${hookFunction(ref.name, hook)}`);
+    for (const addon of plan.addons) {
+      if (isDone(addon, 'install') || isDone(addon, 'already_applied')) await this.#cluster.applied(addon);
+      if (isDone(addon, 'uninstall')) await this.#removed(addon);
+    }
+  }
+
+  async #removed(addon: PlannedAddon): Promise<void> {
+    await this.#cluster.removed(addon);
+    await this.#records.removed(addon.ref.name);
   }
 
   async #extract({ id, addon }: Extract<PlannedAction, { kind: 'extract' }>): Promise<void> {
@@ -186,20 +196,20 @@ export class ActiveRun {
     return (await digestInPlace(this.#parts.prepared.request.place.directory, ref)) === wanted;
   }
 
-  /** Nobody will go back: what the add-ons of this run were before it goes away. */
+  /** Nobody will go back: all other packages of this run's add-ons go away, those that have failed since, too. */
   async #finish(): Promise<void> {
-    const { prepared, plan } = this.#parts;
+    const { prepared, plan, folder } = this.#parts;
     if (plan.kind === 'reset') return;
-    const { applied } = this.#records.now;
+    const { directory } = prepared.request.place;
     for (const { ref } of plan.addons) {
-      const previous = Object.hasOwn(applied, ref.name) ? applied[ref.name]?.previous : undefined;
-      if (previous === undefined) continue;
-      const { tree, name } = ref;
-      if (previous.version !== ref.version) {
-        await this.#records.forgetExtracted({ tree, name, version: previous.version });
+      for (const one of this.#records.now.extracted) {
+        if (one.name !== ref.name || (one.tree === ref.tree && one.version === ref.version)) continue;
+        await takeAway(one, { directory, run: folder.run });
+        await this.#records.forgetExtracted(one);
       }
-      await dropPrevious(prepared.request.place.directory, ref, previous.version);
+      await dropPrevious(directory, ref);
     }
+    await clearStaging(directory);
     await this.#cluster.finished(plan.addons);
     await this.#records.finished(plan.addons);
   }
@@ -232,10 +242,7 @@ export class ActiveRun {
       this.#hooks.report({ type: 'note', level: 'warning', text });
     }
     if (action.hook === 'install') await this.#cluster.applied(addon);
-    if (action.hook === 'uninstall') {
-      await this.#cluster.removed(addon);
-      await this.#records.removed(action.addon);
-    }
+    if (action.hook === 'uninstall') await this.#removed(addon);
   }
 
   async #loadAll(actions: readonly PlannedAction[]): Promise<void> {

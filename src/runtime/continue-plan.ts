@@ -25,6 +25,12 @@ export function canContinue(last: LastRun, now: Now): boolean {
   return planned.identity === now.identity && planned.boot === now.boot;
 }
 
+/** Acts beside the plan that a run and those that go on from it do once. */
+export type OnceAction = 'cluster last' | 'cluster current';
+
+/** What holds from run to run once it is done. */
+const LASTING = /^(?:hook|cluster) /;
+
 /** What is left of the plan of a run that can be gone on from; `fresh` is the plan that would begin anew. */
 export function continuePlan(fresh: RunPlan, last: LastRun): RunPlan {
   const before = last.planned?.plan;
@@ -41,9 +47,7 @@ export function continuePlan(fresh: RunPlan, last: LastRun): RunPlan {
     const because = last.refuted.get(`hook ${hookFunction(addon.ref.name, 'already_applied')}`);
     return because === undefined ? addon : { ...addon, mode: 'install', because };
   });
-  const done = [...last.done]
-    .filter(([action]) => action.startsWith('hook '))
-    .map(([action, run]) => ({ action, run }));
+  const done = [...last.done].filter(([action]) => LASTING.test(action)).map(([action, run]) => ({ action, run }));
   return { ...fresh, continues: { run: last.run, done }, addons, actions: [...bringing, ...rest] };
 }
 

@@ -76,14 +76,30 @@ async function isThere(path: string): Promise<boolean> {
   }
 }
 
-/** Removes what could be gone back to, when there is no need for that any more. */
-export async function dropPrevious(directory: string, ref: AddonRef, version: string): Promise<void> {
-  const paths = [nodePath.previous(ref)];
-  if (version !== ref.version) paths.push(nodePath.addon({ ...ref, version }));
-  for (const path of paths) await rm(join(directory, path), { recursive: true, force: true });
-  for (const folder of [`previous/${ref.tree}/${ref.name}`, `previous/${ref.tree}`, 'previous']) {
+/** Takes the folder of a package away, all of it at once; {@link clearStaging} removes what lay in it. */
+export async function takeAway(
+  ref: AddonRef,
+  { directory, run }: { readonly directory: string; readonly run: string },
+): Promise<void> {
+  const path = nodePath.addon(ref);
+  const [target, old] = [join(directory, path), join(directory, `.old-${run}`, path)];
+  try {
+    if (!(await isThere(target))) return;
+    await mkdir(dirname(old), { recursive: true });
+    await rename(target, old);
+    await syncFolder(dirname(target));
+  } catch (error) {
+    throw fileError(`take ${path} away`, error);
+  }
+}
+
+/** Removes what was put by for an add-on, when nobody will go back to it any more. */
+export async function dropPrevious(directory: string, ref: AddonRef): Promise<void> {
+  const folder = dirname(nodePath.previous(ref));
+  await rm(join(directory, folder), { recursive: true, force: true });
+  for (const above of [dirname(folder), dirname(dirname(folder))]) {
     // Other add-ons may have something there.
-    await rmdir(join(directory, folder)).catch(() => undefined);
+    await rmdir(join(directory, above)).catch(() => undefined);
   }
 }
 

@@ -8,6 +8,12 @@ import { readRecords } from './records.ts';
 
 export type KeptRequest = Pick<RunRequest, 'kind' | 'packages' | 'variables' | 'reapply'>;
 
+interface RollbackOptions {
+  /** Whether the last run was this very rollback, and came to no end: it may have died after its last record. */
+  readonly isAgain: () => Promise<boolean>;
+  readonly signal: AbortSignal;
+}
+
 /**
  * What installs the package and the settings that this add-on had when its last run finished. `NOT_FOUND` when there is
  * nothing to go back to: the add-on is not installed, its last run finished, or what it was before is gone.
@@ -15,14 +21,15 @@ export type KeptRequest = Pick<RunRequest, 'kind' | 'packages' | 'variables' | '
 export async function rollbackRequest(
   directory: string,
   name: string,
-  { signal }: { readonly signal: AbortSignal },
+  { isAgain, signal }: RollbackOptions,
 ): Promise<KeptRequest> {
   const records = await readRecords(directory);
   const record = Object.hasOwn(records.applied, name) ? records.applied[name] : undefined;
   if (record === undefined) throw refused(name, 'it is not installed', 'curlew status shows what is');
-  if (record.finished) throw refused(name, 'its last run finished', 'install the version that you want');
-  const { previous } = record;
-  if (previous === undefined) {
+  const wasDone = record.finished && record.run === records.lastRun && (await isAgain());
+  if (record.finished && !wasDone) throw refused(name, 'its last run finished', 'install the version that you want');
+  const previous = wasDone ? record : record.previous;
+  if (previous?.digest === undefined) {
     throw refused(name, 'it was nothing else before its last run', 'curlew resume goes on with that run');
   }
   const known = records.extracted.find((one) => one.name === name && one.version === previous.version);

@@ -67,6 +67,9 @@ test('a failed upgrade is rolled back to the package and settings of before, of 
     );
     assert.not.match(await readFile(box.at(NODE, 'addons/aaa/1.0.0/install.sh'), 'utf8'), 'pre_init() { false');
     assert.not((await readdir(box.at(NODE))).includes('previous'));
+    assert.equal(await readdir(box.at(NODE, 'addons/aaa')), ['1.0.0']);
+    const { extracted } = await readRecords(box.at(NODE));
+    assert.equal(extracted.map(({ name, version: one }) => `${name} ${one}`).toSorted(), ['aaa 1.0.0', 'bbb 1.0.0']);
   }
   const again = await curlew(box, 'rollback', 'aaa', '--unconfined');
   assert.equal([again.exitCode, /its last run finished/.test(again.stderr)], [14, true]);
@@ -89,6 +92,46 @@ test('what was before goes away when an upgrade succeeds', async () => {
     (await readRecords(box.at(NODE))).extracted.map(({ version }) => version),
     ['2.0.0'],
   );
+});
+
+test('versions that have failed go away when a later one succeeds', async () => {
+  await using box = await tree();
+  for (const [version, status] of [
+    ['2.0.0', 20],
+    ['3.0.0', 20],
+    ['1.0.0', 0],
+  ] as const) {
+    await put(box, [tracer('aaa', SAYS, version)]);
+    assert.is((await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, status);
+  }
+  assert.equal(await readdir(box.at(NODE, 'addons/aaa')), ['1.0.0']);
+});
+
+test('a rollback that was not heard to finish can be given again, and only that', async () => {
+  await using box = await tree();
+  for (const [version, status] of [
+    ['1.0.0', 0],
+    ['2.0.0', 20],
+  ] as const) {
+    await put(box, [tracer('aaa', SAYS, version)]);
+    assert.is((await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, status);
+  }
+  const forgetEnd = async (): Promise<void> => {
+    const { lastRun = '' } = await readRecords(box.at(NODE));
+    const path = box.at(NODE, 'runs', lastRun, 'journal.jsonl');
+    await writeFile(path, (await readFile(path, 'utf8')).replace(/.*"type":"ended".*\n$/, ''));
+  };
+  const rollback = async (): Promise<number | undefined> =>
+    (await curlew(box, 'rollback', 'aaa', '--unconfined')).exitCode;
+  assert.is(await rollback(), 0);
+  await forgetEnd();
+  assert.is(await rollback(), 0);
+  assert.is(await rollback(), 14);
+  assert.is((await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz', '--set', 'aaa.x=1')).exitCode, 20);
+  await writeFile(box.at(NODE, 'go'), '');
+  assert.is((await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 0);
+  await forgetEnd();
+  assert.is(await rollback(), 14);
 });
 
 test('reset takes off what is installed, in reverse, and goes on after a hook that failed', async () => {

@@ -1,97 +1,78 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import { eachLimited } from '../../src/core/each.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
-import { HOOK_MOMENTS, nodeState, openScene, readyForAnother, type How, type Scene } from './support/kill-scene.ts';
+import { HOOK_MOMENTS, killAddon, openScene, type SceneKind } from './support/kill-scene.ts';
+import { problemOf, tryPoints, undisturbed } from './support/kill-trial.ts';
 
 const test = suite('a run that is killed', { timeoutMs: 1_200_000 });
-const FOLDER = 'var/lib/curlew';
-
-interface Point {
-  readonly at: string;
-  readonly mode: 'alone' | 'tree';
-}
-
-/** Moments of an undisturbed run. Where no hook is alive both ways to kill are the same. */
-async function pointsOf(scene: Scene): Promise<readonly Point[]> {
-  await writeFile(scene.at('moments'), '');
-  const ended = await scene.run('undisturbed', { KILL_LOG: scene.at('moments') });
-  assert.is(ended.exitCode, 0, ended.stderr);
-  const moments = (await readFile(scene.at('moments'), 'utf8')).trimEnd().split('\n');
-  return moments.flatMap((at): readonly Point[] => {
-    const alone = { at, mode: 'alone' } as const;
-    return /^(?:hook|spawn) /.test(at) ? [alone, { at, mode: 'tree' }] : [alone];
-  });
-}
-
-async function processesOf(scene: Scene, node: string): Promise<readonly string[]> {
-  const marker = `SCENE=${scene.at('nodes', node)}`;
-  const found: string[] = [];
-  for (const pid of await readdir('/proc')) {
-    if (!/^\d+$/.test(pid)) continue;
-    const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
-    if (environment.split('\0').includes(marker))
-      found.push(await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => ''));
-  }
-  return found;
-}
-
-/** Kills a run at one moment, gives the same command again, and returns what is not as it should be. */
-async function problemOf(
-  scene: Scene,
-  { at, mode }: Point,
-  node: string,
-  expected: Readonly<Record<string, string>>,
-  how?: How,
-): Promise<string | undefined> {
-  const killed = await scene.run(node, { KILL_AT: at, KILL_MODE: mode }, how);
-  if (killed.signal !== 'SIGKILL') return `was not killed: ${killed.exitCode ?? 'no status'} ${killed.stderr}`;
-  await readyForAnother(scene.at('nodes', node, FOLDER));
-  const again = await scene.run(node, {}, how);
-  if (again.exitCode !== 0) return `the same command failed: ${again.stderr}`;
-  const state = await nodeState(scene.at('nodes', node, FOLDER));
-  const differing = [...new Set([...Object.keys(state), ...Object.keys(expected)])].filter(
-    (path) => state[path] !== expected[path],
-  );
-  if (differing.length > 0) {
-    return differing.map((path) => `${path}: ${JSON.stringify([expected[path], state[path]])}`).join('\n  ');
-  }
-  const processes = await processesOf(scene, node);
-  if (processes.length > 0) return `left processes: ${processes.join(' ')}`;
-  const mounts = await readFile('/proc/self/mountinfo', 'utf8');
-  return mounts.includes(scene.at('nodes', node)) ? 'left mounts' : undefined;
-}
+const width = availableParallelism() + 1;
 
 test('comes to the same end, whatever the moment, by the same command', async ({ signal }) => {
   await using scene = await openScene();
-  const points = await pointsOf(scene);
-  const expected = await nodeState(scene.at('nodes/undisturbed', FOLDER));
+  const points = await tryPoints({ scene }, { width, signal });
   for (const name of ['aaa', 'bbb', 'ccc', 'ddd']) {
     for (const moment of HOOK_MOMENTS) assert.ok(points.some(({ at }) => at === `hook ${name}_pre_init ${moment}`));
   }
-  const problems: string[] = [];
-  const tryPoint = async (point: Point): Promise<void> => {
-    const node = `n${points.indexOf(point)}`;
-    const problem = await problemOf(scene, point, node, expected);
-    if (problem !== undefined) problems.push(`${point.at}, ${point.mode}: ${problem}`);
-    await rm(scene.at('nodes', node), { recursive: true, force: true });
-  };
-  const width = availableParallelism() + 1;
-  await eachLimited(points, tryPoint, { width, signal });
-  console.log(`killed at ${points.length} points`);
   assert.ok(points.length > 250, `only ${points.length} points`);
-  assert.is(problems.length, 0, `${problems.length} of ${points.length}:\n${problems.slice(0, 10).join('\n')}`);
 });
+
+const OTHERS = ['containerd', 'kubernetes', 'aaa'];
+const NODE: SceneKind['bundles'] = {
+  before: OTHERS.map((name) => killAddon(name, '1.0.0')),
+  now: [...OTHERS, 'bbb'].map((name) => killAddon(name, name === 'aaa' ? '1.0.0' : '2.0.0')),
+};
+const BACK: SceneKind['bundles'] = {
+  before: ['aaa', 'bbb'].map((name) => killAddon(name, '1.0.0')),
+  failing: [killAddon('aaa', '2.0.0', 'aaa_post_init() { false; }\n'), killAddon('bbb', '1.0.0')],
+};
+
+/**
+ * Lock, extraction and the folders of runs are those of an installation: what is tried of the other commands is where their
+ * own hooks run, and what they write themselves, torn and whole; before a write all is as it was after the one before.
+ */
+const KINDS: readonly (readonly [title: string, kind: SceneKind, moments: RegExp])[] = [
+  [
+    'a first join',
+    { bundles: NODE, before: [], words: ['join', '--bundle', 'now'] },
+    /^hook .* middle$|^spawn aaa_join|^journal started .* inside |^rename .*records\.json.* after |^link .* after/,
+  ],
+  [
+    'an upgrade of a node',
+    { bundles: NODE, before: [[0, 'join', '--bundle', 'before']], words: ['upgrade', '--bundle', 'now'] },
+    /^hook .* middle$|^journal done .* inside |^rename .*(?:records\.json|\d).* after |^rm .*\.old-.* after /,
+  ],
+  [
+    'a rollback',
+    {
+      bundles: BACK,
+      before: [
+        [0, 'install', '--bundle', 'before'],
+        [20, 'install', '--bundle', 'failing'],
+      ],
+      words: ['rollback', 'aaa'],
+    },
+    /^hook .* middle$|^journal (?!ended).* (?:inside|after) |^(?:rename|rm .*\.old-).* after /,
+  ],
+  [
+    'a reset',
+    { bundles: BACK, before: [[0, 'install', '--bundle', 'before']], words: ['reset', '--yes'] },
+    /^hook .* middle$|^journal .* (?:inside|after) |^(?:rename|rm).* after /,
+  ],
+];
+
+for (const [title, kind, moments] of KINDS) {
+  test(`${title} does so, too`, async ({ signal }) => {
+    await using scene = await openScene(kind);
+    await tryPoints({ scene, moments }, { width, signal });
+  });
+}
 
 test('leaves no mounts when its hooks were confined', async () => {
   await using scene = await openScene();
-  const confined: How = { more: [] };
-  const ended = await scene.run('undisturbed', {}, confined);
-  assert.is(ended.exitCode, 0, ended.stderr);
-  const expected = await nodeState(scene.at('nodes/undisturbed', FOLDER));
+  const trial = { scene, how: { more: [] } };
+  const { expected } = await undisturbed(trial);
   for (const mode of ['alone', 'tree'] as const) {
-    assert.is(await problemOf(scene, { at: 'hook bbb middle', mode }, `c-${mode}`, expected, confined), undefined);
+    assert.is(await problemOf(trial, { at: 'hook bbb middle', mode }, `c-${mode}`, expected), undefined);
   }
 });
 

@@ -22,7 +22,9 @@ export interface Cluster {
   readonly writeRecords: (change: RecordsChange) => Promise<void>;
   /** kURL's state; undefined where kURL has left no mark of its own. */
   readonly readKurl: () => Promise<KurlState | undefined>;
-  /** A new run begins: what was current becomes last, and this becomes current. */
+  /** What was current when a new run begins becomes kURL's last state. */
+  readonly keepKurl: () => Promise<void>;
+  /** Begins kURL's current state anew. */
   readonly beginKurl: (data: Data) => Promise<void>;
   /** Adds keys to kURL's current state. */
   readonly addKurl: (data: Data) => Promise<void>;
@@ -78,9 +80,11 @@ export async function openCluster({
       const byKurl = [current, last, config].some((map) => map?.ours === false);
       return byKurl ? { current: current?.data, last: last?.data, config: config?.data } : undefined;
     },
-    beginKurl: async (data) => {
+    keepKurl: async () => {
       const [current] = await Promise.all([CURRENT_CONFIG, LAST_CONFIG].map(maps.read));
       await maps.change(LAST_CONFIG, () => current?.data ?? {});
+    },
+    beginKurl: async (data) => {
       await maps.change(CURRENT_CONFIG, () => data);
     },
     addKurl: async (data) => {

@@ -84,9 +84,10 @@ export function merged(own: Applied, known: Applied): Applied {
   const rows = Object.entries(own).filter(([name]) => !isOfCluster({ name }));
   for (const [name, record] of Object.entries(known)) {
     if (!isOfCluster({ name })) continue;
-    const mine = Object.hasOwn(own, name) ? own[name] : undefined;
-    const isSame = mine?.run === record.run && mine.version === record.version && mine.digest === record.digest;
-    rows.push([name, isSame && mine.previous !== undefined ? { ...record, previous: mine.previous } : record]);
+    const previous = Object.hasOwn(own, name) ? own[name]?.previous : undefined;
+    // Once a run with the add-on has finished, wherever, nobody goes back. Until then a run that died may have told this
+    // node more than the cluster, or the other way round.
+    rows.push([name, record.finished || previous === undefined ? record : { ...record, previous }]);
   }
   return Object.fromEntries(rows);
 }

@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
+import type { OnceAction } from '../continue-plan.ts';
 import { isContainerRuntime, KUBERNETES } from '../hooks.ts';
 import { whyInstall, type PlannedAddon, type RunPlan } from '../plan.ts';
+import { runsOf } from '../run-folder.ts';
 import type { AppliedRecord } from '../records.ts';
 import type { RunRecords } from '../run-records.ts';
 import { writeStateFile } from '../write-file.ts';
@@ -23,6 +25,8 @@ export interface RunClusterParts {
   readonly run: string;
   readonly directory: string;
   readonly records: RunRecords;
+  /** Does an act that a run and those that go on from it do once; from its end on the journal knows that it is done. */
+  readonly once: (action: OnceAction, act: () => Promise<void>) => Promise<void>;
   readonly report: Report;
   readonly signal: AbortSignal;
 }
@@ -93,7 +97,7 @@ export class RunCluster {
   /** An add-on is not there any more. With kubernetes the cluster itself is gone; what other nodes applied stays. */
   async removed(addon: PlannedAddon): Promise<void> {
     const { ref } = addon;
-    if (!isOfCluster(ref) || ref.name === KUBERNETES || !this.#isOurs(ref.name)) return;
+    if (!isOfCluster(ref) || ref.name === KUBERNETES || !(await this.#ours()).has(ref.name)) return;
     const removing = this.#cluster?.writeRecords({ applied: { [ref.name]: undefined } });
     await noting(addon, 'was taken off', removing);
   }
@@ -104,10 +108,16 @@ export class RunCluster {
     await this.#cluster?.writeRecords({ applied: Object.assign({}, ...rows) as Applied });
   }
 
-  /** The run that the cluster names for an add-on was one of this node. */
-  #isOurs(name: string): boolean {
-    const { own, known } = this.#parts.view;
-    return Object.hasOwn(own, name) && Object.hasOwn(known, name) && own[name]?.run === known[name]?.run;
+  /**
+   * The add-ons for which the cluster names a run of this node: that of the node's own record or, when a run died between
+   * the two, another one that the node knows.
+   */
+  async #ours(): Promise<ReadonlySet<string>> {
+    const { view, directory } = this.#parts;
+    const { own, known } = view;
+    const runs = new Set([...(await runsOf(directory)), ...Object.values(own).map(({ run }) => run)]);
+    const rows = Object.entries(known).filter(([name, { run }]) => Object.hasOwn(own, name) && runs.has(run));
+    return new Set(rows.map(([name]) => name));
   }
 
   #row({ ref, digest, settings }: PlannedAddon, finished: boolean): Readonly<Record<string, AppliedRecord>> {
@@ -143,13 +153,13 @@ export class RunCluster {
     await this.#enter(cluster, known);
   }
 
-  /** Marks what this run touches as unfinished, and begins kURL's state anew unless an earlier run is gone on with. */
+  /** Marks what this run touches as unfinished, and begins kURL's state anew unless an earlier run has. */
   async #enter(cluster: Cluster, known: Applied): Promise<void> {
-    const { request, view, plan, run, records } = this.#parts;
+    const { request, view, plan, run, records, once } = this.#parts;
+    const ours = plan.kind === 'reset' ? await this.#ours() : undefined;
     const names = new Set(plan.addons.map(({ ref }) => ref.name));
     const touched = Object.entries(known).flatMap(([name, record]) => {
-      if (names.has(name) && (plan.kind !== 'reset' || this.#isOurs(name)))
-        return [[name, { ...record, run, finished: false }] as const];
+      if (names.has(name) && ours?.has(name) !== false) return [[name, { ...record, run, finished: false }] as const];
       // What another writer does to the others meanwhile must stay.
       return view.adopting === undefined ? [] : [[name, record] as const];
     });
@@ -157,12 +167,15 @@ export class RunCluster {
     await cluster.writeRecords({ applied: Object.fromEntries(touched), adopted: view.adopting?.adopted });
     await records.belongsTo(cluster.uid);
     this.#cluster = cluster;
-    if (plan.continues !== undefined || request?.whole !== true) return;
+    if (request?.whole !== true) return;
     const there = plan.addons.filter(
       ({ ref, mode }) => mode === 'already applied' && isOfCluster(ref) && ref.name !== KUBERNETES,
     );
-    const entries = there.map(({ ref }) => entryData(ref.name, request?.entries.get(ref.name) ?? {}));
-    await cluster.beginKurl(Object.assign({}, beginData(request?.release), ...entries) as Data);
+    const entries = there.map(({ ref }) => entryData(ref.name, request.entries.get(ref.name) ?? {}));
+    const data = Object.assign({}, beginData(request.release), ...entries) as Data;
+    // Two acts: done once more after the second one, the first would take what has begun for what was before.
+    await once('cluster last', async () => cluster.keepKurl());
+    await once('cluster current', async () => cluster.beginKurl(data));
   }
 
   #note(level: 'info' | 'warning', text: string): void {

@@ -1,22 +1,24 @@
 /**
  * To be preloaded (`node --import`): tells the moments of a run, before, inside and after each write of the journal, each
- * rename, taking and giving back of the lock, each file of an extraction and each start of a hook, and kills the process
- * at one of them.
- * KILL_LOG names the file that takes the moments; KILL_AT is the one to die at; KILL_MODE is `tree` when hooks die, too.
+ * rename, taking and giving back of the lock, each file of an extraction, each start of a hook, each write to the cluster
+ * and each load of an image, and kills the process at one of them, or fills its disk up.
+ * KILL_LOG names the file that takes the moments; KILL_AT is the one to die at; KILL_MODE is `tree` when hooks and clients
+ * of others die, too. FILL_AT is the one at which nothing is left of the disk of SCENE; FILL_LEAVE says how many bytes are.
  */
 import childProcess from 'node:child_process';
-import { appendFileSync, writeSync } from 'node:fs';
+import { appendFileSync, closeSync, openSync, statfsSync, writeSync } from 'node:fs';
 import fs from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 
-const { KILL_AT, KILL_MODE, KILL_LOG } = process.env;
-const children = new Set();
+const { KILL_AT, KILL_MODE, KILL_LOG, FILL_AT, FILL_LEAVE = '0', SCENE } = process.env;
+/** Processes, and 1, or -1 for one that its whole session dies with. */
+const children = new Map();
 const seen = new Map();
 
 function die() {
   if (KILL_MODE === 'tree') {
-    for (const { pid, exitCode, signalCode } of children) {
-      if (exitCode === null && signalCode === null) process.kill(-pid, 'SIGKILL');
+    for (const [{ pid, exitCode, signalCode }, target] of children) {
+      if (exitCode === null && signalCode === null) process.kill(target * pid, 'SIGKILL');
     }
   }
   process.kill(process.pid, 'SIGKILL');
@@ -29,7 +31,16 @@ function moment(name) {
   seen.set(plain, number);
   const label = `${plain} ${number}`;
   if (KILL_LOG !== undefined) appendFileSync(KILL_LOG, `${label}\n`);
+  if (label === FILL_AT) fill();
   return label === KILL_AT;
+}
+
+function fill() {
+  const { bavail, bsize } = statfsSync(SCENE);
+  const file = openSync(`${SCENE}/filler`, 'w');
+  const rest = Buffer.alloc(Math.max(0, bavail * bsize - Number(FILL_LEAVE)));
+  for (let at = 0; at < rest.byteLength;) at += writeSync(file, rest, at);
+  closeSync(file);
 }
 
 function here(name) {
@@ -54,7 +65,9 @@ fs.rename = async (from, to) => (String(to).endsWith('/carried.sh') ? rename : r
 fs.link = around('link', fs.link);
 
 const watched = around('rm', rm);
-fs.rm = async (path, options) => (/\/(?:lock|\.old-.*|\.new-.*)$/.test(String(path)) ? watched : rm)(path, options);
+const WATCHED =
+  /\/(?:lock|\.old-[^/]*|\.new-[^/]*)$|\/curlew\/(?:addons|packages|kustomize|assets|previous|runs|records\.json)$/;
+fs.rm = async (path, options) => (WATCHED.test(String(path)) ? watched : rm)(path, options);
 
 fs.open = async (path, flags, ...rest) => {
   const file = await open(path, flags, ...rest);
@@ -90,10 +103,36 @@ fs.open = async (path, flags, ...rest) => {
   return file;
 };
 
+/** What a client of the cluster or of containerd changes there; undefined when it only asks. */
+function changeOf(command, args) {
+  const words = args.join(' ');
+  if (command.endsWith('kubectl')) return /\b(?:create|replace) --raw \S+/.exec(words)?.[0];
+  return command === 'ctr' ? /\bimages (?:import|tag)\b/.exec(words)?.[0] : undefined;
+}
+
+/** A client takes what it is given: it may die without, with half, and with all of it. */
+function watchClient(child, name) {
+  children.set(child, 1);
+  if (child.stdin !== null) {
+    const write = child.stdin.write.bind(child.stdin);
+    let chunks = 0;
+    child.stdin.write = (...args) => {
+      chunks += 1;
+      if (chunks === 2) here(`${name} half given`);
+      return write(...args);
+    };
+    child.stdin.once('finish', () => here(`${name} all given`));
+  }
+  child.once('exit', () => here(`${name} after`));
+}
+
 childProcess.spawn = (command, args, options) => {
+  const change = changeOf(String(command), args);
+  if (change !== undefined) here(`client ${change} before`);
   const child = spawn(command, args, options);
+  if (change !== undefined) watchClient(child, `client ${change}`);
   if (options?.detached === true) {
-    children.add(child);
+    children.set(child, -1);
     child.once('spawn', () => here(`spawn ${options.env.CURLEW_HOOK.split('/')[1]}`));
   }
   return child;

@@ -1,4 +1,4 @@
-/** Four add-ons with every hook, and the command that installs them, to be killed at any moment. */
+/** Add-ons with every hook, and a command over them that is to be killed at any moment. */
 import { build } from 'esbuild';
 import { execa } from 'execa';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { bundleOf, type TestAddon } from '../../support/node-bundles.ts';
 
-const HOOKS = ['_pre_init', '', '_already_applied', '_post_init', '_outro'] as const;
+const HOOKS = ['_pre_init', '', '_already_applied', '_post_init', '_outro', '_join', '_upgrade'] as const;
 /** Hooks die, or lose their parent, at these moments of their own. */
 export const HOOK_MOMENTS = ['middle', 'end'] as const;
 
@@ -18,23 +18,33 @@ function script(name: string): string {
   const hooks = HOOKS.map((hook) => {
     const step = hook === '_already_applied' ? '' : hook;
     const once = `mkdir "$DIR/state/once" 2>/dev/null || [ "$CURLEW_ATTEMPT" -gt 1 ] || [ -n "$(cat "$DIR/state/twice" 2>/dev/null)" ]`;
+    const called = name === 'containerd' && hook === '' ? 'containerd_install' : `${name}${hook}`;
     const check = name === 'ddd' && hook === '_already_applied' ? '[ -e "$DIR/state/check" ]' : ':';
-    return `${name}${hook}() {
+    return `${called}() {
   mkdir -p "$DIR/state"
   ${check}
   CHAIN="\${CHAIN-} ${name}${step}"
   echo "$CHAIN" >"$DIR/state/${name}${step}.part"
-  moment "${name}${hook} middle"
+  moment "${called} middle"
   ${name === 'bbb' && hook === '_post_init' ? once : ':'}
   ${name === 'ddd' && hook === '' ? 'touch "$DIR/state/check"' : ':'}
   mv "$DIR/state/${name}${step}.part" "$DIR/state/${name}${step}"
-  moment "${name}${hook} end"
+  moment "${called} end"
 }`;
   });
-  return `${MOMENT}\n${hooks.join('\n')}\n`;
+  // Each one is for itself: what is taken off is forgotten, and another try begins with the next one.
+  const uninstall = `${name}_uninstall() {
+  moment "${name}_uninstall middle"
+  rm -rf "$DIR/state/${name}" "$DIR/state/${name}_"*
+  moment "${name}_uninstall end"
+}`;
+  return `${MOMENT}\n${[...hooks, uninstall].join('\n')}\n`;
 }
 
-/** The disk may be filled up, but for so many bytes. An orphan goes on with its work in a while, as one does after the OOM killer has taken its parent. */
+/**
+ * The disk may be filled up, but for so many bytes. An orphan goes on with its work in a while, as one does after the OOM
+ * killer has taken its parent.
+ */
 const MOMENT = `moment() {
   [ -z "\${KILL_LOG-}" ] || echo "hook $1" >>"$KILL_LOG"
   if [ "\${FILL_AT-}" = "$1" ]; then
@@ -47,23 +57,36 @@ const MOMENT = `moment() {
   fi
 }`;
 
-function addon(name: string, version: string): TestAddon {
+/** `more` is put behind its own functions. */
+export function killAddon(name: string, version: string, more = ''): TestAddon {
   return {
     name,
     version,
     files: {
       Manifest: '',
-      'install.sh': script(name),
+      'install.sh': `${script(name)}${more}`,
       'yaml/x.yaml': `${name}: ${version}\n`,
       'run.sh': '#!/bin/sh\n',
     },
   };
 }
 
+/** What is killed, and what nodes have behind them. */
+export interface SceneKind {
+  readonly bundles: Readonly<Record<string, readonly TestAddon[]>>;
+  /** Commands that a node has seen, and their exit status. Bundles lie in the current folder. */
+  readonly before: readonly (readonly [status: number, ...words: string[]])[];
+  readonly words: readonly string[];
+  /** Where hooks and clients find what they talk to; without it the command is a trial, and talks to nobody. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 export interface Scene extends AsyncDisposable {
   /** Starts the command on a node of this name; a new one begins as one that an earlier bundle was installed on. */
   readonly run: (node: string, env?: Readonly<Record<string, string>>, how?: How) => Promise<Ended>;
   readonly at: (...parts: readonly string[]) => string;
+  /** The install folder of a node. */
+  readonly folder: (node: string) => string;
 }
 
 export interface How {
@@ -78,22 +101,40 @@ export interface Ended {
   readonly stderr: string;
 }
 
+const NAMES = ['aaa', 'bbb', 'ccc', 'ddd'];
+
+/** Of four add-ons one is new, one is upgraded, and one is not well, though it was installed. */
+const INSTALL: SceneKind = {
+  bundles: {
+    before: NAMES.slice(1).map((name) => killAddon(name, '1.0.0')),
+    now: NAMES.map((name) => killAddon(name, name === 'bbb' ? '2.0.0' : '1.0.0')),
+  },
+  before: [[0, 'install', '--bundle', 'before']],
+  words: ['install', '--bundle', 'now'],
+};
+
 /** Memory that looks like a disk, if the machine has some: thousands of writes are synced. */
 async function quickFolder(): Promise<string> {
   const shared = await stat('/dev/shm').catch(() => undefined);
   return mkdtemp(join(shared?.isDirectory() === true ? '/dev/shm' : tmpdir(), 'curlew-kill-'));
 }
 
-export async function openScene(): Promise<Scene> {
+const INSTALL_FOLDER = 'var/lib/curlew';
+
+export async function openScene(kind: SceneKind = INSTALL): Promise<Scene> {
   const path = await quickFolder();
   const at = (...parts: readonly string[]): string => join(path, ...parts);
+  const folder = (node: string): string => at('nodes', node, INSTALL_FOLDER);
   await mkdir(at('bin/cli'), { recursive: true });
   for (const name of ['scripts', 'node_modules', 'package.json']) await symlink(resolve(name), at(name));
   const [main, points] = [at('bin/cli/main.mjs'), at('bin/kill-points.mjs')];
   await build({
     entryPoints: ['src/cli/main.ts'],
-    outfile: main,
+    outdir: at('bin/cli'),
+    outExtension: { '.js': '.mjs' },
     bundle: true,
+    // Each start reads only what its command needs.
+    splitting: true,
     platform: 'node',
     format: 'esm',
     external: ['dockerode', '@aws-sdk/*'],
@@ -106,35 +147,39 @@ export async function openScene(): Promise<Scene> {
   });
   await cp('test/components/support/kill-points.mjs', points);
   const command = async (
-    bundle: string,
+    asked: readonly string[],
     node: string,
     env: Readonly<Record<string, string>> = {},
     { more = ['--unconfined'], under = [] }: How = {},
   ): Promise<Ended> => {
-    const words = ['install', '--bundle', at(bundle), '--root', at('nodes', node), '--quiet', ...more];
+    const target = kind.env === undefined ? ['--root', at('nodes', node)] : ['--install-dir', folder(node)];
+    const words = [...asked, ...target, '--quiet', ...more];
     const [program, ...rest] = [...under, process.execPath, '--import', points, main, ...words] as const;
     const { exitCode, signal, stderr } = await execa(program ?? '', rest, {
+      cwd: path,
       reject: false,
-      env: { SCENE: at('nodes', node), ...env },
+      env: { ...kind.env, SCENE: at('nodes', node), ...env },
       stdin: 'ignore',
       stdout: 'ignore',
     });
     return { exitCode, signal, stderr };
   };
-  await writeFile(at('before.tar.gz'), bundleOf([addon('bbb', '1.0.0'), addon('ccc', '1.0.0'), addon('ddd', '1.0.0')]));
-  const names = ['aaa', 'bbb', 'ccc', 'ddd'];
-  await writeFile(at('now.tar.gz'), bundleOf(names.map((name) => addon(name, name === 'bbb' ? '2.0.0' : '1.0.0'))));
-  const made = await command('before.tar.gz', 'before');
-  if (made.exitCode !== 0) throw new Error(made.stderr);
-  const folder = at('nodes/before/var/lib/curlew');
+  for (const [name, addons] of Object.entries(kind.bundles)) await writeFile(at(name), bundleOf(addons));
+  await mkdir(at('nodes/before'), { recursive: true });
+  for (const [status, ...words] of kind.before) {
+    const made = await command(words, 'before');
+    if (made.exitCode !== status) throw new Error(`${words.join(' ')}: ${made.exitCode ?? ''} ${made.stderr}`);
+  }
   // What was applied is not well: its check fails, and it is installed again.
-  for (const name of ['check', 'once']) await rm(join(folder, 'state', name), { recursive: true, force: true });
+  for (const name of ['check', 'once'])
+    await rm(join(folder('before'), 'state', name), { recursive: true, force: true });
   return {
     at,
+    folder,
     run: async (node, env, how) => {
       const there = await stat(at('nodes', node)).catch(() => undefined);
       if (there === undefined) await cp(at('nodes/before'), at('nodes', node), { recursive: true });
-      return command('now.tar.gz', node, env, how);
+      return command(kind.words, node, env, how);
     },
     [Symbol.asyncDispose]: async () => rm(path, { recursive: true, force: true, maxRetries: 3 }),
   };
@@ -142,23 +187,29 @@ export async function openScene(): Promise<Scene> {
 
 /** A node whose last run came to its end, whatever happened to the command after that, is ready for another run. */
 export async function readyForAnother(folder: string): Promise<void> {
-  const { lastRun } = JSON.parse(await readFile(join(folder, 'records.json'), 'utf8')) as { readonly lastRun: string };
-  const journal = await readFile(join(folder, 'runs', lastRun, 'journal.jsonl'), 'utf8');
+  const records = await readFile(join(folder, 'records.json'), 'utf8').catch(() => undefined);
+  if (records === undefined) return;
+  const { lastRun } = JSON.parse(records) as { readonly lastRun: string };
+  const journal = await readFile(join(folder, 'runs', lastRun, 'journal.jsonl'), 'utf8').catch(() => '');
   if (journal.includes('"type":"ended"')) await rm(join(folder, 'state/once'), { recursive: true, force: true });
 }
 
+export type State = Readonly<Record<string, string>>;
+
+const RUN_ID = /\d{8}T\d{6}Z-[0-9a-f]{4}/g;
+
 /** What a node looks like: files by path, without what differs between two runs that did the same. */
-export async function nodeState(folder: string): Promise<Readonly<Record<string, string>>> {
+export async function nodeState(folder: string): Promise<State> {
   const state: Record<string, string> = {};
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])) {
     const path = join(entry.parentPath, entry.name);
-    const name = path.slice(folder.length + 1).replaceAll(/\d{8}T\d{6}Z-[0-9a-f]{4}/g, 'RUN');
+    const name = path.slice(folder.length + 1).replaceAll(RUN_ID, 'RUN');
     if (name.startsWith('runs/')) {
       // Logs and journals of as many runs as there were; nothing that only a run at work may have.
       if (!/^runs\/RUN(?:\/[\w-]+\.log|\/journal\.jsonl|\/request\.json)?$/.test(name)) state[name] = 'left over';
     } else {
       const text = entry.isFile() ? await readFile(path, 'utf8') : '';
-      state[name] = text.replaceAll(/\d{8}T\d{6}Z-[0-9a-f]{4}/g, 'RUN');
+      state[name] = text.replaceAll(RUN_ID, 'RUN');
     }
   }
   return state;
