@@ -30,7 +30,7 @@ export async function openSource(args: Arguments, context: CommandContext, direc
   const common = { cwd, arch, report, signal };
   if (bundle !== undefined) return bundleSource(bundle, common);
   if (dir !== undefined) return unpackedSource(dir, { ...common, directory });
-  return storeSource({ places, release, arch }, args, context);
+  return storeSource({ places, release, arch, directory }, args, context);
 }
 
 function hostArch(): Arch {

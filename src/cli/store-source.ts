@@ -3,13 +3,15 @@ import { posix } from 'node:path';
 import { resolvePackages, type ResolvedPackage } from '../bundle/resolve.ts';
 import { mapLimited } from '../core/each.ts';
 import { CurlewError } from '../core/errors.ts';
-import { formatRef, type Arch } from '../core/ref.ts';
+import { addonRef, formatRef, type Arch } from '../core/ref.ts';
 import type { Installer, InstallerAddon } from '../installer/installer.ts';
 import { resolveVersion } from '../installer/version.ts';
 import type { Http } from '../net/http.ts';
+import { placedPackage } from '../runtime/kept-package.ts';
+import { NO_RECORDS, readRecords } from '../runtime/records.ts';
 import { archivePackages, type SourcePackage } from '../runtime/source.ts';
 import { atOnePlace, type FetchPlace } from '../runtime/fetch/fetch-file.ts';
-import { openRemotePackage } from '../runtime/fetch/remote-package.ts';
+import { knownPackage, openRemotePackage } from '../runtime/fetch/remote-package.ts';
 import { readIndex } from '../archive/read.ts';
 import { readCatalogue } from '../store/catalogue.ts';
 import { isFolderStore } from '../store/folder-place.ts';
@@ -27,12 +29,15 @@ export interface StoreSourceOptions {
   /** Undefined for the current one. */
   readonly release: string | undefined;
   readonly arch: Arch;
+  /** The install folder: what lies in place there is not asked for. */
+  readonly directory: string;
 }
 
 const AT_ONCE = 8;
 
 interface Opened {
   readonly arch: Arch;
+  readonly directory: string;
   readonly stores: readonly Store[];
   readonly objectAt: (address: string) => Promise<FetchPlace>;
   readonly context: CommandContext;
@@ -40,7 +45,7 @@ interface Opened {
 
 /** A release of a store. Only what is in its packages is read here: their bytes are fetched by the run. */
 export async function storeSource(
-  { places, release, arch }: StoreSourceOptions,
+  { places, release, arch, directory }: StoreSourceOptions,
   args: Arguments,
   context: CommandContext,
 ): Promise<InstallSource> {
@@ -52,7 +57,7 @@ export async function storeSource(
       stores.push(await openStoreFor(address, args, context, { create: false, http }));
     }
     const catalogue = await atOnePlace(stores, async (store) => readCatalogue(store, { release, ...context }), context);
-    const opened = { arch, stores, context, objectAt: objectOpener(args, context, web) };
+    const opened = { arch, directory, stores, context, objectAt: objectOpener(args, context, web) };
     return {
       installerText: undefined,
       airgap: false,
@@ -83,16 +88,22 @@ function lazyHttp(args: Arguments, context: CommandContext) {
 
 async function openPublished(
   resolved: readonly ResolvedPackage[],
-  { stores, context }: Opened,
+  { stores, directory, context }: Opened,
 ): Promise<readonly SourcePackage[]> {
   const [only] = stores;
+  // Damaged records are told when the run is prepared.
+  const records = await readRecords(directory).catch(() => NO_RECORDS);
   return mapLimited(
     resolved,
     async (one, { signal }) => {
       // A folder is on this machine already: its packages are extracted from where they are.
       if (stores.length === 1 && only !== undefined && isFolderStore(only)) return openHere(only, one, signal);
       const places = stores.map((store) => ({ store, key: one.key }));
-      return openRemotePackage({ name: formatRef(one), published: one, places }, { report: context.report, signal });
+      const file = { name: formatRef(one), published: one, places };
+      const ref = addonRef(one.name, one.version, one.tree);
+      const placed = await placedPackage(directory, ref, one.digest, records);
+      if (placed !== undefined) return knownPackage(file, placed, one.size);
+      return openRemotePackage(file, { report: context.report, signal });
     },
     { width: AT_ONCE, signal: context.signal },
   );

@@ -5,10 +5,11 @@ import { constants, copyFile, mkdir, open, readdir, stat } from 'node:fs/promise
 import { dirname, join } from 'node:path';
 import { CurlewError, fileError } from '../core/errors.ts';
 import type { Digest } from '../core/digest.ts';
-import { ADDON_JSON, nodePath } from '../core/layout.ts';
-import type { PackageFile } from '../core/package.ts';
+import { ADDON_JSON, nodePath, prefixOf } from '../core/layout.ts';
+import { parseAddonJson, refOf, type PackageFile } from '../core/package.ts';
 import { formatRef, type AddonRef } from '../core/ref.ts';
 import { syncFolder } from '../files/sync-folder.ts';
+import type { ExtractedRecord, Records } from './records.ts';
 import { checkedAddon, type SourcePackage } from './source.ts';
 import { readStateFile } from './write-file.ts';
 
@@ -37,6 +38,37 @@ export async function keptPackage(
   });
 }
 
+/** What is known of a package that lies in place, without reading its files. */
+export type PlacedPackage = Pick<SourcePackage, 'ref' | 'addon' | 'files' | 'read'>;
+
+/** The package of this digest that lies in place, as its addon.json and the records say; undefined when it does not. */
+export async function placedPackage(
+  directory: string,
+  ref: AddonRef,
+  digest: Digest,
+  { extracted }: Pick<Records, 'extracted'>,
+): Promise<PlacedPackage | undefined> {
+  const { tree, name, version } = ref;
+  const isThis = (one: ExtractedRecord): boolean =>
+    one.tree === tree && one.name === name && one.version === version && one.digest === digest;
+  if (!extracted.some(isThis)) return undefined;
+  const folder = join(directory, nodePath.addon(ref));
+  try {
+    const text = await readStateFile(join(folder, ADDON_JSON), ADDON_JSON_LIMIT);
+    const addon = text === undefined ? undefined : parseAddonJson(text, folder);
+    if (addon === undefined || addon.digest !== digest || prefixOf(refOf(addon)) !== prefixOf(ref)) return undefined;
+    const files = (await filesBelow(folder)).map((file) => ({ ...file, digest: undefined }));
+    return { ref, addon, files, read: readerOf(folder) };
+  } catch {
+    // Whatever it is, the package is fetched as if there were nothing.
+    return undefined;
+  }
+}
+
+function readerOf(folder: string): SourcePackage['read'] {
+  return (path, options) => createReadStream(join(folder, path), options) as AsyncIterable<Buffer>;
+}
+
 async function readKept(folder: string, ref: AddonRef, signal: AbortSignal): Promise<SourcePackage | undefined> {
   const text = await readStateFile(join(folder, ADDON_JSON), ADDON_JSON_LIMIT);
   if (text === undefined) return undefined;
@@ -46,25 +78,26 @@ async function readKept(folder: string, ref: AddonRef, signal: AbortSignal): Pro
     ref,
     addon,
     files,
-    read: (path, options) => createReadStream(join(folder, path), options) as AsyncIterable<Buffer>,
+    read: readerOf(folder),
     extract: async (into, options) => copyPackage(folder, files, into, options.signal),
   };
 }
 
 async function filesOf(folder: string, signal: AbortSignal): Promise<readonly PackageFile[]> {
   const files: PackageFile[] = [];
+  for (const file of await filesBelow(folder)) {
+    files.push({ ...file, digest: await digestFile(join(folder, file.path), signal) });
+  }
+  return files;
+}
+
+async function filesBelow(folder: string): Promise<readonly Omit<PackageFile, 'digest'>[]> {
+  const files: Omit<PackageFile, 'digest'>[] = [];
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    signal.throwIfAborted();
     if (!entry.isFile()) continue;
     const path = join(entry.parentPath, entry.name);
     const { mode, size } = await stat(path);
-    const executable = (mode & 0o100) !== 0;
-    files.push({
-      path: path.slice(folder.length + 1),
-      mode: executable ? 0o755 : 0o644,
-      size,
-      digest: await digestFile(path, signal),
-    });
+    files.push({ path: path.slice(folder.length + 1), mode: (mode & 0o100) === 0 ? 0o644 : 0o755, size });
   }
   return files;
 }

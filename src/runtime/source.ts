@@ -25,12 +25,17 @@ export interface RemotePackage {
   ) => Promise<'fetched' | 'there already'>;
 }
 
+export interface SourceFile extends Omit<PackageFile, 'digest'> {
+  /** Undefined for what lies in place already, and is not read for it. */
+  readonly digest: PackageFile['digest'] | undefined;
+}
+
 export interface SourcePackage {
   readonly ref: AddonRef;
   /** Its digest has been compared with the table of contents. */
   readonly addon: AddonJson;
   /** Below the package's prefix. */
-  readonly files: readonly PackageFile[];
+  readonly files: readonly SourceFile[];
   /** Writes all files into a folder that does not exist yet; every byte is verified, and on disk at the end. */
   readonly extract: (into: string, options: { readonly signal: AbortSignal }) => Promise<void>;
   /**

@@ -10,6 +10,7 @@ import { CurlewError, fileError } from '../../core/errors.ts';
 import { nodePath } from '../../core/layout.ts';
 import { makeFolder } from '../../files/make-folder.ts';
 import { openStoreSource } from '../../store/source.ts';
+import type { PlacedPackage } from '../kept-package.ts';
 import { archivePackages, type SourcePackage } from '../source.ts';
 import { atOnePlace, fetchFile, partialPaths, type FetchOptions, type FetchPlace } from './fetch-file.ts';
 
@@ -47,11 +48,14 @@ async function openAt(file: RemoteFile, { store, key }: FetchPlace, options: Ope
       hint: 'publish the release again, or name a mirror with another --from',
     });
   }
-  return withFetch(file, found, source.size);
+  return knownPackage(file, found, source.size);
 }
 
-/** What is fetched lies below the install folder, under the package's identity. */
-function withFetch(file: RemoteFile, found: SourcePackage, size: number): SourcePackage {
+/**
+ * A package of which enough is known: nobody is asked for it before it is fetched. What is fetched lies below the install
+ * folder, under the package's identity.
+ */
+export function knownPackage(file: RemoteFile, found: PlacedPackage, size: number): SourcePackage {
   const { digest } = found.addon;
   const wanted = { name: file.name, size, sha256: file.published?.sha256, places: file.places };
   let path: string | undefined;
@@ -82,7 +86,7 @@ function withFetch(file: RemoteFile, found: SourcePackage, size: number): Source
 /** The package of this identity in an archive that lies on this machine. */
 async function packageIn(
   source: RangeSource,
-  { addon }: SourcePackage,
+  { addon }: PlacedPackage,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<SourcePackage> {
   const packages = await archivePackages(source, await readIndex(source, { signal }), { signal });
@@ -94,7 +98,7 @@ async function packageIn(
 }
 
 /** No catalogue vouches for these bytes: they must prove themselves, or they go away. */
-async function proveFetched(path: string, found: SourcePackage, signal: AbortSignal): Promise<void> {
+async function proveFetched(path: string, found: PlacedPackage, signal: AbortSignal): Promise<void> {
   try {
     await using source = await openFileSource(path);
     await verifyArchive(source, { signal });
