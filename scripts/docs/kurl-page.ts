@@ -1,13 +1,13 @@
 /** docs/kurl-compatibility.md from the tables beside this file. */
 import { FLAG_ROWS } from './kurl-flags.ts';
-import { FUNCTIONS } from './kurl-functions.ts';
-import type { Row } from './kurl-rows.ts';
-import { SETTING_ROWS } from './kurl-settings.ts';
-import { VARIABLES } from './kurl-variables.ts';
+import { FUNCTIONS } from '../../src/migrate/kurl/functions.ts';
+import type { Row } from '../../src/migrate/kurl/rows.ts';
+import { SETTING_ROWS } from '../../src/migrate/kurl/settings.ts';
+import { VARIABLES } from '../../src/migrate/kurl/variables.ts';
 
 const HEAD = `# Compatibility with kURL
 
-Made from the tables in \`scripts/docs\` by \`npm run docs\`; change those.
+Made from the tables in \`src/migrate/kurl\` and \`scripts/docs\` by \`npm run docs\`; change those.
 
 What add-ons written for kURL find here: **same**, **differs** and how, **absent** and why. Functions are defined in
 [scripts/lib](../scripts/lib); those that are absent are defined as well, say so and end the hook.

@@ -69,6 +69,13 @@ const MAKING: Rows = [
     ),
   ],
   [
+    'import',
+    row(
+      'Tell what a repository made for kURL finds here',
+      async () => (await import('./commands/import.ts')).importCommand,
+    ),
+  ],
+  [
     'import-external',
     row(
       'Take packages that others publish into a store',

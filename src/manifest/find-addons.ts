@@ -35,6 +35,8 @@ const NOT_VERSIONS: ReadonlySet<string> = new Set(['template', 'build-images']);
 
 interface Options {
   readonly signal: AbortSignal;
+  /** Takes folders that cannot be listed, which are passed over; without it they are thrown. */
+  readonly unreadable?: ((path: string, error: CurlewError) => void) | undefined;
 }
 
 /**
@@ -43,9 +45,9 @@ interface Options {
  * `addons`), relative to `root`. A folder counts when it holds a Manifest or an install.sh.
  * Throws `NOT_FOUND` for a pattern that names nothing, and when there is no add-on at all.
  */
-export async function findAddons(root: string, patterns: readonly string[], { signal }: Options): Promise<FoundAddons> {
+export async function findAddons(root: string, patterns: readonly string[], options: Options): Promise<FoundAddons> {
   const base = resolve(root);
-  const here = await listRoot(base, base, { signal });
+  const here = await listRoot(base, base, options);
   if (patterns.length === 0) {
     if (here.length === 0) {
       const hint = 'an add-on is a folder addons/<name>/<version> with a Manifest and an install.sh';
@@ -58,7 +60,7 @@ export async function findAddons(root: string, patterns: readonly string[], { si
   const chosen = new Map<string, AddonFolder>();
   for (const pattern of patterns) {
     const named = here.filter((one) => matches(one, pattern));
-    const found = named.length > 0 ? named : await atPath(base, pattern, { signal });
+    const found = named.length > 0 ? named : await atPath(base, pattern, options);
     if (found.length === 0) throw nothingNamed(pattern, here);
     for (const one of found) chosen.set(one.folder, one);
   }
@@ -103,20 +105,26 @@ function shownPath(base: string, path: string): string {
 }
 
 /** Links are listed too: whoever reads the folder tells what is wrong with them. */
-async function subfolders(path: string): Promise<readonly string[]> {
+async function subfolders(path: string, { unreadable }: Options): Promise<readonly string[]> {
   try {
     const entries = await readdir(path, { withFileTypes: true });
     return entries.filter((entry) => entry.isDirectory() || entry.isSymbolicLink()).map(({ name }) => name);
   } catch (error) {
     const errno = errnoOf(error);
     if (errno === 'ENOENT' || errno === 'ENOTDIR') return [];
-    throw fileError(`list ${path}`, error);
+    return passOver(path, fileError(`list ${path}`, error), unreadable);
   }
 }
 
-async function listRoot(root: string, base: string, { signal }: Options): Promise<readonly AddonFolder[]> {
+function passOver(path: string, error: CurlewError, unreadable: Options['unreadable']): readonly never[] {
+  if (unreadable === undefined) throw error;
+  unreadable(path, error);
+  return [];
+}
+
+async function listRoot(root: string, base: string, options: Options): Promise<readonly AddonFolder[]> {
   const found: AddonFolder[] = [];
-  for (const tree of TREES) found.push(...(await listTree(root, tree, base, { signal })));
+  for (const tree of TREES) found.push(...(await listTree(root, tree, base, options)));
   return found;
 }
 
@@ -124,10 +132,10 @@ async function listTree(
   root: string,
   tree: AddonTree,
   base: string,
-  { signal }: Options,
+  options: Options,
 ): Promise<readonly AddonFolder[]> {
-  const names = await subfolders(join(root, tree));
-  const found = await Promise.all(names.map(async (name) => listName(root, tree, name, base, { signal })));
+  const names = await subfolders(join(root, tree), options);
+  const found = await Promise.all(names.map(async (name) => listName(root, tree, name, base, options)));
   return found.flat();
 }
 
@@ -136,21 +144,25 @@ async function listName(
   tree: AddonTree,
   name: string,
   base: string,
-  { signal }: Options,
+  options: Options,
 ): Promise<readonly AddonFolder[]> {
-  signal.throwIfAborted();
+  options.signal.throwIfAborted();
   const path = join(root, tree, name);
-  const versions = (await subfolders(path)).filter((version) => !NOT_VERSIONS.has(version));
+  const versions = (await subfolders(path, options)).filter((version) => !NOT_VERSIONS.has(version));
   return versions.flatMap((version): readonly AddonFolder[] => {
     const folder = join(path, version);
-    if (!holdsAddon(folder)) return [];
+    if (!holdsAddon(folder, options)) return [];
     return [{ tree, name, version, folder, root, shown: shownPath(base, folder) }];
   });
 }
 
-function holdsAddon(folder: string): boolean {
-  if (statOf(join(folder, MANIFEST)) !== undefined) return true;
-  return statOf(join(folder, INSTALL_SH)) !== undefined;
+function holdsAddon(folder: string, { unreadable }: Options): boolean {
+  try {
+    if (statOf(join(folder, MANIFEST)) !== undefined) return true;
+    return statOf(join(folder, INSTALL_SH)) !== undefined;
+  } catch (error) {
+    return passOver(folder, fileError(`look into ${folder}`, error), unreadable).length > 0;
+  }
 }
 
 function treeOf(text: string): AddonTree | undefined {
@@ -158,7 +170,7 @@ function treeOf(text: string): AddonTree | undefined {
 }
 
 /** What a path names: one version, a name, a tree, or a folder that holds trees. */
-async function atPath(base: string, pattern: string, { signal }: Options): Promise<readonly AddonFolder[]> {
+async function atPath(base: string, pattern: string, options: Options): Promise<readonly AddonFolder[]> {
   const given = resolve(base, pattern);
   // A Manifest or an install.sh stands for its add-on.
   const path = statOf(given)?.isFile() === true ? dirname(given) : given;
@@ -169,8 +181,8 @@ async function atPath(base: string, pattern: string, { signal }: Options): Promi
     return [{ ...place, folder: path, root: dirname(grandparent), shown: shownPath(base, path) }];
   }
   const nameTree = treeOf(basename(parent));
-  if (nameTree !== undefined) return listName(grandparent, nameTree, basename(path), base, { signal });
+  if (nameTree !== undefined) return listName(grandparent, nameTree, basename(path), base, options);
   const tree = treeOf(basename(path));
-  if (tree !== undefined) return listTree(parent, tree, base, { signal });
-  return listRoot(path, base, { signal });
+  if (tree !== undefined) return listTree(parent, tree, base, options);
+  return listRoot(path, base, options);
 }

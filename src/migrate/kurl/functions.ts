@@ -1,5 +1,5 @@
 /** The functions of kURL that add-ons call, and what they are here. */
-import { rows, type Row } from './kurl-rows.ts';
+import { rows, type Row } from './rows.ts';
 
 const NOTES: Readonly<Record<string, string>> = {
   spinner_until: 'same: the sign of life is drawn only where a terminal is',

@@ -1,5 +1,5 @@
 /** The variables that add-ons find besides those of settings, and what they hold here. */
-import { rows, type Row } from './kurl-rows.ts';
+import { rows, type Row } from './rows.ts';
 
 const TOPICS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'The run and its folder': {

@@ -1,6 +1,6 @@
 /** Every setting of an installer spec that kURL turns into a shell variable, and what there is to say of it. */
-import { SETTINGS } from '../../src/installer/settings.ts';
-import { rows, type Row } from './kurl-rows.ts';
+import { SETTINGS } from '../../installer/settings.ts';
+import { rows, type Row } from './rows.ts';
 
 /** What there is to say, by `specKey.field`. */
 const NOTES: Readonly<Record<string, string>> = {

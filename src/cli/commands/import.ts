@@ -1,0 +1,66 @@
+/** `curlew import`: what a repository that was made for another tool finds here. */
+import { join, resolve } from 'node:path';
+import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
+import { lookAtRepository, type Migration } from '../../migrate/migrate.ts';
+import { newFiles, writeNewFiles, type WrittenFile } from '../../migrate/write-files.ts';
+import type { Command } from '../command.ts';
+import { ownScripts } from '../own-scripts.ts';
+import { renderMigration } from '../render/migration.ts';
+
+interface Imported extends Migration {
+  /** Empty without --out. */
+  readonly files: readonly WrittenFile[];
+  /** Versions of add-ons by what was found. */
+  readonly sums: { readonly works: number; readonly differs: number; readonly missing: number };
+}
+
+export const importCommand: Command<Imported> = {
+  name: 'import',
+  summary: 'Tell what a repository made for kURL finds here',
+  operands: 'kurl PATH',
+  options: {
+    out: { type: 'string', value: 'DIR', help: 'write the files that it lacks below DIR, which may be PATH itself' },
+    notes: { type: 'boolean', help: 'also show what is only good to know (always part of --json)' },
+  },
+  details:
+    'Looks at every add-on of a checkout (addons/NAME/VERSION, packages/, scripts/, web/src/installers/versions.js), runs\n' +
+    'nothing of it and changes no file that is there. Ends with status 22 when something is missing: a function that\n' +
+    'nothing defines, a directive or a host preflight that is not understood, a file that a hook reads. With --out it\n' +
+    'writes versions.json beside the versions of each add-on that has a list in versions.js, and .curlew-lint.json.',
+  examples: ['curlew import kurl .', 'curlew import kurl ../kURL --notes', 'curlew import kurl . --out .'],
+  async run(args, { cwd, env, signal }) {
+    const [kind, path, more] = args.positionals;
+    if (kind !== 'kurl' || path === undefined || more !== undefined) {
+      throw new CurlewError('USAGE', 'curlew import: say what to import: kurl, and one folder', {
+        hint: 'curlew import kurl .',
+      });
+    }
+    const library = join(ownScripts(), 'lib');
+    const searchPath = env['PATH'] ?? '/usr/bin:/bin';
+    const migration = await lookAtRepository(resolve(cwd, path), { library, searchPath, signal });
+    const to = args.text('out');
+    const out = to === undefined ? undefined : resolve(cwd, to);
+    const files = out === undefined ? [] : await writeNewFiles(out, newFiles(migration, out), { signal });
+    const of = (wanted: string): number => migration.addons.filter(({ verdict }) => verdict === wanted).length;
+    return { ...migration, files, sums: { works: of('works'), differs: of('differs'), missing: of('missing') } };
+  },
+  render(result, args, paint) {
+    const { sums, addons, files, orders } = result;
+    const written = files.filter(({ outcome }) => outcome === 'written').length;
+    const kept = files.filter(({ outcome }) => outcome === 'kept').map(({ path }) => `left as it is: ${path}`);
+    const out = args.text('out');
+    const names = new Set(addons.map(({ tree, name }) => `${tree}/${name}`)).size;
+    return [
+      ...renderMigration(result, args.flag('notes'), paint),
+      ...kept,
+      out === undefined
+        ? `--out DIR writes the order of versions of ${orders.length} add-ons`
+        : `${written} files written below ${out}`,
+      `${names} add-ons, ${addons.length} versions: ${sums.works} work, ${sums.differs} differ, ${sums.missing} lack something`,
+    ].join('\n');
+  },
+  exitCode: ({ addons, findings }) => {
+    const all = [...findings, ...addons.flatMap((addon) => addon.findings)];
+    return all.some(({ grade }) => grade === 'missing') ? ERROR_CODES.UNSUPPORTED : 0;
+  },
+};
