@@ -83,6 +83,13 @@ const MAKING: Rows = [
     ),
   ],
   [
+    'installer',
+    row(
+      'Check an installer spec, and show what it means',
+      async () => (await import('./commands/installer.ts')).installerCommand,
+    ),
+  ],
+  [
     'bundle',
     row(
       'Put all packages of an installer spec into one file',

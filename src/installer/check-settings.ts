@@ -42,7 +42,7 @@ export function checkSetting(
       severity: near !== undefined || SECTION_NAMES.includes(specName) ? 'warning' : 'info',
       code: 'unknown-setting',
       message: `kURL knows no setting "${field.slice(0, 60)}" of ${specName}`,
-      hint: near === undefined ? `it knows: ${fields.join(', ')}` : `did you mean "${near}"?`,
+      hint: near === undefined ? knownFields(fields) : `did you mean "${near}"?`,
     };
   }
   const other = taken.find((one) => settingOf(specName, one) === known);
@@ -53,6 +53,13 @@ export function checkSetting(
   if (fits(value)) return undefined;
   const message = `${name} must be ${wanted}, and is ${described(value)}`;
   return { severity: 'error', code: 'type', message, hint: hint(value) };
+}
+
+const MOST_NAMES = 6;
+
+function knownFields(fields: readonly string[]): string {
+  const page = 'docs/kurl-compatibility.md lists those that it knows';
+  return fields.length > MOST_NAMES ? page : `it knows: ${fields.join(', ')}`;
 }
 
 interface KindCheck {

@@ -1,0 +1,101 @@
+/** `curlew installer`: what an installer spec says, is made of, and means. */
+import { renderDiagnostic } from '../../core/diagnostic.ts';
+import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
+import { nearest } from '../../core/nearest.ts';
+import { shellQuote } from '../../runtime/settings.ts';
+import type { Arguments, Command, CommandContext } from '../command.ts';
+import { VERB_OPTIONS, VERBS, type InstallerResult, type Validated } from '../installer-verbs.ts';
+import { WEB_OPTIONS } from '../network.ts';
+import { RUN_OPTIONS } from '../node-run.ts';
+import { columns } from '../render/columns.ts';
+import { paintDiagnostic, type Paint } from '../render/paint.ts';
+import { STORE_OPTIONS } from '../stores.ts';
+
+const DETAILS = `validate tells all mistakes in a spec at once, and ends with status 11 when one of them is an error.
+
+merge BASE OVERLAY prints what comes of a spec and what a site lays over it, as YAML.
+
+env prints the shell variables that hooks find, quoted for bash: nothing in a value is ever carried out. With --from, --bundle or --dir versions are those that the spec means there.
+
+id prints the seven digits by which kURL knows a spec, whatever its name and the order of its keys.
+
+resolve prints which version of each add-on the spec means, and why.
+
+FLAGs are those of kURL's scripts, such as ha or labels=a=b; installer-spec-file=OVERLAY lays a spec over the first one.`;
+
+const { bundle, dir, from, release, set } = RUN_OPTIONS;
+
+export const installerCommand: Command<InstallerResult> = {
+  name: 'installer',
+  summary: 'Check an installer spec, and show what it means',
+  operands: 'validate|merge|env|id|resolve SPEC [FLAG…]',
+  details: DETAILS,
+  examples: [
+    'curlew installer validate installer.yaml',
+    'curlew installer merge installer.yaml site.yaml > merged.yaml',
+    'curlew installer env installer.yaml ha installer-spec-file=site.yaml --filled',
+    'curlew installer id installer.yaml',
+    'curlew installer resolve installer.yaml --from /srv/dist',
+  ],
+  options: {
+    set,
+    filled: { type: 'boolean', help: 'env: only variables that hold something' },
+    from: { ...from, help: 'env, resolve: ask a store, or the web server in front of one' },
+    release,
+    bundle: { ...bundle, help: 'env, resolve: ask a bundle' },
+    dir: { ...dir, help: 'env, resolve: ask an unpacked bundle' },
+    ...STORE_OPTIONS,
+    ...WEB_OPTIONS,
+  },
+  run: runVerb,
+  render: (result, _, paint) => renderResult(result, paint),
+  exitCode: (result) => (result.verb === 'validate' && !result.valid ? ERROR_CODES.SPEC_INVALID : 0),
+};
+
+async function runVerb(args: Arguments, context: CommandContext): Promise<InstallerResult> {
+  const [name = '', ...words] = args.positionals;
+  const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
+  if (verb === undefined) {
+    const near = nearest(name, Object.keys(VERBS));
+    const known = Object.keys(VERBS).join(', ');
+    throw new CurlewError('USAGE', name === '' ? `say what to do: ${known}` : `unknown verb ${JSON.stringify(name)}`, {
+      hint: near === undefined ? `there are: ${known}` : `did you mean ${near}?`,
+    });
+  }
+  const wrong = VERB_OPTIONS.find((option) => {
+    const given = args.flag(option) || args.text(option) !== undefined || args.texts(option).length > 0;
+    return given && !verb.takes.includes(option);
+  });
+  if (wrong !== undefined) throw new CurlewError('USAGE', `curlew installer ${name} takes no --${wrong}`);
+  return verb.run(args, words, context);
+}
+
+function renderResult(result: InstallerResult, paint: Paint): string {
+  switch (result.verb) {
+    case 'validate':
+      return renderFindings(result, paint);
+    case 'merge':
+      return result.yaml.trimEnd();
+    case 'id':
+      return result.id;
+    case 'env':
+      return Object.entries(result.variables)
+        .map(([name, value]) => `${name}=${/^[\w./:@,+-]*$/.test(value) ? value : shellQuote(value)}`)
+        .join('\n');
+    case 'resolve':
+      return columns(result.addons.map(({ name, version, because }) => [name, version, because])).join('\n');
+  }
+}
+
+function renderFindings({ files, valid, addons, diagnostics }: Validated, paint: Paint): string {
+  const count = (severity: string, thing: string): readonly string[] => {
+    const number = diagnostics.filter((one) => one.severity === severity).length;
+    return number === 0 ? [] : [`${number} ${thing}${number === 1 ? '' : 's'}`];
+  };
+  const sums = [...count('error', 'error'), ...count('warning', 'warning'), ...count('info', 'remark')];
+  const all = [valid ? `valid, ${addons} add-on${addons === 1 ? '' : 's'}` : 'not valid', ...sums];
+  return [
+    ...diagnostics.map((one) => paintDiagnostic(renderDiagnostic(one, one.source), one.severity, paint)),
+    `${files.join(' + ')}: ${all.join(', ')}`,
+  ].join('\n');
+}

@@ -1,0 +1,175 @@
+import { execa } from 'execa';
+import { writeFile } from 'node:fs/promises';
+import { installerCommand } from '../../src/cli/commands/installer.ts';
+import { readArguments } from '../../src/cli/read-arguments.ts';
+import { renderFailure } from '../../src/cli/render/failure.ts';
+import { NO_PAINT } from '../../src/cli/render/paint.ts';
+import { CurlewError, ERROR_CODES } from '../../src/core/errors.ts';
+import * as assert from '../support/assert.ts';
+import { publishTestPackages } from '../support/bundles.ts';
+import { bundleOf, specOf } from '../support/node-bundles.ts';
+import { tracer } from '../support/node-install.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('cli/installer');
+
+interface Outcome {
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** What the command would print, and its status. */
+async function installer(box: Tree, ...words: readonly string[]): Promise<Outcome> {
+  const notes: string[] = [];
+  const { signal } = new AbortController();
+  try {
+    const args = readArguments(installerCommand, words);
+    const result = await installerCommand.run(args, {
+      cwd: box.path,
+      env: { PATH: process.env['PATH'] },
+      report: (event) => {
+        if (event.type === 'note') notes.push(event.text);
+      },
+      signal,
+    });
+    const stdout = args.flag('json') ? JSON.stringify(result) : installerCommand.render(result, args, NO_PAINT);
+    return { exitCode: installerCommand.exitCode?.(result), stdout, stderr: notes.join('\n') };
+  } catch (error) {
+    if (!(error instanceof CurlewError)) throw error;
+    return { exitCode: ERROR_CODES[error.code], stdout: '', stderr: renderFailure(error, NO_PAINT) };
+  }
+}
+
+const HEAD = 'apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nmetadata: {name: site}\nspec:\n';
+const GOOD = `${HEAD}  kubernetes: {version: 1.26.x, HACluster: true}\n  kurl: {nameserver: "a 'b' $(id)\\nc"}\n`;
+const SITE = `${HEAD}  kubernetes: {clusterName: mine}\n`;
+
+test('validate tells everything at once with the line it means, and ends with 11', async () => {
+  const bad = `${HEAD}  rook:\n    version: 1.10\n    cephReplicaCuont: 3\n  kurl:\n    airgap: "yes"\n`;
+  await using box = await tree({ 'bad.yaml': bad, 'good.yaml': GOOD, 'site.yaml': SITE });
+  const { exitCode, stdout } = await installer(box, 'validate', 'bad.yaml');
+  assert.is(exitCode, 11);
+  assert.is(
+    stdout,
+    `bad.yaml:6:5 error installer/version: rook: the version is read as the number 1.1
+      version: 1.10
+      ^^^^^^^
+  hint: put it in quotes
+bad.yaml:7:5 warning installer/unknown-setting: kURL knows no setting "cephReplicaCuont" of rook
+      cephReplicaCuont: 3
+      ^^^^^^^^^^^^^^^^
+  hint: did you mean "cephReplicaCount"?
+bad.yaml:9:5 error installer/type: kurl.airgap must be true or false, and is a text
+      airgap: "yes"
+      ^^^^^^
+  hint: write it without quotes
+bad.yaml: not valid, 2 errors, 1 warning`,
+  );
+  assert.is((await installer(box, 'validate', 'good.yaml')).stdout, 'good.yaml: valid, 1 add-on');
+  const merged = await installer(box, 'validate', 'good.yaml', 'installer-spec-file=site.yaml', '--json');
+  assert.is(merged.exitCode, 0);
+  assert.equal(JSON.parse(merged.stdout), {
+    verb: 'validate',
+    files: ['good.yaml', 'site.yaml'],
+    valid: true,
+    addons: 1,
+    diagnostics: [],
+  });
+});
+
+test('merge prints YAML, and refuses what is of another kind', async () => {
+  await using box = await tree({ 'a.yaml': GOOD, 'b.yaml': SITE, 'c.yaml': 'apiVersion: v1\nkind: Pod\nspec: {}\n' });
+  const { stdout } = await installer(box, 'merge', 'a.yaml', 'b.yaml');
+  assert.match(stdout, /^apiVersion: .*\nkind: Installer\nmetadata:\n {2}name: merged\nspec:\n/);
+  assert.match(stdout, '    clusterName: mine\n');
+  await writeFile(box.at('merged.yaml'), stdout);
+  assert.is((await installer(box, 'validate', 'merged.yaml')).exitCode, 0);
+  const refused = await installer(box, 'merge', 'a.yaml', 'c.yaml');
+  assert.is(refused.exitCode, 11);
+  assert.match(
+    refused.stderr,
+    'c.yaml:2:1 error installer/merge: the overlay has kind "Pod", the base has "Installer"',
+  );
+});
+
+test('env is read by bash as it is, and holds flags and the overlay', async () => {
+  await using box = await tree({ 'a.yaml': GOOD, 'b.yaml': SITE });
+  const words = ['installer-spec-file=b.yaml', 'yes', '--set', 'kurl.airgap=true'];
+  const { stdout } = await installer(box, 'env', 'a.yaml', ...words);
+  const show =
+    'for name in NAMESERVER KUBERNETES_CLUSTER_NAME ASSUME_YES AIRGAP ROOK_VERSION; do printf "%s|" "${!name}"; done';
+  const { stdout: seen } = await execa('bash', ['--norc', '-eu', '-c', `${stdout}\n${show}`]);
+  assert.is(seen, "a 'b' $(id)\nc|mine|1|1||");
+  const filled = (await installer(box, 'env', 'a.yaml', '--filled')).stdout;
+  assert.not.match(filled, 'ROOK_VERSION');
+  assert.match(filled, 'KUBERNETES_VERSION=1.26.x');
+});
+
+test('id is the same for another name, and for another order of keys', async () => {
+  const text = 'apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nspec: {kubernetes: {version: 1.19.9}}\n';
+  await using box = await tree({ 'a.yaml': text });
+  assert.is((await installer(box, 'id', 'a.yaml')).stdout, 'd44632a');
+  assert.is((await installer(box, 'id', 'a.yaml', '--json')).stdout, '{"verb":"id","id":"d44632a"}');
+});
+
+test('resolve says which versions a store or a bundle has for a spec, and env takes them', async ({ signal }) => {
+  const spec = `${HEAD}  aaa: {version: latest}\n  bbb: {version: 1.0.x}\n`;
+  await using box = await tree({
+    'a.yaml': spec,
+    'c.yaml': `${HEAD}  aaa: {version: 1.0.1}\n  ccc: {version: latest}\n`,
+  });
+  const files = Object.entries(tracer('aaa').files).map(([path, data]) => ({ path, data }));
+  await publishTestPackages(
+    box,
+    [
+      { name: 'aaa', version: '1.0.0', files },
+      { name: 'bbb', version: '1.0.2', files },
+    ],
+    signal,
+  );
+  await writeFile(box.at('b.tar.gz'), bundleOf([tracer('aaa'), tracer('bbb')], specOf([])));
+  const store = await installer(box, 'resolve', 'a.yaml', '--from', 'store');
+  assert.is(store.stdout, 'aaa  1.0.0  latest\nbbb  1.0.2  greatest patch of 1.0', store.stderr);
+  assert.match((await installer(box, 'env', 'a.yaml', '--from', 'store')).stdout, 'BBB_VERSION=1.0.2');
+  assert.match(
+    (await installer(box, 'resolve', 'a.yaml', '--bundle', 'b.tar.gz')).stdout,
+    /^aaa {2}1\.0\.0 {2}latest\nbbb/,
+  );
+  const unknown = await installer(box, 'resolve', 'c.yaml', '--from', 'store');
+  assert.is(unknown.exitCode, 11);
+  assert.match(
+    unknown.stderr,
+    /c\.yaml:5:3 error .* aaa: there is no version 1\.0\.1\n {2}hint: did you mean 1\.0\.0\?/,
+  );
+  assert.match(unknown.stderr, /c\.yaml:6:3 error .* ccc: release \S+ has no such add-on/);
+});
+
+for (const [title, words, exitCode, message] of [
+  ['no verb', [], 64, /say what to do: validate, merge/],
+  ['an unknown verb', ['vaildate', 'a.yaml'], 64, /unknown verb "vaildate"\n {2}hint: did you mean validate\?/],
+  ['a verb of every object', ['constructor', 'a.yaml'], 64, /unknown verb/],
+  ['no spec', ['id'], 64, /name an installer spec/],
+  ['a spec that is not there', ['id', 'none.yaml'], 14, /read none\.yaml: no such file/],
+  ['a spec that is a folder', ['id', '.'], 25, /operation on a directory/],
+  ['a merge without overlay', ['merge', 'a.yaml'], 64, /merge needs a base and an overlay/],
+  ['an unknown flag', ['env', 'a.yaml', 'haa'], 64, /unknown flag "haa", did you mean ha\?/],
+  ['an option of another verb', ['id', 'a.yaml', '--filled'], 64, /installer id takes no --filled/],
+  ['a resolve without a place', ['resolve', 'a.yaml'], 64, /resolve needs --from, --bundle or --dir/],
+  [
+    'a setting that does not fit',
+    ['env', 'a.yaml', '--set', 'kurl.airgap=x'],
+    64,
+    /kurl\.airgap: it must be true or false/,
+  ],
+] as const) {
+  test(`${title} is told`, async () => {
+    await using box = await tree({ 'a.yaml': GOOD });
+    const outcome = await installer(box, ...words);
+    assert.equal([outcome.exitCode, outcome.stdout], [exitCode, '']);
+    assert.match(outcome.stderr, message);
+  });
+}
+
+test.run();
