@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Runs one lifecycle hook in a shell of its own, as if it shared one shell with all hooks before it.
 #
-# usage: hook-runner.sh LIBRARY SETTINGS CARRIED RESULT FUNCTION OWN SCRIPT…
+# usage: hook-runner.sh LIBRARY SETTINGS CARRIED RESULT FUNCTION OWN COUNT WORD… SCRIPT…
 #   LIBRARY   folder of the functions that hooks may call
 #   SETTINGS  file of assignments, sourced
 #   CARRIED   file with the variables that earlier hooks changed; need not exist
 #   RESULT    where the variables changed so far are written when the hook has succeeded; when FUNCTION is empty no
 #             hook runs and the names of all functions are written there
 #   OWN       install.sh to be sourced once more just before the call; may be empty
+#   WORD      what FUNCTION is called with, so many as COUNT says
 #   SCRIPT    install.sh of every add-on of the run, in order
 # Descriptor 3 takes the records of what happens (curlew_control in lib/logging.sh).
 #
@@ -15,7 +16,7 @@
 # first of them only builtins are called by name: they may have defined functions of any name.
 
 CURLEW_LIBRARY="$1" CURLEW_SETTINGS="$2" CURLEW_CARRIED="$3" CURLEW_RESULT="$4" CURLEW_FUNCTION="$5" CURLEW_OWN="$6"
-CURLEW_SCRIPTS=("${@:7}")
+CURLEW_WORDS=("${@:8:$7}") CURLEW_SCRIPTS=("${@:8+$7}")
 set --
 # Out of the way of hooks, which may use descriptor 3 for their own ends.
 # shellcheck disable=SC2034
@@ -166,7 +167,7 @@ if ! builtin declare -F "$CURLEW_FUNCTION" >/dev/null; then
 fi
 curlew_control stage call "$CURLEW_FUNCTION"
 CURLEW_CALLING=1
-"$CURLEW_FUNCTION"
+"$CURLEW_FUNCTION" "${CURLEW_WORDS[@]}"
 
 builtin trap - ERR
 builtin set +eEu +C +x +v +o posix

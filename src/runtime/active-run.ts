@@ -4,6 +4,7 @@ import { CurlewError } from '../core/errors.ts';
 import { reportStep } from '../core/events.ts';
 import { INSTALL_SH, nodePath } from '../core/layout.ts';
 import { formatRef } from '../core/ref.ts';
+import { loadBalancerOf } from './cluster/load-balancer.ts';
 import { RunCluster } from './cluster/run-cluster.ts';
 import { changing } from './action-groups.ts';
 import { installAfter, type OnceAction } from './continue-plan.ts';
@@ -69,6 +70,7 @@ export class ActiveRun {
       plan,
       run: folder.run,
       directory,
+      loadBalancer: loadBalancerOf(request.variables),
       records: this.#records,
       once: async (action, act) => this.#once(action, act),
       ...options,

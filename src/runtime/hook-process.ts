@@ -33,6 +33,8 @@ export interface HookRequest {
   readonly addon: string;
   /** Name of the shell function; it names the log too. */
   readonly function: string;
+  /** What it is called with. */
+  readonly words?: readonly string[] | undefined;
   /** install.sh that is sourced once more just before the call. */
   readonly own?: string | undefined;
   /** 1 at the first try; more when an earlier try did not finish. */

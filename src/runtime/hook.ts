@@ -59,12 +59,13 @@ export async function lookUpFunctions(shell: HookShell, options: HookOptions): P
 function runnerWords(
   { place, scripts, settings, carried, installScripts }: HookShell,
   result: string,
-  hook: Pick<HookRequest, 'function' | 'own'> | undefined,
+  hook: Pick<HookRequest, 'function' | 'words' | 'own'> | undefined,
 ): readonly string[] {
   const paths = [join(scripts, 'hook-runner.sh'), join(scripts, 'lib'), settings, carried, result];
   const own = hook?.own === undefined ? '' : seenPath(place, hook.own);
   const seen = (path: string): string => seenPath(place, path);
-  return [...paths.map(seen), hook?.function ?? '', own, ...installScripts.map(seen)];
+  const words = hook?.words ?? [];
+  return [...paths.map(seen), hook?.function ?? '', own, String(words.length), ...words, ...installScripts.map(seen)];
 }
 
 const RESULT_LIMIT = 16 << 20;

@@ -39,13 +39,21 @@ export interface AroundHook {
   readonly ifSet: string | undefined;
   /** It is called where a node joins, too. */
   readonly onJoin?: boolean;
+  /** Only where the load balancer gets another address; `others`: and nodes beside this one know the former. */
+  readonly ifMoved?: 'always' | 'others';
+  /** It is called with the former address and the new one. */
+  readonly isTold?: boolean;
 }
 
 const INTERNAL_LB = 'EKCO_ENABLE_INTERNAL_LOAD_BALANCER';
+const MOVED = 'ekco_handle_load_balancer_address_change';
 
 /** kurl.md 6.6: the special functions of ekco and registry, in the order of their calls. */
 export const AROUND_KUBERNETES: readonly AroundHook[] = [
+  { addon: 'ekco', function: `${MOVED}_pre_init`, when: 'before', ifSet: undefined, ifMoved: 'always', isTold: true },
   { addon: 'ekco', function: 'ekco_bootstrap_internal_lb', when: 'before', ifSet: INTERNAL_LB, onJoin: true },
   { addon: 'ekco', function: 'ekco_cleanup_bootstrap_internal_lb', when: 'after', ifSet: INTERNAL_LB, onJoin: true },
+  { addon: 'ekco', function: `${MOVED}_kubeconfigs`, when: 'after', ifSet: undefined, ifMoved: 'others' },
+  { addon: 'ekco', function: `${MOVED}_post_init`, when: 'after', ifSet: undefined, ifMoved: 'others', isTold: true },
   { addon: 'registry', function: 'registry_init', when: 'after', ifSet: undefined },
 ];

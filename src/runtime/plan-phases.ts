@@ -8,6 +8,7 @@ import {
   type AroundHook,
   type Hook,
 } from './hooks.ts';
+import type { LoadBalancerMove } from './cluster/load-balancer.ts';
 import type { PackageFacts, PlannedAction, PlannedAddon, PlanOptions, RunKind } from './plan.ts';
 import type { Records } from './records.ts';
 
@@ -70,17 +71,29 @@ function joinPhases(kind: 'join' | 'upgrade', run: Phased): Actions {
 function kubernetes(run: Phased, act: (addon: PlannedAddon) => Actions): Actions {
   const found = run.addons.find(({ ref }) => ref.name === KUBERNETES);
   if (found === undefined) return [];
-  const { variables } = run.options;
-  const isWanted = ({ ifSet }: AroundHook): boolean =>
-    ifSet === undefined || variables.some(([name, value]) => name === ifSet && value !== '');
+  const { variables, loadBalancer } = run.options;
+  const isWanted = ({ ifSet, ifMoved }: AroundHook): boolean => {
+    if (ifMoved !== undefined && (loadBalancer === undefined || (ifMoved === 'others' && !loadBalancer.others)))
+      return false;
+    return ifSet === undefined || variables.some(([name, value]) => name === ifSet && value !== '');
+  };
   const around = (when: AroundHook['when']): Actions =>
     AROUND_KUBERNETES.filter((one) => one.when === when && isWanted(one)).flatMap((one) => {
       const addon = run.addons.find(({ ref }) => ref.name === one.addon);
       const idle = addon?.mode === 'already applied' && found.mode === 'already applied';
       if (addon === undefined || idle || (found.mode === 'join' && one.onJoin !== true)) return [];
-      return hookOf(run, addon, 'around', one.function);
+      const actions = hookOf(run, addon, 'around', one.function);
+      return one.ifMoved === undefined || loadBalancer === undefined ? actions : actions.map(toldOf(loadBalancer, one));
     });
   return [...around('before'), ...act(found), ...around('after')];
+}
+
+function toldOf(
+  { before, now }: LoadBalancerMove,
+  { isTold = false }: AroundHook,
+): (action: PlannedAction) => PlannedAction {
+  const because = `the load balancer was ${before} and is ${now}`;
+  return (action) => ({ ...action, because, ...(isTold ? { words: [before, now] } : {}) });
 }
 
 /** Undefined when the files of the package lie in the install folder. */

@@ -79,6 +79,7 @@ const plan = object({
       because: TEXT,
       'hook?': { type: 'string', maxLength: 100 },
       'function?': TEXT,
+      'words?': list(TEXT, 'What it is called with.'),
       'limit?': { ...COUNT, description: 'Seconds.' },
     }),
     'In the order of the run.',

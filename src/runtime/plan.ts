@@ -4,6 +4,7 @@ import { CurlewError } from '../core/errors.ts';
 import type { PackageImage } from '../core/package.ts';
 import type { AddonRef } from '../core/ref.ts';
 import { orderAddons } from '../installer/order.ts';
+import type { LoadBalancerMove } from './cluster/load-balancer.ts';
 import { isContainerRuntime, type Hook } from './hooks.ts';
 import { phases } from './plan-phases.ts';
 import { settingsDigest, type AppliedRecord, type Records } from './records.ts';
@@ -42,6 +43,8 @@ export interface PlannedHook {
   readonly addon: string;
   readonly hook: Hook;
   readonly function: string;
+  /** What it is called with; absent for nothing. */
+  readonly words?: readonly string[] | undefined;
   /** Seconds that it may take; absent for as long as it likes. */
   readonly limit?: number | undefined;
 }
@@ -78,6 +81,8 @@ export interface PlanOptions {
   readonly images: boolean;
   /** Shell variables of the spec: some of them ask for special hooks. */
   readonly variables: readonly ShellVariable[];
+  /** The cluster's load balancer gets another address. */
+  readonly loadBalancer?: LoadBalancerMove | undefined;
 }
 
 /** An add-on that stands in the spec twice is `SPEC_INVALID`, and so is a cycle of `requires`. */

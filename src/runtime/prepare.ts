@@ -4,6 +4,7 @@ import type { Digest } from '../core/digest.ts';
 import { INSTALL_SH } from '../core/layout.ts';
 import { makeFolder } from '../files/make-folder.ts';
 import { consultCluster, requireRoom, variablesFor, type ClusterRequest, type ClusterView } from './cluster/consult.ts';
+import { loadBalancerMove } from './cluster/load-balancer.ts';
 import { canContinue, continuePlan, runIdentity, type Now } from './continue-plan.ts';
 import { hookLimit } from './hook-limit.ts';
 import { findCarried } from './hook.ts';
@@ -91,7 +92,8 @@ export async function viewRun(given: RunRequest): Promise<RunView> {
   const request = { ...given, cluster, variables: variablesFor(given.variables, view) };
   const packages = await Promise.all(request.packages.map(async (wanted) => factsOf(request, wanted)));
   const { kind, reapply, skipImages, variables } = request;
-  const options = { reapply, images: skipImages === undefined, variables };
+  const loadBalancer = await loadBalancerMove(view, variables);
+  const options = { reapply, images: skipImages === undefined, variables, loadBalancer };
   const fresh = planRun(kind, packages, records, options);
   const now = { identity: runIdentity(fresh, options), boot: await bootId() };
   const begun = await continued(directory, fresh, view.moved ? undefined : last, now);

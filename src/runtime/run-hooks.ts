@@ -43,7 +43,8 @@ export async function runHookAction(action: HookAction, addon: PlannedAddon, run
     action.hook === 'install' ? join(shell.place.directory, nodePath.addon(addon.ref), INSTALL_SH) : undefined;
   const toldAtEnd = action.hook === 'outro';
   const limitMs = action.limit === undefined ? undefined : action.limit * 1000;
-  const request = { addon: action.addon, function: action.function, own, attempt, toldAtEnd, limitMs };
+  const { addon: name, function: called, words } = action;
+  const request = { addon: name, function: called, words, own, attempt, toldAtEnd, limitMs };
   const outcome = await reportStep(
     report,
     { id: action.id, title: title(action, addon) },

@@ -9,7 +9,7 @@ import { trace, tracer } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './support/api-server.ts';
-import { boxOf, clear, dataOf, envOf, install, opens, outcomes } from './support/cluster-node.ts';
+import { boxOf, clear, dataOf, envOf, install, opens, outcomes, patchRecords } from './support/cluster-node.ts';
 import { createOpened } from './support/opened.ts';
 import { cannotRun, oracle } from './support/programs.ts';
 
@@ -187,6 +187,46 @@ if (reason === undefined) {
       }),
       'UNSUPPORTED',
     );
+  });
+
+  test('a load balancer with another address: ekco is told, until a run with it has finished', async () => {
+    await using box = await boxOf(server);
+    const config = 'apiServer:\n  x: y\ncontrolPlaneEndpoint: "10.0.0.1:6443"\nkind: ClusterConfiguration\n';
+    const make = async (object: object): Promise<unknown> =>
+      server.kubectl(['create', '-f', '-'], JSON.stringify({ apiVersion: 'v1', ...object }));
+    const metadata = { name: 'kubeadm-config', namespace: 'kube-system' };
+    await make({ kind: 'ConfigMap', metadata, data: { ClusterConfiguration: config } });
+    for (const name of ['one', 'two']) await make({ kind: 'Node', metadata: { name } });
+    const names = ['pre_init', 'kubeconfigs', 'post_init'].map(
+      (one) => `ekco_handle_load_balancer_address_change_${one}`,
+    );
+    const functions = names.map((name) => `${name}() { echo "\${FUNCNAME#*change_} $*" >>"$TRACE"; }`).join('\n');
+    const addons = [tracer('kubernetes', 'kubernetes() { [ ! -e "$DIR/fail" ]; }'), tracer('ekco', functions)];
+    const told = async (address: string): Promise<readonly string[]> => {
+      const settings = { kubernetes: { loadBalancerAddress: address } };
+      await install(box, server, { addons, settings }, { variables: [['LOAD_BALANCER_ADDRESS', address]] });
+      return (await trace(box)).filter((line) => /^(?:pre_init|kubeconfigs|post_init)\b/.test(line));
+    };
+    const all = (from: string, to: string): readonly string[] => [
+      `pre_init ${from} ${to}`,
+      'kubeconfigs ',
+      `post_init ${from} ${to}`,
+    ];
+    assert.equal(await told('10.0.0.1'), []);
+    assert.is((await dataOf(server, 'curlew-records'))['loadBalancer'], '10.0.0.1');
+    await mkdir(box.at('node/fail'));
+    await assert.rejectsWith(told('lb.test:8443'), 'HOOK_FAILED');
+    assert.is((await dataOf(server, 'curlew-records'))['loadBalancer'], '10.0.0.1');
+    await rm(box.at('node/fail'), { recursive: true });
+    await trace(box);
+    assert.equal(await told('lb2.test'), all('10.0.0.1', 'lb2.test'));
+    assert.is((await dataOf(server, 'curlew-records'))['loadBalancer'], 'lb2.test');
+    await server.kubectl(['delete', 'node', 'two']);
+    assert.equal(await told('[fd00::1]:6443'), ['pre_init lb2.test [fd00::1]:6443']);
+    await patchRecords(server, { loadBalancer: null });
+    assert.equal(await told('10.0.0.1:7443'), []);
+    await server.kubectl(['delete', 'node', 'one']);
+    await server.kubectl(['-n', 'kube-system', 'delete', 'configmap', 'kubeadm-config']);
   });
 
   test('a token that the API server does not know is told without being repeated', async () => {

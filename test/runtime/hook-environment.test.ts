@@ -57,4 +57,12 @@ test('programs that an install.sh has redefined do not change how hooks are run'
   await assert.rejectsWith(box.run('demo', { own: box.shell.installScripts[0] }), 'HOOK_FAILED', where);
 });
 
+test('words that a hook is called with arrive as they are, and none when there are none', async () => {
+  await using box = await hooks(['demo() { printf "%s|" "$#" "$@" >out; }']);
+  await box.run('demo', { words: ['', 'a b', '$(id) *', 'lb:6443'] });
+  assert.is(await readFile(box.at('out'), 'utf8'), '4||a b|$(id) *|lb:6443|');
+  await box.run('demo');
+  assert.is(await readFile(box.at('out'), 'utf8'), '0|');
+});
+
 test.run();

@@ -193,6 +193,21 @@ test('kubernetes comes after all images, between what ekco and registry have to 
   assert.not(again.includes('hook registry_init'));
 });
 
+test('another address of the load balancer is told to ekco, before and after kubernetes', () => {
+  const packages = [facts('ekco'), facts('registry'), facts('kubernetes')];
+  const told = (others: boolean): readonly string[] => {
+    const loadBalancer = { before: '10.0.0.1:6443', now: 'lb.test', others };
+    const { actions } = planRun('install', packages, NO_RECORDS, { ...OPTIONS, loadBalancer });
+    const shown = actions.filter(({ id }) => /kubernetes$|_lb$|registry_init|address_change/.test(id));
+    return shown.map((action) => [action.id, ...(action.kind === 'hook' ? (action.words ?? []) : [])].join(' '));
+  };
+  const change = 'hook ekco_handle_load_balancer_address_change';
+  const first = `${change}_pre_init 10.0.0.1:6443 lb.test`;
+  assert.equal(told(false), [first, 'hook kubernetes', 'hook registry_init']);
+  const last = [`${change}_kubeconfigs`, `${change}_post_init 10.0.0.1:6443 lb.test`];
+  assert.equal(told(true), [first, 'hook kubernetes', ...last, 'hook registry_init']);
+});
+
 test('a node that joins gets its runtime, then images and join hooks by add-on, then kubernetes', () => {
   const packages = [facts('kubernetes'), facts('zeta', { images: [IMAGE] }), facts('containerd'), facts('registry')];
   const ids = (kind: 'join' | 'upgrade', given: Records): readonly string[] =>

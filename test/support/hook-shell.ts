@@ -16,7 +16,7 @@ export interface Hooks extends Tree {
   /** Runs a hook of the add-on `demo`. */
   readonly run: (
     name: string,
-    options?: Partial<HookOptions> & Partial<Pick<HookRequest, 'own' | 'attempt' | 'limitMs'>>,
+    options?: Partial<HookOptions> & Partial<Pick<HookRequest, 'own' | 'words' | 'attempt' | 'limitMs'>>,
   ) => Promise<HookOutcome>;
   readonly notes: () => readonly string[];
 }
@@ -58,10 +58,10 @@ export async function hooks(
     ...box,
     shell,
     events,
-    run: async (name, { own, attempt = 1, limitMs, ...options } = {}) => {
+    run: async (name, { own, words, attempt = 1, limitMs, ...options } = {}) => {
       const outcome = await runHook(
         shell,
-        { addon: 'demo', function: name, own, attempt, limitMs },
+        { addon: 'demo', function: name, own, words, attempt, limitMs },
         { report: (event) => events.push(event), signal: new AbortController().signal, ...options },
       );
       await adoptCarried(shell);

@@ -8,6 +8,7 @@ import { isObject } from '../../core/json.ts';
 import { isAddonName } from '../../core/ref.ts';
 import { isApplied, type AppliedRecord } from '../records.ts';
 import type { ConfigMapName, Data } from './config-map.ts';
+import { isLoadBalancer } from './load-balancer.ts';
 
 export const RECORDS_MAP: ConfigMapName = { namespace: 'kurl', name: 'curlew-records' };
 
@@ -23,6 +24,8 @@ export interface ClusterRecords {
   readonly applied: Applied;
   /** What was taken over from kURL; undefined where nothing was. */
   readonly adopted: Adopted | undefined;
+  /** Address of its load balancer when a run over kubernetes finished last; undefined where there was none. */
+  readonly loadBalancer: string | undefined;
 }
 
 /** Facts of a cluster that kURL has made. */
@@ -55,7 +58,9 @@ export function parseClusterRecords(data: Data, uid: string): ClusterRecords | u
   }
   const adopted = data['adopted'] === undefined ? undefined : parsed(data['adopted']);
   if (adopted !== undefined && !isAdopted(adopted)) throw damaged('"adopted"');
-  return { applied, adopted };
+  const { loadBalancer } = data;
+  if (loadBalancer !== undefined && !isLoadBalancer(loadBalancer)) throw damaged('"loadBalancer"');
+  return { applied, adopted, loadBalancer };
 }
 
 function parsed(text: string): unknown {
@@ -78,6 +83,7 @@ export interface RecordsChange {
   /** In place of the old ones; undefined takes one away. */
   readonly applied: Readonly<Record<string, AppliedRecord | undefined>>;
   readonly adopted?: Adopted | undefined;
+  readonly loadBalancer?: string | undefined;
 }
 
 /** Data with these add-ons' records changed; other keys stay as they are. */
@@ -85,7 +91,8 @@ export function withRecords(before: Data | undefined, uid: string, change: Recor
   // Of another cluster: nothing of it holds here.
   const kept = before?.['cluster'] === uid ? before : {};
   const adopted = change.adopted === undefined ? {} : { adopted: canonicalJson(change.adopted) };
-  const data: Record<string, string> = { ...kept, format: FORMAT, cluster: uid, ...adopted };
+  const moved = change.loadBalancer === undefined ? {} : { loadBalancer: change.loadBalancer };
+  const data: Record<string, string> = { ...kept, format: FORMAT, cluster: uid, ...adopted, ...moved };
   for (const [name, record] of Object.entries(change.applied)) {
     if (record === undefined) delete data[`${ADDON}${name}`];
     else data[`${ADDON}${name}`] = canonicalJson(record);

@@ -6,7 +6,7 @@ import {
   type ClusterRecords,
   type RecordsChange,
 } from './cluster-records.ts';
-import { configMapClient, type Data } from './config-map.ts';
+import { configMapClient, type ConfigMapName, type Data } from './config-map.ts';
 import { CURRENT_CONFIG, KURL_CONFIG, LAST_CONFIG, type KurlState } from './kurl-config.ts';
 import { callApi, findKubectl } from './kubectl.ts';
 import { isClusterUid } from '../records.ts';
@@ -20,6 +20,9 @@ export interface Cluster {
   /** `absent`: there are none. `foreign`: they came from another cluster. */
   readonly readRecords: () => Promise<ClusterRecords | 'absent' | 'foreign'>;
   readonly writeRecords: (change: RecordsChange) => Promise<void>;
+  /** The cluster configuration of kubeadm, as it keeps it; undefined where it has made no cluster. */
+  readonly readKubeadm: () => Promise<string | undefined>;
+  readonly hasOtherNodes: () => Promise<boolean>;
   /** kURL's state; undefined where kURL has left no mark of its own. */
   readonly readKurl: () => Promise<KurlState | undefined>;
   /** What was current when a new run begins becomes kURL's last state. */
@@ -42,6 +45,7 @@ export interface OpenClusterOptions {
 }
 
 const PATIENCE_MS = 30_000;
+const KUBEADM_CONFIG: ConfigMapName = { namespace: 'kube-system', name: 'kubeadm-config' };
 
 /**
  * Undefined when there is no kubectl, no kubeconfig, or nobody who answers. `CLUSTER_FAILED` when an API server answers
@@ -74,6 +78,13 @@ export async function openCluster({
     },
     writeRecords: async (change) => {
       await maps.change(RECORDS_MAP, (before) => withRecords(before, uid, change));
+    },
+    readKubeadm: async () => (await maps.read(KUBEADM_CONFIG))?.data['ClusterConfiguration'],
+    hasOtherNodes: async () => {
+      const nodes = await callApi(kubectl, { verb: 'get', path: '/api/v1/nodes?limit=2' }, { signal });
+      if (nodes.kind === 'problem') throw new CurlewError('CLUSTER_FAILED', `list the nodes: ${nodes.said}`);
+      const items = isObject(nodes.value) ? nodes.value['items'] : undefined;
+      return Array.isArray(items) && items.length > 1;
     },
     readKurl: async () => {
       const [current, last, config] = await Promise.all([CURRENT_CONFIG, LAST_CONFIG, KURL_CONFIG].map(maps.read));

@@ -35,6 +35,8 @@ export interface ClusterView {
   readonly adopting: ReturnType<typeof adoptKurl> | undefined;
   /** Facts of a cluster that kURL has made, taken over now or earlier. */
   readonly adopted: Adopted | undefined;
+  /** The address of its load balancer that was noted last. */
+  readonly loadBalancer: string | undefined;
   /** Another cluster than the last run's: nothing that was done to that one can be gone on with. */
   readonly moved: boolean;
   /** To be told when the run begins. */
@@ -47,7 +49,14 @@ export interface ClusterView {
  */
 export async function consultCluster(request: ClusterRequest | undefined, records: Records): Promise<ClusterView> {
   const cluster = await request?.find();
-  const nothing = { known: {}, adopting: undefined, adopted: undefined, moved: false, notes: [] };
+  const nothing = {
+    known: {},
+    adopting: undefined,
+    adopted: undefined,
+    loadBalancer: undefined,
+    moved: false,
+    notes: [],
+  };
   if (request === undefined || cluster === undefined) return { cluster, records, own: records.applied, ...nothing };
   const found = await cluster.readRecords();
   const notes: string[] = [];
@@ -69,6 +78,7 @@ export async function consultCluster(request: ClusterRequest | undefined, record
     known,
     adopting,
     adopted,
+    loadBalancer: typeof found === 'object' ? found.loadBalancer : undefined,
     moved,
     notes,
   };

@@ -24,6 +24,8 @@ export interface RunClusterParts {
   /** Id of the run. */
   readonly run: string;
   readonly directory: string;
+  /** The address of the cluster's load balancer from now on, where it has one. */
+  readonly loadBalancer: string | undefined;
   readonly records: RunRecords;
   /** Does an act that a run and those that go on from it do once; from its end on the journal knows that it is done. */
   readonly once: (action: OnceAction, act: () => Promise<void>) => Promise<void>;
@@ -105,7 +107,9 @@ export class RunCluster {
   async finished(addons: readonly PlannedAddon[]): Promise<void> {
     if (this.#cluster === undefined && this.#parts.request !== undefined) await this.#meet(undefined);
     const rows = addons.filter(({ ref }) => isOfCluster(ref)).map((addon) => this.#row(addon, true));
-    await this.#cluster?.writeRecords({ applied: Object.assign({}, ...rows) as Applied });
+    // Until here the former address counts: what add-ons do about a new one is done again.
+    const loadBalancer = addons.some(({ ref }) => ref.name === KUBERNETES) ? this.#parts.loadBalancer : undefined;
+    await this.#cluster?.writeRecords({ applied: Object.assign({}, ...rows) as Applied, loadBalancer });
   }
 
   /**

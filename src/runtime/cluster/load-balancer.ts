@@ -1,0 +1,54 @@
+/** The address at which a cluster's load balancer is found, and whether a run changes it (kurl.md 6.6). */
+import type { ShellVariable } from '../settings.ts';
+import type { Cluster } from './cluster.ts';
+import type { ClusterView } from './consult.ts';
+
+/** What add-ons are told about the load balancer when kubernetes is installed with another address of it. */
+export interface LoadBalancerMove {
+  readonly before: string;
+  readonly now: string;
+  /** The cluster has nodes beside this one, which know the former address. */
+  readonly others: boolean;
+}
+
+const ADDRESS = 'LOAD_BALANCER_ADDRESS';
+const INTERNAL = 'EKCO_ENABLE_INTERNAL_LOAD_BALANCER';
+/** A name or an address, with or without a port. */
+const SHAPE = /^[0-9A-Za-z._:[\]-]{1,260}$/;
+
+export function isLoadBalancer(text: string): boolean {
+  return SHAPE.test(text);
+}
+
+/** The address that the variables of a spec mean; undefined for a cluster without a load balancer. */
+export function loadBalancerOf(variables: readonly ShellVariable[]): string | undefined {
+  const values = new Map(variables);
+  // ekco puts one on each node, and sets the variable before kubernetes is installed.
+  if ((values.get(INTERNAL) ?? '') !== '') return 'localhost';
+  const address = values.get(ADDRESS) ?? '';
+  return isLoadBalancer(address) ? address : undefined;
+}
+
+/** Undefined when the address stays, or one of the two is not known. The port does not count. */
+export async function loadBalancerMove(
+  { cluster, loadBalancer }: Pick<ClusterView, 'cluster' | 'loadBalancer'>,
+  variables: readonly ShellVariable[],
+): Promise<LoadBalancerMove | undefined> {
+  const now = loadBalancerOf(variables);
+  if (now === undefined || cluster === undefined) return undefined;
+  const before = loadBalancer ?? (await controlPlaneOf(cluster));
+  if (before === undefined || hostOf(before) === hostOf(now)) return undefined;
+  return { before, now, others: await cluster.hasOtherNodes() };
+}
+
+/** kubeadm's own word, as kURL reads it: for clusters whose address was not noted. */
+async function controlPlaneOf(cluster: Cluster): Promise<string | undefined> {
+  const text = await cluster.readKubeadm();
+  const [, address = ''] = /^controlPlaneEndpoint:[ \t]*["']?([^\s"']+)/m.exec(text ?? '') ?? [];
+  return isLoadBalancer(address) ? address : undefined;
+}
+
+function hostOf(address: string): string {
+  const [, bracketed, plain] = /^\[([^\]]+)\](?::\d+)?$|^([^:]+)(?::\d+)?$/.exec(address) ?? [];
+  return (bracketed ?? plain ?? address).toLowerCase();
+}
