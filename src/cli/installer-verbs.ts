@@ -15,6 +15,7 @@ import { resolveVersion } from '../installer/version.ts';
 import type { JsonObject } from '../installer/yaml.ts';
 import { readStateFile } from '../runtime/write-file.ts';
 import type { Arguments, CommandContext } from './command.ts';
+import { judgeSettings } from './node-spec.ts';
 import { noteWarnings, openSource } from './run-source.ts';
 
 /** A finding, with the text of its line. */
@@ -158,6 +159,7 @@ async function versionsOf(
 ): Promise<Omit<ResolvedSpec, 'verb'>> {
   await using source = await openSource(args, context, INSTALL_DIRECTORY);
   const packages = await source.choose(installer);
+  judgeSettings(installer, packages, context);
   const addons = installer.addons.map(({ name, requested }) => {
     const found = packages.find(({ ref }) => ref.name === name);
     if (found === undefined) throw new CurlewError('NOT_FOUND', `${name}: there is no package of it`);

@@ -21,7 +21,7 @@ import type { InstallSource } from './install-source.ts';
 import { askedFor } from './asked-command.ts';
 import { WEB_OPTIONS } from './network.ts';
 import { outliveTerminal, placeOf, placesOf, TARGET_OPTIONS, targetOf } from './node-target.ts';
-import { flagsOf, specOf } from './node-spec.ts';
+import { flagsOf, judgeSettings, specOf } from './node-spec.ts';
 import { openSource } from './run-source.ts';
 import { STORE_OPTIONS } from './stores.ts';
 import { checkPlanOptions, PLAN_OPTIONS, planWords, withPlanWords } from './plan-words.ts';
@@ -128,6 +128,7 @@ async function wantedOf(
   const hookLimit = timeout === undefined ? undefined : parseLimit(timeout, '--hook-timeout');
   const { installer, text, variables: told } = await specOf(args, context, from);
   const packages = await source.choose(installer);
+  judgeSettings(installer, packages, context);
   const versions = new Map(packages.map(({ ref }) => [ref.name, ref.version] as const));
   const settings = new Map(installer.addons.map((addon) => [addon.name, addon.settings] as const));
   const variables = new Map([...shellVariables(installer, versions), ...told]);

@@ -7,10 +7,12 @@ import { installerId } from '../installer/id.ts';
 import type { Installer } from '../installer/installer.ts';
 import { installerYaml } from '../installer/merge.ts';
 import { withSettings } from '../installer/set.ts';
+import { checkShipped } from '../installer/shipped-schema.ts';
+import type { SourcePackage } from '../runtime/source.ts';
 import { readStateFile } from '../runtime/write-file.ts';
 import type { Arguments, CommandContext } from './command.ts';
 import type { InstallSource } from './install-source.ts';
-import { installerText, readSpec } from './run-source.ts';
+import { installerText, noteWarnings, readSpec } from './run-source.ts';
 
 /** The operands of a run, and its words with what the flags say of the run itself. What does nothing is told. */
 export function flagsOf(
@@ -69,4 +71,19 @@ async function overlayText(file: string, { cwd }: CommandContext): Promise<strin
   const text = await readStateFile(resolve(cwd, file), INSTALLER_LIMIT);
   if (text !== undefined) return text;
   throw new CurlewError('NOT_FOUND', `installer-spec-file: there is no file ${file}`);
+}
+
+/** Settings against the schemas that the packages ship: `SPEC_INVALID` with all that does not fit; warnings are told. */
+export function judgeSettings(
+  { addons }: Installer,
+  packages: readonly SourcePackage[],
+  { report }: Pick<CommandContext, 'report'>,
+): void {
+  const diagnostics = addons.flatMap((one) => {
+    return checkShipped(one, packages.find(({ ref }) => ref.name === one.name)?.addon.settings);
+  });
+  if (diagnostics.some(({ severity }) => severity === 'error')) {
+    throw new CurlewError('SPEC_INVALID', 'settings of the spec do not fit its packages', { diagnostics });
+  }
+  noteWarnings(report, diagnostics);
 }

@@ -80,6 +80,15 @@ for (const [title, overlay, exitCode, message] of [
   });
 }
 
+test('settings that do not fit the schema of their package are told before anything is changed', async () => {
+  const schema = { type: 'object', properties: { size: { enum: ['s', 'l'] } } };
+  await using box = await boxWith([{ ...tracer('aaa'), extra: { settings: schema } }]);
+  const { exitCode, stderr } = await install(box, '--set', 'aaa.size=m');
+  assert.is(exitCode, 11);
+  assert.match(stderr, /installer\.yaml:6:3 error installer\/schema: aaa\.size must be equal to one of/);
+  assert.is(await stat(box.at('root')).catch(() => 'absent'), 'absent');
+});
+
 test('all that is wrong with flags is told at once, without their values', async () => {
   await using box = await boxWith([tracer('aaa')]);
   const { exitCode, stderr } = await install(box, 'kubeadm-tokn=s3cret', 'labels', 'ha=s3cret', 'yes', 'yes');

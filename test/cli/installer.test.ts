@@ -146,6 +146,20 @@ test('resolve says which versions a store or a bundle has for a spec, and env ta
   assert.match(unknown.stderr, /c\.yaml:6:3 error .* ccc: release \S+ has no such add-on/);
 });
 
+test('settings are held against the schema of the package', async () => {
+  const schema = { type: 'object', properties: { version: {}, size: { type: 'integer' } } };
+  const addon = { ...tracer('aaa'), extra: { settings: schema } };
+  const spec = `${specOf([addon])}    siez: 3\n`;
+  await using box = await tree({ 'a.yaml': spec, 'b.yaml': spec.replace('siez: 3', 'size: much') });
+  await writeFile(box.at('b.tar.gz'), bundleOf([addon]));
+  const slip = await installer(box, 'resolve', 'a.yaml', '--bundle', 'b.tar.gz');
+  assert.equal([slip.exitCode, slip.stdout], [0, 'aaa  1.0.0  exact']);
+  assert.is(slip.stderr, 'a.yaml:6:3: the package of aaa knows no setting "siez" (did you mean "size"?)');
+  const wrong = await installer(box, 'resolve', 'b.yaml', '--bundle', 'b.tar.gz');
+  assert.is(wrong.exitCode, 11);
+  assert.match(wrong.stderr, 'b.yaml:6:3 error installer/schema: aaa.size must be integer');
+});
+
 for (const [title, words, exitCode, message] of [
   ['no verb', [], 64, /say what to do: validate, merge/],
   ['an unknown verb', ['vaildate', 'a.yaml'], 64, /unknown verb "vaildate"\n {2}hint: did you mean validate\?/],

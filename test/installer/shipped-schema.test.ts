@@ -1,0 +1,62 @@
+import type { InstallerAddon } from '../../src/installer/installer.ts';
+import { checkShipped } from '../../src/installer/shipped-schema.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('installer/shipped-schema');
+
+const place = { file: 'i.yaml', line: 6, column: 3, length: 4 };
+const SCHEMA = {
+  type: 'object',
+  required: ['version', 'size'],
+  properties: { version: { type: 'string' }, replicas: { type: 'integer', minimum: 1 }, size: { enum: ['s', 'l'] } },
+};
+
+function check(settings: InstallerAddon['settings'], schema: unknown = SCHEMA): readonly string[] {
+  const addon = { specName: 'demo', name: 'demo', requested: 'latest', settings, s3Override: undefined, place };
+  return checkShipped(addon, schema).map(({ severity, message, hint = '' }) => `${severity} ${message} ${hint}`.trim());
+}
+
+test('what fits says nothing, and the limit of hooks needs no schema', () => {
+  assert.equal(check({ size: 's', replicas: 2, hookTimeout: '2m' }), []);
+  assert.equal(check({ size: 's', hookTimeout: '2m' }, { ...SCHEMA, additionalProperties: false }), []);
+});
+
+test('what does not fit is told all at once, with its place', () => {
+  assert.equal(check({ replicas: 0 }), [
+    "error demo must have required property 'size'",
+    'error demo.replicas must be >= 1',
+  ]);
+  const [found] = checkShipped(
+    { specName: 'demo', name: 'demo', requested: '1', settings: { size: 'm' }, s3Override: undefined, place },
+    SCHEMA,
+  );
+  assert.equal(found?.place, place);
+});
+
+test('an unknown name is a warning with the near one, or an error where the schema allows no other', () => {
+  assert.equal(check({ size: 's', replica: 2, other: 1 }), [
+    'warning the package of demo knows no setting "replica" did you mean "replicas"?',
+  ]);
+  assert.equal(check({ size: 's', replica: 2 }, { ...SCHEMA, additionalProperties: false }), [
+    'error demo has no setting "replica" did you mean "replicas"?',
+  ]);
+});
+
+for (const [title, schema] of [
+  ['a number', 7],
+  ['null', null],
+  ['a text', 'schema'],
+  ['no JSON Schema', { type: 'wrong' }],
+  ['one that points elsewhere', { $ref: 'https://example.com/x.json' }],
+  ['too large', { description: 'x'.repeat(200_000), type: 'string' }],
+] as const) {
+  test(`attack: a schema that is ${title} judges nothing`, () => assert.equal(check({ any: 1 }, schema), []));
+}
+
+test('attack: a schema with as many mistakes as settings is told in part', () => {
+  const settings = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`s${index}`, 1]));
+  assert.is(check(settings, { type: 'object', additionalProperties: { type: 'string' } }).length, 20);
+});
+
+test.run();
