@@ -35,20 +35,28 @@ curlew_no_proxy() {
 ${PRIVATE_ADDRESS-},${host%%:*},${SERVICE_CIDR-},${POD_CIDR-}"
 }
 
-# Puts programs of kURL's that this tool stands in for below bin/, where kURL's own package has brought none.
+# Puts programs of kURL's below bin/ that this tool stands in for, or at least says of what to add, where kURL's own package
+# has brought none.
 curlew_stand_in() {
-  local tool file
+  local tool
+  local -a made=()
   [[ -n "${BIN_CURLEW-}" ]] || return 0
-  for tool in bcrypt htpasswd kurl yamlutil; do
-    file="$DIR/bin/$tool"
-    if [[ -e "$file" ]]; then continue; fi
-    mkdir -p "$DIR/bin"
+  for tool in bashmerge bcrypt docker-config htpasswd installermerge kurl network pvmigrate subnet vendorflights \
+    yamltobash yamlutil; do
+    if [[ ! -e "$DIR/bin/$tool" ]]; then made+=("$tool"); fi
+  done
+  if ((${#made[@]} == 0)); then return 0; fi
+  # Made aside, so that each is whole under its name.
+  rm -rf "$DIR/bin/.new"
+  mkdir -p "$DIR/bin/.new"
+  for tool in "${made[@]}"; do
     # shellcheck disable=SC2016
     printf '#!/bin/sh\n%s\neval "exec $BIN_CURLEW kurl %s \\"\\$@\\""\n' \
-      '# Works in hooks, which have BIN_CURLEW in their environment.' "$tool" >"$file.new-$$"
-    chmod 755 "$file.new-$$"
-    mv -f "$file.new-$$" "$file"
+      '# Works in hooks, which have BIN_CURLEW in their environment.' "$tool" >"$DIR/bin/.new/$tool"
   done
+  chmod 755 "${made[@]/#/$DIR/bin/.new/}"
+  mv -f "${made[@]/#/$DIR/bin/.new/}" "$DIR/bin/"
+  rmdir "$DIR/bin/.new"
 }
 
 # Sets everything that kURL's own scripts would have found out before the first hook and that costs little to know: this

@@ -76,5 +76,8 @@ quiet_machine() {
   curlew_discover
   [ "$(cat bin/kurl)" = own ]
   [ "$(./bin/yamlutil -a -v 'x  $y "z')" = '<a b><kurl><yamlutil><-a><-v><x  $y "z>' ]
-  [ "$(ls bin)" = "$(lines bcrypt htpasswd kurl yamlutil)" ]
+  [ "$(ls bin)" = "$(lines bashmerge bcrypt docker-config htpasswd installermerge kurl network pvmigrate subnet \
+    vendorflights yamltobash yamlutil)" ]
+  [ "$(./bin/subnet --debug)" = '<a b><kurl><subnet><--debug>' ]
+  [ ! -e bin/.new ]
 }

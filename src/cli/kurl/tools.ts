@@ -2,11 +2,10 @@
  * The programs of kURL that add-ons call by `$DIR/bin/<name>`: `curlew kurl <name> …`. The ways in and out are kURL's, so
  * they print text and know nothing of --json or --help.
  */
-import { writeFile } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
-import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
-import { readLimited } from '../../files/read-limited.ts';
+import { CurlewError, errnoOf } from '../../core/errors.ts';
 import { addField, jsonOfField, removeField, textOfField } from '../../installer/yaml-fields.ts';
+import { readText, writeText } from './files.ts';
 import { needed, readWords, type Words } from './words.ts';
 
 export interface ToolContext {
@@ -16,20 +15,6 @@ export interface ToolContext {
 
 /** Returns what is printed on standard output. */
 type Tool = (words: readonly string[], context: ToolContext) => Promise<string>;
-
-const SIZE_LIMIT = 32 << 20;
-
-async function readText(path: string): Promise<string> {
-  return (await readLimited(path, SIZE_LIMIT)).toString('utf8');
-}
-
-async function writeText(path: string, text: string): Promise<void> {
-  try {
-    await writeFile(path, text);
-  } catch (error) {
-    throw fileError(`write ${path}`, error);
-  }
-}
 
 /** Changes the file of `-fp`, or prints the text of `-yc` changed. */
 async function changed(words: Words, change: (text: string) => string): Promise<string> {
@@ -103,7 +88,24 @@ function notSupported(what: string): CurlewError {
   return new CurlewError('UNSUPPORTED', `${what}: not supported, add package kurl-bin-utils`);
 }
 
-const TOOLS: Readonly<Record<string, Tool>> = { bcrypt, htpasswd, kurl, yamlutil };
+/** The programs for installer specs need the reader of those, which takes a while to load. */
+async function specTool(name: SpecTool, words: readonly string[]): Promise<string> {
+  return (await import('./spec-tools.ts'))[name](words);
+}
+
+type SpecTool = 'bashmerge' | 'installermerge' | 'vendorflights' | 'yamltobash';
+
+const TOOLS: Readonly<Record<string, Tool>> = {
+  bashmerge: async (words) => specTool('bashmerge', words),
+  bcrypt,
+  htpasswd,
+  installermerge: async (words) => specTool('installermerge', words),
+  kurl,
+  subnet: async (words) => (await import('./subnet.ts')).subnet(words),
+  vendorflights: async (words) => specTool('vendorflights', words),
+  yamltobash: async (words) => specTool('yamltobash', words),
+  yamlutil,
+};
 
 /** Runs one of kURL's programs; `UNSUPPORTED` for those that only kURL's own package brings. */
 export async function runKurlTool([name = '', ...words]: readonly string[], context: ToolContext): Promise<string> {

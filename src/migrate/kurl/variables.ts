@@ -1,6 +1,9 @@
 /** The variables that add-ons find besides those of settings, and what they hold here. */
 import { rows, type Row } from './rows.ts';
 
+const STOOD_IN = "same: without kURL's package kurl-bin-utils this tool does what it does";
+const LACKING = "same: the program itself comes with kURL's package kurl-bin-utils; without it, it says so";
+
 const TOPICS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'The run and its folder': {
     DIR: 'same: ',
@@ -90,21 +93,15 @@ const TOPICS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "kURL's programs": {
     BIN_KURL:
       "same: without kURL's package kurl-bin-utils only `format-address` and `netutil format-ip-address` work; the rest says what lacks",
-    BIN_YAMLUTIL: "same: without kURL's package kurl-bin-utils this tool does what it does",
-    BIN_SUBNET: "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
-    BIN_DOCKER_CONFIG:
-      "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
-    BIN_INSTALLERMERGE:
-      "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
-    BIN_YAMLTOBASH:
-      "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
-    BIN_BASHMERGE:
-      "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
-    BIN_HTPASSWD: "same: without kURL's package kurl-bin-utils this tool does what it does",
-    BIN_PVMIGRATE:
-      "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
-    BIN_VENDORFLIGHTS:
-      "same: the path below `bin/`; the program is there when the bundle has kURL's package kurl-bin-utils",
+    BIN_YAMLUTIL: STOOD_IN,
+    BIN_SUBNET: STOOD_IN,
+    BIN_DOCKER_CONFIG: LACKING,
+    BIN_INSTALLERMERGE: STOOD_IN,
+    BIN_YAMLTOBASH: `${STOOD_IN}; text is never expanded when its file is sourced`,
+    BIN_BASHMERGE: STOOD_IN,
+    BIN_HTPASSWD: STOOD_IN,
+    BIN_PVMIGRATE: LACKING,
+    BIN_VENDORFLIGHTS: STOOD_IN,
   },
 };
 

@@ -22,13 +22,22 @@ test('yamlutil, htpasswd and bcrypt, found by their usual paths', async () => {
     hash="$(echo secret | $DIR/bin/bcrypt --cost=4)"
     printf '%s\\n' "$address" "$hash" >said
     ! "$BIN_KURL" rook wait-for-health 10 2>error
+    printf 'apiVersion: cluster.kurl.sh/v1beta1\\nkind: Installer\\nspec: {ekco: {version: latest}}\\n' >spec.yaml
+    "$BIN_BASHMERGE" -c spec.yaml -f "ha ekco-enable-internal-load-balancer"
+    "$BIN_YAMLTOBASH" -i spec.yaml -b vars
+    source ./vars
+    echo "$EKCO_VERSION $HA_CLUSTER $EKCO_ENABLE_INTERNAL_LOAD_BALANCER" >>said
+    ! "$BIN_DOCKER_CONFIG" -m 2>>error
   }`;
   await using box = await hooks([script], { env: { BIN_CURLEW: words } });
   await box.run('demo');
   assert.is(await readFile(box.at('file.yaml'), 'utf8'), 'a: 1\ndata:\n  app-version-label: two words\n');
   assert.match(await readFile(box.at('users'), 'utf8'), /^user:\$2/);
-  assert.match(await readFile(box.at('said'), 'utf8'), /^\[::1\]\n\$2[aby]\$04\$/);
-  assert.match(await readFile(box.at('error'), 'utf8'), /not supported, add package kurl-bin-utils/);
+  assert.match(await readFile(box.at('said'), 'utf8'), /^\[::1\]\n\$2[aby]\$04\$.*\nlatest 1 1\n$/);
+  assert.match(
+    await readFile(box.at('error'), 'utf8'),
+    /kurl rook: not supported.*docker-config: not supported, add package kurl-bin-utils/s,
+  );
   assert.is((await stat(box.at('bin/kurl'))).mode & 0o777, 0o755);
 });
 

@@ -98,7 +98,14 @@ test('kurl writes addresses as URLs have them', async () => {
 });
 
 test('what is not there says which package brings it', async () => {
-  for (const words of [['kurl', 'rook', 'wait-for-health'], ['pvmigrate'], ['toString'], []]) {
+  for (const words of [
+    ['kurl', 'rook', 'wait-for-health'],
+    ['pvmigrate'],
+    ['docker-config', '-m'],
+    ['network'],
+    ['toString'],
+    [],
+  ]) {
     await assert.rejectsWith(call(words), 'UNSUPPORTED', /not supported, add package kurl-bin-utils/);
   }
 });

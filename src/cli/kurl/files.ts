@@ -1,0 +1,19 @@
+/** Files that kURL's programs are given by name. */
+import { writeFile } from 'node:fs/promises';
+import { fileError } from '../../core/errors.ts';
+import { readLimited } from '../../files/read-limited.ts';
+
+const SIZE_LIMIT = 32 << 20;
+
+export async function readText(path: string): Promise<string> {
+  return (await readLimited(path, SIZE_LIMIT)).toString('utf8');
+}
+
+/** `mode` is that of a new file. */
+export async function writeText(path: string, text: string, mode = 0o666): Promise<void> {
+  try {
+    await writeFile(path, text, { mode });
+  } catch (error) {
+    throw fileError(`write ${path}`, error);
+  }
+}
