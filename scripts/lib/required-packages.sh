@@ -65,6 +65,23 @@ curlew_is_available() {
   esac
 }
 
+# usage: curlew_missing_packages "FOLDER PACKAGE"…
+# Of the packages of this system's folder prints those that are not installed, as given, and after a tab whether a
+# repository offers them; before them the beginning of the command that installs packages here.
+curlew_missing_packages() {
+  local os key offered
+  if [[ -z "${LSB_DIST-}" ]]; then detectLsbDist; fi
+  if host_packages_shipped; then return 0; fi
+  os="$(curlew_os_folder . '')" || return 0
+  curlew_install_command
+  for key in "$@"; do
+    if [[ "${key%% *}" != "${os#./}" ]] || curlew_is_installed "${key#* }"; then continue; fi
+    offered=no
+    if curlew_is_available "${key#* }"; then offered=yes; fi
+    printf '%s\t%s\n' "$key" "$offered"
+  done
+}
+
 # Checks what all add-ons of the run need from the system, and bails with everything that lacks and the command that
 # installs it.
 preflights_require_host_packages() {

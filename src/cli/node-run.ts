@@ -7,6 +7,7 @@ import { dryRun, type DryRun } from '../runtime/dry-run.ts';
 import { requirePrograms } from '../runtime/exec-folder.ts';
 import { execute, type RunResult } from '../runtime/execute.ts';
 import { readable } from '../runtime/history.ts';
+import { CHECK_MODES } from '../runtime/host-checks.ts';
 import { parseLimit } from '../runtime/hook-limit.ts';
 import { plainPlace } from '../runtime/node-place.ts';
 import type { RunKind } from '../runtime/plan.ts';
@@ -15,6 +16,7 @@ import { prepare, viewRun, type RunRequest } from '../runtime/prepare.ts';
 import { writeStateFile } from '../runtime/write-file.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { withOwnProgram } from './own-program.ts';
+import { checksOf } from './node-checks.ts';
 import { clusterOf } from './node-cluster.ts';
 import { ownScripts } from './own-scripts.ts';
 import type { InstallSource } from './install-source.ts';
@@ -44,6 +46,11 @@ export const RUN_OPTIONS = {
   reapply: { type: 'boolean', help: 'install what is applied already, too' },
   adopt: { type: 'boolean', help: 'take over a cluster that kURL has made; nothing of kURL is deleted' },
   'skip-images': { type: 'boolean', help: 'load no images' },
+  preflights: {
+    type: 'string',
+    value: CHECK_MODES.join('|'),
+    help: 'what host preflights may stop the run by (default: enforce; with --root: ignore)',
+  },
   'hook-timeout': { type: 'string', value: 'TIME', help: 'end a hook that takes longer: 90s, 30m, 2h (default: none)' },
   ...PLAN_OPTIONS,
   ...STORE_OPTIONS,
@@ -91,17 +98,19 @@ async function tellRun(
   context: CommandContext,
   saved: SavedPlan | undefined,
 ): Promise<DryRun> {
-  const { cwd, signal } = context;
+  const { cwd, report, signal } = context;
   const { directory } = placesOf(args, context);
   await requirePrograms(directory, context);
   await using source = await openSource(args, context, directory);
   const wanted = await wantedOf(kind, args, context, { source, flags, recorded: undefined });
-  const view = await readable(directory, async () => viewRun({ ...wanted, place: plainPlace(directory), scripts: '' }));
+  const view = await readable(directory, async () =>
+    viewRun({ ...wanted, place: plainPlace(directory), scripts: ownScripts() }),
+  );
   for (const text of view.view.notes) context.report({ type: 'note', level: 'warning', text });
   if (saved !== undefined) requireSamePlan(saved, view, toolVersion());
   const file = args.text('out');
   const out = file === undefined ? undefined : resolve(cwd, file);
-  const told = await dryRun(view, { words: planWords(args, context), tool: toolVersion(), out, signal });
+  const told = await dryRun(view, { words: planWords(args, context), tool: toolVersion(), out, report, signal });
   if (out !== undefined) await writeStateFile(out, formatPlan(told));
   return told;
 }
@@ -141,6 +150,7 @@ async function wantedOf(
     reapply: args.flag('reapply'),
     skipImages: whySkipImages(args),
     hookLimit,
+    checks: checksOf(args, installer),
     command: askedFor(kind, args, { specs: RUN_OPTIONS, cwd: context.cwd, installer: text }),
     cluster: clusterOf({
       args,

@@ -22,6 +22,7 @@ const DECIDED: readonly string[] = [
   'reapply',
   'adopt',
   'skip-images',
+  'preflights',
   'hook-timeout',
 ];
 

@@ -23,6 +23,8 @@ export interface Collector<Facts extends Json> {
   readonly limitMs: (settings: Settings) => number;
   /** It starts a program, which takes a moment of this process: those that only wait come before. */
   readonly isProgram?: true;
+  /** It does more than look: it writes, or runs what a spec names. Left out where nothing at all may happen. */
+  readonly acts?: true;
   /** Two with the same key get in each other's way and take turns. */
   readonly turn?: (settings: Settings) => string;
   /** Looks and changes nothing that stays. What it throws is told, and its facts are missing. */

@@ -33,7 +33,8 @@ export function judgeFacts(specs: readonly HostPreflight[], facts: readonly Fact
   );
 }
 
-function titleOf({ kind, checkName, collectorName }: AnalyzerSpec): string {
+/** Headline of its results. */
+export function titleOf({ kind, checkName, collectorName }: AnalyzerSpec): string {
   return (
     checkName ??
     ANALYZERS.get(kind)
@@ -49,7 +50,8 @@ function judgeOne(spec: AnalyzerSpec, facts: readonly Fact[]): readonly Judgemen
   const name = analyzer.factName === undefined ? spec.collectorName : analyzer.factName(spec);
   const fact = findFact(facts, analyzer.collector, name);
   if (fact?.status !== 'collected') {
-    const without = analyzer.withoutFacts?.(spec);
+    const because = fact === undefined ? '' : ` (${fact.problem})`;
+    const without = analyzer.withoutFacts?.(spec)?.map((one) => ({ ...one, message: `${one.message}${because}` }));
     return (
       without ?? [failed(fact?.problem ?? `nothing was collected for it`, fact === undefined ? spec.place : undefined)]
     );

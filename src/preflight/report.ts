@@ -15,6 +15,17 @@ export function resultLines({ verdict, title, message, uri }: PreflightResult): 
   return all.map((line, at) => `${at === 0 ? `${TAGS[verdict]} ` : INDENT}${line}`);
 }
 
+/** The same in one line. */
+export function resultLine({ verdict, title, message, uri }: PreflightResult): string {
+  const text = `${title}: ${message}${uri === undefined ? '' : ` (${uri})`}`;
+  return visible(
+    `${TAGS[verdict]} ${text
+      .split('\n')
+      .map((line) => line.trim())
+      .join(' ')}`,
+  );
+}
+
 function wrapped(line: string, width: number): readonly string[] {
   const lines: string[] = [];
   let rest = line.trimEnd();

@@ -38,7 +38,7 @@ function specData({ installer, versions }: Situation): ValueMap {
 }
 
 /** A setting of the spec as text; empty when it is not set. */
-export function settingText({ installer }: Situation, specName: string, field: string): string {
+export function settingText({ installer }: Pick<Situation, 'installer'>, specName: string, field: string): string {
   const all = [...(installer?.sections ?? []), ...(installer?.addons ?? [])];
   const settings = all.find((one) => one.specName === specName)?.settings ?? {};
   const [, value] = Object.entries(settings).find(([key]) => key.toLowerCase() === field.toLowerCase()) ?? [];

@@ -93,7 +93,7 @@ export class ActiveRun {
     };
   }
 
-  async execute(): Promise<Omit<RunResult, 'run' | 'seconds'>> {
+  async execute(): Promise<Omit<RunResult, 'run' | 'checks' | 'seconds'>> {
     const { prepared, options, plan, folder, journal } = this.#parts;
     const { last, now, carried } = prepared;
     const earlier = [...(last?.attempts ?? [])];

@@ -1,4 +1,6 @@
 /** A plan with its reasons, add-on by add-on: what an operator is told before a run. */
+import type { Report } from '../core/events.ts';
+import { checkHost, hostProblems, type HostChecks } from './host-checks.ts';
 import { planHost } from './host-plan.ts';
 import { basisOf, type PlanWords, type SavedPlan } from './plan-file.ts';
 import { portConflicts } from './plan-ports.ts';
@@ -32,10 +34,12 @@ export interface DryRun extends SavedPlan {
   /** The install folder. */
   readonly directory: string;
   readonly addons: readonly AddonOutlook[];
+  /** How the checks of this machine came out, but for those that would do more than look; absent when there are none. */
+  readonly checks?: HostChecks | undefined;
   /** Why a run would stop before its first change, or may fail. */
   readonly problems: readonly string[];
-  /** The run would stop before its first change. */
-  readonly stops: boolean;
+  /** The error with which the run would stop before its first change. */
+  readonly stops: 'NO_SPACE' | 'PREFLIGHT_FAILED' | undefined;
   /** The file that the plan was saved in. */
   readonly out: string | undefined;
 }
@@ -44,14 +48,17 @@ export interface DryRunOptions {
   readonly words: PlanWords;
   readonly tool: string;
   readonly out: string | undefined;
+  readonly report: Report;
   readonly signal: AbortSignal;
 }
 
 /** Nothing is changed, on this machine or in a container runtime. */
-export async function dryRun(view: RunView, { words, tool, out, signal }: DryRunOptions): Promise<DryRun> {
+export async function dryRun(view: RunView, { words, tool, out, report, signal }: DryRunOptions): Promise<DryRun> {
   const { plan, request } = view;
   const host = await planHost(view, plan, { signal });
-  const problems = [...host.disk.mounts.flatMap(shortOf), ...portConflicts(host.ports)];
+  const checks = await checkHost(view, { onlyLook: true, report, signal });
+  const unfit = checks === undefined ? [] : hostProblems(checks);
+  const problems = [...host.disk.mounts.flatMap(shortOf), ...unfit, ...portConflicts(host.ports)];
   return {
     format: 1,
     words,
@@ -60,10 +67,16 @@ export async function dryRun(view: RunView, { words, tool, out, signal }: DryRun
     host,
     directory: request.place.directory,
     addons: plan.addons.map(({ ref }) => outlookOf(ref.name, view, host.images)),
+    checks,
     problems,
-    stops: !host.disk.fits,
+    stops: stopsBy(host.disk.fits, unfit),
     out,
   };
+}
+
+function stopsBy(fits: boolean, unfit: readonly string[]): DryRun['stops'] {
+  if (!fits) return 'NO_SPACE';
+  return unfit.length === 0 ? undefined : 'PREFLIGHT_FAILED';
 }
 
 function shortOf({ mountPoint, short, inodes }: MountPlan): readonly string[] {

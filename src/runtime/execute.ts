@@ -4,14 +4,16 @@ import { asError, CurlewError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import { nodePath } from '../core/layout.ts';
 import { ActiveRun } from './active-run.ts';
+import { checkHost, requireFit, type HostChecks } from './host-checks.ts';
 import { requireHost } from './host-plan.ts';
 import { createJournal } from './journal.ts';
 import { endLastRun } from './last-run.ts';
 import type { RunPlan } from './plan.ts';
 import type { PreparedRun, RunRequest } from './prepare.ts';
 import { clearStaging } from './put-in-place.ts';
-import { createRunFolder, dropShellFiles } from './run-folder.ts';
+import { createRunFolder, dropShellFiles, PREFLIGHT_FILE } from './run-folder.ts';
 import type { ShellVariable } from './settings.ts';
+import { writeStateFile } from './write-file.ts';
 
 interface RunAddon {
   readonly name: string;
@@ -26,6 +28,8 @@ export interface RunResult {
   readonly images: { readonly loaded: readonly string[]; readonly skipped: string | undefined };
   /** What outros told the operator, in their order; those that said nothing are left out. */
   readonly messages: readonly { readonly addon: string; readonly text: string }[];
+  /** How the checks of the machine came out; absent when there were none. */
+  readonly checks?: HostChecks['counts'] | undefined;
   readonly seconds: number;
 }
 
@@ -34,19 +38,18 @@ export interface RunOptions {
   readonly signal: AbortSignal;
 }
 
-const HOST_PREFLIGHT = 'host-preflight.yaml';
-
 /**
- * Carries out all actions of a plan. `HOOK_FAILED` when a hook fails; whatever the error, the same call goes on from a
- * consistent state.
+ * Carries out all actions of a plan. `NO_SPACE` and `PREFLIGHT_FAILED` before anything is changed, `HOOK_FAILED` when a
+ * hook fails; whatever the error, the same call goes on from a consistent state.
  */
 export async function execute(prepared: PreparedRun, plan: RunPlan, options: RunOptions): Promise<RunResult> {
   const started = performance.now();
   const { request, last } = prepared;
   const { directory } = request.place;
   await requireHost(prepared, plan, options);
+  const checks = await checkHost(prepared, { onlyLook: false, ...options });
+  if (checks !== undefined) requireFit(checks, options);
   if (last !== undefined) await endLastRun(last, options);
-  notePreflights(request, options.report);
   await clearStaging(directory);
   const folder = await createRunFolder({
     directory,
@@ -60,12 +63,13 @@ export async function execute(prepared: PreparedRun, plan: RunPlan, options: Run
       command: request.command,
     },
   });
+  if (checks !== undefined) await saveChecks(folder.path, checks);
   await using journal = await createJournal(join(directory, nodePath.journal(folder.run)));
   const run = new ActiveRun({ prepared, options, plan, folder, journal });
   try {
     const result = await run.execute();
     await dropShellFiles(folder, true);
-    return { ...result, run: folder.run, seconds: (performance.now() - started) / 1000 };
+    return { ...result, run: folder.run, checks: checks?.counts, seconds: (performance.now() - started) / 1000 };
   } catch (error) {
     const outcome = options.signal.aborted ? 'cancelled' : 'failed';
     // The disk may be full: what went wrong first is what the caller must hear.
@@ -79,14 +83,8 @@ export async function execute(prepared: PreparedRun, plan: RunPlan, options: Run
   }
 }
 
-/** Leaving checks out is said, never passed over. */
-function notePreflights({ packages }: RunRequest, report: Report): void {
-  const names = packages
-    .filter(({ source }) => source.files.some(({ path }) => path === HOST_PREFLIGHT))
-    .map(({ source }) => source.ref.name);
-  if (names.length === 0) return;
-  const text = `host preflights are not part of a run: ${names.join(', ')}; run curlew preflight before`;
-  report({ type: 'note', level: 'warning', text });
+async function saveChecks(folder: string, checks: HostChecks): Promise<void> {
+  await writeStateFile(join(folder, PREFLIGHT_FILE), `${JSON.stringify(checks, undefined, 2)}\n`);
 }
 
 /** What every hook may expect to be set (kurl.md 6.6). */

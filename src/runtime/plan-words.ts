@@ -15,6 +15,7 @@ export const PLAN_WORDS: Readonly<Record<string, WordKind>> = {
   reapply: 'flag',
   adopt: 'flag',
   'skip-images': 'flag',
+  preflights: 'text',
   'hook-timeout': 'text',
   's3-endpoint': 'text',
   's3-region': 'text',

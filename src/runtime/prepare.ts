@@ -6,6 +6,7 @@ import { makeFolder } from '../files/make-folder.ts';
 import { consultCluster, requireRoom, variablesFor, type ClusterRequest, type ClusterView } from './cluster/consult.ts';
 import { loadBalancerMove } from './cluster/load-balancer.ts';
 import { canContinue, continuePlan, runIdentity, type Now } from './continue-plan.ts';
+import type { CheckRequest } from './host-checks.ts';
 import { hookLimit } from './hook-limit.ts';
 import { findCarried } from './hook.ts';
 import { readLastRun, type LastRun } from './last-run.ts';
@@ -39,6 +40,8 @@ export interface RunRequest {
   readonly hookLimit: number | undefined;
   /** JSON that is kept with the run: how whoever asks can ask for the same again. */
   readonly command: unknown;
+  /** What the machine is asked before anything is changed; absent: nothing. */
+  readonly checks?: CheckRequest | undefined;
   /** Where what is applied is noted in the cluster; absent when that is to be left alone. */
   readonly cluster?: ClusterRequest | undefined;
 }

@@ -108,8 +108,11 @@ export async function createRunFolder({
   return folder;
 }
 
-/** What stays of a run: its journal, and what hooks printed. */
-const KEPT = /^(?:journal\.jsonl|.+\.log)$/;
+/** How the checks of the machine came out before a run. */
+export const PREFLIGHT_FILE = 'preflight.json';
+
+/** What stays of a run: its journal, how its checks came out, and what hooks printed. */
+const KEPT = /^(?:journal\.jsonl|preflight\.json|.+\.log)$/;
 
 /**
  * Removes what only running hooks need: settings and carried variables may hold secrets. What the run was asked for stays

@@ -34,7 +34,7 @@ async function view(box: Tree, more: Partial<RunRequest> = {}, ...names: readonl
 
 async function save(box: Tree, seen: RunView): Promise<string> {
   const words = { bundle: '/b.tar.gz', 'install-dir': box.at('node') };
-  const told = await dryRun(seen, { words, tool: '1.0.0', out: undefined, signal: never });
+  const told = await dryRun(seen, { words, tool: '1.0.0', out: undefined, report: () => undefined, signal: never });
   await writeFile(box.at('plan.json'), formatPlan(told));
   return box.at('plan.json');
 }

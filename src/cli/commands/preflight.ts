@@ -15,7 +15,7 @@ import { judged, runPreflights } from '../../preflight/run.ts';
 import type { Situation } from '../../preflight/situation.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { RUN_OPTIONS } from '../node-run.ts';
-import { addonSpecs, versionsOf } from '../preflight-specs.ts';
+import { addonSpecs, versionsOf } from '../../runtime/preflight-specs.ts';
 import type { Paint } from '../render/paint.ts';
 import { toolVersion } from '../version.ts';
 import { WEB_OPTIONS } from '../network.ts';

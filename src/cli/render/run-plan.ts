@@ -1,6 +1,8 @@
 /** What a dry run says, in lines of eighty columns. */
 import { visible } from '../../core/diagnostic.ts';
 import type { AddonOutlook, DryRun } from '../../runtime/dry-run.ts';
+import { resultLines } from '../../preflight/report.ts';
+import { countsText, type HostChecks } from '../../runtime/host-checks.ts';
 import type { HostPlan } from '../../runtime/host-plan.ts';
 import type { MountPlan } from '../../runtime/plan-disk.ts';
 import { wrap } from '../help.ts';
@@ -10,7 +12,7 @@ const COLUMNS = 80;
 const LABEL = 11;
 
 export function renderDryRun(run: DryRun): string {
-  const { plan, directory, addons, host, problems, out } = run;
+  const { plan, directory, addons, host, checks, problems, out } = run;
   const title = `Plan: ${plan.kind} of ${count(addons.length, 'add-on')} in ${visible(directory)}`;
   const before = plan.continues === undefined ? [] : [`It goes on where run ${plan.continues.run} stopped.`];
   return [
@@ -19,6 +21,7 @@ export function renderDryRun(run: DryRun): string {
     diskLines(host.disk.mounts),
     portLines(host.ports),
     memoryLines(host.memory),
+    checkLines(checks),
     endLines(problems, out),
   ]
     .filter((lines) => lines.length > 0)
@@ -100,6 +103,20 @@ function portLines(ports: HostPlan['ports']): readonly string[] {
 function memoryLines(memory: HostPlan['memory']): readonly string[] {
   if (memory === undefined) return [];
   return [`Memory: ${formatBytes(memory.available)} of ${formatBytes(memory.total)} are available`];
+}
+
+function checkLines(checks: HostChecks | undefined): readonly string[] {
+  if (checks === undefined) return [];
+  const { mode, counts, results, leftOut } = checks;
+  const ignored = mode === 'ignore' ? '; whatever they say, the run goes on' : '';
+  return [
+    ...wrap(`Host preflights: ${countsText(counts)}${ignored}`, COLUMNS),
+    ...results
+      .filter(({ verdict }) => verdict !== 'pass')
+      .flatMap(resultLines)
+      .map((line) => `  ${line}`),
+    ...(leftOut.length === 0 ? [] : entry('', `not made in a dry run: ${leftOut.map(visible).join(', ')}`)),
+  ];
 }
 
 function endLines(problems: readonly string[], out: string | undefined): readonly string[] {

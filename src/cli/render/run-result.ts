@@ -2,6 +2,7 @@
 import { ERROR_CODES } from '../../core/errors.ts';
 import type { RunResult } from '../../runtime/execute.ts';
 import type { NodeResult } from '../node-run.ts';
+import { countsText } from '../../runtime/host-checks.ts';
 import { renderDryRun } from './run-plan.ts';
 
 export function renderNodeResult(result: NodeResult): string {
@@ -10,10 +11,10 @@ export function renderNodeResult(result: NodeResult): string {
 
 /** A dry run says by its status whether the run would stop before its first change. */
 export function nodeExitCode(result: NodeResult): number {
-  return 'plan' in result && result.stops ? ERROR_CODES.NO_SPACE : 0;
+  return 'plan' in result && result.stops !== undefined ? ERROR_CODES[result.stops] : 0;
 }
 
-function runTable({ addons, images, messages, run, seconds }: RunResult): string {
+function runTable({ addons, images, messages, checks, run, seconds }: RunResult): string {
   const width = (texts: readonly string[]): number => Math.max(0, ...texts.map(({ length }) => length));
   const name = width(addons.map((addon) => addon.name));
   const version = width(addons.map((addon) => addon.version));
@@ -26,5 +27,6 @@ function runTable({ addons, images, messages, run, seconds }: RunResult): string
       : `images not loaded: ${images.skipped}`;
   // Not redacted: an outro prints the addresses and first passwords that its operator needs.
   const told = messages.flatMap(({ addon, text }) => ['', `${addon}:`, ...text.split('\n').map((line) => `  ${line}`)]);
-  return [...rows, `${loaded}; run ${run}, ${seconds.toFixed(1)} s`, ...told].join('\n');
+  const checked = checks === undefined ? [] : [`host preflights: ${countsText(checks)}`];
+  return [...rows, ...checked, `${loaded}; run ${run}, ${seconds.toFixed(1)} s`, ...told].join('\n');
 }

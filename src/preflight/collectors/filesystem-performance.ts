@@ -44,6 +44,7 @@ export const filesystemPerformance: Collector<FilesystemFacts> = {
   defaultName: 'filesystemPerformance',
   shared: false,
   isProgram: true,
+  acts: true,
   settings: {
     operationSize: 'whole',
     directory: 'text!',

@@ -28,6 +28,7 @@ export const run: Collector<RunFacts> = {
   defaultName: 'run-host',
   shared: false,
   isProgram: true,
+  acts: true,
   settings: {
     command: 'text!',
     args: 'texts',

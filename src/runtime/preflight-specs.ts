@@ -1,10 +1,10 @@
 /** The host preflights of the packages of a run, read from the packages themselves. */
 import { CurlewError } from '../core/errors.ts';
+import { formatRef } from '../core/ref.ts';
 import { HOST_PREFLIGHT_YAML, SPEC_LIMIT, type AddonSpec } from '../preflight/assemble.ts';
 import { settingText, type Situation } from '../preflight/situation.ts';
 import { systemPackagesSpec } from '../preflight/system-packages-spec.ts';
-import type { SourcePackage } from '../runtime/source.ts';
-import { formatRef } from '../core/ref.ts';
+import type { SourcePackage } from './source.ts';
 
 const MANIFEST = 'Manifest';
 

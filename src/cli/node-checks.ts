@@ -1,0 +1,28 @@
+/** What a run asks of the machine, by its words and by the settings of kURL that mean the same. */
+import { CurlewError } from '../core/errors.ts';
+import type { Installer } from '../installer/installer.ts';
+import { settingText } from '../preflight/situation.ts';
+import { CHECK_MODES, type CheckMode, type CheckRequest } from '../runtime/host-checks.ts';
+import type { Arguments } from './command.ts';
+import { toolVersion } from './version.ts';
+
+/** With --root the machine is not the one that is to be served: its fitness is told, but stops nothing. */
+export function checksOf(args: Arguments, installer: Installer): CheckRequest {
+  const isTrial = args.text('root') !== undefined;
+  const mode = givenMode(args.text('preflights')) ?? defaultMode(installer, isTrial);
+  return { mode, installer, builtIn: !isTrial, tool: toolVersion() };
+}
+
+function givenMode(word: string | undefined): CheckMode | undefined {
+  const mode = CHECK_MODES.find((known) => known === word);
+  if (word === undefined || mode !== undefined) return mode;
+  throw new CurlewError('USAGE', `--preflights is one of ${CHECK_MODES.join(', ')}`, {
+    hint: 'the --help of the command lists its options',
+  });
+}
+
+function defaultMode(installer: Installer, isTrial: boolean): CheckMode {
+  const isSet = (field: string): boolean => settingText({ installer }, 'kurl', field) !== '';
+  if (isTrial || isSet('hostPreflightIgnore')) return 'ignore';
+  return isSet('hostPreflightEnforceWarnings') ? 'enforce-warnings' : 'enforce';
+}

@@ -1,0 +1,173 @@
+/** What a machine is asked before a run changes it: host packages that add-ons leave to the operator, host preflights. */
+import { access } from 'node:fs/promises';
+import { CurlewError } from '../core/errors.ts';
+import { reportStep, type Report } from '../core/events.ts';
+import type { Installer } from '../installer/installer.ts';
+import { assembleSpecs } from '../preflight/assemble.ts';
+import { countsOf, type Counts, type PreflightResult } from '../preflight/judge.ts';
+import { onlyLooking } from '../preflight/only-looking.ts';
+import { resultLine } from '../preflight/report.ts';
+import { runPreflights } from '../preflight/run.ts';
+import type { Situation } from '../preflight/situation.ts';
+import { KUBERNETES } from './hooks.ts';
+import type { RunView } from './prepare.ts';
+import { addonSpecs, versionsOf } from './preflight-specs.ts';
+import { missingPackages, type MissingPackages } from './required-packages.ts';
+
+/** What stops a run: what failed; warnings, too; nothing. */
+export const CHECK_MODES = ['enforce', 'enforce-warnings', 'ignore'] as const;
+export type CheckMode = (typeof CHECK_MODES)[number];
+
+export interface CheckRequest {
+  readonly mode: CheckMode;
+  readonly installer: Installer;
+  /** The checks that are built in are those of a node of Kubernetes; without that in the spec they are left out anyway. */
+  readonly builtIn: boolean;
+  /** Version of curlew. */
+  readonly tool: string;
+}
+
+export interface HostChecks {
+  readonly mode: CheckMode;
+  readonly counts: Counts;
+  readonly results: readonly PreflightResult[];
+  /** Checks that were not made, because they do more than look. */
+  readonly leftOut: readonly string[];
+  /** Undefined when none lack. */
+  readonly packages: MissingPackages | undefined;
+}
+
+interface CheckOptions {
+  /** Leaves out what would write, or run what a spec names. */
+  readonly onlyLook: boolean;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Looks at this machine. Undefined when nothing is asked for, or when the run goes on from one that was let pass: what
+ * that has begun would be in the way of its own checks. Mistakes in specs are `SPEC_INVALID`.
+ */
+export async function checkHost(view: RunView, options: CheckOptions): Promise<HostChecks | undefined> {
+  const { request, plan } = view;
+  const { checks } = request;
+  if (checks === undefined || plan.continues !== undefined) return undefined;
+  const { report, signal } = options;
+  const sources = request.packages.map(({ source }) => source);
+  const { scripts, env } = request;
+  const packages = await missingPackages(sources, { scripts, env, signal });
+  const situation = await situationOf(view, checks.installer);
+  const addons = await addonSpecs(sources, situation, { signal });
+  const hasKubernetes = sources.some(({ ref }) => ref.name === KUBERNETES);
+  const { specs, warnings } = assembleSpecs(situation, {
+    addons,
+    others: [],
+    builtIn: checks.builtIn && hasKubernetes,
+  });
+  for (const { place, message } of warnings) {
+    report({ type: 'note', level: 'warning', text: `${place.file}:${place.line}: ${message}` });
+  }
+  const looking = options.onlyLook ? onlyLooking(specs) : { specs, leftOut: [] };
+  const results = await carryOut(looking.specs, { env, tool: checks.tool, report, signal });
+  const told = { mode: checks.mode, counts: countsOf(results), results, leftOut: looking.leftOut, packages };
+  return told.results.length + told.leftOut.length === 0 && packages === undefined ? undefined : told;
+}
+
+async function carryOut(
+  specs: Parameters<typeof runPreflights>[0],
+  {
+    env,
+    tool,
+    report,
+    signal,
+  }: Pick<RunView['request'], 'env'> & { readonly tool: string } & Omit<CheckOptions, 'onlyLook'>,
+): Promise<readonly PreflightResult[]> {
+  const isWanted = ({ excluded }: { readonly excluded: boolean }): boolean => !excluded;
+  if (!specs.some(({ collectors, analyzers }) => [...collectors, ...analyzers].some(isWanted))) return [];
+  const id = 'host preflights';
+  return reportStep(
+    report,
+    { id, title: id },
+    async () => {
+      const inside: Report = (event) => {
+        if (event.type === 'step-started') report({ type: 'step-log', id, text: event.title });
+        else if (event.type === 'note') report(event);
+      };
+      return (await runPreflights(specs, { root: '/', env, tool }, { report: inside, signal })).results;
+    },
+    (results) => countsText(countsOf(results)),
+  );
+}
+
+export function countsText({ pass, warn, fail }: Counts): string {
+  return `${pass} passed, ${warn} with a warning, ${fail} failed`;
+}
+
+/** What is there when the control plane of this machine was made. */
+const API_SERVER = '/etc/kubernetes/manifests/kube-apiserver.yaml';
+
+/** As kURL's scripts tell its preflights (kurl.md 8.2): a second install is an upgrade, and so is one of another node. */
+async function situationOf({ request, records, plan }: RunView, installer: Installer): Promise<Situation> {
+  const { kind, variables, packages } = request;
+  const value = (name: string): string => variables.find(([known]) => known === name)?.[1] ?? '';
+  const hosts = (name: string): readonly string[] =>
+    value(name)
+      .split(',')
+      .filter((host) => host !== '');
+  const sources = packages.map(({ source }) => source);
+  const hasApiServer = async (): Promise<boolean> =>
+    access(API_SERVER).then(
+      () => true,
+      () => false,
+    );
+  // Without kubernetes the add-ons themselves are all that this machine can be an older state of.
+  const isKnown = (): boolean =>
+    !sources.some(({ ref }) => ref.name === KUBERNETES) &&
+    plan.addons.some(({ ref }) => Object.hasOwn(records.applied, ref.name));
+  return {
+    installer,
+    versions: versionsOf(sources),
+    isPrimary: kind === 'install' || value('MASTER') !== '',
+    isJoin: kind !== 'install',
+    isUpgrade: kind === 'upgrade' || (kind === 'install' && ((await hasApiServer()) || isKnown())),
+    primaryHosts: hosts('PRIMARY_HOST'),
+    secondaryHosts: hosts('SECONDARY_HOST'),
+  };
+}
+
+/** Why a run may not begin, as sentences; none when it may. */
+export function hostProblems({ mode, results, packages }: HostChecks): readonly string[] {
+  if (mode === 'ignore') return [];
+  const wrong = results.filter(({ verdict }) => stops(verdict, mode)).map(resultLine);
+  return [...packageLines(packages), ...wrong];
+}
+
+function stops(verdict: PreflightResult['verdict'], mode: CheckMode): boolean {
+  if (mode === 'ignore') return false;
+  return verdict === 'fail' || (verdict === 'warn' && mode === 'enforce-warnings');
+}
+
+function packageLines(missing: MissingPackages | undefined): readonly string[] {
+  return (missing?.packages ?? []).map(({ name, neededBy, offered }) => {
+    const unknown = offered ? '' : '; no repository of this machine offers it';
+    return `host package ${name} is missing: ${neededBy.join(', ')} ${neededBy.length === 1 ? 'needs' : 'need'} it${unknown}`;
+  });
+}
+
+/** Tells what does not stop the run; `PREFLIGHT_FAILED` with all that does. */
+export function requireFit(checks: HostChecks, { report }: Pick<CheckOptions, 'report'>): void {
+  const { mode, results, packages } = checks;
+  const problems = hostProblems(checks);
+  const others = results.filter(({ verdict }) => verdict !== 'pass' && !stops(verdict, mode));
+  const said = [...(mode === 'ignore' ? packageLines(packages) : []), ...others.map(resultLine)];
+  for (const text of said) report({ type: 'note', level: 'warning', text });
+  if (problems.length === 0) return;
+  const install = packages === undefined ? '' : `install the packages: ${packages.command}; `;
+  throw new CurlewError(
+    'PREFLIGHT_FAILED',
+    `this machine is not fit for what is to be installed:\n${problems.join('\n')}`,
+    {
+      hint: `${install}mend what is told, then run the same command again; --preflights ignore goes on all the same`,
+    },
+  );
+}

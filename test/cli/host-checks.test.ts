@@ -1,0 +1,212 @@
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { install as command } from '../../src/cli/commands/install.ts';
+import { checksOf } from '../../src/cli/node-checks.ts';
+import { readArguments } from '../../src/cli/read-arguments.ts';
+import { parseInstaller } from '../../src/installer/parse.ts';
+import type { DryRun } from '../../src/runtime/dry-run.ts';
+import type { HostChecks } from '../../src/runtime/host-checks.ts';
+import * as assert from '../support/assert.ts';
+import { ENFORCED, install, isUntouched, TRIAL } from '../support/install-command.ts';
+import { bundleOf, specOf, type TestAddon } from '../support/node-bundles.ts';
+import { tracer } from '../support/node-install.ts';
+import { specText } from '../support/preflight.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('cli/host-checks', { timeoutMs: 60_000 });
+
+/** A spec that always comes out so. */
+function judging(verdict: string, name: string = verdict): string {
+  const outcome = `{${verdict}: {message: 'it is so'}}`;
+  const rows = ['- memory:', `    checkName: ${name}`, `    outcomes: [${outcome}]`];
+  return specText(`  collectors:\n    - memory: {}\n  analyzers:\n${rows.map((row) => `    ${row}\n`).join('')}`);
+}
+
+function addon(name: string, preflight: string, more: Partial<TestAddon> = {}): TestAddon {
+  const made = tracer(name, more.files?.['install.sh'] as string | undefined);
+  return { ...made, ...more, files: { ...made.files, 'host-preflight.yaml': preflight } };
+}
+
+async function boxWith(addons: readonly TestAddon[], spec?: string): Promise<Tree> {
+  const box = await tree();
+  await writeFile(box.at('b.tar.gz'), bundleOf(addons, spec));
+  return box;
+}
+
+test('what fails stops a run before its first change, all of it at once', async () => {
+  const warned = judging('warn', 'B');
+  await using box = await boxWith([
+    addon('aaa', judging('fail', 'A')),
+    addon('bbb', warned),
+    addon('ccc', judging('fail', 'C')),
+  ]);
+  const { exitCode, stdout, stderr } = await install(box, ENFORCED);
+  assert.equal([exitCode, stdout], [21, '']);
+  assert.match(stderr, 'host preflights: 0 passed, 1 with a warning, 2 failed');
+  assert.match(stderr, 'warning: [WARN] B: it is so');
+  assert.match(
+    stderr,
+    /error PREFLIGHT_FAILED: .*:\n {2}\[FAIL\] A: it is so\n {2}\[FAIL\] C: it is so\n {2}hint: .*--preflights ignore/,
+  );
+  await isUntouched(box);
+});
+
+test('warnings are told and the run goes on; its results are kept with it', async () => {
+  await using box = await boxWith([addon('aaa', judging('warn')), addon('bbb', judging('pass'))]);
+  const { exitCode, stdout, stderr } = await install(box, ENFORCED);
+  assert.is(exitCode, 0, stderr);
+  assert.match(stderr, 'warning: [WARN] warn: it is so');
+  assert.match(stdout, '\nhost preflights: 1 passed, 1 with a warning, 0 failed\n');
+  const runs = box.at('root/var/lib/curlew/runs');
+  const [run = ''] = await readdir(runs);
+  const saved = JSON.parse(await readFile(join(runs, run, 'preflight.json'), 'utf8')) as HostChecks;
+  assert.equal([saved.mode, saved.counts], ['enforce', { pass: 1, warn: 1, fail: 0 }]);
+  assert.equal(
+    saved.results.map(({ title }) => title),
+    ['warn', 'pass'],
+  );
+});
+
+test('warnings stop a run that is told so', async () => {
+  await using box = await boxWith([addon('aaa', judging('warn'))]);
+  const { exitCode, stderr } = await install(box, [...TRIAL, '--preflights', 'enforce-warnings']);
+  assert.is(exitCode, 21);
+  assert.match(stderr, '[WARN] warn: it is so');
+  await isUntouched(box);
+});
+
+test('kURL’s settings say the same, and the option has the last word', () => {
+  const mode = (field: string, ...words: readonly string[]): string => {
+    const text = `${specOf([{ name: 'aaa', version: '1.0.0' }])}  kurl:\n    ${field}: true\n`;
+    const { installer } = parseInstaller('installer.yaml', text);
+    if (installer === undefined) throw new Error(text);
+    return checksOf(readArguments(command, words), installer).mode;
+  };
+  assert.is(mode('airgap'), 'enforce');
+  assert.is(mode('airgap', '--root', 'x'), 'ignore');
+  assert.is(mode('hostPreflightIgnore'), 'ignore');
+  assert.is(mode('hostPreflightIgnore', '--preflights', 'enforce'), 'enforce');
+  assert.is(mode('hostPreflightEnforceWarnings'), 'enforce-warnings');
+  assert.is(mode('hostPreflightEnforceWarnings', '--root', 'x'), 'ignore');
+  assert.throwsWith(() => mode('airgap', '--preflights', 'perhaps'), 'USAGE', /--preflights is one of enforce, /);
+});
+
+test('checks of add-ons are left out with the built-in ones where the spec says so', async () => {
+  const spec = `${specOf([{ name: 'aaa', version: '1.0.0' }])}  kurl:\n    excludeBuiltinHostPreflights: true\n`;
+  await using box = await boxWith([addon('aaa', judging('fail'))], spec);
+  assert.is((await install(box, [...ENFORCED, '--dry-run'])).exitCode, 0);
+});
+
+test('a trial is told what fails, and goes on', async () => {
+  await using box = await boxWith([addon('aaa', judging('fail'))]);
+  const { exitCode, stderr } = await install(box, TRIAL);
+  assert.is(exitCode, 0);
+  assert.match(stderr, 'warning: [FAIL] fail: it is so');
+});
+
+test('a dry run tells the results, by its status, too, but only looks', async () => {
+  const touching = `  collectors:
+    - run: {collectorName: x, command: touch, args: [MARK]}
+    - memory: {}
+  analyzers:
+    - textAnalyze: {checkName: T, fileName: host-collectors/run-host/x.txt, regex: a, outcomes: [{fail: {message: no}}]}
+    - memory: {checkName: M, outcomes: [{fail: {message: too small}}]}
+`;
+  await using box = await tree();
+  const spec = specText(touching.replace('MARK', box.at('mark')));
+  await writeFile(box.at('b.tar.gz'), bundleOf([addon('aaa', spec)]));
+  const { exitCode, stdout } = await install(box, [...ENFORCED, '--dry-run']);
+  assert.is(exitCode, 21, stdout);
+  assert.match(stdout, /^Host preflights: 0 passed, 0 with a warning, 1 failed\n {2}\[FAIL\] M: too small$/m);
+  assert.match(stdout, 'not made in a dry run: T');
+  assert.match(stdout, /^Problem: \[FAIL\] M: too small$/m);
+  assert.is(await stat(box.at('mark')).catch(() => 'absent'), 'absent');
+  await isUntouched(box);
+});
+
+test('the checks of a node of Kubernetes come with kubernetes; a trial leaves them out', async () => {
+  const titles = async (addons: readonly TestAddon[], ...more: string[]): Promise<readonly string[]> => {
+    await using box = await boxWith(addons);
+    const { stdout, stderr } = await install(box, [...more, '--dry-run', '--json']);
+    const { checks } = JSON.parse(stdout) as DryRun;
+    assert.is(stderr.includes('bug'), false, stderr);
+    return checks?.results.map(({ title }) => title) ?? [];
+  };
+  const kubernetes = addon('kubernetes', judging('pass', 'own'));
+  const all = await titles([kubernetes], '--install-dir', '/tmp/curlew-never');
+  assert.equal([all[0], all.at(-1)], ['Number of CPUs', 'own']);
+  assert.not(all.includes('Filesystem Latency Two Minute Benchmark'));
+  assert.equal(await titles([kubernetes], ...TRIAL), ['own']);
+  assert.equal(await titles([addon('aaa', judging('pass', 'own'))], '--install-dir', '/tmp/curlew-never'), ['own']);
+});
+
+const ONCE = specText(`  collectors:
+    - memory: {}
+  analyzers:
+    - memory: {checkName: first, exclude: '{{kurl .IsUpgrade }}', outcomes: [{fail: {message: not twice}}]}
+`);
+
+test('checks know a second run as an upgrade', async () => {
+  await using box = await boxWith([addon('aaa', ONCE)]);
+  assert.is((await install(box, ENFORCED)).exitCode, 21);
+  assert.is((await install(box, TRIAL)).exitCode, 0);
+  const again = await install(box, [...ENFORCED, '--reapply']);
+  assert.is(again.exitCode, 0, again.stderr);
+});
+
+test('a run that goes on from another is not asked again: what that began would be in its way', async () => {
+  const failing = 'bbb() { [ -e "$TRACE.mended" ]; }';
+  await using box = await boxWith([addon('aaa', judging('warn')), tracer('bbb', failing)]);
+  const first = await install(box, ENFORCED);
+  assert.is(first.exitCode, 20, first.stderr);
+  assert.match(first.stderr, '[WARN]');
+  await writeFile(box.at('trace.mended'), '');
+  const second = await install(box, ENFORCED);
+  assert.is(second.exitCode, 0, second.stderr);
+  assert.not(second.stderr.includes('[WARN]'));
+});
+
+test('a spec that is wrong is told with its add-on, file and line, and nothing is changed', async () => {
+  for (const [text, message] of [
+    ['a: {{kurl nosuch }}\n', /aaa-1\.0\.0: host-preflight\.yaml:1:11 .*there is no function "nosuch"/],
+    ['a: 1\nb: {{kurl if }}\n', /aaa-1\.0\.0: host-preflight\.yaml:2:\d+ /],
+    [
+      'a: {{kurl range until 5000 }}{{kurl range until 5000 }}x{{kurl end }}{{kurl end }}\n',
+      /aaa-1\.0\.0: host-preflight\.yaml:1:\d+ .*steps/,
+    ],
+    [specText('  collectors: 5\n'), /aaa-1\.0\.0: host-preflight\.yaml:6:\d+ /],
+  ] as const) {
+    await using box = await boxWith([addon('aaa', text)]);
+    const { exitCode, stderr } = await install(box, TRIAL);
+    assert.is(exitCode, 11, stderr);
+    assert.match(stderr, message);
+    await isUntouched(box);
+  }
+});
+
+test('a check that hangs, a port that is used and a disk that is gone are told by their names', async () => {
+  const server = createServer().listen(0);
+  await new Promise((resolve) => server.once('listening', resolve));
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  const body = `  collectors:
+    - run: {collectorName: slow, command: sleep, args: ['3600'], timeout: 100ms}
+    - tcpPortStatus: {collectorName: taken, port: ${port}}
+    - diskUsage: {collectorName: gone, path: /etc/passwd/disk}
+  analyzers:
+    - textAnalyze: {checkName: S, fileName: host-collectors/run-host/slow.txt, regex: a, outcomes: [{pass: {when: 'true', message: m}}]}
+    - tcpPortStatus: {checkName: P, collectorName: taken, outcomes: [{fail: {when: address-in-use, message: taken}}, {pass: {message: free}}]}
+    - diskUsage: {checkName: D, collectorName: gone, outcomes: [{pass: {message: m}}]}
+`;
+  await using box = await boxWith([addon('aaa', specText(body))]);
+  const { exitCode, stderr } = await install(box, ENFORCED);
+  server.close();
+  assert.is(exitCode, 21, stderr);
+  assert.match(stderr, '[WARN] S: No matching files (run "slow" took longer than 0.1 s)');
+  assert.match(stderr, '[FAIL] P: taken');
+  assert.match(stderr, /\[FAIL\] D: cannot be judged: diskUsage "gone": /);
+});
+
+test.run();
