@@ -43,6 +43,8 @@ export interface Command<Result> {
   /** Whole command lines, for the help. */
   readonly examples?: readonly string[];
   readonly options: OptionSpecs;
+  /** Operands without dashes that people may take for options. */
+  readonly bareWords?: readonly string[];
   readonly run: (args: Arguments, context: CommandContext) => Promise<Result>;
   /** Text for people, without a final newline; empty prints nothing. `--json` prints the result itself instead. */
   readonly render: (result: Result, args: Arguments, paint: Paint) => string;

@@ -6,7 +6,7 @@ import { GLOBAL_OPTIONS, parseArgsOptions, type Arguments, type Command } from '
 
 /** Throws `USAGE` for words that the command does not take. */
 export function readArguments(
-  { name, options }: Pick<Command<never>, 'name' | 'options'>,
+  { name, options, bareWords = [] }: Pick<Command<never>, 'name' | 'options' | 'bareWords'>,
   words: readonly string[],
 ): Arguments {
   const specs = { ...options, ...GLOBAL_OPTIONS };
@@ -35,6 +35,9 @@ export function readArguments(
     const { message } = asError(error);
     const [, option = ''] = /'(?:-\w, )?(--?[^' ]+)/.exec(message) ?? [];
     if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
+      const bare = option.slice(2);
+      if (bareWords.includes(bare))
+        throw wrong(`unknown option ${option}`, `as a flag it is written without dashes: ${bare}`);
       const near = option.startsWith('--') ? nearest(option.slice(2), Object.keys(specs)) : undefined;
       throw wrong(`unknown option ${option}`, near === undefined ? undefined : `did you mean --${near}?`);
     }

@@ -96,6 +96,9 @@ test('all that is wrong with flags is told at once, without their values', async
   const parts = ['did you mean kubeadm-token', 'labels needs a value', 'ha takes no value', 'yes stands twice'];
   for (const part of parts) assert.match(stderr, part);
   assert.not.match(stderr, 's3cret');
+  const dashed = await install(box, '--labels=s3cret');
+  assert.is(dashed.exitCode, 64);
+  assert.match(dashed.stderr, 'unknown option --labels\n  hint: as a flag it is written without dashes: labels');
 });
 
 test.run();

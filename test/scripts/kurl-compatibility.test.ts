@@ -84,6 +84,26 @@ test('every flag of kURL is taken, and no other; what fills a setting names one 
   }
 });
 
+/** What nobody but hooks sets and reads, what is made of the names of programs, and what is read by nobody any more. */
+const OF_OTHERS = /^(?:BIN_\w+|DISABLE_REPORTING|SKIP_KUBERNETES_HOST|CEPH_DASHBOARD_URL|OBJECT_STORE_CLUSTER_HOST)$/;
+
+test('a variable that is not absent stands in the code, and what a flag fills is not absent', async () => {
+  const { stdout } = await execa('grep', ['-rhowE', '[A-Z][A-Z0-9_]+', 'src', 'scripts/lib', '--exclude-dir=migrate'], {
+    cwd: ROOT,
+  });
+  const named = new Set(stdout.split('\n'));
+  const there = variables.filter(({ status }) => status !== 'absent').map(({ name }) => name);
+  assert.equal(
+    there.filter((name) => !named.has(name) && !OF_OTHERS.test(name)),
+    [],
+  );
+  const filled = Object.values(FLAGS).flatMap((meaning) => (meaning.kind === 'variable' ? [meaning.variable] : []));
+  assert.equal(
+    filled.filter((name) => !there.includes(name)),
+    [],
+  );
+});
+
 /** A value of each kind as it stands in YAML, and what its variable holds. */
 const SAMPLES: Readonly<Record<string, readonly [yaml: string, variable: string]>> = {
   switch: ['true', '1'],

@@ -1,4 +1,5 @@
 /** `curlew install`: the packages of an installer spec onto this machine, and their hooks. */
+import { FLAGS } from '../../installer/flags.ts';
 import type { Command } from '../command.ts';
 import { RUN_OPTIONS, runNode, type NodeResult } from '../node-run.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
@@ -26,6 +27,7 @@ export const install: Command<NodeResult> = {
     'curlew install --bundle bundle.tar.gz --root /tmp/trial',
   ],
   options: RUN_OPTIONS,
+  bareWords: Object.keys(FLAGS),
   run: async (args, context) => runNode('install', args, context),
   render: (result) => renderNodeResult(result),
   exitCode: nodeExitCode,

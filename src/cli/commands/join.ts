@@ -1,4 +1,5 @@
 /** `curlew join`: join this machine to the cluster of a spec. */
+import { FLAGS } from '../../installer/flags.ts';
 import type { Command } from '../command.ts';
 import { RUN_OPTIONS, runNode, type NodeResult } from '../node-run.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
@@ -20,6 +21,7 @@ export const join: Command<NodeResult> = {
     'curlew join --bundle b.tar.gz kubernetes-master-address=10.0.0.1:6443 airgap',
   ],
   options: RUN_OPTIONS,
+  bareWords: Object.keys(FLAGS),
   run: async (args, context) => runNode('join', args, context),
   render: (result) => renderNodeResult(result),
   exitCode: nodeExitCode,

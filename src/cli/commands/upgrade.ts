@@ -1,4 +1,5 @@
 /** `curlew upgrade`: upgrade this node to what a spec says. */
+import { FLAGS } from '../../installer/flags.ts';
 import type { Command } from '../command.ts';
 import { RUN_OPTIONS, runNode, type NodeResult } from '../node-run.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
@@ -16,6 +17,7 @@ export const upgrade: Command<NodeResult> = {
   details: DETAILS,
   examples: ['curlew upgrade --bundle bundle.tar.gz'],
   options: RUN_OPTIONS,
+  bareWords: Object.keys(FLAGS),
   run: async (args, context) => runNode('upgrade', args, context),
   render: (result) => renderNodeResult(result),
   exitCode: nodeExitCode,
