@@ -8,7 +8,7 @@ import { asError, CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from './entry.ts';
 import { isMemberHeader, MEMBER_HEADER, MEMBER_TRAILER, memberTrailer, sameBytes, unpackMember } from './member.ts';
 import { unframed } from './stored.ts';
-import { FOOTER_SIZE, parseFooter, parseToc } from './toc.ts';
+import { FOOTER_SIZE, parseFooter, parseToc, tocText } from './toc.ts';
 
 const READ_SIZE = 1 << 20;
 
@@ -84,6 +84,23 @@ export async function readIndex(
   source: RangeSource,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<ArchiveIndex> {
+  const { member, tocOffset } = await readTocMember(source, signal);
+  return parseToc(member, tocOffset, source.size, source.name);
+}
+
+/** The TOC's JSON text, which is what a signature covers; `tar -xO` prints the same. Damage is `PACKAGE_INVALID`. */
+export async function readTocText(
+  source: RangeSource,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<Uint8Array> {
+  const { member } = await readTocMember(source, signal);
+  return tocText(member, source.name);
+}
+
+async function readTocMember(
+  source: RangeSource,
+  signal: AbortSignal,
+): Promise<{ readonly member: Uint8Array; readonly tocOffset: number }> {
   const { name, size } = source;
   if (size < FOOTER_SIZE + 1) throw new CurlewError('PACKAGE_INVALID', `${name}: too short to be a package`);
   const tail = Math.min(size, 64 << 10);
@@ -94,7 +111,7 @@ export async function readIndex(
     inTail >= 0
       ? last.subarray(inTail, tail - FOOTER_SIZE)
       : await readRange(source, tocOffset, size - FOOTER_SIZE - tocOffset, { signal });
-  return parseToc(member, tocOffset, size, name);
+  return { member, tocOffset };
 }
 
 /** The entry of the index with this full name, if there is one. */

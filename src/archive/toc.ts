@@ -85,12 +85,17 @@ export function parseFooter(footer: Uint8Array, size: number, name: string): num
 
 /** Reads the TOC's member; `tocOffset` and `size` are the archive's. */
 export function parseToc(member: Uint8Array, tocOffset: number, size: number, name: string): ArchiveIndex {
+  return parseTocJson(tocText(member, name), tocOffset, size, name);
+}
+
+/** The JSON text in the TOC's member. */
+export function tocText(member: Uint8Array, name: string): Uint8Array {
   const tar = unframeMember(member);
   if (tar === undefined) throw damaged(name, 'table of contents: not framed as format 1 has it');
   const declared = Number.parseInt(Buffer.from(tar.subarray(124, 136)).toString('latin1'), 8);
   const json = tar.subarray(512, 512 + (Number.isSafeInteger(declared) ? declared : 0));
   if (!sameBytes(tar, tocTar(json))) throw damaged(name, 'table of contents: not a tar entry of format 1');
-  return parseTocJson(json, tocOffset, size, name);
+  return json;
 }
 
 /** The same for the JSON alone, as `tar` unpacks it: then the offsets are no more than numbers. */

@@ -28,6 +28,8 @@ export interface Config {
   readonly s3: S3Config;
   /** The engine's network for containers, when it is not its default one. */
   readonly containerNetwork: string | undefined;
+  /** Public keys without whose signature no bundle is taken. In the file they begin at its folder; here absolute. */
+  readonly trustedKeys: readonly string[];
 }
 
 type S3Config = Omit<S3Options, 'ca'>;
@@ -41,6 +43,7 @@ const EMPTY: Config = {
   repositories: {},
   s3: {},
   containerNetwork: undefined,
+  trustedKeys: [],
 };
 const KEYS: readonly string[] = Object.keys(EMPTY);
 
@@ -80,7 +83,7 @@ function parseConfig(text: string, file: string): Config {
   if (!isObject(value)) throw bad('not an object');
   const unknown = Object.keys(value).find((key) => !KEYS.includes(key));
   if (unknown !== undefined) throw bad(`unknown key "${unknown}"`);
-  const { registryMirrors = {}, allowHttp = [], trustRealms = [], caFile, containerNetwork } = value;
+  const { registryMirrors = {}, allowHttp = [], trustRealms = [], trustedKeys = [], caFile, containerNetwork } = value;
   if (!isObject(registryMirrors)) throw bad('registryMirrors is not an object');
   const mirrors = Object.entries(registryMirrors).flatMap(([host, list]) => {
     const addresses = typeof list === 'string' ? [list] : list;
@@ -95,6 +98,7 @@ function parseConfig(text: string, file: string): Config {
   });
   if (!isTexts(allowHttp)) throw bad('allowHttp is not a list of hosts');
   if (!isTexts(trustRealms)) throw bad('trustRealms is not a list of hosts');
+  if (!isTexts(trustedKeys)) throw bad('trustedKeys is not a list of paths');
   if (caFile !== undefined && typeof caFile !== 'string') throw bad('caFile is not a path');
   const authorities = caFile === undefined ? undefined : resolve(dirname(file), caFile);
   if (containerNetwork !== undefined && typeof containerNetwork !== 'string')
@@ -114,6 +118,7 @@ function parseConfig(text: string, file: string): Config {
     repositories,
     s3: s3Of(value['s3'], bad),
     containerNetwork,
+    trustedKeys: trustedKeys.map((key) => resolve(dirname(file), key)),
   };
 }
 

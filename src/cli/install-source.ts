@@ -1,7 +1,9 @@
 /** Where a run takes its packages from: a bundle or an unpacked one; and which of them the spec means. */
 import { resolve } from 'node:path';
-import { findEntry, openFileSource, readFile, readIndex } from '../archive/read.ts';
+import type { ArchiveIndex, RangeSource } from '../archive/entry.ts';
+import { findEntry, openFileSource, readFile, readIndex, readTocText } from '../archive/read.ts';
 import { parseBundleJson, BUNDLE_JSON_LIMIT, INSTALLER_LIMIT, type BundleJson } from '../core/bundle.ts';
+import { digestOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import { BUNDLE_JSON, INSTALLER_YAML } from '../core/layout.ts';
@@ -10,6 +12,7 @@ import type { Installer, InstallerAddon } from '../installer/installer.ts';
 import { resolveVersion } from '../installer/version.ts';
 import { archivePackages, type SourcePackage } from '../runtime/source.ts';
 import { folderPackages } from '../runtime/source-folder.ts';
+import type { Trust } from './signed.ts';
 
 export interface InstallSource extends AsyncDisposable {
   /** The spec that came with the packages. */
@@ -24,17 +27,34 @@ export interface InstallSource extends AsyncDisposable {
 interface Common {
   readonly cwd: string;
   readonly arch: Arch;
+  /** What signatures are held against; undefined when none is asked for. */
+  readonly trust: Trust | undefined;
   readonly report: Report;
   readonly signal: AbortSignal;
+}
+
+/** The index of an archive whose signature holds, where one is asked for: before anything that it says is believed. */
+export async function checkedIndex(
+  source: RangeSource,
+  path: string,
+  { trust, signal }: Pick<Common, 'trust' | 'signal'>,
+): Promise<ArchiveIndex & { readonly signedBy: string | undefined }> {
+  if (trust === undefined) return { ...(await readIndex(source, { signal })), signedBy: undefined };
+  const text = await readTocText(source, { signal });
+  const signedBy = await trust.check(source.name, text, path);
+  const index = await readIndex(source, { signal });
+  if (index.tocDigest === digestOf(text)) return { ...index, signedBy };
+  throw new CurlewError('SIGNATURE_INVALID', `verify ${source.name}: it changes while it is read`);
 }
 
 async function nothing(): Promise<void> {}
 
 /** A bundle, or a single package, as one file. */
-export async function bundleSource(path: string, { cwd, arch, report, signal }: Common): Promise<InstallSource> {
-  const source = await openFileSource(resolve(cwd, path));
+export async function bundleSource(path: string, { cwd, arch, trust, report, signal }: Common): Promise<InstallSource> {
+  const file = resolve(cwd, path);
+  const source = await openFileSource(file);
   try {
-    const index = await readIndex(source, { signal });
+    const index = await checkedIndex(source, file, { trust, signal });
     const root = async (name: string, limit: number): Promise<string | undefined> => {
       const entry = findEntry(index, name);
       if (entry === undefined) return undefined;
@@ -58,10 +78,10 @@ export async function bundleSource(path: string, { cwd, arch, report, signal }: 
 /** A bundle that tar has unpacked. `directory` is the install folder, where an earlier run may have moved packages to. */
 export async function unpackedSource(
   path: string,
-  { cwd, arch, report, signal, directory }: Common & { readonly directory: string },
+  { cwd, arch, trust, report, signal, directory }: Common & { readonly directory: string },
 ): Promise<InstallSource> {
   const folder = resolve(cwd, path);
-  const { packages, readRoot } = await folderPackages(folder, { directory, signal });
+  const { packages, readRoot } = await folderPackages(folder, { directory, trust, signal });
   const bundle = readBundle(await readRoot(BUNDLE_JSON, BUNDLE_JSON_LIMIT), folder);
   return {
     installerText: await readRoot(INSTALLER_YAML, INSTALLER_LIMIT),

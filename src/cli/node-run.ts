@@ -25,6 +25,7 @@ import { WEB_OPTIONS } from './network.ts';
 import { outliveTerminal, placeOf, placesOf, TARGET_OPTIONS, targetOf } from './node-target.ts';
 import { flagsOf, judgeSettings, specOf } from './node-spec.ts';
 import { openSource } from './run-source.ts';
+import { SIGNED_OPTIONS } from './signed.ts';
 import { STORE_OPTIONS } from './stores.ts';
 import { checkPlanOptions, PLAN_OPTIONS, planWords, withPlanWords } from './plan-words.ts';
 import { toolVersion } from './version.ts';
@@ -53,6 +54,7 @@ export const RUN_OPTIONS = {
   },
   'hook-timeout': { type: 'string', value: 'TIME', help: 'end a hook that takes longer: 90s, 30m, 2h (default: none)' },
   ...PLAN_OPTIONS,
+  ...SIGNED_OPTIONS,
   ...STORE_OPTIONS,
   ...WEB_OPTIONS,
 } satisfies OptionSpecs;

@@ -11,6 +11,7 @@ import type { JsonObject } from '../installer/yaml.ts';
 import { readStateFile } from '../runtime/write-file.ts';
 import type { Arguments, CommandContext } from './command.ts';
 import { bundleSource, unpackedSource, type InstallSource } from './install-source.ts';
+import { trustOf } from './signed.ts';
 import { storeSource } from './store-source.ts';
 
 function usage(what: string): CurlewError {
@@ -27,9 +28,19 @@ export async function openSource(args: Arguments, context: CommandContext, direc
   if (given.length > 1) throw usage('only one of --bundle, --dir and --from can be used');
   if (release !== undefined && places.length === 0) throw usage('--release goes with --from');
   const arch = hostArch();
-  const common = { cwd, arch, report, signal };
+  const trust = await trustOf(args, context);
+  const common = { cwd, arch, trust, report, signal };
   if (bundle !== undefined) return bundleSource(bundle, common);
   if (dir !== undefined) return unpackedSource(dir, { ...common, directory });
+  if (trust !== undefined) {
+    throw new CurlewError(
+      'UNSUPPORTED',
+      'releases in stores are not signed: nothing of --from can be trusted by a key',
+      {
+        hint: 'make a bundle, sign it, and install that; or take trustedKeys out of the configuration',
+      },
+    );
+  }
   return storeSource({ places, release, arch, directory }, args, context);
 }
 

@@ -19,6 +19,14 @@ import { readStateFile } from './write-file.ts';
 const TOC_LIMIT = 1 << 30;
 const ADDON_JSON_LIMIT = 8 << 20;
 
+export interface FolderOptions {
+  /** The install folder. */
+  readonly directory: string;
+  /** Throws when the table of contents, which lies at `path`, is not to be believed; absent: any is. */
+  readonly trust?: { readonly check: (name: string, text: Uint8Array, path: string) => Promise<unknown> } | undefined;
+  readonly signal: AbortSignal;
+}
+
 export interface FolderPackages {
   readonly packages: readonly SourcePackage[];
   /** The text of a file of the bundle's own, verified; undefined when the bundle has none of this name. */
@@ -31,7 +39,7 @@ export interface FolderPackages {
  */
 export async function folderPackages(
   folder: string,
-  { directory, signal }: { readonly directory: string; readonly signal: AbortSignal },
+  { directory, trust, signal }: FolderOptions,
 ): Promise<FolderPackages> {
   const text = await readStateFile(join(folder, TOC_NAME), TOC_LIMIT);
   if (text === undefined) {
@@ -39,6 +47,7 @@ export async function folderPackages(
       hint: 'name the folder that a bundle was unpacked into with tar, or the bundle itself with --bundle',
     });
   }
+  await trust?.check(folder, Buffer.from(text), join(folder, TOC_NAME));
   const { entries } = parseTocJson(Buffer.from(text), Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, folder);
   const packages: SourcePackage[] = [];
   for (const group of entriesByPackage(entries)) {

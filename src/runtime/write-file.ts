@@ -5,11 +5,11 @@ import { dirname } from 'node:path';
 import { syncFolder } from '../files/sync-folder.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 
-/** Writes beside the file, syncs, renames, syncs the folder. Mode 0600. */
-export async function writeStateFile(path: string, text: string): Promise<void> {
+/** Writes beside the file, syncs, renames, syncs the folder. */
+export async function writeStateFile(path: string, text: string, mode = 0o600): Promise<void> {
   const part = `${path}.part`;
   try {
-    const file = await open(part, 'w', 0o600);
+    const file = await open(part, 'w', mode);
     try {
       await file.writeFile(text);
       await file.sync();

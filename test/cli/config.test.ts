@@ -14,6 +14,7 @@ const NOTHING: Config = {
   repositories: {},
   s3: {},
   containerNetwork: undefined,
+  trustedKeys: [],
 };
 
 /** A configuration with one repository for an operating system. */
@@ -34,6 +35,7 @@ for (const [title, text, message] of [
   ['hosts for plain http that are a text', '{"allowHttp": "a"}', /allowHttp is not a list/],
   ['trusted hosts that are an object', '{"trustRealms": {}}', /trustRealms is not a list/],
   ['a certificate file that is a number', '{"caFile": 1}', /caFile is not a path/],
+  ['keys that are a text', '{"trustedKeys": "a.pub"}', /trustedKeys is not a list of paths/],
   ['a network that is a number', '{"containerNetwork": 1}', /containerNetwork is not a name/],
   ['settings of S3 that are a text', '{"s3": "x"}', /s3 is not an object/],
   ['a setting of S3 that is not known', '{"s3": {"secretKey": "hush"}}', /s3: unknown key "secretKey"/],
@@ -71,6 +73,7 @@ test('everything that can be set is read; paths in the file begin at its folder'
     allowHttp: ['three.example:5000'],
     trustRealms: ['auth.example'],
     caFile: 'certificates/ca.pem',
+    trustedKeys: ['release.pub', '/etc/curlew/site.pub'],
     builders: { 'rhel-8': 'registry.example/rocky:8' },
     repositories: { 'ubuntu-22.04': [OWN] },
     s3: { endpoint: 'https://s3.example', region: 'eu-1', profile: 'publisher', pathStyle: false },
@@ -86,6 +89,7 @@ test('everything that can be set is read; paths in the file begin at its folder'
     allowHttp: ['three.example:5000'],
     trustRealms: ['auth.example'],
     caFile: box.at('site/certificates/ca.pem'),
+    trustedKeys: [box.at('site/release.pub'), '/etc/curlew/site.pub'],
     builders: { 'rhel-8': 'registry.example/rocky:8' },
     repositories: { 'ubuntu-22.04': [OWN] },
     s3: { endpoint: 'https://s3.example', region: 'eu-1', profile: 'publisher', pathStyle: false },

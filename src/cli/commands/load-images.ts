@@ -1,7 +1,7 @@
 /** `curlew load-images`: the images of packages into this machine's container runtime, without installing anything. */
 import { access } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { openFileSource, readIndex } from '../../archive/read.ts';
+import { openFileSource } from '../../archive/read.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { INSTALL_DIRECTORY, TOC_NAME } from '../../core/layout.ts';
 import { findImages, sourceImages, type FoundImages } from '../../runtime/images/find-images.ts';
@@ -11,8 +11,11 @@ import { planNeeds } from '../../runtime/images/plan.ts';
 import { archivePackages } from '../../runtime/source.ts';
 import { folderPackages } from '../../runtime/source-folder.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
+import { checkedIndex } from '../install-source.ts';
+import { NETWORK_OPTIONS } from '../network.ts';
 import { columns } from '../render/columns.ts';
 import { formatBytes } from '../render/units.ts';
+import { SIGNED_OPTIONS, trustOf, type Trust } from '../signed.ts';
 
 interface LoadedPackage {
   /** `demo-1.0` */
@@ -51,17 +54,22 @@ export const loadImagesCommand: Command<LoadResult> = {
     'install-dir': { type: 'string', value: 'DIR', help: `install folder (default: ${INSTALL_DIRECTORY})` },
     runtime: { type: 'string', value: 'NAME', help: 'containerd or docker (default: the first that answers)' },
     'dry-run': { type: 'boolean', help: 'show what is missing, and load nothing' },
+    ...SIGNED_OPTIONS,
+    config: NETWORK_OPTIONS.config,
   },
   run: async (args, context) => {
     const [word] = args.positionals;
     if (word !== undefined) throw usage(`unexpected word "${word}"`);
     const [bundle, dir] = [args.text('bundle'), args.text('dir')];
     if (bundle !== undefined && dir !== undefined) throw usage('only one of --bundle and --dir can be used');
+    // What lies in the install folder was put there by a run, which has asked for it.
+    const trust = bundle === undefined && dir === undefined ? undefined : await trustOf(args, context);
     const path = bundle === undefined ? undefined : resolve(context.cwd, bundle);
     await using source = path === undefined ? undefined : await openFileSource(path);
-    if (source === undefined) return await load(await imagesBelow(args, context), args, context);
-    const index = await readIndex(source, { signal: context.signal });
-    const packages = await archivePackages(source, index, { signal: context.signal });
+    if (source === undefined) return await load(await imagesBelow(args, trust, context), args, context);
+    const { signal } = context;
+    const index = await checkedIndex(source, source.name, { trust, signal });
+    const packages = await archivePackages(source, index, { signal });
     return await load(sourceImages(packages), args, context);
   },
   render: (result) => table(result),
@@ -74,7 +82,11 @@ function usage(what: string): CurlewError {
 }
 
 /** Of an unpacked bundle its table of contents tells more than its folders do: what was moved away, what is damaged. */
-async function imagesBelow(args: Arguments, { cwd, signal }: CommandContext): Promise<readonly FoundImages[]> {
+async function imagesBelow(
+  args: Arguments,
+  trust: Trust | undefined,
+  { cwd, signal }: CommandContext,
+): Promise<readonly FoundImages[]> {
   const directory = resolve(cwd, args.text('install-dir') ?? INSTALL_DIRECTORY);
   const dir = args.text('dir');
   const folder = dir === undefined ? directory : resolve(cwd, dir);
@@ -82,8 +94,11 @@ async function imagesBelow(args: Arguments, { cwd, signal }: CommandContext): Pr
     () => true,
     () => false,
   );
+  if (!hasContents && trust !== undefined) {
+    throw new CurlewError('SIGNATURE_INVALID', `verify ${folder}: it has no ${TOC_NAME} that could be signed`);
+  }
   if (!hasContents) return findImages(folder, { signal });
-  const { packages } = await folderPackages(folder, { directory, signal });
+  const { packages } = await folderPackages(folder, { directory, trust, signal });
   return sourceImages(packages);
 }
 

@@ -20,6 +20,7 @@ import type { Paint } from '../render/paint.ts';
 import { toolVersion } from '../version.ts';
 import { WEB_OPTIONS } from '../network.ts';
 import { installerText, noteWarnings, openSource, readInstaller } from '../run-source.ts';
+import { SIGNED_OPTIONS } from '../signed.ts';
 import { STORE_OPTIONS } from '../stores.ts';
 
 const DETAILS = `Looks at this machine and says whether it is fit: [PASS], [WARN] or [FAIL], a line each. Nothing is changed.
@@ -65,6 +66,7 @@ export const preflight: Command<PreflightReport> = {
     timeout: { type: 'string', value: 'TIME', help: 'give a check up after this time: 10s, 2m (default: its own)' },
     save: { type: 'string', value: 'FILE', help: 'keep the results as text, too' },
     'save-facts': { type: 'string', value: 'FILE', help: 'keep what was found, to be judged later' },
+    ...SIGNED_OPTIONS,
     ...STORE_OPTIONS,
     ...WEB_OPTIONS,
   },

@@ -1,0 +1,71 @@
+/** `curlew keygen`: a pair of keys to sign bundles with. */
+import { open, rm } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { makeKeyPair } from '../../trust/keys.ts';
+import type { Command } from '../command.ts';
+
+interface MadeKeys {
+  readonly privateKey: string;
+  readonly publicKey: string;
+  readonly encrypted: boolean;
+}
+
+export const keygen: Command<MadeKeys> = {
+  name: 'keygen',
+  summary: 'Make a pair of keys to sign with',
+  operands: '[NAME]',
+  details: `Writes NAME.key, which only you can read, and NAME.pub, which goes to whoever installs. Nothing is overwritten. With a passphrase in CURLEW_KEY_PASSPHRASE the private key is encrypted.
+
+The keys are of ECDSA on P-256 in PEM. cosign takes the public one as it is, and the private one with import-key-pair.`,
+  examples: ['curlew keygen', 'CURLEW_KEY_PASSPHRASE="$(cat passphrase)" curlew keygen release'],
+  options: {},
+  run: async (args, { cwd, env, report }) => {
+    const [name = 'curlew', ...others] = args.positionals;
+    if (others.length > 0)
+      throw new CurlewError('USAGE', 'curlew keygen: one name at most', { hint: 'curlew keygen NAME' });
+    const passphrase = passphraseOf(env);
+    const pair = makeKeyPair(passphrase);
+    const made = { privateKey: `${name}.key`, publicKey: `${name}.pub`, encrypted: passphrase !== undefined };
+    await writeNew(resolve(cwd, made.privateKey), pair.privateKey, 0o600);
+    try {
+      await writeNew(resolve(cwd, made.publicKey), pair.publicKey, 0o644);
+    } catch (error) {
+      await rm(resolve(cwd, made.privateKey), { force: true });
+      throw error;
+    }
+    if (!made.encrypted) {
+      const text = `${made.privateKey} is not encrypted: whoever can read it can sign; CURLEW_KEY_PASSPHRASE encrypts it`;
+      report({ type: 'note', level: 'warning', text });
+    }
+    return made;
+  },
+  render: ({ privateKey, publicKey, encrypted }) =>
+    `${privateKey}: private, ${encrypted ? 'encrypted' : 'not encrypted'}\n${publicKey}: public`,
+};
+
+/** An empty passphrase is none. */
+export function passphraseOf(env: Readonly<Record<string, string | undefined>>): string | undefined {
+  const found = env['CURLEW_KEY_PASSPHRASE'];
+  return found === '' ? undefined : found;
+}
+
+async function writeNew(path: string, text: string, mode: number): Promise<void> {
+  try {
+    const file = await open(path, 'wx', mode);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (errnoOf(error) === 'EEXIST') {
+      throw new CurlewError('FILE_EXISTS', `write ${path}: it is there already`, {
+        hint: 'name others: curlew keygen NAME',
+        cause: error,
+      });
+    }
+    throw fileError(`write ${path}`, error);
+  }
+}
