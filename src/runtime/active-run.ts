@@ -11,6 +11,7 @@ import { installAfter, type OnceAction } from './continue-plan.ts';
 import type { RunOptions, RunResult } from './execute.ts';
 import { fetchPackages } from './fetch/fetch-packages.ts';
 import { closeFetchFolder } from './fetch/remote-package.ts';
+import { withWayBack } from './hook-failure.ts';
 import { hookFunction, isContainerRuntime, type Hook } from './hooks.ts';
 import { findImageRuntime, runtimeOrder } from './images/find-runtime.ts';
 import { folderFiles } from './images/folder-files.ts';
@@ -237,7 +238,11 @@ export class ActiveRun {
       await this.#cluster.installing(addon);
     }
     if (functions.has(action.function)) {
-      const text = await runHookAction(action, addon, this.#hooks);
+      const text = await runHookAction(action, addon, this.#hooks).catch((error: unknown) => {
+        const { applied } = this.#records.now;
+        const before = Object.hasOwn(applied, action.addon) ? applied[action.addon]?.previous : undefined;
+        throw withWayBack(error, action.addon, before?.version);
+      });
       if (text !== '') this.#messages.push({ addon: action.addon, text });
     } else if (action.hook === 'install') {
       const text = `${action.addon}: install.sh defines no function ${action.function}; nothing was installed`;

@@ -84,6 +84,14 @@ export async function hookFailure(failed: FailedHook): Promise<CurlewError> {
   });
 }
 
+/** A failed hook's error, with the command that brings back the version that its add-on had before, if there was one. */
+export function withWayBack(error: unknown, addon: string, version: string | undefined): unknown {
+  if (!(error instanceof CurlewError) || error.code !== 'HOOK_FAILED' || version === undefined) return error;
+  const { code, message, hint, cause, diagnostics } = error;
+  const back = `curlew rollback ${addon} goes back to ${version}`;
+  return new CurlewError(code, message, { hint: hint === undefined ? back : `${hint}; ${back}`, cause, diagnostics });
+}
+
 function hintOf({ log, exit }: FailedHook): string {
   if (exit === 'cancelled') return 'the same command, or curlew resume, goes on with the hook that was ended';
   const longer = exit === 'limit' ? ', with a longer --hook-timeout if it needs one' : '';

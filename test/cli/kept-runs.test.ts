@@ -50,7 +50,9 @@ test('a failed upgrade is rolled back to the package and settings of before, of 
   for (const version of ['2.0.0', '1.0.0']) {
     const fails = version === '1.0.0' ? `${SAYS}\naaa_pre_init() { false; }` : SAYS;
     await put(box, [tracer('aaa', fails, version)], greeting(version, 'after'));
-    assert.is((await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 20);
+    const failed = await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');
+    assert.is(failed.exitCode, 20);
+    assert.match(failed.stderr.replaceAll(/\s+/g, ' '), 'curlew rollback aaa goes back to 1.0.0');
     await trace(box);
     const back = await curlew(box, 'rollback', 'aaa', '--unconfined', '--json', '--quiet');
     assert.is(back.exitCode, 0, back.stderr);
