@@ -14,7 +14,8 @@ export const TARGET_OPTIONS = {
   unconfined: { type: 'boolean', help: 'with --root, or without being root: run hooks unconfined' },
 } satisfies OptionSpecs;
 
-function usage(what: string): CurlewError {
+/** A mistake in the words of a command. */
+export function usage(what: string): CurlewError {
   return new CurlewError('USAGE', what, { hint: 'the --help of the command lists its options' });
 }
 

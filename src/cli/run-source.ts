@@ -11,12 +11,9 @@ import type { JsonObject } from '../installer/yaml.ts';
 import { readStateFile } from '../runtime/write-file.ts';
 import type { Arguments, CommandContext } from './command.ts';
 import { bundleSource, unpackedSource, type InstallSource } from './install-source.ts';
+import { usage } from './node-target.ts';
 import { trustOf } from './signed.ts';
 import { storeSource } from './store-source.ts';
-
-function usage(what: string): CurlewError {
-  return new CurlewError('USAGE', what, { hint: 'the --help of the command lists its options' });
-}
 
 /** The packages that the words name; `directory` is the install folder. */
 export async function openSource(args: Arguments, context: CommandContext, directory: string): Promise<InstallSource> {

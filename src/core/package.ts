@@ -9,6 +9,8 @@ import { ADDON_JSON, pathProblem } from './layout.ts';
 import { addonRef, ARCHES, compareText, type AddonRef, type AddonTree, type Arch } from './ref.ts';
 
 export const PACKAGE_FORMAT = 1;
+/** Most bytes of an `addon.json` that are read. */
+export const ADDON_JSON_LIMIT: number = 8 << 20;
 
 /** Modes that a package may hold (design: package format 1). */
 export type FileMode = 0o644 | 0o755;

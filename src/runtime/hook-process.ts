@@ -65,6 +65,8 @@ export interface HookOutcome {
 }
 
 const HEARTBEAT_MS = 60_000;
+/** How often the log is looked at in that time. */
+const LOOKS = 4;
 /** Would change what bash is before the runner's first line: `BASH_FUNC_…` are functions that the caller has exported. */
 const SHELL_VARIABLES = /^(?:BASH_ENV|ENV|SHELLOPTS|BASHOPTS|POSIXLY_CORRECT|BASH_FUNC_.*|CURLEW_.*)$/s;
 const EXTRA_PATH = '/usr/local/bin';
@@ -220,15 +222,16 @@ function watchSilence(
   log: string,
   { report, heartbeatMs = HEARTBEAT_MS }: HookOptions,
 ): NodeJS.Timeout {
-  let size = -1;
-  let silent = 0;
+  const lookMs = heartbeatMs / LOOKS;
+  let size = 0;
+  let looks = 0;
   const look = async (): Promise<void> => {
     const found = await stat(log).catch(() => undefined);
     if (found === undefined) return;
-    silent = found.size === size ? silent + heartbeatMs : 0;
+    looks = found.size === size ? looks + 1 : 0;
     size = found.size;
-    if (silent === 0) return;
-    const seconds = Math.round(silent / 1000);
+    if (looks === 0 || looks % LOOKS !== 0) return;
+    const seconds = Math.round((looks * lookMs) / 1000);
     report({
       type: 'note',
       level: 'info',
@@ -237,5 +240,5 @@ function watchSilence(
   };
   return setInterval(() => {
     void look();
-  }, heartbeatMs);
+  }, lookMs);
 }

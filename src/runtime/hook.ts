@@ -2,6 +2,7 @@
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestOf, type Digest } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
 import { hookFailure } from './hook-failure.ts';
 import { runShell, type HookOptions, type HookOutcome, type HookRequest, type HookShell } from './hook-process.ts';
 import { seenPath } from './node-place.ts';
@@ -38,7 +39,7 @@ export async function adoptCarried(shell: Pick<HookShell, 'carried'>): Promise<v
 /** The file with the carried variables of this digest, which a run that died may have had no time to adopt. */
 export async function findCarried(shell: Pick<HookShell, 'carried'>, digest: Digest): Promise<string | undefined> {
   for (const path of [shell.carried, nextCarried(shell)]) {
-    const text = await readResult(path);
+    const text = await readResult(path, 'the last run');
     if (text !== undefined && digestOf(text) === digest) return path;
   }
   return undefined;
@@ -49,7 +50,7 @@ export async function lookUpFunctions(shell: HookShell, options: HookOptions): P
   const result = join(shell.folder, 'functions');
   const request = { addon: 'all add-ons', function: 'look-up', attempt: 1 };
   const outcome = await runShell(shell, request, options, runnerWords(shell, result, undefined));
-  const text = await readResult(result);
+  const text = await readResult(result, 'the look-up of functions');
   if (text === undefined) throw await hookFailure({ ...request, ...outcome, exit: 'exited' });
   await rm(result, { force: true });
   return new Set(text.split('\n'));
@@ -68,14 +69,18 @@ function runnerWords(
   return [...paths.map(seen), hook?.function ?? '', own, String(words.length), ...words, ...installScripts.map(seen)];
 }
 
+/** Most bytes that may be handed from hook to hook. */
 const RESULT_LIMIT = 16 << 20;
 
-async function readResult(path: string): Promise<string | undefined> {
+async function readResult(path: string, whose: string): Promise<string | undefined> {
   const file = await open(path, 'r').catch(() => undefined);
   if (file === undefined) return undefined;
   try {
-    if ((await file.stat()).size > RESULT_LIMIT) return undefined;
-    return await file.readFile('utf8');
+    const { size } = await file.stat();
+    if (size <= RESULT_LIMIT) return await file.readFile('utf8');
+    throw new CurlewError('HOOK_FAILED', `${whose} left ${size} bytes of variables, more than ${RESULT_LIMIT}`, {
+      hint: 'keep in a file what later hooks need of it',
+    });
   } finally {
     await file.close();
   }
@@ -87,7 +92,7 @@ async function settleResult(
   result: string,
   { log, notes }: Pick<HookOutcome, 'log' | 'notes'>,
 ): Promise<Digest> {
-  const text = await readResult(result);
+  const text = await readResult(result, `${request.addon}: ${request.function}`);
   if (text === undefined) throw await hookFailure({ ...request, log, notes, exit: 'exited' });
   const file = await open(result, 'r+');
   try {

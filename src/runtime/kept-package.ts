@@ -1,19 +1,18 @@
 /** Packages that lie on the node already: in the install folder, or put by when another took their place. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { constants, copyFile, mkdir, open, readdir, stat } from 'node:fs/promises';
+import { constants, copyFile, mkdir, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CurlewError, fileError } from '../core/errors.ts';
 import type { Digest } from '../core/digest.ts';
 import { ADDON_JSON, nodePath, prefixOf } from '../core/layout.ts';
-import { parseAddonJson, refOf, type PackageFile } from '../core/package.ts';
+import { ADDON_JSON_LIMIT, parseAddonJson, refOf, type PackageFile } from '../core/package.ts';
 import { formatRef, type AddonRef } from '../core/ref.ts';
 import { syncFolder } from '../files/sync-folder.ts';
+import { digestInPlace, filesBelow } from './put-in-place.ts';
 import type { ExtractedRecord, Records } from './records.ts';
 import { checkedAddon, type SourcePackage } from './source.ts';
 import { readStateFile } from './write-file.ts';
-
-const ADDON_JSON_LIMIT = 8 << 20;
 
 /**
  * The package of this digest, wherever it lies below the install folder; every file of it has been read and compared.
@@ -54,9 +53,9 @@ export async function placedPackage(
   if (!extracted.some(isThis)) return undefined;
   const folder = join(directory, nodePath.addon(ref));
   try {
-    const text = await readStateFile(join(folder, ADDON_JSON), ADDON_JSON_LIMIT);
-    const addon = text === undefined ? undefined : parseAddonJson(text, folder);
-    if (addon === undefined || addon.digest !== digest || prefixOf(refOf(addon)) !== prefixOf(ref)) return undefined;
+    if ((await digestInPlace(directory, ref)) !== digest) return undefined;
+    const addon = parseAddonJson((await readStateFile(join(folder, ADDON_JSON), ADDON_JSON_LIMIT)) ?? '', folder);
+    if (prefixOf(refOf(addon)) !== prefixOf(ref)) return undefined;
     const files = (await filesBelow(folder)).map((file) => ({ ...file, digest: undefined }));
     return { ref, addon, files, read: readerOf(folder) };
   } catch {
@@ -87,17 +86,6 @@ async function filesOf(folder: string, signal: AbortSignal): Promise<readonly Pa
   const files: PackageFile[] = [];
   for (const file of await filesBelow(folder)) {
     files.push({ ...file, digest: await digestFile(join(folder, file.path), signal) });
-  }
-  return files;
-}
-
-async function filesBelow(folder: string): Promise<readonly Omit<PackageFile, 'digest'>[]> {
-  const files: Omit<PackageFile, 'digest'>[] = [];
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile()) continue;
-    const path = join(entry.parentPath, entry.name);
-    const { mode, size } = await stat(path);
-    files.push({ path: path.slice(folder.length + 1), mode: (mode & 0o100) === 0 ? 0o644 : 0o755, size });
   }
   return files;
 }

@@ -1,10 +1,10 @@
 /** From a package to its folder on the node: beside it first, complete and on disk, then renamed. */
-import { lstat, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errnoOf, fileError } from '../core/errors.ts';
 import type { Digest } from '../core/digest.ts';
 import { ADDON_JSON, nodePath } from '../core/layout.ts';
-import { parseAddonJson } from '../core/package.ts';
+import { ADDON_JSON_LIMIT, parseAddonJson, type PackageFile } from '../core/package.ts';
 import type { AddonRef } from '../core/ref.ts';
 import type { SourcePackage } from './source.ts';
 import { syncFolder } from '../files/sync-folder.ts';
@@ -103,15 +103,31 @@ export async function dropPrevious(directory: string, ref: AddonRef): Promise<vo
   }
 }
 
-const ADDON_JSON_LIMIT = 8 << 20;
-
-/** Digest of the package whose addon.json lies in the install folder; undefined when there is none that can be read. */
+/**
+ * Digest of the package whose files lie in the install folder, as its addon.json says; undefined when there is none that can
+ * be read, or files are missing. What they hold is not read, and hooks may have added to them.
+ */
 export async function digestInPlace(directory: string, ref: AddonRef): Promise<Digest | undefined> {
-  const path = join(directory, nodePath.addon(ref), ADDON_JSON);
+  const folder = join(directory, nodePath.addon(ref));
   try {
-    const text = await readStateFile(path, ADDON_JSON_LIMIT);
-    return text === undefined ? undefined : parseAddonJson(text, path).digest;
+    const text = await readStateFile(join(folder, ADDON_JSON), ADDON_JSON_LIMIT);
+    if (text === undefined) return undefined;
+    const { digest, unpacked } = parseAddonJson(text, folder);
+    const files = await filesBelow(folder);
+    const bytes = files.reduce((sum, { path, size }) => (path === ADDON_JSON ? sum : sum + size), 0);
+    return bytes < unpacked.files + unpacked.images ? undefined : digest;
   } catch {
     return undefined;
   }
+}
+
+export async function filesBelow(folder: string): Promise<readonly Omit<PackageFile, 'digest'>[]> {
+  const files: Omit<PackageFile, 'digest'>[] = [];
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const { mode, size } = await stat(path);
+    files.push({ path: path.slice(folder.length + 1), mode: (mode & 0o100) === 0 ? 0o644 : 0o755, size });
+  }
+  return files;
 }

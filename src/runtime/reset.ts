@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { asError, CurlewError, fileError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import { readAsked } from './asked.ts';
+import { CONTAINERD_APPLIED } from './cluster/kurl-config.ts';
 import { keptPackage } from './kept-package.ts';
 import type { RunRequest } from './prepare.ts';
 import { readRecords } from './records.ts';
@@ -51,6 +52,7 @@ const OURS: readonly string[] = [
   'previous',
   'fetched',
   'assets',
+  CONTAINERD_APPLIED,
   'runs',
   'records.json',
 ];

@@ -11,13 +11,12 @@ import { parseTocJson } from '../archive/toc.ts';
 import { digestOf, type Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { ADDON_JSON, prefixOf, TOC_NAME } from '../core/layout.ts';
-import type { PackageFile } from '../core/package.ts';
+import { ADDON_JSON_LIMIT, type PackageFile } from '../core/package.ts';
 import { checkedAddon, entriesByPackage, missingFile, packageFiles, type SourcePackage } from './source.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import { readStateFile } from './write-file.ts';
 
 const TOC_LIMIT = 1 << 30;
-const ADDON_JSON_LIMIT = 8 << 20;
 
 export interface FolderOptions {
   /** The install folder. */

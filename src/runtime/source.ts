@@ -5,7 +5,14 @@ import { findEntry, readFile, readPayload } from '../archive/read.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import { ADDON_JSON, ownerOf, prefixOf } from '../core/layout.ts';
-import { packageDigest, parseAddonJson, refOf, type AddonJson, type PackageFile } from '../core/package.ts';
+import {
+  ADDON_JSON_LIMIT,
+  packageDigest,
+  parseAddonJson,
+  refOf,
+  type AddonJson,
+  type PackageFile,
+} from '../core/package.ts';
 import { addonRef, formatRef, type AddonRef } from '../core/ref.ts';
 
 export interface RemotePackage {
@@ -102,8 +109,6 @@ export function missingFile(from: string, ref: AddonRef, path: string): CurlewEr
     hint: 'build or fetch the package again',
   });
 }
-
-const ADDON_JSON_LIMIT = 8 << 20;
 
 /** All packages of an archive: one package, or a bundle of many. */
 export async function archivePackages(

@@ -141,6 +141,7 @@ test('reset takes off what is installed, in reverse, and goes on after a hook th
   await put(box, [tracer('aaa', SAYS), tracer('bbb', 'bbb_uninstall() { echo bbb gone >>"$TRACE"; }')]);
   await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz', '--set', 'aaa.greeting=hello');
   await writeFile(box.at(NODE, 'stay'), '');
+  await writeFile(box.at(NODE, 'containerd-last-applied'), '');
   await trace(box);
   const unasked = await curlew(box, 'reset', '--unconfined');
   assert.equal([unasked.exitCode, /add --yes/.test(unasked.stderr)], [64, true]);

@@ -65,4 +65,14 @@ test('words that a hook is called with arrive as they are, and none when there a
   assert.is(await readFile(box.at('out'), 'utf8'), '0|');
 });
 
+test('more variables than can be handed on are told as that', async () => {
+  await using box = await hooks(['demo() { printf -v BIG "%17000000s" x; }']);
+  const error = await assert.rejectsWith(
+    box.run('demo'),
+    'HOOK_FAILED',
+    /^demo: demo left 17\d{6} bytes of variables, more than 16777216/,
+  );
+  assert.match(error.hint ?? '', 'keep in a file');
+});
+
 test.run();

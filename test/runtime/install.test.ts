@@ -5,6 +5,7 @@ import type { ProgressEvent } from '../../src/core/events.ts';
 import { readJournal } from '../../src/runtime/journal.ts';
 import { membersOf } from '../../src/runtime/process-tree.ts';
 import { readRecords } from '../../src/runtime/records.ts';
+import { nodeStatus } from '../../src/runtime/status.ts';
 import * as assert from '../support/assert.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { packagesOf, run, trace, tracer, type Given } from '../support/node-install.ts';
@@ -222,6 +223,17 @@ test('files that somebody removed are extracted again', async () => {
   const { addons } = await run(box, packages);
   assert.is(addons[0]?.outcome, 'already applied');
   await stat(box.at('node/addons/aaa/1.0.0/install.sh'));
+  // One of them is enough, and so is one that was cut short; what a hook has added does not matter.
+  await rm(box.at('node/addons/aaa/1.0.0/data/x.yaml'));
+  await run(box, packages);
+  assert.is(await readFile(box.at('node/addons/aaa/1.0.0/data/x.yaml'), 'utf8'), 'x: 1\n');
+  await writeFile(box.at('node/addons/aaa/1.0.0/data/x.yaml'), 'x');
+  assert.is((await nodeStatus(box.at('node'))).addons[0]?.inPlace, false);
+  await run(box, packages);
+  assert.is(await readFile(box.at('node/addons/aaa/1.0.0/data/x.yaml'), 'utf8'), 'x: 1\n');
+  await writeFile(box.at('node/addons/aaa/1.0.0/rendered'), 'x');
+  await run(box, packages);
+  assert.is(await readFile(box.at('node/addons/aaa/1.0.0/rendered'), 'utf8'), 'x');
 });
 
 test('an install folder that is a file, and records damaged by hand, are told plainly', async () => {

@@ -8,7 +8,7 @@ import {
 } from './cluster-records.ts';
 import { configMapClient, type ConfigMapName, type Data } from './config-map.ts';
 import { CURRENT_CONFIG, KURL_CONFIG, LAST_CONFIG, type KurlState } from './kurl-config.ts';
-import { callApi, findKubectl } from './kubectl.ts';
+import { callApi, findKubectl, refusalHint } from './kubectl.ts';
 import { isClusterUid } from '../records.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
@@ -65,7 +65,7 @@ export async function openCluster({
   if (answer.kind === 'problem') {
     if (answer.problem === 'unreachable' || answer.problem === 'not found') return undefined;
     throw new CurlewError('CLUSTER_FAILED', `look for the cluster: ${answer.said}`, {
-      hint: 'name a kubeconfig of an administrator in KUBECONFIG, or one that is not there if this node is in no cluster',
+      hint: `${refusalHint(answer.said)}; if this node is in no cluster, name a kubeconfig that is not there`,
     });
   }
   const uid = uidOf(answer.value);

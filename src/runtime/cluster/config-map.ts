@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
-import { callApi, type ApiRequest, type Kubectl } from './kubectl.ts';
+import { callApi, refusalHint, type ApiRequest, type Kubectl } from './kubectl.ts';
 
 export type Data = Readonly<Record<string, string>>;
 
@@ -157,12 +157,12 @@ async function callPatiently(
       await pause(waitMs, undefined, { signal });
       continue;
     }
-    throw new CurlewError('CLUSTER_FAILED', `${doing}: ${said}`, { hint: HINTS[problem] });
+    const hint = problem === 'refused' ? refusalHint(said) : HINTS[problem];
+    throw new CurlewError('CLUSTER_FAILED', `${doing}: ${said}`, { hint });
   }
 }
 
 const HINTS = {
   unreachable: 'see that the API server is running (crictl ps -a), then run the same command again: it goes on',
-  refused: 'name a kubeconfig of an administrator in KUBECONFIG, then run the same command again',
   failed: 'see what the API server says to this, then run the same command again',
 } as const;

@@ -182,6 +182,15 @@ function problemOf(text: string): ApiProblem {
   return AWAY.test(text) ? 'unreachable' : 'failed';
 }
 
+const EXPIRED = /certificate has expired or is not yet valid/;
+
+/** What to do about an API server that refuses. */
+export function refusalHint(said: string): string {
+  return EXPIRED.test(said)
+    ? 'set the clock of this machine right; if it is, renew the certificates (kubeadm certs renew all); then run the same command again'
+    : 'name a kubeconfig of an administrator in KUBECONFIG, then run the same command again';
+}
+
 /** The end of what a program said, in one line that cannot drive a terminal. */
 function saidBy(text: string): string {
   const lines = text.split('\n').slice(-3);

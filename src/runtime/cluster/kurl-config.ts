@@ -12,6 +12,8 @@ import type { ConfigMapName, Data } from './config-map.ts';
 export const CURRENT_CONFIG: ConfigMapName = { namespace: 'kurl', name: 'kurl-current-config' };
 export const LAST_CONFIG: ConfigMapName = { namespace: 'kurl', name: 'kurl-last-config' };
 export const KURL_CONFIG: ConfigMapName = { namespace: 'kube-system', name: 'kurl-config' };
+/** Below the install folder: what no cluster can hold yet. */
+export const CONTAINERD_APPLIED = 'containerd-last-applied';
 const VERSION_KEY = 'kurl-version';
 const ADDON = 'addons-';
 

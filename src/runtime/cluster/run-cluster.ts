@@ -14,7 +14,7 @@ import type { Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
 import { isOfCluster, movedNote, type ClusterRequest, type ClusterView } from './consult.ts';
 import type { Data } from './config-map.ts';
-import { beginData, encodeEntry, entryData } from './kurl-config.ts';
+import { beginData, CONTAINERD_APPLIED, encodeEntry, entryData } from './kurl-config.ts';
 
 export interface RunClusterParts {
   /** Undefined when the cluster is to be left alone. */
@@ -35,8 +35,6 @@ export interface RunClusterParts {
 
 /** How long the API server of a known cluster may take to come back before an add-on needs it. */
 const PATIENCE_MS = 30_000;
-/** kURL's place for what no cluster can hold yet (kurl.md 6.8). */
-const CONTAINERD_APPLIED = 'containerd-last-applied';
 
 /** Tells, of a failure, with which add-on the run was at work. */
 async function noting({ ref }: PlannedAddon, what: string, writing: Promise<void> | undefined): Promise<void> {

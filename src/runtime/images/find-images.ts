@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { mapLimited } from '../../core/each.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { ADDON_JSON } from '../../core/layout.ts';
-import { parseAddonJson } from '../../core/package.ts';
+import { ADDON_JSON_LIMIT, parseAddonJson } from '../../core/package.ts';
 import { compareText, formatRef, isAddonName, isVersion } from '../../core/ref.ts';
 import type { SourcePackage } from '../source.ts';
 import { readStateFile } from '../write-file.ts';
@@ -19,7 +19,6 @@ export interface FoundImages {
   readonly images: readonly WantedImage[];
 }
 
-const ADDON_JSON_LIMIT = 8 << 20;
 /** kURL's own bundles have everything below this folder. */
 const KURL = 'kurl';
 /** kURL's image of its own tools. */

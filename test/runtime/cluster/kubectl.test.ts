@@ -1,6 +1,6 @@
 import { chmod, readFile, stat } from 'node:fs/promises';
 import { configMapClient } from '../../../src/runtime/cluster/config-map.ts';
-import { callApi, findKubectl, type ApiAnswer } from '../../../src/runtime/cluster/kubectl.ts';
+import { callApi, findKubectl, refusalHint, type ApiAnswer } from '../../../src/runtime/cluster/kubectl.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 import { tree, type Files, type Tree } from '../../support/tree.ts';
@@ -101,6 +101,12 @@ test('the kubectl of the newest package in the install folder is made executable
   assert.is((await stat(box.at('node/bin/kubectl'))).mode & 0o777, 0o755);
   await chmod(box.at('node/packages/kubernetes/1.34.0/assets/kubectl'), 0o755);
   assert.is((await find())?.command, box.at('node/packages/kubernetes/1.34.0/assets/kubectl'));
+});
+
+test('a certificate that is refused for its time is a matter of the clock', () => {
+  const said = 'x509: certificate has expired or is not yet valid: current time 2016-01-01 is before 2026-01-01';
+  assert.match(refusalHint(said), 'set the clock of this machine right');
+  assert.match(refusalHint('Unauthorized'), 'KUBECONFIG');
 });
 
 test.run();
