@@ -87,10 +87,10 @@ tools_made() {
   [[ -x "$TOOLS/bin/$1" && "$(cat "$TOOLS/bin/$1.pin" 2>/dev/null)" == "$2" ]]
 }
 
-# usage: tools_go_install NAME MODULE@VERSION
+# usage: tools_go_install NAME MODULE@VERSION [FLAG…]
 tools_go_install() {
   tools_made "$1" "$2" && return 0
-  tools_go && tools_run_go install "$2" && printf '%s\n' "$2" >"$TOOLS/bin/$1.pin"
+  tools_go && tools_run_go install "${@:3}" "$2" && printf '%s\n' "$2" >"$TOOLS/bin/$1.pin"
 }
 
 tools_crane() {
@@ -108,6 +108,11 @@ tools_containerd() {
     "$module/cmd/containerd@$version" "$module/cmd/ctr@$version" || return 1
   printf '%s\n' "$version" >"$target.partial/pin"
   rm -rf "$target" && mv "$target.partial" "$target"
+}
+
+# Signs and verifies as Sigstore's users do.
+tools_cosign() {
+  tools_go_install cosign github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3 "$TOOLS_QUICKLY"
 }
 
 # What `kubectl kustomize` is made of.

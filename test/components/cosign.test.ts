@@ -1,0 +1,69 @@
+/** Signatures beside real cosign, in a namespace without a network: what either signs, the other verifies. */
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import * as assert from '../support/assert.ts';
+import { bundleOf } from '../support/node-bundles.ts';
+import { tracer } from '../support/node-install.ts';
+import { runFromSource } from '../support/source-command.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+import { cannotRun, oracle, shell } from './support/programs.ts';
+
+const test = suite('signatures of and for cosign', { timeoutMs: 180_000 });
+const COSIGN = oracle('cosign');
+
+async function curlew(box: Tree, ...words: string[]): Promise<string> {
+  const { exitCode, stdout, stderr } = await runFromSource(words, { cwd: box.path, env: { TRACE: box.at('trace') } });
+  assert.is(exitCode, 0, stderr);
+  return stdout;
+}
+
+/** Runs cosign in the box; `$1` of the line is its program. */
+async function cosign(box: Tree, line: string): Promise<string> {
+  const alone = `cd "$2" && HOME="$2" COSIGN_PASSWORD=hush unshare --net bash -euo pipefail -c '${line}' bash "$1" 2>&1`;
+  return shell(alone, COSIGN, box.path);
+}
+
+async function boxWithBundle(): Promise<Tree> {
+  const box = await tree();
+  await writeFile(box.at('b.tar.gz'), bundleOf([tracer('aaa')]));
+  await shell('tar -xOf "$1" stargz.index.json >"$2"', box.at('b.tar.gz'), box.at('contents.json'));
+  return box;
+}
+
+const reason = cannotRun(COSIGN, 'unshare');
+if (reason === undefined) {
+  test('cosign verifies what curlew has signed, and refuses the contents of another bundle', async () => {
+    await using box = await boxWithBundle();
+    await curlew(box, 'keygen', 'our');
+    await curlew(box, 'sign', 'b.tar.gz', '--key', 'our.key');
+    const verify =
+      '"$1" verify-blob --key our.pub --bundle b.tar.gz.sigstore.json --insecure-ignore-tlog contents.json';
+    assert.match(await cosign(box, verify), 'Verified OK');
+    await writeFile(box.at('contents.json'), `${await readFile(box.at('contents.json'), 'utf8')} `);
+    assert.match(await cosign(box, `${verify} && exit 1 || echo refused`), /refused$/);
+  });
+
+  test('curlew installs by a signature that cosign has made with its own keys', async () => {
+    await using box = await boxWithBundle();
+    const sign =
+      '"$1" generate-key-pair && "$1" sign-blob --yes --key cosign.key --bundle b.tar.gz.sigstore.json --tlog-upload=false --use-signing-config=false contents.json';
+    await cosign(box, sign);
+    assert.match(await curlew(box, 'verify', 'b.tar.gz', '--key', 'cosign.pub'), /^signed with .*cosign\.pub$/m);
+    await mkdir(box.at('root'));
+    const words = ['install', '--root', 'root', '--unconfined', '--bundle', 'b.tar.gz', '--key', 'cosign.pub'];
+    assert.match(await curlew(box, ...words), /^aaa {2}1\.0\.0 {2}installed/);
+  });
+
+  test('a private key of curlew is taken by cosign', async () => {
+    await using box = await boxWithBundle();
+    await curlew(box, 'keygen', 'our');
+    const sign =
+      '"$1" import-key-pair --key our.key && "$1" sign-blob --yes --key import-cosign.key --bundle b.tar.gz.sigstore.json --tlog-upload=false --use-signing-config=false contents.json';
+    await cosign(box, sign);
+    assert.match(await curlew(box, 'verify', 'b.tar.gz', '--key', 'our.pub'), /^signed with /m);
+  });
+} else {
+  test.skip('with cosign', reason);
+}
+
+test.run();
