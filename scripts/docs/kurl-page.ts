@@ -1,6 +1,7 @@
 /** docs/kurl-compatibility.md from the tables beside this file. */
 import { FLAG_ROWS } from './kurl-flags.ts';
 import { FUNCTIONS } from '../../src/migrate/kurl/functions.ts';
+import { BIN_PROGRAMS } from '../../src/migrate/kurl/programs.ts';
 import type { Row } from '../../src/migrate/kurl/rows.ts';
 import { SETTING_ROWS } from '../../src/migrate/kurl/settings.ts';
 import { VARIABLES } from '../../src/migrate/kurl/variables.ts';
@@ -48,6 +49,9 @@ function chapter(title: string, head: string, topics: Topics, about?: string): s
   return `## ${title}\n\n${about === undefined ? '' : `${about}\n\n`}${count(topics.flatMap(([, all]) => all))}\n\n${parts.join('\n\n')}\n`;
 }
 
+const PROGRAMS_HEAD =
+  "Those of kURL's package kurl-bin-utils count where the bundle has it. Where it has not, this tool stands in for them.";
+
 export function kurlPage(): string {
   const settings = table(
     ['setting', 'variable', '', 'remark'],
@@ -57,10 +61,12 @@ export function kurlPage(): string {
     ['flag', 'fills', '', 'remark'],
     FLAG_ROWS.map(({ name, fills, status, note }) => [`\`${name}\``, fills, status, note]),
   );
+  const programs = table(['program', '', 'remark'], BIN_PROGRAMS.map(cells));
   return [
     HEAD,
     chapter('Functions', 'function', FUNCTIONS),
     chapter('Variables', 'variable', VARIABLES, variablesHead()),
+    `## Programs below \`bin/\`\n\n${PROGRAMS_HEAD}\n\n${count(BIN_PROGRAMS)}\n\n${programs}\n`,
     `## Settings\n\n${count(SETTING_ROWS)}\n\n${settings}\n`,
     `## Flags\n\n${FLAGS_HEAD}\n\n${count(FLAG_ROWS)}\n\n${flags}\n`,
   ].join('\n');

@@ -3,6 +3,7 @@ import type { Place } from '../core/diagnostic.ts';
 import { upperSnake } from '../installer/variable-names.ts';
 import { placesIn, type Tell } from './finding.ts';
 import { PROGRAMS, SHELL_VARIABLES, SHELL_WORDS } from './known.ts';
+import { BIN_PROGRAMS, KURL_VERBS } from './kurl/programs.ts';
 import type { Row } from './kurl/rows.ts';
 import type { PathUse, ScriptFacts } from './script-facts.ts';
 
@@ -70,6 +71,9 @@ export function judgeAddon(addon: JudgedAddon, knowledge: Knowledge, tell: Tell)
     for (const [name, offset] of facts.calls) {
       if (once(`f ${name}`) && judgeCall(name, places(offset, name.length), own, knowledge, tell)) functions.add(name);
     }
+    for (const [name, { offset, verb }] of facts.programs) {
+      if (once(`p ${name}`)) judgeProgram(name, verb, places(offset, 1), tell);
+    }
     for (const [name, { offset, guarded }] of facts.reads) {
       if (!once(`v ${name}`)) continue;
       const place = places(offset, name.length + 1);
@@ -107,6 +111,14 @@ function judgeCall(name: string, place: Place, own: Own, knowledge: Knowledge, t
     tell('note', 'program', name, 'a program that must be on the machine', place);
   }
   return false;
+}
+
+/** Of a program below `bin/`, when it does not do all that kURL's does. */
+function judgeProgram(name: string, verb: string | undefined, place: Place, tell: Tell): void {
+  const row = BIN_PROGRAMS.find((one) => one.name === name.split(' ', 1)[0]);
+  if (row === undefined || row.status === 'same' || (row.name === 'kurl' && KURL_VERBS.includes(verb ?? ''))) return;
+  const hint = row.name === 'yamltobash' ? undefined : "add kURL's package kurl-bin-utils to the bundle";
+  tell('differs', 'program', `bin/${name}`, row.note, place, hint);
 }
 
 /** Whether it is a variable that holds what it does in kURL. */

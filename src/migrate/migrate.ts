@@ -178,7 +178,8 @@ async function brokenScripts(
     for (const { place, message } of await checkSyntax(batch, { searchPath, signal })) {
       for (const addon of byFile.get(place.file) ?? []) {
         const { found, tell } = findings();
-        tell('missing', 'script', INSTALL_SH, message, { ...place, file: `${addon.folder.shown}/${INSTALL_SH}` });
+        const what = message.includes('Segmentation fault') ? 'nested too deeply: bash itself gives up' : message;
+        tell('missing', 'script', INSTALL_SH, what, { ...place, file: `${addon.folder.shown}/${INSTALL_SH}` });
         broken.set(addon, found);
       }
     }

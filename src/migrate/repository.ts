@@ -5,7 +5,7 @@
 import { readdir } from 'node:fs/promises';
 import { realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { CurlewError, fileError } from '../core/errors.ts';
+import { CurlewError } from '../core/errors.ts';
 import { INSTALL_SH } from '../core/layout.ts';
 import { compareText } from '../core/ref.ts';
 import { findAddons, type AddonFolder } from '../manifest/find-addons.ts';
@@ -52,7 +52,8 @@ interface Options {
 }
 
 export const HOST_PREFLIGHT = 'host-preflight.yaml';
-const SCRIPT_LIMIT = 4 << 20;
+/** Of one script that is looked at; the largest real ones have a tenth of it. */
+const SCRIPT_LIMIT = 1 << 20;
 const PREFLIGHT_LIMIT = 1 << 20;
 const LISTS_LIMIT = 1 << 20;
 /** Bytes of scripts that are read of one add-on, and of the repository's own. */
@@ -125,7 +126,8 @@ async function readOne(folder: AddonFolder, root: string, cache: FactCache, { si
     return { ...nothing, listing, scripts, hostPreflight: readPreflight(listing, tell) };
   } catch (error) {
     signal.throwIfAborted();
-    tell('missing', 'folder', folder.shown, `cannot be read: ${reason(fileError('', error))}`, place);
+    if (!(error instanceof CurlewError)) throw error;
+    tell('missing', 'folder', folder.shown, `cannot be read: ${reason(error)}`, place);
     return nothing;
   }
 }
@@ -133,7 +135,7 @@ async function readOne(folder: AddonFolder, root: string, cache: FactCache, { si
 type TellFinding = ReturnType<typeof findings>['tell'];
 
 function readOwnScripts(
-  { files, folder, shown }: AddonListing,
+  { files, folder, shown, installScript }: AddonListing,
   cache: FactCache,
   tell: TellFinding,
 ): readonly OwnScript[] {
@@ -143,7 +145,10 @@ function readOwnScripts(
     if (!path.endsWith('.sh')) continue;
     const place = placeOf(`${shown}/${path}`);
     if (size > Math.min(room, SCRIPT_LIMIT)) {
-      if (path !== INSTALL_SH) tell('note', 'script', path, 'too large to be looked at', place);
+      const what = `not looked at: more than ${SCRIPT_LIMIT} bytes, or too many scripts`;
+      // Of one that is larger still, the listing has told.
+      if (path !== INSTALL_SH) tell('note', 'script', path, what, place);
+      else if (installScript !== undefined) tell('missing', 'script', path, what, place);
       continue;
     }
     const read = readTextFile(join(folder, path), SCRIPT_LIMIT);

@@ -21,6 +21,8 @@ export interface ScriptFacts {
   /** By name, the first place that has no default for it, or just the first. */
   readonly reads: ReadonlyMap<string, { readonly offset: number; readonly guarded: boolean }>;
   readonly paths: readonly PathUse[];
+  /** Programs called below `$DIR/bin`, and the first word behind each of them that is known; the offset of the first call. */
+  readonly programs: ReadonlyMap<string, { readonly offset: number; readonly verb: string | undefined }>;
 }
 
 interface Gathering {
@@ -30,6 +32,7 @@ interface Gathering {
   readonly calls: Map<string, number>;
   readonly reads: Map<string, { readonly offset: number; readonly guarded: boolean }>;
   readonly paths: PathUse[];
+  readonly programs: Map<string, { readonly offset: number; readonly verb: string | undefined }>;
 }
 
 /** Words that stand before the command that a function of the library calls. */
@@ -68,7 +71,7 @@ export function templateFacts(text: string): ScriptFacts {
 
 function newGathering(): Gathering {
   const [functions, assigned, tested] = [new Set<string>(), new Set<string>(), new Set<string>()];
-  return { functions, assigned, tested, calls: new Map(), reads: new Map(), paths: [] };
+  return { functions, assigned, tested, calls: new Map(), reads: new Map(), paths: [], programs: new Map() };
 }
 
 /** `at` is the offset of what quotes the script, when it is a text inside of another one. */
@@ -109,8 +112,10 @@ function gatherNames({ words }: ShellCommand, { assigned }: Gathering): void {
 
 function gatherCalls(words: readonly ShellWord[], into: Gathering, at: number | undefined, depth: number): void {
   const [first, ...rest] = words;
+  if (first === undefined) return;
+  gatherProgram(first, literal(rest[0]), into, at);
   const command = literal(first);
-  if (first === undefined || command === undefined) return;
+  if (command === undefined) return;
   const offset = at ?? first.offset;
   const [next] = rest.map(literal);
   if (command.startsWith('-')) {
@@ -129,6 +134,20 @@ function gatherCalls(words: readonly ShellWord[], into: Gathering, at: number | 
   const skipped = CALLERS[command];
   if (skipped !== undefined && Object.hasOwn(CALLERS, command)) gatherCalls(rest.slice(skipped), into, at, depth);
   else if (RUNNERS.has(command)) gatherCalls(behindOptions(command, rest), into, at, depth);
+}
+
+const BELOW_BIN = /^(?:(?:\$\{DIR\}|\.)\/bin\/([\w-]+)|\$\{BIN_([A-Z_]+)\})$/;
+
+function gatherProgram(
+  word: ShellWord,
+  verb: string | undefined,
+  { programs }: Gathering,
+  at: number | undefined,
+): void {
+  const [, path, variable] = BELOW_BIN.exec(textOf(word)) ?? [];
+  const name = path ?? variable?.toLowerCase().replaceAll('_', '-');
+  const key = name === 'kurl' ? `kurl ${verb ?? ''}`.trimEnd() : name;
+  if (key !== undefined && !programs.has(key)) programs.set(key, { offset: at ?? word.offset, verb });
 }
 
 function behindOptions(command: string, words: readonly ShellWord[]): readonly ShellWord[] {

@@ -44,6 +44,8 @@ interface Draft {
   readonly writes: ShellWord[];
 }
 
+/** Real scripts have a few thousand; what comes behind is not read. */
+const MOST_COMMANDS = 50_000;
 const ASSIGNMENT = /([A-Za-z_]\w*)(?:\[[^\]\n]{0,200}\])?\+?=/y;
 const HERE_DOCUMENT = /<<(-?)[ \t]*(?:'([^'\n]*)'|"([^"\n]*)"|(\\?)([^\s;&|<>()'"\\]+))/y;
 const REDIRECTION = /(?:&>>|&>|>>|>\||<>|<&|>&|<|>)/y;
@@ -87,7 +89,7 @@ function scanCode(scan: Scan, found: Found): void {
     }
     draft = { words: [], assignments: [], writes: [] };
   };
-  while (scan.at < text.length) {
+  while (scan.at < text.length && found.commands.length < MOST_COMMANDS) {
     const char = text.charAt(scan.at);
     if (char === '\n') {
       finish();
@@ -119,6 +121,7 @@ function scanCode(scan: Scan, found: Found): void {
     }
   }
   finish();
+  if (found.commands.length >= MOST_COMMANDS) scan.at = text.length;
 }
 
 type Open = ('(' | 'case' | 'pattern')[];

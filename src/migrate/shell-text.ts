@@ -212,17 +212,19 @@ function scanBackticks(scan: Scan): void {
 
 /** `((…))`: balanced parentheses from the first one; expansions in them count. */
 export function scanArithmetic(scan: Scan): void {
-  const word = new Draft();
-  let level = 0;
-  while (scan.at < scan.text.length) {
-    run(PLAIN_IN_ARITHMETIC, scan);
-    const char = scan.text[scan.at];
-    if (char === '(') level += 1;
-    if (char === ')') level -= 1;
-    if (char === '\\') scan.at += 2;
-    else if (!scanExpansion(scan, word)) scan.at += 1;
-    if (level === 0) return;
-  }
+  nested(scan, () => {
+    const word = new Draft();
+    let level = 0;
+    while (scan.at < scan.text.length) {
+      run(PLAIN_IN_ARITHMETIC, scan);
+      const char = scan.text[scan.at];
+      if (char === '(') level += 1;
+      if (char === ')') level -= 1;
+      if (char === '\\') scan.at += 2;
+      else if (!scanExpansion(scan, word)) scan.at += 1;
+      if (level === 0) return;
+    }
+  });
 }
 
 function skipParentheses(scan: Scan): void {

@@ -41,7 +41,7 @@ test('what is missing comes first, then what differs, add-on by add-on, in lines
     'demo    2         2     0       0',
     'other   1         0     0       1',
     '',
-    '--out DIR writes the order of versions of 1 add-ons',
+    '--out DIR writes the order of versions of 1 add-on',
     '2 add-ons, 3 versions: 2 work, 0 differ, 1 lack something',
   ]);
 });

@@ -87,6 +87,20 @@ test('the tables of compatibility say what differs and what is absent', async ()
   );
 });
 
+test('programs below bin/ that nothing stands in for are told, with the package that brings them', async () => {
+  const lines = await withScript(`demo() {
+  "$DIR/bin/yamlutil" -j; $DIR/bin/subnet; "$BIN_KURL" format-address x
+  spinner_until 10 "$DIR"/bin/docker-config -m
+  "$BIN_KURL" rook wait-for-health
+  ./bin/own-program
+}`);
+  assert.equal(
+    lines.map((line) => line.split(' ').slice(0, 3).join(' ')),
+    ['differs program bin/docker-config', 'differs program bin/kurl'],
+  );
+  assert.match(lines[1] ?? '', /program bin\/kurl rook addons\/demo\/1\.0\/install\.sh:4 /);
+});
+
 test("functions and variables that only kURL's own scripts have are missing, and it is said where they are", async () => {
   const lines = await withScript('demo() {\n  tell_the_world\n  log "$KURL_GREETING"\n}\n', KURL_SCRIPTS);
   assert.equal(lines, [
@@ -214,14 +228,24 @@ test('scripts that are no text, or too large, are one line each', async () => {
     ...kurlAddon('demo', '1.0'),
     ...kurlAddon('demo', '2.0'),
     ...kurlAddon('demo', '3.0'),
+    ...kurlAddon('demo', '4.0'),
+    ...kurlAddon('demo', '5.0'),
   });
   await writeFile(box.at('addons/demo/1.0/install.sh'), Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 1, 2, 0xff]));
   await truncate(box.at('addons/demo/2.0/install.sh'), 5 << 20);
   await writeFile(box.at('addons/demo/3.0/install.sh'), 'demo() {\r\n:\r\n}\r\n');
+  await writeFile(box.at('addons/demo/4.0/install.sh'), `demo() { :; }\n${' '.repeat(1 << 20)}`);
+  await writeFile(box.at('addons/demo/5.0/install.sh'), '$('.repeat(200_000));
   const lines = said(await look(box));
   assert.equal(
     lines.map((line) => line.split(' ').slice(0, 3).join(' ')),
-    ['missing script install.sh', 'missing script install/too-large', 'missing script install.sh'],
+    [
+      'missing script install.sh',
+      'missing script install/too-large',
+      'missing script install.sh',
+      'missing script install.sh',
+      'missing script install.sh',
+    ],
   );
 });
 

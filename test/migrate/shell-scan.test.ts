@@ -111,6 +111,9 @@ test('broken and hostile scripts give something, and soon', () => {
     scanShell(text.repeat(2000));
     scanShell(`${text}\n`.repeat(2000));
   }
+  // Deep enough for the stack to end, and more commands than are kept.
+  for (const text of ['$((', '$(', '"$(', '${a', '((', '`', '(', '{ ']) scanShell(text.repeat(100_000));
+  assert.ok(scanShell('a\n'.repeat(100_000)).commands.length < 60_000);
   assert.equal(commands('\u0000\u0001 a'), ['\u0000\u0001 a']);
 });
 

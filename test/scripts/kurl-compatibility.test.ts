@@ -4,7 +4,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FLAG_ROWS } from '../../scripts/docs/kurl-flags.ts';
 import { FUNCTIONS } from '../../src/migrate/kurl/functions.ts';
+import { runKurlTool } from '../../src/cli/kurl/tools.ts';
 import { kurlPage } from '../../scripts/docs/kurl-page.ts';
+import { BIN_PROGRAMS } from '../../src/migrate/kurl/programs.ts';
 import { rows, type Row } from '../../src/migrate/kurl/rows.ts';
 import { SETTING_ROWS } from '../../src/migrate/kurl/settings.ts';
 import { VARIABLES } from '../../src/migrate/kurl/variables.ts';
@@ -39,7 +41,7 @@ test('the tables are whole: 96 functions, 173 settings, all flags, each name onc
   assert.is(SETTING_ROWS.length, 173);
   assert.is(SETTING_ROWS.length, SETTINGS.filter(({ variable }) => variable !== undefined).length);
   assert.is(FLAG_ROWS.length, Object.keys(FLAGS).length);
-  const all: readonly (readonly Row[])[] = [functions, variables, SETTING_ROWS, FLAG_ROWS];
+  const all: readonly (readonly Row[])[] = [functions, variables, SETTING_ROWS, FLAG_ROWS, BIN_PROGRAMS];
   for (const table of all) {
     assert.is(new Set(table.map(({ name }) => name)).size, table.length);
     for (const { status, note, name } of table) assert.ok(status === 'same' || note !== '', name);
@@ -142,6 +144,17 @@ test('every setting fills its variable', () => {
     wrong.map(({ name, variable }) => `${name} ${variable}`),
     [],
   );
+});
+
+test('programs below bin/ are there or say which package brings them, as the table has it', async () => {
+  for (const { name, status } of BIN_PROGRAMS) {
+    const words = name === 'kurl' ? [name, 'format-address', '::1'] : [name, '--no-such-flag'];
+    let said = '';
+    await runKurlTool(words, { input: async () => Promise.resolve('') }).catch((error: unknown) => {
+      said = String(error);
+    });
+    assert.is(/not supported, add package kurl-bin-utils/.test(said), status === 'absent', `${name}: ${said}`);
+  }
 });
 
 test('a table with a note of another form is refused', () => {

@@ -14,6 +14,10 @@ interface Imported extends Migration {
   readonly sums: { readonly works: number; readonly differs: number; readonly missing: number };
 }
 
+function counted(number: number, thing: string): string {
+  return `${number} ${thing}${number === 1 ? '' : 's'}`;
+}
+
 export const importCommand: Command<Imported> = {
   name: 'import',
   summary: 'Tell what a repository made for kURL finds here',
@@ -54,9 +58,9 @@ export const importCommand: Command<Imported> = {
       ...renderMigration(result, args.flag('notes'), paint),
       ...kept,
       out === undefined
-        ? `--out DIR writes the order of versions of ${orders.length} add-ons`
-        : `${written} files written below ${out}`,
-      `${names} add-ons, ${addons.length} versions: ${sums.works} work, ${sums.differs} differ, ${sums.missing} lack something`,
+        ? `--out DIR writes the order of versions of ${counted(orders.length, 'add-on')}`
+        : `${counted(written, 'file')} written below ${out}`,
+      `${counted(names, 'add-on')}, ${counted(addons.length, 'version')}: ${sums.works} work, ${sums.differs} differ, ${sums.missing} lack something`,
     ].join('\n');
   },
   exitCode: ({ addons, findings }) => {
