@@ -142,12 +142,10 @@ async function wantedOf(
   judgeSettings(installer, packages, context);
   const versions = new Map(packages.map(({ ref }) => [ref.name, ref.version] as const));
   const settings = new Map(installer.addons.map((addon) => [addon.name, addon.settings] as const));
-  const variables = new Map([...shellVariables(installer, versions), ...told]);
-  if (source.airgap) variables.set('AIRGAP', '1');
   return {
     kind,
     packages: packages.map((one) => ({ source: one, settings: settings.get(one.ref.name) ?? {} })),
-    variables: [...variables],
+    variables: [...new Map([...shellVariables(installer, versions), ...told])],
     env: withOwnProgram(context.env),
     reapply: args.flag('reapply'),
     skipImages: whySkipImages(args),

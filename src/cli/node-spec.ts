@@ -6,7 +6,7 @@ import { readFlags, withFlags, type GivenFlags } from '../installer/flags.ts';
 import { installerId } from '../installer/id.ts';
 import type { Installer } from '../installer/installer.ts';
 import { installerYaml } from '../installer/merge.ts';
-import { withSettings } from '../installer/set.ts';
+import { withField, withSettings } from '../installer/set.ts';
 import { checkShipped } from '../installer/shipped-schema.ts';
 import type { SourcePackage } from '../runtime/source.ts';
 import { readStateFile } from '../runtime/write-file.ts';
@@ -40,7 +40,7 @@ export interface NodeSpec {
   readonly variables: ReadonlyMap<string, string>;
 }
 
-/** `recorded` is the text that was kept with a run that is gone on with. */
+/** `recorded` is the text that was kept with a run that is gone on with. What is in a bundle is installed without a network. */
 export async function specOf(
   args: Arguments,
   context: CommandContext,
@@ -49,7 +49,7 @@ export async function specOf(
     flags,
     recorded,
   }: {
-    readonly source: Pick<InstallSource, 'installerText'>;
+    readonly source: Pick<InstallSource, 'installerText' | 'airgap'>;
     readonly flags: GivenFlags;
     readonly recorded: string | undefined;
   },
@@ -60,8 +60,9 @@ export async function specOf(
   const below = hasBase ? (recorded ?? (await installerText(args, context, source))) : undefined;
   const { installer, document } = readSpec(args, context, below, above);
   const variables = new Map([['INSTALLER_ID', installerId(installer)], ...flags.variables]);
+  const changed = withSettings(withFlags(installer, flags), args.texts('set'));
   return {
-    installer: withSettings(withFlags(installer, flags), args.texts('set')),
+    installer: source.airgap ? withField(changed, 'kurl', 'airgap', true) : changed,
     text: above === undefined && below !== undefined ? below : installerYaml(document),
     variables,
   };

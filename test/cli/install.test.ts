@@ -33,7 +33,7 @@ async function boxWith(addons: readonly TestAddon[], spec?: string): Promise<Tre
   return box;
 }
 
-const SETTINGS = `aaa() { [ "$AAA_GREETING" = '$(id) "x"' ]; [ "$AAA_VERSION" = 1.0.0 ]; [ "$AIRGAP" = 1 ]; }`;
+const SETTINGS = `aaa() { [ "$AAA_GREETING" = '$(id) "x"' ]; [ "$AAA_VERSION" = 1.0.0 ]; [ "$AIRGAP$OFFLINE_DOCKER_INSTALL" = 11 ]; }`;
 
 test('a bundle is installed with its settings; a second run says that it is already applied', async () => {
   const spec = `${specOf([{ name: 'aaa', version: '1.0.x' }])}    greeting: '$(id) "x"'\n`;

@@ -94,16 +94,16 @@ test('facts are kept and judged later, by other specs', async () => {
 test('a bundle brings its specs, judged with its settings', async () => {
   const files = {
     'install.sh': 'aaa() { :; }\n',
-    'host-preflight.yaml': judging('{{kurl .Installer.Spec.Aaa.Size }}', 'warn'),
+    'host-preflight.yaml': judging('{{kurl .Installer.Spec.Aaa.Size }}{{kurl .Installer.Spec.Kurl.Airgap }}', 'warn'),
   };
   const addon = { name: 'aaa', version: '1.0.0', files };
   const spec = `${specOf([addon])}    size: big\n`;
   await using box = await tree();
   await writeFile(box.at('b.tar.gz'), bundleOf([addon], spec));
   const { stdout, exitCode } = await preflight(box, '--bundle', 'b.tar.gz', '--exclude-builtin');
-  assert.equal([exitCode, stdout.split('\n')[0]], [3, '[WARN] big: big says warn']);
+  assert.equal([exitCode, stdout.split('\n')[0]], [3, '[WARN] bigtrue: bigtrue says warn']);
   const set = await preflight(box, '--bundle', 'b.tar.gz', '--exclude-builtin', '--set', 'aaa.size=tiny');
-  assert.match(set.stdout, '[WARN] tiny: tiny says warn');
+  assert.match(set.stdout, '[WARN] tinytrue: tinytrue says warn');
   const all = await preflight(box, '--bundle', 'b.tar.gz', '--is-upgrade');
   assert.match(all.stdout, /^\[(?:PASS|WARN|FAIL)\] Number of CPUs: /);
 });

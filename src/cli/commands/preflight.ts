@@ -5,7 +5,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { writeStateFile } from '../../runtime/write-file.ts';
 import { readLimited } from '../../files/read-limited.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
-import { withSettings } from '../../installer/set.ts';
+import { withField, withSettings } from '../../installer/set.ts';
 import { assembleSpecs, SPEC_LIMIT, type AddonSpec, type SpecText } from '../../preflight/assemble.ts';
 import { FACTS_LIMIT, formatFacts, parseFacts } from '../../preflight/facts.ts';
 import { parseDuration } from '../../preflight/go-words.ts';
@@ -159,10 +159,9 @@ async function readSituation(
     return { situation: { ...bare, installer: withSettings(read, args.texts('set')) }, addons: [] };
   }
   await using source = await openSource(args, context, INSTALL_DIRECTORY);
-  const spec = withSettings(
-    readInstaller(args, context, await installerText(args, context, source)),
-    args.texts('set'),
-  );
+  const read = readInstaller(args, context, await installerText(args, context, source));
+  const given = withSettings(read, args.texts('set'));
+  const spec = source.airgap ? withField(given, 'kurl', 'airgap', true) : given;
   const packages = await source.choose(spec);
   const situation = { ...bare, installer: spec, versions: versionsOf(packages) };
   const addons = await addonSpecs(packages, situation, context);
