@@ -56,7 +56,10 @@ if (reason === undefined) {
     await run('mount', ['-o', 'remount,ro', scene.at('nodes/fixed')]);
     const ended = await scene.run('fixed');
     assert.is(ended.exitCode, 25, ended.stderr);
-    assert.match(ended.stderr, /read-only file system.*\n.*hint: the disk cannot be written to: .*run the same command again/is);
+    assert.match(
+      ended.stderr,
+      /read-only file system.*\n.*hint: the disk cannot be written to: .*run the same command again/is,
+    );
   });
 
   test('somebody who is not root is told so before anything', async () => {
