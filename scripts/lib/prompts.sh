@@ -1,53 +1,79 @@
 # shellcheck shell=bash
-# Questions. A hook has no terminal of its own: without one the answers are the defaults, and that is said.
+# Questions. A hook has no terminal of its own: whoever runs it asks for it (the question goes over the control
+# descriptor, the answer comes in a file), or there is a terminal after all. Otherwise the answers are the defaults, and
+# that is said.
 
-prompts_can_prompt() {
-  { : </dev/tty; } 2>/dev/null
+curlew_can_ask() {
+  [[ -n "${CURLEW_ANSWER-}" && -n "${CURLEW_CONTROL-}" && -e "/proc/${CURLEW_ASKER-}" ]]
 }
 
-curlew_answer() {
-  local answer
-  IFS= read -r answer </dev/tty || true
+prompts_can_prompt() {
+  curlew_can_ask || { : </dev/tty; } 2>/dev/null
+}
+
+# usage: curlew_ask yes|no|text|secret
+# Prints one line, maybe an empty one. Status 1 when nobody is there any more.
+curlew_ask() {
+  local id file state answer=''
+  if ! curlew_can_ask; then
+    if [[ "$1" == secret ]]; then IFS= read -rs answer; else IFS= read -r answer; fi </dev/tty || true
+    printf '%s' "$answer"
+    return 0
+  fi
+  id="$BASHPID-$RANDOM$RANDOM" file="$CURLEW_ANSWER-$id"
+  curlew_control question "$1" "$id"
+  while [[ ! -e "$file" ]]; do
+    if ! curlew_can_ask; then return 1; fi
+    command sleep 0.2
+  done
+  { read -r state && IFS= read -r answer; } <"$file" || true
+  rm -f "$file"
   printf '%s' "$answer"
+  [[ "$state" == answer ]]
 }
 
 # Yes unless the answer is n.
 confirmY() {
+  local answer
   printf '(Y/n) '
   if [[ "${ASSUME_YES-}" == 1 ]]; then return 0; fi
-  if ! prompts_can_prompt; then
+  if ! prompts_can_prompt || ! answer="$(curlew_ask yes)"; then
     logWarn 'Automatically accepting prompt, no terminal is attached'
     return 0
   fi
-  case "$(curlew_answer)" in
-    n | N) return 1 ;;
-  esac
+  [[ "$answer" != [nN] ]]
 }
 
 # No unless the answer is y.
 confirmN() {
+  local answer
   printf '(y/N) '
   if [[ "${ASSUME_YES-}" == 1 ]]; then return 0; fi
-  if ! prompts_can_prompt; then
+  if ! prompts_can_prompt || ! answer="$(curlew_ask no)"; then
     logWarn 'Automatically declining prompt, no terminal is attached'
     return 1
   fi
-  case "$(curlew_answer)" in
-    y | Y) return 0 ;;
-  esac
-  return 1
+  [[ "$answer" == [yY] ]]
 }
 
-# Reads one line into PROMPT_RESULT. Turns errexit on, as callers of it expect.
+# usage: curlew_prompt text|secret
 # shellcheck disable=SC2034
-prompt() {
+curlew_prompt() {
   PROMPT_RESULT=
   if [[ -n "${TEST_PROMPT_RESULT-}" ]]; then
     PROMPT_RESULT="$TEST_PROMPT_RESULT"
-  elif prompts_can_prompt; then
-    IFS= read -r PROMPT_RESULT </dev/tty || true
-  else
+  elif ! prompts_can_prompt || ! PROMPT_RESULT="$(curlew_ask "$1")"; then
     bail 'A question was asked, but there is no terminal to answer it'
   fi
   set -e
+}
+
+# Reads one line into PROMPT_RESULT. Turns errexit on, as callers of it expect.
+prompt() {
+  curlew_prompt text
+}
+
+# The same, and what is typed is not shown.
+prompt_secret() {
+  curlew_prompt secret
 }

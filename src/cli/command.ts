@@ -1,6 +1,7 @@
 /** What a command is: data about its words, a function that returns data, a renderer for people. */
 import type { ParseArgsConfig } from 'node:util';
 import type { Report } from '../core/events.ts';
+import type { Ask } from '../runtime/questions.ts';
 import type { Paint } from './render/paint.ts';
 
 export interface OptionSpec {
@@ -28,6 +29,8 @@ export interface Arguments {
 export interface CommandContext {
   readonly signal: AbortSignal;
   readonly report: Report;
+  /** Puts questions of hooks to whoever sits at the terminal; absent when nobody does. */
+  readonly ask?: Ask | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
 }

@@ -7,8 +7,7 @@ import { rollbackRequest, type KeptRequest } from '../runtime/rollback.ts';
 import { askedFor, wasAsked } from './asked-command.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { clusterOfKept } from './node-cluster.ts';
-import { outliveTerminal, placeOf, TARGET_OPTIONS, targetOf } from './node-target.ts';
-import { withOwnProgram } from './own-program.ts';
+import { hookEnv, outliveTerminal, placeOf, TARGET_OPTIONS, targetOf } from './node-target.ts';
 import { ownScripts } from './own-scripts.ts';
 
 export interface ResetResult extends RunResult {
@@ -32,14 +31,14 @@ async function runKept<Result>(
       ...kept,
       place: await placeOf(target, context),
       scripts: ownScripts(),
-      env: withOwnProgram(context.env),
+      env: hookEnv(args, context),
       skipImages: 'they were loaded when it was installed',
       hookLimit: undefined,
       command: askedFor(name, args, { specs, cwd: context.cwd }),
       cluster: clusterOfKept(kept, target.directory, args, context),
     });
-    const { report, signal } = context;
-    return await after(await execute(prepared, prepared.plan, { report, signal }), target.directory);
+    const { report, ask, signal } = context;
+    return await after(await execute(prepared, prepared.plan, { report, ask, signal }), target.directory);
   } finally {
     restore();
   }

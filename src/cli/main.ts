@@ -2,12 +2,14 @@
 /** Entry of the `curlew` command: signals, arguments, exit codes. Everything else is behind the table of commands. */
 import { asError, CurlewError, errnoOf, ERROR_CODES, fileError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
+import type { Ask } from '../runtime/questions.ts';
 import type { Command } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { commandHelp, overview } from './help.ts';
 import { readArguments } from './read-arguments.ts';
 import { failureJson, renderFailure } from './render/failure.ts';
 import { isTerminal, paintFor } from './render/paint.ts';
+import type { Progress } from './render/progress.ts';
 import { toolVersion } from './version.ts';
 
 /** Writes and waits until the text has left the process, so that a pipe gets all of it before the exit. */
@@ -59,7 +61,9 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
   const moving = isTerminal(process.stderr, process.env);
   const progress = await createProgress({ stream: process.stderr, moving, quiet: args.flag('quiet') });
   try {
-    const result = await command.run(args, { signal, report: progress.report, env: process.env, cwd: process.cwd() });
+    const { report, around } = progress;
+    const ask = askerOf(around);
+    const result = await command.run(args, { signal, report, ask, env: process.env, cwd: process.cwd() });
     await progress.stop();
     const text = args.flag('json')
       ? JSON.stringify(result, undefined, 2)
@@ -69,6 +73,15 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
   } finally {
     await progress.stop();
   }
+}
+
+/** Undefined where nobody can be asked. */
+function askerOf(around: Progress['around']): Ask | undefined {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined;
+  return async (question, options) => {
+    const { askOperator } = await import('./ask-operator.ts');
+    return around(async () => askOperator(question, options));
+  };
 }
 
 /** One owner of cancellation: the first signal stops everything in order, a second one leaves at once. */

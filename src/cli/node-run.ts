@@ -15,14 +15,13 @@ import { formatPlan, readPlan, requireSamePlan, type SavedPlan } from '../runtim
 import { prepare, viewRun, type RunRequest } from '../runtime/prepare.ts';
 import { writeStateFile } from '../runtime/write-file.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
-import { withOwnProgram } from './own-program.ts';
 import { checksOf } from './node-checks.ts';
 import { clusterOf } from './node-cluster.ts';
 import { ownScripts } from './own-scripts.ts';
 import type { InstallSource } from './install-source.ts';
 import { askedFor } from './asked-command.ts';
 import { WEB_OPTIONS } from './network.ts';
-import { outliveTerminal, placeOf, placesOf, TARGET_OPTIONS, targetOf } from './node-target.ts';
+import { hookEnv, outliveTerminal, placeOf, placesOf, TARGET_OPTIONS, targetOf, YES_OPTION } from './node-target.ts';
 import { flagsOf, judgeSettings, specOf } from './node-spec.ts';
 import { openSource } from './run-source.ts';
 import { SIGNED_OPTIONS } from './signed.ts';
@@ -53,6 +52,7 @@ export const RUN_OPTIONS = {
     help: 'what host preflights may stop the run by (default: enforce; with --root: ignore)',
   },
   'hook-timeout': { type: 'string', value: 'TIME', help: 'end a hook that takes longer: 90s, 30m, 2h (default: none)' },
+  ...YES_OPTION,
   ...PLAN_OPTIONS,
   ...SIGNED_OPTIONS,
   ...STORE_OPTIONS,
@@ -87,7 +87,7 @@ export async function runNode(
     const place = await placeOf(target, context);
     await using prepared = await prepare({ ...wanted, place, scripts: ownScripts() });
     if (saved !== undefined) requireSamePlan(saved, prepared, toolVersion());
-    return await execute(prepared, prepared.plan, { report: context.report, signal: context.signal });
+    return await execute(prepared, prepared.plan, { report: context.report, ask: context.ask, signal: context.signal });
   } finally {
     restore();
   }
@@ -146,7 +146,7 @@ async function wantedOf(
     kind,
     packages: packages.map((one) => ({ source: one, settings: settings.get(one.ref.name) ?? {} })),
     variables: [...new Map([...shellVariables(installer, versions), ...told])],
-    env: withOwnProgram(context.env),
+    env: hookEnv(args, context),
     reapply: args.flag('reapply'),
     skipImages: whySkipImages(args),
     hookLimit,

@@ -5,6 +5,7 @@ import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import { confinedPlace } from '../runtime/confine.ts';
 import { plainPlace, type NodePlace } from '../runtime/node-place.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
+import { withOwnProgram } from './own-program.ts';
 import { ownScripts } from './own-scripts.ts';
 
 /** Options of every command that runs hooks. */
@@ -13,6 +14,15 @@ export const TARGET_OPTIONS = {
   root: { type: 'string', value: 'DIR', help: 'for trials: all that is written lands below DIR' },
   unconfined: { type: 'boolean', help: 'with --root, or without being root: run hooks unconfined' },
 } satisfies OptionSpecs;
+
+export const YES_OPTION = {
+  yes: { type: 'boolean', short: 'y', help: 'answer yes to what hooks want confirmed' },
+} satisfies OptionSpecs;
+
+/** The environment of hooks. */
+export function hookEnv(args: Arguments, { env }: CommandContext): CommandContext['env'] {
+  return withOwnProgram(args.flag('yes') ? { ...env, ASSUME_YES: '1' } : env);
+}
 
 /** A mistake in the words of a command. */
 export function usage(what: string): CurlewError {

@@ -28,10 +28,14 @@ export type ControlRecord =
       readonly file: string;
       readonly line: number;
     }
-  | { readonly kind: 'absent'; readonly function: string };
+  | { readonly kind: 'absent'; readonly function: string }
+  | { readonly kind: 'question'; readonly question: 'yes' | 'no' | 'text' | 'secret'; readonly id: string };
 
 const LEVELS: readonly LogLevel[] = ['info', 'step', 'substep', 'success', 'warning', 'failure'];
 const STAGES = ['settings', 'source', 'carried', 'call'] as const;
+const QUESTIONS = ['yes', 'no', 'text', 'secret'] as const;
+/** It becomes part of a file's name. */
+const QUESTION_ID = /^[0-9]{1,20}-[0-9]{1,20}$/;
 
 /**
  * One line of scripts/lib/logging.sh `curlew_control`. Hooks can write here what they like, so a line that is none of
@@ -64,6 +68,10 @@ export function parseControlLine(line: string): ControlRecord | undefined {
       return { kind, text: first, function: second, file: third, line: Number(fourth) };
     case 'absent':
       return { kind, function: first };
+    case 'question': {
+      const question = QUESTIONS.find((known) => known === first);
+      return question === undefined || !QUESTION_ID.test(second) ? undefined : { kind, question, id: second };
+    }
     case undefined:
     default:
       return undefined;

@@ -10,6 +10,7 @@ import { createJournal } from './journal.ts';
 import { endLastRun } from './last-run.ts';
 import type { RunPlan } from './plan.ts';
 import type { PreparedRun, RunRequest } from './prepare.ts';
+import type { Ask } from './questions.ts';
 import { clearStaging } from './put-in-place.ts';
 import { createRunFolder, dropShellFiles, PREFLIGHT_FILE } from './run-folder.ts';
 import type { ShellVariable } from './settings.ts';
@@ -35,6 +36,8 @@ export interface RunResult {
 
 export interface RunOptions {
   readonly report: Report;
+  /** Who answers the questions of hooks; absent when nobody is there. */
+  readonly ask?: Ask | undefined;
   readonly signal: AbortSignal;
 }
 

@@ -31,6 +31,7 @@ export function noticeRecord(notes: HookNotes, record: ControlRecord): void {
       notes.absent = true;
       break;
     case 'log':
+    case 'question':
       break;
   }
 }

@@ -9,7 +9,8 @@ import { CurlewError, fileError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import { followControl, type ControlRecord } from './control.ts';
 import { hookFailure, noticeRecord, type HookNotes } from './hook-failure.ts';
-import type { NodePlace } from './node-place.ts';
+import { seenPath, type NodePlace } from './node-place.ts';
+import { answerQuestions, type Ask, type Questions } from './questions.ts';
 import { endProcesses, membersOf, processInfo, type Family, type ProcessInfo } from './process-tree.ts';
 
 /** What all hooks of a run have in common. All paths are absolute, as this process sees them. */
@@ -47,6 +48,8 @@ export interface HookRequest {
 
 export interface HookOptions {
   readonly report: Report;
+  /** Who answers the questions of a hook; absent when nobody is there. */
+  readonly ask?: Ask | undefined;
   /** How long a hook may be silent before a sign of life is given; 60 s unless a test says otherwise. */
   readonly heartbeatMs?: number;
   readonly graceMs?: number;
@@ -93,13 +96,26 @@ export async function runShell(
   const notes: HookNotes = {};
   const onRecord = (record: ControlRecord): void => {
     noticeRecord(notes, record);
+    if (record.kind === 'question') questions?.take(record);
     if (record.kind === 'log' && request.toldAtEnd !== true) reportLog(report, request, record);
   };
+  const limit = request.limitMs === undefined ? undefined : AbortSignal.timeout(request.limitMs);
+  const stop = AbortSignal.any([signal, ...(limit === undefined ? [] : [limit])]);
+  const answers = join(shell.folder, `${request.function}.answer`);
+  const over = new AbortController();
+  const asked = { addon: request.addon, log, answers, report, signal: AbortSignal.any([stop, over.signal]) };
+  const questions = options.ask === undefined ? undefined : answerQuestions({ ...asked, ask: options.ask });
   const marker = `CURLEW_HOOK=${shell.run}/${request.function}`;
   // Followed before there is a process that a failure here would leave alone.
   await (await openFresh(control, 'w')).close();
   const follower = await followControl(control, onRecord);
-  const child = await start(shell, request, { log, control, marker, words }).catch(async (error: unknown) => {
+  const child = await start(shell, request, {
+    log,
+    control,
+    marker,
+    words,
+    answers: questions === undefined ? undefined : answers,
+  }).catch(async (error: unknown) => {
     await follower.finish();
     throw error;
   });
@@ -109,9 +125,7 @@ export async function runShell(
     const { inSession, outside } = membersOf(family);
     return [...inSession, ...outside];
   };
-  const heartbeat = watchSilence(request, log, options);
-  const limit = request.limitMs === undefined ? undefined : AbortSignal.timeout(request.limitMs);
-  const stop = AbortSignal.any([signal, ...(limit === undefined ? [] : [limit])]);
+  const heartbeat = watchSilence(request, log, options, questions);
   const grace = graceMs === undefined ? {} : { graceMs };
   let ending: Promise<unknown> | undefined;
   const end = (): void => {
@@ -136,6 +150,8 @@ export async function runShell(
     stop.removeEventListener('abort', end);
     clearInterval(heartbeat);
     await follower.finish();
+    over.abort();
+    await questions?.finish();
     await rm(control, { force: true });
   }
 }
@@ -145,12 +161,14 @@ interface StartWords {
   readonly control: string;
   readonly marker: string;
   readonly words: readonly string[];
+  /** Path of the answers to its questions; undefined when nobody can be asked. */
+  readonly answers: string | undefined;
 }
 
 async function start(
   shell: HookShell,
   request: HookRequest,
-  { log, control, marker, words }: StartWords,
+  { log, control, marker, words, answers }: StartWords,
 ): Promise<ChildProcess> {
   const { place, env, run } = shell;
   const [command, ...args] = place.wrap(['bash', '--noprofile', '--norc', ...words]);
@@ -159,7 +177,12 @@ async function start(
   try {
     const child = spawn(command, args, {
       cwd: place.directory,
-      env: hookEnvironment(env, { run, marker, attempt: request.attempt }),
+      env: {
+        ...hookEnvironment(env, { run, marker, attempt: request.attempt }),
+        ...(answers === undefined
+          ? {}
+          : { CURLEW_ANSWER: seenPath(place, answers), CURLEW_ASKER: String(process.pid) }),
+      },
       // A session of its own: no terminal, and everything that stays in it can be ended together.
       detached: true,
       stdio: ['ignore', output.fd, output.fd, records.fd],
@@ -221,6 +244,7 @@ function watchSilence(
   request: HookRequest,
   log: string,
   { report, heartbeatMs = HEARTBEAT_MS }: HookOptions,
+  questions: Questions | undefined,
 ): NodeJS.Timeout {
   const lookMs = heartbeatMs / LOOKS;
   let size = 0;
@@ -230,7 +254,7 @@ function watchSilence(
     if (found === undefined) return;
     looks = found.size === size ? looks + 1 : 0;
     size = found.size;
-    if (looks === 0 || looks % LOOKS !== 0) return;
+    if (looks === 0 || looks % LOOKS !== 0 || questions?.isOpen() === true) return;
     const seconds = Math.round((looks * lookMs) / 1000);
     report({
       type: 'note',

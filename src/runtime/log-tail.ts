@@ -33,6 +33,25 @@ export async function endOfFile(path: string, count: number): Promise<FileEnd> {
   return { bytes: size, lines: count === 0 ? [] : lines.slice(-count), cut: size > TAIL_BYTES || lines.length > count };
 }
 
+/** What was written from this offset on, of that the last 64 KiB at most, and where the file ends now. */
+export async function linesFrom(
+  path: string,
+  from: number,
+): Promise<{ readonly lines: readonly string[]; readonly end: number }> {
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    const start = Math.max(from, size - TAIL_BYTES);
+    const buffer = Buffer.alloc(Math.max(0, size - start));
+    const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, start);
+    const lines = buffer.toString('utf8', 0, bytesRead).split('\n').map(plainLine);
+    const first = lines.findIndex((line) => line !== '');
+    return { lines: first === -1 ? [] : lines.slice(first), end: start + bytesRead };
+  } finally {
+    await file.close();
+  }
+}
+
 async function endOf(path: string, plain: (line: string) => string): Promise<readonly string[]> {
   let file;
   try {

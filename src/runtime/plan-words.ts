@@ -16,6 +16,7 @@ export const PLAN_WORDS: Readonly<Record<string, WordKind>> = {
   adopt: 'flag',
   'skip-images': 'flag',
   preflights: 'text',
+  yes: 'flag',
   'hook-timeout': 'text',
   's3-endpoint': 'text',
   's3-region': 'text',

@@ -10,6 +10,7 @@ import type { Hook } from './hooks.ts';
 import type { Journal } from './journal.ts';
 import { endOfLog } from './log-tail.ts';
 import type { PlannedAction, PlannedAddon } from './plan.ts';
+import type { Ask } from './questions.ts';
 
 export type HookAction = Extract<PlannedAction, { kind: 'hook' }>;
 
@@ -19,6 +20,7 @@ export interface HookRun {
   /** Attempts of earlier runs that did not finish, by id of the action. */
   readonly attempts: ReadonlyMap<string, number>;
   readonly report: Report;
+  readonly ask?: Ask | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -35,7 +37,7 @@ export async function lookUp({ shell, journal, report, signal }: HookRun): Promi
 
 /** Runs one hook between two entries of the journal. Returns what it told the operator: an outro, all that it printed. */
 export async function runHookAction(action: HookAction, addon: PlannedAddon, run: HookRun): Promise<string> {
-  const { shell, journal, report, signal } = run;
+  const { shell, journal, report, ask, signal } = run;
   const attempt = (run.attempts.get(action.id) ?? 0) + 1;
   if (action.hook === 'install') await emptyKustomize(shell.place.directory, action.addon);
   await journal.append({ type: 'started', action: action.id, attempt });
@@ -48,7 +50,7 @@ export async function runHookAction(action: HookAction, addon: PlannedAddon, run
   const outcome = await reportStep(
     report,
     { id: action.id, title: title(action, addon) },
-    async () => runHook(shell, request, { report, signal }),
+    async () => runHook(shell, request, { report, ask, signal }),
     () => 'done',
   );
   reportLeftOvers(report, action, outcome);

@@ -44,3 +44,45 @@ without_terminal() {
   [ "$output" = abc ]
   [ "$status" -eq 1 ]
 }
+
+# Answers the next question: STATE, and the TEXT that was typed.
+answering() {
+  CURLEW_ANSWER="$PWD/answer" CURLEW_ASKER=$$
+  exec {CURLEW_CONTROL}>control
+  (
+    until [ -s control ]; do command sleep 0.05; done
+    IFS=$'\t' read -r _ kind id <control
+    echo "$kind" >kind
+    printf '%s\n' "$@" >answer.new
+    mv answer.new "answer-$id"
+  ) &
+}
+
+@test "whoever runs the hook is asked over the control descriptor" {
+  answering answer n
+  run ! confirmY
+  [ "$output" = '(Y/n) ' ]
+  [ "$(cat kind)" = yes ]
+  answering answer y
+  run confirmN
+  [ "$status" -eq 0 ]
+  [ "$(cat kind)" = no ]
+  answering answer ' two  words\n'
+  prompt
+  [ "$PROMPT_RESULT" = ' two  words\n' ]
+  answering answer hidden
+  prompt_secret
+  [ "$PROMPT_RESULT" = hidden ]
+  [ "$(cat kind)" = secret ]
+  [ -z "$(compgen -G 'answer-*')" ]
+}
+
+@test "nobody there any more: the defaults, and that is said" {
+  answering nobody
+  run --separate-stderr confirmY
+  [ "$status" -eq 0 ]
+  [[ "$stderr" == *'no terminal'* ]]
+  CURLEW_ASKER=none
+  run confirmN
+  [ "$status" -eq 1 ]
+}

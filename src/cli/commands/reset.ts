@@ -1,7 +1,7 @@
 /** `curlew reset`: everything off this node that runs have put there. */
 import { stat } from 'node:fs/promises';
 import type { Command } from '../command.ts';
-import { confirm } from '../confirm.ts';
+import { confirm } from '../ask-line.ts';
 import { RESET_OPTIONS, runReset, type ResetResult } from '../kept-run.ts';
 import { placesOf } from '../node-target.ts';
 

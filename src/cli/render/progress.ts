@@ -4,6 +4,8 @@ import { createPlainLines } from './plain.ts';
 
 export interface Progress {
   readonly report: Report;
+  /** Takes everything moving off the screen for as long as `work` has it to itself. */
+  readonly around: <Result>(work: () => Promise<Result>) => Promise<Result>;
   /** Takes everything moving off the screen and waits for it. May be called twice. */
   readonly stop: () => Promise<void>;
 }
@@ -17,7 +19,8 @@ export interface ProgressOptions {
 
 /** Nothing is shown when quiet, not even notes: warnings that matter are results. */
 export async function createProgress({ stream, moving, quiet }: ProgressOptions): Promise<Progress> {
-  if (quiet) return { report: () => undefined, stop: async () => undefined };
+  const around: Progress['around'] = async (work) => work();
+  if (quiet) return { report: () => undefined, around, stop: async () => undefined };
   if (moving) {
     const { createTerminalProgress } = await import('./terminal.ts');
     return createTerminalProgress(stream);
@@ -28,6 +31,7 @@ export async function createProgress({ stream, moving, quiet }: ProgressOptions)
       const text = lines(event);
       if (text !== undefined) stream.write(`${text}\n`);
     },
+    around,
     stop: async () => undefined,
   };
 }

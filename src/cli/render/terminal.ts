@@ -2,6 +2,7 @@
 import { Listr, ListrLogger, ProcessOutput } from 'listr2';
 import type { ProgressEvent, Report } from '../../core/events.ts';
 import { createPlainLines, harmless } from './plain.ts';
+import type { Progress } from './progress.ts';
 import { formatBytes, formatSeconds } from './units.ts';
 
 interface Step {
@@ -129,19 +130,12 @@ function stepLine(
   return `${cut(name, width).padEnd(width)}  ${bar}`.trimEnd();
 }
 
-/** Starts the display; `stop` clears it and waits until the terminal is left clean. */
-export function createTerminalProgress(stream: NodeJS.WriteStream): {
-  readonly report: Report;
-  readonly stop: () => Promise<void>;
-} {
-  const model = createProgressModel(Date.now);
-  const plainLine = createPlainLines(Date.now);
+/** A display that moves until it is told to finish. */
+function display(stream: NodeJS.WriteStream, text: () => string): () => Promise<void> {
   let finish: () => void = () => undefined;
   const finished = new Promise<void>((resolve) => {
     finish = resolve;
   });
-  const notes: string[] = [];
-  const text = (): string => [model.headline(), ...model.lines(stream.columns)].join('\n');
   const list = new Listr(
     [
       {
@@ -165,19 +159,44 @@ export function createTerminalProgress(stream: NodeJS.WriteStream): {
       },
     },
   );
-  let running: Promise<unknown> | undefined;
+  const running = list.run();
+  return async () => {
+    finish();
+    await running;
+  };
+}
+
+/** Starts the display; `stop` clears it and waits until the terminal is left clean. */
+export function createTerminalProgress(stream: NodeJS.WriteStream): Progress {
+  const model = createProgressModel(Date.now);
+  const plainLine = createPlainLines(Date.now);
+  const notes: string[] = [];
+  const text = (): string => [model.headline(), ...model.lines(stream.columns)].join('\n');
+  let shown: (() => Promise<void>) | undefined;
+  let isHidden = false;
+  const hide = async (): Promise<void> => {
+    isHidden = true;
+    await shown?.();
+    shown = undefined;
+    for (const note of notes.splice(0)) stream.write(`${note}\n`);
+  };
   return {
     report: (event) => {
       const line = plainLine(event);
       if (line !== undefined && (event.type === 'note' || event.type === 'step-failed')) notes.push(line);
       if (event.type === 'note') return;
       model.take(event);
-      running ??= list.run();
+      if (!isHidden) shown ??= display(stream, text);
     },
-    stop: async () => {
-      finish();
-      await running;
-      for (const note of notes.splice(0)) stream.write(`${note}\n`);
+    around: async (work) => {
+      await hide();
+      try {
+        return await work();
+      } finally {
+        isHidden = false;
+        shown ??= display(stream, text);
+      }
     },
+    stop: hide,
   };
 }

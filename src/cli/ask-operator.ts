@@ -1,0 +1,23 @@
+/** Questions of hooks, put to the operator in between the progress. */
+import type { Question } from '../runtime/questions.ts';
+import { askLine } from './ask-line.ts';
+import { harmless } from './render/plain.ts';
+
+const CHOICES: Readonly<Record<Question['kind'], string>> = { yes: '(Y/n)', no: '(y/N)', text: '', secret: '' };
+
+/** What stands on the terminal: the lines that the hook has printed; the answer is typed behind the last one. */
+export function questionText({ addon, kind, lines }: Question): string {
+  const choice = CHOICES[kind];
+  const shown = lines.map(harmless);
+  const last = shown.at(-1) ?? `${addon}:`;
+  const whole = choice === '' || last.endsWith(choice) ? last : `${last} ${choice}`.trimStart();
+  return [`${addon} asks:`, ...[...shown.slice(0, -1), whole].map((line) => `  ${line}`)].join('\n') + ' ';
+}
+
+/** Undefined when the terminal has gone. */
+export async function askOperator(
+  question: Question,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<string | undefined> {
+  return askLine(questionText(question), { secret: question.kind === 'secret', signal });
+}

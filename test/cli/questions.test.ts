@@ -1,0 +1,122 @@
+/** Questions of hooks on a terminal: script(1) makes one. */
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { questionText } from '../../src/cli/ask-operator.ts';
+import { shellQuote } from '../../src/runtime/settings.ts';
+import * as assert from '../support/assert.ts';
+import { bundleOf } from '../support/node-bundles.ts';
+import { tracer } from '../support/node-install.ts';
+import { runFromSource, SOURCE_COMMAND } from '../support/source-command.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('cli/questions', { timeoutMs: 120_000 });
+
+const ASKING = `aaa() {
+  printf '\\nThe data of aaa is removed. Continue? '
+  said=no; if confirmN; then said=yes; fi; echo "$said" >"$TRACE.said"
+  printf 'Password: '
+  prompt_secret
+  [ "$PROMPT_RESULT" = hunter2 ] && echo typed >>"$TRACE.said"
+}`;
+
+const TRIAL = ['install', '--bundle', 'b.tar.gz', '--root', 'root', '--unconfined'];
+
+interface Terminal {
+  /** Everything that was shown since the last look, once that holds a text. */
+  readonly until: (text: string) => Promise<string>;
+  readonly type: (text: string) => void;
+  /** Exit status. */
+  readonly ended: () => Promise<number | null>;
+}
+
+function terminal(child: ChildProcessWithoutNullStreams): Terminal {
+  let shown = '';
+  let look = (): void => undefined;
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    shown += text;
+    look();
+  });
+  const exit = new Promise<number | null>((resolve) => {
+    child.once('exit', (code) => {
+      resolve(code);
+      look();
+    });
+  });
+  return {
+    until: async (text) => {
+      while (!shown.includes(text)) {
+        if (child.exitCode !== null) throw new Error(`it ended before ${text} was shown: ${shown}`);
+        await new Promise<void>((resolve) => {
+          look = resolve;
+        });
+      }
+      const all = shown;
+      shown = '';
+      return all;
+    },
+    type: (text) => child.stdin.write(text),
+    ended: async () => exit,
+  };
+}
+
+async function boxWithQuestions(): Promise<Tree> {
+  const box = await tree();
+  await writeFile(box.at('b.tar.gz'), bundleOf([tracer('aaa', ASKING)]));
+  return box;
+}
+
+function start(box: Tree, more: readonly string[] = []): Terminal {
+  const line = [process.execPath, ...SOURCE_COMMAND, ...TRIAL, ...more].map(shellQuote).join(' ');
+  const env = { ...process.env, TERM: 'xterm', TRACE: box.at('trace') };
+  return terminal(spawn('script', ['-qefc', line, '/dev/null'], { cwd: box.path, env }));
+}
+
+test('a question stands on the terminal with what was said before it, and the run goes on with the answer', async () => {
+  await using box = await boxWithQuestions();
+  const run = start(box);
+  const asked = await run.until('(y/N)');
+  assert.match(asked, /aaa asks:\s+The data of aaa is removed\. Continue\? \(y\/N\)/);
+  run.type('y\r');
+  await run.until('Password:');
+  run.type('hunter2\r');
+  const rest = await run.until('installed');
+  assert.not(rest.includes('hunter2'));
+  assert.is(await run.ended(), 0);
+  assert.is(await readFile(box.at('trace.said'), 'utf8'), 'yes\ntyped\n');
+});
+
+test('Ctrl-C at a question, shown or hidden, stops the run', async () => {
+  for (const answers of [[], ['\r']]) {
+    await using box = await boxWithQuestions();
+    const run = start(box);
+    await run.until('(y/N)');
+    for (const answer of answers) {
+      run.type(answer);
+      await run.until('Password:');
+    }
+    run.type('\u0003');
+    assert.is(await run.ended(), 130);
+    assert.is(await stat(box.at('root/var/lib/curlew/lock')).catch(() => 'free'), 'free');
+  }
+});
+
+test('--yes answers what hooks want confirmed; without a terminal the defaults count', async () => {
+  await using box = await tree();
+  await writeFile(box.at('b.tar.gz'), bundleOf([tracer('aaa', ASKING.replace(/ {2}printf 'Password[^]*said"\n/, ''))]));
+  const env = { TRACE: box.at('trace') };
+  const none = await runFromSource(TRIAL, { cwd: box.path, env });
+  assert.equal([none.exitCode, await readFile(box.at('trace.said'), 'utf8')], [0, 'no\n'], none.stderr);
+  assert.match(none.stderr, 'Automatically declining prompt');
+  const yes = await runFromSource([...TRIAL, '--reapply', '--yes'], { cwd: box.path, env });
+  assert.equal([yes.exitCode, await readFile(box.at('trace.said'), 'utf8')], [0, 'yes\n'], yes.stderr);
+});
+
+test('a question shows which answers there are, and nothing that drives a terminal', () => {
+  assert.is(questionText({ addon: 'a', kind: 'yes', lines: ['Really?'] }), 'a asks:\n  Really? (Y/n) ');
+  assert.is(questionText({ addon: 'a', kind: 'no', lines: ['x', '(y/N)'] }), 'a asks:\n  x\n  (y/N) ');
+  assert.is(questionText({ addon: 'a', kind: 'text', lines: [] }), 'a asks:\n  a: ');
+  assert.not(questionText({ addon: 'a', kind: 'text', lines: ['\u001b[2J'] }).includes('\u001b'));
+});
+
+test.run();
