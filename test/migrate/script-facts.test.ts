@@ -1,4 +1,8 @@
+import { execa } from 'execa';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { ownPath } from '../../src/migrate/judge.ts';
+import { PROGRAMS, SHELL_WORDS } from '../../src/migrate/known.ts';
 import { scriptFacts, templateFacts } from '../../src/migrate/script-facts.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -54,6 +58,29 @@ other() { cat "$src/j"; }`);
     return path === undefined ? [] : [`${role} ${path}`];
   });
   assert.equal(found, ['read a', 'read b', 'made d', 'template c', 'read f', 'source g.sh', 'tested h', 'read i.sh']);
+});
+
+test('of the library itself: the functions that bash finds, and no call that nothing answers', async () => {
+  const folder = join(import.meta.dirname, '../../scripts/lib');
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.sh'));
+  const facts = [];
+  for (const name of names) facts.push(scriptFacts(await readFile(join(folder, name), 'utf8')));
+  const functions = new Set(facts.flatMap((one) => [...one.functions]));
+  const { stdout } = await execa(
+    'bash',
+    ['-c', 'for file; do source "$file"; done; compgen -A function', 'bash', ...names],
+    {
+      cwd: folder,
+      stdin: 'ignore',
+      extendEnv: false,
+      env: { PATH: process.env['PATH'] },
+    },
+  );
+  assert.equal([...functions].toSorted(), stdout.split('\n').toSorted());
+  const calls = facts.flatMap((one) => [...one.calls.keys()].filter((name) => !one.tested.has(name)));
+  const unanswered = calls.filter((name) => !functions.has(name) && !SHELL_WORDS.has(name) && !PROGRAMS.has(name));
+  // A hook, which an add-on has.
+  assert.equal(unanswered, ['containerd_install']);
 });
 
 test.run();
