@@ -19,13 +19,14 @@ export function checkShipped(addon: InstallerAddon, schema: unknown): readonly D
   const { specName, requested, s3Override, settings, place } = addon;
   const properties = isObject(schema['properties']) ? Object.keys(schema['properties']) : [];
   const { [HOOK_TIMEOUT]: timeout, ...others } = settings;
-  const judged = {
-    version: requested,
-    ...(s3Override === undefined ? {} : { s3Override }),
-    ...others,
-    ...(properties.includes(HOOK_TIMEOUT) && timeout !== undefined ? { [HOOK_TIMEOUT]: timeout } : {}),
-  };
-  const errors = errorsOf(schema, judged).slice(0, MOST_FINDINGS);
+  const required = Array.isArray(schema['required']) ? (schema['required'] as readonly unknown[]) : [];
+  const named: readonly unknown[] = [...properties, ...required];
+  // What every add-on has need not stand in a schema.
+  const common = Object.entries({ version: requested, s3Override, [HOOK_TIMEOUT]: timeout });
+  const judged = { ...Object.fromEntries(common.filter(([name]) => named.includes(name))), ...others };
+  const errors = errorsOf(schema, judged)
+    .filter((error) => !isPlainText(error, others))
+    .slice(0, MOST_FINDINGS);
   return [
     ...errors.map((error): Diagnostic => {
       const name = `${specName}${error.instancePath.replaceAll('/', '.')}`;
@@ -37,6 +38,12 @@ export function checkShipped(addon: InstallerAddon, schema: unknown): readonly D
     }),
     ...(errors.length > 0 ? [] : slips(addon, Object.keys(others), properties)),
   ];
+}
+
+/** A number or a switch where a text is wanted: as a shell variable it is one, and `--set` cannot say it otherwise. */
+function isPlainText({ keyword, params, instancePath }: ErrorObject, settings: InstallerAddon['settings']): boolean {
+  const value = settings[instancePath.slice(1)];
+  return keyword === 'type' && params['type'] === 'string' && ['number', 'boolean'].includes(typeof value);
 }
 
 function slips({ specName, place }: InstallerAddon, fields: readonly string[], properties: readonly string[]) {
