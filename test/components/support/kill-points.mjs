@@ -110,16 +110,20 @@ function changeOf(command, args) {
   return command === 'ctr' ? /\bimages (?:import|tag)\b/.exec(words)?.[0] : undefined;
 }
 
-/** A client takes what it is given: it may die without, with half, and with all of it. */
+const SOME = 128 << 10;
+
+/** A client takes what it is given, if anything: it may be left with some of it, and with all. */
 function watchClient(child, name) {
   children.set(child, 1);
-  if (child.stdin !== null) {
+  if (child.stdin === null) child.once('spawn', () => here(`${name} all given`));
+  else {
     const write = child.stdin.write.bind(child.stdin);
-    let chunks = 0;
-    child.stdin.write = (...args) => {
-      chunks += 1;
-      if (chunks === 2) here(`${name} half given`);
-      return write(...args);
+    let bytes = 0;
+    child.stdin.write = (chunk, ...rest) => {
+      const before = bytes;
+      bytes += chunk.length;
+      if (before <= SOME && bytes > SOME) here(`${name} some given`);
+      return write(chunk, ...rest);
     };
     child.stdin.once('finish', () => here(`${name} all given`));
   }

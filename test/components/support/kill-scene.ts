@@ -71,6 +71,12 @@ export function killAddon(name: string, version: string, more = ''): TestAddon {
   };
 }
 
+/** One that is only installed and taken off, with other files beside. */
+export function smallAddon(name: string, version: string, more: Partial<TestAddon> = {}): TestAddon {
+  const script = `${name}() { echo ${version} >"$DIR/${name}.txt"; }\n${name}_uninstall() { rm -f "$DIR/${name}.txt"; }\n`;
+  return { name, version, ...more, files: { Manifest: '', 'install.sh': script, ...more.files } };
+}
+
 /** What is killed, and what nodes have behind them. */
 export interface SceneKind {
   readonly bundles: Readonly<Record<string, readonly TestAddon[]>>;
@@ -196,7 +202,7 @@ export async function readyForAnother(folder: string): Promise<void> {
 
 export type State = Readonly<Record<string, string>>;
 
-const RUN_ID = /\d{8}T\d{6}Z-[0-9a-f]{4}/g;
+export const RUN_ID = /\d{8}T\d{6}Z-[0-9a-f]{4}/g;
 
 /** What a node looks like: files by path, without what differs between two runs that did the same. */
 export async function nodeState(folder: string): Promise<State> {
