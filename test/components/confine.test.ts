@@ -1,6 +1,6 @@
 /** `--root`: hooks run in a private mount namespace with an overlay of `/`. Needs root and a kernel that lets it. */
 import { execa } from 'execa';
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { confinedPlace } from '../../src/runtime/confine.ts';
 import type { NodePlace } from '../../src/runtime/node-place.ts';
@@ -9,6 +9,7 @@ import { readRecords } from '../../src/runtime/records.ts';
 import * as assert from '../support/assert.ts';
 import { bundleOf, specOf } from '../support/node-bundles.ts';
 import { packagesOf, run } from '../support/node-install.ts';
+import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
@@ -154,6 +155,46 @@ when('an interrupted command leaves neither processes nor mounts', async () => {
   assert.is(await mounts(), before);
   const { lastRun = '' } = await readRecords(mine.at('root/var/lib/curlew'));
   assert.equal(membersOf({ session: -1, marker: `CURLEW_HOOK=${lastRun}/aaa` }), { inSession: [], outside: [] });
+});
+
+/** Its hooks keep a file of the machine; its second version fails when it has changed that. */
+function keeper(version: string): typeof ADDON {
+  const script = `aaa() { mkdir -p /opt/curlew-test; echo "$AAA_VERSION" >/opt/curlew-test/app; [ "$AAA_VERSION" = 1.0.0 ]; }
+aaa_uninstall() { rm -r /opt/curlew-test; }
+`;
+  return { name: 'aaa', version, files: { 'install.sh': script, data: version } };
+}
+
+when('a trial is rolled back and reset below its root, and the machine is as before', async () => {
+  await using mine = await tree();
+  const before = await mounts();
+  const given = async (...words: readonly string[]): Promise<SourceOutcome> =>
+    runFromSource([...words, '--root', 'root'], { cwd: mine.path });
+  const app = async (): Promise<string> =>
+    readFile(mine.at('root/host/opt/curlew-test/app'), 'utf8').catch(() => 'none');
+  for (const [version, status] of [
+    ['1.0.0', 0],
+    ['2.0.0', 20],
+  ] as const) {
+    await writeFile(mine.at('b.tar.gz'), bundleOf([keeper(version)]));
+    const { exitCode, stderr } = await given('install', '--bundle', 'b.tar.gz');
+    assert.is(exitCode, status, stderr);
+    assert.is(await app(), `${version}\n`);
+  }
+  const back = await given('rollback', 'aaa');
+  assert.is(back.exitCode, 0, back.stderr);
+  assert.is(await app(), '1.0.0\n');
+  assert.equal(await readdir(mine.at('root/var/lib/curlew/addons/aaa')), ['1.0.0']);
+  const off = await given('reset', '--yes');
+  assert.is(off.exitCode, 0, off.stderr);
+  assert.is(await app(), 'none');
+  assert.is(await stat(mine.at('root/var/lib/curlew')).catch(() => 'absent'), 'absent');
+  // What hooks have written stays for whoever tried them.
+  assert.ok((await readdir(mine.at('root'))).includes('host'));
+  assert.is(await stat('/opt/curlew-test').catch(() => 'absent'), 'absent');
+  assert.is(await mounts(), before);
+  const nothing = await given('reset', '--yes');
+  assert.equal([nothing.exitCode, /nothing was installed/.test(nothing.stdout)], [0, true]);
 });
 
 const COMING_AND_GOING = `trap 'for i in 1 2 3 4 5 6; do umount "$1/$i" 2>/dev/null; done; exit 0' TERM

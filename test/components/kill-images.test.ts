@@ -63,7 +63,7 @@ for (const kind of containerds()) {
         bundles: { now: [await withImage(box)] },
         before: [],
         words: ['install', '--bundle', 'now'],
-        env: { ...env, KUBECONFIG: '/nowhere' } as Record<string, string>,
+        env: { ...env, KUBECONFIG: '/nowhere' },
       });
       const moments = /^client |^journal .* images /;
       const restore = async (): Promise<void> => forget(kind, env);

@@ -39,7 +39,12 @@ function fill() {
   const { bavail, bsize } = statfsSync(SCENE);
   const file = openSync(`${SCENE}/filler`, 'w');
   const rest = Buffer.alloc(Math.max(0, bavail * bsize - Number(FILL_LEAVE)));
-  for (let at = 0; at < rest.byteLength;) at += writeSync(file, rest, at);
+  try {
+    for (let at = 0; at < rest.byteLength;) at += writeSync(file, rest, at);
+  } catch (error) {
+    // A hook has taken the last of it meanwhile.
+    if (error.code !== 'ENOSPC') throw error;
+  }
   closeSync(file);
 }
 

@@ -191,13 +191,14 @@ export async function openScene(kind: SceneKind = INSTALL): Promise<Scene> {
   };
 }
 
-/** A node whose last run came to its end, whatever happened to the command after that, is ready for another run. */
+/** A node whose last run finished, whatever happened to the command after that, is ready for another run. */
 export async function readyForAnother(folder: string): Promise<void> {
   const records = await readFile(join(folder, 'records.json'), 'utf8').catch(() => undefined);
   if (records === undefined) return;
   const { lastRun } = JSON.parse(records) as { readonly lastRun: string };
   const journal = await readFile(join(folder, 'runs', lastRun, 'journal.jsonl'), 'utf8').catch(() => '');
-  if (journal.includes('"type":"ended"')) await rm(join(folder, 'state/once'), { recursive: true, force: true });
+  if (journal.includes('"type":"ended","outcome":"finished"'))
+    await rm(join(folder, 'state/once'), { recursive: true, force: true });
 }
 
 export type State = Readonly<Record<string, string>>;

@@ -61,6 +61,12 @@ async function processesOf(scene: Scene, node: string): Promise<readonly string[
   return found;
 }
 
+export function differences(expected: State, state: State): readonly string[] {
+  return [...new Set([...Object.keys(state), ...Object.keys(expected)])]
+    .filter((path) => state[path] !== expected[path])
+    .map((path) => `${path}: ${JSON.stringify([expected[path], state[path]])}`);
+}
+
 /** Kills a run at one moment, gives the same command again, and returns what is not as it should be. */
 export async function problemOf(
   trial: Trial,
@@ -74,13 +80,8 @@ export async function problemOf(
   await readyForAnother(scene.folder(node));
   const again = await scene.run(node, {}, how);
   if (again.exitCode !== 0) return `the same command failed: ${again.stderr}`;
-  const state = await stateOf(trial, node);
-  const differing = [...new Set([...Object.keys(state), ...Object.keys(expected)])].filter(
-    (path) => state[path] !== expected[path],
-  );
-  if (differing.length > 0) {
-    return differing.map((path) => `${path}: ${JSON.stringify([expected[path], state[path]])}`).join('\n  ');
-  }
+  const differing = differences(expected, await stateOf(trial, node));
+  if (differing.length > 0) return differing.join('\n  ');
   const processes = await processesOf(scene, node);
   if (processes.length > 0) return `left processes: ${processes.join(' ')}`;
   const mounts = await readFile('/proc/self/mountinfo', 'utf8');
