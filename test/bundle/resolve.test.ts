@@ -50,6 +50,12 @@ test('add-ons are resolved with reasons, keys and in the order of installation',
   );
 });
 
+test('case 27: a bundle has the packages of its spec, each under the name of its folder, and no other', () => {
+  const names = resolve('  certManager: {version: 1.9.1}\n').map(({ name, version }) => `${name}-${version}`);
+  assert.equal(names, ['cert-manager-1.9.1']);
+  assert.throwsWith(() => resolve('  kubernetes: {version: 0.0.0}\n'), 'SPEC_INVALID', /kubernetes/);
+});
+
 test('latest means the first version that there is for the architecture', () => {
   assert.is(resolve('  ekco: {version: latest}\n')[0]?.version, '0.28.14');
 });

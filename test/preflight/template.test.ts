@@ -32,7 +32,7 @@ test('plain text and plain braces stay as they are', () => {
   assert.is(render(''), '');
 });
 
-test('fields are found whatever case kURL gives them, and what is not set is empty', () => {
+test('case 30: fields are found whatever case kURL gives them, and what is not set is empty', () => {
   assert.is(render('{{kurl .Installer.Spec.Rook.BlockDeviceFilter }}'), 'sd[b-z]');
   assert.is(render('[{{kurl .Installer.Spec.Docker.Version }}]'), '[]');
   assert.is(render('{{kurl not .Installer.Spec.Docker.Version }}'), 'true');
