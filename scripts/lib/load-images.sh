@@ -56,12 +56,11 @@ retag_gcr_images() {
   done < <(curlew_list_images 2>/dev/null)
   for image in "${!present[@]}"; do
     case "$image" in
-      *k8s.gcr.io*)
-        aliases[${image//k8s.gcr.io/registry.k8s.io}]="$image"
-        if [[ "$image" == *coredns*:* ]]; then aliases[registry.k8s.io/coredns:${image##*:}]="$image"; fi
-        ;;
+      *k8s.gcr.io*) aliases[${image//k8s.gcr.io/registry.k8s.io}]="$image" ;;
       *registry.k8s.io*) aliases[${image//registry.k8s.io/k8s.gcr.io}]="$image" ;;
+      *) continue ;;
     esac
+    if [[ "$image" == *coredns*:* ]]; then aliases[registry.k8s.io/coredns:${image##*:}]="$image"; fi
   done
   for alias in "${!aliases[@]}"; do
     if [[ -z "${present[$alias]-}" ]]; then curlew_tag_image "${aliases[$alias]}" "$alias" >/dev/null 2>&1 || true; fi

@@ -72,7 +72,8 @@ runtime() {
   retag_gcr_images
   [ "$(sort tagged)" = "$(lines 'k8s.gcr.io/coredns/coredns:v1.8.0 registry.k8s.io/coredns/coredns:v1.8.0' \
     'k8s.gcr.io/coredns/coredns:v1.8.0 registry.k8s.io/coredns:v1.8.0' \
-    'registry.k8s.io/coredns/coredns:v1.9.3 k8s.gcr.io/coredns/coredns:v1.9.3')" ]
+    'registry.k8s.io/coredns/coredns:v1.9.3 k8s.gcr.io/coredns/coredns:v1.9.3' \
+    'registry.k8s.io/coredns/coredns:v1.9.3 registry.k8s.io/coredns:v1.9.3')" ]
   rm tagged
   echo k8s.gcr.io/pause:3.6 >present
   DOCKER_VERSION=20 retag_gcr_images

@@ -6,7 +6,7 @@ import { specText } from '../support/preflight.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 import { startServer } from '../support/web-server.ts';
-import { asking, comparisons, each, same, UBUNTU, WORLDS } from './support/preflight-oracle.ts';
+import { asking, comparisons, countComparisons, each, same, UBUNTU, WORLDS } from './support/preflight-oracle.ts';
 
 const test = suite('preflight beside Troubleshoot: network and programs', { timeoutMs: 600_000 });
 const compare = comparisons(test);
@@ -169,5 +169,7 @@ compare('what is excluded, and outcomes without a condition', async () => {
   for (const exclude of ['true', "'true'", "'1'", 'false', "''", "'False'", "'maybe'"]) await same(spec(exclude));
   await same(asking('cpu', 'count > 1000').replace('- pass: {message: else}', '- fail: {when: count < 0, message: m}'));
 });
+
+countComparisons(compare);
 
 test.run();

@@ -1,13 +1,30 @@
 /** Host preflights beside Troubleshoot's own program: the same specs on the same machine give the same verdicts. */
 import { existsSync } from 'node:fs';
 import { execa } from 'execa';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as assert from '../support/assert.ts';
 import { specText } from '../support/preflight.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
-import { asking, comparisons, differs, each, prints, same, UBUNTU, WORLDS } from './support/preflight-oracle.ts';
+import {
+  asking,
+  comparisons,
+  countComparisons,
+  differs,
+  each,
+  prints,
+  same,
+  UBUNTU,
+  WORLDS,
+} from './support/preflight-oracle.ts';
+import { ROOT } from './support/programs.ts';
 
 const test = suite('preflight beside Troubleshoot: the machine', { timeoutMs: 600_000 });
 const compare = comparisons(test);
+
+/** Made by `scripts/tools fio`. */
+const FIO = join(ROOT, '.curlew/tools/fio/bin/fio');
 
 compare('processors and memory', async () => {
   await each('cpu', ['count < 2', 'logical >= 1', 'physical != 1', '> 1000', 'hasFlags fpu', 'supports x86-64-v2']);
@@ -123,6 +140,19 @@ compare('speed of a disk', async () => {
   await each('filesystemPerformance', conditions, `directory: '${box.path}'`, world);
 });
 
+compare(
+  'speed of a disk, by fio itself',
+  async () => {
+    await using box = await tree();
+    const settings = `directory: '${box.path}', fileSize: 1Mi, operationSize: 4096, datasync: true, runTime: "5"`;
+    const world = { programs: { fio: `#!/bin/sh\nexec '${FIO}' "$@"\n` } };
+    await each('filesystemPerformance', ['p99 > 1ns', 'p99 > 1h', 'min <= 1h'], settings, world);
+    const left = (await readdir(box.path)).filter((name) => name.includes('curlew'));
+    assert.equal(left, [], 'nothing of our own measurement stays');
+  },
+  FIO,
+);
+
 compare('the differences that the documentation lists', async () => {
   await differs(asking('memory', '< 1.5Gi'), ['fail Amount of Memory'], ['pass Amount of Memory']);
   await differs(asking('diskUsage', 'total < 100Ti', 'path: /'), ['fail Disk Usage'], ['warn Disk Usage']);
@@ -145,5 +175,7 @@ compare('the differences that the documentation lists', async () => {
   };
   await differs(asking('hostServices', 'x.service = failed'), ['pass Host Services'], ['warn Host Services'], units);
 });
+
+countComparisons(compare);
 
 test.run();

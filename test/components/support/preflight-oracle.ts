@@ -40,8 +40,11 @@ node "$MAIN" preflight --json "$SPEC" >"$WORLD/ours" 2>"$WORLD/ours.log" || true
 cat "$WORLD/theirs"; echo '=====';  cat "$WORLD/ours"; echo '====='; cat "$WORLD/theirs.log" "$WORLD/ours.log"
 `;
 
+let specs = 0;
+
 /** Runs one spec through both. */
 async function verdictsOf(spec: string, world: World = {}): Promise<Verdicts> {
+  specs += 1;
   await using box = await tree({ 'spec.yaml': spec, 'cwd/x': '', 'etc/.keep': '', 'usr/lib/.keep': '' });
   for (const name of ['work-etc', 'work-usr', 'bin']) await mkdir(box.at(name));
   for (const [path, text] of Object.entries(world.files ?? {})) {
@@ -128,13 +131,27 @@ export function prints(text: string): string {
   return `#!/bin/sh\ncat <<'END'\n${text}\nEND\n`;
 }
 
-/** A test of a suite, or why it cannot run. */
-export function comparisons(test: Suite): (name: string, body: () => Promise<void>) => void {
-  const reason = cannotRun('unshare', 'lsblk', 'sysctl', oracle('preflight'));
-  return (name, body) => {
+type Compare = (name: string, body: () => Promise<void>, ...programs: readonly string[]) => void;
+
+/** A test of a suite, or why it cannot run: for lack of what all of them need, or of programs of its own. */
+export function comparisons(test: Suite): Compare {
+  return (name, body, ...programs) => {
+    const reason = cannotRun('unshare', 'lsblk', 'sysctl', oracle('preflight'), ...programs);
     if (reason === undefined) test(name, body);
     else test.skip(name, reason);
   };
+}
+
+/** So that no suite compares ever less without anybody noticing. */
+const LEAST_SPECS = 60;
+
+/** The last test of a suite: how many specs were compared. */
+export function countComparisons(compare: Compare): void {
+  compare(`at least ${LEAST_SPECS} specs were compared`, async () => {
+    console.log(`${specs} specs compared`);
+    assert.ok(specs >= LEAST_SPECS, `${specs} specs`);
+    return Promise.resolve();
+  });
 }
 
 export const UBUNTU: World = {
