@@ -5,7 +5,7 @@
 # The text as the words of an `echo "…"`: variables and commands expand, double quotes vanish, runs of blanks between
 # them collapse.
 render_yaml_file() {
-  eval "echo \"$(cat "$1")\""
+  eval "echo \"$(<"$1")\""
 }
 
 render_file() {
@@ -25,7 +25,7 @@ render_yaml_file_2() {
     logFail "File ${1//%/%%} does not exist"
     return 1
   fi
-  curlew_text="$(cat "$1")"
+  curlew_text="$(<"$1")"
   # A backslash at the very end would swallow the line that ends the here-document.
   if [[ "$curlew_text" =~ (^|[^\\])(\\\\)*\\$ ]]; then curlew_text+=$'\n'; fi
   eval "cat <<CURLEW_END_OF_TEMPLATE

@@ -1,8 +1,8 @@
 /**
  * Measures curlew beside other tools in one run, alternating, and prints Markdown.
  * usage: npm run bench -- [--only NAME]… [--rounds N] [--skip-kurl] [--upload-mb N] [--write]
- *   NAME: images, layer, bundle, images-load, start, lint, packages, publish, node, preflight. --write puts the
- *   result into docs/benchmarks.md.
+ *   NAME: images, layer, bundle, images-load, start, lint, packages, publish, node, preflight, library. --write
+ *   puts the result into docs/benchmarks.md.
  */
 import { execa } from 'execa';
 import { cpus, totalmem } from 'node:os';
@@ -15,6 +15,7 @@ import { benchBundle } from './bundle.ts';
 import { benchImages, benchLayer } from './images.ts';
 import { benchImagesLoad } from './images-load.ts';
 import { blobsOf, fillRegistry, setFolder } from './image-set.ts';
+import { benchLibrary } from './library.ts';
 import { benchNode } from './node.ts';
 import { benchOsPackages } from './os-packages.ts';
 import { benchPreflight } from './preflight.ts';
@@ -35,6 +36,7 @@ const SECTIONS = [
   'publish',
   'node',
   'preflight',
+  'library',
 ] as const;
 
 const { values } = parseArgs({
@@ -121,6 +123,7 @@ if (wants('publish')) {
 }
 if (wants('node')) found.push(await benchNode(home, { rounds, say }));
 if (wants('preflight')) found.push(await benchPreflight({ rounds, say }));
+if (wants('library')) found.push(await benchLibrary({ rounds, say }));
 await rm(work, { recursive: true, force: true });
 
 const { version: tool } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };

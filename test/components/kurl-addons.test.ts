@@ -21,7 +21,7 @@ import {
   type RunJson,
 } from './support/kurl-scene.ts';
 
-const test = suite('add-ons of kURL', { timeoutMs: 300_000 });
+const test = suite('add-ons of kURL', { timeoutMs: 600_000 });
 const reason = cannotPlay();
 
 /** In the order of a node. */
