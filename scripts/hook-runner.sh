@@ -53,7 +53,7 @@ curlew_on_error() {
 # Says what was at work when the hook was told to end. Its line is not known, but where its function begins.
 curlew_on_term() {
   builtin local name line file
-  builtin read -r name line file < <(curlew_defined "${FUNCNAME[1]-}")
+  builtin read -r name line file < <(curlew_defined "${FUNCNAME[1]-}") || name=
   curlew_control error "$BASH_SUBSHELL" 143 "$name" "${file:-${BASH_SOURCE[1]-}}" "${line:-0}" "$1"
   builtin exit 143
 }

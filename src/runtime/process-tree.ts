@@ -98,7 +98,13 @@ export async function endProcesses(
   const deadline = performance.now() + graceMs;
   while (performance.now() < deadline) {
     await wait(LOOK_MS);
-    if (find().length === 0) return first;
+    const left = find();
+    if (left.length === 0) return first;
+    // Just forked by a shell with a trap, it took the signal in the shell's place and lost it with the next program.
+    send(
+      left.filter(({ pid }) => diesOfTerm(pid)),
+      'SIGTERM',
+    );
   }
   for (let round = 0; round < KILL_ROUNDS; round += 1) {
     const left = find();
@@ -107,6 +113,13 @@ export async function endProcesses(
     await wait(LOOK_MS);
   }
   return first;
+}
+
+/** True for a process that neither catches nor ignores SIGTERM, and so has never got one as it is now. */
+function diesOfTerm(pid: number): boolean {
+  const status = readProc(`/proc/${pid}/status`) ?? '';
+  const masks = [...status.matchAll(/^Sig(?:Ign|Cgt):\t([0-9a-f]+)$/gm)].map(([, hex = '0']) => BigInt(`0x${hex}`));
+  return masks.length === 2 && masks.every((mask) => ((mask >> 14n) & 1n) === 0n);
 }
 
 function send(processes: readonly ProcessInfo[], signal: NodeJS.Signals): void {

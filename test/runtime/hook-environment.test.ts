@@ -1,4 +1,6 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
+import { setTimeout as wait } from 'node:timers/promises';
+import { CurlewError } from '../../src/core/errors.ts';
 import { lookUpFunctions } from '../../src/runtime/hook.ts';
 import * as assert from '../support/assert.ts';
 import { hooks } from '../support/hook-shell.ts';
@@ -73,6 +75,19 @@ test('more variables than can be handed on are told as that', async () => {
     /^demo: demo left 17\d{6} bytes of variables, more than 16777216/,
   );
   assert.match(error.hint ?? '', 'keep in a file');
+});
+
+test('a hook that is ended just when it starts a program says where it was, every time', async () => {
+  for (let time = 0; time < 12; time += 1) {
+    await using box = await hooks(['demo() {\n  touch ready\n  sleep 1000\n}\n']);
+    const controller = new AbortController();
+    // What SIGTERM does not end is left to SIGKILL, which lets nobody say anything.
+    const running = box.run('demo', { signal: controller.signal, graceMs: 100_000 });
+    while ((await stat(box.at('ready')).catch(() => undefined)) === undefined) await wait(1);
+    controller.abort(new CurlewError('CANCELLED', 'cancelled'));
+    const where = /^demo: demo was cancelled at \S*install\.sh:1 in demo: (?:touch ready|sleep 1000)/;
+    await assert.rejectsWith(running, 'CANCELLED', where);
+  }
 });
 
 test.run();
