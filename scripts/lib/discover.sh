@@ -46,13 +46,13 @@ curlew_stand_in() {
     if [[ ! -e "$DIR/bin/$tool" ]]; then made+=("$tool"); fi
   done
   if ((${#made[@]} == 0)); then return 0; fi
-  # Made aside, so that each is whole under its name.
+  # Made aside, so that each is whole under its name: on a full disk there is none.
   rm -rf "$DIR/bin/.new"
-  mkdir -p "$DIR/bin/.new"
+  mkdir -p "$DIR/bin/.new" || return 0
   for tool in "${made[@]}"; do
     # shellcheck disable=SC2016
     printf '#!/bin/sh\n%s\neval "exec $BIN_CURLEW kurl %s \\"\\$@\\""\n' \
-      '# Works in hooks, which have BIN_CURLEW in their environment.' "$tool" >"$DIR/bin/.new/$tool"
+      '# Works in hooks, which have BIN_CURLEW in their environment.' "$tool" >"$DIR/bin/.new/$tool" || return 0
   done
   chmod 755 "${made[@]/#/$DIR/bin/.new/}"
   mv -f "${made[@]/#/$DIR/bin/.new/}" "$DIR/bin/"

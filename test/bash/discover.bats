@@ -81,3 +81,16 @@ quiet_machine() {
   [ "$(./bin/subnet --debug)" = '<a b><kurl><subnet><--debug>' ]
   [ ! -e bin/.new ]
 }
+
+@test "on a disk that takes nothing there is no program rather than an empty one" {
+  quiet_machine
+  export BIN_CURLEW=true DIR=.
+  (
+    trap '' XFSZ
+    ulimit -f 0
+    curlew_stand_in 2>/dev/null
+  )
+  [ "$(ls bin)" = '' ]
+  curlew_stand_in
+  [ -s bin/yamlutil ]
+}
