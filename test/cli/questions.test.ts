@@ -1,4 +1,5 @@
 /** Questions of hooks on a terminal: script(1) makes one. */
+import { execa } from 'execa';
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { questionText } from '../../src/cli/ask-operator.ts';
@@ -19,6 +20,12 @@ const ASKING = `aaa() {
   prompt_secret
   [ "$PROMPT_RESULT" = hunter2 ] && echo typed >>"$TRACE.said"
 }`;
+
+const hasScript = (await execa('script', ['--version'], { reject: false })).exitCode === 0;
+const onTerminal = (name: string, body: () => Promise<void>): void => {
+  if (hasScript) test(name, body);
+  else test.skip(name, 'script(1) is not there');
+};
 
 const TRIAL = ['install', '--bundle', 'b.tar.gz', '--root', 'root', '--unconfined'];
 
@@ -72,21 +79,24 @@ function start(box: Tree, more: readonly string[] = []): Terminal {
   return terminal(spawn('script', ['-qefc', line, '/dev/null'], { cwd: box.path, env }));
 }
 
-test('a question stands on the terminal with what was said before it, and the run goes on with the answer', async () => {
-  await using box = await boxWithQuestions();
-  const run = start(box);
-  const asked = await run.until('(y/N)');
-  assert.match(asked, /aaa asks:\s+The data of aaa is removed\. Continue\? \(y\/N\)/);
-  run.type('y\r');
-  await run.until('Password:');
-  run.type('hunter2\r');
-  const rest = await run.until('installed');
-  assert.not(rest.includes('hunter2'));
-  assert.is(await run.ended(), 0);
-  assert.is(await readFile(box.at('trace.said'), 'utf8'), 'yes\ntyped\n');
-});
+onTerminal(
+  'a question stands on the terminal with what was said before it, and the run goes on with the answer',
+  async () => {
+    await using box = await boxWithQuestions();
+    const run = start(box);
+    const asked = await run.until('(y/N)');
+    assert.match(asked, /aaa asks:\s+The data of aaa is removed\. Continue\? \(y\/N\)/);
+    run.type('y\r');
+    await run.until('Password:');
+    run.type('hunter2\r');
+    const rest = await run.until('installed');
+    assert.not(rest.includes('hunter2'));
+    assert.is(await run.ended(), 0);
+    assert.is(await readFile(box.at('trace.said'), 'utf8'), 'yes\ntyped\n');
+  },
+);
 
-test('Ctrl-C at a question, shown or hidden, stops the run', async () => {
+onTerminal('Ctrl-C at a question, shown or hidden, stops the run', async () => {
   for (const answers of [[], ['\r']]) {
     await using box = await boxWithQuestions();
     const run = start(box);

@@ -52,10 +52,11 @@ const AS_A_HOOK = `set +u +o pipefail -E
 for file in /mnt/lib/*.sh; do . "$file"; done
 LSB_DIST=ubuntu DIST_VERSION=22.04 DIST_VERSION_MAJOR=22`;
 
-/** Makes and installs a package of this name without any content. */
+/** Makes and installs a package of this name and version, with this field besides and without any content. */
 const INSTALL_EMPTY = `install_empty() {
   mkdir -p "/tmp/$1/DEBIAN"
-  printf 'Package: %s\\nVersion: %s\\nArchitecture: all\\nMaintainer: a <a@example.com>\\nDescription: x\\n' "$1" "$2" >"/tmp/$1/DEBIAN/control"
+  printf 'Package: %s\\nVersion: %s\\nArchitecture: all\\nMaintainer: a <a@example.com>\\n%s\\nDescription: x\\n' \\
+    "$1" "$2" "\${3-Section: misc}" >"/tmp/$1/DEBIAN/control"
   dpkg-deb --build "/tmp/$1" "/tmp/$1.deb" && dpkg --install "/tmp/$1.deb"
 }`;
 
@@ -119,6 +120,21 @@ if (mirror !== undefined) {
     assert.match(text, /zebra-many 99\.0 of this machine is newer than .* in the package, and stays/);
     assert.match(text, /^zebra-many 99\.0 installed$/m);
     assert.match(text, /^zebra-app .* installed$/m);
+  });
+
+  test('a package of the machine that does not go together with one of them is named in one line', async () => {
+    const text = await inBareSystem(
+      folders(),
+      `${AS_A_HOOK}
+       ${INSTALL_EMPTY}
+       install_empty zebra-foe 1.0 'Conflicts: zebra-lib' >&2
+       if install_host_archives /mnt/addon zebra-app 2>&1 | tee /tmp/said >&2; [ "\${PIPESTATUS[0]}" = 0 ]; then exit 1; fi
+       grep -a -A9 'conflict: ' /tmp/said
+       dpkg-query -W -f '\${Package} \${db:Status-Status}\\n' zebra-foe`,
+    );
+    assert.match(text, /conflict: zebra-foe conflicts with zebra-lib/);
+    assert.match(text, /Host packages zebra-app could not be installed from/);
+    assert.match(text, /^zebra-foe installed$/m);
   });
 
   test('what dpkg left half done when it was interrupted is finished, and all is installed', async () => {
