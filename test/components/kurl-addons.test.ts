@@ -66,6 +66,10 @@ if (reason === undefined) {
       ...LAST,
     ]);
     assert.equal(new Set(Object.values(outcomesOf(result))), new Set(['installed']));
+    const checks = await scene.primary.run(`cat /var/lib/curlew/runs/${result.run}/preflight.json`);
+    for (const title of ['containerd and this system', 'Flannel UDP port 8472 status', 'Ceph MON']) {
+      assert.match(checks, `"${title}"`);
+    }
     const [grafana, backups] = result.messages.map(({ text }) => text);
     const password = await secret(scene, 'monitoring', 'grafana-admin', 'admin-password');
     assert.match(password, /^[A-Za-z0-9]{9}$/);
@@ -210,17 +214,8 @@ if (reason === undefined) {
   test('a node joins: containerd, images and the join hooks, and nothing of the cluster is touched', async () => {
     const before = await generations(scene);
     const address = await field(scene, '.spec.clusterIP', '-n', 'kurl', 'service', 'registry');
-    const settings = [
-      `registry.address=${address}`,
-      'kubernetes.masterAddress=10.0.0.1:6443',
-      'kubernetes.kubeadmToken=t',
-    ];
-    const result = await script(
-      scene,
-      scene.joined,
-      'second',
-      ['join.sh', ...settings.flatMap((one) => ['--set', one])].join(' '),
-    );
+    const flags = [`docker-registry-ip=${address}`, 'kubernetes-master-address=10.0.0.1:6443', 'kubeadm-token=t'];
+    const result = await script(scene, scene.joined, 'second', ['join.sh', ...flags].join(' '));
     assert.equal(await hooksOf(scene.joined, result), [
       'containerd_install',
       'kubernetes_pre_init',
@@ -248,7 +243,8 @@ if (reason === undefined) {
   });
 
   test('the joined node is upgraded: its containerd stays, kubernetes and add-ons are told', async () => {
-    const result = await script(scene, scene.joined, 'second', 'upgrade.sh');
+    const address = await field(scene, '.spec.clusterIP', '-n', 'kurl', 'service', 'registry');
+    const result = await script(scene, scene.joined, 'second', `upgrade.sh docker-registry-ip=${address}`);
     assert.equal(await hooksOf(scene.joined, result), ['kubernetes_pre_init', ...JOINS, 'kubernetes_upgrade']);
     assert.match(await scene.joined.run('tail -n 1 /root/kubeadm'), 'upgrade node');
   });
