@@ -1,0 +1,119 @@
+/** Runs that end between a record of the node, a hook and what the cluster is told: the next run puts all of it right. */
+import type { Cluster } from '../../../src/runtime/cluster/cluster.ts';
+import type { AppliedRecord } from '../../../src/runtime/records.ts';
+import { readRecords } from '../../../src/runtime/records.ts';
+import * as assert from '../../support/assert.ts';
+import { bundleOf } from '../../support/node-bundles.ts';
+import { packagesOf, run, trace, tracer, type Given } from '../../support/node-install.ts';
+import { suite } from '../../support/suite.ts';
+import { tree, type Tree } from '../../support/tree.ts';
+
+const test = suite('runs that die between the node and the cluster');
+
+type Kurl = Readonly<Record<string, string>> | undefined;
+type Write = 'writeRecords' | 'keepKurl' | 'beginKurl' | 'addKurl';
+
+/** A cluster in memory; the write of this name and number does not come to pass. */
+function memoryCluster(): {
+  readonly state: { applied: Readonly<Record<string, AppliedRecord>>; current: Kurl; last: Kurl };
+  readonly given: (fails?: Write, times?: number) => Given;
+} {
+  const state: ReturnType<typeof memoryCluster>['state'] = { applied: {}, current: undefined, last: undefined };
+  const given = (fails?: Write, times = 1): Given => {
+    let left = times;
+    const write = async (name: Write, act: () => void): Promise<void> => {
+      if (name === fails && (left -= 1) === 0) throw new Error(`no ${name}`);
+      act();
+      return Promise.resolve();
+    };
+    const cluster: Cluster = {
+      uid: 'one',
+      readRecords: async () => Promise.resolve({ applied: state.applied, adopted: undefined, loadBalancer: undefined }),
+      readKurl: async () => Promise.resolve(undefined),
+      readKubeadm: async () => Promise.resolve(undefined),
+      hasOtherNodes: async () => Promise.resolve(false),
+      writeRecords: async ({ applied }) =>
+        write('writeRecords', () => {
+          const rows = Object.entries({ ...state.applied, ...applied });
+          state.applied = Object.fromEntries(rows.flatMap(([name, row]) => (row === undefined ? [] : [[name, row]])));
+        }),
+      keepKurl: async () => write('keepKurl', () => (state.last = state.current)),
+      beginKurl: async (data) => write('beginKurl', () => (state.current = data)),
+      addKurl: async (data) => write('addKurl', () => (state.current = { ...state.current, ...data })),
+    };
+    const find = async (): Promise<Cluster> => Promise.resolve(cluster);
+    return { cluster: { find, adopt: false, whole: true, release: 'v1', entries: new Map() } };
+  };
+  return { state, given };
+}
+
+async function fails(box: Tree, packages: Parameters<typeof run>[1], given: Given, why: RegExp): Promise<void> {
+  const message = await run(box, packages, given).then(
+    () => 'it did not fail',
+    (error: unknown) => String(error),
+  );
+  assert.match(message, why);
+}
+
+test('what a hook that is done has applied is told by the run that goes on', async () => {
+  await using box = await tree();
+  const { state, given } = memoryCluster();
+  const packages = await packagesOf(bundleOf([tracer('aaa')]));
+  await fails(box, packages, given('addKurl'), /no addKurl/);
+  await trace(box);
+  await run(box, packages, given());
+  assert.not((await trace(box)).includes('aaa 2'), 'the hook does not run again');
+  assert.equal(Object.keys(state.current ?? {}).toSorted(), ['addons-aaa', 'kurl-version']);
+});
+
+test("kURL's state is begun once by a run and those that go on from it, wherever the first one stopped", async () => {
+  await using box = await tree();
+  const { state, given } = memoryCluster();
+  const settings = (x: number): Given => ({ settings: { aaa: { x } } });
+  const packages = await packagesOf(bundleOf([tracer('aaa', 'aaa_outro() { [ ! -e "$DIR/stop" ]; }')]));
+  const before = { 'kurl-version': 'v0', 'addons-zzz': 'x' };
+  for (const [at, [write, why]] of Object.entries({
+    1: ['writeRecords', /no writeRecords/],
+    2: ['keepKurl', /no keepKurl/],
+    3: ['beginKurl', /no beginKurl/],
+    4: ['addKurl', /no addKurl/],
+  } as const)) {
+    state.current = before;
+    const same = settings(Number(at));
+    await fails(box, packages, { ...given(write), ...same }, why);
+    await run(box, packages, { ...given(), ...same });
+    assert.equal(state.last, before, write);
+    assert.equal(Object.keys(state.current ?? {}).toSorted(), ['addons-aaa', 'kurl-version'], write);
+  }
+});
+
+test('what can be gone back to is not forgotten when the cluster was not told of the new version', async () => {
+  await using box = await tree();
+  const { given } = memoryCluster();
+  await run(box, await packagesOf(bundleOf([tracer('aaa')])), given());
+  const packages = await packagesOf(bundleOf([tracer('aaa', 'aaa() { false; }', '2.0.0')]));
+  await fails(box, packages, given('writeRecords', 2), /no writeRecords/);
+  await fails(box, packages, given(), /aaa failed/);
+  await fails(box, packages, given('writeRecords', 1), /no writeRecords/);
+  await fails(box, packages, given(), /aaa failed/);
+  assert.is((await readRecords(box.at('node'))).applied['aaa']?.previous?.version, '1.0.0');
+});
+
+test('a reset that died before the cluster heard of it still takes its records away', async () => {
+  for (const [write, times] of [
+    ['writeRecords', 1],
+    ['writeRecords', 2],
+  ] as const) {
+    await using box = await tree();
+    const { state, given } = memoryCluster();
+    const packages = await packagesOf(bundleOf([tracer('aaa', 'aaa_uninstall() { :; }')]));
+    await run(box, packages, given());
+    const reset = { kind: 'reset', reapply: true } as const;
+    await fails(box, packages, { ...given(write, times), ...reset }, /no writeRecords/);
+    await run(box, packages, { ...given(), ...reset });
+    assert.equal(state.applied, {});
+    assert.equal((await readRecords(box.at('node'))).applied, {});
+  }
+});
+
+test.run();
