@@ -59,7 +59,9 @@ export async function makeBundles(box: Tree, wishes: readonly BundleWish[]): Pro
   await copyVersion(box, 'velero', '1.18.2', '1.18.3');
   const key = await makeKey(box.path, 'key');
   await addPackages(box.at('repository'), PACKAGES);
-  await using pool = await servePool(await indexed(box.at('repository'), key, ['amd64', 'arm64']));
+  const served = await indexed(box.at('repository'), key, ['amd64', 'arm64']);
+  await endAgent(box.path, 'key');
+  await using pool = await servePool(served);
   await using registry = await startRegistry(await imagesOf(box));
   const systems = ['ubuntu-16.04', 'ubuntu-18.04', 'ubuntu-20.04', 'ubuntu-22.04'];
   const repositories = Object.fromEntries(systems.map((os) => [os, [repositoryAt(pool.url, key.ring)]]));
@@ -79,5 +81,4 @@ export async function makeBundles(box: Tree, wishes: readonly BundleWish[]): Pro
     await curlewOk(['bundle', join(file, 'installer.yaml'), '--from', 'store', '-o', made], { cwd: box.path });
     await rename(made, box.at(file, 'bundle.tar.gz'));
   }
-  await endAgent(box.path, 'key');
 }
