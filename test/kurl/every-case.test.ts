@@ -1,4 +1,4 @@
-/** Each conformance case of kurl.md 11 has tests that carry its number: `case 7: …` or `7: …` in their titles. */
+/** Each conformance case of kurl.md 11 has tests whose titles begin with its number, or with `case` and its number. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as assert from '../support/assert.ts';
