@@ -33,8 +33,9 @@ export async function askLine(query: string, { secret = false, signal }: AskOpti
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   const close = (): void => lines.close();
   signal.addEventListener('abort', close, { once: true });
+  let answer: string | undefined;
   try {
-    const answer = await new Promise<string | undefined>((resolve) => {
+    answer = await new Promise<string | undefined>((resolve) => {
       lines.once('close', () => {
         resolve(undefined);
       });
@@ -45,7 +46,8 @@ export async function askLine(query: string, { secret = false, signal }: AskOpti
   } finally {
     signal.removeEventListener('abort', close);
     lines.close();
-    if (secret) process.stderr.write('\n');
+    // What comes next begins a line of its own, also where nobody has ended this one.
+    if (secret || answer === undefined) process.stderr.write('\n');
   }
 }
 
