@@ -70,11 +70,13 @@ for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
 await eachLimited(
   files,
   async (path, { signal }) => {
+    const started = performance.now();
     const { passed, failed, skipped, output } = await runFile(path, signal);
+    const seconds = Math.round((performance.now() - started) / 1000);
     sum.passed += passed;
     sum.failed += failed;
     sum.skipped += skipped;
-    console.log(`${failed === 0 ? 'ok  ' : 'FAIL'} ${path} (${passed} passed)`);
+    console.log(`${failed === 0 ? 'ok  ' : 'FAIL'} ${path} (${passed} passed, ${seconds} s)`);
     if (failed > 0) console.log(output);
     else if (skipped > 0) console.log([...output.matchAll(/^SKIPPED .*$/gm)].map(([line]) => line).join('\n'));
   },
