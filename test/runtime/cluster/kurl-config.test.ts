@@ -68,9 +68,16 @@ test('facts stand in for variables that the spec leaves empty', () => {
 
 test('records come back as they were written; those of another cluster do not', () => {
   const record = { version: '1', settings: settingsDigest({}), run: '20261121T101500Z-3f2a', finished: true };
-  const data = withRecords({ mine: 'kept', cluster: 'u' }, 'u', { applied: { a: record, b: record } });
+  const data = withRecords({ mine: 'kept', cluster: 'u' }, 'u', {
+    applied: { a: record, b: record },
+    loadBalancer: '10.0.0.9',
+  });
   assert.is(data['mine'], 'kept');
-  assert.equal(parseClusterRecords(data, 'u'), { applied: { a: record, b: record }, adopted: undefined });
+  assert.equal(parseClusterRecords(data, 'u'), {
+    applied: { a: record, b: record },
+    adopted: undefined,
+    loadBalancer: '10.0.0.9',
+  });
   assert.is(parseClusterRecords(data, 'v'), undefined);
   const moved = withRecords(data, 'v', { applied: { c: record }, adopted: { kurlVersion: 'v1', facts: {} } });
   assert.equal(Object.keys(moved).toSorted(), ['addon.c', 'adopted', 'cluster', 'format']);
