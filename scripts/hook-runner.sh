@@ -68,42 +68,41 @@ exit() {
   builtin exit "$CURLEW_STATUS"
 }
 
-# Fills CURLEW_NOW: name -> the command that makes the variable as it is. Variables that the shell itself keeps, and
-# those of this runner, are left out; of readonly ones only the name is noted. All go through one file that is written
-# once: a process for each, or a file that is truncated for each, would take longer than most hooks. Each time the last
+# Fills CURLEW_NOW: name -> the command that makes the variable as it is; empty for one without a value. Those of this
+# runner are left out. All go through one file that is written once: a process for each, or a file that is truncated for
+# each, would take longer than most hooks; so would a look at each name and text, since few differ. Each time the last
 # word must have come through: a variable that a full disk has swallowed would be unset in all later hooks.
 declare -A CURLEW_NOW CURLEW_BEFORE
 curlew_snapshot() {
   CURLEW_NOW=()
   {
-    builtin compgen -v
+    builtin compgen -v -X 'CURLEW_*'
     builtin printf 'CURLEW_END\n'
   } >|"$CURLEW_RESULT.part"
   builtin mapfile -t CURLEW_NAMES <"$CURLEW_RESULT.part"
   curlew_whole "${CURLEW_NAMES[@]: -1}"
-  CURLEW_KEPT=()
+  builtin unset -v 'CURLEW_NAMES[-1]'
   {
     for CURLEW_NAME in "${CURLEW_NAMES[@]}"; do
-      case "$CURLEW_NAME" in
-        CURLEW_* | BASH* | FUNCNAME | PIPESTATUS | _ | RANDOM | SRANDOM | SECONDS | EPOCHSECONDS | EPOCHREALTIME) builtin continue ;;
-        PWD | OLDPWD | SHLVL | LINENO | DIRSTACK | GROUPS | HISTCMD | COMP_WORDBREAKS | COLUMNS | LINES) builtin continue ;;
-      esac
-      CURLEW_KEPT+=("$CURLEW_NAME")
       builtin declare -p "$CURLEW_NAME"
       builtin printf '\0'
     done
     builtin printf 'CURLEW_END\0'
   } >|"$CURLEW_RESULT.part" 2>/dev/null
   builtin mapfile -d '' -t CURLEW_TEXTS <"$CURLEW_RESULT.part"
-  curlew_whole "${CURLEW_TEXTS[${#CURLEW_KEPT[@]}]-}"
-  for CURLEW_NAME in "${!CURLEW_KEPT[@]}"; do
-    CURLEW_TEXT="${CURLEW_TEXTS[CURLEW_NAME]}"
-    # Declared, but without a value.
-    if [[ -z "$CURLEW_TEXT" ]]; then continue; fi
-    CURLEW_FLAGS="${CURLEW_TEXT#declare }"
-    if [[ "${CURLEW_FLAGS%% *}" == *r* ]]; then CURLEW_TEXT=; fi
-    CURLEW_NOW[${CURLEW_KEPT[CURLEW_NAME]}]="$CURLEW_TEXT"
+  curlew_whole "${CURLEW_TEXTS[${#CURLEW_NAMES[@]}]-}"
+  for CURLEW_NAME in "${!CURLEW_NAMES[@]}"; do
+    CURLEW_NOW[${CURLEW_NAMES[CURLEW_NAME]}]="${CURLEW_TEXTS[CURLEW_NAME]}"
   done
+}
+
+# True for variables that the shell itself keeps.
+curlew_of_shell() {
+  case "$1" in
+    BASH* | FUNCNAME | PIPESTATUS | _ | RANDOM | SRANDOM | SECONDS | EPOCHSECONDS | EPOCHREALTIME) builtin return 0 ;;
+    PWD | OLDPWD | SHLVL | LINENO | DIRSTACK | GROUPS | HISTCMD | COMP_WORDBREAKS | COLUMNS | LINES) builtin return 0 ;;
+  esac
+  builtin return 1
 }
 
 curlew_whole() {
@@ -174,14 +173,18 @@ builtin set +eEu +C +x +v +o posix
 curlew_snapshot
 CURLEW_ALL=
 for CURLEW_NAME in "${!CURLEW_BEFORE[@]}"; do
-  if [[ -z "${CURLEW_NOW[$CURLEW_NAME]+set}" ]]; then CURLEW_ALL+="builtin unset -v $CURLEW_NAME"$'\n'; fi
+  if [[ -z "${CURLEW_BEFORE[$CURLEW_NAME]}" || -n "${CURLEW_NOW[$CURLEW_NAME]-}" ]]; then builtin continue; fi
+  if ! curlew_of_shell "$CURLEW_NAME"; then CURLEW_ALL+="builtin unset -v $CURLEW_NAME"$'\n'; fi
 done
 for CURLEW_NAME in "${!CURLEW_NOW[@]}"; do
   CURLEW_TEXT="${CURLEW_NOW[$CURLEW_NAME]}"
   if [[ -z "$CURLEW_TEXT" || "$CURLEW_TEXT" == "${CURLEW_BEFORE[$CURLEW_NAME]-}" ]]; then builtin continue; fi
-  CURLEW_UNSET=-v
+  if curlew_of_shell "$CURLEW_NAME"; then builtin continue; fi
   CURLEW_FLAGS="${CURLEW_TEXT#declare }"
-  if [[ "${CURLEW_FLAGS%% *}" == *n* ]]; then CURLEW_UNSET=-n; fi
+  CURLEW_FLAGS="${CURLEW_FLAGS%% *}"
+  if [[ "$CURLEW_FLAGS" == *r* ]]; then builtin continue; fi
+  CURLEW_UNSET=-v
+  if [[ "$CURLEW_FLAGS" == *n* ]]; then CURLEW_UNSET=-n; fi
   CURLEW_ALL+="builtin unset $CURLEW_UNSET $CURLEW_NAME"$'\n'"$CURLEW_TEXT"
 done
 # In one write: of several, a full disk would let some fail without a word.
