@@ -11,7 +11,7 @@ import { cannotRun, ROOT, run, shell } from './support/programs.ts';
 import { MANY_FILES } from './support/tiny-packages.ts';
 import { openTinyRepository, TINY_PROGRAMS, type Got, type TinyRepository } from './support/tiny-repository.ts';
 
-const test = suite('apt packages without a network', { timeoutMs: 200_000 });
+const test = suite('apt packages without a network', { timeoutMs: 400_000 });
 const reason = cannotRun(...TINY_PROGRAMS, 'debootstrap', 'unshare', 'chroot', 'mount');
 const mirror = reason === undefined ? await machineMirror() : undefined;
 let tiny: TinyRepository;
@@ -25,7 +25,7 @@ function machineArch(): Arch {
  * Runs a line of bash as root of the bare system, with no network and `folders` mounted there; what it changes is gone
  * afterwards.
  */
-async function inBareSystem(folders: Readonly<Record<string, string>>, line: string): Promise<string> {
+async function inBareSystem(release: string, folders: Readonly<Record<string, string>>, line: string): Promise<string> {
   const work = tiny.at('work');
   await rm(work, { recursive: true, force: true });
   await mkdir(work);
@@ -40,7 +40,7 @@ async function inBareSystem(folders: Readonly<Record<string, string>>, line: str
     'exec chroot "$1/root" /bin/bash -euo pipefail -c "$3"',
   ];
   const words = ['--net', '--mount', '--pid', '--fork', 'bash', '-euc', steps.join('\n'), 'bash', work];
-  return run('unshare', [...words, tiny.at('bare'), line], {
+  return run('unshare', [...words, tiny.at(release), line], {
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' },
   });
 }
@@ -67,114 +67,142 @@ function expected(): string {
     .join('\n');
 }
 
+/** Its dpkg, apt and bash are older. */
+const OLDER = 'bullseye';
+
 if (mirror !== undefined) {
+  const releases = mirror.id === 'debian' ? [...new Set([mirror.release, OLDER])] : [mirror.release];
   test.before(async () => {
     tiny = await openTinyRepository();
-    await run('debootstrap', ['--variant=minbase', mirror.release, tiny.at('bare'), mirror.url]);
+    for (const release of releases) {
+      await run('debootstrap', ['--variant=minbase', release, tiny.at(release), mirror.url]);
+    }
     await using server = await servePool(tiny.served);
     const { signal } = new AbortController();
     got = await tiny.collect(server.url, ['zebra-app', 'zebra-many'], {}, signal);
   });
   test.after(async () => tiny[Symbol.asyncDispose]());
 
-  test('apt installs from the folder as it lies', async () => {
-    const text = await inBareSystem(
-      { '/mnt/archives': got.folder },
-      `rm -rf /etc/apt/sources.list.d
-       echo 'deb [trusted=yes] file:/mnt/archives ./' >/etc/apt/sources.list
-       apt-get update >&2
-       apt-get install --yes --no-install-recommends zebra-app zebra-many >&2
-       apt-get check >&2
-       ${INSTALLED}
-       dpkg -L zebra-many | grep -c /file-`,
-    );
-    assert.is(text, `${expected()}\n${MANY_FILES}`);
-  });
-
-  test('install_host_archives installs it with dpkg', async () => {
-    const text = await inBareSystem(
-      { '/mnt/addon/ubuntu-22.04/archives': got.folder, '/mnt/lib': join(ROOT, 'scripts/lib') },
-      `rm -rf /etc/apt/sources.list.d /etc/apt/sources.list
-       ${AS_A_HOOK}
-       install_host_archives /mnt/addon zebra-app zebra-many >&2
-       apt-get check >&2
-       ${INSTALLED}`,
-    );
-    assert.is(text, expected());
-  });
-
   const folders = (): Readonly<Record<string, string>> => ({
     '/mnt/addon/ubuntu-22.04/archives': got.folder,
     '/mnt/lib': join(ROOT, 'scripts/lib'),
   });
 
-  test('a package that the machine has in a newer version stays, and that is said', async () => {
-    const text = await inBareSystem(
-      folders(),
-      `${AS_A_HOOK}
-       ${INSTALL_EMPTY}
-       install_empty zebra-many 99.0 >&2
-       install_host_archives /mnt/addon zebra-app zebra-many 2>&1 | grep -a newer
-       ${INSTALLED}`,
-    );
-    assert.match(text, /zebra-many 99\.0 of this machine is newer than .* in the package, and stays/);
-    assert.match(text, /^zebra-many 99\.0 installed$/m);
-    assert.match(text, /^zebra-app .* installed$/m);
-  });
+  for (const release of releases) {
+    test(`${release}: apt installs from the folder as it lies`, async () => {
+      const text = await inBareSystem(
+        release,
+        { '/mnt/archives': got.folder },
+        `rm -rf /etc/apt/sources.list.d
+         echo 'deb [trusted=yes] file:/mnt/archives ./' >/etc/apt/sources.list
+         apt-get update >&2
+         apt-get install --yes --no-install-recommends zebra-app zebra-many >&2
+         apt-get check >&2
+         ${INSTALLED}
+         dpkg -L zebra-many | grep -c /file-`,
+      );
+      assert.is(text, `${expected()}\n${MANY_FILES}`);
+    });
 
-  test('a package of the machine that does not go together with one of them is named in one line', async () => {
-    const text = await inBareSystem(
-      folders(),
-      `${AS_A_HOOK}
-       ${INSTALL_EMPTY}
-       install_empty zebra-foe 1.0 'Conflicts: zebra-lib' >&2
-       if install_host_archives /mnt/addon zebra-app 2>&1 | tee /tmp/said >&2; [ "\${PIPESTATUS[0]}" = 0 ]; then exit 1; fi
-       grep -a -A9 'conflict: ' /tmp/said
-       dpkg-query -W -f '\${Package} \${db:Status-Status}\\n' zebra-foe`,
-    );
-    assert.match(text, /conflict: zebra-foe conflicts with zebra-lib/);
-    assert.match(text, /Host packages zebra-app could not be installed from/);
-    assert.match(text, /^zebra-foe installed$/m);
-  });
+    test(`${release}: install_host_archives installs it with dpkg`, async () => {
+      const text = await inBareSystem(
+        release,
+        { '/mnt/addon/ubuntu-22.04/archives': got.folder, '/mnt/lib': join(ROOT, 'scripts/lib') },
+        `rm -rf /etc/apt/sources.list.d /etc/apt/sources.list
+         ${AS_A_HOOK}
+         install_host_archives /mnt/addon zebra-app zebra-many >&2
+         apt-get check >&2
+         ${INSTALLED}`,
+      );
+      assert.is(text, expected());
+    });
 
-  test('what dpkg left half done when it was interrupted is finished, and all is installed', async () => {
-    const text = await inBareSystem(
-      folders(),
-      `${AS_A_HOOK}
-       dpkg --unpack /mnt/addon/ubuntu-22.04/archives/*.deb >&2 || true
-       install_host_archives /mnt/addon zebra-app zebra-many >&2
-       dpkg --audit >&2
-       ${INSTALLED}`,
-    );
-    assert.is(text, expected());
-  });
+    test(`${release}: a package that the machine has in a newer version stays, and that is said`, async () => {
+      const text = await inBareSystem(
+        release,
+        folders(),
+        `${AS_A_HOOK}
+         ${INSTALL_EMPTY}
+         install_empty zebra-many 99.0 >&2
+         install_host_archives /mnt/addon zebra-app zebra-many 2>&1 | grep -a newer
+         ${INSTALLED}`,
+      );
+      assert.match(text, /zebra-many 99\.0 of this machine is newer than .* in the package, and stays/);
+      assert.match(text, /^zebra-many 99\.0 installed$/m);
+      assert.match(text, /^zebra-app .* installed$/m);
+    });
 
-  test('a dependency that lacks is named in one line', async () => {
-    const less = tiny.at('less-hook');
-    await shell('cp -r "$1" "$2" && rm "$2"/zebra++_*.deb', got.folder, less);
-    const text = await inBareSystem(
-      { ...folders(), '/mnt/addon/ubuntu-22.04/archives': less },
-      `${AS_A_HOOK}
-       if install_host_archives /mnt/addon zebra-app 2>&1; then exit 1; fi`,
-    );
-    assert.match(text, /zebra-choice needs zebra\+\+.*, which neither this machine nor the add-on has/);
-  });
+    test(`${release}: a package of the machine that does not go together with one of them is named in one line`, async () => {
+      const text = await inBareSystem(
+        release,
+        folders(),
+        `${AS_A_HOOK}
+         ${INSTALL_EMPTY}
+         install_empty zebra-foe 1.0 'Conflicts: zebra-lib' >&2
+         if install_host_archives /mnt/addon zebra-app 2>&1 | tee /tmp/said >&2; [ "\${PIPESTATUS[0]}" = 0 ]; then exit 1; fi
+         grep -a -A9 'conflict: ' /tmp/said
+         dpkg-query -W -f '\${Package} \${db:Status-Status}\\n' zebra-foe`,
+      );
+      assert.match(text, /conflict: zebra-foe conflicts with zebra-lib/);
+      assert.match(text, /Host packages zebra-app could not be installed from/);
+      assert.match(text, /^zebra-foe installed$/m);
+    });
 
-  test('packages that the operator has to install are told all at once', async () => {
-    const text = await inBareSystem(
-      { '/mnt/lib': join(ROOT, 'scripts/lib') },
-      `${AS_A_HOOK}
-       DIST_VERSION=24.04 DEMO_VERSION=1 OTHER_VERSION=2
-       cd /tmp
-       mkdir -p addons/{demo/1,other/2}/ubuntu-24.04
-       printf 'bash\\nzebra-app\\n' >addons/demo/1/ubuntu-24.04/Deps
-       printf 'zebra-app\\nzebra-many' >addons/other/2/ubuntu-24.04/Deps
-       (preflights_require_host_packages) 2>&1 || echo "status $?"`,
-    );
-    assert.match(text, /zebra-app is required by demo 1, other 2 \(no repository of this machine offers it\)/);
-    assert.match(text, /apt-get install -y zebra-app zebra-many\n/);
-    assert.match(text, /status 1$/);
-  });
+    test(`${release}: what dpkg left half done when it was interrupted is finished, and all is installed`, async () => {
+      const text = await inBareSystem(
+        release,
+        folders(),
+        `${AS_A_HOOK}
+         dpkg --unpack /mnt/addon/ubuntu-22.04/archives/*.deb >&2 || true
+         install_host_archives /mnt/addon zebra-app zebra-many >&2
+         dpkg --audit >&2
+         ${INSTALLED}`,
+      );
+      assert.is(text, expected());
+    });
+
+    test(`${release}: a dependency that lacks is named in one line`, async () => {
+      const less = tiny.at('less-hook');
+      await shell('rm -rf "$2" && cp -r "$1" "$2" && rm "$2"/zebra++_*.deb', got.folder, less);
+      const text = await inBareSystem(
+        release,
+        { ...folders(), '/mnt/addon/ubuntu-22.04/archives': less },
+        `${AS_A_HOOK}
+         if install_host_archives /mnt/addon zebra-app 2>&1; then exit 1; fi`,
+      );
+      assert.match(text, /zebra-choice needs zebra\+\+.*, which neither this machine nor the add-on has/);
+    });
+
+    test(`${release}: packages that the operator has to install are told all at once`, async () => {
+      const text = await inBareSystem(
+        release,
+        { '/mnt/lib': join(ROOT, 'scripts/lib') },
+        `${AS_A_HOOK}
+         DIST_VERSION=24.04 DEMO_VERSION=1 OTHER_VERSION=2
+         cd /tmp
+         mkdir -p addons/{demo/1,other/2}/ubuntu-24.04
+         printf 'bash\\nzebra-app\\n' >addons/demo/1/ubuntu-24.04/Deps
+         printf 'zebra-app\\nzebra-many' >addons/other/2/ubuntu-24.04/Deps
+         (preflights_require_host_packages) 2>&1 || echo "status $?"`,
+      );
+      assert.match(text, /zebra-app is required by demo 1, other 2 \(no repository of this machine offers it\)/);
+      assert.match(text, /apt-get install -y zebra-app zebra-many\n/);
+      assert.match(text, /status 1$/);
+    });
+
+    test(`${release}: without one of its files the folder is not enough`, async () => {
+      const less = tiny.at('less');
+      await shell('rm -rf "$2" && cp -r "$1" "$2" && rm "$2"/zebra++_*.deb', got.folder, less);
+      const failing = inBareSystem(release, { '/mnt/archives': less }, 'dpkg --install /mnt/archives/*.deb');
+      assert.match(
+        await failing.then(
+          () => 'installed',
+          (error: unknown) => String(error),
+        ),
+        /zebra-choice depends on zebra\+\+/,
+      );
+    });
+  }
 
   test("a distribution's own packages: what lacks in its bare system is there, and no more", async ({ signal }) => {
     const folder = tiny.at('real');
@@ -194,6 +222,7 @@ if (mirror !== undefined) {
     const request = { ...what, known: undefined, folder, scratch };
     const { packages } = await collector.collect(request, { report: () => undefined, signal });
     const text = await inBareSystem(
+      release,
       { '/mnt/archives': folder },
       `dpkg-query -W -f '\${Package}\\n' | LC_ALL=C sort >/tmp/before
        rm -rf /etc/apt/sources.list.d
@@ -204,19 +233,6 @@ if (mirror !== undefined) {
        dpkg-query -W -f '\${Package}\\n' | LC_ALL=C sort | LC_ALL=C comm -13 /tmp/before -`,
     );
     assert.equal(text.split('\n'), packages.map(({ name }) => name).toSorted());
-  });
-
-  test('without one of its files the folder is not enough', async () => {
-    const less = tiny.at('less');
-    await shell('cp -r "$1" "$2" && rm "$2"/zebra++_*.deb', got.folder, less);
-    const failing = inBareSystem({ '/mnt/archives': less }, 'dpkg --install /mnt/archives/*.deb');
-    assert.match(
-      await failing.then(
-        () => 'installed',
-        (error: unknown) => String(error),
-      ),
-      /zebra-choice depends on zebra\+\+/,
-    );
   });
 }
 

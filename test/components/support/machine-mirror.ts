@@ -4,6 +4,8 @@ import { run } from './programs.ts';
 
 export interface Mirror {
   readonly url: string;
+  /** `debian`, `ubuntu`. */
+  readonly id: string;
   readonly release: string;
   readonly key: string;
 }
@@ -19,5 +21,10 @@ export async function machineMirror(): Promise<Mirror | undefined> {
   const line = lines.split('\n').find((text) => text.startsWith(start));
   return line === undefined
     ? undefined
-    : { url: line.slice(start.length - 'http'.length), release, key: `/usr/share/keyrings/${id}-archive-keyring.gpg` };
+    : {
+        url: line.slice(start.length - 'http'.length),
+        id,
+        release,
+        key: `/usr/share/keyrings/${id}-archive-keyring.gpg`,
+      };
 }
