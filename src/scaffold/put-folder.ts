@@ -1,9 +1,10 @@
 /** Puts a folder of new files in its place, whole or not at all. */
-import { lstat, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { partialName, sweepPartials } from '../files/partial.ts';
 import { syncFolder } from '../files/sync-folder.ts';
+import { writeNew } from '../files/write-new.ts';
 
 interface Options {
   /** For `FILE_EXISTS`: what to do instead. */
@@ -67,13 +68,7 @@ export async function putFolder(
 
 async function writeWhole(path: string, text: string, mode: number): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
-  const file = await open(path, 'wx', mode);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await writeNew(path, text, mode);
 }
 
 /** From a folder up to `first`, as far as they are empty. */

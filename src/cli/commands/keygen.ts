@@ -1,7 +1,8 @@
 /** `curlew keygen`: a pair of keys to sign bundles with. */
-import { open, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { writeNew } from '../../files/write-new.ts';
 import { makeKeyPair } from '../../trust/keys.ts';
 import type { Command } from '../command.ts';
 
@@ -27,9 +28,9 @@ The keys are of ECDSA on P-256 in PEM. cosign takes the public one as it is, and
     const passphrase = passphraseOf(env);
     const pair = makeKeyPair(passphrase);
     const made = { privateKey: `${name}.key`, publicKey: `${name}.pub`, encrypted: passphrase !== undefined };
-    await writeNew(resolve(cwd, made.privateKey), pair.privateKey, 0o600);
+    await writeKey(resolve(cwd, made.privateKey), pair.privateKey, 0o600);
     try {
-      await writeNew(resolve(cwd, made.publicKey), pair.publicKey, 0o644);
+      await writeKey(resolve(cwd, made.publicKey), pair.publicKey, 0o644);
     } catch (error) {
       await rm(resolve(cwd, made.privateKey), { force: true });
       throw error;
@@ -50,15 +51,9 @@ export function passphraseOf(env: Readonly<Record<string, string | undefined>>):
   return found === '' ? undefined : found;
 }
 
-async function writeNew(path: string, text: string, mode: number): Promise<void> {
+async function writeKey(path: string, text: string, mode: number): Promise<void> {
   try {
-    const file = await open(path, 'wx', mode);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await writeNew(path, text, mode);
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') {
       throw new CurlewError('FILE_EXISTS', `write ${path}: it is there already`, {
