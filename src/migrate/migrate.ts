@@ -8,7 +8,7 @@ import { checkSyntax, batches } from '../manifest/lint-shell.ts';
 import { planManifest } from '../manifest/plan.ts';
 import { readTextFile } from '../manifest/text-file.ts';
 import { parsePreflight } from '../preflight/parse.ts';
-import { templateData, type Situation } from '../preflight/situation.ts';
+import { NOWHERE, templateData, type Situation } from '../preflight/situation.ts';
 import { findings, placeOf, type Finding, type Tell } from './finding.ts';
 import { judgeAddon, ownPath, settingPrefix, type JudgedScript, type Knowledge, type Uses } from './judge.ts';
 import { FUNCTIONS } from './kurl/functions.ts';
@@ -187,20 +187,11 @@ async function brokenScripts(
   return broken;
 }
 
-const NOTHING: Situation = {
-  installer: undefined,
-  versions: new Map(),
-  isPrimary: true,
-  isJoin: false,
-  isUpgrade: false,
-  primaryHosts: [],
-  secondaryHosts: [],
-};
 /** Specs are templates: what stands in them depends on what a machine is to become. */
 const SITUATIONS: readonly Situation[] = [
-  NOTHING,
-  { ...NOTHING, isUpgrade: true },
-  { ...NOTHING, isJoin: true, isPrimary: false, primaryHosts: ['192.0.2.1'], secondaryHosts: ['192.0.2.2'] },
+  NOWHERE,
+  { ...NOWHERE, isUpgrade: true },
+  { ...NOWHERE, isJoin: true, isPrimary: false, primaryHosts: ['192.0.2.1'], secondaryHosts: ['192.0.2.2'] },
 ];
 
 function preflightFindings(

@@ -15,6 +15,17 @@ export interface Situation {
   readonly secondaryHosts: readonly string[];
 }
 
+/** A first machine that nothing is known of, and that nothing is asked to become. */
+export const NOWHERE: Situation = {
+  installer: undefined,
+  versions: new Map(),
+  isPrimary: true,
+  isJoin: false,
+  isUpgrade: false,
+  primaryHosts: [],
+  secondaryHosts: [],
+};
+
 /** The data of `{{kurl …}}` (kurl.md 8.2). */
 export function templateData(situation: Situation): ValueMap {
   const { isPrimary, isJoin, isUpgrade, primaryHosts, secondaryHosts } = situation;

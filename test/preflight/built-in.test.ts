@@ -1,10 +1,10 @@
 import { assembleSpecs, type AddonSpec } from '../../src/preflight/assemble.ts';
 import { builtInSpec } from '../../src/preflight/built-in.ts';
-import type { Situation } from '../../src/preflight/situation.ts';
+import { NOWHERE, type Situation } from '../../src/preflight/situation.ts';
 import { parseInstaller } from '../../src/installer/parse.ts';
 import { systemPackagesSpec } from '../../src/preflight/system-packages-spec.ts';
 import * as assert from '../support/assert.ts';
-import { NOWHERE, specText } from '../support/preflight.ts';
+import { specText } from '../support/preflight.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('preflight/built-in');

@@ -1,7 +1,7 @@
 import { parsePreflight } from '../../src/preflight/parse.ts';
-import { templateData } from '../../src/preflight/situation.ts';
+import { NOWHERE, templateData } from '../../src/preflight/situation.ts';
 import * as assert from '../support/assert.ts';
-import { NOWHERE, parse, specText } from '../support/preflight.ts';
+import { parse, specText } from '../support/preflight.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('preflight/parse');

@@ -6,18 +6,8 @@ import type { Fact } from '../../src/preflight/facts.ts';
 import { judgeFacts, type PreflightResult } from '../../src/preflight/judge.ts';
 import { parsePreflight, type ParsedPreflight } from '../../src/preflight/parse.ts';
 import { settingsOf } from '../../src/preflight/settings.ts';
-import { templateData, type Situation } from '../../src/preflight/situation.ts';
+import { NOWHERE, templateData, type Situation } from '../../src/preflight/situation.ts';
 import type { HostPreflight } from '../../src/preflight/spec.ts';
-
-export const NOWHERE: Situation = {
-  installer: undefined,
-  versions: new Map(),
-  isPrimary: true,
-  isJoin: false,
-  isUpgrade: false,
-  primaryHosts: [],
-  secondaryHosts: [],
-};
 
 const HEAD = 'apiVersion: troubleshoot.sh/v1beta2\nkind: HostPreflight\nmetadata:\n  name: test\nspec:\n';
 
