@@ -1,10 +1,11 @@
 /** The `Manifest.lock` that is committed beside a Manifest: read before a build, written when its maker asks for it. */
-import { open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { MANIFEST_LOCK } from '../core/layout.ts';
 import { partialName, sweepPartials } from '../files/partial.ts';
 import { syncFolder } from '../files/sync-folder.ts';
+import { writeNew } from '../files/write-new.ts';
 import { formatLock, parseLock, type ManifestLock } from '../manifest/lock.ts';
 
 /** What a build does with the committed lock: look whether it differs, refuse to differ, or write it anew. */
@@ -41,13 +42,7 @@ export async function writeCommittedLock(folder: string, lock: ManifestLock): Pr
   try {
     if ((await readFile(path, 'utf8').catch(() => '')) === text) return false;
     await sweepPartials(beside);
-    const file = await open(aside, 'wx', 0o644);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await writeNew(aside, text, 0o644);
     await rename(aside, path);
     await syncFolder(folder);
     return true;

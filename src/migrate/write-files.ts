@@ -1,10 +1,11 @@
 /** The files that a repository needs here beside those that it has. Nothing that is there is changed. */
-import { lstat, open, rename, rm } from 'node:fs/promises';
+import { lstat, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { makeFolder } from '../files/make-folder.ts';
 import { partialName } from '../files/partial.ts';
 import { syncFolder } from '../files/sync-folder.ts';
+import { writeNew } from '../files/write-new.ts';
 import { readTextFile } from '../manifest/text-file.ts';
 import type { Migration } from './migrate.ts';
 
@@ -77,13 +78,7 @@ async function makeFolders(out: string, below: string): Promise<void> {
 async function writeWhole(target: string, text: string): Promise<void> {
   const part = join(dirname(target), partialName());
   try {
-    const file = await open(part, 'wx', 0o644);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await writeNew(part, text, 0o644);
     await rename(part, target);
     await syncFolder(dirname(target));
   } catch (error) {
