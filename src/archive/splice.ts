@@ -23,9 +23,14 @@ export type SplicePart =
       readonly select?: (entry: PlacedEntry) => boolean;
     };
 
-export type Segment =
+/** A run of bytes of the new archive, and where they come from. None is empty. */
+export type Segment = {
+  /** Where it begins in the new archive: where the one before it ends. */
+  readonly at: number;
+} & (
   | { readonly kind: 'bytes'; readonly data: Uint8Array }
-  | { readonly kind: 'range'; readonly source: number; readonly offset: number; readonly length: number };
+  | { readonly kind: 'range'; readonly source: number; readonly offset: number; readonly length: number }
+);
 
 export interface SplicePlan {
   /** In order; together they are the new archive. */
@@ -109,7 +114,7 @@ class Splicer {
 
   #bytes(data: Uint8Array): void {
     if (data.byteLength === 0) return;
-    this.#segments.push({ kind: 'bytes', data });
+    this.#segments.push({ at: this.#size, kind: 'bytes', data });
     this.#size += data.byteLength;
   }
 
@@ -119,7 +124,7 @@ class Splicer {
     if (last?.kind === 'range' && last.source === source && last.offset + last.length === offset) {
       this.#segments[this.#segments.length - 1] = { ...last, length: last.length + length };
     } else {
-      this.#segments.push({ kind: 'range', source, offset, length });
+      this.#segments.push({ at: this.#size, kind: 'range', source, offset, length });
     }
     this.#size += length;
   }

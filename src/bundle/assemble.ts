@@ -6,7 +6,7 @@ import type { Report } from '../core/events.ts';
 import { partialName, sweepPartials } from '../files/partial.ts';
 import { requireSpace } from '../files/space.ts';
 import { syncFolder } from '../files/sync-folder.ts';
-import { bundleBytes, type BundleSource } from './bytes.ts';
+import { bundleRange, type BundleSource } from './bytes.ts';
 import { createEntryCheck } from './entry-check.ts';
 import type { BundlePlan } from './plan.ts';
 import { createWriteQueue } from './write-queue.ts';
@@ -99,7 +99,7 @@ async function writeBundle(
   report({ type: 'step-started', id: path, title: basename(path), bytes: plan.splice.size });
   let size = 0;
   try {
-    for await (const chunk of bundleBytes(plan.splice, sources, { signal, allocate: writes.allocate })) {
+    for await (const chunk of bundleRange(plan.splice, sources, { signal, allocate: writes.allocate })) {
       // The check first: a chunk may be written over once the queue has it.
       await check?.push(chunk);
       await writes.push(chunk);

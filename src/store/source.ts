@@ -33,6 +33,7 @@ export async function openStoreSource(
         range: { offset, length },
         ifMatch: object.etag,
         signal: options.signal,
+        allocate: options.allocate,
       });
       yield* body;
     },
