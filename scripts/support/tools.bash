@@ -75,12 +75,22 @@ tools_run_go() {
     echo 'no Go toolchain'
     return 1
   }
-  GOTOOLCHAIN=local GOFLAGS='-modcacherw -trimpath -buildvcs=false' CGO_ENABLED=0 GOPATH="$TOOLS/gopath" \
-    GOCACHE="$TOOLS/gocache" GOBIN="${GO_PROGRAMS:-$TOOLS/bin}" "$go" "$@"
+  GOTOOLCHAIN=local GOFLAGS='-modcacherw -trimpath -buildvcs=false' CGO_ENABLED=0 GOPATH="${GO_CACHES:-$TOOLS}/gopath" \
+    GOCACHE="${GO_CACHES:-$TOOLS}/gocache" GOBIN="${GO_PROGRAMS:-$TOOLS/bin}" "$go" "$@"
 }
 
 # For large programs that no benchmark runs: without inlining they are compiled in a quarter less processor time.
 TOOLS_QUICKLY='-gcflags=all=-l'
+
+# usage: tools_aside COMMAND…; runs it with caches of Go that are thrown away at its end. What a large program is made of
+# takes gigabytes, and no other program shares it.
+tools_aside() {
+  local GO_CACHES="$TOOLS/aside.partial" status=0
+  rm -rf "$GO_CACHES" && mkdir -p "$GO_CACHES" || return 1
+  "$@" || status=$?
+  rm -rf "$GO_CACHES"
+  return "$status"
+}
 
 # usage: tools_made NAME PIN; true when the tool of that pin is there
 tools_made() {
@@ -112,7 +122,7 @@ tools_containerd() {
 
 # Signs and verifies as Sigstore's users do.
 tools_cosign() {
-  tools_go_install cosign github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3 "$TOOLS_QUICKLY"
+  tools_aside tools_go_install cosign github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3 "$TOOLS_QUICKLY"
 }
 
 # What `kubectl kustomize` is made of.
@@ -126,7 +136,7 @@ tools_versitygw() {
 }
 
 tools_rclone() {
-  tools_go_install rclone github.com/rclone/rclone@v1.75.1
+  tools_aside tools_go_install rclone github.com/rclone/rclone@v1.75.1
 }
 
 # An S3 server in memory.
@@ -173,6 +183,10 @@ tools_estargz() {
 
 # An API server, and the program that talks to it.
 tools_kubernetes() {
+  tools_aside tools_kubernetes_build
+}
+
+tools_kubernetes_build() {
   local version pin program set=-X=k8s.io/component-base/version
   pin="$(cat test/oracles/kubernetes/{go.mod,go.sum,tools.go} | sha256sum)"
   version="$(sed -n 's,^require k8s.io/kubernetes ,,p' test/oracles/kubernetes/go.mod)"
@@ -189,6 +203,10 @@ tools_kubernetes() {
 # Troubleshoot's own program, as an oracle for host preflights. Its go.mod has replacements, so it is built where the
 # module lies, which the pinned digest has verified; its own go.sum covers the rest.
 tools_preflight() {
+  tools_aside tools_preflight_build
+}
+
+tools_preflight_build() {
   local module=github.com/replicatedhq/troubleshoot@v0.133.0 folder
   local pin="$module h1:ibbjLhsD/CHD65hpB4a0jtAsP4GUaNW5hdBmCxW4c+o="
   tools_made preflight "$pin" && return 0
