@@ -13,7 +13,7 @@ import { openGrowingFile } from '../files/growing-file.ts';
 import type { AssetStep } from '../manifest/step.ts';
 import { download } from '../net/download.ts';
 import { isCurrent, readNote, writeNote, type SourceNote } from './asset-note.ts';
-import { claim } from './claim.ts';
+import { claim } from '../files/claim.ts';
 import { assetFolder, isWorthKeeping, placesOf, type AssetPlaces } from './cache.ts';
 import type { BuildPorts } from './ports.ts';
 

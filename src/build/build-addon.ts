@@ -11,7 +11,7 @@ import type { ManifestLock } from '../manifest/lock.ts';
 import { lockChanges, mergeLocks } from '../manifest/lock-changes.ts';
 import { readAddon, type AddonSource } from '../manifest/read-addon.ts';
 import { makeScratch } from './cache.ts';
-import { claim } from './claim.ts';
+import { claim } from '../files/claim.ts';
 import { readCommittedLock, writeCommittedLock, type LockMode } from './committed-lock.ts';
 import { finishedPackage, type FinishedPackage } from './finished.ts';
 import { inputsOfBuild, inputsOfPackage, seenNow, type PackageInputs } from './inputs.ts';

@@ -13,7 +13,7 @@ import { withSettings } from '../installer/set.ts';
 import { shellVariables } from '../installer/variables.ts';
 import { resolveVersion } from '../installer/version.ts';
 import type { JsonObject } from '../installer/yaml.ts';
-import { readStateFile } from '../runtime/write-file.ts';
+import { readStateFile } from '../files/state-file.ts';
 import type { Arguments, CommandContext } from './command.ts';
 import { judgeSettings } from './node-spec.ts';
 import { noteWarnings, openSource } from './run-source.ts';

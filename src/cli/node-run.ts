@@ -13,7 +13,7 @@ import { plainPlace } from '../runtime/node-place.ts';
 import type { RunKind } from '../runtime/plan.ts';
 import { formatPlan, readPlan, requireSamePlan, type SavedPlan } from '../runtime/plan-file.ts';
 import { prepare, viewRun, type RunRequest } from '../runtime/prepare.ts';
-import { writeStateFile } from '../runtime/write-file.ts';
+import { writeStateFile } from '../files/state-file.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { checksOf } from './node-checks.ts';
 import { clusterOf } from './node-cluster.ts';

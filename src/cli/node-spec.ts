@@ -9,7 +9,7 @@ import { installerYaml } from '../installer/merge.ts';
 import { withField, withSettings } from '../installer/set.ts';
 import { checkShipped } from '../installer/shipped-schema.ts';
 import type { SourcePackage } from '../runtime/source.ts';
-import { readStateFile } from '../runtime/write-file.ts';
+import { readStateFile } from '../files/state-file.ts';
 import type { Arguments, CommandContext } from './command.ts';
 import type { InstallSource } from './install-source.ts';
 import { installerText, noteWarnings, readSpec } from './run-source.ts';

@@ -8,7 +8,7 @@ import type { Arch } from '../core/ref.ts';
 import type { Installer } from '../installer/installer.ts';
 import { parseInstaller, parseMerged, type SpecText } from '../installer/parse.ts';
 import type { JsonObject } from '../installer/yaml.ts';
-import { readStateFile } from '../runtime/write-file.ts';
+import { readStateFile } from '../files/state-file.ts';
 import type { Arguments, CommandContext } from './command.ts';
 import { bundleSource, unpackedSource, type InstallSource } from './install-source.ts';
 import { usage } from './node-target.ts';

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { readLimited } from '../files/read-limited.ts';
-import { readStateFile } from '../runtime/write-file.ts';
+import { readStateFile } from '../files/state-file.ts';
 import { readPublicKey, type TrustedKey } from '../trust/keys.ts';
 import { SIGNATURE_LIMIT, verifyText } from '../trust/signature.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';

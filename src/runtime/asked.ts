@@ -7,7 +7,7 @@ import { CurlewError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { nodePath } from '../core/layout.ts';
 import type { ShellVariable } from './settings.ts';
-import { readOwnFile, writeStateFile } from './write-file.ts';
+import { readOwnFile, writeStateFile } from '../files/state-file.ts';
 
 const FORMAT = 1;
 const LIMIT = 64 << 20;

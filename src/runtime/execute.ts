@@ -14,7 +14,7 @@ import type { Ask } from './questions.ts';
 import { clearStaging } from './put-in-place.ts';
 import { createRunFolder, dropShellFiles, PREFLIGHT_FILE } from './run-folder.ts';
 import type { ShellVariable } from './settings.ts';
-import { writeStateFile } from './write-file.ts';
+import { writeStateFile } from '../files/state-file.ts';
 
 interface RunAddon {
   readonly name: string;

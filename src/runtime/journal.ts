@@ -9,7 +9,7 @@ import type { Digest } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import type { RunPlan } from './plan.ts';
-import { readOwnFile } from './write-file.ts';
+import { readOwnFile } from '../files/state-file.ts';
 
 export type JournalEntry = { readonly at: string } & (
   | {

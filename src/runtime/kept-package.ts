@@ -12,7 +12,7 @@ import { syncFolder } from '../files/sync-folder.ts';
 import { digestInPlace, filesBelow } from './put-in-place.ts';
 import type { ExtractedRecord, Records } from './records.ts';
 import { checkedAddon, type SourcePackage } from './source.ts';
-import { readStateFile } from './write-file.ts';
+import { readStateFile } from '../files/state-file.ts';
 
 /**
  * The package of this digest, wherever it lies below the install folder; every file of it has been read and compared.

@@ -8,7 +8,7 @@ import { compareText, formatRef, type AddonRef } from '../core/ref.ts';
 import type { HostPlan } from './host-plan.ts';
 import type { PlannedAction, RunPlan } from './plan.ts';
 import type { RunView } from './prepare.ts';
-import { readStateFile } from './write-file.ts';
+import { readStateFile } from '../files/state-file.ts';
 
 /** Everything that a plan follows from. */
 export interface PlanBasis {

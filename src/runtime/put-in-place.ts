@@ -8,7 +8,7 @@ import { ADDON_JSON_LIMIT, parseAddonJson, type PackageFile } from '../core/pack
 import type { AddonRef } from '../core/ref.ts';
 import type { SourcePackage } from './source.ts';
 import { syncFolder } from '../files/sync-folder.ts';
-import { readStateFile } from './write-file.ts';
+import { readStateFile } from '../files/state-file.ts';
 
 const STAGING = /^\.(?:new|old)-/;
 

@@ -4,7 +4,7 @@ import { asError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import type { ControlRecord } from './control.ts';
 import { linesFrom } from './log-tail.ts';
-import { writeStateFile } from './write-file.ts';
+import { writeStateFile } from '../files/state-file.ts';
 
 export interface Question {
   readonly addon: string;

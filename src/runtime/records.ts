@@ -5,7 +5,7 @@ import { CurlewError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { nodePath } from '../core/layout.ts';
 import { isAddonName, isVersion, type AddonTree } from '../core/ref.ts';
-import { readOwnFile, writeStateFile } from './write-file.ts';
+import { readOwnFile, writeStateFile } from '../files/state-file.ts';
 
 const RECORDS_FORMAT = 1;
 

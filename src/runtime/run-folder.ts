@@ -8,7 +8,7 @@ import { syncFolder } from '../files/sync-folder.ts';
 import { ASKED_FILE, writeAsked, type Asked } from './asked.ts';
 import { isRunId } from './records.ts';
 import { settingsText, type ShellVariable } from './settings.ts';
-import { writeStateFile } from './write-file.ts';
+import { writeStateFile } from '../files/state-file.ts';
 
 export interface RunFolder {
   readonly run: string;

@@ -14,7 +14,7 @@ import { ADDON_JSON, prefixOf, TOC_NAME } from '../core/layout.ts';
 import { ADDON_JSON_LIMIT, type PackageFile } from '../core/package.ts';
 import { checkedAddon, entriesByPackage, missingFile, packageFiles, type SourcePackage } from './source.ts';
 import { syncFolder } from '../files/sync-folder.ts';
-import { readStateFile } from './write-file.ts';
+import { readStateFile } from '../files/state-file.ts';
 
 const TOC_LIMIT = 1 << 30;
 

@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
-import { writeStateFile } from '../../runtime/write-file.ts';
+import { writeStateFile } from '../../files/state-file.ts';
 import { readLimited } from '../../files/read-limited.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
 import { withField, withSettings } from '../../installer/set.ts';

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { openFileSource, readTocText } from '../../archive/read.ts';
 import { digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { writeStateFile } from '../../runtime/write-file.ts';
+import { writeStateFile } from '../../files/state-file.ts';
 import { readPrivateKey } from '../../trust/keys.ts';
 import { signText } from '../../trust/signature.ts';
 import type { Command } from '../command.ts';

@@ -9,7 +9,7 @@ import { whyInstall, type PlannedAddon, type RunPlan } from '../plan.ts';
 import { runsOf } from '../run-folder.ts';
 import type { AppliedRecord } from '../records.ts';
 import type { RunRecords } from '../run-records.ts';
-import { writeStateFile } from '../write-file.ts';
+import { writeStateFile } from '../../files/state-file.ts';
 import type { Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
 import { isOfCluster, movedNote, type ClusterRequest, type ClusterView } from './consult.ts';

@@ -12,7 +12,7 @@ import { openGrowingFile, type GrowingFile } from '../../files/growing-file.ts';
 import { requireSpace } from '../../files/space.ts';
 import { syncFolder } from '../../files/sync-folder.ts';
 import type { Store, StoredObject } from '../../store/store.ts';
-import { readStateFile, writeStateFile } from '../write-file.ts';
+import { readStateFile, writeStateFile } from '../../files/state-file.ts';
 
 /** Where a file can be had. */
 export interface FetchPlace {

@@ -8,7 +8,7 @@ import { ADDON_JSON } from '../../core/layout.ts';
 import { ADDON_JSON_LIMIT, parseAddonJson } from '../../core/package.ts';
 import { compareText, formatRef, isAddonName, isVersion } from '../../core/ref.ts';
 import type { SourcePackage } from '../source.ts';
-import { readStateFile } from '../write-file.ts';
+import { readStateFile } from '../../files/state-file.ts';
 import { folderFiles, sourceFiles } from './folder-files.ts';
 import { archiveImages, HOST_ARCH, packageImages, type Cancellable, type WantedImage } from './wanted.ts';
 

@@ -2,7 +2,7 @@
 import { constants, createReadStream, type Stats } from 'node:fs';
 import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { syncFolder } from '../files/sync-folder.ts';
+import { syncFolder } from './sync-folder.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 
 /** Writes beside the file, syncs, renames, syncs the folder. */

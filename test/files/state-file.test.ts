@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { readdir, stat, writeFile } from 'node:fs/promises';
-import { readStateFile, writeStateFile } from '../../src/runtime/write-file.ts';
+import { readStateFile, writeStateFile } from '../../src/files/state-file.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';

@@ -1,4 +1,4 @@
-/** One build of one package at a time: a claim is a file that names the process that holds it. */
+/** One maker of one file at a time: a claim is a file that names the process that holds it. */
 import { randomUUID } from 'node:crypto';
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -64,13 +64,13 @@ async function takeClaim(mine: string, file: string, path: string): Promise<void
     const text = await readFile(file, 'utf8').catch(() => '');
     const [pid = '', start] = text.trim().split(' ');
     if (/^\d+$/.test(pid) && (await isAlive(Number(pid), start))) {
-      throw new CurlewError('BUSY', `${path} is being built by process ${pid}`, {
+      throw new CurlewError('BUSY', `${path} is being made by process ${pid}`, {
         hint: 'wait for it to finish, then run the same command again',
       });
     }
     await removeStale(file, text, `${mine}.stale`);
   }
-  throw new CurlewError('BUSY', `${path} is being built by another process`);
+  throw new CurlewError('BUSY', `${path} is being made by another process`);
 }
 
 /** Takes a dead process's claim away; one that a third process has put there meanwhile goes back. */

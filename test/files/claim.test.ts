@@ -1,11 +1,11 @@
 import { execa } from 'execa';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
-import { claim } from '../../src/build/claim.ts';
+import { claim } from '../../src/files/claim.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
-const test = suite('build/claim');
+const test = suite('files/claim');
 
 test('a second claim is refused while the first one is held, and possible afterwards', async () => {
   await using box = await tree();
