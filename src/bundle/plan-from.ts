@@ -1,0 +1,64 @@
+/** The plan of a bundle, made from a store and an installer spec, with everything that its ranges are read from. */
+import type { Arch } from '../core/ref.ts';
+import type { Installer } from '../installer/installer.ts';
+import { readCatalogue } from '../store/catalogue.ts';
+import type { Store, StoredObject } from '../store/store.ts';
+import type { BundleSource } from './bytes.ts';
+import { openPackages } from './open-packages.ts';
+import { planBundle, type BundlePlan } from './plan.ts';
+import { resolvePackages } from './resolve.ts';
+import { openExecutable, readRootFiles } from './root-files.ts';
+
+export interface PlanFromOptions {
+  /** Bytes of the spec, as the bundle holds them. */
+  readonly spec: Uint8Array;
+  /** Undefined for the current one. */
+  readonly release: string | undefined;
+  readonly arch: Arch;
+  /** Version of curlew. */
+  readonly tool: string;
+  readonly signal: AbortSignal;
+}
+
+/** What ranges of a plan are read from. */
+export interface PlanSource extends BundleSource {
+  readonly size: number;
+  /** In the store, pinned by its etag; absent for the file of the tool for nodes. */
+  readonly object?: StoredObject;
+}
+
+/** To be disposed of when nothing is read any more. */
+export interface OpenPlan extends AsyncDisposable {
+  readonly plan: BundlePlan;
+  /** Source n is what the plan calls so. */
+  readonly sources: readonly PlanSource[];
+}
+
+/** Reads the catalogue and the end of each package, nothing more. */
+export async function planFrom(
+  store: Store,
+  installer: Installer,
+  { spec, release, arch, tool, signal }: PlanFromOptions,
+): Promise<OpenPlan> {
+  const catalogue = await readCatalogue(store, { release, signal });
+  const packages = await openPackages(store, resolvePackages(installer, catalogue, arch), { signal });
+  const rootFiles = await readRootFiles();
+  const executable = await openExecutable(arch, { signal });
+  const close = async (): Promise<void> => executable[Symbol.asyncDispose]();
+  try {
+    const plan = planBundle({
+      release: catalogue.release,
+      arch,
+      installer: spec,
+      rootFiles,
+      executable: executable.index,
+      packages,
+      tool,
+    });
+    const sources = [...packages.map(({ source }) => source), executable.source];
+    return { plan, sources, [Symbol.asyncDispose]: close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
