@@ -1,11 +1,11 @@
 /** Carries out a bundle plan into a file. */
-import { open, rename, link, rm, stat, type FileHandle } from 'node:fs/promises';
+import { open, rm, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { asError, CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { asError, errnoOf, fileError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
+import { nameFile, refuseExisting } from '../files/name-file.ts';
 import { partialName, sweepPartials } from '../files/partial.ts';
 import { requireSpace } from '../files/space.ts';
-import { syncFolder } from '../files/sync-folder.ts';
 import { bundleRange, type BundleSource } from './bytes.ts';
 import { createEntryCheck } from './entry-check.ts';
 import type { BundlePlan } from './plan.ts';
@@ -44,7 +44,7 @@ export async function assembleBundle(
       } finally {
         await file.close();
       }
-      await nameBundle(partial, path, force);
+      await nameFile(partial, path, force);
     } finally {
       await rm(partial, { force: true });
     }
@@ -52,40 +52,6 @@ export async function assembleBundle(
     if (errnoOf(error) === undefined) throw error;
     throw fileError(doing, error);
   }
-}
-
-function exists(path: string, cause?: unknown): CurlewError {
-  return new CurlewError('FILE_EXISTS', `write ${path}: the file is there already`, {
-    hint: 'name another file, or replace it with --force',
-    cause,
-  });
-}
-
-async function refuseExisting(path: string, force: boolean): Promise<void> {
-  try {
-    const found = await stat(path);
-    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `write ${path}: it is there and no plain file`);
-    if (!force) throw exists(path);
-  } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw error;
-  }
-}
-
-async function nameBundle(partial: string, path: string, force: boolean): Promise<void> {
-  if (force) {
-    await rename(partial, path);
-  } else {
-    // A link, unlike a rename, never replaces what appeared meanwhile.
-    try {
-      await link(partial, path);
-    } catch (error) {
-      if (errnoOf(error) === 'EEXIST') throw exists(path, error);
-      if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP'].includes(errnoOf(error) ?? '')) throw error;
-      await refuseExisting(path, force);
-      await rename(partial, path);
-    }
-  }
-  await syncFolder(dirname(path));
 }
 
 async function writeBundle(

@@ -2,6 +2,7 @@
 import { lstat, readdir, readFile, realpath, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { asError, CurlewError, errnoOf } from '../core/errors.ts';
+import { mountOf, parseMounts } from '../files/mounts.ts';
 
 /** A file system that holds some of the paths asked for. */
 export interface MountFacts {
@@ -23,13 +24,6 @@ export interface MemoryFacts {
   readonly total: number;
   /** Bytes that programs can get without swapping. */
   readonly available: number;
-}
-
-interface Mount {
-  readonly device: string;
-  readonly mountPoint: string;
-  /** No file on it may be executed. */
-  readonly noexec: boolean;
 }
 
 export interface FactOptions {
@@ -90,33 +84,6 @@ async function existing(path: string): Promise<string> {
       throw new CurlewError('FILE_UNUSABLE', `look at ${at}: ${asError(error).message}`, { cause: error });
     }
   }
-}
-
-/** proc(5), mountinfo: the third field names the file system, the fifth where it is mounted, the sixth how. */
-export function parseMounts(text: string): readonly Mount[] {
-  return text.split('\n').flatMap((line) => {
-    const [, , device, , mountPoint, options = ''] = line.split(' ');
-    if (device === undefined || mountPoint === undefined) return [];
-    return [{ device, mountPoint: unescape(mountPoint), noexec: options.split(',').includes('noexec') }];
-  });
-}
-
-/** Blanks, line ends and backslashes stand in octal. */
-function unescape(text: string): string {
-  const bytes = text.replaceAll(/\\([0-7]{3})/g, (_, digits: string) =>
-    String.fromCharCode(Number.parseInt(digits, 8)),
-  );
-  return bytes;
-}
-
-/** The deepest mount that a path lies below; of two on the same folder the later one hides the other. */
-export function mountOf(path: string, mounts: readonly Mount[]): Mount | undefined {
-  let best: Mount | undefined;
-  for (const mount of mounts) {
-    const below = mount.mountPoint === '/' || path === mount.mountPoint || path.startsWith(`${mount.mountPoint}/`);
-    if (below && mount.mountPoint.length >= (best?.mountPoint.length ?? 0)) best = mount;
-  }
-  return best;
 }
 
 /** Bytes that everything below a folder takes on its disk; what cannot be looked at counts for nothing. */

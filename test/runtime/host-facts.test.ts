@@ -1,33 +1,10 @@
 import { mkdir, stat, writeFile } from 'node:fs/promises';
-import { memoryFacts, mountOf, mountsOf, parseMounts } from '../../src/runtime/host-facts.ts';
+import { memoryFacts, mountsOf } from '../../src/runtime/host-facts.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
 const test = suite('runtime/host-facts');
-
-const MOUNTINFO = [
-  '22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw',
-  '23 22 8:2 / /var rw - xfs /dev/sdb rw',
-  '24 23 8:3 / /var/lib/with\\040blank rw - ext4 /dev/sdc rw',
-  '25 22 8:1 /srv /mnt rw - ext4 /dev/sda1 rw',
-  '26 23 8:4 / /var rw - ext4 /dev/sdd rw',
-  'damaged',
-  '',
-].join('\n');
-
-for (const [path, mountPoint, device] of [
-  ['/etc', '/', '8:1'],
-  ['/variable', '/', '8:1'],
-  ['/var', '/var', '8:4'],
-  ['/var/lib/x', '/var', '8:4'],
-  ['/var/lib/with blank/x', '/var/lib/with blank', '8:3'],
-  ['/mnt/x', '/mnt', '8:1'],
-] as const) {
-  test(`${path} lies on ${mountPoint}`, () => {
-    assert.equal(mountOf(path, parseMounts(MOUNTINFO)), { mountPoint, device, noexec: false });
-  });
-}
 
 test('paths of one file system are told together, whether they exist or not', async ({ signal }) => {
   await using box = await tree({ 'a/file': 'x' });
