@@ -2,6 +2,14 @@
 # Runs the curlew of this bundle. install.sh, join.sh and upgrade.sh are this file: the commands of these names, over the
 # bundle. So is tasks.sh, which runs any other one: ./tasks.sh load-images, ./tasks.sh --help.
 set -eu
+# In words that any shell has: whoever typed sh gets the right answer.
+case "${0##*/}" in
+bash | dash | sh | -*)
+  echo "this text was read from a pipe, where it cannot know whether it is install.sh, join.sh, upgrade.sh or tasks.sh: run the script in its folder, as in: sudo ./install.sh airgap" >&2
+  exit 64
+  ;;
+esac
+if [ -z "${BASH_VERSION-}" ]; then echo "$0: this is a script for bash: run it with bash, not with sh" >&2 && exit 64; fi
 name="${0##*/}" bundle="$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)"
 stop() { printf '%s: %s\n' "$name" "$2" >&2 && exit "$1"; }
 libc="$(getconf GNU_LIBC_VERSION 2>/dev/null || true)" least='glibc 2.28'
@@ -10,5 +18,5 @@ libc="$(getconf GNU_LIBC_VERSION 2>/dev/null || true)" least='glibc 2.28'
 [[ -x "$bundle/bin/curlew" ]] || stop 25 "$bundle/bin/curlew must not be executed: its file system is mounted noexec, or its mode was lost. Unpack the bundle with tar where programs may run, such as /var/lib, or: mount -o remount,exec"
 said="$("$bundle/bin/curlew" --version 2>&1)" || stop 22 "$bundle/bin/curlew does not run on this system ($(uname -m)); it needs the architecture that the bundle was made for, $least and libstdc++: $said"
 case "$name" in install.sh | join.sh | upgrade.sh) set -- "${name%.sh}" --dir "$bundle" "$@" ;; esac
-if [[ "${1-}" == load-images ]]; then set -- load-images --dir "$bundle" "${@:2}"; fi
+if [[ "${1-}" == load[-_]images ]]; then set -- load-images --dir "$bundle" "${@:2}"; fi
 exec "$bundle/bin/curlew" "$@"

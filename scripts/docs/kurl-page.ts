@@ -4,6 +4,7 @@ import { FUNCTIONS } from '../../src/migrate/kurl/functions.ts';
 import { BIN_PROGRAMS } from '../../src/migrate/kurl/programs.ts';
 import type { Row } from '../../src/migrate/kurl/rows.ts';
 import { SETTING_ROWS } from '../../src/migrate/kurl/settings.ts';
+import { TASKS } from '../../src/migrate/kurl/tasks.ts';
 import { VARIABLES } from '../../src/migrate/kurl/variables.ts';
 
 const HEAD = `# Compatibility with kURL
@@ -52,6 +53,9 @@ function chapter(title: string, head: string, topics: Topics, about?: string): s
 const PROGRAMS_HEAD =
   "Those of kURL's package kurl-bin-utils count where the bundle has it. Where it has not, this tool stands in for them.";
 
+const TASKS_HEAD = `What \`tasks.sh\` of kURL does, word by word, with dashes or underscores. That of a bundle runs any command of curlew, and
+says of the others what to do. No script of a bundle is read from a pipe: \`sudo ./install.sh airgap\`.`;
+
 export function kurlPage(): string {
   const settings = table(
     ['setting', 'variable', '', 'remark'],
@@ -67,6 +71,7 @@ export function kurlPage(): string {
     chapter('Functions', 'function', FUNCTIONS),
     chapter('Variables', 'variable', VARIABLES, variablesHead()),
     `## Programs below \`bin/\`\n\n${PROGRAMS_HEAD}\n\n${count(BIN_PROGRAMS)}\n\n${programs}\n`,
+    `## Tasks\n\n${TASKS_HEAD}\n\n${count(TASKS)}\n\n${table(['task', '', 'remark'], TASKS.map(cells))}\n`,
     `## Settings\n\n${count(SETTING_ROWS)}\n\n${settings}\n`,
     `## Flags\n\n${FLAGS_HEAD}\n\n${count(FLAG_ROWS)}\n\n${flags}\n`,
   ].join('\n');

@@ -25,6 +25,11 @@ async function print(stream: NodeJS.WriteStream, text: string): Promise<void> {
 async function commandOf(name: string): Promise<Command<unknown>> {
   const found = COMMANDS.get(name);
   if (found !== undefined) return found.load();
+  const { taskOf } = await import('../migrate/kurl/tasks.ts');
+  const task = taskOf(name);
+  if (task?.status === 'absent') {
+    throw new CurlewError('UNSUPPORTED', `${name}: a task of kURL's that curlew does not have`, { hint: task.note });
+  }
   const near = nearest(name, COMMANDS.keys());
   const hint = near === undefined ? 'curlew --help lists the commands' : `did you mean curlew ${near}?`;
   throw new CurlewError('USAGE', `unknown command "${name}"`, { hint });

@@ -64,6 +64,26 @@ test('tasks.sh runs any command, and gives the bundle to the one that loads imag
   assert.is((await run(box, 'tasks.sh', ['status', '--json'])).out, `[${box.at('here')}][status][--json]`);
   const { out } = await run(box, 'tasks.sh', ['load-images', '-q']);
   assert.is(out, `[${box.at('here')}][load-images][--dir][${box.at('a b')}][-q]`);
+  const kurl = await run(box, 'tasks.sh', ['load_images', 'airgap']);
+  assert.is(kurl.out, `[${box.at('here')}][load-images][--dir][${box.at('a b')}][airgap]`);
+});
+
+for (const shell of ['bash', 'dash']) {
+  test(`read from a pipe by ${shell}, a script says that it must be run by its path, and runs nothing`, async () => {
+    const { exitCode, stdout, stderr } = await execa(`/usr/bin/${shell}`, ['-s', 'airgap'], {
+      inputFile: 'scripts/bundle/start.sh',
+      reject: false,
+    });
+    assert.is(exitCode, 64);
+    assert.is(stdout, '');
+    assert.match(stderr, /^this text was read from a pipe.*\.\/install\.sh airgap$/);
+  });
+}
+
+test('a shell that is not bash says so', async () => {
+  const { exitCode, stderr } = await execa('/usr/bin/dash', ['scripts/bundle/start.sh', 'airgap'], { reject: false });
+  assert.is(exitCode, 64);
+  assert.match(stderr, /start\.sh: this is a script for bash: run it with bash/);
 });
 
 test('the scripts find their own folder, whatever CDPATH and their own path say', async () => {

@@ -16,6 +16,7 @@ test('wrong words are told apart from folders without images', async () => {
   assert.match(both.stderr, /only one of --bundle and --dir/);
   const word = await curlew(['load-images', 'demo'], { cwd: box.path });
   assert.is(word.status, 64);
+  assert.match(word.stderr, /unknown flag "demo"/);
   for (const words of [
     ['--dir', 'empty'],
     ['--dir', 'nowhere'],
@@ -27,6 +28,14 @@ test('wrong words are told apart from folders without images', async () => {
     assert.match(stderr, /there are none/);
   }
   assert.is((await curlew(['load-images', '--bundle', 'nowhere'], { cwd: box.path })).status, 14);
+});
+
+test("words of kURL's task are taken: where packages lie counts, the rest makes no difference", async () => {
+  await using box = await tree({ 'node/kurl/addons/demo/1.0/addon.json': '{"format":1}' });
+  const words = ['load-images', 'airgap', `kurl-install-directory=${box.at('node')}`];
+  const { status, stderr } = await curlew(words, { cwd: box.path, env: NO_RUNTIME });
+  assert.is(status, 16, stderr);
+  assert.match(stderr, /node\/kurl\/.*addon\.json/);
 });
 
 test('a machine without a container runtime is told what to start', async () => {

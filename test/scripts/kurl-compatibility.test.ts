@@ -4,17 +4,20 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FLAG_ROWS } from '../../scripts/docs/kurl-flags.ts';
 import { FUNCTIONS } from '../../src/migrate/kurl/functions.ts';
+import { COMMANDS } from '../../src/cli/commands.ts';
 import { runKurlTool } from '../../src/cli/kurl/tools.ts';
 import { kurlPage } from '../../scripts/docs/kurl-page.ts';
 import { BIN_PROGRAMS } from '../../src/migrate/kurl/programs.ts';
 import { rows, type Row } from '../../src/migrate/kurl/rows.ts';
 import { SETTING_ROWS } from '../../src/migrate/kurl/settings.ts';
+import { TASKS, taskOf } from '../../src/migrate/kurl/tasks.ts';
 import { VARIABLES } from '../../src/migrate/kurl/variables.ts';
 import { FLAGS } from '../../src/installer/flags.ts';
 import { parseInstaller } from '../../src/installer/parse.ts';
 import { settingOf, SETTINGS } from '../../src/installer/settings.ts';
 import { shellVariables } from '../../src/installer/variables.ts';
 import * as assert from '../support/assert.ts';
+import { curlew } from '../support/curlew.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('docs/kurl-compatibility.md');
@@ -41,11 +44,21 @@ test('the tables are whole: 96 functions, 173 settings, all flags, each name onc
   assert.is(SETTING_ROWS.length, 173);
   assert.is(SETTING_ROWS.length, SETTINGS.filter(({ variable }) => variable !== undefined).length);
   assert.is(FLAG_ROWS.length, Object.keys(FLAGS).length);
-  const all: readonly (readonly Row[])[] = [functions, variables, SETTING_ROWS, FLAG_ROWS, BIN_PROGRAMS];
+  const all: readonly (readonly Row[])[] = [functions, variables, SETTING_ROWS, FLAG_ROWS, BIN_PROGRAMS, TASKS];
   for (const table of all) {
     assert.is(new Set(table.map(({ name }) => name)).size, table.length);
     for (const { status, note, name } of table) assert.ok(status === 'same' || note !== '', name);
   }
+});
+
+test("tasks of kURL's are commands, or known by name with dashes and underscores", async () => {
+  for (const { name, status } of TASKS) {
+    assert.is(COMMANDS.has(name), status !== 'absent', name);
+    assert.is(taskOf(name.replaceAll('-', '_'))?.name, name);
+  }
+  const { status, stderr } = await curlew(['join_token', 'ha'], { cwd: ROOT });
+  assert.is(status, 22);
+  assert.match(stderr, /join_token: a task of kURL's that curlew does not have\n +hint: .*kubeadm token create/);
 });
 
 test('every function of the table is defined', async () => {

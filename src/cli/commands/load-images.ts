@@ -13,6 +13,7 @@ import { folderPackages } from '../../runtime/source-folder.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { checkedIndex } from '../install-source.ts';
 import { NETWORK_OPTIONS } from '../network.ts';
+import { flagsOf } from '../node-spec.ts';
 import { columns } from '../render/columns.ts';
 import { formatBytes } from '../render/units.ts';
 import { SIGNED_OPTIONS, trustOf, type Trust } from '../signed.ts';
@@ -36,12 +37,14 @@ interface LoadResult {
 
 const DETAILS = `Without --bundle or --dir the packages in the install folder count. --dir names an unpacked bundle, or any folder with addons/NAME/VERSION/images in it, such as an unpacked bundle of kURL. Nothing is unpacked or moved, and no hook runs.
 
-Only what is missing is loaded: images that the container runtime does not know by name and digest, and of those only the blobs that it lacks. CONTAINERD_ADDRESS and DOCKER_HOST name other sockets than the usual ones.`;
+Only what is missing is loaded: images that the container runtime does not know by name and digest, and of those only the blobs that it lacks. CONTAINERD_ADDRESS and DOCKER_HOST name other sockets than the usual ones.
+
+FLAG is one of kURL's. kurl-install-directory counts, as --install-dir does; the others, such as airgap, make no difference.`;
 
 export const loadImagesCommand: Command<LoadResult> = {
   name: 'load-images',
   summary: 'Load the images of packages, and install nothing',
-  operands: '',
+  operands: '[FLAG…]',
   details: DETAILS,
   examples: [
     'curlew load-images --bundle bundle.tar.gz',
@@ -57,9 +60,8 @@ export const loadImagesCommand: Command<LoadResult> = {
     ...SIGNED_OPTIONS,
     config: NETWORK_OPTIONS.config,
   },
-  run: async (args, context) => {
-    const [word] = args.positionals;
-    if (word !== undefined) throw usage(`unexpected word "${word}"`);
+  run: async (given, context) => {
+    const { args } = flagsOf(given, context);
     const [bundle, dir] = [args.text('bundle'), args.text('dir')];
     if (bundle !== undefined && dir !== undefined) throw usage('only one of --bundle and --dir can be used');
     // What lies in the install folder was put there by a run, which has asked for it.
