@@ -1,11 +1,20 @@
 /** The bytes of a planned bundle: any range of them, without the rest. */
 import type { Segment, SplicePlan } from '../archive/splice.ts';
 import { CurlewError } from '../core/errors.ts';
+import { isFolderStore } from '../store/folder-place.ts';
+import type { StorePlace } from '../store/store.ts';
 
 /** Bytes by range, read into memory that the caller may provide. An archive's range source is one. */
 export interface BundleSource {
   readonly name: string;
   readonly read: (offset: number, length: number, options: ReadOptions) => AsyncIterable<Uint8Array>;
+  /** Of the store that holds it; absent for what lies on this machine. */
+  readonly place?: StorePlace | undefined;
+}
+
+/** True for what a network lies before. */
+export function isElsewhere({ place }: BundleSource): boolean {
+  return place !== undefined && !isFolderStore({ place });
 }
 
 interface ReadOptions {
@@ -72,11 +81,24 @@ async function* sourceRange(
   const source = sources[number];
   if (source === undefined) throw new Error(`the plan names source ${number}`);
   let left = length;
-  for await (const chunk of source.read(offset, length, { signal, allocate })) {
-    left -= chunk.byteLength;
-    if (left < 0) break;
-    yield chunk;
+  try {
+    for await (const chunk of source.read(offset, length, { signal, allocate })) {
+      left -= chunk.byteLength;
+      if (left < 0) break;
+      yield chunk;
+    }
+  } catch (error) {
+    throw changedSincePlanned(error);
   }
   if (left === 0) return;
   throw new CurlewError('FETCH_FAILED', `${source.name}: gave ${length - left} bytes, not ${length}`);
+}
+
+/** A source that has changed, or gone, is no longer what the plan says. */
+function changedSincePlanned(error: unknown): unknown {
+  if (!(error instanceof CurlewError) || !['STORE_CONFLICT', 'NOT_FOUND'].includes(error.code)) return error;
+  return new CurlewError('STORE_CONFLICT', error.message, {
+    hint: 'the store is not as it was when this bundle was planned: plan it again',
+    cause: error,
+  });
 }

@@ -1,6 +1,5 @@
-/** Writes a stream to a file, from its beginning, several pieces at once, while the next are read. */
-import type { FileHandle } from 'node:fs/promises';
-import { writeFully } from '../files/write-fully.ts';
+/** Writes a stream from its beginning, several pieces at once where they may, while the next are read. */
+import { createBuffers } from './buffers.ts';
 
 export interface WriteQueue {
   /** Memory for a chunk that is going to be pushed, used again once that has been written. */
@@ -13,29 +12,27 @@ export interface WriteQueue {
   readonly settle: () => Promise<void>;
 }
 
-/**
- * Measured with 840 MB on ext4: pieces of 1 MiB, four on their way, take 0.8 times as long as `cat`; pieces of 4 MiB
- * three times as long, since they leave the processor's cache before they are copied.
- */
-const AT_ONCE = 4;
+/** Writes all of a piece; `at` counts the bytes before it. */
+export type Write = (piece: Uint8Array, at: number) => Promise<void>;
+
 /** Chunks smaller than this are written together with their neighbours. */
 const SMALL = 256 << 10;
-const BUFFER_SIZE = 1 << 20;
 
-export function createWriteQueue(file: FileHandle): WriteQueue {
+/** With `atOnce: 1` a piece begins when the one before it has been written. */
+export function createWriteQueue(write: Write, { atOnce }: { readonly atOnce: number }): WriteQueue {
   const running: Promise<void>[] = [];
   const buffers = createBuffers();
   let small: Uint8Array[] = [];
   let waiting = 0;
   let at = 0;
   const start = async (chunk: Uint8Array): Promise<void> => {
-    if (running.length >= AT_ONCE) await running.shift();
-    const write = writeFully(file, chunk, at).finally(() => {
+    if (running.length >= atOnce) await running.shift();
+    const writing = write(chunk, at).finally(() => {
       buffers.giveBack(chunk);
     });
     // Told by whoever awaits it: the next push, or finish.
-    write.catch(() => undefined);
-    running.push(write);
+    writing.catch(() => undefined);
+    running.push(writing);
     at += chunk.byteLength;
   };
   const startSmall = async (): Promise<void> => {
@@ -62,26 +59,6 @@ export function createWriteQueue(file: FileHandle): WriteQueue {
     },
     settle: async () => {
       await Promise.allSettled(running);
-    },
-  };
-}
-
-/** Memory that goes round: fresh pages for every chunk would cost as much as copying it. */
-function createBuffers(): {
-  readonly allocate: (length: number) => Uint8Array;
-  readonly giveBack: (chunk: Uint8Array) => void;
-} {
-  const own = new Set<ArrayBufferLike>();
-  const free: ArrayBufferLike[] = [];
-  return {
-    allocate: (length) => {
-      if (length > BUFFER_SIZE) return Buffer.allocUnsafeSlow(length);
-      const memory = free.pop() ?? new ArrayBuffer(BUFFER_SIZE);
-      own.add(memory);
-      return new Uint8Array(memory, 0, length);
-    },
-    giveBack: ({ buffer }) => {
-      if (own.delete(buffer)) free.push(buffer);
     },
   };
 }

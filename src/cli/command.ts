@@ -51,6 +51,11 @@ export interface Command<Result> {
   readonly run: (args: Arguments, context: CommandContext) => Promise<Result>;
   /** Text for people, without a final newline; empty prints nothing. `--json` prints the result itself instead. */
   readonly render: (result: Result, args: Arguments, paint: Paint) => string;
+  /**
+   * True when these words make standard output carry bytes of the command's own: what it says of them goes to standard
+   * error then, and it is the one to tell of failures to write.
+   */
+  readonly carriesBytes?: (args: Arguments) => boolean;
   /** Exit status of a finished command, 0 when absent. */
   readonly exitCode?: (result: Result) => number;
 }

@@ -65,15 +65,18 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
   const { createProgress } = await import('./render/progress.ts');
   const moving = isTerminal(process.stderr, process.env);
   const progress = await createProgress({ stream: process.stderr, moving, quiet: args.flag('quiet') });
+  const carriesBytes = command.carriesBytes?.(args) === true;
+  if (carriesBytes) process.stdout.off('error', stopWithoutOutput).on('error', () => undefined);
   try {
     const { report, around } = progress;
     const ask = askerOf(around);
     const result = await command.run(args, { signal, report, ask, env: process.env, cwd: process.cwd() });
     await progress.stop();
+    const stream = carriesBytes ? process.stderr : process.stdout;
     const text = args.flag('json')
       ? JSON.stringify(result, undefined, 2)
-      : command.render(result, args, paintFor(process.stdout, process.env));
-    if (text !== '') await print(process.stdout, `${text}\n`);
+      : command.render(result, args, paintFor(stream, process.env));
+    if (text !== '') await print(stream, `${text}\n`);
     return command.exitCode?.(result) ?? 0;
   } finally {
     await progress.stop();
@@ -134,6 +137,8 @@ async function main(): Promise<void> {
     process.exitCode = fail(error);
     // Whoever reads JSON gets one document, whatever comes of the command.
     if (words.includes('--json')) await print(process.stdout, `${JSON.stringify(failureJson(error), undefined, 2)}\n`);
+    // Nobody may ever take what waits there, and it is worth nothing now.
+    if (process.stdout.writableLength > 0) process.stderr.write('', () => process.exit());
   }
 }
 

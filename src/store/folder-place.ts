@@ -5,6 +5,6 @@ import type { Store } from './store.ts';
 export const FOLDER_SERVER = 'file:';
 
 /** True for a store whose objects lie in a folder of this machine. */
-export function isFolderStore({ place }: Store): boolean {
+export function isFolderStore({ place }: Pick<Store, 'place'>): boolean {
   return place.server === FOLDER_SERVER;
 }

@@ -1,6 +1,6 @@
 /** An object of a store as bytes that can be read by range. */
 import { CurlewError } from '../core/errors.ts';
-import type { Store, StoredObject } from './store.ts';
+import type { Store, StoredObject, StorePlace } from './store.ts';
 
 interface SourceReadOptions {
   readonly signal: AbortSignal;
@@ -14,6 +14,8 @@ export interface StoreSource {
   readonly size: number;
   readonly read: (offset: number, length: number, options: SourceReadOptions) => AsyncIterable<Uint8Array>;
   readonly object: StoredObject;
+  /** Of the store that holds it. */
+  readonly place: StorePlace;
 }
 
 /** Pins the object by its etag: a read after it has changed is `STORE_CONFLICT`. A missing object is `NOT_FOUND`. */
@@ -28,6 +30,7 @@ export async function openStoreSource(
     name: `${store.address}/${key}`,
     size: object.size,
     object,
+    place: store.place,
     async *read(offset, length, options) {
       const { body } = await store.get(key, {
         range: { offset, length },

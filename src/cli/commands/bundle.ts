@@ -1,7 +1,7 @@
 /** `curlew bundle`: one file with everything that an installer spec names. */
 import { summarise, type PlanSummary } from '../../bundle/plan.ts';
 import { BUNDLE_PLAN_OPTIONS, openPlan } from '../bundle-plan.ts';
-import { bundleTarget, BUNDLE_TARGET_OPTIONS, type Written } from '../bundle-target.ts';
+import { bundleTarget, BUNDLE_TARGET_OPTIONS, STANDARD_OUTPUT, type Written } from '../bundle-target.ts';
 import type { Command } from '../command.ts';
 import { renderBundle } from '../render/bundle.ts';
 
@@ -22,6 +22,7 @@ export const bundle: Command<Result> = {
     'on the node, tar and the install.sh in it are enough.',
   examples: [
     'curlew bundle installer.yaml --from /srv/dist -o bundle.tar.gz',
+    'curlew bundle installer.yaml --from /srv/dist -o - | ssh node1 tar -xz',
     'curlew bundle installer.yaml --from /srv/dist --plan',
   ],
   run: async (args, context) => {
@@ -30,5 +31,6 @@ export const bundle: Command<Result> = {
     const file = await write(open);
     return { file, tocDigest: open.plan.splice.index.tocDigest, ...summarise(open.plan) };
   },
+  carriesBytes: (args) => args.text('output') === STANDARD_OUTPUT && !args.flag('plan'),
   render: ({ file, ...summary }) => renderBundle(file, summary),
 };

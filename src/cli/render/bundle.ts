@@ -16,6 +16,6 @@ export function renderBundle(
   }
   const saved = linked === 0 ? '' : `, ${formatBytes(linked)} there once instead of twice`;
   const made = `${formatBytes(size)} from release ${release}, ${formatBytes(fresh)} of it new${saved}`;
-  lines.push(file === undefined ? `would be ${made}` : `${file}: ${made}`);
+  lines.push(file === undefined ? `would be ${made}` : `${file === '-' ? 'standard output' : file}: ${made}`);
   return lines.join('\n');
 }

@@ -1,0 +1,73 @@
+/** A planned bundle read in pieces, several at once, for sources that answer slowly but many at a time. */
+import type { SplicePlan } from '../archive/splice.ts';
+import { BUFFER_SIZE } from './buffers.ts';
+import { bundleRange, type BundleSource } from './bytes.ts';
+
+/** Pieces of 4 MiB, eight of them: what fills a long line, in 32 MiB of memory. */
+const PIECE = 4 * BUFFER_SIZE;
+const AT_ONCE = 8;
+
+interface ReadAheadOptions {
+  readonly signal: AbortSignal;
+  /** Memory for chunks; each is nobody else's until it is given back. */
+  readonly allocate: (length: number) => Uint8Array;
+}
+
+/** All bytes of the plan in order, like {@link bundleRange}. Nothing is being read any more when it has ended. */
+export async function* readAhead(
+  splice: SplicePlan,
+  sources: readonly BundleSource[],
+  { signal, allocate }: ReadAheadOptions,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const stopped = new AbortController();
+  const either = AbortSignal.any([signal, stopped.signal]);
+  const pieces: Promise<readonly Uint8Array[]>[] = [];
+  let next = 0;
+  const start = (): void => {
+    const length = Math.min(PIECE, splice.size - next);
+    const bytes = bundleRange(splice, sources, { offset: next, length, signal: either });
+    const piece = gather(bytes, length, allocate);
+    // Told when its turn comes.
+    piece.catch(() => undefined);
+    pieces.push(piece);
+    next += length;
+  };
+  try {
+    for (;;) {
+      while (pieces.length < AT_ONCE && next < splice.size) start();
+      const piece = pieces.shift();
+      if (piece === undefined) return;
+      yield* await piece;
+    }
+  } finally {
+    stopped.abort();
+    await Promise.allSettled(pieces);
+  }
+}
+
+/** Small chunks put together into large ones. */
+async function gather(
+  bytes: AsyncIterable<Uint8Array>,
+  length: number,
+  allocate: (length: number) => Uint8Array,
+): Promise<readonly Uint8Array[]> {
+  const gathered: Uint8Array[] = [];
+  let last: Uint8Array = new Uint8Array(0);
+  let filled = 0;
+  let done = 0;
+  for await (const chunk of bytes) {
+    for (let at = 0; at < chunk.byteLength;) {
+      if (filled === last.byteLength) {
+        last = allocate(Math.min(BUFFER_SIZE, length - done));
+        gathered.push(last);
+        filled = 0;
+      }
+      const some = chunk.subarray(at, at + last.byteLength - filled);
+      last.set(some, filled);
+      filled += some.byteLength;
+      done += some.byteLength;
+      at += some.byteLength;
+    }
+  }
+  return gathered;
+}

@@ -1,0 +1,53 @@
+/** Standard output as a place for bytes. */
+import { fstatSync, write as writeTo } from 'node:fs';
+import { promisify } from 'node:util';
+import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+
+const DOING = 'write to standard output';
+const DESCRIPTOR = 1;
+
+const writeFile = promisify(writeTo);
+
+/**
+ * Writes pieces one after another; each is taken when its promise resolves. A terminal is `USAGE`. When the signal fires
+ * nobody waits any more for a reader that does not read.
+ */
+export function openStandardOutput({ signal }: { readonly signal: AbortSignal }): (piece: Uint8Array) => Promise<void> {
+  if (process.stdout.isTTY) {
+    throw new CurlewError('USAGE', `${DOING}: it is a terminal`, {
+      hint: 'send it into a program or a file, or name a file with -o',
+    });
+  }
+  const found = fstatSync(DESCRIPTOR);
+  // Node writes pipes and sockets without blocking, and drops what a file has no room for.
+  const write = found.isFIFO() || found.isSocket() ? send : put;
+  return async (piece) => {
+    try {
+      await write(piece, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (errnoOf(error) !== 'EPIPE') throw fileError(DOING, error);
+      throw new CurlewError('FILE_UNUSABLE', `${DOING}: its reader has left before the end`, { cause: error });
+    }
+  };
+}
+
+async function send(piece: Uint8Array, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const stop = (): void => reject(signal.reason as Error);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    process.stdout.write(piece, (error) => {
+      signal.removeEventListener('abort', stop);
+      if (error) reject(error);
+      else resolve();
+    });
+  });
+}
+
+async function put(piece: Uint8Array, signal: AbortSignal): Promise<void> {
+  for (let done = 0; done < piece.byteLength;) {
+    signal.throwIfAborted();
+    done += (await writeFile(DESCRIPTOR, piece, done)).bytesWritten;
+  }
+}
