@@ -21,7 +21,26 @@ export type SplicePart =
       readonly index: ArchiveIndex;
       /** False leaves an entry out. A hard link must not be kept without the file it links to. */
       readonly select?: (entry: PlacedEntry) => boolean;
-    };
+    }
+  | {
+      /** One entry of a source: its header begins at `at`. Not of that length: `PACKAGE_INVALID`. */
+      readonly kind: 'entry';
+      readonly source: number;
+      readonly at: number;
+      readonly length: number;
+      readonly entry: Entry & Packing;
+    }
+  | { readonly kind: 'link'; readonly entry: Entry };
+
+/** How a payload lies in an archive, wherever that is. */
+type Packing = Pick<PlacedEntry, 'packed' | 'stored' | 'packedDigest'>;
+
+/** Where an entry's header, payload and padding are copied from, all in one. */
+export interface Origin {
+  readonly source: number;
+  readonly offset: number;
+  readonly length: number;
+}
 
 /** A run of bytes of the new archive, and where they come from. None is empty. */
 export type Segment = {
@@ -37,6 +56,8 @@ export interface SplicePlan {
   readonly segments: readonly Segment[];
   readonly size: number;
   readonly index: ArchiveIndex;
+  /** Of each entry of the index; undefined for one that is made anew. */
+  readonly origins: readonly (Origin | undefined)[];
 }
 
 /** Lays out the archive that holds these parts in this order. Two entries of one name are `PACKAGE_INVALID`. */
@@ -44,14 +65,21 @@ export function planSplice(parts: readonly SplicePart[]): SplicePlan {
   const out = new Splicer();
   for (const part of parts) {
     if (part.kind === 'file') out.addFile(part);
-    else out.addArchive(part);
+    else if (part.kind === 'archive') out.addArchive(part);
+    else if (part.kind === 'entry') out.addChosen(part);
+    else out.addLink(part.entry);
   }
   return out.finish();
+}
+
+function tailLength({ packed, size }: Entry & Packing): number {
+  return packed === 0 ? 0 : packed + paddingMember(size).byteLength;
 }
 
 class Splicer {
   readonly #segments: Segment[] = [];
   readonly #placed: PlacedEntry[] = [];
+  readonly #origins: (Origin | undefined)[] = [];
   readonly #names = new Set<string>();
   readonly #payloads = new Map<string, string>();
   #size = 0;
@@ -69,33 +97,50 @@ class Splicer {
   addArchive({ source, index, select }: Extract<SplicePart, { kind: 'archive' }>): void {
     let at = 0;
     for (const entry of index.entries) {
-      const header = headerMember(entry);
-      const tail = entry.packed === 0 ? 0 : entry.packed + paddingMember(entry.size).byteLength;
-      if (select === undefined || select(entry)) {
-        const linkTo = this.#linkFor(entry);
-        if (linkTo === entry.linkTo) {
-          this.#place({ ...entry, offset: this.#size + header.byteLength });
-          this.#range(source, at, header.byteLength + tail);
-        } else {
-          const { path, mode, size, digest } = entry;
-          const link = { path, mode, size, digest, linkTo };
-          this.#place({ ...link, offset: 0, packed: 0, stored: false });
-          this.#bytes(headerMember(link));
-        }
-      }
-      at += header.byteLength + tail;
+      const header = headerMember(entry).byteLength;
+      if (select === undefined || select(entry)) this.addEntry(source, at, entry, header);
+      at += header + tailLength(entry);
     }
     if (at !== index.tocOffset) throw new CurlewError('PACKAGE_INVALID', 'the index of a package does not tile it');
+  }
+
+  addChosen({ source, at, length, entry }: Extract<SplicePart, { kind: 'entry' }>): void {
+    const header = headerMember(entry).byteLength;
+    if (length !== header + tailLength(entry)) {
+      throw new CurlewError('PACKAGE_INVALID', `${entry.path}: not the length of its entry`);
+    }
+    this.addEntry(source, at, entry, header);
+  }
+
+  addEntry(source: number, at: number, entry: Entry & Packing, header: number): void {
+    const linkTo = this.#linkFor(entry);
+    if (linkTo !== entry.linkTo) {
+      this.addLink({ ...entry, linkTo });
+      return;
+    }
+    const length = header + tailLength(entry);
+    this.#place({ ...entry, offset: this.#size + header }, { source, offset: at, length });
+    this.#range(source, at, length);
+  }
+
+  /** Must be what the same payload is linked to already. */
+  addLink({ path, mode, size, digest, linkTo }: Entry): void {
+    const link = { path, mode, size, digest, linkTo };
+    if (linkTo === undefined || linkTo !== this.#payloads.get(`${mode} ${digest}`)) {
+      throw new CurlewError('PACKAGE_INVALID', `${path}: not a link to the first file of this content`);
+    }
+    this.#place({ ...link, offset: 0, packed: 0, stored: false });
+    this.#bytes(headerMember(link));
   }
 
   finish(): SplicePlan {
     const { index, members } = formatEnd(this.#size, this.#placed);
     for (const data of members) this.#bytes(data);
-    return { segments: this.#segments, size: this.#size, index };
+    return { segments: this.#segments, size: this.#size, index, origins: this.#origins };
   }
 
   /** The file that this entry may be a hard link to, when its payload is in the archive already. */
-  #linkFor({ mode, size, digest, linkTo }: PlacedEntry): string | undefined {
+  #linkFor({ mode, size, digest, linkTo }: Entry): string | undefined {
     if (linkTo === undefined && size < LINK_FLOOR) return undefined;
     const holder = this.#payloads.get(`${mode} ${digest}`);
     if (linkTo !== undefined && holder === undefined) {
@@ -104,11 +149,12 @@ class Splicer {
     return holder;
   }
 
-  #place(entry: PlacedEntry): void {
+  #place(entry: PlacedEntry, origin?: Origin): void {
     const { path, mode, digest, packed } = entry;
     if (this.#names.has(path)) throw new CurlewError('PACKAGE_INVALID', `${path}: two entries of one name`);
     this.#names.add(path);
     this.#placed.push(packed === 0 ? { ...entry, offset: 0 } : entry);
+    this.#origins.push(origin);
     if (packed > 0 && !this.#payloads.has(`${mode} ${digest}`)) this.#payloads.set(`${mode} ${digest}`, path);
   }
 

@@ -16,7 +16,7 @@ const TOC_LIMIT = 512 * 2 ** 20;
 const ENTRY_LIMIT = 1_000_000;
 const EMPTY = digestOf('');
 
-interface TocRow {
+export interface TocRow {
   readonly name: string;
   readonly type: 'reg' | 'hardlink';
   readonly size: number;
@@ -31,7 +31,18 @@ interface TocRow {
   readonly packedDigest?: Digest;
 }
 
-function tocRow({ path, mode, size, digest, linkTo, offset, packed, stored, packedDigest }: PlacedEntry): TocRow {
+/** The entry as the TOC has it. */
+export function tocRow({
+  path,
+  mode,
+  size,
+  digest,
+  linkTo,
+  offset,
+  packed,
+  stored,
+  packedDigest,
+}: PlacedEntry): TocRow {
   const common = { name: path, size, modtime: '1970-01-01T00:00:00Z', mode, digest };
   if (linkTo !== undefined) return { ...common, type: 'hardlink', linkName: linkTo };
   if (packed === 0) return { ...common, type: 'reg' };
@@ -108,15 +119,24 @@ export function parseTocJson(json: Uint8Array, tocOffset: number, size: number, 
   }
   const rows = isObject(value) && value['version'] === 1 ? value['entries'] : undefined;
   if (!Array.isArray(rows)) throw damaged(name, 'table of contents: version or entries are missing');
+  const entries = readTocRows(rows, tocOffset, name);
+  return { entries, tocOffset, tocDigest: digestOf(json), size };
+}
+
+/**
+ * Rows of a TOC from outside, each checked, and all together: no name twice, no payloads that overlap or end behind
+ * `tocOffset`, no link to what is no earlier file. `PACKAGE_INVALID` otherwise; fields that are not known do not count.
+ */
+export function readTocRows(rows: readonly unknown[], tocOffset: number, name: string): readonly PlacedEntry[] {
   if (rows.length > ENTRY_LIMIT) throw damaged(name, `table of contents: more than ${ENTRY_LIMIT} entries`);
-  const entries = rows.map((row: unknown, index) => {
+  const entries = rows.map((row, index) => {
     const entry = parseRow(row);
     if (typeof entry === 'string') throw damaged(name, `table of contents: entry ${index + 1}: ${entry}`);
     return entry;
   });
   const problem = indexProblem(entries, tocOffset);
   if (problem !== undefined) throw damaged(name, `table of contents: ${problem}`);
-  return { entries, tocOffset, tocDigest: digestOf(json), size };
+  return entries;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

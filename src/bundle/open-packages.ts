@@ -10,6 +10,8 @@ import type { ResolvedPackage } from './resolve.ts';
 export interface OpenPackage {
   readonly resolved: ResolvedPackage;
   readonly source: StoreSource;
+  /** Of the object, as it was when its index was read. */
+  readonly etag: string;
   readonly index: ArchiveIndex;
 }
 
@@ -30,7 +32,7 @@ export async function openPackages(
           hint: 'the object in the store was replaced or damaged: publish the add-on again in a new release',
         });
       }
-      return { resolved, source, index: await readIndex(source, context) };
+      return { resolved, source, etag: source.object.etag, index: await readIndex(source, context) };
     },
     { width: AT_ONCE, signal },
   );

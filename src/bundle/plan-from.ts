@@ -17,6 +17,8 @@ export interface PlanFromOptions {
   readonly arch: Arch;
   /** Version of curlew. */
   readonly tool: string;
+  /** Folder with the tool for nodes, by default that of this build. */
+  readonly executables?: string | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -38,12 +40,12 @@ export interface OpenPlan extends AsyncDisposable {
 export async function planFrom(
   store: Store,
   installer: Installer,
-  { spec, release, arch, tool, signal }: PlanFromOptions,
+  { spec, release, arch, tool, executables, signal }: PlanFromOptions,
 ): Promise<OpenPlan> {
   const catalogue = await readCatalogue(store, { release, signal });
   const packages = await openPackages(store, resolvePackages(installer, catalogue, arch), { signal });
   const rootFiles = await readRootFiles();
-  const executable = await openExecutable(arch, { signal });
+  const executable = await openExecutable(arch, { folder: executables, signal });
   const close = async (): Promise<void> => executable[Symbol.asyncDispose]();
   try {
     const plan = planBundle({

@@ -6,7 +6,7 @@ import { basename } from 'node:path';
 import type { ArchiveIndex } from '../archive/entry.ts';
 import { planSplice, type SplicePart, type SplicePlan } from '../archive/splice.ts';
 import { formatBundleJson, BUNDLE_FORMAT, type BundleJson } from '../core/bundle.ts';
-import { digestOf, hexOf } from '../core/digest.ts';
+import { digestOf, hexOf, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import {
   BUNDLE_JSON,
@@ -37,14 +37,31 @@ export interface BundleInputs {
   /** Of the archive that holds the tool for nodes of this architecture: it comes next. */
   readonly executable: ArchiveIndex;
   /** In the order of installation, with the index of each. */
-  readonly packages: readonly { readonly resolved: ResolvedPackage; readonly index: ArchiveIndex }[];
+  readonly packages: readonly {
+    readonly resolved: ResolvedPackage;
+    readonly index: ArchiveIndex;
+    readonly etag?: string | undefined;
+  }[];
   readonly tool: string;
+}
+
+/** An archive that ranges are copied from. */
+export interface PlannedSource {
+  /** In the store; the file's name for that of the tool for nodes. */
+  readonly key: string;
+  readonly size: number;
+  readonly tocDigest: Digest;
+  /** In the store of the plan, for packages. */
+  readonly etag?: string | undefined;
 }
 
 export interface BundlePlan {
   readonly bundle: BundleJson;
-  /** Source n of the ranges is package n; the one after the last is the archive of the tool for nodes. */
   readonly packages: readonly ResolvedPackage[];
+  /** By the numbers that ranges have: the packages in their order, then the archive of the tool for nodes. */
+  readonly sources: readonly PlannedSource[];
+  /** What is in no source. */
+  readonly files: readonly RootFile[];
   readonly splice: SplicePlan;
 }
 
@@ -78,7 +95,19 @@ export function planBundle({
     ...own.map((file): SplicePart => ({ kind: 'file', ...file })),
     ...packages.map(({ index }, source): SplicePart => ({ kind: 'archive', source, index })),
   ]);
-  return { bundle, packages: packages.map(({ resolved }) => resolved), splice };
+  const { size, tocDigest } = executable;
+  return {
+    bundle,
+    packages: packages.map(({ resolved }) => resolved),
+    sources: [
+      ...packages.map(({ resolved: { key }, index, etag }) => {
+        return { key, size: index.size, tocDigest: index.tocDigest, etag };
+      }),
+      { key: packedExecutableName(arch), size, tocDigest },
+    ],
+    files: [...rootFiles, ...own],
+    splice,
+  };
 }
 
 /** What `sha256sum --check` is given beside the tool. */
@@ -125,13 +154,13 @@ export interface PlanSummary {
   readonly ranges: readonly { readonly key: string; readonly offset: number; readonly length: number }[];
 }
 
-export function summarise({ bundle, packages, splice }: BundlePlan): PlanSummary {
+export function summarise({ bundle, packages, sources, splice }: BundlePlan): PlanSummary {
   const { release, arch } = bundle;
   const ranges = splice.segments.flatMap((segment) =>
     segment.kind === 'range'
       ? [
           {
-            key: packages[segment.source]?.key ?? packedExecutableName(arch),
+            key: sources[segment.source]?.key ?? '',
             offset: segment.offset,
             length: segment.length,
           },

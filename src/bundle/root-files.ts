@@ -33,7 +33,7 @@ export async function readRootFiles(): Promise<readonly RootFile[]> {
 /** Opens the executable for nodes of this architecture; `NOT_FOUND` when `folder`, that of this build, has none. */
 export async function openExecutable(
   arch: Arch,
-  { folder = own(EXECUTABLES), signal }: { readonly folder?: string; readonly signal: AbortSignal },
+  { folder = own(EXECUTABLES), signal }: { readonly folder?: string | undefined; readonly signal: AbortSignal },
 ): Promise<OpenExecutable> {
   const path = join(folder, packedExecutableName(arch));
   const source = await openFileSource(path).catch((error: unknown) => {

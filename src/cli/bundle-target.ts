@@ -1,9 +1,12 @@
 /** Where a planned bundle goes, by the words of the command. */
 import { resolve } from 'node:path';
 import { assembleBundle } from '../bundle/assemble.ts';
-import type { OpenPlan } from '../bundle/plan-from.ts';
+import { comparePlans, type PlanDifference } from '../bundle/compare.ts';
+import { formatBundlePlan } from '../bundle/plan-file.ts';
 import { pourBundle } from '../bundle/pour.ts';
 import { CurlewError } from '../core/errors.ts';
+import { writeStateFile } from '../files/state-file.ts';
+import { readBundlePlan, type NamedPlan } from './bundle-plan.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { openStandardOutput } from './standard-output.ts';
 
@@ -11,22 +14,35 @@ export const BUNDLE_TARGET_OPTIONS = {
   output: { type: 'string', short: 'o', value: 'FILE', help: 'the bundle to write, or - for standard output' },
   verify: { type: 'boolean', help: 'prove every byte of the packages again while copying' },
   force: { type: 'boolean', help: 'replace the file if it is there' },
-  plan: { type: 'boolean', help: 'say what would be copied from where, and write nothing' },
+  plan: { type: 'boolean', help: 'say what would be copied from where, and write no bundle' },
+  out: { type: 'string', value: 'FILE', help: 'with --plan: save the plan, for --from-plan' },
+  against: { type: 'string', value: 'FILE', help: 'with --plan: say what differs from this saved plan' },
 } satisfies OptionSpecs;
 
-/** Where the bundle went: the words that people know it by. Undefined when only the plan was asked for. */
-export type Written = string | undefined;
+/** Where things went: the words that people know them by. */
+export interface Written {
+  /** The bundle; undefined when only the plan was asked for. */
+  readonly file: string | undefined;
+  /** The saved plan, where that was asked for. */
+  readonly saved?: string | undefined;
+  /** From the plan of `--against`. */
+  readonly difference?: PlanDifference | undefined;
+}
 
 /** What `-o` calls standard output. */
 export const STANDARD_OUTPUT = '-';
 
 /** Carries a plan out. */
-export type BundleTarget = (open: OpenPlan) => Promise<Written>;
+export type BundleTarget = (open: NamedPlan) => Promise<Written>;
 
 /** Before anything is read: `USAGE` when the words name no place. */
-export function bundleTarget(args: Arguments, { cwd, report, signal }: CommandContext): BundleTarget {
+export function bundleTarget(args: Arguments, context: CommandContext): BundleTarget {
+  const { cwd, report, signal } = context;
   const output = args.text('output');
-  if (args.flag('plan')) return async () => undefined;
+  if (args.flag('plan')) return planTarget(args, context);
+  for (const word of ['out', 'against']) {
+    if (args.text(word) !== undefined) throw new CurlewError('USAGE', `curlew bundle: --${word} goes with --plan`);
+  }
   if (output === undefined) {
     throw new CurlewError('USAGE', 'curlew bundle: say with -o which file to write, or ask for --plan');
   }
@@ -40,12 +56,22 @@ export function bundleTarget(args: Arguments, { cwd, report, signal }: CommandCo
     const write = openStandardOutput({ signal });
     return async ({ plan, sources }) => {
       await pourBundle(plan, sources, write, { ...options, name: 'standard output', title: 'bundle', atOnce: 1 });
-      return STANDARD_OUTPUT;
+      return { file: STANDARD_OUTPUT };
     };
   }
   const file = resolve(cwd, output);
   return async ({ plan, sources }) => {
     await assembleBundle(plan, sources, file, options);
-    return file;
+    return { file };
+  };
+}
+
+function planTarget(args: Arguments, context: CommandContext): BundleTarget {
+  const [out, against] = [args.text('out'), args.text('against')];
+  const saved = out === undefined ? undefined : resolve(context.cwd, out);
+  return async ({ plan, store }) => {
+    const older = against === undefined ? undefined : await readBundlePlan(against, context);
+    if (saved !== undefined) await writeStateFile(saved, formatBundlePlan({ store, plan }), 0o644);
+    return { file: undefined, saved, difference: older === undefined ? undefined : comparePlans(older.plan, plan) };
   };
 }

@@ -5,9 +5,7 @@ import { bundleTarget, BUNDLE_TARGET_OPTIONS, STANDARD_OUTPUT, type Written } fr
 import type { Command } from '../command.ts';
 import { renderBundle } from '../render/bundle.ts';
 
-interface Result extends PlanSummary {
-  /** Undefined when only the plan was asked for. */
-  readonly file: Written;
+interface Result extends PlanSummary, Written {
   /** Of the table of contents: what a signature covers. */
   readonly tocDigest: string;
 }
@@ -15,22 +13,25 @@ interface Result extends PlanSummary {
 export const bundle: Command<Result> = {
   name: 'bundle',
   summary: 'Put all packages of an installer spec into one file',
-  operands: 'installer.yaml',
+  operands: '[installer.yaml]',
   options: { ...BUNDLE_TARGET_OPTIONS, ...BUNDLE_PLAN_OPTIONS },
   details:
     'The bundle is made of byte ranges of the packages as they are: nothing is packed again. It brings its own curlew: ' +
-    'on the node, tar and the install.sh in it are enough.',
+    'on the node, tar and the install.sh in it are enough.\n\n' +
+    'A saved plan can be looked at, compared with another one, and carried out later and elsewhere: the bytes are the ' +
+    'same. Where a package has changed since, nothing is written.',
   examples: [
     'curlew bundle installer.yaml --from /srv/dist -o bundle.tar.gz',
     'curlew bundle installer.yaml --from /srv/dist -o - | ssh node1 tar -xz',
-    'curlew bundle installer.yaml --from /srv/dist --plan',
+    'curlew bundle installer.yaml --from /srv/dist --plan --out plan.json',
+    'curlew bundle installer.yaml --from /srv/dist --plan --against plan.json',
+    'curlew bundle --from-plan plan.json --from /srv/dist -o bundle.tar.gz',
   ],
   run: async (args, context) => {
     const write = bundleTarget(args, context);
     await using open = await openPlan(args, context);
-    const file = await write(open);
-    return { file, tocDigest: open.plan.splice.index.tocDigest, ...summarise(open.plan) };
+    return { ...(await write(open)), tocDigest: open.plan.splice.index.tocDigest, ...summarise(open.plan) };
   },
   carriesBytes: (args) => args.text('output') === STANDARD_OUTPUT && !args.flag('plan'),
-  render: ({ file, ...summary }) => renderBundle(file, summary),
+  render: (result) => renderBundle(result, result),
 };

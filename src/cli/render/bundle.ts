@@ -1,10 +1,11 @@
 /** A planned or written bundle for people. */
 import type { PlanSummary } from '../../bundle/plan.ts';
+import type { PackageDifference, PlanDifference } from '../../bundle/compare.ts';
+import type { Written } from '../bundle-target.ts';
 import { formatBytes } from './units.ts';
 
-/** `file`: where it was written; undefined for a plan alone. */
 export function renderBundle(
-  file: string | undefined,
+  { file, saved: plan, difference }: Written,
   { release, packages, size, fresh, linked, ranges }: PlanSummary,
 ): string {
   const lines = packages.map(({ name, version, requested, because, size: bytes }) => {
@@ -17,5 +18,37 @@ export function renderBundle(
   const saved = linked === 0 ? '' : `, ${formatBytes(linked)} there once instead of twice`;
   const made = `${formatBytes(size)} from release ${release}, ${formatBytes(fresh)} of it new${saved}`;
   lines.push(file === undefined ? `would be ${made}` : `${file === '-' ? 'standard output' : file}: ${made}`);
+  if (plan !== undefined) lines.push(`${plan}: the plan`);
+  if (difference !== undefined) lines.push(...differenceLines(difference));
   return lines.join('\n');
+}
+
+function differenceLines({
+  isSame,
+  size,
+  release,
+  packages,
+  files,
+  added,
+  removed,
+}: PlanDifference): readonly string[] {
+  if (isSame) return ['the same bundle as before, byte for byte'];
+  const releases = release.before === release.after ? [] : [`release ${release.before} -> ${release.after}`];
+  const bytes = `${formatBytes(size.before)} -> ${formatBytes(size.after)}`;
+  return [
+    'differs from before:',
+    ...[
+      ...releases,
+      ...packages.map(packageLine),
+      ...files.map((path) => `${path}: other bytes`),
+      `${bytes}; unpacked contents: ${formatBytes(added)} new, ${formatBytes(removed)} gone`,
+    ].map((line) => `  ${line}`),
+  ];
+}
+
+function packageLine({ name, before, after, size }: PackageDifference): string {
+  if (before === undefined) return `${name} ${after}: new, ${formatBytes(size.after)}`;
+  if (after === undefined) return `${name} ${before}: gone, ${formatBytes(size.before)}`;
+  const versions = before === after ? `${before}: another package` : `${before} -> ${after}`;
+  return `${name} ${versions}, ${formatBytes(size.before)} -> ${formatBytes(size.after)}`;
 }

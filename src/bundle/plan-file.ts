@@ -1,0 +1,184 @@
+/**
+ * A bundle's plan as a document: carried out later and elsewhere it gives the same bytes, and one can be compared with
+ * another. An entry has a line of its own, so that any tool that compares texts shows what differs. Pure.
+ */
+import type { PlacedEntry } from '../archive/entry.ts';
+import { planSplice, type Origin, type SplicePart } from '../archive/splice.ts';
+import { readTocRows, tocRow } from '../archive/toc.ts';
+import { parseBundleJson } from '../core/bundle.ts';
+import { isDigest, type Digest } from '../core/digest.ts';
+import { asError, CurlewError } from '../core/errors.ts';
+import { isObject } from '../core/json.ts';
+import { BUNDLE_JSON } from '../core/layout.ts';
+import { keyProblem } from '../store/key.ts';
+import type { BundlePlan, PlannedSource, RootFile } from './plan.ts';
+
+const PLAN_FORMAT = 1;
+/** Most bytes of a plan that are read: a million entries fit. */
+export const PLAN_LIMIT: number = 448 << 20;
+const KIND = 'bundle plan';
+
+export interface SavedBundlePlan {
+  /** Address of the store that it was made from. */
+  readonly store: string;
+  readonly plan: BundlePlan;
+}
+
+interface FileSource extends PlannedSource {
+  /** Why this version, for a package. */
+  readonly because?: string;
+}
+
+/** The document; equal for equal plans of one store. */
+export function formatBundlePlan({ store, plan }: SavedBundlePlan): string {
+  const { splice, sources, packages, files } = plan;
+  const head = {
+    format: PLAN_FORMAT,
+    kind: KIND,
+    store,
+    size: splice.size,
+    tocDigest: splice.index.tocDigest,
+    sources: sources.map(({ key, size, tocDigest, etag }, at) => {
+      return { key, size, tocDigest, etag, because: packages[at]?.because };
+    }),
+  };
+  const data = new Map(files.map((file) => [file.path, file.data] as const));
+  const rows = splice.index.entries.map((entry, at) => rowText(entry, splice.origins[at], data.get(entry.path)));
+  return `${JSON.stringify(head, undefined, 1).slice(0, -2)},\n "entries": [\n${rows.join(',\n')}\n ]\n}\n`;
+}
+
+/** As the table of contents has it, without what follows from the rest; and where its bytes are. */
+function rowText(entry: PlacedEntry, origin: Origin | undefined, data: Uint8Array | undefined): string {
+  const { modtime: _modtime, chunkDigest: _chunkDigest, ...row } = tocRow(entry);
+  if (origin !== undefined) return JSON.stringify({ ...row, from: origin });
+  if (entry.linkTo !== undefined || data === undefined) return JSON.stringify(row);
+  return JSON.stringify({ ...row, data: Buffer.from(data).toString('base64') });
+}
+
+/**
+ * Reads a plan from anywhere. It is laid out anew from what it says, and what comes out must be what it promises; anything
+ * else is `FILE_UNUSABLE`. Whether the sources are what it says is for whoever opens them.
+ */
+export function parseBundlePlan(text: string, from: string): SavedBundlePlan {
+  const bad = (what: string, cause?: unknown): CurlewError =>
+    new CurlewError('FILE_UNUSABLE', `read ${from}: not a bundle's plan: ${what}`, {
+      hint: 'make it again: curlew bundle installer.yaml --from STORE --plan --out FILE',
+      cause,
+    });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw bad(asError(error).message.slice(0, 200), error);
+  }
+  if (!isObject(value) || value['kind'] !== KIND) throw bad(`kind is not ${JSON.stringify(KIND)}`);
+  const { format, store, size, tocDigest, entries: rows } = value;
+  if (format !== PLAN_FORMAT) {
+    throw new CurlewError(
+      'UNSUPPORTED',
+      `read ${from}: plan format ${JSON.stringify(format)?.slice(0, 40)} is not known`,
+      {
+        hint: 'a newer curlew made this plan; use that version, or make the plan again',
+      },
+    );
+  }
+  if (typeof store !== 'string') throw bad('store');
+  if (!isCount(size)) throw bad('size');
+  if (!Array.isArray(rows)) throw bad('entries');
+  try {
+    const sources = readSources(value['sources']);
+    const entries = readTocRows(rows, size, from);
+    const { parts, files } = readParts(rows, entries, sources);
+    const splice = planSplice(parts);
+    if (splice.size !== size) throw bad(`its entries come to ${splice.size} bytes, not ${size}`);
+    if (splice.index.tocDigest !== tocDigest) throw bad('its entries do not lie where it says');
+    return { store, plan: { ...readBundle(files, sources, from), sources, files, splice } };
+  } catch (error) {
+    if (!(error instanceof CurlewError) || error.code !== 'PACKAGE_INVALID') throw error;
+    throw bad(error.message, error);
+  }
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+function wrong(what: string): CurlewError {
+  return new CurlewError('PACKAGE_INVALID', what);
+}
+
+/** More than any release has. */
+const MOST_SOURCES = 10_000;
+
+function readSources(value: unknown): readonly FileSource[] {
+  if (!Array.isArray(value) || value.length > MOST_SOURCES) throw wrong('sources');
+  const keys = new Set<string>();
+  return value.map((one: unknown, at): FileSource => {
+    if (!isObject(one)) throw wrong(`source ${at}`);
+    const { key, size, tocDigest, etag, because } = one;
+    if (typeof key !== 'string' || keyProblem(key) !== undefined) throw wrong(`source ${at}: its key`);
+    if (keys.has(key)) throw wrong(`source ${at}: ${key} stands twice`);
+    keys.add(key);
+    if (!isCount(size) || typeof tocDigest !== 'string' || !isDigest(tocDigest)) throw wrong(`source ${at}: its size`);
+    const source = { key, size, tocDigest: tocDigest satisfies Digest };
+    if (at === value.length - 1) return source;
+    if (typeof etag !== 'string' || typeof because !== 'string') throw wrong(`source ${at}: its etag or reason`);
+    return { ...source, etag, because };
+  });
+}
+
+/** Each entry is one of three: bytes of the plan's own, a link to an earlier one, or a range of a source. */
+function readParts(
+  rows: readonly unknown[],
+  entries: readonly PlacedEntry[],
+  sources: readonly FileSource[],
+): { readonly parts: readonly SplicePart[]; readonly files: readonly RootFile[] } {
+  const files: RootFile[] = [];
+  const ends = sources.map(() => 0);
+  const parts = entries.map((entry, at): SplicePart => {
+    const row = rows[at];
+    const { from, data } = isObject(row) ? row : {};
+    const { path, mode } = entry;
+    if (from === undefined && data === undefined && entry.linkTo !== undefined) return { kind: 'link', entry };
+    if (from === undefined) {
+      if (typeof data !== 'string') throw wrong(`${path}: neither data nor a range of a source`);
+      const file = { path, mode, data: Buffer.from(data, 'base64') };
+      files.push(file);
+      return { kind: 'file', ...file };
+    }
+    const { source, offset, length } = readOrigin(from, path);
+    const end = ends[source];
+    const { size = 0 } = sources[source] ?? {};
+    if (end === undefined) throw wrong(`${path}: there is no source ${source}`);
+    if (offset < end) throw wrong(`${path}: its range overlaps the one before`);
+    if (offset + length > size) throw wrong(`${path}: its range ends behind the source`);
+    ends[source] = offset + length;
+    return { kind: 'entry', source, at: offset, length, entry };
+  });
+  return { parts, files };
+}
+
+function readOrigin(value: unknown, path: string): Origin {
+  const { source, offset, length } = isObject(value) ? value : {};
+  if (!isCount(source) || !isCount(offset) || !isCount(length)) throw wrong(`${path}: its range`);
+  return { source, offset, length };
+}
+
+/** The packages are those of the bundle.json that the plan brings, in the order of the sources. */
+function readBundle(
+  files: readonly RootFile[],
+  sources: readonly FileSource[],
+  from: string,
+): Pick<BundlePlan, 'bundle' | 'packages'> {
+  const file = files.find(({ path }) => path === BUNDLE_JSON);
+  if (file === undefined) throw wrong(`there is no ${BUNDLE_JSON}`);
+  const bundle = parseBundleJson(Buffer.from(file.data).toString('utf8'), from);
+  const described = bundle.packages;
+  if (described.length !== sources.length - 1) throw wrong(`${BUNDLE_JSON} has other packages`);
+  const packages = described.map((one, at) => {
+    const { key = '', size, because = '' } = sources[at] ?? {};
+    if (size !== one.size) throw wrong(`${key}: not the size that ${BUNDLE_JSON} says`);
+    return { ...one, key, because };
+  });
+  return { bundle, packages };
+}

@@ -1,0 +1,99 @@
+/** The words of `curlew bundle`, from the sources; the tool for nodes is that of the build. */
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import * as assert from '../support/assert.ts';
+import { publishTestPackages, specOf, type TestPackage } from '../support/bundles.ts';
+import { noise } from '../support/packages.ts';
+import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('cli: bundle', { timeoutMs: 120_000 });
+
+function addon(name: string, version: string, seed = 1): TestPackage {
+  const files = [
+    { path: 'install.sh', data: `${name}() { :; }\n` },
+    { path: 'assets/blob', data: noise(5000, seed) },
+  ];
+  return { name, version, files };
+}
+
+async function storeBox(packages: readonly TestPackage[], spec: string, signal: AbortSignal): Promise<Tree> {
+  const box = await tree({ 'spec.yaml': spec });
+  await publishTestPackages(box, packages, signal);
+  return box;
+}
+
+function bundle(box: Tree, ...words: readonly string[]): Promise<SourceOutcome> {
+  return runFromSource(['bundle', ...words], { cwd: box.path });
+}
+
+async function ok(box: Tree, ...words: readonly string[]): Promise<string> {
+  const { exitCode, stdout, stderr } = await bundle(box, ...words);
+  assert.is(exitCode, 0, stderr);
+  return stdout;
+}
+
+test('a plan is saved, carried out to the same bytes, and compared with what it would be now', async ({ signal }) => {
+  const packages = [addon('alpha', '1.0.0'), addon('alpha', '1.1.0', 2), addon('beta', '1.0.0', 3)];
+  await using box = await storeBox(packages, specOf({ alpha: '1.0.x' }), signal);
+  const planned = await ok(box, 'spec.yaml', '--from', 'store', '--plan', '--out', 'plan.json');
+  assert.match(planned, /^alpha 1\.0\.0 \(.*, 1\.0\.x: greatest patch of 1\.0\)$/m);
+  assert.match(planned, /plan\.json: the plan$/);
+  assert.match(await ok(box, '--from-plan', 'plan.json', '--from', 'store', '-o', 'a.tar.gz'), /a\.tar\.gz: /);
+  await ok(box, 'spec.yaml', '--from', 'store', '-o', 'b.tar.gz', '--verify');
+  assert.ok((await readFile(box.at('a.tar.gz'))).equals(await readFile(box.at('b.tar.gz'))));
+
+  const same = await ok(box, 'spec.yaml', '--from', 'store', '--plan', '--against', 'plan.json');
+  assert.match(same, /^the same bundle as before, byte for byte$/m);
+  await writeFile(box.at('spec.yaml'), specOf({ alpha: '1.1.0', beta: 'latest' }));
+  const words = ['spec.yaml', '--from', 'store', '--plan', '--out', 'new.json', '--against', 'plan.json'];
+  const differs = await ok(box, ...words);
+  assert.match(differs, /^ {2}alpha 1\.0\.0 -> 1\.1\.0, /m);
+  assert.match(differs, /^ {2}beta 1\.0\.0: new, /m);
+  // Two saved plans need no store.
+  const json: unknown = JSON.parse(
+    await ok(box, '--from-plan', 'new.json', '--plan', '--against', 'plan.json', '--json'),
+  );
+  assert.match(JSON.stringify(json), '"isSame":false');
+});
+
+test('a store that has changed since stops a saved plan, and nothing is written', async ({ signal }) => {
+  await using box = await storeBox([addon('alpha', '1.0.0')], specOf({ alpha: 'latest' }), signal);
+  await ok(box, 'spec.yaml', '--from', 'store', '--plan', '--out', 'plan.json');
+  await writeFile(box.at('store/r1/alpha-1.0.0.tar.gz'), 'other bytes');
+  const { exitCode, stderr } = await bundle(box, '--from-plan', 'plan.json', '--from', 'store', '-o', 'a.tar.gz');
+  assert.is(exitCode, 17);
+  assert.match(stderr, /alpha-1\.0\.0\.tar\.gz: has changed since the plan was made/);
+  assert.match(stderr, /make the plan anew/);
+  assert.not((await readdir(box.path)).includes('a.tar.gz'));
+});
+
+for (const [title, words, message] of [
+  ['nothing to write to', ['spec.yaml', '--from', 'store'], /-o/],
+  ['a place for the plan without --plan', ['spec.yaml', '--from', 'store', '-o', 'a', '--out', 'p'], /--out goes with/],
+  ['a comparison without --plan', ['spec.yaml', '--from', 'store', '-o', 'a', '--against', 'p'], /--against goes/],
+  ['a spec beside a plan', ['spec.yaml', '--from-plan', 'p', '--from', 'store', '-o', 'a'], /installer spec already/],
+  [
+    'a release beside a plan',
+    ['--from-plan', 'p', '--from', 'store', '-o', 'a', '--release', 'r1'],
+    /--release already/,
+  ],
+  ['no store', ['spec.yaml', '-o', 'a'], /--from/],
+] as const) {
+  test(`wrong words: ${title}`, async () => {
+    await using box = await tree({ 'spec.yaml': '', p: '{}' });
+    const { exitCode, stderr } = await bundle(box, ...words);
+    assert.is(exitCode, 64, stderr);
+    assert.match(stderr, message);
+  });
+}
+
+test('a file that is no plan is told as such', async () => {
+  await using box = await tree({ p: '{}' });
+  const { exitCode, stderr } = await bundle(box, '--from-plan', 'p', '--from', 'store', '-o', 'a');
+  assert.is(exitCode, 25);
+  assert.match(stderr, /read p: not a bundle's plan/);
+  assert.is((await bundle(box, '--from-plan', 'none', '--from', 'store', '-o', 'a')).exitCode, 14);
+});
+
+test.run();
