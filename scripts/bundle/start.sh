@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the curlew of this bundle. install.sh, join.sh and upgrade.sh are this file: the commands of these names, over the
-# bundle. So is tasks.sh, which runs any other one: ./tasks.sh load-images, ./tasks.sh --help.
+# bundle. So is tasks.sh, which runs any other one: ./tasks.sh load-images and ./tasks.sh preflight over the bundle, ./tasks.sh --help.
 set -eu
 # In words that any shell has: whoever typed sh gets the right answer.
 case "${0##*/}" in
@@ -19,4 +19,5 @@ libc="$(getconf GNU_LIBC_VERSION 2>/dev/null || true)" least='glibc 2.28'
 said="$("$bundle/bin/curlew" --version 2>&1)" || stop 22 "$bundle/bin/curlew does not run on this system ($(uname -m)); it needs the architecture that the bundle was made for, $least and libstdc++: $said"
 case "$name" in install.sh | join.sh | upgrade.sh) set -- "${name%.sh}" --dir "$bundle" "$@" ;; esac
 if [[ "${1-}" == load[-_]images ]]; then set -- load-images --dir "$bundle" "${@:2}"; fi
+if [[ "${1-}" == preflight && "$*" != *--@(bundle|dir|from|installer)* ]]; then set -- preflight --dir "$bundle" "${@:2}"; fi
 exec "$bundle/bin/curlew" "$@"

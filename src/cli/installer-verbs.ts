@@ -74,6 +74,9 @@ async function readText(file: string, { cwd }: CommandContext): Promise<SpecText
 async function specsOf(words: readonly string[], context: CommandContext): Promise<Specs> {
   const [base, ...flagWords] = words;
   if (base === undefined) throw usage('name an installer spec');
+  const other = flagWords.find((word) => /^[^=]*\.ya?ml$/i.test(word));
+  if (other !== undefined)
+    throw usage(`${other}: one spec at a time; an overlay is installer-spec-file=FILE, or see merge`);
   const flags = readFlags(flagWords);
   for (const text of flags.notes) context.report({ type: 'note', level: 'warning', text });
   const first = await readText(base, context);

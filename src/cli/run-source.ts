@@ -60,12 +60,7 @@ export async function installerText(
   throw usage('no installer spec came with the packages: --installer FILE names one');
 }
 
-/** The spec without mistakes; what it warns of is told. */
-export function readInstaller(args: Arguments, context: CommandContext, text: string): Installer {
-  return readSpec(args, context, text, undefined).installer;
-}
-
-/** The same of a base and what is laid over it, one of which is there; and the document that was read, or made of both. */
+/** The spec without mistakes of a base and what is laid over it, one of which is there; what it warns of is told. */
 export function readSpec(
   args: Arguments,
   { report }: Pick<CommandContext, 'report'>,

@@ -74,10 +74,22 @@ const isListOf =
   (fits: (value: Json) => boolean) =>
   (value: Json): boolean =>
     Array.isArray(value) && (value as readonly Json[]).every(fits);
+const WORDS: Readonly<Record<string, string>> = {
+  yes: 'true',
+  on: 'true',
+  y: 'true',
+  no: 'false',
+  off: 'false',
+  n: 'false',
+};
+const switchHint = (value: Json): string | undefined => {
+  const word = typeof value === 'string' ? WORDS[value.toLowerCase()] : undefined;
+  return word === undefined ? unquoted(value) : `write ${word}`;
+};
 const unquoted = (value: Json): string | undefined => (isText(value) ? 'write it without quotes' : undefined);
 
 const KINDS: Readonly<Record<SettingKind, KindCheck>> = {
-  switch: { wanted: 'true or false', fits: (value) => typeof value === 'boolean', hint: unquoted },
+  switch: { wanted: 'true or false', fits: (value) => typeof value === 'boolean', hint: switchHint },
   integer: {
     wanted: 'a whole number',
     fits: (value) => Number.isSafeInteger(value),

@@ -52,20 +52,25 @@ export function readYaml(file: string, text: string): YamlText {
       return failed('yaml/space', 'a line begins with a non-breaking space', placeAt(at, at + 1), 'use plain spaces');
     }
     const diagnostics: Diagnostic[] = [];
-    for (const { code, message, pos } of document.errors.slice(0, MOST_FINDINGS)) {
+    const errors = document.errors.filter(({ code, pos }) => code !== 'MULTIPLE_DOCS' || !isBlank(text.slice(pos[0])));
+    for (const { code, message, pos } of tellable(errors, lines).slice(0, MOST_FINDINGS)) {
       const several = code === 'MULTIPLE_DOCS';
       diagnostics.push({
         code: several ? 'yaml/documents' : 'yaml/syntax',
         severity: 'error',
         message: several ? 'a second document begins here: only one can be in this file' : message,
         place: placeAt(...pos),
-        hint: several ? 'put each document into a file of its own' : undefined,
+        hint: several
+          ? 'put each document into a file of its own'
+          : code === 'TAB_AS_INDENT'
+            ? 'indent with blanks'
+            : undefined,
       });
     }
     for (const { message, pos } of document.warnings.slice(0, MOST_FINDINGS)) {
       diagnostics.push({ code: 'yaml/tag', severity: 'warning', message, place: placeAt(...pos) });
     }
-    if (document.errors.length === 0) diagnostics.push(...keyFindings(document, placeAt));
+    if (errors.length === 0) diagnostics.push(...keyFindings(document, placeAt));
     const placeOf = (path: Path): Place => placeInside(document, path, placeAt) ?? start;
     if (diagnostics.some(({ severity }) => severity === 'error')) return { value: undefined, diagnostics, placeOf };
     const raw: unknown = document.toJS({ maxAliasCount: ALIAS_LIMIT });
@@ -84,6 +89,21 @@ export function readYaml(file: string, text: string): YamlText {
       return failed('yaml/aliases', `its aliases cannot be expanded: ${error.message}`);
     throw error;
   }
+}
+
+/** No document: separators and comments only, as many a tool leaves at the end. */
+function isBlank(text: string): boolean {
+  return text.split(/\r\n|[\r\n]/).every((line) => /^(?:---|\.\.\.)?[ \t]*(?:#.*)?$/.test(line));
+}
+
+/** One of each line, and where tabs indent nothing else: the parser loses its way behind them. */
+function tellable(errors: Document['errors'], lines: LineCounter): Document['errors'] {
+  const tabs = errors.filter(({ code }) => code === 'TAB_AS_INDENT');
+  const seen = new Set<number>();
+  return (tabs.length > 0 ? tabs : errors).filter(({ pos }) => {
+    const { line } = lines.linePos(pos[0]);
+    return !seen.has(line) && seen.add(line) !== undefined;
+  });
 }
 
 type PlaceAt = (from: number, to: number) => Place;

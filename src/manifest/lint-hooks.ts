@@ -9,9 +9,14 @@ import type { ShellFunction } from './shell.ts';
 const SHORTEST_COMPARED = 4;
 
 /** `file` is the install.sh, for findings that no function is the place of. */
-export function checkHooks(name: string, file: string, functions: readonly ShellFunction[], find: Find): void {
+export function checkHooks(
+  name: string,
+  file: string,
+  { text, functions }: { readonly text: string; readonly functions: readonly ShellFunction[] },
+  find: Find,
+): void {
   const defined = new Set(functions.map((one) => one.name));
-  const misspelt = findMisspelt(name, functions, defined);
+  const misspelt = findMisspelt(name, text, functions, defined);
   checkInstall(name, file, defined, misspelt, find);
   for (const [{ name: written, place }, hook] of misspelt) {
     const meant = hookFunction(name, hook);
@@ -55,9 +60,13 @@ function checkInstall(
   find(finding('hook/none', place, 'install.sh defines no lifecycle hook', `define at least one of ${known}`));
 }
 
-/** Functions that are no hook but one letter, one swap, or `_` for `-` away from one that is not defined. */
+/**
+ * Functions that are no hook but one letter, one swap, or `_` for `-` away from one that is not defined, and that the
+ * script does not call itself.
+ */
 function findMisspelt(
   name: string,
+  text: string,
   functions: readonly ShellFunction[],
   defined: ReadonlySet<string>,
 ): ReadonlyMap<ShellFunction, Hook> {
@@ -67,9 +76,19 @@ function findMisspelt(
   for (const one of functions) {
     if (hooks.has(one.name)) continue;
     const meant = missing.find((hook) => isNear(one.name, hookFunction(name, hook)));
-    if (meant !== undefined) found.set(one, meant);
+    if (meant !== undefined && !isNamedTwice(one.name, text)) found.set(one, meant);
   }
   return found;
+}
+
+function isNamedTwice(name: string, text: string): boolean {
+  const whole = (from: number): boolean => !/[\w.-]/.test(`${text.charAt(from - 1)}${text.charAt(from + name.length)}`);
+  let count = 0;
+  for (let at = text.indexOf(name); at !== -1 && count < 2; at = text.indexOf(name, at + 1)) {
+    const isComment = /^[ \t]*#/.test(text.slice(text.lastIndexOf('\n', at) + 1, at));
+    if (whole(at) && !isComment) count += 1;
+  }
+  return count > 1;
 }
 
 function isNear(written: string, meant: string): boolean {

@@ -233,7 +233,7 @@ function judgeScript(
   if (text === undefined) return { hooks: [], script: undefined };
   const functions = findFunctions(file, text);
   // What lies under packages/ is installed by the add-ons; its install.sh need not define a hook.
-  if (tree === 'addons') checkHooks(name, file, functions, find);
+  if (tree === 'addons') checkHooks(name, file, { text, functions }, find);
   const defined = new Set(functions.map((one) => one.name));
   const hooks = definedHooks(name, defined).map((hook) => hookFunction(name, hook));
   const unreadable = badText(file, text);

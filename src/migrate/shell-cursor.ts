@@ -11,7 +11,7 @@ export interface ShellWord {
   readonly parts: readonly WordPart[];
   /** Something of it stands in quotes or behind a backslash. */
   readonly quoted: boolean;
-  /** A pattern of file names stands in it, unquoted. */
+  /** A pattern of file names, or `{a,b}`, stands in it, unquoted. */
   readonly pattern: boolean;
   /** In the text of the script. */
   readonly offset: number;

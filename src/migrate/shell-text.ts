@@ -11,7 +11,7 @@ const SPECIAL = /[0-9@*#?!$-]/;
 /** Ends a word where it is not quoted. */
 const META = /[\s;&|()<>]/;
 /** Runs of characters that mean nothing but themselves, by where they stand: most of a script. */
-const PLAIN = /[\w.,/:=+%^~@{}#!-]+/y;
+const PLAIN = /[\w.,/:=+%^~@}#!-]+/y;
 const PLAIN_IN_QUOTES = /[^"\\$`]+/y;
 const PLAIN_IN_BRACES = /[^}"\\$`]+/y;
 const PLAIN_IN_ARITHMETIC = /[^()\\$`]+/y;
@@ -47,7 +47,7 @@ export function scanWord(scan: Scan): ShellWord {
     } else if (char === '' || META.test(char)) {
       break;
     } else if (!scanPiece(scan, word)) {
-      if (/[*?[]/.test(char)) word.pattern = true;
+      if (/[*?[{]/.test(char)) word.pattern = true;
       word.add(char);
       scan.at += 1;
     }

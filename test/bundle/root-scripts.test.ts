@@ -59,11 +59,15 @@ for (const name of ['install', 'join', 'upgrade']) {
   });
 }
 
-test('tasks.sh runs any command, and gives the bundle to the one that loads images', async () => {
+test('tasks.sh runs any command, and gives the bundle to those that look at packages', async () => {
   await using box = await unpacked();
   assert.is((await run(box, 'tasks.sh', ['status', '--json'])).out, `[${box.at('here')}][status][--json]`);
   const { out } = await run(box, 'tasks.sh', ['load-images', '-q']);
   assert.is(out, `[${box.at('here')}][load-images][--dir][${box.at('a b')}][-q]`);
+  const checks = await run(box, 'tasks.sh', ['preflight', '--is-join']);
+  assert.is(checks.out, `[${box.at('here')}][preflight][--dir][${box.at('a b')}][--is-join]`);
+  const other = await run(box, 'tasks.sh', ['preflight', '--bundle=x']);
+  assert.is(other.out, `[${box.at('here')}][preflight][--bundle=x]`);
   const kurl = await run(box, 'tasks.sh', ['load_images', 'airgap']);
   assert.is(kurl.out, `[${box.at('here')}][load-images][--dir][${box.at('a b')}][airgap]`);
 });

@@ -47,7 +47,7 @@ const GOOD = `${HEAD}  kubernetes: {version: 1.26.x, HACluster: true}\n  kurl: {
 const SITE = `${HEAD}  kubernetes: {clusterName: mine}\n`;
 
 test('validate tells everything at once with the line it means, and ends with 11', async () => {
-  const bad = `${HEAD}  rook:\n    version: 1.10\n    cephReplicaCuont: 3\n  kurl:\n    airgap: "yes"\n`;
+  const bad = `${HEAD}  rook:\n    version: 1.10\n    cephReplicaCuont: 3\n  kurl:\n    airgap: "true"\n`;
   await using box = await tree({ 'bad.yaml': bad, 'good.yaml': GOOD, 'site.yaml': SITE });
   const { exitCode, stdout } = await installer(box, 'validate', 'bad.yaml');
   assert.is(exitCode, 11);
@@ -62,7 +62,7 @@ bad.yaml:7:5 warning installer/unknown-setting: kURL knows no setting "cephRepli
       ^^^^^^^^^^^^^^^^
   hint: did you mean "cephReplicaCount"?
 bad.yaml:9:5 error installer/type: kurl.airgap must be true or false, and is a text
-      airgap: "yes"
+      airgap: "true"
       ^^^^^^
   hint: write it without quotes
 bad.yaml: not valid, 2 errors, 1 warning`,
@@ -169,6 +169,7 @@ for (const [title, words, exitCode, message] of [
   ['a spec that is a folder', ['id', '.'], 25, /operation on a directory/],
   ['a merge without overlay', ['merge', 'a.yaml'], 64, /merge needs a base and an overlay/],
   ['an unknown flag', ['env', 'a.yaml', 'haa'], 64, /unknown flag "haa", did you mean ha\?/],
+  ['a second spec', ['validate', 'a.yaml', 'b.yaml'], 64, /b\.yaml: one spec at a time; an overlay is installer-spec/],
   ['an option of another verb', ['id', 'a.yaml', '--filled'], 64, /installer id takes no --filled/],
   ['a resolve without a place', ['resolve', 'a.yaml'], 64, /resolve needs --from, --bundle or --dir/],
   [

@@ -108,6 +108,24 @@ test('a bundle brings its specs, judged with its settings', async () => {
   assert.match(all.stdout, /^\[(?:PASS|WARN|FAIL)\] Number of CPUs: /);
 });
 
+test("a site's overlay and flags of kURL count as they do for install", async () => {
+  const own = `{{kurl .Installer.Spec.Aaa.Size }} {{kurl .Installer.Spec.Kurl.PublicAddress }} {{kurl .PrimaryHosts }}`;
+  const addon = { name: 'aaa', version: '1.0.0', files: { 'install.sh': 'aaa() { :; }\n' } };
+  const spec = `${specOf([addon])}    size: big\n`;
+  const site = spec.replace(/version: .*/, 'version: 1.0.0').replace('size: big', 'size: small');
+  await using box = await tree({ 'own.yaml': judging(own, 'pass'), 'site.yaml': site });
+  await writeFile(box.at('b.tar.gz'), bundleOf([addon], spec));
+  const flags = ['installer-spec-file=site.yaml', 'public-address=1.2.3.4', 'primary-host=a', 'primary-host=b'];
+  const told = '[PASS] small 1.2.3.4 [a b]: ';
+  for (const from of [['--bundle', 'b.tar.gz'], []]) {
+    const { stdout, stderr } = await preflight(box, ...from, '--exclude-builtin', 'own.yaml', ...flags);
+    assert.match(stdout, told, stderr);
+  }
+  const twice = await preflight(box, '--bundle', 'b.tar.gz', 'ha', 'ha');
+  assert.equal([twice.exitCode, /flag ha stands twice/.test(twice.stderr)], [64, true]);
+  assert.match((await preflight(box, 'own.yaml', 'ha')).stderr, /flags need a spec/);
+});
+
 test('mistakes in specs are told with their places and nothing is looked at', async () => {
   await using box = await tree({ 'bad.yaml': 'a: {{kurl nosuch }}\n' });
   const { exitCode, stderr } = await preflight(box, 'bad.yaml', '--save-facts', 'facts.json');

@@ -103,6 +103,30 @@ test('an add-on whose name is nearly one of kURL’s is a warning, any other is 
   );
 });
 
+test('what follows the document and holds nothing is no second one', () => {
+  for (const end of ['---\n', '---\r\n# end\r\n...\r\n', '...\n---\n---\n']) {
+    const { installer, diagnostics } = parseInstaller('i.yaml', `---\n${HEAD}  a: {version: "1"}\n${end}`);
+    assert.equal(diagnostics, [], JSON.stringify(end));
+    assert.is(installer?.addons.length, 1);
+  }
+});
+
+test('tabs are told once a line, without what the parser makes of the rest', () => {
+  const text = `${HEAD}  a:\n\tversion: "1"\n  b:\n\tversion: "2"\n\tc: d\n`;
+  assert.equal(
+    parseInstaller('i.yaml', text).diagnostics.map(({ code, place, hint }) => [code, place.line, hint]),
+    [6, 8, 9].map((line) => ['yaml/syntax', line + HEAD.split('\n').length - 5, 'indent with blanks']),
+  );
+});
+
+test('a word that other YAML takes for a switch is told with the right one', () => {
+  const text = `${HEAD}  kurl: {airgap: yes, ipv6: "Off", excludeBuiltinHostPreflights: "true"}\n`;
+  assert.equal(
+    parseInstaller('i.yaml', text).diagnostics.map(({ hint }) => hint),
+    ['write true', 'write false', 'write it without quotes'],
+  );
+});
+
 for (const [title, text, code] of [
   ['an empty file', '', 'installer/document'],
   ['a list', '- a\n', 'installer/document'],

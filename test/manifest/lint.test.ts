@@ -33,6 +33,13 @@ for (const [title, name, script, expected] of [
   ['a hook but no install', 'rookupgrade', 'rookupgrade_join() { :; }\n', ['1:1 hook/no-install']],
   ['a letter missing', 'ekco', 'ekco() { :; }\nekco_pre_int() { :; }\n', ['2:1 hook/misspelt']],
   ['two letters swapped', 'ekco', 'ekco() { :; }\nfunction ekco_jion { :; }\n', ['2:10 hook/misspelt']],
+  ['a helper near a hook, called', 'ekco', 'ekco() { ekco_host_init; }\nekco_host_init() { :; }\n', []],
+  [
+    'a near name in a comment and in longer names only',
+    'ekco',
+    'ekco() { :; }\n# ekco_pre_int\nekco_pre_int() { ekco_pre_ints; }\n',
+    ['3:1 hook/misspelt'],
+  ],
   ['a letter wrong in the prefix', 'ekco', 'ekco() { :; }\neko_outro() { :; }\n', ['2:1 hook/misspelt']],
   ['_ for - in the prefix', 'a-b-c', 'a-b-c() { :; }\na_b_c_join() { :; }\n', ['2:1 hook/misspelt']],
   ['only a misspelt hook', 'ekco', 'ekcos() { :; }\n', ['1:1 hook/none', '1:1 hook/misspelt']],

@@ -48,6 +48,7 @@ test('paths below the own folder are known through variables that are set once',
   twice=b
   cp -r "$src/a" "$src/b" "$DIR/kustomize/demo/"
   render_yaml_file_2 "\${src}/c" > "$src/d"
+  cp "$src"/{k.yaml,l.yaml} "$src/m"{1,2} "$DIR/kustomize/demo/"
   cat $src/*.yaml "$src/$twice" "$src/../e" | kubectl apply -f "$src/f"
   source $src/g.sh
   [ -f "$src/h" ] && bash ./addons/demo/1.0/i.sh

@@ -18,6 +18,12 @@ function counted(number: number, thing: string): string {
   return `${number} ${thing}${number === 1 ? '' : 's'}`;
 }
 
+/** What is missing, but in no add-on. */
+function missingBeside(findings: Migration['findings']): string {
+  const missing = findings.filter(({ grade }) => grade === 'missing').length;
+  return missing === 0 ? '' : `; besides, ${counted(missing, 'thing')} of the repository itself`;
+}
+
 export const importCommand: Command<Imported> = {
   name: 'import',
   summary: 'Tell what a repository made for kURL finds here',
@@ -60,7 +66,7 @@ export const importCommand: Command<Imported> = {
       out === undefined
         ? `--out DIR writes the order of versions of ${counted(orders.length, 'add-on')}`
         : `${counted(written, 'file')} written below ${out}`,
-      `${counted(names, 'add-on')}, ${counted(addons.length, 'version')}: ${sums.works} work, ${sums.differs} differ, ${sums.missing} lack something`,
+      `${counted(names, 'add-on')}, ${counted(addons.length, 'version')}: ${sums.works} work, ${sums.differs} differ, ${sums.missing} lack something${missingBeside(result.findings)}`,
     ].join('\n');
   },
   exitCode: ({ addons, findings }) => {

@@ -5,7 +5,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { writeStateFile } from '../../files/state-file.ts';
 import { readLimited } from '../../files/read-limited.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
-import { withField, withSettings } from '../../installer/set.ts';
+import { FLAGS, type GivenFlags } from '../../installer/flags.ts';
 import { assembleSpecs, SPEC_LIMIT, type AddonSpec, type SpecText } from '../../preflight/assemble.ts';
 import { FACTS_LIMIT, formatFacts, parseFacts } from '../../preflight/facts.ts';
 import { parseDuration } from '../../preflight/go-words.ts';
@@ -15,17 +15,18 @@ import { judged, runPreflights } from '../../preflight/run.ts';
 import type { Situation } from '../../preflight/situation.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { RUN_OPTIONS } from '../node-run.ts';
+import { flagsOf, specOf } from '../node-spec.ts';
 import { addonSpecs, versionsOf } from '../../runtime/preflight-specs.ts';
 import type { Paint } from '../render/paint.ts';
 import { toolVersion } from '../version.ts';
 import { WEB_OPTIONS } from '../network.ts';
-import { installerText, noteWarnings, openSource, readInstaller } from '../run-source.ts';
+import { noteWarnings, openSource } from '../run-source.ts';
 import { SIGNED_OPTIONS } from '../signed.ts';
 import { STORE_OPTIONS } from '../stores.ts';
 
 const DETAILS = `Looks at this machine and says whether it is fit: [PASS], [WARN] or [FAIL], a line each. Nothing is changed.
 
-SPEC is a HostPreflight of Troubleshoot (troubleshoot.sh/v1beta2); in its text, {{kurl …}} is carried out first. With --bundle, --dir, --from or --installer the built-in checks, the one in the installer spec (kurl.hostPreflights) and those of its add-ons come before. Without any of them only the SPECs are judged.
+SPEC is a HostPreflight of Troubleshoot (troubleshoot.sh/v1beta2); in its text, {{kurl …}} is carried out first. With --bundle, --dir, --from or --installer the built-in checks, the one in the installer spec (kurl.hostPreflights) and those of its add-ons come before. Without any of them only the SPECs are judged. FLAG is one of kURL's, as install takes them: installer-spec-file=FILE, primary-host=HOST.
 
 With --save-facts what was found is kept, and --from takes such a file in place of looking at the machine: its checks can be judged again, elsewhere.
 
@@ -42,7 +43,7 @@ const { bundle, dir, from, release, installer, set } = RUN_OPTIONS;
 export const preflight: Command<PreflightReport> = {
   name: 'preflight',
   summary: 'Check whether this machine is fit for the add-ons of a spec',
-  operands: '[SPEC…]',
+  operands: '[SPEC…] [FLAG…]',
   details: DETAILS,
   examples: [
     'curlew preflight --bundle bundle.tar.gz',
@@ -75,12 +76,15 @@ export const preflight: Command<PreflightReport> = {
   exitCode: ({ status }) => status,
 };
 
-async function runCommand(args: Arguments, context: CommandContext): Promise<PreflightReport> {
+async function runCommand(given: Arguments, context: CommandContext): Promise<PreflightReport> {
   const { cwd, env, report, signal } = context;
+  const isFlag = (word: string): boolean => Object.hasOwn(FLAGS, word.split('=', 1)[0] ?? '');
+  const { flags, args } = flagsOf({ ...given, positionals: given.positionals.filter(isFlag) }, context);
+  const files = given.positionals.filter((word) => !isFlag(word));
   const { factsFile, places } = await sortFrom(args, context);
   const limitMs = limitOf(args);
-  const { situation, addons } = await readSituation(withPlaces(args, places), context);
-  const others = await Promise.all(args.positionals.map(async (file) => readSpec(file, cwd)));
+  const { situation, addons } = await readSituation(withPlaces(args, places), flags, context);
+  const others = await Promise.all(files.map(async (file) => readSpec(file, cwd)));
   const builtIn = situation.installer !== undefined && !args.flag('exclude-builtin');
   if (situation.installer === undefined && others.length === 0) {
     throw usage('nothing to check: name a SPEC, or --bundle, --dir, --from or --installer');
@@ -139,6 +143,7 @@ function limitOf(args: Arguments): number | undefined {
 
 async function readSituation(
   args: Arguments,
+  flags: GivenFlags,
   context: CommandContext,
 ): Promise<{ readonly situation: Situation; readonly addons: readonly AddonSpec[] }> {
   const bare: Situation = {
@@ -147,25 +152,32 @@ async function readSituation(
     isPrimary: isPrimary(args),
     isJoin: args.flag('is-join'),
     isUpgrade: args.flag('is-upgrade'),
-    primaryHosts: args.texts('primary-host'),
-    secondaryHosts: args.texts('secondary-host'),
+    primaryHosts: [...args.texts('primary-host'), ...hostsOf(flags, 'PRIMARY_HOST')],
+    secondaryHosts: [...args.texts('secondary-host'), ...hostsOf(flags, 'SECONDARY_HOST')],
   };
   const hasSource =
     args.text('bundle') !== undefined || args.text('dir') !== undefined || args.texts('from').length > 0;
-  if (!hasSource && args.text('installer') === undefined) return { situation: bare, addons: [] };
-  if (!hasSource) {
-    const text = await installerText(args, context, { installerText: undefined });
-    const read = readInstaller(args, context, text);
-    return { situation: { ...bare, installer: withSettings(read, args.texts('set')) }, addons: [] };
+  if (!hasSource && args.text('installer') === undefined && flags.overlay === undefined) {
+    if (flags.settings.length > 0) throw usage('flags need a spec: --bundle, --dir, --from or --installer');
+    return { situation: bare, addons: [] };
   }
-  await using source = await openSource(args, context, INSTALL_DIRECTORY);
-  const read = readInstaller(args, context, await installerText(args, context, source));
-  const given = withSettings(read, args.texts('set'));
-  const spec = source.airgap ? withField(given, 'kurl', 'airgap', true) : given;
+  if (!hasSource) {
+    const source = { installerText: undefined, airgap: false };
+    const { installer: spec } = await specOf(args, context, { source, flags, recorded: undefined });
+    return { situation: { ...bare, installer: spec }, addons: [] };
+  }
+  const directory = args.text('install-dir') ?? INSTALL_DIRECTORY;
+  await using source = await openSource(args, context, directory);
+  const { installer: spec } = await specOf(args, context, { source, flags, recorded: undefined });
   const packages = await source.choose(spec);
   const situation = { ...bare, installer: spec, versions: versionsOf(packages) };
   const addons = await addonSpecs(packages, situation, context);
   return { situation, addons };
+}
+
+/** Several are joined by commas. */
+function hostsOf({ variables }: GivenFlags, name: string): readonly string[] {
+  return (variables.get(name) ?? '').split(',').filter((host) => host !== '');
 }
 
 function isPrimary(args: Arguments): boolean {

@@ -9,7 +9,7 @@ import { finding, type Find } from '../rules.ts';
 import { readTextFile, type TextFile } from '../text-file.ts';
 import { findIgnores, type IgnoreComment } from './ignore-comments.ts';
 import { checkListed, checkUnused, watchUnused, type FileImages } from './image-use.ts';
-import { findPlaceholders, mayHoldPlaceholders } from './placeholders.ts';
+import { filledPlaceholders, findPlaceholders, mayHoldPlaceholders } from './placeholders.ts';
 import { placer, tell, type Placer } from './spot.ts';
 import type { YamlFacts } from './yaml-facts.ts';
 
@@ -48,6 +48,7 @@ export async function checkOwnFiles(listing: AddonListing, find: Find, { known, 
   const comments: IgnoreComment[] = [];
   const images: FileImages[] = [];
   const unused = watchUnused(manifest.requests);
+  const filled = filledPlaceholders(listing.installScript ?? '');
   const named = new Map<string, string>();
   let sum = 0;
   for (const { path, size } of files) {
@@ -71,7 +72,7 @@ export async function checkOwnFiles(listing: AddonListing, find: Find, { known, 
       comments.push(comment);
       keepLine(comment.place, text, lines);
     }
-    tell(findPlaceholders(text), place, note);
+    tell(findPlaceholders(text, filled), place, note);
     if (!isYaml) continue;
     signal.throwIfAborted();
     const facts = await factsOf(text, known);

@@ -21,14 +21,19 @@ export function mayHoldPlaceholders(path: string): boolean {
 
 const MOST = 20;
 
-/** The first of each placeholder, at most twenty. */
-export function findPlaceholders(text: string): readonly Remark[] {
+/** Those that a script of hooks puts something in the place of: `s/__NAME__/` of sed, `${text//__NAME__/…}` of bash. */
+export function filledPlaceholders(script: string): ReadonlySet<string> {
+  return new Set([...script.matchAll(/(?:\bs|\/)([/|#,@])(__[A-Za-z][\w-]*__)\1/g)].map(([, , name = '']) => name));
+}
+
+/** The first of each placeholder, at most twenty; but those in `filled`. */
+export function findPlaceholders(text: string, filled: ReadonlySet<string>): readonly Remark[] {
   if (!text.includes('__')) return [];
   const seen = new Set<string>();
   const remarks: Remark[] = [];
   for (const match of text.matchAll(PLACEHOLDER)) {
     const [whole, word = ''] = match;
-    if (OTHERS.has(word.toLowerCase()) || seen.has(whole) || word.startsWith('meta_')) continue;
+    if (OTHERS.has(word.toLowerCase()) || seen.has(whole) || filled.has(whole) || word.startsWith('meta_')) continue;
     seen.add(whole);
     if (remarks.length === MOST) break;
     remarks.push({

@@ -88,6 +88,13 @@ for (const [title, path, text, expected] of [
     'ekco() { echo __A_B__ __A_B__ __c__; }\n',
     ['install.sh:1:15 warning addon/placeholder', 'install.sh:1:31 warning addon/placeholder'],
   ],
+  ['that sed fills', 'install.sh', 'ekco() { sed "s/__A_B__/$A/;s|__C__|x|" "$1"; echo "${1//__D__/d}"; }\n', []],
+  [
+    'in a path of a script',
+    'install.sh',
+    'ekco() { cat "$1/__A__/b"; }\n',
+    ['install.sh:1:18 warning addon/placeholder'],
+  ],
   ['in YAML', 'x.yaml', 'a: x-__version__.y\n', ['x.yaml:1:6 warning addon/placeholder']],
   ['in a text of another language', 'x.py', '__version__ = 1\n', []],
   ['that is a label of Prometheus', 'x.yaml', 'a: [__address__, __meta_x__, __name__]\n', []],
