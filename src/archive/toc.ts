@@ -56,16 +56,30 @@ export interface Toc {
   readonly digest: Digest;
 }
 
+/** The JSON text of the TOC of placed entries. */
+export function tocJson(entries: readonly PlacedEntry[]): Uint8Array {
+  return Buffer.from(JSON.stringify({ version: 1, entries: entries.map(tocRow) }));
+}
+
 /** Makes the TOC of placed entries. */
 export function formatToc(entries: readonly PlacedEntry[]): Toc {
-  const json = Buffer.from(JSON.stringify({ version: 1, entries: entries.map(tocRow) }));
+  const json = tocJson(entries);
   return { member: storedMember(tocTar(json)), digest: digestOf(json) };
 }
 
 function tocTar(json: Uint8Array): Uint8Array {
-  const header = tarHeader({ path: TOC_NAME, mode: 0o644, size: json.byteLength, linkTo: undefined });
+  const header = tocHeader(json.byteLength);
   const end = new Uint8Array(paddingOf(json.byteLength) + TAR_END);
   return Buffer.concat([header, json, end]);
+}
+
+function tocHeader(size: number): Uint8Array {
+  return tarHeader({ path: TOC_NAME, mode: 0o644, size, linkTo: undefined });
+}
+
+/** Bytes from the beginning of the TOC to the end of the archive, for a JSON text of `length` bytes. */
+export function endSize(length: number): number {
+  return storedMemberSize(tocHeader(length).byteLength + length + paddingOf(length) + TAR_END) + FOOTER_SIZE;
 }
 
 /** An empty member whose extra field `SG` says where the TOC begins. */

@@ -1,12 +1,9 @@
 /** Carries out a bundle plan into a file. */
-import { open, rm } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import { errnoOf, fileError } from '../core/errors.ts';
+import type { FileHandle } from 'node:fs/promises';
+import { basename } from 'node:path';
 import type { Report } from '../core/events.ts';
-import { nameFile, refuseExisting } from '../files/name-file.ts';
-import { partialName, sweepPartials } from '../files/partial.ts';
-import { requireSpace } from '../files/space.ts';
 import { writeFully } from '../files/write-fully.ts';
+import { writeWhole } from '../files/write-whole.ts';
 import type { BundleSource } from './bytes.ts';
 import type { BundlePlan } from './plan.ts';
 import { pourBundle } from './pour.ts';
@@ -36,27 +33,8 @@ export async function assembleBundle(
   path: string,
   { force, verify, report, signal }: AssembleOptions,
 ): Promise<void> {
-  const doing = `write ${path}`;
-  try {
-    await refuseExisting(path, force);
-    await sweepPartials(dirname(path));
-    await requireSpace(dirname(path), plan.splice.size, doing);
-    const partial = join(dirname(path), partialName());
-    try {
-      const file = await open(partial, 'wx', 0o644);
-      try {
-        const options = { name: path, title: basename(path), atOnce: AT_ONCE, verify, report, signal };
-        await pourBundle(plan, sources, async (piece, at) => writeFully(file, piece, at), options);
-        await file.sync();
-      } finally {
-        await file.close();
-      }
-      await nameFile(partial, path, force);
-    } finally {
-      await rm(partial, { force: true });
-    }
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    throw fileError(doing, error);
-  }
+  const options = { name: path, title: basename(path), atOnce: AT_ONCE, verify, report, signal };
+  const write = async (file: FileHandle): Promise<void> =>
+    pourBundle(plan, sources, async (piece, at) => writeFully(file, piece, at), options);
+  await writeWhole(path, write, { force, size: plan.splice.size });
 }

@@ -5,7 +5,7 @@
 import { basename } from 'node:path';
 import type { ArchiveIndex } from '../archive/entry.ts';
 import { planSplice, type SplicePart, type SplicePlan } from '../archive/splice.ts';
-import { formatBundleJson, BUNDLE_FORMAT, type BundleJson } from '../core/bundle.ts';
+import { formatBundleJson, BUNDLE_FORMAT, type BundleJson, type DeltaJson } from '../core/bundle.ts';
 import { digestOf, hexOf, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import {
@@ -150,6 +150,8 @@ export interface PlanSummary {
   readonly fresh: number;
   /** Unpacked bytes that are there only as hard links. */
   readonly linked: number;
+  /** Of a delta: the bundle that it makes. */
+  readonly delta?: DeltaJson | undefined;
   /** What is copied, in order; `key` in the store, or the file of the tool for nodes. */
   readonly ranges: readonly { readonly key: string; readonly offset: number; readonly length: number }[];
 }
@@ -169,5 +171,6 @@ export function summarise({ bundle, packages, sources, splice }: BundlePlan): Pl
   );
   const copied = ranges.reduce((sum, { length }) => sum + length, 0);
   const linked = splice.index.entries.reduce((sum, { size, linkTo }) => sum + (linkTo === undefined ? 0 : size), 0);
-  return { release, arch, packages, size: splice.size, fresh: splice.size - copied, linked, ranges };
+  const { size } = splice;
+  return { release, arch, packages, size, fresh: size - copied, linked, delta: bundle.delta, ranges };
 }

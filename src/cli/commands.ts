@@ -96,6 +96,17 @@ const MAKING: Rows = [
       async () => (await import('./commands/bundle.ts')).bundle,
     ),
   ],
+  [
+    'inventory',
+    row(
+      'List what a node or a folder of bundles has, for a delta',
+      async () => (await import('./commands/inventory.ts')).inventory,
+    ),
+  ],
+  [
+    'apply',
+    row('Make the whole bundle of a delta and what is there', async () => (await import('./commands/apply.ts')).apply),
+  ],
   ['inspect', row('Show what a package or bundle holds', async () => (await import('./commands/inspect.ts')).inspect)],
   [
     'verify',

@@ -26,6 +26,16 @@ export interface BundledPackage {
   readonly size: number;
 }
 
+/** Of a bundle that holds only what another place lacks: which bundle it makes there. */
+export interface DeltaJson {
+  /** Identity of the inventory of that place. */
+  readonly since: Digest;
+  /** Digest of the table of contents of the bundle that is made. */
+  readonly contents: Digest;
+  /** Bytes of that bundle. */
+  readonly size: number;
+}
+
 export interface BundleJson {
   readonly format: typeof BUNDLE_FORMAT;
   readonly release: string;
@@ -36,6 +46,8 @@ export interface BundleJson {
   readonly packages: readonly BundledPackage[];
   /** Version of curlew that made the bundle. */
   readonly tool: string;
+  /** Absent in a bundle that is whole. */
+  readonly delta?: DeltaJson;
 }
 
 /** Canonical text of a `bundle.json`; nothing in it depends on time or place. */
@@ -62,6 +74,7 @@ export function parseBundleJson(text: string, from: string): BundleJson {
   if (typeof release !== 'string' || typeof tool !== 'string') throw bad('release or tool is missing');
   if (!isArch(arch)) throw bad('arch is not known');
   if (!isDigestText(installer)) throw bad('installer');
+  if (value['delta'] !== undefined && !isDelta(value['delta'])) throw bad('delta');
   if (!Array.isArray(packages)) throw bad('packages');
   const seen = new Set<string>();
   for (const one of packages as readonly unknown[]) {
@@ -89,6 +102,12 @@ function isPackage(value: unknown): value is BundledPackage {
     Number.isSafeInteger(size) &&
     size >= 0
   );
+}
+
+function isDelta(value: unknown): value is DeltaJson {
+  if (!isObject(value)) return false;
+  const { since, contents, size } = value;
+  return isDigestText(since) && isDigestText(contents) && typeof size === 'number' && Number.isSafeInteger(size);
 }
 
 function isArch(value: unknown): value is Arch {

@@ -64,6 +64,8 @@ export const storeKey = {
 /** Files at a bundle's root. */
 export const BUNDLE_JSON = 'bundle.json';
 export const INSTALLER_YAML = 'installer.yaml';
+/** In a delta only: the table of contents of the bundle that it makes, byte for byte. */
+export const DELTA_CONTENTS = 'contents.json';
 export const BUNDLE_SCRIPTS: readonly string[] = ['install.sh', 'join.sh', 'upgrade.sh', 'tasks.sh'];
 /** The curlew of a bundle, its sha256 as sha256sum reads it, and the licence of the Node inside. */
 export const BUNDLED_TOOL = 'bin/curlew';

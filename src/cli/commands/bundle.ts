@@ -4,6 +4,7 @@ import { BUNDLE_PLAN_OPTIONS, openPlan } from '../bundle-plan.ts';
 import { bundleTarget, BUNDLE_TARGET_OPTIONS, STANDARD_OUTPUT, type Written } from '../bundle-target.ts';
 import type { Command } from '../command.ts';
 import { renderBundle } from '../render/bundle.ts';
+import { SINCE_OPTION, sincePlan } from '../since.ts';
 
 interface Result extends PlanSummary, Written {
   /** Of the table of contents: what a signature covers. */
@@ -14,7 +15,7 @@ export const bundle: Command<Result> = {
   name: 'bundle',
   summary: 'Put all packages of an installer spec into one file',
   operands: '[installer.yaml]',
-  options: { ...BUNDLE_TARGET_OPTIONS, ...BUNDLE_PLAN_OPTIONS },
+  options: { ...BUNDLE_TARGET_OPTIONS, ...BUNDLE_PLAN_OPTIONS, ...SINCE_OPTION },
   details:
     'The bundle is made of byte ranges of the packages as they are: nothing is packed again. It brings its own curlew: ' +
     'on the node, tar and the install.sh in it are enough.\n\n' +
@@ -26,11 +27,13 @@ export const bundle: Command<Result> = {
     'curlew bundle installer.yaml --from /srv/dist --plan --out plan.json',
     'curlew bundle installer.yaml --from /srv/dist --plan --against plan.json',
     'curlew bundle --from-plan plan.json --from /srv/dist -o bundle.tar.gz',
+    'curlew bundle installer.yaml --from /srv/dist --since site.json -o d.tar.gz',
   ],
   run: async (args, context) => {
     const write = bundleTarget(args, context);
     await using open = await openPlan(args, context);
-    return { ...(await write(open)), tocDigest: open.plan.splice.index.tocDigest, ...summarise(open.plan) };
+    const plan = await sincePlan(open.plan, args, context);
+    return { ...(await write({ ...open, plan })), tocDigest: plan.splice.index.tocDigest, ...summarise(plan) };
   },
   carriesBytes: (args) => args.text('output') === STANDARD_OUTPUT && !args.flag('plan'),
   render: (result) => renderBundle(result, result),

@@ -6,7 +6,7 @@ import { formatBytes } from './units.ts';
 
 export function renderBundle(
   { file, saved: plan, difference }: Written,
-  { release, packages, size, fresh, linked, ranges }: PlanSummary,
+  { release, packages, size, fresh, linked, delta, ranges }: PlanSummary,
 ): string {
   const lines = packages.map(({ name, version, requested, because, size: bytes }) => {
     const why = because === 'exact' ? '' : `, ${because === requested ? because : `${requested}: ${because}`}`;
@@ -20,6 +20,9 @@ export function renderBundle(
   lines.push(file === undefined ? `would be ${made}` : `${file === '-' ? 'standard output' : file}: ${made}`);
   if (plan !== undefined) lines.push(`${plan}: the plan`);
   if (difference !== undefined) lines.push(...differenceLines(difference));
+  if (delta !== undefined) {
+    lines.push(`a delta: with what ${delta.since} names it makes a bundle of ${formatBytes(delta.size)}`);
+  }
   return lines.join('\n');
 }
 

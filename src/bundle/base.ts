@@ -1,0 +1,234 @@
+/**
+ * A place that has payloads: bundles and packages, folders of them, and folders that hold the files of packages, such as
+ * an unpacked bundle or the install folder of a node.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { lstat, readdir, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { ArchiveIndex, PlacedEntry, RangeSource } from '../archive/entry.ts';
+import type { Holder } from '../archive/holder.ts';
+import { openFileSource, readIndex } from '../archive/read.ts';
+import type { Digest } from '../core/digest.ts';
+import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import type { Report } from '../core/events.ts';
+import { nodePath, ownerOf, prefixOf } from '../core/layout.ts';
+
+export interface BasePayload {
+  readonly digest: Digest;
+  readonly size: number;
+}
+
+export interface Base {
+  /** Everything that is there; files of folders are hashed for it. */
+  readonly payloads: (options: Cancellable) => AsyncIterable<BasePayload>;
+  /** Prefixes of the packages that are there, without their slash. */
+  readonly packages: readonly string[];
+  /** Where this payload lies, the same packed form before others; undefined when it is not there. */
+  readonly find: (wanted: PlacedEntry, options: Cancellable) => Promise<Holder | undefined>;
+}
+
+interface Cancellable {
+  readonly signal: AbortSignal;
+}
+
+interface OpenOptions extends Cancellable {
+  readonly report: Report;
+}
+
+/** Reads what is there; of archives only their tables of contents. What is not there is `NOT_FOUND`. */
+export async function openBase(path: string, { report, signal }: OpenOptions): Promise<Base> {
+  const isFolder = await isDirectory(path);
+  if (!isFolder) return archiveBase([await openArchive(path, { signal })]);
+  const names = await readdir(path).catch((error: unknown) => {
+    throw fileError(`read ${path}`, error);
+  });
+  if (names.some((name) => TREES.includes(name))) {
+    const base = await folderBase(path, { signal });
+    if (base.packages.length > 0) return base;
+  }
+  const archives: OpenArchive[] = [];
+  for (const name of await archivesBelow(path)) {
+    try {
+      archives.push(await openArchive(join(path, name), { signal }));
+    } catch (error) {
+      if (!(error instanceof CurlewError) || error.code !== 'PACKAGE_INVALID') throw error;
+      report({ type: 'note', level: 'warning', text: `${error.message}: left out` });
+    }
+  }
+  if (archives.length === 0) {
+    throw new CurlewError('NOT_FOUND', `read ${path}: neither bundles nor packages are in it`, {
+      hint: 'name a bundle, a folder of bundles, or the install folder of a node',
+    });
+  }
+  return archiveBase(archives);
+}
+
+/** Several places as one. */
+export function joinBases(bases: readonly Base[]): Base {
+  return {
+    packages: bases.flatMap(({ packages }) => packages),
+    async *payloads(options) {
+      for (const base of bases) yield* base.payloads(options);
+    },
+    find: async (wanted, options) => {
+      let other: Holder | undefined;
+      for (const base of bases) {
+        const found = await base.find(wanted, options);
+        if (found !== undefined && isSameForm(found, wanted)) return found;
+        other ??= found;
+      }
+      return other;
+    },
+  };
+}
+
+/** Stored payloads are framed again from any form; of deflated ones the very member is better than deflating again. */
+function isSameForm(holder: Holder, { packedDigest }: PlacedEntry): boolean {
+  return packedDigest === undefined || (holder.kind === 'entry' && holder.entry.packedDigest === packedDigest);
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') throw new CurlewError('NOT_FOUND', `open ${path}: no such file or folder`);
+    throw fileError(`open ${path}`, error);
+  }
+}
+
+interface OpenArchive {
+  readonly source: RangeSource;
+  readonly index: ArchiveIndex;
+}
+
+/** Nothing stays open: there may be thousands of packages. */
+async function openArchive(path: string, { signal }: Cancellable): Promise<OpenArchive> {
+  await using first = await openFileSource(path);
+  const index = await readIndex(first, { signal });
+  const source: RangeSource = {
+    name: path,
+    size: first.size,
+    async *read(...range) {
+      await using again = await openFileSource(path);
+      yield* again.read(...range);
+    },
+  };
+  return { source, index };
+}
+
+async function archivesBelow(folder: string): Promise<readonly string[]> {
+  const found = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
+    throw fileError(`read ${folder}`, error);
+  });
+  return found
+    .filter((entry) => entry.isFile() && !entry.name.startsWith('.') && /\.t(?:ar\.)?gz$/.test(entry.name))
+    .map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1))
+    .toSorted();
+}
+
+function archiveBase(archives: readonly OpenArchive[]): Base {
+  const holders = new Map<Digest, Holder[]>();
+  const packages = new Set<string>();
+  for (const { source, index } of archives) {
+    for (const entry of index.entries) {
+      const owner = ownerOf(entry.path);
+      if (owner !== undefined) packages.add(prefixOf(owner).slice(0, -1));
+      if (entry.packed === 0) continue;
+      const same = holders.get(entry.digest);
+      const holder = { kind: 'entry', source, entry } as const;
+      if (same === undefined) holders.set(entry.digest, [holder]);
+      else if (!same.some((one) => isSameForm(one, entry))) same.push(holder);
+    }
+  }
+  return {
+    packages: [...packages],
+    async *payloads() {
+      for (const archive of archives) for (const entry of archive.index.entries) if (entry.packed > 0) yield entry;
+    },
+    find: async (wanted) => {
+      const found = holders.get(wanted.digest);
+      return found?.find((one) => isSameForm(one, wanted)) ?? found?.[0];
+    },
+  };
+}
+
+/** Folders that hold the files of packages. */
+const TREES: readonly string[] = ['addons', 'packages', dirOfPrevious()];
+
+function dirOfPrevious(): string {
+  return nodePath.previous({ tree: 'addons', name: '', version: '' }).split('/')[0] ?? '';
+}
+
+interface PlainFile {
+  readonly path: string;
+  readonly size: number;
+}
+
+/** Files are hashed when somebody asks for one of their size, once. */
+async function folderBase(folder: string, { signal }: Cancellable): Promise<Base> {
+  const packages = new Set<string>();
+  const bySize = new Map<number, PlainFile[]>();
+  for (const tree of TREES) {
+    for (const file of await packageFiles(join(folder, tree), { signal })) {
+      const owner = ownerOf(file.path.slice(resolve(folder).length + 1));
+      if (owner !== undefined) packages.add(prefixOf(owner).slice(0, -1));
+      const same = bySize.get(file.size);
+      if (same === undefined) bySize.set(file.size, [file]);
+      else same.push(file);
+    }
+  }
+  const known = new Map<string, Promise<Digest | undefined>>();
+  const digest = async (path: string, options: Cancellable): Promise<Digest | undefined> => {
+    const hashing = known.get(path) ?? digestOfFile(path, options);
+    known.set(path, hashing);
+    return hashing;
+  };
+  return {
+    packages: [...packages],
+    async *payloads(options) {
+      for (const { path, size } of [...bySize.values()].flat()) {
+        const found = await digest(path, options);
+        if (found !== undefined) yield { digest: found, size };
+      }
+    },
+    find: async (wanted, options) => {
+      for (const { path } of bySize.get(wanted.size) ?? []) {
+        if ((await digest(path, options)) === wanted.digest) return { kind: 'file', path };
+      }
+      return undefined;
+    },
+  };
+}
+
+/** What may be a package's: a plain file of one of its modes. What hooks keep from others is not looked at. */
+async function packageFiles(folder: string, { signal }: Cancellable): Promise<readonly PlainFile[]> {
+  const files: PlainFile[] = [];
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
+    if (errnoOf(error) === 'ENOENT') return [];
+    throw fileError(`read ${folder}`, error);
+  });
+  for (const entry of entries) {
+    signal.throwIfAborted();
+    if (!entry.isFile()) continue;
+    const path = resolve(entry.parentPath, entry.name);
+    const found = await lstat(path).catch(() => undefined);
+    const mode = (found?.mode ?? 0) & 0o777;
+    if (found?.isFile() !== true || found.size === 0 || (mode !== 0o644 && mode !== 0o755)) continue;
+    files.push({ path, size: found.size });
+  }
+  return files;
+}
+
+/** Undefined when the file cannot be read: then it is not there for anybody. */
+async function digestOfFile(path: string, { signal }: Cancellable): Promise<Digest | undefined> {
+  try {
+    const hash = createHash('sha256');
+    const stream = createReadStream(path, { highWaterMark: 1 << 20, signal }) as AsyncIterable<Buffer>;
+    for await (const chunk of stream) hash.update(chunk);
+    return `sha256:${hash.digest('hex')}`;
+  } catch {
+    signal.throwIfAborted();
+    return undefined;
+  }
+}

@@ -1,0 +1,86 @@
+import { formatInventory, makeInventory, parseInventory } from '../../src/bundle/inventory.ts';
+import { canonicalJson, digestOf, hexOf } from '../../src/core/digest.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('bundle/inventory', { timeoutMs: 60_000 });
+
+const [ONE, TWO] = [digestOf('1'), digestOf('2')];
+const MADE = makeInventory({
+  payloads: [
+    { digest: TWO, size: 2 },
+    { digest: ONE, size: 1 },
+    { digest: TWO, size: 2 },
+    { digest: digestOf(''), size: 0 },
+  ],
+  packages: ['addons/b/1', 'addons/a/1', 'addons/b/1'],
+  tool: '1.2.3',
+});
+
+test('the same payloads make the same inventory, in whatever order they were found', () => {
+  const { payloads, packages, digest } = MADE;
+  // "6b…" and "d4…"
+  const expected = [
+    [hexOf(ONE), 1],
+    [hexOf(TWO), 2],
+  ];
+  assert.equal(payloads, expected);
+  assert.equal(packages, ['addons/a/1', 'addons/b/1']);
+  assert.is(digest, digestOf(canonicalJson(expected)));
+  assert.is(formatInventory(MADE), `${canonicalJson(MADE)}\n`);
+  assert.equal(parseInventory(formatInventory(MADE), 'i.json'), MADE);
+});
+
+test('its identity is that of the payloads alone: tool and packages are for people', () => {
+  const payloads = MADE.payloads.map(([hex, size]) => ({ digest: `sha256:${hex}` as const, size }));
+  assert.is(makeInventory({ payloads, packages: [], tool: '9.9.9' }).digest, MADE.digest);
+});
+
+test('an inventory of another format is told, whatever else stands in it', () => {
+  const error = assert.throwsWith(
+    () => parseInventory('{"format":2}', 'i.json'),
+    'UNSUPPORTED',
+    /format 2 is not known/,
+  );
+  assert.match(error.hint ?? '', 'a newer curlew');
+});
+
+for (const [title, change, message] of [
+  ['a digest that is not its own', { digest: ONE }, /its digest is not that/],
+  ['no digest', { digest: undefined }, /its digest is not that/],
+  ['payloads that are no list', { payloads: {} }, /payloads/],
+  ['a payload that is no pair', { payloads: [[hexOf(ONE)]] }, /payload 1 is no digest/],
+  ['a size that is a text', { payloads: [[hexOf(ONE), '1']] }, /payload 1 is no digest/],
+  ['a size below one', { payloads: [[hexOf(ONE), 0]] }, /payload 1 is no digest/],
+  ['a size that is no whole number', { payloads: [[hexOf(ONE), 1.5]] }, /payload 1 is no digest/],
+  ['a size beyond all files', { payloads: [[hexOf(ONE), 2 ** 60]] }, /payload 1 is no digest/],
+  ['a digest in capitals', { payloads: [[hexOf(ONE).toUpperCase(), 1]] }, /payload 1 is no digest/],
+  ['a payload twice', { payloads: [...MADE.payloads, ...MADE.payloads.slice(1)] }, /payload 3 stands twice/],
+  ['payloads out of order', { payloads: MADE.payloads.toReversed() }, /payload 2 stands twice or out of order/],
+  ['a package outside', { packages: ['addons/../../etc'] }, /packages/],
+  ['a package that is a folder', { packages: ['etc/a/1'] }, /packages/],
+  ['no tool', { tool: 7 }, /tool/],
+  ['a tool like a book', { tool: 'x'.repeat(101) }, /tool/],
+] as const) {
+  test(`${title} is refused`, () => {
+    const text = JSON.stringify({ ...MADE, ...change });
+    assert.throwsWith(() => parseInventory(text, 'i.json'), 'FILE_UNUSABLE', message);
+  });
+}
+
+test('what is no JSON object is refused', () => {
+  for (const text of ['', 'x', '[]', 'null', '7']) {
+    assert.throwsWith(() => parseInventory(text, 'i.json'), 'FILE_UNUSABLE', /^read i\.json: not an inventory/);
+  }
+});
+
+test('a million payloads are read, one more is refused', () => {
+  const rows = Array.from({ length: 1_000_001 }, (_, at) => [at.toString(16).padStart(64, '0'), at + 1] as const);
+  const most = rows.slice(0, -1);
+  const text = (payloads: readonly unknown[]): string =>
+    JSON.stringify({ ...MADE, payloads, digest: digestOf(JSON.stringify(payloads)) });
+  assert.is(parseInventory(text(most), 'i.json').payloads.length, 1_000_000);
+  assert.throwsWith(() => parseInventory(text(rows), 'i.json'), 'FILE_UNUSABLE', /more than 1000000 payloads/);
+});
+
+test.run();

@@ -1,0 +1,100 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import * as assert from '../support/assert.ts';
+import { publishTestPackages, specOf, type TestPackage } from '../support/bundles.ts';
+import { noise } from '../support/packages.ts';
+import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('cli/delta', { timeoutMs: 120_000 });
+
+async function curlew(box: Tree, ...words: readonly string[]): Promise<SourceOutcome> {
+  return runFromSource(words, { cwd: box.path });
+}
+
+const package_ = (version: string, seed: number): TestPackage => ({
+  name: 'alpha',
+  version,
+  files: [
+    { path: 'install.sh', data: 'alpha() { :; }\n' },
+    { path: 'images/blobs/sha256/a', data: noise(400_000, 1) },
+    { path: 'images/blobs/sha256/b', data: noise(200_000, seed) },
+  ],
+});
+
+/** A store with both versions, and the bundle of the first. */
+async function site(signal: AbortSignal): Promise<Tree> {
+  const box = await tree({ '1.yaml': specOf({ alpha: '1.0.0' }), '2.yaml': specOf({ alpha: '1.0.1' }) });
+  await publishTestPackages(box, [package_('1.0.0', 2), package_('1.0.1', 3)], signal);
+  const made = await curlew(box, 'bundle', '1.yaml', '--from', 'store', '-o', '1.tar.gz');
+  assert.is(made.exitCode, 0, made.stderr);
+  return box;
+}
+
+test('from inventory to the whole bundle, by the commands', async ({ signal }) => {
+  await using box = await site(signal);
+  const listed = await curlew(box, 'inventory', '1.tar.gz', '-o', 'i.json');
+  assert.match(listed.stdout, /i\.json: \d+ files of .* of 1 packages\ninventory sha256:[0-9a-f]{64}$/);
+  const printed = await curlew(box, 'inventory', '1.tar.gz');
+  assert.is(`${printed.stdout}\n`, await readFile(box.at('i.json'), 'utf8'));
+
+  const delta = await curlew(box, 'bundle', '2.yaml', '--from', 'store', '--since', 'i.json', '-o', 'd.tar.gz');
+  assert.match(delta.stdout, /d\.tar\.gz: 2\d\d kB from release r1.*\na delta: with what sha256:\w+ names it makes/);
+  const planned = ['bundle', '2.yaml', '--from', 'store', '--since', 'i.json', '--plan', '--out', 'p.json'];
+  assert.is((await curlew(box, ...planned)).exitCode, 0);
+  const later = await curlew(box, 'bundle', '--from-plan', 'p.json', '--from', 'store', '-o', 'later.tar.gz');
+  assert.is(later.exitCode, 0, later.stderr);
+  assert.ok((await readFile(box.at('later.tar.gz'))).equals(await readFile(box.at('d.tar.gz'))));
+  const twice = ['bundle', '--from-plan', 'p.json', '--from', 'store', '--since', 'i.json', '-o', 'x'];
+  assert.is((await curlew(box, ...twice)).exitCode, 64);
+
+  const full = await curlew(box, 'bundle', '2.yaml', '--from', 'store', '-o', '2.tar.gz');
+  assert.is(full.exitCode, 0, full.stderr);
+  const applied = await curlew(box, 'apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', 'made.tar.gz');
+  assert.is(applied.exitCode, 0, applied.stderr);
+  assert.ok((await readFile(box.at('made.tar.gz'))).equals(await readFile(box.at('2.tar.gz'))));
+  assert.is((await curlew(box, 'verify', 'd.tar.gz')).exitCode, 0);
+});
+
+test('a compact inventory is smaller, and its delta makes the same bundle', async ({ signal }) => {
+  await using box = await site(signal);
+  await curlew(box, 'inventory', '1.tar.gz', '-o', 'i.json');
+  await curlew(box, 'inventory', '1.tar.gz', '--compact', '-o', 'c.json');
+  const [all, compact] = [await readFile(box.at('i.json')), await readFile(box.at('c.json'))];
+  assert.ok(compact.byteLength < all.byteLength);
+  await curlew(box, 'bundle', '2.yaml', '--from', 'store', '--since', 'c.json', '-o', 'd.tar.gz');
+  const { exitCode, stderr } = await curlew(box, 'apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', 'made.tar.gz');
+  assert.is(exitCode, 0, stderr);
+});
+
+test('what cannot be done is told with its status, and nothing is written', async ({ signal }) => {
+  await using box = await site(signal);
+  await curlew(box, 'inventory', '1.tar.gz', '-o', 'i.json');
+  await curlew(box, 'bundle', '2.yaml', '--from', 'store', '--since', 'i.json', '-o', 'd.tar.gz');
+  await writeFile(box.at('other.json'), '{"format":7}');
+  await writeFile(box.at('text'), 'text');
+  const before = (await readdir(box.path)).toSorted();
+  for (const [words, exitCode, message] of [
+    [['apply', 'd.tar.gz', '--base', 'out/alpha-1.0.1.tar.gz', '-o', 'x'], 14, /lack there: .*bin\/curlew/],
+    [['apply', '1.tar.gz', '--base', '1.tar.gz', '-o', 'x'], 16, /it is no delta/],
+    [['apply', 'text', '--base', '1.tar.gz', '-o', 'x'], 16, /text/],
+    [['apply', 'd.tar.gz', '--base', 'none', '-o', 'x'], 14, /none/],
+    [['apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', 'text'], 24, /--force/],
+    [['apply', 'd.tar.gz', '-o', 'x'], 64, /one delta, a base and a file/],
+    [['apply', '--base', '1.tar.gz', '-o', 'x'], 64, /one delta, a base and a file/],
+    [['apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', 'x', '--require-signed'], 64, /no key is named/],
+    [['inventory', 'none'], 14, /none/],
+    [['inventory', 'text'], 16, /text/],
+    [['inventory', '1.tar.gz', '-o', 'i.json'], 24, /i\.json/],
+    [['bundle', '2.yaml', '--from', 'store', '--since', 'none', '-o', 'x'], 25, /none/],
+    [['bundle', '2.yaml', '--from', 'store', '--since', 'text', '-o', 'x'], 25, /not an inventory/],
+    [['bundle', '2.yaml', '--from', 'store', '--since', 'other.json', '-o', 'x'], 22, /inventory format 7/],
+  ] as const) {
+    const outcome = await curlew(box, ...words);
+    assert.equal([outcome.exitCode, outcome.stdout], [exitCode, ''], outcome.stderr);
+    assert.match(outcome.stderr, message);
+    assert.equal((await readdir(box.path)).toSorted(), before);
+  }
+});
+
+test.run();

@@ -1,0 +1,53 @@
+/** Bundles and deltas in memory, planned and assembled as the commands do, without a store. */
+import { memorySource } from '../../src/archive/read.ts';
+import { bundleRange, type BundleSource } from '../../src/bundle/bytes.ts';
+import { planDelta } from '../../src/bundle/delta-plan.ts';
+import type { Inventory } from '../../src/bundle/inventory.ts';
+import { planBundle, type BundlePlan } from '../../src/bundle/plan.ts';
+import { digestOf } from '../../src/core/digest.ts';
+import { specOf, TOOL, type TestPackage } from './bundles.ts';
+import { packageOf } from './packages.ts';
+
+const signal = new AbortController().signal;
+
+export interface MadeBundle {
+  readonly plan: BundlePlan;
+  readonly sources: readonly BundleSource[];
+  readonly bytes: Buffer;
+}
+
+async function assembled(plan: BundlePlan, sources: readonly BundleSource[]): Promise<MadeBundle> {
+  const parts: Uint8Array[] = [];
+  for await (const chunk of bundleRange(plan.splice, sources, { signal })) parts.push(chunk);
+  return { plan, sources, bytes: Buffer.concat(parts) };
+}
+
+/** The bundle of these packages, in this order. */
+export async function bundleOfPackages(packages: readonly TestPackage[]): Promise<MadeBundle> {
+  const made = packages.map(({ name, version, files }) => {
+    const { bytes, plan, addon } = packageOf(name, version, files);
+    const { tree, arch, digest } = addon;
+    const described = { name, version, tree, arch, requested: version, digest, sha256: digestOf(bytes) };
+    return {
+      bytes,
+      index: plan.index,
+      resolved: { ...described, size: bytes.byteLength, because: 'exact', key: name },
+    };
+  });
+  const plan = planBundle({
+    release: 'r1',
+    arch: 'amd64',
+    installer: Buffer.from(specOf(Object.fromEntries(packages.map(({ name, version }) => [name, version])))),
+    rootFiles: [{ path: 'install.sh', mode: 0o755, data: Buffer.from('#!/bin/sh\necho installed\n') }],
+    executable: TOOL.plan.index,
+    packages: made,
+    tool: '1.2.3',
+  });
+  const sources = made.map(({ bytes, resolved }) => memorySource(resolved.name, bytes));
+  return assembled(plan, [...sources, memorySource('the tool', TOOL.bytes)]);
+}
+
+/** What of this bundle a place with the inventory lacks. */
+export async function deltaOf(bundle: MadeBundle, inventory: Inventory): Promise<MadeBundle> {
+  return assembled(planDelta(bundle.plan, inventory), bundle.sources);
+}
