@@ -36,7 +36,7 @@ export function comparePlans(before: BundlePlan, after: BundlePlan): PlanDiffere
     isSame: before.splice.index.tocDigest === after.splice.index.tocDigest && before.splice.size === after.splice.size,
     size: { before: before.splice.size, after: after.splice.size },
     release: { before: before.bundle.release, after: after.bundle.release },
-    packages: packageDifferences(before.packages, after.packages),
+    packages: packageDifferences([...before.packages, ...before.beside], [...after.packages, ...after.beside]),
     files: fileDifferences(before, after),
     added: bytesBeside(is, was),
     removed: bytesBeside(was, is),

@@ -7,8 +7,8 @@ import { openStoreSource, type StoreSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import type { ResolvedPackage } from './resolve.ts';
 
-export interface OpenPackage {
-  readonly resolved: ResolvedPackage;
+export interface OpenPackage<Resolved extends ResolvedPackage = ResolvedPackage> {
+  readonly resolved: Resolved;
   readonly source: StoreSource;
   /** Of the object, as it was when its index was read. */
   readonly etag: string;
@@ -18,11 +18,11 @@ export interface OpenPackage {
 const AT_ONCE = 8;
 
 /** Reads the end of each package only. An object of another size than the catalogue says is `DIGEST_MISMATCH`. */
-export async function openPackages(
+export async function openPackages<Resolved extends ResolvedPackage>(
   store: Store,
-  packages: readonly ResolvedPackage[],
+  packages: readonly Resolved[],
   { signal }: { readonly signal: AbortSignal },
-): Promise<readonly OpenPackage[]> {
+): Promise<readonly OpenPackage<Resolved>[]> {
   return mapLimited(
     packages,
     async (resolved, context) => {

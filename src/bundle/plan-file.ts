@@ -5,13 +5,14 @@
 import type { PlacedEntry } from '../archive/entry.ts';
 import { planSplice, type Origin, type SplicePart } from '../archive/splice.ts';
 import { readTocRows, tocRow } from '../archive/toc.ts';
-import { parseBundleJson } from '../core/bundle.ts';
+import { parseBundleJson, type BundledPackage } from '../core/bundle.ts';
 import { isDigest, type Digest } from '../core/digest.ts';
 import { asError, CurlewError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { BUNDLE_JSON } from '../core/layout.ts';
 import { keyProblem } from '../store/key.ts';
 import type { BundlePlan, PlannedSource, RootFile } from './plan.ts';
+import type { ResolvedPackage } from './resolve.ts';
 
 const PLAN_FORMAT = 1;
 /** Most bytes of a plan that are read: a million entries fit. */
@@ -31,7 +32,8 @@ interface FileSource extends PlannedSource {
 
 /** The document; equal for equal plans of one store. */
 export function formatBundlePlan({ store, plan }: SavedBundlePlan): string {
-  const { splice, sources, packages, files } = plan;
+  const { splice, sources, files } = plan;
+  const packages = [...plan.packages, ...plan.beside];
   const head = {
     format: PLAN_FORMAT,
     kind: KIND,
@@ -169,16 +171,20 @@ function readBundle(
   files: readonly RootFile[],
   sources: readonly FileSource[],
   from: string,
-): Pick<BundlePlan, 'bundle' | 'packages'> {
+): Pick<BundlePlan, 'bundle' | 'packages' | 'beside'> {
   const file = files.find(({ path }) => path === BUNDLE_JSON);
   if (file === undefined) throw wrong(`there is no ${BUNDLE_JSON}`);
   const bundle = parseBundleJson(Buffer.from(file.data).toString('utf8'), from);
-  const described = bundle.packages;
-  if (described.length !== sources.length - 1) throw wrong(`${BUNDLE_JSON} has other packages`);
-  const packages = described.map((one, at) => {
+  const { packages, beside = [] } = bundle;
+  if (packages.length + beside.length !== sources.length - 1) throw wrong(`${BUNDLE_JSON} has other packages`);
+  const resolved = <Described extends BundledPackage>(one: Described, at: number): Described & ResolvedPackage => {
     const { key = '', size, because = '' } = sources[at] ?? {};
     if (size !== one.size) throw wrong(`${key}: not the size that ${BUNDLE_JSON} says`);
     return { ...one, key, because };
-  });
-  return { bundle, packages };
+  };
+  return {
+    bundle,
+    packages: packages.map(resolved),
+    beside: beside.map((one, at) => resolved(one, packages.length + at)),
+  };
 }

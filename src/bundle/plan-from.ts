@@ -3,6 +3,7 @@ import type { Arch } from '../core/ref.ts';
 import type { Installer } from '../installer/installer.ts';
 import { readCatalogue } from '../store/catalogue.ts';
 import type { Store, StoredObject } from '../store/store.ts';
+import { chooseBeside, NOTHING_BESIDE, type BesideOptions } from './beside.ts';
 import type { BundleSource } from './bytes.ts';
 import { openPackages } from './open-packages.ts';
 import { planBundle, type BundlePlan } from './plan.ts';
@@ -15,6 +16,8 @@ export interface PlanFromOptions {
   /** Undefined for the current one. */
   readonly release: string | undefined;
   readonly arch: Arch;
+  /** Packages that the spec does not name. */
+  readonly beside?: BesideOptions | undefined;
   /** Version of curlew. */
   readonly tool: string;
   /** Folder with the tool for nodes, by default that of this build. */
@@ -40,10 +43,13 @@ export interface OpenPlan extends AsyncDisposable {
 export async function planFrom(
   store: Store,
   installer: Installer,
-  { spec, release, arch, tool, executables, signal }: PlanFromOptions,
+  { spec, release, arch, beside = NOTHING_BESIDE, tool, executables, signal }: PlanFromOptions,
 ): Promise<OpenPlan> {
   const catalogue = await readCatalogue(store, { release, signal });
-  const packages = await openPackages(store, resolvePackages(installer, catalogue, arch), { signal });
+  const resolved = resolvePackages(installer, catalogue, arch);
+  const extra = chooseBeside(resolved, beside, { catalogue, arch });
+  const packages = await openPackages(store, resolved, { signal });
+  const others = await openPackages(store, extra, { signal });
   const rootFiles = await readRootFiles();
   const executable = await openExecutable(arch, { folder: executables, signal });
   const close = async (): Promise<void> => executable[Symbol.asyncDispose]();
@@ -55,9 +61,10 @@ export async function planFrom(
       rootFiles,
       executable: executable.index,
       packages,
+      beside: others,
       tool,
     });
-    const sources = [...packages.map(({ source }) => source), executable.source];
+    const sources = [...[...packages, ...others].map(({ source }) => source), executable.source];
     return { plan, sources, [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();

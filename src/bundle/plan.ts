@@ -18,6 +18,7 @@ import {
 } from '../core/layout.ts';
 import { packageDigest, type FileMode } from '../core/package.ts';
 import { formatRef, type Arch } from '../core/ref.ts';
+import type { ResolvedBeside } from './beside.ts';
 import type { ResolvedPackage } from './resolve.ts';
 
 /** A file at the bundle's root. */
@@ -37,12 +38,16 @@ export interface BundleInputs {
   /** Of the archive that holds the tool for nodes of this architecture: it comes next. */
   readonly executable: ArchiveIndex;
   /** In the order of installation, with the index of each. */
-  readonly packages: readonly {
-    readonly resolved: ResolvedPackage;
-    readonly index: ArchiveIndex;
-    readonly etag?: string | undefined;
-  }[];
+  readonly packages: readonly InputPackage<ResolvedPackage>[];
+  /** Those that the spec does not name. */
+  readonly beside?: readonly InputPackage<ResolvedBeside>[] | undefined;
   readonly tool: string;
+}
+
+interface InputPackage<Resolved> {
+  readonly resolved: Resolved;
+  readonly index: ArchiveIndex;
+  readonly etag?: string | undefined;
 }
 
 /** An archive that ranges are copied from. */
@@ -58,7 +63,9 @@ export interface PlannedSource {
 export interface BundlePlan {
   readonly bundle: BundleJson;
   readonly packages: readonly ResolvedPackage[];
-  /** By the numbers that ranges have: the packages in their order, then the archive of the tool for nodes. */
+  /** Those that the spec does not name. */
+  readonly beside: readonly ResolvedBeside[];
+  /** By the numbers that ranges have: the packages, those beside the spec, the archive of the tool for nodes. */
   readonly sources: readonly PlannedSource[];
   /** What is in no source. */
   readonly files: readonly RootFile[];
@@ -73,15 +80,18 @@ export function planBundle({
   rootFiles,
   executable,
   packages,
+  beside = [],
   tool,
 }: BundleInputs): BundlePlan {
-  for (const { resolved, index } of packages) checkPackage(resolved, index);
+  const all = [...packages, ...beside];
+  for (const { resolved, index } of all) checkPackage(resolved, index);
   const bundle: BundleJson = {
     format: BUNDLE_FORMAT,
     release,
     arch,
     installer: digestOf(installer),
-    packages: packages.map(({ resolved: { because: _because, key: _key, ...described } }) => described),
+    packages: packages.map(({ resolved }) => described(resolved)),
+    ...(beside.length === 0 ? {} : { beside: beside.map(({ resolved }) => described(resolved)) }),
     tool,
   };
   const own: readonly RootFile[] = [
@@ -91,16 +101,17 @@ export function planBundle({
   ];
   const splice = planSplice([
     ...rootFiles.map((file): SplicePart => ({ kind: 'file', ...file })),
-    { kind: 'archive', source: packages.length, index: executable },
+    { kind: 'archive', source: all.length, index: executable },
     ...own.map((file): SplicePart => ({ kind: 'file', ...file })),
-    ...packages.map(({ index }, source): SplicePart => ({ kind: 'archive', source, index })),
+    ...all.map(({ index }, source): SplicePart => ({ kind: 'archive', source, index })),
   ]);
   const { size, tocDigest } = executable;
   return {
     bundle,
     packages: packages.map(({ resolved }) => resolved),
+    beside: beside.map(({ resolved }) => resolved),
     sources: [
-      ...packages.map(({ resolved: { key }, index, etag }) => {
+      ...all.map(({ resolved: { key }, index, etag }) => {
         return { key, size: index.size, tocDigest: index.tocDigest, etag };
       }),
       { key: packedExecutableName(arch), size, tocDigest },
@@ -108,6 +119,11 @@ export function planBundle({
     files: [...rootFiles, ...own],
     splice,
   };
+}
+
+function described<Resolved extends ResolvedPackage>(resolved: Resolved): Omit<Resolved, 'because' | 'key'> {
+  const { because: _because, key: _key, ...rest } = resolved;
+  return rest;
 }
 
 /** What `sha256sum --check` is given beside the tool. */
@@ -144,6 +160,7 @@ export interface PlanSummary {
   readonly release: string;
   readonly arch: Arch;
   readonly packages: readonly ResolvedPackage[];
+  readonly beside: readonly ResolvedBeside[];
   /** Bytes of the whole bundle. */
   readonly size: number;
   /** Bytes made anew: root files, changed headers, table of contents. */
@@ -156,7 +173,7 @@ export interface PlanSummary {
   readonly ranges: readonly { readonly key: string; readonly offset: number; readonly length: number }[];
 }
 
-export function summarise({ bundle, packages, sources, splice }: BundlePlan): PlanSummary {
+export function summarise({ bundle, packages, beside, sources, splice }: BundlePlan): PlanSummary {
   const { release, arch } = bundle;
   const ranges = splice.segments.flatMap((segment) =>
     segment.kind === 'range'
@@ -172,5 +189,5 @@ export function summarise({ bundle, packages, sources, splice }: BundlePlan): Pl
   const copied = ranges.reduce((sum, { length }) => sum + length, 0);
   const linked = splice.index.entries.reduce((sum, { size, linkTo }) => sum + (linkTo === undefined ? 0 : size), 0);
   const { size } = splice;
-  return { release, arch, packages, size, fresh: size - copied, linked, delta: bundle.delta, ranges };
+  return { release, arch, packages, beside, size, fresh: size - copied, linked, delta: bundle.delta, ranges };
 }

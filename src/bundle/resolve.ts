@@ -1,5 +1,5 @@
 /** Which packages of a catalogue an installer spec means, and in which order they are installed. Pure. */
-import { findPackage, type Catalogue, type CatalogueVersion } from '../core/catalogue.ts';
+import { findPackage, type Catalogue } from '../core/catalogue.ts';
 import type { BundledPackage } from '../core/bundle.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
@@ -32,7 +32,7 @@ export function resolvePackages(installer: Installer, catalogue: Catalogue, arch
   const candidates: Candidate[] = [];
   for (const addon of installer.addons) {
     try {
-      candidates.push(resolveAddon(addon, catalogue, arch));
+      candidates.push(resolveAddon(addon, { catalogue, arch }));
     } catch (error) {
       if (!(error instanceof CurlewError)) throw error;
       failures.push({ addon, error });
@@ -52,8 +52,14 @@ export function resolvePackages(installer: Installer, catalogue: Catalogue, arch
   return orderAddons(candidates).map(({ resolved }) => resolved);
 }
 
-function resolveAddon(addon: InstallerAddon, catalogue: Catalogue, arch: Arch): Candidate {
-  const { name, requested, s3Override } = addon;
+/** Where packages are looked for. */
+export interface ResolveFrom {
+  readonly catalogue: Catalogue;
+  readonly arch: Arch;
+}
+
+function resolveAddon(addon: InstallerAddon, from: ResolveFrom): Candidate {
+  const { name, s3Override } = addon;
   if (s3Override !== undefined) {
     throw new CurlewError(
       'UNSUPPORTED',
@@ -63,6 +69,14 @@ function resolveAddon(addon: InstallerAddon, catalogue: Catalogue, arch: Arch): 
       },
     );
   }
+  return resolvePackage(addon, from);
+}
+
+/** Not there: `SPEC_INVALID`, with a near name as hint. */
+export function resolvePackage(
+  { name, requested }: Pick<InstallerAddon, 'name' | 'requested'>,
+  { catalogue, arch }: ResolveFrom,
+): Candidate {
   const listed = catalogue.addons.find((one) => one.name === name);
   if (listed === undefined) {
     const names = catalogue.addons.map((one) => one.name);
@@ -80,24 +94,9 @@ function resolveAddon(addon: InstallerAddon, catalogue: Catalogue, arch: Arch): 
   );
   const package_ = findPackage(catalogue, { name, version }, arch);
   if (package_ === undefined) throw new CurlewError('SPEC_INVALID', `${name}: there is no package ${version}`);
-  return candidate(addon, package_.entry, {
-    name,
-    version,
-    tree: package_.entry.tree,
-    arch,
-    requested,
-    digest: package_.found.digest,
-    sha256: package_.found.sha256,
-    size: package_.found.size,
-    because,
-    key: storeKey.package(catalogue.release, package_.file),
-  });
-}
-
-function candidate(
-  { name }: InstallerAddon,
-  { requires, fulfills }: CatalogueVersion,
-  resolved: ResolvedPackage,
-): Candidate {
+  const { requires, fulfills, tree } = package_.entry;
+  const { digest, sha256, size } = package_.found;
+  const key = storeKey.package(catalogue.release, package_.file);
+  const resolved = { name, version, tree, arch, requested, digest, sha256, size, because, key };
   return { name, requires, fulfills, resolved };
 }

@@ -7,10 +7,10 @@ import { INSTALLER_LIMIT } from '../core/bundle.ts';
 import { CurlewError } from '../core/errors.ts';
 import { readLimited } from '../files/read-limited.ts';
 import { readStateFile } from '../files/state-file.ts';
-import type { Installer } from '../installer/installer.ts';
 import { parseInstaller } from '../installer/parse.ts';
 import { archOf } from './arch.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
+import { besideOf, withoutAddons, type ReadSpec } from './bundle-choice.ts';
 import { noteWarnings } from './run-source.ts';
 import { openStoreFor, STORE_OPTIONS } from './stores.ts';
 import { toolVersion } from './version.ts';
@@ -20,6 +20,19 @@ export const BUNDLE_PLAN_OPTIONS = {
   from: { type: 'string', value: 'STORE', help: 'folder or s3://bucket/prefix that curlew publish wrote' },
   release: { type: 'string', value: 'R', help: 'the release to take packages from (default: the current one)' },
   arch: { type: 'string', value: 'ARCH', help: 'amd64 or arm64 (default: amd64)' },
+  with: {
+    type: 'string',
+    multiple: true,
+    value: 'NAME[@VERSION]',
+    help: 'a package beside those of the spec, which the spec of a site may name',
+  },
+  without: { type: 'string', multiple: true, value: 'NAME', help: 'leave an add-on out of the spec' },
+  'upgrade-from': {
+    type: 'string',
+    multiple: true,
+    value: '[NAME@]VERSION',
+    help: 'add the steps of an upgrade from this version of kubernetes (or rook@, containerd@) or a later one',
+  },
   'from-plan': {
     type: 'string',
     value: 'FILE',
@@ -39,19 +52,20 @@ export async function openPlan(args: Arguments, context: CommandContext): Promis
   if (saved !== undefined) return openSaved(saved, args, context);
   const { spec, from } = wordsOf(args);
   const arch = archOf(args);
-  const { bytes, installer } = await readSpec(spec, context);
+  const beside = besideOf(args);
+  const { bytes, installer } = withoutAddons(await readSpec(spec, context), args.texts('without'), spec);
   const store = await openStoreFor(from, args, context, { create: false });
   const { signal } = context;
   const release = args.text('release');
-  const open = await planFrom(store, installer, { spec: bytes, release, arch, tool: toolVersion(), signal });
+  const open = await planFrom(store, installer, { spec: bytes, release, arch, beside, tool: toolVersion(), signal });
   return { ...open, store: store.address };
 }
 
 /** What a plan is made from was decided when it was saved. */
-const DECIDED = ['release', 'arch'];
+const DECIDED = ['release', 'arch', 'with', 'without', 'upgrade-from'];
 
 async function openSaved(path: string, args: Arguments, context: CommandContext): Promise<NamedPlan> {
-  const other = DECIDED.find((name) => args.text(name) !== undefined);
+  const other = DECIDED.find((name) => args.texts(name).length > 0);
   if (args.positionals.length > 0 || other !== undefined) {
     const what = other === undefined ? 'the installer spec' : `--${other}`;
     throw new CurlewError('USAGE', `curlew bundle: the plan of --from-plan has decided ${what} already`);
@@ -87,14 +101,11 @@ function wordsOf(args: Arguments): { readonly spec: string; readonly from: strin
   return { spec, from };
 }
 
-async function readSpec(
-  path: string,
-  { cwd, report }: CommandContext,
-): Promise<{ readonly bytes: Uint8Array; readonly installer: Installer }> {
+async function readSpec(path: string, { cwd, report }: CommandContext): Promise<ReadSpec> {
   const bytes = await readLimited(resolve(cwd, path), INSTALLER_LIMIT);
-  const { installer, diagnostics } = parseInstaller(path, bytes.toString('utf8'));
-  if (installer === undefined)
+  const { installer, document, diagnostics } = parseInstaller(path, bytes.toString('utf8'));
+  if (installer === undefined || document === undefined)
     throw new CurlewError('SPEC_INVALID', `${path} is not a valid installer spec`, { diagnostics });
   noteWarnings(report, diagnostics);
-  return { bytes, installer };
+  return { bytes, installer, document };
 }

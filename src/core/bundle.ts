@@ -2,7 +2,7 @@
 import { canonicalJson, isDigest, type Digest } from './digest.ts';
 import { CurlewError } from './errors.ts';
 import { isObject } from './json.ts';
-import { BUNDLE_JSON } from './layout.ts';
+import { BUNDLE_JSON, prefixOf } from './layout.ts';
 import { addonRef, ARCHES, type AddonTree, type Arch } from './ref.ts';
 
 export const BUNDLE_FORMAT = 1;
@@ -36,6 +36,17 @@ export interface DeltaJson {
   readonly size: number;
 }
 
+/**
+ * Why a package is there that the spec does not name: a version that an upgrade passes through; something that the machine
+ * itself needs; or because somebody asked for it, so that a spec may name it later.
+ */
+export type BesideRole = 'step' | 'machine' | 'asked';
+const ROLES: readonly BesideRole[] = ['step', 'machine', 'asked'];
+
+export interface BesidePackage extends BundledPackage {
+  readonly role: BesideRole;
+}
+
 export interface BundleJson {
   readonly format: typeof BUNDLE_FORMAT;
   readonly release: string;
@@ -44,6 +55,8 @@ export interface BundleJson {
   readonly installer: Digest;
   /** In the order in which they are installed. */
   readonly packages: readonly BundledPackage[];
+  /** Those that the spec does not name; absent when there are none. */
+  readonly beside?: readonly BesidePackage[] | undefined;
   /** Version of curlew that made the bundle. */
   readonly tool: string;
   /** Absent in a bundle that is whole. */
@@ -70,7 +83,7 @@ export function parseBundleJson(text: string, from: string): BundleJson {
       hint: 'a newer curlew made this bundle; use the one inside it',
     });
   }
-  const { release, arch, installer, packages, tool } = value;
+  const { release, arch, installer, packages, beside = [], tool } = value;
   if (typeof release !== 'string' || typeof tool !== 'string') throw bad('release or tool is missing');
   if (!isArch(arch)) throw bad('arch is not known');
   if (!isDigestText(installer)) throw bad('installer');
@@ -82,6 +95,16 @@ export function parseBundleJson(text: string, from: string): BundleJson {
     const { name } = addonRef(one.name, one.version, one.tree);
     if (seen.has(name)) throw bad(`${name} stands twice`);
     seen.add(name);
+  }
+  if (!Array.isArray(beside)) throw bad('beside');
+  const prefixes = new Set(packages.map((one: BundledPackage) => prefixOf(one)));
+  for (const one of beside as readonly unknown[]) {
+    if (!isPackage(one) || !isObject(one) || !ROLES.some((role) => role === one['role'])) {
+      throw bad('a package beside the spec is not described');
+    }
+    const prefix = prefixOf(addonRef(one.name, one.version, one.tree));
+    if (prefixes.has(prefix)) throw bad(`${prefix} stands twice`);
+    prefixes.add(prefix);
   }
   // Every field was checked above; the shape is the interface's.
   return value as unknown as BundleJson;

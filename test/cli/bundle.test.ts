@@ -68,7 +68,46 @@ test('a store that has changed since stops a saved plan, and nothing is written'
   assert.not((await readdir(box.path)).includes('a.tar.gz'));
 });
 
+test('packages beside the spec, steps of an upgrade, and a spec without an add-on are planned with reasons', async ({
+  signal,
+}) => {
+  const kubernetes = ['1.28.2', '1.28.15', '1.29.9'].map((version) => addon('kubernetes', version));
+  const packages = [...kubernetes, addon('alpha', '1.0.0'), addon('beta', '2.0.0')];
+  await using box = await storeBox(packages, specOf({ kubernetes: '1.29.9', alpha: 'latest' }), signal);
+  const words = ['--with', 'beta', '--without', 'alpha', '--upgrade-from', '1.27.3'];
+  await ok(box, 'spec.yaml', '--from', 'store', '--plan', '--out', 'plan.json', ...words);
+  const made = await ok(box, '--from-plan', 'plan.json', '--from', 'store', '-o', 'a.tar.gz');
+  assert.match(made, /^kubernetes 1\.28\.15 \(.*, on the way from 1\.27\.3 to 1\.29\.9\)$/m);
+  assert.match(made, /^beta 2\.0\.0 \(.*, beside the spec, latest\)$/m);
+  const { exitCode, stdout } = await runFromSource(['inspect', 'a.tar.gz', '--files'], { cwd: box.path });
+  assert.is(exitCode, 0);
+  assert.match(stdout, 'addons/kubernetes/1.28.15/install.sh');
+  assert.match(stdout, 'addons/beta/2.0.0/install.sh');
+  assert.not.match(stdout, 'alpha');
+});
+
+for (const [words, message, hint] of [
+  [['--with', 'betaa'], /betaa: release r1 has no such add-on/, /did you mean beta\?/],
+  [['--with', 'beta@2.0.1'], /beta: there is no version 2\.0\.1/, /did you mean 2\.0\.0\?/],
+  [['--without', 'alhpa'], /--without alhpa: spec\.yaml has no such add-on/, /did you mean alpha\?/],
+  [['--upgrade-from', '1.27.3'], /kubernetes: to be upgraded, and not in the spec/, /the spec has: alpha/],
+] as const) {
+  test(`what is not there is told with a near name: ${words.join(' ')}`, async ({ signal }) => {
+    await using box = await storeBox(
+      [addon('alpha', '1.0.0'), addon('beta', '2.0.0')],
+      specOf({ alpha: 'latest' }),
+      signal,
+    );
+    const { exitCode, stderr } = await bundle(box, 'spec.yaml', '--from', 'store', '--plan', ...words);
+    assert.is(exitCode, 11, stderr);
+    assert.match(stderr, message);
+    assert.match(stderr, hint);
+  });
+}
+
 for (const [title, words, message] of [
+  ['an odd name', ['spec.yaml', '--from', 'store', '--plan', '--with', '../x@1'], /--with/],
+  ['steps beside a plan', ['--from-plan', 'p', '--from', 'store', '-o', 'a', '--with', 'x'], /--with already/],
   ['nothing to write to', ['spec.yaml', '--from', 'store'], /-o/],
   ['a place for the plan without --plan', ['spec.yaml', '--from', 'store', '-o', 'a', '--out', 'p'], /--out goes with/],
   ['a comparison without --plan', ['spec.yaml', '--from', 'store', '-o', 'a', '--against', 'p'], /--against goes/],

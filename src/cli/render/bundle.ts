@@ -6,12 +6,17 @@ import { formatBytes } from './units.ts';
 
 export function renderBundle(
   { file, saved: plan, difference }: Written,
-  { release, packages, size, fresh, linked, delta, ranges }: PlanSummary,
+  { release, packages, beside, size, fresh, linked, delta, ranges }: PlanSummary,
 ): string {
   const lines = packages.map(({ name, version, requested, because, size: bytes }) => {
     const why = because === 'exact' ? '' : `, ${because === requested ? because : `${requested}: ${because}`}`;
     return `${name} ${version} (${formatBytes(bytes)}${why})`;
   });
+  lines.push(
+    ...beside.map(({ name, version, size: bytes, role, because }) => {
+      return `${name} ${version} (${formatBytes(bytes)}, ${role === 'asked' ? `beside the spec, ${because}` : because})`;
+    }),
+  );
   if (file === undefined) {
     lines.push(...ranges.map(({ key, offset, length }) => `copy ${length} bytes of ${key} from ${offset}`));
   }

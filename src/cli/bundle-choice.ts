@@ -1,0 +1,63 @@
+/** Which packages a bundle has beside its spec, or without part of it, by the words of the command. */
+import type { BesideOptions, Wanted } from '../bundle/beside.ts';
+import { CurlewError } from '../core/errors.ts';
+import { nearest } from '../core/nearest.ts';
+import { isAddonName, isVersion } from '../core/ref.ts';
+import type { Installer } from '../installer/installer.ts';
+import { installerYaml } from '../installer/merge.ts';
+import { parseInstaller } from '../installer/parse.ts';
+import { isJsonObject, type JsonObject } from '../installer/yaml.ts';
+import type { Arguments } from './command.ts';
+
+export interface ReadSpec {
+  readonly bytes: Uint8Array;
+  readonly installer: Installer;
+  readonly document: JsonObject;
+}
+
+/** What `--with` and `--upgrade-from` ask for. */
+export function besideOf(args: Arguments): BesideOptions {
+  return {
+    also: args.texts('with').map((text) => wanted('--with', text.includes('@') ? text : `${text}@latest`)),
+    upgradeFrom: args
+      .texts('upgrade-from')
+      .map((text) => wanted('--upgrade-from', text.includes('@') ? text : `kubernetes@${text}`)),
+  };
+}
+
+function wanted(option: string, text: string): Wanted {
+  const at = text.indexOf('@');
+  const [name, version] = [text.slice(0, at), text.slice(at + 1)];
+  if (isAddonName(name) && isVersion(version)) return { name, version };
+  throw new CurlewError('USAGE', `${option} ${JSON.stringify(text.slice(0, 200))}: not a name and a version`, {
+    hint: `${option} kubernetes@1.28.x`,
+  });
+}
+
+/**
+ * The spec without some of its add-ons: a bundle holds the spec of what is in it, so it is written anew, and comments are
+ * lost. One that is not in it is `SPEC_INVALID`.
+ */
+export function withoutAddons(given: ReadSpec, names: readonly string[], path: string): ReadSpec {
+  if (names.length === 0) return given;
+  const { installer, document } = given;
+  const gone = names.map((name) => {
+    const found = installer.addons.find((one) => one.name === name || one.specName === name);
+    if (found !== undefined) return found.specName;
+    const near = nearest(
+      name,
+      installer.addons.map((one) => one.name),
+    );
+    throw new CurlewError('SPEC_INVALID', `--without ${name}: ${path} has no such add-on`, {
+      hint: near === undefined ? undefined : `did you mean ${near}?`,
+    });
+  });
+  const { spec } = document;
+  const rest = Object.entries(isJsonObject(spec) ? spec : {}).filter(([key]) => !gone.includes(key));
+  const text = installerYaml({ ...document, spec: Object.fromEntries(rest) });
+  const parsed = parseInstaller(path, text);
+  if (parsed.installer === undefined || parsed.document === undefined) {
+    throw new CurlewError('SPEC_INVALID', `${path} is no installer spec without ${names.join(', ')}`, parsed);
+  }
+  return { bytes: Buffer.from(text), installer: parsed.installer, document: parsed.document };
+}
