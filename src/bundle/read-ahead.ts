@@ -11,30 +11,37 @@ interface ReadAheadOptions {
   readonly signal: AbortSignal;
   /** Memory for chunks; each is nobody else's until it is given back. */
   readonly allocate: (length: number) => Uint8Array;
+  /** The first byte; that of the bundle when absent. */
+  readonly offset?: number;
+  /** Bytes; all to the end when absent. */
+  readonly length?: number;
 }
 
-/** All bytes of the plan in order, like {@link bundleRange}. Nothing is being read any more when it has ended. */
+/** The bytes of a range of the plan in order, like {@link bundleRange}. Nothing is being read any more when it has ended. */
 export async function* readAhead(
   splice: SplicePlan,
   sources: readonly BundleSource[],
-  { signal, allocate }: ReadAheadOptions,
+  { offset = 0, length = splice.size - offset, signal, allocate }: ReadAheadOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const stopped = new AbortController();
   const either = AbortSignal.any([signal, stopped.signal]);
   const pieces: Promise<readonly Uint8Array[]>[] = [];
-  let next = 0;
-  const start = (): void => {
-    const length = Math.min(PIECE, splice.size - next);
-    const bytes = bundleRange(splice, sources, { offset: next, length, signal: either });
-    const piece = gather(bytes, length, allocate);
-    // Told when its turn comes.
-    piece.catch(() => undefined);
-    pieces.push(piece);
-    next += length;
+  const end = offset + length;
+  let next = offset;
+  const fill = (): void => {
+    while (pieces.length < AT_ONCE && next < end) {
+      const count = Math.min(PIECE, end - next);
+      const bytes = bundleRange(splice, sources, { offset: next, length: count, signal: either });
+      const piece = gather(bytes, count, allocate);
+      // Told when its turn comes.
+      piece.catch(() => undefined);
+      pieces.push(piece);
+      next += count;
+    }
   };
   try {
     for (;;) {
-      while (pieces.length < AT_ONCE && next < splice.size) start();
+      fill();
       const piece = pieces.shift();
       if (piece === undefined) return;
       yield* await piece;

@@ -13,7 +13,7 @@ export interface WholeOptions {
   readonly size: number;
 }
 
-/** Makes a file of what `write` puts into it. */
+/** Makes a file of what `write` puts into it; `write` may read that again. */
 export async function writeWhole(
   path: string,
   write: (file: FileHandle) => Promise<void>,
@@ -26,7 +26,7 @@ export async function writeWhole(
     await requireSpace(dirname(path), size, doing);
     const partial = join(dirname(path), partialName());
     try {
-      const file = await open(partial, 'wx', 0o644);
+      const file = await open(partial, 'wx+', 0o644);
       try {
         await write(file);
         await file.sync();

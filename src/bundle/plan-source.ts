@@ -1,0 +1,16 @@
+/** A planned bundle as a source of ranges, like one that is there. */
+import type { RangeSource } from '../archive/entry.ts';
+import type { SplicePlan } from '../archive/splice.ts';
+import { bundleRange, isElsewhere, type BundleSource } from './bytes.ts';
+import { readAhead } from './read-ahead.ts';
+
+/** Long ranges of sources that answer slowly are read ahead. */
+export function planSource(name: string, splice: SplicePlan, sources: readonly BundleSource[]): RangeSource {
+  const elsewhere = sources.some(isElsewhere);
+  return {
+    name,
+    size: splice.size,
+    read: (offset, length, { signal, allocate = (size: number) => Buffer.allocUnsafe(size) }) =>
+      (elsewhere ? readAhead : bundleRange)(splice, sources, { offset, length, signal, allocate }),
+  };
+}
