@@ -3,16 +3,20 @@ import { resolve } from 'node:path';
 import { assembleBundle } from '../bundle/assemble.ts';
 import { comparePlans, type PlanDifference } from '../bundle/compare.ts';
 import { formatBundlePlan } from '../bundle/plan-file.ts';
+import { planSource } from '../bundle/plan-source.ts';
 import { pourBundle } from '../bundle/pour.ts';
 import { CurlewError } from '../core/errors.ts';
 import { writeStateFile } from '../files/state-file.ts';
 import { readBundlePlan, type NamedPlan } from './bundle-plan.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { openStandardOutput } from './standard-output.ts';
+import { PARTS_OPTIONS, partsWords, writePartsTo } from './parts-target.ts';
 
 export const BUNDLE_TARGET_OPTIONS = {
   output: { type: 'string', short: 'o', value: 'FILE', help: 'the bundle to write, or - for standard output' },
   verify: { type: 'boolean', help: 'prove every byte of the packages again while copying' },
+  split: { type: 'string', value: 'SIZE', help: 'write parts of at most so many bytes, as 4480M or 1.5G' },
+  ...PARTS_OPTIONS,
   force: { type: 'boolean', help: 'replace the file if it is there' },
   plan: { type: 'boolean', help: 'say what would be copied from where, and write no bundle' },
   out: { type: 'string', value: 'FILE', help: 'with --plan: save the plan, for --from-plan' },
@@ -43,6 +47,7 @@ export function bundleTarget(args: Arguments, context: CommandContext): BundleTa
   for (const word of ['out', 'against']) {
     if (args.text(word) !== undefined) throw new CurlewError('USAGE', `curlew bundle: --${word} goes with --plan`);
   }
+  if (args.text('split') !== undefined || args.texts('to').length > 0) return partsTarget(args, context);
   if (output === undefined) {
     throw new CurlewError('USAGE', 'curlew bundle: say with -o which file to write, or ask for --plan');
   }
@@ -73,5 +78,22 @@ function planTarget(args: Arguments, context: CommandContext): BundleTarget {
     const older = against === undefined ? undefined : await readBundlePlan(against, context);
     if (saved !== undefined) await writeStateFile(saved, formatBundlePlan({ store, plan }), 0o644);
     return { file: undefined, saved, difference: older === undefined ? undefined : comparePlans(older.plan, plan) };
+  };
+}
+
+/** Where the words want parts: they come into being as the bundle does, which is never there as a whole. */
+function partsTarget(args: Arguments, context: CommandContext): BundleTarget {
+  const isMedia = args.texts('to').length > 0;
+  const output = args.text('output');
+  if (output === undefined ? !isMedia : output === STANDARD_OUTPUT) {
+    throw new CurlewError('USAGE', 'curlew bundle: say with -o what parts are named after, or with --to where they go');
+  }
+  const words = partsWords(args, context, { size: 'split', fallback: 'bundle.tar.gz' });
+  const { report, signal } = context;
+  const options = { ...words, isMedia, force: args.flag('force'), verify: args.flag('verify'), report, signal };
+  return async ({ plan: { splice }, sources }) => {
+    const source = planSource(words.name, splice, sources);
+    const { media } = await writePartsTo({ source, index: splice.index }, options);
+    return { file: media[0]?.path };
   };
 }

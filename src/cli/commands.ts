@@ -107,6 +107,20 @@ const MAKING: Rows = [
     'apply',
     row('Make the whole bundle of a delta and what is there', async () => (await import('./commands/apply.ts')).apply),
   ],
+  [
+    'split',
+    row(
+      'Split a bundle into parts that fit onto media',
+      async () => (await import('./commands/split.ts')).splitCommand,
+    ),
+  ],
+  [
+    'join-parts',
+    row(
+      'Join the parts of a bundle, or check them',
+      async () => (await import('./commands/join-parts.ts')).joinPartsCommand,
+    ),
+  ],
   ['inspect', row('Show what a package or bundle holds', async () => (await import('./commands/inspect.ts')).inspect)],
   [
     'verify',

@@ -1,7 +1,7 @@
 /** Where a run takes its packages from: a bundle or an unpacked one; and which of them the spec means. */
 import { resolve } from 'node:path';
 import type { ArchiveIndex, RangeSource } from '../archive/entry.ts';
-import { findEntry, openFileSource, readFile, readIndex, readTocText } from '../archive/read.ts';
+import { findEntry, readFile, readIndex, readTocText } from '../archive/read.ts';
 import { parseBundleJson, BUNDLE_JSON_LIMIT, INSTALLER_LIMIT, type BundleJson } from '../core/bundle.ts';
 import { digestOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -12,6 +12,7 @@ import type { Installer, InstallerAddon } from '../installer/installer.ts';
 import { resolveVersion } from '../installer/version.ts';
 import { archivePackages, type SourcePackage } from '../runtime/source.ts';
 import { folderPackages } from '../runtime/source-folder.ts';
+import { openArchive } from './open-archive.ts';
 import type { Trust } from './signed.ts';
 
 export interface InstallSource extends AsyncDisposable {
@@ -49,12 +50,11 @@ export async function checkedIndex(
 
 async function nothing(): Promise<void> {}
 
-/** A bundle, or a single package, as one file. */
+/** A bundle, or a single package, as one file or in parts. */
 export async function bundleSource(path: string, { cwd, arch, trust, report, signal }: Common): Promise<InstallSource> {
-  const file = resolve(cwd, path);
-  const source = await openFileSource(file);
+  const source = await openArchive(resolve(cwd, path), { signal });
   try {
-    const index = await checkedIndex(source, file, { trust, signal });
+    const index = await checkedIndex(source, source.whole, { trust, signal });
     const root = async (name: string, limit: number): Promise<string | undefined> => {
       const entry = findEntry(index, name);
       if (entry === undefined) return undefined;

@@ -1,6 +1,6 @@
 /** `curlew inspect`: what a package or a bundle is, from its first entry and its table of contents. */
 import { resolve } from 'node:path';
-import { findEntry, openFileSource, readFile, readIndex } from '../../archive/read.ts';
+import { findEntry, readFile, readIndex } from '../../archive/read.ts';
 import type { PlacedEntry } from '../../archive/entry.ts';
 import type { Digest } from '../../core/digest.ts';
 import { visible } from '../../core/diagnostic.ts';
@@ -8,6 +8,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { ADDON_JSON, ownerOf, prefixOf } from '../../core/layout.ts';
 import { parseAddonJson, type AddonJson } from '../../core/package.ts';
 import type { Command } from '../command.ts';
+import { openArchive } from '../open-archive.ts';
 import { formatBytes } from '../render/units.ts';
 
 interface Inspected {
@@ -33,7 +34,7 @@ export const inspect: Command<Inspected> = {
     if (path === undefined || more.length > 0) {
       throw new CurlewError('USAGE', 'curlew inspect: name one file', { hint: 'curlew inspect FILE' });
     }
-    await using source = await openFileSource(resolve(cwd, path));
+    await using source = await openArchive(resolve(cwd, path), { signal });
     const index = await readIndex(source, { signal });
     const packages: AddonJson[] = [];
     for (const { path: name } of index.entries) {

@@ -1,7 +1,6 @@
 /** `curlew load-images`: the images of packages into this machine's container runtime, without installing anything. */
 import { access } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { openFileSource } from '../../archive/read.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { INSTALL_DIRECTORY, TOC_NAME } from '../../core/layout.ts';
 import { findImages, sourceImages, type FoundImages } from '../../runtime/images/find-images.ts';
@@ -14,6 +13,7 @@ import type { Arguments, Command, CommandContext } from '../command.ts';
 import { checkedIndex } from '../install-source.ts';
 import { NETWORK_OPTIONS } from '../network.ts';
 import { flagsOf } from '../node-spec.ts';
+import { openArchive } from '../open-archive.ts';
 import { columns } from '../render/columns.ts';
 import { formatBytes } from '../render/units.ts';
 import { SIGNED_OPTIONS, trustOf, type Trust } from '../signed.ts';
@@ -67,10 +67,10 @@ export const loadImagesCommand: Command<LoadResult> = {
     // What lies in the install folder was put there by a run, which has asked for it.
     const trust = bundle === undefined && dir === undefined ? undefined : await trustOf(args, context);
     const path = bundle === undefined ? undefined : resolve(context.cwd, bundle);
-    await using source = path === undefined ? undefined : await openFileSource(path);
+    await using source = path === undefined ? undefined : await openArchive(path, context);
     if (source === undefined) return await load(await imagesBelow(args, trust, context), args, context);
     const { signal } = context;
-    const index = await checkedIndex(source, source.name, { trust, signal });
+    const index = await checkedIndex(source, source.whole, { trust, signal });
     const packages = await archivePackages(source, index, { signal });
     return await load(sourceImages(packages), args, context);
   },

@@ -1,12 +1,14 @@
 /** `curlew sign`: a signature beside each package or bundle, over its table of contents. */
-import { resolve } from 'node:path';
-import { openFileSource, readTocText } from '../../archive/read.ts';
+import { relative, resolve } from 'node:path';
+import { readTocText } from '../../archive/read.ts';
 import { digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
+import { isHeadPath } from '../../core/parts.ts';
 import { writeStateFile } from '../../files/state-file.ts';
 import { readPrivateKey } from '../../trust/keys.ts';
 import { signText } from '../../trust/signature.ts';
 import type { Command } from '../command.ts';
+import { openArchive } from '../open-archive.ts';
 import { proveWhole } from '../prove-whole.ts';
 import { readKeyText, signaturePath } from '../signed.ts';
 import { passphraseOf } from './keygen.ts';
@@ -37,11 +39,12 @@ CURLEW_KEY_PASSPHRASE unlocks a key that is encrypted. No network is needed, and
     const key = readPrivateKey(await readKeyText(resolve(cwd, path)), path, passphraseOf(env));
     const signed: SignedArchive[] = [];
     for (const file of args.positionals) {
-      await using source = await openFileSource(resolve(cwd, file));
+      await using source = await openArchive(resolve(cwd, file), { signal });
       const { tocDigest } = await proveWhole(source, file, context);
       const text = await readTocText(source, { signal });
       if (digestOf(text) !== tocDigest) throw new CurlewError('DIGEST_MISMATCH', `sign ${file}: it changes meanwhile`);
-      const signature = signaturePath(file);
+      // As it was named, where it was named whole.
+      const signature = signaturePath(isHeadPath(file) ? relative(cwd, source.whole) : file);
       await writeStateFile(resolve(cwd, signature), signText(text, key), 0o644);
       signed.push({ path: file, signature, digest: tocDigest });
     }

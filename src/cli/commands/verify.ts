@@ -1,11 +1,14 @@
 /** `curlew verify`: proof that packages and bundles are whole and hold nothing but what their tables of contents say. */
-import { resolve } from 'node:path';
-import { openFileSource } from '../../archive/read.ts';
+import { dirname, resolve } from 'node:path';
+import { checkParts } from '../../bundle/join-parts.ts';
+import { partsError } from '../../bundle/parts-find.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import type { Command } from '../command.ts';
+import { isHeadPath } from '../../core/parts.ts';
+import type { Command, CommandContext } from '../command.ts';
 import { checkedIndex } from '../install-source.ts';
 import { NETWORK_OPTIONS } from '../network.ts';
+import { openArchive } from '../open-archive.ts';
 import { proveWhole } from '../prove-whole.ts';
 import { SIGNED_OPTIONS, trustOf } from '../signed.ts';
 import { formatBytes } from '../render/units.ts';
@@ -29,6 +32,7 @@ export const verify: Command<readonly Verified[]> = {
     'curlew verify bundle.tar.gz',
     'curlew verify packages/*.tar.gz',
     'curlew verify bundle.tar.gz --key curlew.pub',
+    'curlew verify bundle.tar.gz.parts.json',
   ],
   run: async (args, context) => {
     const { cwd } = context;
@@ -39,8 +43,9 @@ export const verify: Command<readonly Verified[]> = {
     const verified: Verified[] = [];
     for (const path of args.positionals) {
       const file = resolve(cwd, path);
-      await using source = await openFileSource(file);
-      const signed = trust === undefined ? undefined : await checkedIndex(source, file, { ...context, trust });
+      if (isHeadPath(file)) await proveParts(file, context);
+      await using source = await openArchive(file, context);
+      const signed = trust === undefined ? undefined : await checkedIndex(source, source.whole, { ...context, trust });
       const { size, entries, tocDigest: digest } = await proveWhole(source, path, context);
       verified.push({ path, size, files: entries.length, digest, signedBy: signed?.signedBy });
     }
@@ -54,3 +59,10 @@ export const verify: Command<readonly Verified[]> = {
       })
       .join('\n'),
 };
+
+/** Before the whole: it is of use to know which part has to be copied again. */
+async function proveParts(head: string, { report, signal }: CommandContext): Promise<void> {
+  const found = await checkParts(head, { folders: [dirname(head)], report, signal });
+  const problem = partsError(`verify ${head}`, found);
+  if (problem !== undefined) throw problem;
+}

@@ -1,0 +1,107 @@
+/** `curlew join-parts`: one file out of the parts of a bundle, or only a look at them. */
+import { dirname, resolve } from 'node:path';
+import { checkParts, joinedBytes, joinParts, type JoinOptions } from '../../bundle/join-parts.ts';
+import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
+import { STANDARD_OUTPUT } from '../bundle-target.ts';
+import type { Arguments, Command, CommandContext } from '../command.ts';
+import { columns } from '../render/columns.ts';
+import { formatBytes } from '../render/units.ts';
+import { openStandardOutput } from '../standard-output.ts';
+
+interface CheckedPart {
+  readonly name: string;
+  readonly size: number;
+  /** Undefined where it was not found. */
+  readonly path: string | undefined;
+  /** Undefined for a part that is right. */
+  readonly problem: string | undefined;
+}
+
+type JoinResult =
+  | { readonly kind: 'joined'; readonly file: string; readonly size: number; readonly parts: number }
+  | { readonly kind: 'sent' }
+  | { readonly kind: 'checked'; readonly parts: readonly CheckedPart[] };
+
+export const joinPartsCommand: Command<JoinResult> = {
+  name: 'join-parts',
+  summary: 'Join the parts of a bundle, or check them',
+  operands: 'HEAD [FOLDER…]',
+  options: {
+    output: { type: 'string', short: 'o', value: 'FILE', help: 'the bundle to write, or - for standard output' },
+    check: { type: 'boolean', help: 'say of every part whether it is right, and write nothing' },
+    force: { type: 'boolean', help: 'replace the file if it is there' },
+  },
+  details: `HEAD is the file NAME.parts.json that came with the parts. They are looked for beside it and in the folders. Parts that are missing, damaged, swapped or of another bundle are named before anything is written.
+
+Where somebody sits at the terminal, media may come one after the other: the next one is asked for. Copy the head file to a disk first.`,
+  examples: [
+    'curlew join-parts bundle.tar.gz.parts.json -o bundle.tar.gz',
+    'curlew join-parts bundle.tar.gz.parts.json /media/one /media/two -o b.tar.gz',
+    'curlew join-parts bundle.tar.gz.parts.json --check',
+    'curlew join-parts bundle.tar.gz.parts.json -o - | tar -xz',
+  ],
+  run: async (args, context) => {
+    const { report, signal } = context;
+    const { head, folders, output } = wordsOf(args, context);
+    if (output === undefined) {
+      const found = await checkParts(head, { folders, report, signal });
+      const parts = found.map(({ part: { name, size }, path, problem }) => ({ name, size, path, problem }));
+      return { kind: 'checked', parts };
+    }
+    if (output === STANDARD_OUTPUT) {
+      const write = openStandardOutput({ signal });
+      for await (const chunk of joinedBytes(head, { folders, report, signal })) await write(chunk);
+      return { kind: 'sent' };
+    }
+    const next = askerFor(context, folders);
+    const joined = await joinParts(head, output, { folders, force: args.flag('force'), next, report, signal });
+    return { kind: 'joined', file: output, size: joined.size, parts: joined.parts.length };
+  },
+  render: (result) => {
+    if (result.kind === 'joined') return `${result.file}: ${formatBytes(result.size)} from ${result.parts} parts`;
+    if (result.kind === 'sent') return '';
+    return columns(result.parts.map(({ name, problem = 'is right' }) => [name, problem])).join('\n');
+  },
+  exitCode: (result) => {
+    if (result.kind !== 'checked') return 0;
+    const wrong = result.parts.filter(({ problem }) => problem !== undefined);
+    if (wrong.length === 0) return 0;
+    return wrong.every(({ path }) => path === undefined) ? ERROR_CODES.NOT_FOUND : ERROR_CODES.DIGEST_MISMATCH;
+  },
+};
+
+function wordsOf(
+  args: Arguments,
+  { cwd }: CommandContext,
+): { readonly head: string; readonly folders: readonly string[]; readonly output: string | undefined } {
+  const usage = (what: string): CurlewError =>
+    new CurlewError('USAGE', `curlew join-parts: ${what}`, { hint: 'curlew join-parts NAME.parts.json -o FILE' });
+  const [word, ...more] = args.positionals;
+  if (word === undefined) throw usage('name the head file');
+  const output = args.text('output');
+  if ((output === undefined) !== args.flag('check')) throw usage('say with -o which file to write, or ask for --check');
+  if (output === STANDARD_OUTPUT && args.flag('json'))
+    throw usage('with -o -, standard output carries the bundle itself');
+  const head = resolve(cwd, word);
+  const folders = [dirname(head), ...more.map((folder) => resolve(cwd, folder))];
+  const file = output === undefined || output === STANDARD_OUTPUT ? output : resolve(cwd, output);
+  return { head, folders: [...new Set(folders)], output: file };
+}
+
+/** Undefined where nobody can be asked. */
+function askerFor({ ask, signal }: CommandContext, folders: readonly string[]): JoinOptions['next'] {
+  if (ask === undefined) return undefined;
+  return async (missing, problem) => {
+    const [first] = missing;
+    const others = missing.length > 1 ? `, and ${missing.length - 1} more` : '';
+    const lines = [
+      ...(problem === undefined ? [] : [problem]),
+      `${first?.name ?? ''} is missing${others}.`,
+      `Mount the next medium so that its parts lie in ${folders.join(' or ')}.`,
+      'Enter goes on, anything else stops:',
+    ];
+    const answer = await ask({ addon: 'join-parts', kind: 'text', lines }, { signal });
+    if (answer?.trim() === '') return;
+    throw new CurlewError('CANCELLED', `${first?.name ?? ''} is missing${others}: nothing was joined`);
+  };
+}

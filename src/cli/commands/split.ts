@@ -1,0 +1,64 @@
+/** `curlew split`: a bundle in parts that fit onto media. */
+import { resolve } from 'node:path';
+import { readIndex } from '../../archive/read.ts';
+import type { Digest } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import type { Part } from '../../core/parts.ts';
+import { readStateFile } from '../../files/state-file.ts';
+import { SIGNATURE_LIMIT } from '../../trust/signature.ts';
+import type { Command } from '../command.ts';
+import { openArchive } from '../open-archive.ts';
+import { PARTS_OPTIONS, partsWords, writePartsTo } from '../parts-target.ts';
+import { formatBytes } from '../render/units.ts';
+import { signaturePath } from '../signed.ts';
+
+interface SplitResult {
+  readonly name: string;
+  readonly size: number;
+  readonly tocDigest: Digest;
+  readonly media: readonly { readonly head: string; readonly parts: readonly Part[] }[];
+}
+
+export const splitCommand: Command<SplitResult> = {
+  name: 'split',
+  summary: 'Split a bundle into parts that fit onto media',
+  operands: 'FILE',
+  options: {
+    size: { type: 'string', value: 'SIZE', help: 'most bytes of a part, as 4480M or 1.5G' },
+    output: { type: 'string', short: 'o', value: 'FILE', help: 'name parts after this (default: the file itself)' },
+    ...PARTS_OPTIONS,
+    verify: { type: 'boolean', help: 'prove every byte of the bundle while copying' },
+    force: { type: 'boolean', help: 'replace parts that are there' },
+  },
+  details: `Beside the parts FILE.part-001, FILE.part-002… lie the head file FILE.parts.json, which says what they are, and FILE.parts.sha256 for sha256sum --check. A signature of the bundle goes with them.
+
+Every command that takes a bundle takes the head file as well: nothing has to be joined. curlew join-parts makes one file of them again. What was cut off is gone on with by the same command.`,
+  examples: ['curlew split bundle.tar.gz --size 4480M', 'curlew split bundle.tar.gz --to /media/one,/media/two'],
+  run: async (args, context) => {
+    const { cwd, report, signal } = context;
+    const [path, ...more] = args.positionals;
+    if (path === undefined || more.length > 0) throw usage('name one file');
+    if (args.text('size') === undefined && args.texts('to').length === 0) throw usage('say with --size how large');
+    const words = partsWords(args, context, { size: 'size', fallback: path });
+    await using source = await openArchive(resolve(cwd, path), { signal });
+    const index = await readIndex(source, { signal });
+    const signature = await readStateFile(signaturePath(source.whole), SIGNATURE_LIMIT);
+    const beside = new Map(signature === undefined ? [] : [[signaturePath(words.name), signature]]);
+    const isMedia = args.texts('to').length > 0;
+    const [force, verify] = [args.flag('force'), args.flag('verify')];
+    const written = await writePartsTo({ source, index }, { ...words, isMedia, force, verify, beside, report, signal });
+    const { name, size, tocDigest } = written.head;
+    return { name, size, tocDigest, media: written.media.map(({ path: head, parts }) => ({ head, parts })) };
+  },
+  render: ({ media }) =>
+    media
+      .map(({ head, parts }) => {
+        const bytes = parts.reduce((sum, { size }) => sum + size, 0);
+        return `${head}: ${parts.length} ${parts.length === 1 ? 'part' : 'parts'}, ${formatBytes(bytes)}`;
+      })
+      .join('\n'),
+};
+
+function usage(what: string): CurlewError {
+  return new CurlewError('USAGE', `curlew split: ${what}`, { hint: 'curlew split FILE --size SIZE' });
+}

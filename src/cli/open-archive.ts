@@ -1,0 +1,19 @@
+/** A package or a bundle that a path names: one file, or parts by their head file. */
+import { dirname, join } from 'node:path';
+import type { RangeSource } from '../archive/entry.ts';
+import { openFileSource } from '../archive/read.ts';
+import { openParts } from '../bundle/parts-source.ts';
+import { isHeadPath } from '../core/parts.ts';
+
+export interface OpenArchive extends RangeSource, AsyncDisposable {
+  /** Path of the whole file, also where only its parts are there: a signature lies beside that. */
+  readonly whole: string;
+}
+
+/** The parts of a head file are looked for in its folder, and read in place: nothing is joined. */
+export async function openArchive(path: string, { signal }: { readonly signal: AbortSignal }): Promise<OpenArchive> {
+  if (!isHeadPath(path)) return { ...(await openFileSource(path)), whole: path };
+  const folder = dirname(path);
+  const parts = await openParts(path, { folders: [folder], signal });
+  return { ...parts, whole: join(folder, parts.head.name) };
+}

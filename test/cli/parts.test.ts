@@ -1,0 +1,162 @@
+import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { execa } from 'execa';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { readArguments } from '../../src/cli/read-arguments.ts';
+import { paintFor } from '../../src/cli/render/paint.ts';
+import type { ErrorCode } from '../../src/core/errors.ts';
+import type { Report } from '../../src/core/events.ts';
+import * as assert from '../support/assert.ts';
+import { bundleOf } from '../support/node-bundles.ts';
+import { tracer } from '../support/node-install.ts';
+import { noise } from '../support/packages.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('cli/parts', { timeoutMs: 120_000 });
+
+const HEAD = 'parts/b.tar.gz.parts.json';
+const PARTS = [1, 2, 3].map((number) => `b.tar.gz.part-00${number}`);
+
+interface Outcome {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly notes: readonly string[];
+}
+
+/** The command in this process: starting one for each would take most of the time. */
+async function curlew(box: Tree, ...[name = '', ...words]: string[]): Promise<Outcome> {
+  const command = await COMMANDS.get(name)?.load();
+  if (command === undefined) throw new Error(name);
+  const args = readArguments(command, words);
+  const notes: string[] = [];
+  const report: Report = (event) => {
+    if (event.type === 'note') notes.push(event.text);
+  };
+  const env = { PATH: process.env['PATH'], TRACE: box.at('trace'), XDG_CONFIG_HOME: box.path };
+  const context = { cwd: box.path, env, report, signal: new AbortController().signal };
+  const result = await command.run(args, context);
+  const paint = paintFor(process.stdout, { NO_COLOR: '1' });
+  const stdout = args.flag('json') ? JSON.stringify(result) : command.render(result, args, paint);
+  return { exitCode: command.exitCode?.(result) ?? 0, stdout, notes };
+}
+
+async function curlewOk(box: Tree, ...words: string[]): Promise<string> {
+  const { exitCode, stdout } = await curlew(box, ...words);
+  assert.is(exitCode, 0, stdout);
+  return stdout;
+}
+
+async function refused(box: Tree, code: ErrorCode, message: RegExp, words: readonly string[]): Promise<void> {
+  await assert.rejectsWith(curlew(box, ...words), code, message);
+}
+
+/** A signed bundle of some 250 kB, and its parts below `parts/`. */
+async function partsBox(): Promise<Tree> {
+  const box = await tree({ 'parts/.keep': '' });
+  const { files, ...addon } = tracer('aaa');
+  await writeFile(box.at('b.tar.gz'), bundleOf([{ ...addon, files: { ...files, 'assets/x.gz': noise(250_000) } }]));
+  await curlewOk(box, 'keygen', 'our');
+  await curlewOk(box, 'keygen', 'their');
+  await curlewOk(box, 'sign', 'b.tar.gz', '--key', 'our.key');
+  await curlewOk(box, 'split', 'b.tar.gz', '--size', '100KB', '-o', 'parts/b.tar.gz', '--verify');
+  return box;
+}
+
+test('a signed bundle that is split is verified, read and installed from its parts, and joined again', async () => {
+  await using box = await partsBox();
+  const beside = ['.keep', ...PARTS, 'b.tar.gz.parts.json', 'b.tar.gz.parts.sha256', 'b.tar.gz.sigstore.json'];
+  assert.equal((await readdir(box.at('parts'))).toSorted(), beside);
+  await execa('sha256sum', ['--check', '--strict', 'b.tar.gz.parts.sha256'], { cwd: box.at('parts') });
+  assert.match(await curlewOk(box, 'verify', HEAD, '--key', 'our.pub'), /^signed with .*our\.pub$/m);
+  await refused(box, 'SIGNATURE_INVALID', /was not made with .*their\.pub/, ['verify', HEAD, '--key', 'their.pub']);
+  const whole = JSON.parse(await curlewOk(box, 'inspect', 'b.tar.gz', '--json')) as object;
+  assert.equal(JSON.parse(await curlewOk(box, 'inspect', HEAD, '--json')), { ...whole, path: HEAD });
+  const trial = ['install', '--root', 'root', '--unconfined', '--bundle', HEAD, '--key', 'our.pub', '--require-signed'];
+  assert.match(await curlewOk(box, ...trial), /^aaa {2}1\.0\.0 {2}installed/);
+  const joined = await curlewOk(box, 'join-parts', HEAD, '-o', 'parts/b.tar.gz');
+  assert.match(joined, /b\.tar\.gz: \d+ kB from 3 parts$/);
+  assert.ok((await readFile(box.at('parts/b.tar.gz'))).equals(await readFile(box.at('b.tar.gz'))));
+  assert.match(await curlewOk(box, 'verify', 'parts/b.tar.gz', '--key', 'our.pub'), /^signed with/m);
+});
+
+test('parts that never were one file are signed as the file that they make', async () => {
+  await using box = await partsBox();
+  await rm(box.at('parts/b.tar.gz.sigstore.json'));
+  await refused(box, 'SIGNATURE_INVALID', /there is no signature .*parts\/b\.tar\.gz\.sigstore\.json/, [
+    'verify',
+    HEAD,
+    '--key',
+    'our.pub',
+  ]);
+  assert.match(await curlewOk(box, 'sign', HEAD, '--key', 'our.key'), /^parts\/b\.tar\.gz\.sigstore\.json: /);
+  await copyFile(box.at('parts/b.tar.gz.sigstore.json'), box.at('b.tar.gz.sigstore.json'));
+  await curlewOk(box, 'verify', HEAD, 'b.tar.gz', '--key', 'our.pub');
+});
+
+test('what is wrong with parts is named by every command that reads them, and nothing is installed', async () => {
+  await using box = await partsBox();
+  const [first = '', second = ''] = PARTS.map((name) => `parts/${name}`);
+  await rename(box.at(second), box.at('away'));
+  const lacks = /b\.tar\.gz\.part-002 is missing/;
+  const install = ['install', '--root', 'root', '--unconfined', '--bundle', HEAD];
+  for (const words of [['verify', HEAD], ['inspect', HEAD], ['join-parts', HEAD, '-o', 'x'], install]) {
+    await refused(box, 'NOT_FOUND', lacks, words);
+  }
+  const checked = await curlew(box, 'join-parts', HEAD, '--check');
+  assert.is(checked.exitCode, 14);
+  assert.equal(
+    checked.stdout.split('\n').map((line) => line.split(/ {2,}/)[1]),
+    ['is right', 'is missing', 'is right'],
+  );
+  await copyFile(box.at(first), box.at(second));
+  await refused(box, 'DIGEST_MISMATCH', /part-002 is a copy of b\.tar\.gz\.part-001/, ['verify', HEAD]);
+  await refused(box, 'DIGEST_MISMATCH', /part-002 is a copy of b\.tar\.gz\.part-001/, ['join-parts', HEAD, '-o', 'x']);
+  assert.is((await curlew(box, 'join-parts', HEAD, '--check', '--json')).exitCode, 15);
+  assert.equal(
+    (await readdir(box.path)).filter((name) => name === 'x' || name === 'root'),
+    [],
+  );
+  await mkdir(box.at('medium'));
+  await rename(box.at('away'), box.at('medium', PARTS[1] ?? ''));
+  await curlewOk(box, 'join-parts', HEAD, 'medium', '-o', 'x');
+});
+
+test('media get their parts, the head file and the signature', async () => {
+  await using box = await partsBox();
+  await mkdir(box.at('one'));
+  const done = await curlew(box, 'split', 'b.tar.gz', '--to', 'one', '--size', '200KB');
+  assert.match(done.stdout, /one\/b\.tar\.gz\.parts\.json: 2 parts, /);
+  assert.match(done.notes.join('\n'), /one: 2 parts, .* are on disk: it can be unmounted and taken out/);
+  await curlewOk(box, 'verify', 'one/b.tar.gz.parts.json', '--key', 'our.pub');
+  await refused(box, 'FILE_EXISTS', /the file is there already/, [
+    'split',
+    'b.tar.gz',
+    '--to',
+    'one',
+    '--size',
+    '200KB',
+  ]);
+});
+
+test('wrong words are refused before anything happens', async () => {
+  await using box = await tree({ 'b.tar.gz': 'no bundle' });
+  for (const [words, message] of [
+    [['split'], /name one file/],
+    [['split', 'b.tar.gz'], /say with --size/],
+    [['split', 'b.tar.gz', '--size', '0'], /--size 0: not an amount of bytes/],
+    [['split', 'b.tar.gz', '--size', 'large'], /not an amount of bytes/],
+    [['split', 'b.tar.gz', '--to', 'a,,b'], /a folder has no name/],
+    [['split', 'b.tar.gz', '--to', 'a', '-o', 'x/y'], /-o names a folder, and so does --to/],
+    [['join-parts', '-o', 'x'], /name the head file/],
+    [['join-parts', 'h'], /say with -o/],
+    [['join-parts', 'h', '-o', 'x', '--check'], /say with -o/],
+    [['bundle', 'spec', '--from', 'store', '--split', '1G'], /say with -o what parts are named after/],
+  ] as const) {
+    await refused(box, 'USAGE', message, words);
+  }
+  await refused(box, 'PACKAGE_INVALID', /too short to be a package/, ['split', 'b.tar.gz', '--size', '1K']);
+  await refused(box, 'NOT_FOUND', /no such file/, ['join-parts', 'none.parts.json', '-o', 'x']);
+  assert.equal(await readdir(box.path), ['b.tar.gz']);
+});
+
+test.run();
