@@ -84,7 +84,7 @@ export async function readIndex(
   source: RangeSource,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<ArchiveIndex> {
-  const { member, tocOffset } = await readTocMember(source, signal);
+  const { member, tocOffset } = await readTocMember(source, { signal });
   return parseToc(member, tocOffset, source.size, source.name);
 }
 
@@ -93,13 +93,14 @@ export async function readTocText(
   source: RangeSource,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<Uint8Array> {
-  const { member } = await readTocMember(source, signal);
+  const { member } = await readTocMember(source, { signal });
   return tocText(member, source.name);
 }
 
-async function readTocMember(
+/** The bytes of the TOC's member, which end where the footer begins; only the footer has been checked. */
+export async function readTocMember(
   source: RangeSource,
-  signal: AbortSignal,
+  { signal }: { readonly signal: AbortSignal },
 ): Promise<{ readonly member: Uint8Array; readonly tocOffset: number }> {
   const { name, size } = source;
   if (size < FOOTER_SIZE + 1) throw new CurlewError('PACKAGE_INVALID', `${name}: too short to be a package`);

@@ -21,16 +21,26 @@ export async function verifyArchive(source: RangeSource, { signal, onBytes }: Ve
   let at = 0;
   for (const entry of index.entries) {
     signal.throwIfAborted();
-    at = await verifyMember(source, at, headerMember(entry), entry.path, signal);
-    if (entry.packed === 0) continue;
-    if (entry.offset !== at) throw altered(source, entry.path, 'there are bytes that belong to no entry');
-    await verifyPayload(source, entry, signal);
-    at = await verifyMember(source, at + entry.packed, paddingMember(entry.size), entry.path, signal);
+    at = await verifyEntry(source, at, entry, { signal });
     onBytes?.(at);
   }
   if (at !== index.tocOffset) throw altered(source, 'the end', 'there are bytes that belong to no entry');
   onBytes?.(index.size);
   return index;
+}
+
+/** Proves header, payload and padding of one entry, which begin at `at`; returns where they end. */
+export async function verifyEntry(
+  source: RangeSource,
+  at: number,
+  entry: PlacedEntry,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<number> {
+  const payloadAt = await verifyMember(source, at, headerMember(entry), entry.path, signal);
+  if (entry.packed === 0) return payloadAt;
+  if (entry.offset !== payloadAt) throw altered(source, entry.path, 'there are bytes that belong to no entry');
+  await verifyPayload(source, entry, signal);
+  return verifyMember(source, payloadAt + entry.packed, paddingMember(entry.size), entry.path, signal);
 }
 
 function altered(source: RangeSource, path: string, what: string): CurlewError {

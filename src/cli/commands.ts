@@ -121,6 +121,13 @@ const MAKING: Rows = [
       async () => (await import('./commands/join-parts.ts')).joinPartsCommand,
     ),
   ],
+  [
+    'pull',
+    row(
+      'Fetch a bundle or package, going on where it stopped',
+      async () => (await import('./commands/pull.ts')).pullCommand,
+    ),
+  ],
   ['inspect', row('Show what a package or bundle holds', async () => (await import('./commands/inspect.ts')).inspect)],
   [
     'verify',

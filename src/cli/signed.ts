@@ -29,13 +29,20 @@ export function signaturePath(path: string): string {
   return `${path}.sigstore.json`;
 }
 
+type SignatureReader = (path: string) => Promise<string | undefined>;
+
+async function readFileBeside(path: string): Promise<string | undefined> {
+  return readStateFile(path, SIGNATURE_LIMIT);
+}
+
 /** What is asked of an archive before anything in it is believed. */
 export interface Trust {
   /**
    * Holds the signature of a table of contents against the trusted keys; `path` is what lies beside the signature.
-   * Returns the name of the key that made it. `SIGNATURE_INVALID` when there is none or it does not hold.
+   * Returns the name of the key that made it. `SIGNATURE_INVALID` when there is none or it does not hold. `read` gets the
+   * signature where none is named and it is not beside a file: its text, or undefined when there is none.
    */
-  readonly check: (name: string, text: Uint8Array, path: string) => Promise<string>;
+  readonly check: (name: string, text: Uint8Array, path: string, read?: SignatureReader) => Promise<string>;
 }
 
 /** Undefined when nobody asks for signatures. */
@@ -52,9 +59,9 @@ export async function trustOf(args: Arguments, context: CommandContext): Promise
   }
   const keys = await readPublicKeys(paths);
   return {
-    check: async (name, text, path) => {
+    check: async (name, text, path, read = readFileBeside) => {
       const from = given === undefined ? signaturePath(path) : resolve(cwd, given);
-      const signature = await readStateFile(from, SIGNATURE_LIMIT);
+      const signature = given === undefined ? await read(from) : await readFileBeside(from);
       if (signature !== undefined) return verifyText({ name, text, signature, from }, keys).name;
       throw new CurlewError('SIGNATURE_INVALID', `verify ${name}: there is no signature ${from}`, {
         hint: 'name it with --signature FILE, or ask for the one that came with it',

@@ -10,7 +10,7 @@ import type { Http } from '../net/http.ts';
 import { placedPackage } from '../runtime/kept-package.ts';
 import { NO_RECORDS, readRecords } from '../runtime/records.ts';
 import { archivePackages, type SourcePackage } from '../runtime/source.ts';
-import { atOnePlace, type FetchPlace } from '../runtime/fetch/fetch-file.ts';
+import { atOnePlace, type FetchPlace } from '../store/places.ts';
 import { knownPackage, openRemotePackage } from '../runtime/fetch/remote-package.ts';
 import { readIndex } from '../archive/read.ts';
 import { readCatalogue } from '../store/catalogue.ts';
@@ -76,7 +76,7 @@ export async function storeSource(
 }
 
 /** Nothing of the network is set up for a run that has no use for it. */
-function lazyHttp(args: Arguments, context: CommandContext) {
+export function lazyHttp(args: Arguments, context: CommandContext) {
   let made: Promise<{ readonly http: Http }> | undefined;
   return {
     get: async (): Promise<Http> => (await (made ??= openHttp(args, context))).http,
@@ -151,8 +151,8 @@ async function openOverride(
   return found;
 }
 
-/** The address of one package: a URL, or `s3://bucket/key`. */
-function objectOpener(args: Arguments, context: CommandContext, web: ReturnType<typeof lazyHttp>) {
+/** The address of one object: a URL, `s3://bucket/key`, or a file in a folder. */
+export function objectOpener(args: Arguments, context: CommandContext, web: ReturnType<typeof lazyHttp>) {
   return async (address: string): Promise<FetchPlace> => {
     if (isWebAddress(address)) return webObject(address, await web.get());
     const store = await openStoreFor(posix.dirname(address), args, context, { create: false });

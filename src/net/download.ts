@@ -15,6 +15,8 @@ export interface DownloadRequest extends HttpRequest {
   readonly limit?: number | undefined;
   /** The address stands for one content for ever (a digest is in it): validators that differ mean nothing. */
   readonly immutable?: boolean | undefined;
+  /** A server that sends the whole body where a part is asked for is `UNSUPPORTED`, instead of being read past the rest. */
+  readonly partsOnly?: boolean | undefined;
   /** ETag that the body must have: the one under which the bytes before `from` were fetched. */
   readonly expectedEtag?: string | undefined;
   /**
@@ -114,6 +116,9 @@ function partOf(request: DownloadRequest, head: ResponseHead, { received, facts:
   }
   if (received > 0 && isOther(known, facts)) return { kind: 'changed' };
   if (expectedEtag !== undefined && differs(known.etag, facts.etag)) return { kind: 'changed' };
+  if (request.partsOnly === true && head.status === 200 && (received > 0 || until !== undefined)) {
+    throw new CurlewError('UNSUPPORTED', `${doing}: ${head.url} does not give parts of a file`);
+  }
   if (differs(facts.size, expectedSize)) throw bad(`has ${facts.size} bytes, expected were ${expectedSize}`);
   return { kind: 'body', skip, facts };
 }

@@ -55,6 +55,8 @@ export interface GetOptions extends Cancellable {
   readonly range?: ByteRange | undefined;
   /** The object must still have this etag. */
   readonly ifMatch?: string | undefined;
+  /** A server that can only send whole objects is `UNSUPPORTED`, instead of being read past what is not wanted. */
+  readonly partsOnly?: boolean | undefined;
   /** Memory of at most so many bytes for the next chunk, where it can be read into; only that chunk uses it. */
   readonly allocate?: ((length: number) => Uint8Array) | undefined;
 }

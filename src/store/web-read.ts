@@ -12,6 +12,7 @@ export interface WebRange {
   readonly size: number;
   /** The body must have this one; undefined when nothing is known of it. */
   readonly etag: string | undefined;
+  readonly partsOnly: boolean;
 }
 
 interface WebReadOptions {
@@ -30,7 +31,7 @@ interface Offer {
 /** Goes on where a connection breaks. Nothing is asked for before the first chunk is, and nothing after the last. */
 export async function* readWebRange(
   http: Http,
-  { doing, url, offset, length, size, etag }: WebRange,
+  { doing, url, offset, length, size, etag, partsOnly }: WebRange,
   { changed, allocate = (bytes) => Buffer.allocUnsafeSlow(bytes), signal }: WebReadOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   if (length === 0) return;
@@ -48,7 +49,15 @@ export async function* readWebRange(
   const restart = async (): Promise<void> => {
     throw changed();
   };
-  const request = { doing, url, from: offset, until: offset + length, expectedSize: size, expectedEtag: etag };
+  const request = {
+    doing,
+    url,
+    from: offset,
+    until: offset + length,
+    expectedSize: size,
+    expectedEtag: etag,
+    partsOnly,
+  };
   const finished = download(
     http,
     { ...request, write, restart },

@@ -4,13 +4,16 @@
  */
 import { CurlewError, redact } from '../core/errors.ts';
 import type { Http } from '../net/http.ts';
-import type { HttpRequest } from '../net/message.ts';
+import type { HttpRequest, ResponseHead } from '../net/message.ts';
 import { checkedKey, tooLarge } from './key.ts';
 import type { GetOptions, ReadObject, Store, StoredObject } from './store.ts';
 import { readWebRange } from './web-read.ts';
 
 /** Objects whose size is remembered, so that reading them by range needs no further look. */
 const REMEMBERED = 2000;
+
+/** Servers answer so that refuse HEAD alone: an address that was signed for GET is one. */
+const NO_HEAD: ReadonlySet<number> = new Set([400, 403, 405, 501]);
 
 interface Web {
   readonly http: Http;
@@ -101,8 +104,9 @@ async function look(web: Web, key: string, signal: AbortSignal): Promise<StoredO
   const response = await http.small(request, { limit: 0, signal });
   known.delete(key);
   if (response.status === 404 || response.status === 410) return undefined;
-  if (response.status !== 200) throw http.failure(request, response, response.body);
-  const { etag, 'last-modified': modified, 'content-length': length } = response.headers;
+  const found = NO_HEAD.has(response.status) ? await lookByGet(web, key, signal) : response;
+  if (found?.status !== 200) throw http.failure(request, response, response.body);
+  const { etag, 'last-modified': modified, 'content-length': length } = found.headers;
   if (length === undefined || !/^\d{1,15}$/.test(length)) {
     throw new CurlewError('FETCH_FAILED', `${request.doing}: the server does not say how long it is`);
   }
@@ -110,6 +114,19 @@ async function look(web: Web, key: string, signal: AbortSignal): Promise<StoredO
   if (known.size >= REMEMBERED) known.clear();
   known.set(key, object);
   return object;
+}
+
+/** Asks for one byte, and tells what HEAD would have told; undefined when that is refused, too. */
+async function lookByGet(web: Web, key: string, signal: AbortSignal): Promise<ResponseHead | undefined> {
+  const request: HttpRequest = { ...requestOf(web, key), headers: { range: 'bytes=0-0' } };
+  const outcome = await web.http.exchange(request, { head: () => undefined, data: () => false }, { signal });
+  if (outcome.kind === 'broken') throw outcome.error;
+  const { head } = outcome;
+  const [, total] = /^bytes 0-0\/(\d{1,15})$/.exec(head.headers['content-range']?.trim() ?? '') ?? [];
+  if (head.status === 200) return head;
+  return head.status === 206 && total !== undefined
+    ? { ...head, status: 200, headers: { ...head.headers, 'content-length': total } }
+    : undefined;
 }
 
 async function readSmall(
@@ -127,7 +144,7 @@ async function readSmall(
 }
 
 async function get(web: Web, key: string, options: GetOptions): ReturnType<Store['get']> {
-  const { range, ifMatch, signal, allocate } = options;
+  const { range, ifMatch, signal, allocate, partsOnly = false } = options;
   const known = web.known.get(key);
   const object = known !== undefined && known.etag === ifMatch ? known : await look(web, key, signal);
   const { doing, url } = requestOf(web, key);
@@ -136,7 +153,7 @@ async function get(web: Web, key: string, options: GetOptions): ReturnType<Store
   if (ifMatch !== undefined && object.etag !== ifMatch) throw conflict('has changed meanwhile');
   const { offset, length } = range ?? { offset: 0, length: object.size };
   if (offset < 0 || length < 0 || offset + length > object.size) throw conflict(`ends before byte ${offset + length}`);
-  const wanted = { doing, url, offset, length, size: object.size, etag: etagHeader(object) };
+  const wanted = { doing, url, offset, length, size: object.size, etag: etagHeader(object), partsOnly };
   const changed = (): CurlewError => {
     web.known.delete(key);
     return conflict('has changed meanwhile');

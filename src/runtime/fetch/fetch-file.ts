@@ -5,20 +5,15 @@
 import { rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Digest } from '../../core/digest.ts';
-import { CurlewError, fileError, type ErrorCode } from '../../core/errors.ts';
+import { CurlewError, fileError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { isObject } from '../../core/json.ts';
 import { openGrowingFile, type GrowingFile } from '../../files/growing-file.ts';
 import { requireSpace } from '../../files/space.ts';
 import { syncFolder } from '../../files/sync-folder.ts';
-import type { Store, StoredObject } from '../../store/store.ts';
+import { atOnePlace, type FetchPlace } from '../../store/places.ts';
+import type { StoredObject } from '../../store/store.ts';
 import { readStateFile, writeStateFile } from '../../files/state-file.ts';
-
-/** Where a file can be had. */
-export interface FetchPlace {
-  readonly store: Store;
-  readonly key: string;
-}
 
 export interface WantedFile {
   /** For messages: `flannel-0.28.7`. */
@@ -36,50 +31,6 @@ export interface FetchOptions {
   readonly onBytes: (bytes: number) => void;
   readonly report: Report;
   readonly signal: AbortSignal;
-}
-
-/** With these another place may do better. */
-const ELSEWHERE: readonly ErrorCode[] = [
-  'FETCH_FAILED',
-  'AUTH_FAILED',
-  'NOT_FOUND',
-  'DIGEST_MISMATCH',
-  'STORE_CONFLICT',
-  'PACKAGE_INVALID',
-  'UNSUPPORTED',
-];
-
-/** True for a failure of one place that says nothing about the others. */
-function isOfPlace(error: unknown): error is CurlewError {
-  return error instanceof CurlewError && ELSEWHERE.includes(error.code);
-}
-
-/**
- * Runs `work` with one place after the other until it succeeds; each that fails is told, and the last failure is thrown
- * with what the others said.
- */
-export async function atOnePlace<Place, Result>(
-  places: readonly Place[],
-  work: (place: Place) => Promise<Result>,
-  { report, signal }: Pick<FetchOptions, 'report' | 'signal'>,
-): Promise<Result> {
-  const failures: CurlewError[] = [];
-  for (const place of places) {
-    try {
-      return await work(place);
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!isOfPlace(error)) throw error;
-      failures.push(error);
-      if (failures.length === places.length) break;
-      report({ type: 'note', level: 'warning', text: `${error.message}; the next place is asked` });
-    }
-  }
-  const last = failures.at(-1);
-  if (last === undefined) throw new Error('no place to fetch from');
-  if (failures.length === 1) throw last;
-  const message = failures.map((failure) => failure.message).join('; ');
-  throw new CurlewError(last.code, message, { hint: last.hint, cause: last });
 }
 
 /** Where the bytes that lie in a partial file come from. */

@@ -9,10 +9,11 @@ import { hexOf, type Digest } from '../../core/digest.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import { nodePath } from '../../core/layout.ts';
 import { makeFolder } from '../../files/make-folder.ts';
+import { atOnePlace, type FetchPlace } from '../../store/places.ts';
 import { openStoreSource } from '../../store/source.ts';
 import type { PlacedPackage } from '../kept-package.ts';
 import { archivePackages, type SourcePackage } from '../source.ts';
-import { atOnePlace, fetchFile, partialPaths, type FetchOptions, type FetchPlace } from './fetch-file.ts';
+import { fetchFile, partialPaths, type FetchOptions } from './fetch-file.ts';
 
 export interface RemoteFile {
   /** For messages: `flannel-0.28.7`. */

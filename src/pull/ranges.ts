@@ -1,0 +1,85 @@
+/** Which bytes of a file are there: ranges that neither meet nor overlap, in order. No I/O. */
+
+/** From the first byte to the one before `end`. */
+export interface Range {
+  readonly offset: number;
+  readonly end: number;
+}
+
+export interface Ranges {
+  readonly add: (range: Range) => void;
+  readonly remove: (range: Range) => void;
+  /** All bytes of the range are there. */
+  readonly has: (range: Range) => boolean;
+  /** The first bytes before `end` that are not there; undefined when all are. */
+  readonly gap: (end: number) => Range | undefined;
+  /** How many bytes are there. */
+  readonly bytes: () => number;
+  readonly list: () => readonly Range[];
+}
+
+export function createRanges(given: readonly Range[] = []): Ranges {
+  const all: Range[] = [];
+  let bytes = 0;
+  /** Position of the first range that ends at `at` or behind it. */
+  const from = (at: number): number => {
+    let low = 0;
+    let high = all.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((all[middle]?.end ?? 0) < at) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
+  /** Puts `parts` where those ranges stand that touch `range`. */
+  const replace = (range: Range, parts: (touched: readonly Range[]) => readonly Range[]): void => {
+    const first = from(range.offset);
+    let last = first;
+    while ((all[last]?.offset ?? Infinity) <= range.end) last += 1;
+    const touched = all.slice(first, last);
+    const kept = parts(touched).filter(({ offset, end }) => offset < end);
+    all.splice(first, touched.length, ...kept);
+    bytes += sizeOf(kept) - sizeOf(touched);
+  };
+  const ranges: Ranges = {
+    add: (range) => {
+      if (range.offset >= range.end) return;
+      replace(range, (touched) => [
+        {
+          offset: Math.min(range.offset, touched.at(0)?.offset ?? Infinity),
+          end: Math.max(range.end, touched.at(-1)?.end ?? 0),
+        },
+      ]);
+    },
+    remove: (range) => {
+      if (range.offset >= range.end) return;
+      replace(range, (touched) =>
+        touched.flatMap(({ offset, end }) => [
+          { offset, end: Math.min(end, range.offset) },
+          { offset: Math.max(offset, range.end), end },
+        ]),
+      );
+    },
+    has: ({ offset, end }) => {
+      const found = all[from(offset + 1)];
+      return offset >= end || (found !== undefined && found.offset <= offset && end <= found.end);
+    },
+    gap: (end) => {
+      const [first, second] = all;
+      const gap =
+        first === undefined || first.offset > 0
+          ? { offset: 0, end: Math.min(end, first?.offset ?? end) }
+          : { offset: first.end, end: Math.min(end, second?.offset ?? end) };
+      return gap.offset < gap.end ? gap : undefined;
+    },
+    bytes: () => bytes,
+    list: () => [...all],
+  };
+  for (const range of given) ranges.add(range);
+  return ranges;
+}
+
+function sizeOf(ranges: readonly Range[]): number {
+  return ranges.reduce((sum, { offset, end }) => sum + end - offset, 0);
+}

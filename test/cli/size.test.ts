@@ -1,0 +1,42 @@
+import { parseSize } from '../../src/cli/size.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('cli/size');
+
+test('amounts are powers of 1024, and of 1000 with a B', () => {
+  const amounts = {
+    '1000': 1000,
+    '1B': 1,
+    '1K': 1024,
+    '10m': 10 * 1024 ** 2,
+    '1.5G': 1.5 * 1024 ** 3,
+    '2T': 2 * 1024 ** 4,
+  };
+  for (const [text, bytes] of Object.entries(amounts)) assert.is(parseSize(text, 'x'), bytes, text);
+  for (const [text, bytes] of Object.entries({ '10MB': 10_000_000, '4KiB': 4096, '1gb': 1e9 })) {
+    assert.is(parseSize(text, 'x'), bytes, text);
+  }
+});
+
+test('what is no amount is refused', () => {
+  for (const text of [
+    '',
+    '0',
+    '0K',
+    '-1',
+    '1e3',
+    '1 M',
+    'M',
+    '1X',
+    '1MM',
+    '1.M',
+    '0.0001',
+    '99999999999999999',
+    '9999T9',
+  ]) {
+    assert.throwsWith(() => parseSize(text, 'limit-rate'), 'USAGE', /--limit-rate/);
+  }
+});
+
+test.run();
