@@ -1,6 +1,16 @@
 /** Takes the frame off a stored member while it streams by. */
 import { crc32 } from 'node:zlib';
-import { BLOCK, isBlockHeader, isMemberHeader, MEMBER_HEADER, memberTrailer, sameBytes } from './member.ts';
+import type { PlacedEntry, RangeReadOptions, RangeSource } from './entry.ts';
+import {
+  BLOCK,
+  FRAMED_BLOCK,
+  isBlockHeader,
+  isMemberHeader,
+  MEMBER_HEADER,
+  memberTrailer,
+  sameBytes,
+  writeBlockHeader,
+} from './member.ts';
 
 /** Gathers exactly the bytes asked for from a stream of chunks. */
 function byteReader(iterator: AsyncIterator<Uint8Array>): (length: number) => Promise<Uint8Array | undefined> {
@@ -59,4 +69,63 @@ export async function* unframed(
     // The last byte is known before the stream says that it has ended; whoever reads a file holds it open until then.
     await chunks.return?.();
   }
+}
+
+const BLOCK_HEADER = FRAMED_BLOCK - BLOCK;
+
+/**
+ * Raw bytes of a range of a stored payload, without reading the rest. Headers of blocks that begin within the range are
+ * checked (`damaged` makes the error), a digest cannot be. Chunks are those of the source, with the frame taken out in
+ * place.
+ */
+export async function* storedRange(
+  source: RangeSource,
+  { offset: memberAt, size }: Pick<PlacedEntry, 'offset' | 'size'>,
+  { offset, length, damaged, ...options }: StoredRangeOptions,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  if (length === 0) return;
+  const begin = framedAt(offset);
+  const end = framedAt(offset + length - 1) + 1;
+  let at = begin;
+  for await (const chunk of source.read(memberAt + MEMBER_HEADER.length + begin, end - begin, options)) {
+    const kept = takeFrameOut(chunk, at, size);
+    if (kept === undefined) throw damaged('a block header is damaged');
+    at += chunk.byteLength;
+    if (kept > 0) yield chunk.subarray(0, kept);
+  }
+}
+
+interface StoredRangeOptions extends RangeReadOptions {
+  /** Of the raw bytes. */
+  readonly offset: number;
+  readonly length: number;
+  readonly damaged: (what: string) => Error;
+}
+
+/** Where a raw byte lies behind the header of its member. */
+function framedAt(raw: number): number {
+  return Math.floor(raw / BLOCK) * FRAMED_BLOCK + BLOCK_HEADER + (raw % BLOCK);
+}
+
+/** Moves the raw bytes of a chunk, which begins at `at`, to its front and tells how many they are. */
+function takeFrameOut(chunk: Uint8Array, at: number, size: number): number | undefined {
+  const header = new Uint8Array(BLOCK_HEADER);
+  let kept = 0;
+  for (let read = 0; read < chunk.byteLength;) {
+    const block = Math.floor((at + read) / FRAMED_BLOCK);
+    const within = (at + read) % FRAMED_BLOCK;
+    const blockEnd = Math.min(chunk.byteLength, read + FRAMED_BLOCK - within);
+    if (within < BLOCK_HEADER) {
+      const length = Math.min(BLOCK, size - block * BLOCK);
+      writeBlockHeader(header, 0, length, block * BLOCK + length === size);
+      const headerEnd = Math.min(chunk.byteLength, read + BLOCK_HEADER - within);
+      const expected = header.subarray(within, within + headerEnd - read);
+      if (!sameBytes(chunk.subarray(read, headerEnd), expected)) return undefined;
+      read = headerEnd;
+    }
+    chunk.copyWithin(kept, read, blockEnd);
+    kept += blockEnd - read;
+    read = blockEnd;
+  }
+  return kept;
 }

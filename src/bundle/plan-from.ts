@@ -22,6 +22,8 @@ export interface PlanFromOptions {
   readonly tool: string;
   /** Folder with the tool for nodes, by default that of this build. */
   readonly executables?: string | undefined;
+  /** Opens the tool for nodes in the place of what is in that folder. */
+  readonly executable?: typeof openExecutable | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -43,7 +45,16 @@ export interface OpenPlan extends AsyncDisposable {
 export async function planFrom(
   store: Store,
   installer: Installer,
-  { spec, release, arch, beside = NOTHING_BESIDE, tool, executables, signal }: PlanFromOptions,
+  {
+    spec,
+    release,
+    arch,
+    beside = NOTHING_BESIDE,
+    tool,
+    executables,
+    executable: open = openExecutable,
+    signal,
+  }: PlanFromOptions,
 ): Promise<OpenPlan> {
   const catalogue = await readCatalogue(store, { release, signal });
   const resolved = resolvePackages(installer, catalogue, arch);
@@ -51,7 +62,7 @@ export async function planFrom(
   const packages = await openPackages(store, resolved, { signal });
   const others = await openPackages(store, extra, { signal });
   const rootFiles = await readRootFiles();
-  const executable = await openExecutable(arch, { folder: executables, signal });
+  const executable = await open(arch, { folder: executables, signal });
   const close = async (): Promise<void> => executable[Symbol.asyncDispose]();
   try {
     const plan = planBundle({

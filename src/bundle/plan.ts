@@ -137,7 +137,7 @@ function sumOf(executable: ArchiveIndex): string {
  * The index must be that of the package that the catalogue names: the digest over its table of contents is the package's
  * identity, and no entry may lie outside its prefix, where it would pass for another package's or the bundle's own.
  */
-function checkPackage(resolved: ResolvedPackage, index: ArchiveIndex): void {
+export function checkPackage(resolved: ResolvedPackage, index: ArchiveIndex): void {
   const prefix = prefixOf(resolved);
   const stray = index.entries.find(({ path }) => !path.startsWith(prefix));
   if (stray !== undefined) {

@@ -31,6 +31,8 @@ export interface CommandContext {
   readonly report: Report;
   /** Puts questions of hooks to whoever sits at the terminal; absent when nobody does. */
   readonly ask?: Ask | undefined;
+  /** Prints a line of the result while the command goes on; lines that nobody reads in time are lost. */
+  readonly print?: ((line: string) => void) | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
 }

@@ -128,6 +128,10 @@ const MAKING: Rows = [
       async () => (await import('./commands/pull.ts')).pullCommand,
     ),
   ],
+  [
+    'serve',
+    row('Serve a store: bundles, packages, images, installs', async () => (await import('./commands/serve.ts')).serve),
+  ],
   ['inspect', row('Show what a package or bundle holds', async () => (await import('./commands/inspect.ts')).inspect)],
   [
     'verify',

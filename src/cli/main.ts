@@ -21,6 +21,13 @@ async function print(stream: NodeJS.WriteStream, text: string): Promise<void> {
   });
 }
 
+/** Most bytes that wait for a reader of standard output. */
+const UNREAD = 1 << 20;
+
+function printLine(line: string): void {
+  if (process.stdout.writableLength < UNREAD) process.stdout.write(`${line}\n`);
+}
+
 /** The command of this name; throws `USAGE` when there is none. */
 async function commandOf(name: string): Promise<Command<unknown>> {
   const found = COMMANDS.get(name);
@@ -70,7 +77,8 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
   try {
     const { report, around } = progress;
     const ask = askerOf(around);
-    const result = await command.run(args, { signal, report, ask, env: process.env, cwd: process.cwd() });
+    const context = { signal, report, ask, print: printLine, env: process.env, cwd: process.cwd() };
+    const result = await command.run(args, context);
     await progress.stop();
     const stream = carriesBytes ? process.stderr : process.stdout;
     const text = args.flag('json')

@@ -18,6 +18,11 @@ const FIRST: readonly string[] = [
 
 /** The same for another order of keys or another name; versions count as they are written. */
 export function installerId(installer: Installer): string {
+  return installerHash(installer).slice(0, 7);
+}
+
+/** What the id is the beginning of: two specs of one id and two hashes are different specs. */
+export function installerHash(installer: Installer): string {
   const fields = new Map<string, string>();
   for (const { specName, settings } of installer.sections) addFields(fields, specName, settings);
   for (const { specName, requested, s3Override, settings } of installer.addons) {
@@ -31,7 +36,7 @@ export function installerId(installer: Installer): string {
   const others = [...fields].filter(([name]) => !FIRST.includes(name)).map(([name, value]) => `${name}=${value}`);
   // The order of JavaScript: by code unit.
   const text = [...first, ...others.toSorted()].join('');
-  return createHash('sha256').update(text).digest('hex').slice(0, 7);
+  return createHash('sha256').update(text).digest('hex');
 }
 
 function addFields(fields: Map<string, string>, specName: string, settings: Readonly<Record<string, Json>>): void {

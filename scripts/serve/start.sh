@@ -1,0 +1,68 @@
+# shellcheck shell=bash
+# The functions of the scripts that curlew serve hands out: it puts the installer spec behind them, as the function
+# curlew_spec, and the call of curlew_start as the very last line: of a script that was cut off on its way nothing runs.
+
+curlew_stop() {
+  printf '%s: %s\n' "$CURLEW_NAME" "$2" >&2
+  exit "$1"
+}
+
+# usage: curlew_get URL FILE
+curlew_get() {
+  if command -v curl >/dev/null; then
+    curl --fail --silent --show-error --location --retry 5 --output "$2" "$1"
+  elif command -v wget >/dev/null; then
+    wget --quiet --tries=5 --output-document="$2" "$1"
+  else
+    curlew_stop 14 'neither curl nor wget is installed'
+  fi
+}
+
+# usage: curlew_is FILE SHA256
+curlew_is() {
+  [[ -f "$1" ]] && printf '%s  %s\n' "$2" "$1" | sha256sum --check &>/dev/null
+}
+
+# usage: curlew_bring URL SHA256 FOLDER; puts the program into the folder, which appears under its name only whole
+curlew_bring() {
+  local part="$3.part.$$"
+  rm -rf "$part"
+  mkdir -p "$part" || curlew_stop 25 "cannot write to ${3%/*}; CURLEW_CACHE names another folder"
+  curlew_get "$1" "$part/curlew.tar.gz" || curlew_stop 12 "cannot fetch $1"
+  tar -xzf "$part/curlew.tar.gz" -C "$part" || curlew_stop 15 "what came from $1 is damaged"
+  curlew_is "$part/bin/curlew" "$2" || curlew_stop 15 "what came from $1 is not the curlew that this script was made for"
+  rm -rf "$part/curlew.tar.gz" "$3"
+  mv -T "$part" "$3"
+}
+
+# usage: curlew_start NAME BASE RELEASE ID SHA256_AMD64 SHA256_ARM64 WORD…; a - is there for a sum that is not known
+curlew_start() {
+  CURLEW_NAME="$1"
+  local base="$2" release="$3" id="$4" sum='-' arch host libc least='glibc 2.28'
+  case "$(uname -m)" in
+    x86_64) arch=amd64 sum="$5" ;;
+    aarch64) arch=arm64 sum="$6" ;;
+  esac
+  shift 6
+  [[ "$sum" != - ]] || curlew_stop 22 "$base has no curlew for $(uname -m)"
+  libc="$(getconf GNU_LIBC_VERSION 2>/dev/null || true)"
+  if [[ -n "$libc" && "$(printf '%s\n' "$least" "$libc" | sort -V | head -n 1)" != "$least" ]]; then
+    curlew_stop 22 "this system has $libc, and curlew needs $least or newer"
+  fi
+  local cache="${CURLEW_CACHE:-/var/cache/curlew}"
+  if [[ -z "${CURLEW_CACHE-}" && "$(id -u)" != 0 ]]; then cache="${XDG_CACHE_HOME:-$HOME/.cache}/curlew/serve"; fi
+  local folder="$cache/$sum"
+  curlew_is "$folder/bin/curlew" "$sum" || curlew_bring "$base/tool/curlew-linux-$arch.tar.gz" "$sum" "$folder"
+  [[ -x "$folder/bin/curlew" ]] || curlew_stop 25 "$folder/bin/curlew must not be executed: CURLEW_CACHE names another folder"
+  case "$CURLEW_NAME" in
+    install.sh | join.sh | upgrade.sh)
+      (umask 077 && curlew_spec >"$folder/$id.yaml") || curlew_stop 25 "cannot write to $folder"
+      host="${base#*://}"
+      if [[ "$base" == http:* ]]; then set -- --allow-http "${host%%/*}" "$@"; fi
+      set -- "${CURLEW_NAME%.sh}" --from "$base/dist" --release "$release" --installer "$folder/$id.yaml" "$@"
+      ;;
+  esac
+  # Standard input is what is left of this script: hooks that ask want the terminal.
+  if { true </dev/tty; } 2>/dev/null; then exec "$folder/bin/curlew" "$@" </dev/tty; fi
+  exec "$folder/bin/curlew" "$@" </dev/null
+}

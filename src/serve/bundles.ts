@@ -1,0 +1,147 @@
+/** Bundles that nobody has written: plans are kept in memory for a while, bytes are read when they are asked for. */
+import type { ArchiveIndex, RangeSource } from '../archive/entry.ts';
+import { planSplice, type SplicePlan } from '../archive/splice.ts';
+import { bundleRange } from '../bundle/bytes.ts';
+import { openPackages } from '../bundle/open-packages.ts';
+import { planFrom, type PlanSource } from '../bundle/plan-from.ts';
+import { checkPackage } from '../bundle/plan.ts';
+import type { ResolvedPackage } from '../bundle/resolve.ts';
+import { hexOf } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
+import type { Arch } from '../core/ref.ts';
+import type { Store } from '../store/store.ts';
+import type { Catalogues } from './catalogues.ts';
+import type { Content } from './content.ts';
+import type { KnownSpec } from './installers.ts';
+import { namedPackages } from './named-packages.ts';
+import { createShelf } from './shelf.ts';
+import { createWatch, type Watch, type WatchOptions } from './watch.ts';
+
+/** The tool for nodes, open as long as the server runs; `UNSUPPORTED` when this build has none for an architecture. */
+export type Executable = (arch: Arch) => Promise<{ readonly source: RangeSource; readonly index: ArchiveIndex }>;
+
+export interface BundleAsked {
+  readonly spec: KnownSpec;
+  readonly release: string | undefined;
+  readonly arch: Arch;
+}
+
+export interface Bundles {
+  readonly whole: (asked: BundleAsked) => Promise<Content>;
+  /** Only these packages, without a bundle's root (kurl.md 5.4). Unknown names are `SPEC_INVALID`, with near ones. */
+  readonly packages: (asked: BundleAsked, names: readonly string[]) => Promise<Content>;
+  /** Plans in memory. */
+  readonly size: () => number;
+}
+
+export interface BundlesOptions extends WatchOptions {
+  readonly catalogues: Catalogues;
+  readonly executable: Executable;
+  /** Version of curlew. */
+  readonly tool: string;
+}
+
+/** Entries of all plans together: about a kilobyte each. */
+const MOST_ENTRIES = 100_000;
+
+interface Kept {
+  readonly splice: SplicePlan;
+  readonly sources: readonly PlanSource[];
+  /** False when an object is another one by now. */
+  readonly holds: () => Promise<boolean>;
+}
+
+export function createBundles(store: Store, options: BundlesOptions): Bundles {
+  const { catalogues, executable, tool, signal } = options;
+  const watch = createWatch(store, options);
+  const shelf = createShelf<Kept>({ most: MOST_ENTRIES, weigh: ({ splice }) => splice.index.entries.length + 100 });
+  const contentOf = async (key: string, make: () => Promise<Omit<Kept, 'holds'>>): Promise<Content> => {
+    const take = async (): Promise<Kept> =>
+      shelf.take(key, async () => {
+        const made = await ofStore(make);
+        return { ...made, holds: async () => unchanged(made.sources, watch) };
+      });
+    let kept = await take();
+    if (!(await kept.holds())) {
+      shelf.drop(key);
+      kept = await take();
+    }
+    return content(kept, () => shelf.drop(key));
+  };
+  return {
+    whole: async ({ spec, release, arch }) => {
+      const seen = await catalogues.of(release);
+      const own = await executable(arch);
+      const open = { ...own, [Symbol.asyncDispose]: async () => undefined };
+      const key = ['bundle', spec.digest, seen.catalogue.release, seen.etag, arch].join(' ');
+      return contentOf(key, async () =>
+        planned(
+          await planFrom(store, spec.installer, {
+            spec: Buffer.from(spec.text),
+            release: seen.catalogue.release,
+            arch,
+            tool,
+            executable: async () => open,
+            signal,
+          }),
+        ),
+      );
+    },
+    packages: async ({ spec, release, arch }, names) => {
+      const { catalogue, etag } = await catalogues.of(release);
+      const resolved = namedPackages(names, { installer: spec.installer, catalogue, arch });
+      const key = ['packages', catalogue.release, etag, arch, ...resolved.map((one) => one.key)].join(' ');
+      return contentOf(key, async () => splicePackages(store, resolved, signal));
+    },
+    size: shelf.size,
+  };
+}
+
+function planned({ plan, sources }: Awaited<ReturnType<typeof planFrom>>): Omit<Kept, 'holds'> {
+  return { splice: plan.splice, sources };
+}
+
+async function splicePackages(
+  store: Store,
+  resolved: readonly ResolvedPackage[],
+  signal: AbortSignal,
+): Promise<Omit<Kept, 'holds'>> {
+  const packages = await openPackages(store, resolved, { signal });
+  for (const one of packages) checkPackage(one.resolved, one.index);
+  const splice = planSplice(packages.map(({ index }, source) => ({ kind: 'archive', source, index })));
+  return { splice, sources: packages.map(({ source }) => source) };
+}
+
+/** What the catalogue names must be there: a client cannot mend that. */
+async function ofStore<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof CurlewError) || error.code !== 'NOT_FOUND') throw error;
+    throw new CurlewError('PACKAGE_INVALID', error.message, { cause: error });
+  }
+}
+
+async function unchanged(sources: readonly PlanSource[], watch: Watch): Promise<boolean> {
+  const looks = sources.map(async ({ object }) => object === undefined || (await watch(object.key)) === object.etag);
+  return (await Promise.all(looks)).every(Boolean);
+}
+
+/** Equal plans have equal tables of contents, and those name every byte. */
+function content({ splice, sources }: Kept, drop: () => void): Content {
+  return {
+    size: splice.size,
+    etag: `"${hexOf(splice.index.tocDigest)}"`,
+    type: 'application/gzip',
+    cache: 'ask',
+    async *read(offset, length, options) {
+      try {
+        yield* bundleRange(splice, sources, { offset, length, ...options });
+      } catch (error) {
+        // The next request plans anew.
+        if (error instanceof CurlewError) drop();
+        throw error;
+      }
+    },
+  };
+}

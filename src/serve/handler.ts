@@ -1,0 +1,192 @@
+/** From a request to its answer: methods, rights, failures, and what is told of it afterwards. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { asError, CurlewError } from '../core/errors.ts';
+import { pathOf, shown, type Access } from './access.ts';
+import { createBuffers } from './buffers.ts';
+import { jsonAnswer, textAnswer, type Answer } from './content.ts';
+import { failureAnswer, statusOf } from './failure.ts';
+import type { Metrics } from './metrics.ts';
+import { createLines } from './line.ts';
+import { hasBody, readBody } from './read-body.ts';
+import { parseRoute, type Route, type Routed } from './route.ts';
+import { sendAnswer } from './send.ts';
+import type { Site } from './site.ts';
+import { isAuthorized } from './token.ts';
+
+export interface HandlerOptions {
+  readonly site: Site;
+  /** Whoever has it may post; undefined: nobody may. */
+  readonly token: string | undefined;
+  /** Address of this server as clients see it; by default what they say themselves. */
+  readonly publicUrl: string | undefined;
+  /** Version of curlew. */
+  readonly tool: string;
+  /** Most bytes of what is posted. */
+  readonly bodyLimit: number;
+  readonly metrics: Metrics;
+  /** Open connections. */
+  readonly connections: () => number;
+  readonly log: (access: Access) => void;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+export interface Handler {
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Answers on their way. */
+  readonly active: () => number;
+  /** From now on every answer is the last one of its connection. */
+  readonly drain: () => void;
+}
+
+const HOST = /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
+
+export function createHandler(options: HandlerOptions): Handler {
+  const { metrics, now } = options;
+  const buffers = createBuffers();
+  let active = 0;
+  let draining = false;
+  const health = (): Answer => {
+    const body = { is_alive: !draining, active_streams: active - 1, version: options.tool };
+    return jsonAnswer(draining ? 503 : 200, body);
+  };
+  const counts = (): Answer => {
+    const gauges = {
+      active_requests: ['Answers on their way.', active],
+      connections: ['Open connections.', options.connections()],
+      plans: ['Plans of bundles in memory.', options.site.plans()],
+      resident_memory_bytes: ['Memory of the process.', process.memoryUsage.rss()],
+    } as const;
+    const text = metrics.text(gauges);
+    return { kind: 'text', status: 200, type: 'text/plain; version=0.0.4; charset=utf-8', text };
+  };
+  const own = (route: Route): Answer | undefined => {
+    if (route.kind === 'health') return health();
+    return route.kind === 'metrics' ? counts() : undefined;
+  };
+  const lines = createLines();
+  const respond = async (request: IncomingMessage, response: ServerResponse, job: Job): Promise<void> => {
+    if (job.signal.aborted) return;
+    const sent = (bytes: number): void => {
+      job.firstByteMs ??= now() - job.start;
+      job.bytes += bytes;
+      metrics.sent(bytes);
+    };
+    const sending = { buffers, sent, gone: job.signal };
+    if (draining || hasBody(request)) response.setHeader('Connection', 'close');
+    try {
+      const answer = await answerOf(request, job, { ...options, own });
+      await sendAnswer(request, response, answer, sending);
+    } catch (error) {
+      if (statusOf(error) >= 500) job.error = describe(error);
+      if (response.headersSent || response.destroyed) return;
+      for (const name of response.getHeaderNames()) if (name !== 'connection') response.removeHeader(name);
+      await sendAnswer(request, response, failureAnswer(error), sending);
+    }
+  };
+  return {
+    active: () => active,
+    drain: () => {
+      draining = true;
+    },
+    handle: (request, response) => {
+      const routed = parseRoute(request.url ?? '');
+      const gone = new AbortController();
+      const remote = request.socket.remoteAddress ?? '';
+      const job: Job = { start: now(), remote, routed, bytes: 0, signal: gone.signal };
+      active += 1;
+      const line = lines.of(request.socket);
+      line.whenOver(response, () => {
+        active -= 1;
+        gone.abort();
+        const ended = summary(request, response, job, now());
+        metrics.answered({ ...ended, cut: ended.cut === true, firstByteMs: job.firstByteMs ?? ended.ms });
+        options.log(ended);
+      });
+      // A connection that breaks is told by its close.
+      response.on('error', () => undefined);
+      line.run(async () =>
+        respond(request, response, job).catch((error: unknown) => {
+          job.error = describe(error);
+          response.destroy();
+        }),
+      );
+    },
+  };
+}
+
+/** One request on its way. */
+interface Job {
+  readonly start: number;
+  readonly remote: string;
+  readonly routed: Routed;
+  /** Fires when the client has gone. */
+  readonly signal: AbortSignal;
+  bytes: number;
+  firstByteMs?: number;
+  error?: string;
+}
+
+interface AnswerOptions extends Pick<HandlerOptions, 'site' | 'token' | 'publicUrl' | 'bodyLimit'> {
+  /** What the server answers itself. */
+  readonly own: (route: Route) => Answer | undefined;
+}
+
+async function answerOf(request: IncomingMessage, { routed, signal }: Job, options: AnswerOptions): Promise<Answer> {
+  if (routed === 'bad') return textAnswer(400, 'this is no address\n');
+  if (routed === 'unknown') return textAnswer(404, 'nothing is found here; / says what there is\n');
+  const base = options.publicUrl ?? baseOf(request);
+  if (base === undefined) return textAnswer(400, 'the header Host is no host\n');
+  const { route, target } = routed;
+  const asked = { route, query: target.query, base, signal };
+  const isUpload = route.kind === 'installers' || route.kind === 'validate';
+  const allowed = isUpload ? ['POST'] : ['GET', 'HEAD'];
+  if (!allowed.includes(request.method ?? '')) {
+    return textAnswer(405, `only ${allowed.join(' and ')} can be done here\n`, { Allow: allowed.join(', ') });
+  }
+  if (!isUpload) return options.own(route) ?? options.site.get(asked);
+  const refused = refusal(request, options.token);
+  if (refused !== undefined) return refused;
+  const body = await readBody(request, options.bodyLimit);
+  if (body === undefined) return textAnswer(413, `a spec has at most ${options.bodyLimit} bytes here\n`);
+  return options.site.post(body, { ...asked, keep: route.kind === 'installers' });
+}
+
+function refusal({ headers }: IncomingMessage, token: string | undefined): Answer | undefined {
+  if (token === undefined)
+    return textAnswer(403, 'nothing can be put here: the server was started without --allow-post\n');
+  if (isAuthorized(headers.authorization, token)) return undefined;
+  return textAnswer(401, 'a token is needed: Authorization: Bearer TOKEN\n', { 'WWW-Authenticate': 'Bearer' });
+}
+
+/** What the client calls this server. */
+function baseOf({ headers, socket }: IncomingMessage): string | undefined {
+  const scheme = 'encrypted' in socket ? 'https' : 'http';
+  const host = headers.host ?? `${socket.localAddress ?? 'localhost'}:${socket.localPort ?? 80}`;
+  return HOST.test(host) ? `${scheme}://${host}` : undefined;
+}
+
+function describe(error: unknown): string {
+  const { message, stack } = asError(error);
+  return error instanceof CurlewError ? `${error.code} ${message}` : (stack ?? message);
+}
+
+function summary(request: IncomingMessage, response: ServerResponse, job: Job, end: number): Access {
+  const { routed, start, remote, bytes, error } = job;
+  const range = shown(request.headers.range);
+  const agent = shown(request.headers['user-agent']);
+  return {
+    time: new Date(start).toISOString(),
+    remote,
+    method: request.method ?? '',
+    path: pathOf(request.url ?? ''),
+    route: typeof routed === 'string' ? routed : routed.route.kind,
+    status: response.headersSent ? response.statusCode : 499,
+    bytes,
+    ms: end - start,
+    ...(range === undefined ? {} : { range }),
+    ...(agent === undefined ? {} : { agent }),
+    ...(response.writableFinished ? {} : { cut: true as const }),
+    ...(error === undefined ? {} : { error }),
+  };
+}

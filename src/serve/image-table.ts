@@ -1,0 +1,108 @@
+/** The images of a release as a registry names them. Pure. */
+import type { Catalogue } from '../core/catalogue.ts';
+import type { Digest } from '../core/digest.ts';
+import { parseImageRef } from '../core/image-ref.ts';
+import { packageFileName, prefixOf, storeKey } from '../core/layout.ts';
+import { ARCHES, compareText, type AddonTree, type Arch } from '../core/ref.ts';
+
+/** A package that holds images. */
+export interface ImageHolder {
+  /** In the store. */
+  readonly key: string;
+  /** Of its entries. */
+  readonly prefix: string;
+  readonly arch: Arch;
+}
+
+export interface TaggedManifest {
+  readonly arch: Arch;
+  readonly digest: Digest;
+}
+
+export interface Repository {
+  /** With the registry that it came from: `docker.io/library/nginx`. */
+  readonly name: string;
+  /** One manifest an architecture. */
+  readonly tags: ReadonlyMap<string, readonly TaggedManifest[]>;
+  /** Packages that hold each manifest. */
+  readonly manifests: ReadonlyMap<Digest, readonly ImageHolder[]>;
+  readonly holders: readonly ImageHolder[];
+}
+
+export interface ImageTable {
+  /** By name, in code units. */
+  readonly repositories: readonly Repository[];
+  /**
+   * By full name, or without the registry: then that of `registry`, where a mirror was asked and says for whom, else the
+   * only one, or that of docker.io.
+   */
+  readonly find: (name: string, registry: string | undefined) => Repository | undefined;
+}
+
+interface Draft {
+  readonly name: string;
+  readonly repository: string;
+  readonly tags: Map<string, TaggedManifest[]>;
+  readonly manifests: Map<Digest, ImageHolder[]>;
+  readonly holders: Set<ImageHolder>;
+}
+
+/** Where two packages have another image under one tag, that of the add-on's latest version counts. */
+export function imageTable(catalogue: Catalogue): ImageTable {
+  const drafts = new Map<string, Draft>();
+  for (const { holder, images } of packagesOf(catalogue)) {
+    for (const { reference, digest } of images) {
+      const ref = parseImageRef(reference);
+      if (typeof ref === 'string') continue;
+      const name = `${ref.registry}/${ref.repository}`;
+      const draft = drafts.get(name) ?? newDraft(name, ref.repository);
+      drafts.set(name, draft);
+      draft.holders.add(holder);
+      draft.manifests.set(digest, [...(draft.manifests.get(digest) ?? []), holder]);
+      if (ref.tag === undefined) continue;
+      const tagged = draft.tags.get(ref.tag) ?? [];
+      if (!tagged.some(({ arch }) => arch === holder.arch)) tagged.push({ arch: holder.arch, digest });
+      draft.tags.set(ref.tag, tagged);
+    }
+  }
+  const repositories = [...drafts.values()]
+    .toSorted((a, b) => compareText(a.name, b.name))
+    .map((draft) => ({ ...draft, holders: [...draft.holders] }));
+  const byName = new Map(repositories.map((one) => [one.name, one]));
+  return {
+    repositories,
+    find: (name, registry) => {
+      const exact = byName.get(registry === undefined ? name : `${registry}/${name}`) ?? byName.get(name);
+      if (exact !== undefined || registry !== undefined) return exact;
+      const same = repositories.filter(({ repository }) => repository === name);
+      return same.length === 1 ? same[0] : byName.get(`docker.io/${name}`);
+    },
+  };
+}
+
+function newDraft(name: string, repository: string): Draft {
+  return { name, repository, tags: new Map(), manifests: new Map(), holders: new Set() };
+}
+
+function* packagesOf({ release, addons }: Catalogue): Generator<{
+  readonly holder: ImageHolder;
+  readonly images: readonly { readonly reference: string; readonly digest: Digest }[];
+}> {
+  for (const { name, versions } of addons) {
+    for (const { version, tree, packages } of versions) {
+      for (const arch of ARCHES) {
+        const found = packages[arch];
+        if (found === undefined || found.images.length === 0) continue;
+        yield { holder: holderOf(release, { name, version, tree, arch }), images: found.images };
+      }
+    }
+  }
+}
+
+function holderOf(
+  release: string,
+  ref: { readonly name: string; readonly version: string; readonly tree: AddonTree; readonly arch: Arch },
+): ImageHolder {
+  const key = storeKey.package(release, packageFileName(ref, ref.arch));
+  return { key, prefix: prefixOf(ref), arch: ref.arch };
+}

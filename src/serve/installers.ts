@@ -1,0 +1,79 @@
+/** Installer specs that are known here: `<id>.yaml` below a prefix of a store, put there by people or by POST. */
+import { INSTALLER_LIMIT } from '../core/bundle.ts';
+import { digestOf, type Digest } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
+import { installerHash, installerId } from '../installer/id.ts';
+import type { Installer } from '../installer/installer.ts';
+import { parseInstaller } from '../installer/parse.ts';
+import type { JsonObject } from '../installer/yaml.ts';
+import type { Store } from '../store/store.ts';
+import { createShelf } from './shelf.ts';
+
+export interface KnownSpec {
+  readonly text: string;
+  /** Of the text. */
+  readonly digest: Digest;
+  readonly installer: Installer;
+  readonly document: JsonObject;
+}
+
+export interface Installers {
+  /** A spec that is not there is `NOT_FOUND`, one that is wrong `SPEC_INVALID`. */
+  readonly read: (id: string, options: { readonly signal: AbortSignal }) => Promise<KnownSpec>;
+  /** Keeps a spec under its id. One that is there already stays; another one of the same id is `FILE_EXISTS`. */
+  readonly add: (spec: KnownSpec, options: { readonly signal: AbortSignal }) => Promise<AddedSpec>;
+}
+
+export interface AddedSpec {
+  readonly id: string;
+  readonly isNew: boolean;
+}
+
+/** Specs whose meaning is remembered. */
+const MOST = 256;
+const OWN_ID = /^[0-9a-f]{7}$/;
+
+/** `prefix` is empty, or ends in a slash. */
+export function createInstallers(store: Store, prefix: string): Installers {
+  const parsed = createShelf<KnownSpec>({ most: MOST, weigh: () => 1 });
+  const read: Installers['read'] = async (id, { signal }) => {
+    const found = await store.read(`${prefix}${id}.yaml`, { limit: INSTALLER_LIMIT, signal });
+    if (found === undefined) throw new CurlewError('NOT_FOUND', `there is no installer ${id}`);
+    const spec = await parsed.take(digestOf(found.data), async () => readSpecText(found.data, `${id}.yaml`));
+    const own = installerId(spec.installer);
+    if (!OWN_ID.test(id) || own === id) return spec;
+    throw new CurlewError('DIGEST_MISMATCH', `${store.address}/${prefix}${id}.yaml: its id is ${own}`, {
+      hint: 'give the file that name, or a name that is no id',
+    });
+  };
+  return {
+    read,
+    add: async (spec, { signal }) => {
+      const id = installerId(spec.installer);
+      try {
+        await store.put(`${prefix}${id}.yaml`, Buffer.from(spec.text), { ifNoneMatch: '*', signal });
+        return { id, isNew: true };
+      } catch (error) {
+        if (!(error instanceof CurlewError) || error.code !== 'STORE_CONFLICT') throw error;
+      }
+      const other = await read(id, { signal });
+      if (installerHash(other.installer) === installerHash(spec.installer)) return { id, isNew: false };
+      throw new CurlewError('FILE_EXISTS', `another spec has the id ${id} already`, {
+        hint: 'change a setting that does not matter',
+      });
+    },
+  };
+}
+
+/** A spec from outside; all that is wrong with it is told at once, as `SPEC_INVALID`. */
+export function readSpecText(data: Uint8Array, name: string): KnownSpec {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(data);
+  } catch (error) {
+    throw new CurlewError('SPEC_INVALID', `${name} is not valid UTF-8`, { cause: error });
+  }
+  const { installer, document, diagnostics } = parseInstaller(name, text);
+  if (installer !== undefined && document !== undefined) return { text, digest: digestOf(data), installer, document };
+  throw new CurlewError('SPEC_INVALID', `${name} is not a valid installer spec`, { diagnostics });
+}

@@ -1,0 +1,67 @@
+/** Packages that a client names itself, as `addon_fetch_multiple_airgap` of kURL does. Pure. */
+import { resolvePackage, type ResolvedPackage } from '../bundle/resolve.ts';
+import type { Catalogue } from '../core/catalogue.ts';
+import { CurlewError } from '../core/errors.ts';
+import { nearest } from '../core/nearest.ts';
+import { formatRef, type Arch } from '../core/ref.ts';
+import type { Installer } from '../installer/installer.ts';
+import { resolveVersion } from '../installer/version.ts';
+
+/** A client that wants more takes the bundle. */
+const MOST_NAMES = 100;
+
+interface NamedOptions {
+  /** Says which version is meant by a name alone. */
+  readonly installer: Installer;
+  readonly catalogue: Catalogue;
+  readonly arch: Arch;
+}
+
+/** In the order in which they are named, each once. `SPEC_INVALID` names all that are not known, with near ones. */
+export function namedPackages(
+  names: readonly string[],
+  { installer, catalogue, arch }: NamedOptions,
+): readonly ResolvedPackage[] {
+  if (names.length > MOST_NAMES) throw new CurlewError('SPEC_INVALID', `more than ${MOST_NAMES} packages are named`);
+  const known = new Map(
+    catalogue.addons.flatMap(({ name, versions }) =>
+      versions
+        .filter(({ packages }) => packages[arch] !== undefined)
+        .map(({ version }) => [fileStem({ name, version }), { name, requested: version }] as const),
+    ),
+  );
+  const found = new Map<string, ResolvedPackage>();
+  const unknown: string[] = [];
+  for (const name of names) {
+    const stem = name.replaceAll('+', '-');
+    const one = known.get(stem) ?? known.get(stemOfSpec(name, { installer, catalogue, arch }) ?? '');
+    if (one === undefined) {
+      unknown.push(name);
+      continue;
+    }
+    const { resolved } = resolvePackage(one, { catalogue, arch });
+    found.set(resolved.key, resolved);
+  }
+  if (unknown.length === 0) return [...found.values()];
+  throw new CurlewError('SPEC_INVALID', `release ${catalogue.release} has no package ${unknown.join(', ')}`, {
+    hint: hintFor(unknown, [...known.keys(), ...catalogue.addons.map(({ name }) => name)]),
+  });
+}
+
+function fileStem(ref: { readonly name: string; readonly version: string }): string {
+  return formatRef(ref).replaceAll('+', '-');
+}
+
+function hintFor(unknown: readonly string[], known: readonly string[]): string {
+  const near = unknown.flatMap((name) => nearest(name, known) ?? []);
+  return near.length > 0 ? `did you mean ${near.join(', ')}?` : `it has: ${known.slice(0, 20).join(', ')}`;
+}
+
+/** A name without a version means what the spec says of it, or else the latest. */
+function stemOfSpec(name: string, { installer, catalogue, arch }: NamedOptions): string | undefined {
+  const listed = catalogue.addons.find((one) => one.name === name);
+  if (listed === undefined) return undefined;
+  const requested = installer.addons.find((one) => one.name === name)?.requested ?? 'latest';
+  const built = listed.versions.filter(({ packages }) => packages[arch] !== undefined).map(({ version }) => version);
+  return built.length === 0 ? undefined : fileStem({ name, version: resolveVersion(name, requested, built).version });
+}

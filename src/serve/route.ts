@@ -1,0 +1,143 @@
+/** Which of the addresses of this server is meant. Pure. */
+import { isRelease } from '../core/catalogue.ts';
+import { BUNDLE_SCRIPTS } from '../core/layout.ts';
+import { ARCHES, isAddonName, type Arch } from '../core/ref.ts';
+import { parseTarget, type Target } from './target.ts';
+
+export type Route =
+  | { readonly kind: 'overview' | 'health' | 'metrics' | 'current-release' }
+  /** An object of the store. */
+  | { readonly kind: 'object'; readonly key: string }
+  /** A package of the current release. */
+  | { readonly kind: 'latest'; readonly file: string }
+  | (BundleRoute & { readonly kind: 'bundle' })
+  /** `names` as they were asked for: `flannel-0.28.7`, or `flannel`. */
+  | (BundleRoute & { readonly kind: 'packages'; readonly names: readonly string[] })
+  | { readonly kind: 'installers' | 'validate' }
+  | { readonly kind: 'installer'; readonly id: string; readonly resolve: boolean }
+  | { readonly kind: 'script'; readonly id: string; readonly release: string | undefined; readonly script: string }
+  /** The curlew for nodes. */
+  | { readonly kind: 'tool'; readonly arch: Arch }
+  | { readonly kind: 'registry-base' }
+  | { readonly kind: 'registry-list' }
+  | { readonly kind: 'tags' | 'manifest' | 'blob'; readonly name: string; readonly reference: string };
+
+interface BundleRoute {
+  readonly id: string;
+  readonly release: string | undefined;
+  readonly arch: Arch;
+}
+
+export type Routed = { readonly route: Route; readonly target: Target } | 'bad' | 'unknown';
+
+/** Names that specs cannot have, since an address begins with them. */
+const RESERVED = ['bundle', 'dist', 'healthz', 'installer', 'latest', 'metrics', 'tool', 'v2', 'version', 'versions'];
+const ARCHIVE = '.tar.gz';
+const RELEASE_FILE = /^[A-Za-z0-9][A-Za-z0-9._+-]*\.(?:tar\.gz|json)$/;
+
+/** A spec is known by the seven digits that it has by itself, or by a name that whoever runs the server gave it. */
+function isInstallerName(text: string): boolean {
+  return /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(text) && !RESERVED.includes(text);
+}
+
+export function parseRoute(text: string): Routed {
+  const target = parseTarget(text);
+  if (target === undefined) return 'bad';
+  const route = routeOf(target);
+  return route === undefined ? 'unknown' : { route, target };
+}
+
+function routeOf(target: Target): Route | undefined {
+  const [first, ...rest] = target.segments;
+  if (first === undefined) return { kind: 'overview' };
+  if (first === 'v2') return registryRoute(rest, target.folder);
+  if (target.folder) return undefined;
+  if (first === 'dist') return distRoute(rest);
+  if (first === 'bundle') return bundleRoute(rest, target.query);
+  if (first === 'installer') return installerRoute(rest, target.query);
+  if (first === 'tool') return toolRoute(rest);
+  if (first === 'healthz' && rest.length === 0) return { kind: 'health' };
+  if (first === 'metrics' && rest.length === 0) return { kind: 'metrics' };
+  if (first === 'version') {
+    const [release, ...words] = rest;
+    return release !== undefined && isRelease(release) ? scriptRoute(words, release) : undefined;
+  }
+  return scriptRoute([first, ...rest], undefined);
+}
+
+function distRoute(words: readonly string[]): Route | undefined {
+  const [first = '', second] = words;
+  if (words.length > 2) return undefined;
+  if (second !== undefined) {
+    const known = first === 'external' || isRelease(first);
+    return known && RELEASE_FILE.test(second) ? { kind: 'object', key: `${first}/${stored(second)}` } : undefined;
+  }
+  if (first === 'VERSION') return { kind: 'current-release' };
+  if (!RELEASE_FILE.test(first)) return undefined;
+  return first.endsWith(ARCHIVE) ? { kind: 'latest', file: stored(first) } : { kind: 'object', key: first };
+}
+
+/** Keys have no plus sign. */
+function stored(file: string): string {
+  return file.replaceAll('+', '-');
+}
+
+function bundleRoute(words: readonly string[], query: URLSearchParams): Route | undefined {
+  const [first, second] = words;
+  const release = first === 'version' ? second : undefined;
+  const [name = '', folder, list = '', ...more] = first === 'version' ? words.slice(2) : words;
+  if (more.length > 0 || (first === 'version' && (release === undefined || !isRelease(release)))) return undefined;
+  const id = folder === undefined ? withoutSuffix(name) : name;
+  const arch = query.get('arch') ?? 'amd64';
+  const known = ARCHES.find((one) => one === arch);
+  if (!isInstallerName(id) || known === undefined) return undefined;
+  if (folder === undefined) return { kind: 'bundle', id, release, arch: known };
+  if (folder !== 'packages' || !list.endsWith(ARCHIVE)) return undefined;
+  const names = withoutSuffix(list).split(',');
+  return { kind: 'packages', id, release, arch: known, names };
+}
+
+function withoutSuffix(name: string): string {
+  return name.endsWith(ARCHIVE) ? name.slice(0, -ARCHIVE.length) : name;
+}
+
+function installerRoute(words: readonly string[], query: URLSearchParams): Route | undefined {
+  const [id, ...more] = words;
+  if (id === undefined) return { kind: 'installers' };
+  if (more.length > 0) return undefined;
+  if (id === 'validate') return { kind: 'validate' };
+  return isInstallerName(id) ? { kind: 'installer', id, resolve: query.has('resolve') } : undefined;
+}
+
+function toolRoute(words: readonly string[]): Route | undefined {
+  const [file, ...more] = words;
+  const arch = ARCHES.find((one) => file === `curlew-linux-${one}.tar.gz`);
+  return arch === undefined || more.length > 0 ? undefined : { kind: 'tool', arch };
+}
+
+/** `/<id>` alone is install.sh, as at kURL's. */
+function scriptRoute(words: readonly string[], release: string | undefined): Route | undefined {
+  const [id = '', script = 'install.sh', ...more] = words;
+  if (more.length > 0 || !isInstallerName(id) || !BUNDLE_SCRIPTS.includes(script)) return undefined;
+  return { kind: 'script', id, release, script };
+}
+
+/** Names of repositories have slashes; what is asked of them stands behind. */
+function registryRoute(words: readonly string[], folder: boolean): Route | undefined {
+  if (words.length === 0) return { kind: 'registry-base' };
+  if (folder) return undefined;
+  if (words.length === 1 && words[0] === '_catalog') return { kind: 'registry-list' };
+  const verb = words.at(-2);
+  const reference = words.at(-1) ?? '';
+  const names = words.slice(0, -2);
+  if (names.length === 0 || names.some((part) => !isRepositoryPart(part))) return undefined;
+  const name = names.join('/');
+  if (verb === 'tags' && reference === 'list') return { kind: 'tags', name, reference: '' };
+  if (verb === 'manifests') return { kind: 'manifest', name, reference };
+  return verb === 'blobs' ? { kind: 'blob', name, reference } : undefined;
+}
+
+/** A host with its port may come first. */
+function isRepositoryPart(text: string): boolean {
+  return isAddonName(text) || /^[A-Za-z0-9._-]+(?::\d{1,5})?$/.test(text);
+}

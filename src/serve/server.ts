@@ -1,0 +1,128 @@
+/** The server itself: connections and their limits, and the end in order. */
+import { createServer as createHttpServer, type Server, type ServerOptions } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import { CurlewError, asError, errnoOf } from '../core/errors.ts';
+import { createHandler, type HandlerOptions } from './handler.ts';
+import { createMetrics } from './metrics.ts';
+
+export interface ServeLimits {
+  readonly connections: number;
+  /** Milliseconds for the whole head of a request. */
+  readonly headMs: number;
+  /** For a request with its body. */
+  readonly requestMs: number;
+  /** Without a byte in either direction. */
+  readonly idleMs: number;
+  /** Bytes of a spec that is posted. */
+  readonly body: number;
+  /** How long running answers are waited for at the end. */
+  readonly graceMs: number;
+}
+
+export const DEFAULT_LIMITS: ServeLimits = {
+  connections: 1000,
+  headMs: 10_000,
+  requestMs: 30_000,
+  idleMs: 120_000,
+  body: 256 << 10,
+  graceMs: 60_000,
+};
+
+export interface ListenOptions extends Omit<HandlerOptions, 'bodyLimit' | 'metrics' | 'connections'> {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** Certificate and key in PEM. */
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  readonly limits: ServeLimits;
+}
+
+export interface RunningServer {
+  /** `http://127.0.0.1:8080` */
+  readonly url: string;
+  /** Takes no more connections; resolves when the last answer has left, or the grace is over. */
+  readonly stop: () => Promise<ServedTotals>;
+}
+
+export interface ServedTotals {
+  readonly requests: number;
+  readonly bytes: number;
+}
+
+const HEAD_LIMIT = 16 << 10;
+const KEEP_ALIVE_MS = 5000;
+const CHECK_MS = 1000;
+
+/** Listens; `BUSY` when somebody else does. */
+export async function startServer({ host, port, tls, limits, ...rest }: ListenOptions): Promise<RunningServer> {
+  const metrics = createMetrics();
+  let open = 0;
+  const server = createServer(tls, {
+    maxHeaderSize: HEAD_LIMIT,
+    headersTimeout: limits.headMs,
+    requestTimeout: limits.requestMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: Math.min(CHECK_MS, limits.headMs),
+  });
+  const handler = createHandler({ ...rest, bodyLimit: limits.body, metrics, connections: () => open });
+  server.maxConnections = limits.connections;
+  server.timeout = limits.idleMs;
+  server.on('connection', (socket) => {
+    open += 1;
+    socket.once('close', () => {
+      open -= 1;
+    });
+  });
+  server.on('request', handler.handle);
+  await listen(server, host, port);
+  const stop = async (): Promise<ServedTotals> => {
+    handler.drain();
+    const late = setTimeout(() => server.closeAllConnections(), limits.graceMs);
+    // A connection whose last answer has left is idle, and would be kept for the next request.
+    const sweep = setInterval(() => server.closeIdleConnections(), 50);
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeIdleConnections();
+    });
+    clearTimeout(late);
+    clearInterval(sweep);
+    return metrics.totals();
+  };
+  return { url: urlOf(server, host, tls !== undefined), stop };
+}
+
+function createServer(tls: ListenOptions['tls'], options: ServerOptions): Server {
+  if (tls === undefined) return createHttpServer(options);
+  try {
+    return createHttpsServer({ ...options, ...tls, handshakeTimeout: options.headersTimeout });
+  } catch (error) {
+    throw new CurlewError('USAGE', `the certificate or its key cannot be used: ${asError(error).message}`, {
+      hint: 'give both in PEM with --tls-cert and --tls-key; the key belongs to the first certificate of the file',
+      cause: error,
+    });
+  }
+}
+
+async function listen(server: Server, host: string, port: number): Promise<void> {
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ host, port }, () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+  } catch (error) {
+    const inUse = errnoOf(error) === 'EADDRINUSE';
+    throw new CurlewError(inUse ? 'BUSY' : 'USAGE', `listen on ${host}:${port}: ${asError(error).message}`, {
+      hint: 'name another address with --listen',
+      cause: error,
+    });
+  }
+}
+
+function urlOf(server: Server, host: string, isTls: boolean): string {
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  return `${isTls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port ?? 0}`;
+}

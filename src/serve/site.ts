@@ -1,0 +1,211 @@
+/** What each address answers. */
+import { BUNDLED_TOOL, packedExecutableName, storeKey } from '../core/layout.ts';
+import { digestOf, hexOf } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
+import { ARCHES, type Arch } from '../core/ref.ts';
+import { resolvePackages } from '../bundle/resolve.ts';
+import { installerYaml } from '../installer/merge.ts';
+import { isJsonObject } from '../installer/yaml.ts';
+import type { Store } from '../store/store.ts';
+import { createBundles, type Executable } from './bundles.ts';
+import { createCatalogues, type Catalogues } from './catalogues.ts';
+import { dataContent, jsonAnswer, textAnswer, type Answer, type Content } from './content.ts';
+import { createImages } from './images.ts';
+import { readSpecText, type Installers, type KnownSpec } from './installers.ts';
+import { storedContent } from './objects.ts';
+import { registryAnswer } from './registry.ts';
+import type { Route } from './route.ts';
+import { formatScript } from './script.ts';
+import type { WatchOptions } from './watch.ts';
+
+export interface SiteOptions extends WatchOptions {
+  readonly installers: Installers;
+  readonly executable: Executable;
+  /** Text of scripts/serve/start.sh. */
+  readonly functions: string;
+  /** Address of a web server in front of the store, which clients are sent to for packages. */
+  readonly redirect: string | undefined;
+  /** Version of curlew. */
+  readonly tool: string;
+}
+
+/** A request that was found to be one of ours. */
+export interface Asked {
+  readonly route: Route;
+  readonly query: URLSearchParams;
+  /** Address of this server as the client sees it. */
+  readonly base: string;
+  readonly signal: AbortSignal;
+}
+
+/** The routes that a site answers; the rest is the server's own. */
+export interface Site {
+  readonly get: (asked: Asked) => Promise<Answer>;
+  /** Keeps a spec, or only judges it. */
+  readonly post: (body: Uint8Array, asked: Asked & { readonly keep: boolean }) => Promise<Answer>;
+  /** Plans in memory. */
+  readonly plans: () => number;
+}
+
+export function createSite(store: Store, options: SiteOptions): Site {
+  const { installers, tool, executable, functions, redirect, signal: own } = options;
+  const catalogues = createCatalogues(store, options);
+  const bundles = createBundles(store, { ...options, catalogues });
+  const images = createImages(store, { ...options, catalogues });
+  const object = async (key: string, signal: AbortSignal): Promise<Answer> => {
+    const found = await storedContent(store, key, { signal });
+    return found === undefined ? unknown(`there is no ${key}`) : { kind: 'content', content: found };
+  };
+  const get = async (asked: Asked): Promise<Answer> => {
+    const { route, query, base, signal } = asked;
+    switch (route.kind) {
+      case 'overview':
+        return textAnswer(200, overview(tool));
+      case 'current-release':
+        return releaseAnswer(await catalogues.current());
+      case 'object':
+        return redirect !== undefined && route.key.endsWith('.tar.gz')
+          ? found(`${redirect}/${route.key}`)
+          : object(route.key, signal);
+      case 'latest': {
+        const key = storeKey.package(await catalogues.current(), route.file);
+        return found(redirect === undefined ? `/dist/${key}` : `${redirect}/${key}`);
+      }
+      case 'bundle': {
+        const spec = await installers.read(route.id, { signal });
+        return named(await bundles.whole({ spec, ...route }), `${route.id}.tar.gz`);
+      }
+      case 'packages': {
+        const spec = await installers.read(route.id, { signal });
+        return named(await bundles.packages({ spec, ...route }, route.names), `${route.id}-packages.tar.gz`);
+      }
+      case 'installer': {
+        const spec = await installers.read(route.id, { signal });
+        const text = route.resolve ? await resolvedText(spec, catalogues) : spec.text;
+        return yamlAnswer(text);
+      }
+      case 'script': {
+        const spec = await installers.read(route.id, { signal });
+        const { catalogue } = await catalogues.of(route.release);
+        const sums = { amd64: await sumOf('amd64', executable), arm64: await sumOf('arm64', executable) };
+        const inputs = { ...route, functions, base, release: catalogue.release, spec: spec.text, sums };
+        return textContent(formatScript(inputs), 'text/x-shellscript; charset=utf-8');
+      }
+      case 'tool': {
+        const { source, index } = await executable(route.arch);
+        return { kind: 'content', content: toolContent(source, `"${hexOf(index.tocDigest)}"`, route.arch) };
+      }
+      case 'registry-base':
+      case 'registry-list':
+      case 'tags':
+      case 'manifest':
+      case 'blob':
+        return registryAnswer(route, query, images);
+      case 'installers':
+      case 'validate':
+      case 'health':
+      case 'metrics':
+        return unknown('nothing is found here');
+    }
+  };
+  const post: Site['post'] = async (body, { base, keep, signal }) => {
+    const spec = readSpecText(body, 'the installer spec');
+    await judgeSpec(spec, catalogues);
+    if (!keep) return jsonAnswer(200, { valid: true });
+    const { id, isNew } = await installers.add(spec, { signal: AbortSignal.any([signal, own]) });
+    return textAnswer(isNew ? 201 : 200, `${base}/${id}\n`, { Location: `/installer/${id}`, 'X-Kurl-Hash': id });
+  };
+  return { get, post, plans: bundles.size };
+}
+
+function unknown(text: string): Answer {
+  return textAnswer(404, `${text}\n`);
+}
+
+/** What is current changes: nobody may remember where he was sent to. */
+function found(location: string): Answer {
+  return textAnswer(302, `${location}\n`, { Location: location, 'Cache-Control': 'no-cache' });
+}
+
+function named(content: Content, fileName: string): Answer {
+  return { kind: 'content', content: { ...content, fileName } };
+}
+
+function textContent(text: string, type: string): Answer {
+  const data = Buffer.from(text);
+  return dataContent(data, { etag: `"${hexOf(digestOf(data))}"`, type, cache: 'ask' });
+}
+
+function releaseAnswer(release: string): Answer {
+  return textContent(release, 'text/plain; charset=utf-8');
+}
+
+function yamlAnswer(text: string): Answer {
+  return textContent(text, 'application/yaml; charset=utf-8');
+}
+
+function toolContent(
+  { size, read }: { readonly size: number; readonly read: Content['read'] },
+  etag: string,
+  arch: Arch,
+): Content {
+  return { size, read, etag, type: 'application/gzip', fileName: packedExecutableName(arch), cache: 'ask' };
+}
+
+async function sumOf(arch: Arch, executable: Executable): Promise<string | undefined> {
+  try {
+    const { index } = await executable(arch);
+    const entry = index.entries.find(({ path }) => path === BUNDLED_TOOL);
+    return entry === undefined ? undefined : hexOf(entry.digest);
+  } catch (error) {
+    if (error instanceof CurlewError && error.code === 'UNSUPPORTED') return undefined;
+    throw error;
+  }
+}
+
+/** What can never be installed from here is told before it is kept: add-ons that no architecture has. */
+async function judgeSpec({ installer }: KnownSpec, catalogues: Catalogues): Promise<void> {
+  const { catalogue } = await catalogues.of(undefined);
+  const addons = installer.addons.filter(({ s3Override }) => s3Override === undefined);
+  let failure: unknown;
+  for (const arch of ARCHES) {
+    try {
+      resolvePackages({ ...installer, addons }, catalogue, arch);
+      return;
+    } catch (error) {
+      failure ??= error;
+    }
+  }
+  throw failure;
+}
+
+/** The spec with the versions that it means now. */
+async function resolvedText({ installer, document }: KnownSpec, catalogues: Catalogues): Promise<string> {
+  const { catalogue } = await catalogues.of(undefined);
+  const addons = installer.addons.filter(({ s3Override }) => s3Override === undefined);
+  const versions = new Map(
+    resolvePackages({ ...installer, addons }, catalogue, 'amd64').map(({ name, version }) => [name, version]),
+  );
+  const spec = isJsonObject(document['spec']) ? { ...document['spec'] } : {};
+  for (const { specName, name } of addons) {
+    const section = spec[specName];
+    const version = versions.get(name);
+    if (isJsonObject(section) && version !== undefined) spec[specName] = { ...section, version };
+  }
+  return installerYaml({ ...document, spec });
+}
+
+function overview(tool: string): string {
+  return [
+    `curlew ${tool}`,
+    '',
+    '/bundle/ID.tar.gz                     everything for an installation without a network',
+    '/bundle/ID/packages/NAME,NAME.tar.gz  only these packages',
+    '/ID/install.sh                        for an installation over the network: curl URL | sudo bash',
+    '/installer/ID                         the installer spec',
+    '/dist/VERSION, /dist/RELEASE/FILE     the store: curlew install --from URL/dist',
+    '/v2/                                  the images, for clients of registries',
+    '/healthz, /metrics',
+    '',
+  ].join('\n');
+}

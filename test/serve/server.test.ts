@@ -1,0 +1,225 @@
+import { once } from 'node:events';
+import { get as httpsGet } from 'node:https';
+import { connect } from 'node:net';
+import * as assert from '../support/assert.ts';
+import { publishTestPackages, specOf } from '../support/bundles.ts';
+import { noise } from '../support/packages.ts';
+import { keepSpec, rawRequest, serveStore } from '../support/served.ts';
+import { suite } from '../support/suite.ts';
+import { makeCertificate } from '../support/tls.ts';
+import { tree, type Tree } from '../support/tree.ts';
+import type { Store } from '../../src/store/store.ts';
+
+const test = suite('serve/server');
+
+const SIZE = 5_000_000;
+
+async function scene(signal: AbortSignal): Promise<{ readonly box: Tree; readonly store: Store }> {
+  const box = await tree();
+  const data = noise(SIZE);
+  const store = await publishTestPackages(
+    box,
+    [{ name: 'alpha', version: '1.0+k1', files: [{ path: 'images/a', data }] }],
+    signal,
+  );
+  await keepSpec(box, 'one', specOf({ alpha: 'latest' }));
+  return { box, store };
+}
+
+const FILE = '/dist/r1/alpha-1.0-k1.tar.gz';
+
+test('other methods are refused with those that are allowed', async ({ signal }) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  await using server = await serveStore(store);
+  for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'POST']) {
+    const answer = await fetch(server.url + FILE, { method });
+    assert.equal([answer.status, answer.headers.get('allow')], [405, 'GET, HEAD'], method);
+  }
+  assert.is((await fetch(`${server.url}/installer`)).headers.get('allow'), 'POST');
+  for (const line of [
+    'TRACE / HTTP/1.1',
+    'BREW / HTTP/1.1',
+    'GET  HTTP/1.1',
+    'GET /healthz SMTP/1.1',
+    '\x16\x03\x01',
+  ]) {
+    assert.not.match(
+      await rawRequest(server.port, `${line}\r\nHost: x\r\nConnection: close\r\n\r\n`),
+      /^HTTP\/1\.1 [25]/,
+      line,
+    );
+  }
+});
+
+test('tricks with paths get 400 or 404 as they are sent, and nothing outside the store', async ({ signal }) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  await using server = await serveStore(store);
+  for (const path of [
+    '/dist/../../../etc/passwd',
+    '/dist/%2e%2e/%2e%2e/etc/passwd',
+    '/dist/%252e%252e/etc/passwd',
+    '/dist/..%2f..%2fetc%2fpasswd',
+    '/dist/r1/%00.tar.gz',
+    '/dist//r1/index.json',
+    '//dist/VERSION',
+    '/dist/r1/..%5c..%5cx.json',
+    '/v2/%2e%2e/manifests/x',
+    '/bundle/%2e%2e%2fVERSION.tar.gz',
+    'http://elsewhere.example/dist/VERSION',
+    '/dist/\u00e9.json',
+  ]) {
+    const answer = await rawRequest(server.port, `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    assert.match(answer, /^HTTP\/1\.1 40[04] /, path);
+    assert.not.match(answer, 'root:');
+  }
+});
+
+test('a head that is too large, and one that comes letter by letter, end the connection', async ({ signal }) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  await using server = await serveStore(store, { limits: { headMs: 300 } });
+  const large = `GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(100_000)}\r\n\r\n`;
+  assert.match(await rawRequest(server.port, large), /^HTTP\/1\.1 431 /);
+  assert.match(await rawRequest(server.port, 'GET /healthz HTTP/1.1\r\nHost'), /^HTTP\/1\.1 408 /);
+  assert.is((await fetch(`${server.url}/healthz`)).status, 200);
+});
+
+test('a client that takes nothing is cut when nothing has moved for a while', async ({ signal }) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  await using server = await serveStore(store, { limits: { idleMs: 300 } });
+  const ranges = Array.from({ length: 12 }, () => FILE);
+  const socket = connect(server.port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  // Pipelined, so that it is more than the buffers of the two systems hold.
+  socket.write(ranges.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''));
+  while (server.log.every(({ cut }) => cut !== true)) await new Promise((resolve) => setImmediate(resolve));
+  socket.destroy();
+  assert.is((await fetch(`${server.url}/healthz`)).status, 200);
+});
+
+test('requests that are sent all at once are answered one after the other, in order', async ({ signal }) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  let reading = 0;
+  let most = 0;
+  const watched: Store = {
+    ...store,
+    head: async (...args) => {
+      reading += 1;
+      most = Math.max(most, reading);
+      try {
+        return await store.head(...args);
+      } finally {
+        reading -= 1;
+      }
+    },
+  };
+  await using server = await serveStore(watched);
+  const heads = Array.from({ length: 300 }, () => `HEAD ${FILE} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  const last = 'GET /dist/none.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+  const answers = (await rawRequest(server.port, heads.join('') + last)).match(/^HTTP\/1\.1 \d+/gm) ?? [];
+  assert.equal([answers.length, answers.at(-1), most], [301, 'HTTP/1.1 404', 1]);
+});
+
+test('more connections than allowed are closed, and the others go on', async ({ signal }) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  await using server = await serveStore(store, { limits: { connections: 2 } });
+  const sockets = [connect(server.port, '127.0.0.1'), connect(server.port, '127.0.0.1')];
+  for (const socket of sockets) await once(socket, 'connect');
+  assert.is(await rawRequest(server.port, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'), '');
+  sockets[0]?.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+  const [data] = (await once(sockets[0] ?? sockets[1] ?? process.stdin, 'data')) as [Buffer];
+  assert.match(data.toString(), /^HTTP\/1\.1 200/);
+  for (const socket of sockets) socket.destroy();
+});
+
+test('two hundred clients at once get every byte', async ({ signal }) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  await using server = await serveStore(store);
+  const size = (await store.head('r1/alpha-1.0-k1.tar.gz', { signal }))?.size;
+  const sizes = await Promise.all(
+    Array.from({ length: 200 }, async () => {
+      let bytes = 0;
+      const answer = await fetch(server.url + FILE);
+      for await (const chunk of answer.body ?? []) bytes += (chunk as Uint8Array).byteLength;
+      return bytes;
+    }),
+  );
+  assert.equal(new Set(sizes), new Set([size]));
+});
+
+test('stopping waits for running answers, takes no new ones, and cuts what is still there after its time', async ({
+  signal,
+}) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  const server = await serveStore(store, { limits: { graceMs: 30_000 } });
+  const answer = await fetch(server.url + FILE);
+  const stopped = server.stop();
+  assert.is(await rawRequest(server.port, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'), '');
+  const { byteLength } = await answer.arrayBuffer();
+  assert.is(byteLength, Number(answer.headers.get('content-length')));
+  await stopped;
+});
+
+test('the log tells what was sent without what may be secret', async ({ signal }) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  await using server = await serveStore(store);
+  await (
+    await fetch(`${server.url}/dist/VERSION?token=hidden`, { headers: { authorization: 'Bearer hidden' } })
+  ).text();
+  while (server.log.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  const [line] = server.log;
+  assert.equal([line?.path, line?.status, line?.bytes, line?.cut], ['/dist/VERSION', 200, 2, undefined]);
+  assert.not.match(JSON.stringify(line), 'hidden');
+});
+
+test('health and metrics tell what goes on', async ({ signal }) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  await using server = await serveStore(store);
+  assert.equal(await (await fetch(`${server.url}/healthz`)).json(), {
+    is_alive: true,
+    active_streams: 0,
+    version: '1.2.3',
+  });
+  await (await fetch(`${server.url}/bundle/one.tar.gz`)).arrayBuffer();
+  const text = await (await fetch(`${server.url}/metrics`)).text();
+  assert.match(text, /^curlew_serve_requests_total\{route="bundle",code="200"\} 1$/m);
+  assert.match(text, /^curlew_serve_plans 1$/m);
+  assert.match(text, /^curlew_serve_first_byte_seconds_bucket\{le="\+Inf"\} 2$/m);
+  for (const line of text.trimEnd().split('\n'))
+    assert.match(line, /^(?:# (?:HELP|TYPE) |curlew_serve_\w+(?:\{[^}]*\})? [\d.]+$)/);
+});
+
+test('with a certificate it speaks TLS, and addresses in answers are https', async ({ signal }) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  const { key, cert, ca } = await makeCertificate();
+  await using server = await serveStore(store, { listen: { tls: { key, cert } } });
+  const text = await new Promise<string>((resolve, reject) => {
+    httpsGet(`${server.url}/one/install.sh`, { ca }, (answer) => {
+      const parts: Buffer[] = [];
+      answer.on('data', (part: Buffer) => parts.push(part));
+      answer.on('end', () => resolve(Buffer.concat(parts).toString()));
+    }).on('error', reject);
+  });
+  assert.match(text, `'https://127.0.0.1:${server.port}'`);
+  await assert.rejectsWith(serveStore(store, { listen: { tls: { key: 'x', cert } } }), 'USAGE', /certificate/);
+});
+
+test('a port that somebody else has is told', async ({ signal }) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  await using server = await serveStore(store);
+  await assert.rejectsWith(serveStore(store, { listen: { port: server.port } }), 'BUSY', /listen on/);
+});
+
+test.run();
