@@ -21,6 +21,16 @@ curlew_running_kubernetes() {
   if [[ "$text" =~ image:[^$'\n']*:v([0-9]+\.[0-9]+\.[0-9]+) ]]; then printf '%s\n' "${BASH_REMATCH[1]}"; fi
 }
 
+# KUBERNETES_UPGRADE is 1 when a newer Kubernetes is to be installed than the one that runs.
+# shellcheck disable=SC2034
+curlew_kubernetes_upgrade() {
+  local major minor patch SEMVER_COMPARE_RESULT=0
+  : "${KUBERNETES_UPGRADE=}"
+  if [[ "$CURRENT_KUBERNETES_VERSION" != *.*.* || "${KUBERNETES_VERSION-}" != [0-9]*.*.* ]]; then return 0; fi
+  semverCompare "$CURRENT_KUBERNETES_VERSION" "$KUBERNETES_VERSION"
+  if ((SEMVER_COMPARE_RESULT < 0)); then KUBERNETES_UPGRADE=1; fi
+}
+
 # usage: curlew_util_image ARCHIVE
 # Prints the name of kURL's helper image, which the package `common` brings.
 curlew_util_image() {
@@ -76,6 +86,7 @@ curlew_discover() {
   if [[ -n "${KUBERNETES_VERSION-}" ]]; then parse_kubernetes_target_version; fi
   : "${CURRENT_KUBERNETES_VERSION=}" "${KURL_UTIL_IMAGE=}"
   if [[ -r "$file" ]]; then curlew_default CURRENT_KUBERNETES_VERSION "$(curlew_running_kubernetes "$file")"; fi
+  curlew_kubernetes_upgrade
   if [[ -z "${KURL_UTIL_IMAGE-}" && -f shared/kurl-util.tar ]]; then
     KURL_UTIL_IMAGE="$(curlew_util_image shared/kurl-util.tar)"
   fi

@@ -1,4 +1,7 @@
-/** What a machine is asked before a run changes it: host packages that add-ons leave to the operator, host preflights. */
+/**
+ * What a machine is asked before a run changes it: host packages that add-ons leave to the operator, host preflights; and
+ * of its cluster, whether all nodes are ready.
+ */
 import { access } from 'node:fs/promises';
 import { CurlewError } from '../core/errors.ts';
 import { reportStep, type Report } from '../core/events.ts';
@@ -9,6 +12,7 @@ import { onlyLooking } from '../preflight/only-looking.ts';
 import { resultLine } from '../preflight/report.ts';
 import { runPreflights } from '../preflight/run.ts';
 import type { Situation } from '../preflight/situation.ts';
+import { checkNodes } from './cluster/nodes.ts';
 import { KUBERNETES } from './hooks.ts';
 import type { RunView } from './prepare.ts';
 import { addonSpecs, versionsOf } from './preflight-specs.ts';
@@ -36,6 +40,8 @@ export interface HostChecks {
   /** Undefined when none lack. */
   readonly packages: MissingPackages | undefined;
 }
+
+const EXCLUDED = 'EXCLUDE_BUILTIN_HOST_PREFLIGHTS';
 
 interface CheckOptions {
   /** Leaves out what would write, or run what a spec names. */
@@ -68,7 +74,9 @@ export async function checkHost(view: RunView, options: CheckOptions): Promise<H
     report({ type: 'note', level: 'warning', text: `${place.file}:${place.line}: ${message}` });
   }
   const looking = options.onlyLook ? onlyLooking(specs) : { specs, leftOut: [] };
-  const results = await carryOut(looking.specs, { env, tool: checks.tool, report, signal });
+  const own = await carryOut(looking.specs, { env, tool: checks.tool, report, signal });
+  const isExcluded = request.variables.some(([name, text]) => name === EXCLUDED && text !== '');
+  const results = [...own, ...(checks.builtIn && !isExcluded ? await checkNodes(view) : [])];
   const told = { mode: checks.mode, counts: countsOf(results), results, leftOut: looking.leftOut, packages };
   return told.results.length + told.leftOut.length === 0 && packages === undefined ? undefined : told;
 }

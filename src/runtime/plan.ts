@@ -5,7 +5,7 @@ import type { PackageImage } from '../core/package.ts';
 import type { AddonRef } from '../core/ref.ts';
 import { orderAddons } from '../installer/order.ts';
 import type { LoadBalancerMove } from './cluster/load-balancer.ts';
-import { isContainerRuntime, type Hook } from './hooks.ts';
+import { isContainerRuntime, KUBERNETES, type Hook } from './hooks.ts';
 import { phases } from './plan-phases.ts';
 import { settingsDigest, type AppliedRecord, type Records } from './records.ts';
 import type { ShellVariable } from './settings.ts';
@@ -104,7 +104,7 @@ export function planRun(
   return { format: 1, kind, addons, actions: phases(kind, { facts: inOrder, addons, records, options }) };
 }
 
-function planAddon(kind: RunKind, facts: PackageFacts, records: Records, { reapply }: PlanOptions): PlannedAddon {
+function planAddon(kind: RunKind, facts: PackageFacts, records: Records, options: PlanOptions): PlannedAddon {
   const { ref, digest, hasInstallScript } = facts;
   const settings = settingsDigest(facts.settings);
   const common = { ref, digest, settings, hasInstallScript };
@@ -112,10 +112,16 @@ function planAddon(kind: RunKind, facts: PackageFacts, records: Records, { reapp
   if (kind !== 'install' && !isContainerRuntime(ref)) return { ...common, mode: 'join', because: `every ${kind}` };
   // Not every name that an object answers to is one of its own: `constructor` is a valid name of an add-on.
   const record = Object.hasOwn(records.applied, ref.name) ? records.applied[ref.name] : undefined;
-  const because = whyInstall({ ref, digest, settings }, record, reapply);
+  const because = whyInstall({ ref, digest, settings }, record, options.reapply) ?? whyMoved(ref.name, options);
   return because === undefined
     ? { ...common, mode: 'already applied', because: 'same version, package and settings, and its last run finished' }
     : { ...common, mode: 'install', because };
+}
+
+/** The address may be a setting of ekco's alone; it is kubernetes that answers there. */
+function whyMoved(name: string, { loadBalancer }: PlanOptions): string | undefined {
+  if (name !== KUBERNETES || loadBalancer === undefined) return undefined;
+  return `the load balancer was ${loadBalancer.before} and is ${loadBalancer.now}`;
 }
 
 /** Undefined when nothing is to be installed. */

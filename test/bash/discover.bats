@@ -37,8 +37,23 @@ quiet_machine() {
   PROXY_ADDRESS=http://p:1 POD_CIDR=10.32.0.0/20 LOAD_BALANCER_ADDRESS=lb.example:6443
   curlew_discover
   [ "$CURRENT_KUBERNETES_VERSION" = 1.26.15 ]
+  [ "$KUBERNETES_UPGRADE" = '' ]
   [ "$KURL_UTIL_IMAGE" = replicated/kurl-util:v2024.1 ]
   [ "$NO_PROXY_ADDRESSES" = .default,.local,.svc,10.0.0.7,10.32.0.0/20,127.0.0.1,kubernetes,lb.example,localhost ]
+}
+
+@test "a newer Kubernetes than the one that runs is an upgrade" {
+  quiet_machine
+  CURLEW_API_SERVER_MANIFEST=kube-apiserver.yaml
+  printf 'spec:\n  containers:\n  - image: registry.k8s.io/kube-apiserver:v1.26.15\n' >kube-apiserver.yaml
+  major=kept
+  for pair in '1.26.15 ' '1.26.9 ' '1.26.16 1' '1.27.0 1' '2.0.0 1' '1.9.99 ' 'latest ' ' '; do
+    unset KUBERNETES_UPGRADE CURRENT_KUBERNETES_VERSION
+    KUBERNETES_VERSION="${pair% *}"
+    curlew_discover
+    [ "$KUBERNETES_UPGRADE" = "${pair#* }" ]
+  done
+  [ "$major" = kept ]
 }
 
 @test "a machine without a route or without ip is no failure" {

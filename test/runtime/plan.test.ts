@@ -208,6 +208,19 @@ test('another address of the load balancer is told to ekco, before and after kub
   assert.equal(told(true), [first, 'hook kubernetes', ...last, 'hook registry_init']);
 });
 
+test('kubernetes is installed when only ekco says that the load balancer is another', () => {
+  const packages = [facts('ekco', { settings: { enableInternalLoadBalancer: true } }), facts('kubernetes')];
+  const records = installed([facts('ekco'), facts('kubernetes')]);
+  const loadBalancer = { before: '10.0.0.1:6443', now: 'localhost', others: false };
+  const { addons, actions } = planRun('install', packages, records, { ...OPTIONS, loadBalancer });
+  const because = new Map(addons.map((one) => [one.ref.name, `${one.mode}: ${one.because}`]));
+  assert.is(because.get('ekco'), 'install: its settings have changed');
+  assert.is(because.get('kubernetes'), 'install: the load balancer was 10.0.0.1:6443 and is localhost');
+  assert.ok(actions.some(({ id }) => id === 'hook kubernetes'));
+  const joining = planRun('join', packages, records, { ...OPTIONS, loadBalancer }).addons;
+  assert.ok(joining.every((one) => one.because === 'every join'));
+});
+
 test('a node that joins gets its runtime, then images and join hooks by add-on, then kubernetes', () => {
   const packages = [facts('kubernetes'), facts('zeta', { images: [IMAGE] }), facts('containerd'), facts('registry')];
   const ids = (kind: 'join' | 'upgrade', given: Records): readonly string[] =>

@@ -9,6 +9,7 @@ import {
 import { configMapClient, type ConfigMapName, type Data } from './config-map.ts';
 import { CURRENT_CONFIG, KURL_CONFIG, LAST_CONFIG, type KurlState } from './kurl-config.ts';
 import { callApi, findKubectl, refusalHint } from './kubectl.ts';
+import { readNodes, type ClusterNode } from './nodes.ts';
 import { isClusterUid } from '../records.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
@@ -22,7 +23,7 @@ export interface Cluster {
   readonly writeRecords: (change: RecordsChange) => Promise<void>;
   /** The cluster configuration of kubeadm, as it keeps it; undefined where it has made no cluster. */
   readonly readKubeadm: () => Promise<string | undefined>;
-  readonly hasOtherNodes: () => Promise<boolean>;
+  readonly readNodes: () => Promise<readonly ClusterNode[]>;
   /** kURL's state; undefined where kURL has left no mark of its own. */
   readonly readKurl: () => Promise<KurlState | undefined>;
   /** What was current when a new run begins becomes kURL's last state. */
@@ -80,12 +81,7 @@ export async function openCluster({
       await maps.change(RECORDS_MAP, (before) => withRecords(before, uid, change));
     },
     readKubeadm: async () => (await maps.read(KUBEADM_CONFIG))?.data['ClusterConfiguration'],
-    hasOtherNodes: async () => {
-      const nodes = await callApi(kubectl, { verb: 'get', path: '/api/v1/nodes?limit=2' }, { signal });
-      if (nodes.kind === 'problem') throw new CurlewError('CLUSTER_FAILED', `list the nodes: ${nodes.said}`);
-      const items = isObject(nodes.value) ? nodes.value['items'] : undefined;
-      return Array.isArray(items) && items.length > 1;
-    },
+    readNodes: async () => readNodes(kubectl, { signal }),
     readKurl: async () => {
       const [current, last, config] = await Promise.all([CURRENT_CONFIG, LAST_CONFIG, KURL_CONFIG].map(maps.read));
       const byKurl = [current, last, config].some((map) => map?.ours === false);

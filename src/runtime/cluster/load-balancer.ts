@@ -38,7 +38,7 @@ export async function loadBalancerMove(
   if (now === undefined || cluster === undefined) return undefined;
   const before = loadBalancer ?? (await controlPlaneOf(cluster));
   if (before === undefined || hostOf(before) === hostOf(now)) return undefined;
-  return { before, now, others: await cluster.hasOtherNodes() };
+  return { before, now, others: (await cluster.readNodes()).length > 1 };
 }
 
 /** kubeadm's own word, as kURL reads it: for clusters whose address was not noted. */

@@ -31,7 +31,7 @@ function memoryCluster(): {
       readRecords: async () => Promise.resolve({ applied: state.applied, adopted: undefined, loadBalancer: undefined }),
       readKurl: async () => Promise.resolve(undefined),
       readKubeadm: async () => Promise.resolve(undefined),
-      hasOtherNodes: async () => Promise.resolve(false),
+      readNodes: async () => Promise.resolve([]),
       writeRecords: async ({ applied }) =>
         write('writeRecords', () => {
           const rows = Object.entries({ ...state.applied, ...applied });

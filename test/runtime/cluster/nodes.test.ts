@@ -1,0 +1,101 @@
+/** Nodes of a cluster, as a kubectl tells that answers from files, and what they mean for an upgrade of Kubernetes. */
+import { chmod, readFile } from 'node:fs/promises';
+import type { Cluster } from '../../../src/runtime/cluster/cluster.ts';
+import { checkNodes, readNodes, type ClusterNode } from '../../../src/runtime/cluster/nodes.ts';
+import type { RunView } from '../../../src/runtime/prepare.ts';
+import type { AppliedRecord } from '../../../src/runtime/records.ts';
+import * as assert from '../../support/assert.ts';
+import { suite } from '../../support/suite.ts';
+import { tree } from '../../support/tree.ts';
+
+const test = suite('runtime/cluster/nodes');
+
+/** Asks that come are written down; the n-th gets the n-th file. */
+const KUBECTL = `#!/bin/bash
+cd "$ANSWERS"
+echo "\${@: -1}" >>asked
+cat "page-$(wc -l <asked)"
+`;
+
+const node = (name: string, ready?: string): unknown => ({
+  metadata: { name },
+  status: {
+    conditions: [{ type: 'MemoryPressure', status: 'True' }, ...(ready ? [{ type: 'Ready', status: ready }] : [])],
+  },
+});
+
+test('nodes are read page by page, with what their kubelets say', async ({ signal }) => {
+  await using box = await tree({
+    kubectl: KUBECTL,
+    'page-1': JSON.stringify({ items: [node('a', 'True'), node('b', 'False')], metadata: { continue: 'x y' } }),
+    'page-2': JSON.stringify({ items: [node('c'), 'junk'], metadata: {} }),
+  });
+  await chmod(box.at('kubectl'), 0o755);
+  const env = { PATH: process.env['PATH'], ANSWERS: box.path };
+  const found = await readNodes({ command: box.at('kubectl'), env, deadlineMs: 20_000 }, { signal });
+  assert.equal(
+    found.map(({ name, ready }) => `${name} ${ready}`),
+    ['a True', 'b False', 'c ', '? '],
+  );
+  assert.is(
+    await readFile(box.at('asked'), 'utf8'),
+    '/api/v1/nodes?limit=100\n/api/v1/nodes?limit=100&continue=x%20y\n',
+  );
+});
+
+test('an answer that is none ends with the reason', async ({ signal }) => {
+  await using box = await tree({ kubectl: '#!/bin/bash\necho "error: no right to list nodes" >&2\nexit 1\n' });
+  await chmod(box.at('kubectl'), 0o755);
+  const kubectl = { command: box.at('kubectl'), env: { PATH: process.env['PATH'] }, deadlineMs: 20_000 };
+  await assert.rejectsWith(readNodes(kubectl, { signal }), 'CLUSTER_FAILED', /list the nodes: .*no right/);
+});
+
+interface Scene {
+  readonly kind?: 'install' | 'join';
+  readonly mode?: 'install' | 'already applied';
+  readonly finished?: boolean;
+}
+
+/** As much of a run as is looked at. */
+function viewOf(
+  nodes: readonly ClusterNode[],
+  { kind = 'install', mode = 'install', finished = true }: Scene,
+): RunView {
+  const cluster: Pick<Cluster, 'readNodes'> = { readNodes: async () => Promise.resolve(nodes) };
+  const record: Pick<AppliedRecord, 'finished'> = { finished };
+  const view: unknown = {
+    request: { kind },
+    records: { applied: { kubernetes: record } },
+    plan: { addons: [{ ref: { name: 'kubernetes' }, mode }] },
+    view: { cluster },
+  };
+  return view as RunView;
+}
+
+const NODES = [
+  { name: 'a', ready: 'True' },
+  { name: 'b', ready: 'Unknown' },
+  { name: 'c', ready: 'False' },
+  { name: 'd', ready: '' },
+];
+
+test('an upgrade of Kubernetes wants all nodes ready', async () => {
+  const [bad] = await checkNodes(viewOf(NODES, {}));
+  assert.equal([bad?.verdict, bad?.message], ['fail', 'Not ready, and Kubernetes is to be upgraded: b, c']);
+  const [good] = await checkNodes(viewOf(NODES.slice(0, 1), {}));
+  assert.equal([good?.verdict, good?.message], ['pass', 'All nodes are ready']);
+  const many = Array.from({ length: 12 }, (_, at) => ({ name: `n${at}`, ready: 'False' }));
+  assert.match((await checkNodes(viewOf(many, {})))[0]?.message ?? '', /n9 and 2 more$/);
+});
+
+for (const [title, scene] of [
+  ['another node', { kind: 'join' }],
+  ['a Kubernetes that stays', { mode: 'already applied' }],
+  ['one whose first run did not finish', { finished: false }],
+] as const) {
+  test(`nothing is asked for ${title}`, async () => {
+    assert.equal(await checkNodes(viewOf(NODES, scene)), []);
+  });
+}
+
+test.run();
