@@ -39,6 +39,8 @@ export interface PartialFile extends AsyncDisposable {
   readonly finish: (options: { readonly force: boolean }) => Promise<void>;
 }
 
+/** A note is one line; lines are added until the file is as long as this. */
+const NOTE_ROOM = 1 << 20;
 const NOTE_LIMIT = 64 << 20;
 
 /** Names beside the file that is to be. */
@@ -57,14 +59,26 @@ interface Note extends Identity {
 }
 
 function formatNote({ size, contents, from, etag }: Identity, have: readonly Range[]): string {
-  return JSON.stringify({ format: 1, size, contents, from, etag, have: have.map(({ offset, end }) => [offset, end]) });
+  const pairs = have.map(({ offset, end }) => [offset, end]);
+  return `${JSON.stringify({ format: 1, size, contents, from, etag, have: pairs })}\n`;
+}
+
+/** The last line that is whole counts: a machine that went down may have cut off the one behind it. */
+function lastNote(text: string): Note | undefined {
+  for (let end = text.lastIndexOf('\n'); end > 0;) {
+    const start = text.lastIndexOf('\n', end - 1);
+    const note = parseNote(text.slice(start + 1, end));
+    if (note !== undefined) return note;
+    end = start;
+  }
+  return undefined;
 }
 
 /** Undefined for anything but a note of ours: then every byte that lies there must prove itself. */
-function parseNote(text: string | undefined): Note | undefined {
+function parseNote(text: string): Note | undefined {
   let value: unknown;
   try {
-    value = JSON.parse(text ?? '');
+    value = JSON.parse(text);
   } catch {
     return undefined;
   }
@@ -104,7 +118,7 @@ async function guarded<Result>(doing: string, work: () => Promise<Result>): Prom
 export async function openPartial(file: string, wanted: Identity): Promise<PartialFile> {
   const { partial, note: notePath, older } = pathsBeside(file);
   const doing = `write ${partial}`;
-  const note = parseNote(await readStateFile(notePath, NOTE_LIMIT));
+  const note = lastNote((await readStateFile(notePath, NOTE_LIMIT)) ?? '');
   if (note !== undefined && !isSameFile(note, wanted)) {
     await guarded(doing, () => (note.contents === undefined ? rm(partial, { force: true }) : putAside(partial, older)));
     await rm(notePath, { force: true });
@@ -139,6 +153,34 @@ async function putAside(partial: string, older: string): Promise<void> {
   }
 }
 
+/** Adds lines to a file: that needs one sync, where a file in the place of another needs three. */
+function noteWriter(path: string) {
+  let opened: FileHandle | undefined;
+  let room = 0;
+  const close = async (): Promise<void> => {
+    await opened?.close();
+    opened = undefined;
+  };
+  return {
+    close,
+    write: async (line: string): Promise<void> => {
+      if (opened === undefined || line.length > room) {
+        await close();
+        await writeStateFile(path, line, 0o644);
+        opened = await guarded(`write ${path}`, () => open(path, 'a'));
+        room = NOTE_ROOM - line.length;
+        return;
+      }
+      const handle = opened;
+      room -= line.length;
+      await guarded(`write ${path}`, async () => {
+        await handle.appendFile(line);
+        await handle.datasync();
+      });
+    },
+  };
+}
+
 interface Opened {
   readonly handle: FileHandle;
   readonly source: RangeSource & AsyncDisposable;
@@ -150,11 +192,12 @@ function growing(file: string, opened: Opened): PartialFile {
   const { handle, source, have } = opened;
   const { partial, note, older } = pathsBeside(file);
   const doing = `write ${partial}`;
+  const notes = noteWriter(note);
   const save = async (): Promise<void> => {
     // First what is said, then what it says: nothing is noted that is not on disk.
     const text = formatNote(opened.identity, have.list());
     await guarded(doing, () => handle.datasync());
-    await writeStateFile(note, text, 0o644);
+    await notes.write(text);
   };
   let current: Promise<void> = Promise.resolve();
   let next: Promise<void> | undefined;
@@ -186,6 +229,7 @@ function growing(file: string, opened: Opened): PartialFile {
       }),
     [Symbol.asyncDispose]: async () => {
       await current.catch(() => undefined);
+      await notes.close();
       await source[Symbol.asyncDispose]();
       await handle.close();
     },

@@ -29,8 +29,9 @@ function start(box: Tree, ...words: readonly string[]) {
 async function noted(box: Tree, before: number, signal: AbortSignal): Promise<number> {
   for (;;) {
     signal.throwIfAborted();
-    const text = await readFile(pathsBeside(box.at(NAME)).note, 'utf8').catch(() => '{"have":[]}');
-    const { have } = JSON.parse(text) as { readonly have: readonly (readonly [number, number])[] };
+    const text = await readFile(pathsBeside(box.at(NAME)).note, 'utf8').catch(() => '');
+    const [last = '{"have":[]}'] = text.split('\n').slice(0, -1).slice(-1);
+    const { have } = JSON.parse(last) as { readonly have: readonly (readonly [number, number])[] };
     const bytes = have.reduce((sum, [offset, end]) => sum + end - offset, 0);
     if (bytes > before) return bytes;
     await wait(10);

@@ -1,0 +1,135 @@
+/** Fetching from real servers, after real programs, and onto a disk that is full. */
+import { renameSync, statfsSync, writeFileSync } from 'node:fs';
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import * as assert from '../support/assert.ts';
+import { noise } from '../support/packages.ts';
+import { largePackage, pullTo } from '../support/pulls.ts';
+import { runFromSource } from '../support/source-command.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+import { serveFiles } from '../support/web-server.ts';
+import { startNginx } from './support/nginx.ts';
+import { presign } from './support/presign.ts';
+import { cannotRun, run, succeeds } from './support/programs.ts';
+import { BUCKET, cannotServe, S3_KEYS, startS3 } from './support/s3-servers.ts';
+
+const test = suite('components/pull', { timeoutMs: 120_000 });
+const WEB = largePackage();
+const NAME = 'web.tar.gz';
+
+async function served(): Promise<Tree> {
+  return tree({ [`root/${NAME}`]: WEB.bytes });
+}
+
+const noNginx = cannotRun('nginx', 'curl');
+if (noNginx === undefined) {
+  test('nginx: by ranges, and what curl has begun', async ({ signal }) => {
+    await using box = await served();
+    await using nginx = await startNginx(box.at('nginx'), box.at('root'));
+    const address = `${nginx.url}/${NAME}`;
+    assert.is((await pullTo(box.at('whole'), [address], { signal })).fetched, WEB.plan.index.tocOffset);
+    assert.ok((await readFile(box.at('whole'))).equals(WEB.bytes));
+    await run('curl', ['--silent', '--fail', '--range', '0-5999999', '--output', box.at('begun'), address]);
+    const { fetched } = await pullTo(box.at('begun'), [address], { signal });
+    assert.ok(fetched < 7_000_000, String(fetched));
+    assert.ok((await readFile(box.at('begun'))).equals(WEB.bytes));
+  });
+
+  test('nginx that refuses ranges, refuses connections beyond one, or is slow, is read all the same', async ({
+    signal,
+  }) => {
+    for (const directive of ['max_ranges 0;', 'limit_conn all 1; limit_conn_status 429;', 'limit_rate 8m;']) {
+      await using box = await served();
+      await using nginx = await startNginx(box.at('nginx'), box.at('root'), [directive]);
+      const http = { retry: { attempts: 40, baseMs: 20, capMs: 200 } };
+      await pullTo(box.at(NAME), [`${nginx.url}/${NAME}`], { signal, http });
+      assert.ok((await readFile(box.at(NAME))).equals(WEB.bytes), directive);
+    }
+  });
+
+  test('nginx whose file is replaced while it is fetched: what both have is kept', async ({ signal }) => {
+    const next = largePackage('1.0.1', { blob4: noise(300_000, 98) });
+    await using box = await served();
+    await writeFile(box.at('next'), next.bytes);
+    await using nginx = await startNginx(box.at('nginx'), box.at('root'));
+    let came = 0;
+    const pace = (bytes: number): number => {
+      if (came < 3_000_000 && came + bytes >= 3_000_000) renameSync(box.at('next'), box.at('root', NAME));
+      came += bytes;
+      return 0;
+    };
+    const options = { connections: 1, pace, signal };
+    const { fetched, notes } = await pullTo(box.at(NAME), [`${nginx.url}/${NAME}`], options);
+    assert.match(notes.join('\n'), 'has been replaced');
+    assert.ok(fetched < 11_000_000, String(fetched));
+    assert.ok((await readFile(box.at(NAME))).equals(next.bytes));
+  });
+} else {
+  test.skip('nginx', noNginx);
+}
+
+const noS3 = cannotServe('versitygw');
+if (noS3 === undefined) {
+  test('versitygw: by its S3 address and by a presigned one, and with the signature beside it', async () => {
+    await using box = await tree({ [NAME]: WEB.bytes });
+    await using server = await startS3('versitygw', box.at('s3'));
+    const env = { ...S3_KEYS, AWS_ENDPOINT_URL_S3: server.url, AWS_REGION: 'us-east-1' };
+    const curlew = async (...words: readonly string[]) => runFromSource(words, { cwd: box.path, env });
+    await curlew('keygen', 'release');
+    await curlew('sign', NAME, '--key', 'release.key');
+    const folder = box.at('s3/data', BUCKET, 'dist');
+    await mkdir(folder, { recursive: true });
+    for (const name of [NAME, `${NAME}.sigstore.json`]) await copyFile(box.at(name), `${folder}/${name}`);
+    const address = `s3://${BUCKET}/dist/${NAME}`;
+    const first = await curlew('pull', address, '-o', 'first.tar.gz', '--key', 'release.pub');
+    assert.is(first.exitCode, 0, first.stderr);
+    assert.match(first.stdout, 'signed with');
+    assert.ok((await readFile(box.at('first.tar.gz'))).equals(WEB.bytes));
+    const second = await curlew('pull', presign(server.url, `dist/${NAME}`), '-o', 'second.tar.gz');
+    assert.is(second.exitCode, 0, second.stderr);
+    assert.not.match(second.stdout + second.stderr, 'X-Amz-Signature');
+    assert.ok((await readFile(box.at('second.tar.gz'))).equals(WEB.bytes));
+  });
+} else {
+  test.skip('versitygw', noS3);
+}
+
+const noMount = cannotRun('mount');
+if (noMount === undefined) {
+  test('a disk that is too small, or fills up, is told by its folder; with room the same goes on', async ({
+    signal,
+  }) => {
+    await using box = await tree();
+    await using server = await serveFiles({ [NAME]: WEB.bytes });
+    const address = [`${server.url}/${NAME}`];
+    const disk = box.at('disk');
+    await mkdir(disk);
+    await run('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', disk]);
+    try {
+      const small = await assert.rejectsWith(pullTo(`${disk}/${NAME}`, address, { signal }), 'NO_SPACE');
+      assert.match(small.message, `into ${disk}: `);
+      assert.equal(await readdir(disk), []);
+      await run('mount', ['-o', 'remount,size=14m', disk]);
+      let filled = false;
+      const pace = (): number => {
+        if (filled) return 0;
+        filled = true;
+        const { bavail, bsize } = statfsSync(disk);
+        writeFileSync(`${disk}/filler`, Buffer.alloc(bavail * bsize - 5_000_000));
+        return 0;
+      };
+      const full = await assert.rejectsWith(pullTo(`${disk}/${NAME}`, address, { signal, pace }), 'NO_SPACE');
+      assert.match(full.message, disk);
+      await rm(`${disk}/filler`);
+      const { fetched } = await pullTo(`${disk}/${NAME}`, address, { signal });
+      assert.ok(fetched < WEB.bytes.byteLength - 2_000_000, String(fetched));
+      assert.ok((await readFile(`${disk}/${NAME}`)).equals(WEB.bytes));
+    } finally {
+      await succeeds('umount', [disk]);
+    }
+  });
+} else {
+  test.skip('a disk that is full', noMount);
+}
+
+test.run();
