@@ -2,14 +2,15 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf, type TestPackage } from '../support/bundles.ts';
 import { noise } from '../support/packages.ts';
-import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
+import { runCommand } from '../support/run-command.ts';
+import type { SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('cli/delta', { timeoutMs: 120_000 });
 
 async function curlew(box: Tree, ...words: readonly string[]): Promise<SourceOutcome> {
-  return runFromSource(words, { cwd: box.path });
+  return runCommand(words, box.path);
 }
 
 const package_ = (version: string, seed: number): TestPackage => ({
