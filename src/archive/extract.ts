@@ -22,12 +22,17 @@ export interface ExtractLimits {
 
 const EXTRACT_LIMITS: ExtractLimits = { bytes: 2 ** 40, files: 1_000_000, ratio: MOST_RATIO };
 
+/** The unpacked bytes of an entry's payload, checked as they pass: an error comes after the last good chunk. */
+export type ReadEntry = (entry: PlacedEntry, options: { readonly signal: AbortSignal }) => AsyncIterable<Uint8Array>;
+
 export interface ExtractOptions {
   /** Folder to extract into; made if it is missing. Nothing is written outside of it. */
   readonly into: string;
   /** Path below `into` for an entry, or undefined to leave it out. Default: the entry's own path. */
   readonly select?: (entry: PlacedEntry) => string | undefined;
   readonly limits?: ExtractLimits;
+  /** The unpacked bytes of a payload, proved; default: those in the archive itself. */
+  readonly read?: ReadEntry | undefined;
   /** Flush every file and folder to disk before returning. */
   readonly sync?: boolean;
   readonly signal: AbortSignal;
@@ -42,7 +47,14 @@ const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | consta
 export async function extractEntries(
   source: RangeSource,
   index: ArchiveIndex,
-  { into, select, limits = EXTRACT_LIMITS, sync = false, signal }: ExtractOptions,
+  {
+    into,
+    select,
+    limits = EXTRACT_LIMITS,
+    read = (entry, options) => readPayload(source, entry, options),
+    sync = false,
+    signal,
+  }: ExtractOptions,
 ): Promise<{ readonly bytes: number; readonly files: number }> {
   const chosen = choose(source.name, index, select, limits);
   const folders = new Set<string>();
@@ -54,7 +66,7 @@ export async function extractEntries(
       await makeFolders(dirname(path), folders);
       const file = await open(path, FLAGS, entry.mode);
       try {
-        await writePayload(source, payload, file, signal);
+        await writePayload(read(payload, { signal }), file);
         // The umask took bits away when the file was created.
         await file.chmod(entry.mode);
         if (sync) await file.sync();
@@ -119,12 +131,7 @@ async function makeFolders(folder: string, made: Set<string>): Promise<void> {
   made.add(folder);
 }
 
-async function writePayload(
-  source: RangeSource,
-  payload: PlacedEntry,
-  file: FileHandle,
-  signal: AbortSignal,
-): Promise<void> {
+async function writePayload(chunks: AsyncIterable<Uint8Array>, file: FileHandle): Promise<void> {
   // Blocks come in pieces of 64 KiB: gathered, a large file costs a sixteenth of the calls.
   let batch: Uint8Array[] = [];
   let size = 0;
@@ -137,7 +144,7 @@ async function writePayload(
     batch = [];
     size = 0;
   };
-  for await (const chunk of readPayload(source, payload, { signal })) {
+  for await (const chunk of chunks) {
     batch.push(chunk);
     size += chunk.byteLength;
     if (size >= 1 << 20) await flush();

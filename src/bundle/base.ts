@@ -22,6 +22,8 @@ export interface BasePayload {
 export interface Base {
   /** Everything that is there; files of folders are hashed for it. */
   readonly payloads: (options: Cancellable) => AsyncIterable<BasePayload>;
+  /** Files of packages lie there unpacked, as on a node. */
+  readonly isUnpacked: boolean;
   /** Prefixes of the packages that are there, without their slash. */
   readonly packages: readonly string[];
   /** Where this payload lies, the same packed form before others; undefined when it is not there. */
@@ -67,6 +69,7 @@ export async function openBase(path: string, { report, signal }: OpenOptions): P
 /** Several places as one. */
 export function joinBases(bases: readonly Base[]): Base {
   return {
+    isUnpacked: bases.some((base) => base.isUnpacked),
     packages: bases.flatMap(({ packages }) => packages),
     async *payloads(options) {
       for (const base of bases) yield* base.payloads(options);
@@ -142,6 +145,7 @@ function archiveBase(archives: readonly OpenArchive[]): Base {
     }
   }
   return {
+    isUnpacked: false,
     packages: [...packages],
     async *payloads() {
       for (const archive of archives) for (const entry of archive.index.entries) if (entry.packed > 0) yield entry;
@@ -165,8 +169,8 @@ interface PlainFile {
   readonly size: number;
 }
 
-/** Files are hashed when somebody asks for one of their size, once. */
-async function folderBase(folder: string, { signal }: Cancellable): Promise<Base> {
+/** The packages of a folder that may not be there yet. Files are hashed when somebody asks for one of their size, once. */
+export async function folderBase(folder: string, { signal }: Cancellable): Promise<Base> {
   const packages = new Set<string>();
   const bySize = new Map<number, PlainFile[]>();
   for (const tree of TREES) {
@@ -185,6 +189,7 @@ async function folderBase(folder: string, { signal }: Cancellable): Promise<Base
     return hashing;
   };
   return {
+    isUnpacked: true,
     packages: [...packages],
     async *payloads(options) {
       for (const { path, size } of [...bySize.values()].flat()) {

@@ -54,6 +54,16 @@ export async function readDelta(
   return { bundle: { ...bundle, delta }, full, brought };
 }
 
+/** What a delta says of itself, when it brings a table of contents; whatever else the archive is, is not looked at. */
+export async function describeDelta(
+  source: RangeSource,
+  index: ArchiveIndex,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<DeltaJson | undefined> {
+  if (findEntry(index, DELTA_CONTENTS) === undefined) return undefined;
+  return (await readDelta(source, index, { signal }))?.bundle.delta;
+}
+
 /** The payloads that somebody else must have: one entry for each. */
 export function lackingIn({ full, brought }: Pick<Delta, 'full' | 'brought'>): readonly PlacedEntry[] {
   const lacking = new Map<Digest, PlacedEntry>();

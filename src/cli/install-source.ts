@@ -1,18 +1,20 @@
 /** Where a run takes its packages from: a bundle or an unpacked one; and which of them the spec means. */
 import { resolve } from 'node:path';
-import type { ArchiveIndex, RangeSource } from '../archive/entry.ts';
-import { findEntry, readFile, readIndex, readTocText } from '../archive/read.ts';
+import type { ArchiveIndex, PlacedEntry, RangeSource } from '../archive/entry.ts';
+import { findEntry, readIndex, readTocText } from '../archive/read.ts';
 import { parseBundleJson, BUNDLE_JSON_LIMIT, INSTALLER_LIMIT, type BundleJson } from '../core/bundle.ts';
 import { digestOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
-import { BUNDLE_JSON, INSTALLER_YAML } from '../core/layout.ts';
+import { ADDON_JSON, BUNDLE_JSON, INSTALLER_YAML, ownerOf, prefixOf } from '../core/layout.ts';
 import { compareVersions, formatRef, type Arch } from '../core/ref.ts';
 import type { Installer, InstallerAddon } from '../installer/installer.ts';
 import { resolveVersion } from '../installer/version.ts';
-import { archivePackages, type SourcePackage } from '../runtime/source.ts';
+import { digestInPlace } from '../runtime/put-in-place.ts';
+import { archivePackages, textOf, type SourcePackage } from '../runtime/source.ts';
 import { folderPackages } from '../runtime/source-folder.ts';
 import { openArchive } from './open-archive.ts';
+import { openBundle } from './open-bundle.ts';
 import type { Trust } from './signed.ts';
 
 export interface InstallSource extends AsyncDisposable {
@@ -50,29 +52,48 @@ export async function checkedIndex(
 
 async function nothing(): Promise<void> {}
 
-/** A bundle, or a single package, as one file or in parts. */
-export async function bundleSource(path: string, { cwd, arch, trust, report, signal }: Common): Promise<InstallSource> {
+/** A bundle, a delta or a single package, as one file or in parts. `directory` is the install folder, which has what a delta lacks. */
+export async function bundleSource(
+  path: string,
+  { cwd, arch, trust, report, signal, directory }: Common & { readonly directory: string },
+): Promise<InstallSource> {
   const source = await openArchive(resolve(cwd, path), { signal });
   try {
-    const index = await checkedIndex(source, source.whole, { trust, signal });
+    const checked = await checkedIndex(source, source.whole, { trust, signal });
+    const { index, read, requireAll } = await openBundle(source, checked, { directory, signal });
     const root = async (name: string, limit: number): Promise<string | undefined> => {
       const entry = findEntry(index, name);
-      if (entry === undefined) return undefined;
-      return Buffer.from(await readFile(source, entry, { limit, signal })).toString('utf8');
+      return entry === undefined ? undefined : textOf(source.name, entry, { read, limit, signal });
     };
-    const packages = await archivePackages(source, index, { signal });
+    await requireAll(index.entries.filter(isDocument));
+    const packages = await archivePackages(source, index, { read, signal });
     const bundle = readBundle(await root(BUNDLE_JSON, BUNDLE_JSON_LIMIT), source.name);
     return {
       installerText: await root(INSTALLER_YAML, INSTALLER_LIMIT),
       airgap: true,
       release: bundle?.release,
-      choose: async (installer) => chooseAll(installer, packages, { bundle, arch, from: source.name, report }),
+      choose: async (installer) => {
+        const chosen = chooseAll(installer, packages, { bundle, arch, from: source.name, report });
+        const prefixes: string[] = [];
+        for (const { ref, addon } of chosen) {
+          // What is in place already is not extracted, and hooks may have changed it.
+          if ((await digestInPlace(directory, ref)) !== addon.digest) prefixes.push(prefixOf(ref));
+        }
+        await requireAll(index.entries.filter((entry) => prefixes.some((prefix) => entry.path.startsWith(prefix))));
+        return chosen;
+      },
       [Symbol.asyncDispose]: async () => source[Symbol.asyncDispose](),
     };
   } catch (error) {
     await source[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/** What is read of a bundle before anything is chosen. */
+function isDocument({ path }: PlacedEntry): boolean {
+  const owner = ownerOf(path);
+  return owner === undefined ? path === INSTALLER_YAML || path === BUNDLE_JSON : path === prefixOf(owner) + ADDON_JSON;
 }
 
 /** A bundle that tar has unpacked. `directory` is the install folder, where an earlier run may have moved packages to. */

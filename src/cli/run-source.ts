@@ -27,7 +27,7 @@ export async function openSource(args: Arguments, context: CommandContext, direc
   const arch = hostArch();
   const trust = await trustOf(args, context);
   const common = { cwd, arch, trust, report, signal };
-  if (bundle !== undefined) return bundleSource(bundle, common);
+  if (bundle !== undefined) return bundleSource(bundle, { ...common, directory });
   if (dir !== undefined) return unpackedSource(dir, { ...common, directory });
   if (trust !== undefined) {
     throw new CurlewError(

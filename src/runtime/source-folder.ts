@@ -10,7 +10,7 @@ import type { PlacedEntry } from '../archive/entry.ts';
 import { parseTocJson } from '../archive/toc.ts';
 import { digestOf, type Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
-import { ADDON_JSON, prefixOf, TOC_NAME } from '../core/layout.ts';
+import { ADDON_JSON, DELTA_CONTENTS, prefixOf, TOC_NAME } from '../core/layout.ts';
 import { ADDON_JSON_LIMIT, type PackageFile } from '../core/package.ts';
 import { checkedAddon, entriesByPackage, missingFile, packageFiles, type SourcePackage } from './source.ts';
 import { syncFolder } from '../files/sync-folder.ts';
@@ -48,6 +48,11 @@ export async function folderPackages(
   }
   await trust?.check(folder, Buffer.from(text), join(folder, TOC_NAME));
   const { entries } = parseTocJson(Buffer.from(text), Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, folder);
+  if (entries.some(({ path }) => path === DELTA_CONTENTS)) {
+    throw new CurlewError('UNSUPPORTED', `open ${folder}: it is an unpacked delta`, {
+      hint: 'name the delta itself with --bundle: it need not be unpacked',
+    });
+  }
   const packages: SourcePackage[] = [];
   for (const group of entriesByPackage(entries)) {
     signal.throwIfAborted();

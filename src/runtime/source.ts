@@ -1,7 +1,7 @@
 /** Where packages come from: an archive that is read by range, or a folder that it was unpacked into. */
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../archive/entry.ts';
-import { extractEntries } from '../archive/extract.ts';
-import { findEntry, readFile, readPayload } from '../archive/read.ts';
+import { extractEntries, type ReadEntry } from '../archive/extract.ts';
+import { findEntry, readPayload } from '../archive/read.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import { ADDON_JSON, ownerOf, prefixOf } from '../core/layout.ts';
@@ -110,11 +110,17 @@ export function missingFile(from: string, ref: AddonRef, path: string): CurlewEr
   });
 }
 
+export interface ArchiveOptions {
+  /** The unpacked bytes of a payload, proved; default: those in the archive itself. */
+  readonly read?: ReadEntry | undefined;
+  readonly signal: AbortSignal;
+}
+
 /** All packages of an archive: one package, or a bundle of many. */
 export async function archivePackages(
   source: RangeSource,
   index: ArchiveIndex,
-  { signal }: { readonly signal: AbortSignal },
+  { read = (entry, options) => readPayload(source, entry, options), signal }: ArchiveOptions,
 ): Promise<readonly SourcePackage[]> {
   const packages: SourcePackage[] = [];
   for (const { ref, entries } of entriesByPackage(index.entries)) {
@@ -123,7 +129,7 @@ export async function archivePackages(
     if (entry === undefined)
       throw new CurlewError('PACKAGE_INVALID', `${source.name}: ${prefix}${ADDON_JSON} is missing`);
     const files = packageFiles(ref, entries);
-    const text = Buffer.from(await readFile(source, entry, { limit: ADDON_JSON_LIMIT, signal })).toString('utf8');
+    const text = await textOf(source.name, entry, { read, limit: ADDON_JSON_LIMIT, signal });
     packages.push({
       ref,
       addon: checkedAddon(text, ref, files, source.name),
@@ -131,14 +137,27 @@ export async function archivePackages(
       extract: async (into, options) => {
         const select = ({ path }: PlacedEntry): string | undefined =>
           path.startsWith(prefix) ? path.slice(prefix.length) : undefined;
-        await extractEntries(source, index, { into, select, sync: true, signal: options.signal });
+        await extractEntries(source, index, { into, select, read, sync: true, signal: options.signal });
       },
       read: (path, options) => {
         const found = findEntry(index, `${prefix}${path}`);
         if (found === undefined) throw missingFile(source.name, ref, path);
-        return readPayload(source, found, options);
+        return read(found, options);
       },
     });
   }
   return packages;
+}
+
+/** The text of an entry with a payload of its own; more than `limit` bytes is `PACKAGE_INVALID`. `from` is the archive. */
+export async function textOf(
+  from: string,
+  entry: PlacedEntry,
+  { read, limit, signal }: { readonly read: ReadEntry; readonly limit: number; readonly signal: AbortSignal },
+): Promise<string> {
+  if (entry.size > limit)
+    throw new CurlewError('PACKAGE_INVALID', `${from}: ${entry.path} is larger than ${limit} bytes`);
+  const parts: Uint8Array[] = [];
+  for await (const chunk of read(entry, { signal })) parts.push(chunk);
+  return Buffer.concat(parts).toString('utf8');
 }

@@ -40,7 +40,10 @@ test('from inventory to the whole bundle, by the commands', async ({ signal }) =
   assert.is(`${printed.stdout}\n`, await readFile(box.at('i.json'), 'utf8'));
 
   const delta = await curlew(box, 'bundle', '2.yaml', '--from', 'store', '--since', 'i.json', '-o', 'd.tar.gz');
-  assert.match(delta.stdout, /d\.tar\.gz: 2\d\d kB from release r1.*\na delta: with what sha256:\w+ names it makes/);
+  assert.match(
+    delta.stdout,
+    /d\.tar\.gz: 2\d\d kB from release r1.*\na delta: makes a bundle of \S+ MB\n {2}since {2}sha256/,
+  );
   const planned = ['bundle', '2.yaml', '--from', 'store', '--since', 'i.json', '--plan', '--out', 'p.json'];
   assert.is((await curlew(box, ...planned)).exitCode, 0);
   const later = await curlew(box, 'bundle', '--from-plan', 'p.json', '--from', 'store', '-o', 'later.tar.gz');
@@ -54,7 +57,13 @@ test('from inventory to the whole bundle, by the commands', async ({ signal }) =
   const applied = await curlew(box, 'apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', 'made.tar.gz');
   assert.is(applied.exitCode, 0, applied.stderr);
   assert.ok((await readFile(box.at('made.tar.gz'))).equals(await readFile(box.at('2.tar.gz'))));
-  assert.is((await curlew(box, 'verify', 'd.tar.gz')).exitCode, 0);
+  const { tocDigest } = JSON.parse(
+    (await curlew(box, 'bundle', '2.yaml', '--from', 'store', '--plan', '--json')).stdout,
+  ) as { tocDigest: string };
+  const word = new RegExp(`\\na delta: makes a bundle of .* MB\\n {2}since {2}sha256:\\w+\\n {2}bundle ${tocDigest}`);
+  assert.match((await curlew(box, 'verify', 'd.tar.gz')).stdout, word);
+  assert.match((await curlew(box, 'inspect', 'd.tar.gz')).stdout, word);
+  assert.not.match((await curlew(box, 'verify', '2.tar.gz')).stdout, 'delta');
 });
 
 test('a compact inventory is smaller, and its delta makes the same bundle', async ({ signal }) => {

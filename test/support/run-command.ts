@@ -9,12 +9,16 @@ import type { ProgressEvent } from '../../src/core/events.ts';
 import type { SourceOutcome } from './source-command.ts';
 
 /** What the command would print, and its status. */
-export async function runCommand([name = '', ...words]: readonly string[], cwd: string): Promise<SourceOutcome> {
+export async function runCommand(
+  [name = '', ...words]: readonly string[],
+  cwd: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<SourceOutcome> {
   const said: string[] = [];
   const line = createPlainLines(Date.now);
   const context = {
     cwd,
-    env: { PATH: process.env['PATH'] },
+    env: { PATH: process.env['PATH'], ...env },
     report: (event: ProgressEvent) => said.push(line(event) ?? ''),
     signal: new AbortController().signal,
   };

@@ -1,6 +1,5 @@
 /** `curlew apply`: the whole bundle, from a delta and what is there. */
 import { resolve } from 'node:path';
-import { openFileSource } from '../../archive/read.ts';
 import { applyDelta, findHolders } from '../../bundle/apply.ts';
 import { joinBases, openBase } from '../../bundle/base.ts';
 import { readDelta } from '../../bundle/delta-read.ts';
@@ -10,6 +9,7 @@ import { refuseExisting } from '../../files/name-file.ts';
 import type { Command } from '../command.ts';
 import { checkedIndex } from '../install-source.ts';
 import { NETWORK_OPTIONS } from '../network.ts';
+import { openArchive } from '../open-archive.ts';
 import { formatBytes } from '../render/units.ts';
 import { SIGNED_OPTIONS, trustOf } from '../signed.ts';
 
@@ -57,8 +57,8 @@ export const apply: Command<Applied> = {
     const [from, file, force] = [resolve(cwd, path), resolve(cwd, output), args.flag('force')];
     const trust = await trustOf(args, context);
     await refuseExisting(file, force);
-    await using source = await openFileSource(from);
-    const index = await checkedIndex(source, from, { ...context, trust });
+    await using source = await openArchive(from, context);
+    const index = await checkedIndex(source, source.whole, { ...context, trust });
     const delta = await readDelta(source, index, { signal });
     if (delta === undefined) {
       throw new CurlewError('PACKAGE_INVALID', `apply ${path}: it is no delta`, {

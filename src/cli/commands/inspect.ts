@@ -1,14 +1,17 @@
 /** `curlew inspect`: what a package or a bundle is, from its first entry and its table of contents. */
 import { resolve } from 'node:path';
 import { findEntry, readFile, readIndex } from '../../archive/read.ts';
+import { describeDelta } from '../../bundle/delta-read.ts';
 import type { PlacedEntry } from '../../archive/entry.ts';
 import type { Digest } from '../../core/digest.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
+import type { DeltaJson } from '../../core/bundle.ts';
 import { ADDON_JSON, ownerOf, prefixOf } from '../../core/layout.ts';
 import { parseAddonJson, type AddonJson } from '../../core/package.ts';
 import type { Command } from '../command.ts';
 import { openArchive } from '../open-archive.ts';
+import { deltaLines } from '../render/delta.ts';
 import { formatBytes } from '../render/units.ts';
 
 interface Inspected {
@@ -16,7 +19,10 @@ interface Inspected {
   readonly size: number;
   /** Of the table of contents. */
   readonly digest: Digest;
+  /** Of a delta only those whose addon.json it brings. */
   readonly packages: readonly AddonJson[];
+  /** The bundle that a delta makes. */
+  readonly delta?: DeltaJson | undefined;
   /** With `--files`. */
   readonly files?: readonly PlacedEntry[];
 }
@@ -45,13 +51,15 @@ export const inspect: Command<Inspected> = {
       const text = Buffer.from(await readFile(source, entry, { limit: DOCUMENT_LIMIT, signal })).toString();
       packages.push(parseAddonJson(text, `${path}: ${name}`));
     }
-    const result = { path, size: index.size, digest: index.tocDigest, packages };
+    const delta = await describeDelta(source, index, { signal });
+    const result = { path, size: index.size, digest: index.tocDigest, packages, delta };
     return args.flag('files') ? { ...result, files: index.entries } : result;
   },
-  render: ({ path, size, digest, packages, files }) =>
+  render: ({ path, size, digest, packages, delta, files }) =>
     [
       `${path}: ${formatBytes(size)}`,
       line('contents', digest),
+      ...(delta === undefined ? [] : deltaLines(delta)),
       ...packages.flatMap(packageLines),
       ...(files ?? []).map(fileLine),
     ].join('\n'),

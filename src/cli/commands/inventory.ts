@@ -1,8 +1,10 @@
 /** `curlew inventory`: what a place has, as a small file that deltas are made from. */
 import { resolve } from 'node:path';
-import { joinBases, openBase } from '../../bundle/base.ts';
+import { isSea } from 'node:sea';
+import { openFileSource } from '../../archive/read.ts';
+import { joinBases, openBase, type BasePayload } from '../../bundle/base.ts';
 import { formatInventory, makeInventory, type Inventory } from '../../bundle/inventory.ts';
-import type { Digest } from '../../core/digest.ts';
+import { measured, type Digest, type Measurement } from '../../core/digest.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
 import { writeWhole } from '../../files/write-whole.ts';
 import type { Command } from '../command.ts';
@@ -25,6 +27,14 @@ interface Result {
 /** Smaller files travel with a delta for little more than their line here. */
 const SMALL = 4096;
 
+async function payloadOf(path: string, signal: AbortSignal): Promise<BasePayload> {
+  await using source = await openFileSource(path);
+  const found: Measurement = { digest: undefined, size: 0 };
+  for await (const chunk of measured(source.read(0, source.size, { signal }), found)) void chunk;
+  if (found.digest === undefined) throw new Error(`not hashed: ${path}`);
+  return { digest: found.digest, size: found.size };
+}
+
 export const inventory: Command<Result> = {
   name: 'inventory',
   summary: 'List what a node or a folder of bundles has, for a delta',
@@ -45,8 +55,10 @@ The inventory holds digests and sizes, and the names and versions of packages; n
     for (const place of places) bases.push(await openBase(resolve(cwd, place), { report, signal }));
     const base = joinBases(bases);
     const least = args.flag('compact') ? SMALL : 0;
-    const payloads = [];
+    const payloads: BasePayload[] = [];
     for await (const { digest, size } of base.payloads({ signal })) if (size >= least) payloads.push({ digest, size });
+    // A node runs the tool of its last bundle, and needs no second one.
+    if (base.isUnpacked && isSea()) payloads.push(await payloadOf(process.execPath, signal));
     const made = makeInventory({ payloads, packages: base.packages, tool: toolVersion() });
     const { digest, packages } = made;
     const bytes = made.payloads.reduce((sum, [, size]) => sum + size, 0);

@@ -2,7 +2,7 @@
 import { access } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
-import { INSTALL_DIRECTORY, TOC_NAME } from '../../core/layout.ts';
+import { INSTALL_DIRECTORY, ownerOf, TOC_NAME } from '../../core/layout.ts';
 import { findImages, sourceImages, type FoundImages } from '../../runtime/images/find-images.ts';
 import { findImageRuntime, RUNTIME_NAMES } from '../../runtime/images/find-runtime.ts';
 import { loadPackages } from '../../runtime/images/load-packages.ts';
@@ -12,6 +12,7 @@ import { folderPackages } from '../../runtime/source-folder.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { checkedIndex } from '../install-source.ts';
 import { NETWORK_OPTIONS } from '../network.ts';
+import { openBundle } from '../open-bundle.ts';
 import { flagsOf } from '../node-spec.ts';
 import { openArchive } from '../open-archive.ts';
 import { columns } from '../render/columns.ts';
@@ -70,8 +71,11 @@ export const loadImagesCommand: Command<LoadResult> = {
     await using source = path === undefined ? undefined : await openArchive(path, context);
     if (source === undefined) return await load(await imagesBelow(args, trust, context), args, context);
     const { signal } = context;
-    const index = await checkedIndex(source, source.whole, { trust, signal });
-    const packages = await archivePackages(source, index, { signal });
+    const checked = await checkedIndex(source, source.whole, { trust, signal });
+    const directory = resolve(context.cwd, args.text('install-dir') ?? INSTALL_DIRECTORY);
+    const { index, read, requireAll } = await openBundle(source, checked, { directory, signal });
+    await requireAll(index.entries.filter(({ path }) => ownerOf(path) !== undefined));
+    const packages = await archivePackages(source, index, { read, signal });
     return await load(sourceImages(packages), args, context);
   },
   render: (result) => table(result),

@@ -2,6 +2,8 @@
 import { dirname, resolve } from 'node:path';
 import { checkParts } from '../../bundle/join-parts.ts';
 import { partsError } from '../../bundle/parts-find.ts';
+import { describeDelta } from '../../bundle/delta-read.ts';
+import type { DeltaJson } from '../../core/bundle.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isHeadPath } from '../../core/parts.ts';
@@ -11,6 +13,7 @@ import { NETWORK_OPTIONS } from '../network.ts';
 import { openArchive } from '../open-archive.ts';
 import { proveWhole } from '../prove-whole.ts';
 import { SIGNED_OPTIONS, trustOf } from '../signed.ts';
+import { deltaLines } from '../render/delta.ts';
 import { formatBytes } from '../render/units.ts';
 
 interface Verified {
@@ -21,6 +24,8 @@ interface Verified {
   readonly digest: Digest;
   /** The public key whose signature holds, where signatures were asked for. */
   readonly signedBy?: string | undefined;
+  /** The bundle that a delta makes. */
+  readonly delta?: DeltaJson | undefined;
 }
 
 export const verify: Command<readonly Verified[]> = {
@@ -46,17 +51,23 @@ export const verify: Command<readonly Verified[]> = {
       if (isHeadPath(file)) await proveParts(file, context);
       await using source = await openArchive(file, context);
       const signed = trust === undefined ? undefined : await checkedIndex(source, source.whole, { ...context, trust });
-      const { size, entries, tocDigest: digest } = await proveWhole(source, path, context);
-      verified.push({ path, size, files: entries.length, digest, signedBy: signed?.signedBy });
+      const index = await proveWhole(source, path, context);
+      const { size, entries, tocDigest: digest } = index;
+      const delta = await describeDelta(source, index, context);
+      verified.push({ path, size, files: entries.length, digest, signedBy: signed?.signedBy, delta });
     }
     return verified;
   },
   render: (verified) =>
     verified
-      .map(({ path, size, files, digest, signedBy }) => {
-        const signature = signedBy === undefined ? '' : `\nsigned with ${signedBy}`;
-        return `${path}: ok, ${files} files, ${formatBytes(size)}\ncontents ${digest}${signature}`;
-      })
+      .map(({ path, size, files, digest, signedBy, delta }) =>
+        [
+          `${path}: ok, ${files} files, ${formatBytes(size)}`,
+          `contents ${digest}`,
+          ...(signedBy === undefined ? [] : [`signed with ${signedBy}`]),
+          ...(delta === undefined ? [] : deltaLines(delta)),
+        ].join('\n'),
+      )
       .join('\n'),
 };
 

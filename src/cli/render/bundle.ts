@@ -2,6 +2,7 @@
 import type { PlanSummary } from '../../bundle/plan.ts';
 import type { PackageDifference, PlanDifference } from '../../bundle/compare.ts';
 import type { Written } from '../bundle-target.ts';
+import { deltaLines } from './delta.ts';
 import { formatBytes } from './units.ts';
 
 export function renderBundle(
@@ -25,9 +26,7 @@ export function renderBundle(
   lines.push(file === undefined ? `would be ${made}` : `${file === '-' ? 'standard output' : file}: ${made}`);
   if (plan !== undefined) lines.push(`${plan}: the plan`);
   if (difference !== undefined) lines.push(...differenceLines(difference));
-  if (delta !== undefined) {
-    lines.push(`a delta: with what ${delta.since} names it makes a bundle of ${formatBytes(delta.size)}`);
-  }
+  if (delta !== undefined) lines.push(...deltaLines(delta));
   return lines.join('\n');
 }
 

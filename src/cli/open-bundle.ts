@@ -1,0 +1,85 @@
+/** What a bundle holds, whole or a delta: the payloads that a delta lacks are taken from the install folder. */
+import { lstat } from 'node:fs/promises';
+import type { ArchiveIndex, PlacedEntry, RangeSource } from '../archive/entry.ts';
+import type { ReadEntry } from '../archive/extract.ts';
+import { readHolder, type Holder } from '../archive/holder.ts';
+import { readPayload } from '../archive/read.ts';
+import { folderBase } from '../bundle/base.ts';
+import { baseLacks, readDelta } from '../bundle/delta-read.ts';
+import type { Digest } from '../core/digest.ts';
+
+export interface OpenBundle {
+  /** Of the whole bundle. */
+  readonly index: ArchiveIndex;
+  readonly read: ReadEntry;
+  /** `NOT_FOUND`, with all that lacks, when some of these payloads cannot be read. */
+  readonly requireAll: (entries: readonly PlacedEntry[]) => Promise<void>;
+}
+
+interface BundleOptions {
+  /** The install folder, which need not be there. */
+  readonly directory: string;
+  readonly signal: AbortSignal;
+}
+
+export async function openBundle(
+  source: RangeSource,
+  index: ArchiveIndex,
+  { directory, signal }: BundleOptions,
+): Promise<OpenBundle> {
+  const delta = await readDelta(source, index, { signal });
+  if (delta === undefined) {
+    return { index, read: (entry, options) => readPayload(source, entry, options), requireAll: async () => undefined };
+  }
+  const held = await holdersIn(directory, delta.brought, { signal });
+  const doing = `open ${source.name}, which is a delta, with what ${directory} has`;
+  return {
+    index: delta.full,
+    async *read(entry, options) {
+      if (entry.packed === 0) return;
+      const holder = await held.find(entry);
+      if (holder === undefined) throw baseLacks(doing, [entry]);
+      yield* readHolder(holder, entry, options);
+    },
+    requireAll: async (entries) => {
+      const missing = new Map<Digest, PlacedEntry>();
+      for (const entry of entries) {
+        signal.throwIfAborted();
+        if (entry.packed > 0 && (await held.find(entry)) === undefined) missing.set(entry.digest, entry);
+      }
+      if (missing.size > 0) throw baseLacks(doing, [...missing.values()]);
+    },
+  };
+}
+
+/** Files move while a run puts packages in place: one that is not where it was is looked for again. */
+async function holdersIn(
+  directory: string,
+  brought: ReadonlyMap<Digest, Holder>,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<{ readonly find: (entry: PlacedEntry) => Promise<Holder | undefined> }> {
+  let base = await folderBase(directory, { signal });
+  const seen = new Map<Digest, { readonly holder: Holder; readonly mark: string | undefined }>();
+  const look = async (entry: PlacedEntry): Promise<Holder | undefined> => {
+    const holder = await base.find(entry, { signal });
+    if (holder?.kind === 'file') seen.set(entry.digest, { holder, mark: await markOf(holder.path) });
+    return holder;
+  };
+  return {
+    find: async (entry) => {
+      const own = brought.get(entry.digest);
+      if (own !== undefined) return own;
+      const known = seen.get(entry.digest);
+      if (known === undefined) return look(entry);
+      if (known.holder.kind !== 'file' || (await markOf(known.holder.path)) === known.mark) return known.holder;
+      base = await folderBase(directory, { signal });
+      return look(entry);
+    },
+  };
+}
+
+/** Changes when another file takes the place of this one, or somebody writes to it; undefined when it is gone. */
+async function markOf(path: string): Promise<string | undefined> {
+  const found = await lstat(path, { bigint: true }).catch(() => undefined);
+  return found === undefined ? undefined : [found.dev, found.ino, found.size, found.mtimeNs].join(' ');
+}
