@@ -29,8 +29,13 @@ async function filesBelow(folder: string, path = 'images'): Promise<readonly Tes
   return files;
 }
 
-/** Publishes them as release `r1` into `store/` of the box. */
-export async function publishImages(box: Tree, addons: readonly ImageAddon[], signal: AbortSignal): Promise<Store> {
+/** Publishes them as release `r1`, by default into `store/` of the box. */
+export async function publishImages(
+  box: Tree,
+  addons: readonly ImageAddon[],
+  signal: AbortSignal,
+  store: Store = createFolderStore(box.at('store')),
+): Promise<Store> {
   await mkdir(box.at('store'), { recursive: true });
   const files = [];
   for (const { name, version, images, arch = 'amd64', dockerArchives = false } of addons) {
@@ -42,7 +47,6 @@ export async function publishImages(box: Tree, addons: readonly ImageAddon[], si
     const extra = { arch, images: list, imageFormat } as const;
     files.push({ path, addon: await writePackage(path, name, version, await filesBelow(folder), extra) });
   }
-  const store = createFolderStore(box.at('store'));
   await publishAs(store, 'r1', files, signal);
   return store;
 }

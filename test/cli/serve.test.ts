@@ -1,0 +1,120 @@
+import { NO_PAINT } from '../../src/cli/render/paint.ts';
+import { serve } from '../../src/cli/commands/serve.ts';
+import { readArguments } from '../../src/cli/read-arguments.ts';
+import { addressOf, limitsOf, listenOf, logFormOf, storeOf, tlsOf, tokenOf } from '../../src/cli/serve-options.ts';
+import type { Arguments, CommandContext } from '../../src/cli/command.ts';
+import * as assert from '../support/assert.ts';
+import { publishTestPackages } from '../support/bundles.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('cli/serve');
+
+function words(...given: readonly string[]): Arguments {
+  return readArguments(serve, given);
+}
+
+for (const [text, host, port] of [
+  ['127.0.0.1:8080', '127.0.0.1', 8080],
+  ['[::1]:0', '::1', 0],
+  [':8080', '::', 8080],
+  ['localhost:65535', 'localhost', 65_535],
+] as const) {
+  test(`--listen ${text} is understood`, () => assert.equal(listenOf(words('--listen', text)), { host, port }));
+}
+
+for (const text of ['8080', '127.0.0.1', '127.0.0.1:65536', 'http://127.0.0.1:80', '::1:80', 'a b:80', 'x:80/y', '']) {
+  test(`--listen ${JSON.stringify(text)} is refused`, () => {
+    assert.throwsWith(() => listenOf(words('--listen', text)), 'USAGE', /--listen/);
+  });
+}
+
+test('limits are numbers from 1; only the grace may be none', () => {
+  const limits = limitsOf(words('--max-connections', '5', '--idle-timeout', '7', '--grace', '0'));
+  assert.equal([limits.connections, limits.idleMs, limits.graceMs], [5, 7000, 0]);
+  for (const [name, text] of [
+    ['max-connections', '0'],
+    ['idle-timeout', '0'],
+    ['max-connections', '-1'],
+    ['grace', '1s'],
+    ['grace', '99999999'],
+  ] as const) {
+    assert.throwsWith(() => limitsOf(words(`--${name}=${text}`)), 'USAGE', new RegExp(name));
+  }
+});
+
+test('addresses that clients are sent to are plain, without a slash at the end, and hold no secret', () => {
+  assert.is(addressOf(words('--redirect', 'https://cdn.example/dist/'), 'redirect'), 'https://cdn.example/dist');
+  for (const text of [
+    'cdn.example',
+    'ftp://x/',
+    'https://u:p@x/',
+    'https://x/?a=b',
+    'https://x/#y',
+    "https://x/';reboot;'",
+  ]) {
+    assert.throwsWith(() => addressOf(words('--public-url', text), 'public-url'), 'USAGE', /--public-url/);
+  }
+});
+
+test('a store is needed, operands are not, and a log has one of its forms', () => {
+  assert.throwsWith(() => storeOf(words()), 'USAGE', /--store/);
+  assert.throwsWith(() => storeOf(words('/srv/dist')), 'USAGE', /operand/);
+  assert.throwsWith(() => logFormOf(words('--log', 'xml')), 'USAGE', /json, text, none/);
+});
+
+test('who may post is said by a flag and a token, and the token is never told', async ({ signal }) => {
+  await using box = await tree({
+    token: 'a-token-of-enough-letters\n',
+    short: 'secret\n',
+    two: 'two words of a token\n',
+  });
+  const context = (env: CommandContext['env'] = {}): CommandContext => ({
+    cwd: box.path,
+    env,
+    report: () => undefined,
+    signal,
+  });
+  const token = async (env: CommandContext['env'], ...given: readonly string[]): Promise<string | undefined> =>
+    tokenOf(words(...given), context(env));
+  assert.is(await token({ CURLEW_SERVE_TOKEN: 'a-token-of-enough-letters' }), undefined);
+  assert.is(await token({}, '--allow-post', '--token-file', 'token'), 'a-token-of-enough-letters');
+  assert.is(
+    await token({ CURLEW_SERVE_TOKEN: 'another-long-enough-token' }, '--allow-post'),
+    'another-long-enough-token',
+  );
+  await assert.rejectsWith(token({}, '--token-file', 'token'), 'USAGE', /--allow-post/);
+  for (const given of [[], ['--token-file', 'two'], ['--token-file', 'short']]) {
+    const error = await assert.rejectsWith(token({}, '--allow-post', ...given), 'USAGE', /at least 16/);
+    assert.not.match(error.message, 'secret');
+  }
+  await assert.rejectsWith(token({}, '--allow-post', '--token-file', 'none'), 'FILE_UNUSABLE');
+  await assert.rejectsWith(tlsOf(words('--tls-cert', 'token'), context()), 'USAGE', /go together/);
+});
+
+test('it says where it listens, logs each request on its own, and ends when it is told to', async ({ signal }) => {
+  await using box = await tree();
+  await publishTestPackages(box, [{ name: 'a', version: '1', files: [{ path: 'x', data: 'x' }] }], signal);
+  const stop = new AbortController();
+  const printed: string[] = [];
+  const url = new Promise<string>((resolve) => {
+    const report: CommandContext['report'] = (event) => {
+      const [, found] = event.type === 'note' ? (/ on (http:\S+)/.exec(event.text) ?? []) : [];
+      if (found !== undefined) resolve(found);
+    };
+    const print = (line: string): void => void printed.push(line);
+    const context = { cwd: box.path, env: {}, report, print, signal: stop.signal };
+    void serve.run(words('--store', 'store', '--listen', '127.0.0.1:0'), context).then((totals) => {
+      printed.push(serve.render(totals, words(), NO_PAINT));
+    });
+  });
+  const answer = await fetch(`${await url}/dist/VERSION`, { headers: { connection: 'close' } });
+  assert.is(await answer.text(), 'r1');
+  stop.abort();
+  while (printed.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  const [line = '', last] = printed;
+  const { path, status } = JSON.parse(line) as { readonly path: string; readonly status: number };
+  assert.equal([path, status, last], ['/dist/VERSION', 200, '1 requests, 2 B']);
+});
+
+test.run();
