@@ -245,7 +245,7 @@ function tellPackages({ addons }: Repository, tell: Tell): void {
   }
   const conformance = addons.filter(({ listing }) => listing?.files.some(({ path }) => path === CONFORMANCE) === true);
   for (const { folder } of conformance.slice(0, 1)) {
-    const message = `${conformance.length} of its versions have a ${CONFORMANCE} below them, which is no package of its own here`;
+    const message = `${conformance.length} ${conformance.length === 1 ? 'version has' : 'versions have'} a ${CONFORMANCE} below, which is no package of its own here`;
     const hint = 'move each to packages/kubernetes-conformance/<version>/Manifest';
     tell('differs', 'package', 'kubernetes-conformance', message, placeOf(`${folder.shown}/${CONFORMANCE}`), hint);
   }

@@ -134,7 +134,10 @@ test('mistakes in specs are told with their places and nothing is looked at', as
   assert.is((await preflight(box)).exitCode, 64);
   assert.is((await preflight(box, 'bad.yaml', '--timeout', 'soon')).exitCode, 64);
   assert.is((await preflight(box, 'bad.yaml', '--is-primary', 'maybe')).exitCode, 64);
-  assert.is((await preflight(box, 'nosuch.yaml')).exitCode, 25);
+  assert.is((await preflight(box, 'nosuch.yaml')).exitCode, 14);
+  const slip = await preflight(box, 'bad.yaml', 'lables=secret');
+  assert.is(slip.exitCode, 14);
+  assert.match(slip.stderr, /read lables: no such file, and no flag\n {2}hint: .*lists the flags/);
 });
 
 test.run();

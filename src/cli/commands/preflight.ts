@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
-import { writeStateFile } from '../../files/state-file.ts';
+import { readStateFile, writeStateFile } from '../../files/state-file.ts';
 import { readLimited } from '../../files/read-limited.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
 import { FLAGS, type GivenFlags } from '../../installer/flags.ts';
@@ -187,7 +187,16 @@ function isPrimary(args: Arguments): boolean {
 }
 
 async function readSpec(file: string, cwd: string): Promise<SpecText> {
-  return { file, text: (await readLimited(resolve(cwd, file), SPEC_LIMIT)).toString('utf8') };
+  const text = await readStateFile(resolve(cwd, file), SPEC_LIMIT);
+  if (text !== undefined) return { file, text };
+  const isFlag = file.includes('=');
+  throw new CurlewError(
+    'NOT_FOUND',
+    `read ${isFlag ? file.split('=', 1)[0] : file}: no such file${isFlag ? ', and no flag' : ''}`,
+    {
+      hint: isFlag ? 'docs/kurl-compatibility.md lists the flags' : undefined,
+    },
+  );
 }
 
 function optionWords({

@@ -1,6 +1,9 @@
 /** The functions of kURL that add-ons call, and what they are here. */
 import { rows, type Row } from './rows.ts';
 
+const HOST_PACKAGES =
+  'differs: packages that the machine has in a newer version stay, and that is said; the repository of rpm packages exists only for that call; what is in the way is explained';
+
 const NOTES: Readonly<Record<string, string>> = {
   spinner_until: 'same: the sign of life is drawn only where a terminal is',
   sleep_spinner: 'same: the sign of life is drawn only where a terminal is',
@@ -19,12 +22,10 @@ const NOTES: Readonly<Record<string, string>> = {
   check_for_running_pods: 'same: it asks the API server once, not for each pod',
   check_network:
     "differs: without kURL's helper image (KURL_UTIL_IMAGE, package `common`) it bails and says so; Weave's program is not looked for",
-  install_host_packages:
-    'differs: packages that the machine has in a newer version stay, and that is said; the repository of rpm packages exists only for that call; what is in the way is explained',
-  install_host_archives: 'differs: as install_host_packages',
-  yum_install_host_archives: 'differs: as install_host_packages; nothing on systems of the Debian family',
-  dpkg_install_host_archives:
-    'differs: as install_host_packages; nothing on systems of the rpm family; what an interrupted dpkg left is finished first',
+  install_host_packages: HOST_PACKAGES,
+  install_host_archives: HOST_PACKAGES,
+  yum_install_host_archives: `${HOST_PACKAGES}; nothing on systems of the Debian family`,
+  dpkg_install_host_archives: `${HOST_PACKAGES}; nothing on systems of the rpm family; what an interrupted dpkg left is finished first`,
   load_images: 'differs: takes an image layout as well as archives; the aliases that exist are not made again',
   object_store_running: "differs: MinIO's secret is found too; kURL's test for it is broken",
   object_store_create_bucket: 'same: the secret key is no argument of a program',

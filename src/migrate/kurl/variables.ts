@@ -2,6 +2,7 @@
 import { rows, type Row } from './rows.ts';
 
 const STOOD_IN = "same: without kURL's package kurl-bin-utils this tool does what it does";
+const STEPS = 'absent: a run upgrades to one version; steps are runs of their own';
 const LACKING = "same: the program itself comes with kURL's package kurl-bin-utils; without it, it says so";
 
 const TOPICS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -12,7 +13,7 @@ const TOPICS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     MERGED_YAML_SPEC: 'absent: hooks see settings as variables, and runs keep records of their own',
     KURL_URL: 'absent: empty: there is no service to download from',
     DIST_URL: 'absent: empty: packages come with the bundle or from a store',
-    FALLBACK_URL: 'absent: empty, as DIST_URL',
+    FALLBACK_URL: 'absent: empty: packages come with the bundle or from a store',
     KURL_VERSION: 'absent: empty: there is no release of kURL in use',
     INSTALLER_ID: 'differs: of the spec with its overlay, where kURL has that of the spec alone; `curlew installer id`',
     INSTALLATION_ID: 'absent: empty: nothing is reported',
@@ -33,9 +34,9 @@ const TOPICS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     UNHEALTHY_PODS: 'same: ',
     MACHINE_ID: 'absent: empty: nothing is reported',
     KURL_INSTANCE_UUID: 'absent: empty: nothing is reported',
-    STEP_VERSIONS: 'absent: a run upgrades to one version; steps are runs of their own',
-    ROOK_STEP_VERSIONS: 'absent: as STEP_VERSIONS',
-    CONTAINERD_STEP_VERSIONS: 'absent: as STEP_VERSIONS',
+    STEP_VERSIONS: STEPS,
+    ROOK_STEP_VERSIONS: STEPS,
+    CONTAINERD_STEP_VERSIONS: STEPS,
     CRICTL_VERSION: "absent: of kURL's own build",
     CONTAINERD_INSTALL_VERSIONS: 'same: ',
     AIRGAP_MULTI_ADDON_PACKAGE_PATH: 'same: ',
