@@ -6,10 +6,27 @@ curlew_unpack() {
   tar xf "$2" --no-same-owner || bail "Failed to unpack ${1//%/%%}"
 }
 
+# usage: curlew_is_unpacked NAME-VERSION
+# Status 0 when the bundle has brought that package, which the run has unpacked then.
+curlew_is_unpacked() {
+  local name="$1" folder
+  while [[ "$name" == *-* ]]; do
+    name="${name%-*}"
+    for folder in "addons/$name/${1#"$name-"}" "packages/$name/${1#"$name-"}"; do
+      if [[ -f "$folder/addon.json" ]]; then
+        printf 'The package %s is already available locally.\n' "$1"
+        return 0
+      fi
+    done
+  done
+  return 1
+}
+
 # usage: addon_fetch_airgap NAME VERSION
 # Unpacks assets/NAME-VERSION.tar.gz, or a file of several packages that names this one. Asks for it when it is missing.
 addon_fetch_airgap() {
   local package="$1-$2.tar.gz" path several
+  if curlew_is_unpacked "$1-$2"; then return 0; fi
   path="$(package_filepath "$package")"
   if [[ ! -f "$path" ]]; then
     for several in assets/*"$1-$2"*.tar.gz; do
@@ -37,6 +54,7 @@ addon_fetch_multiple_airgap() {
   local -a missing=()
   export AIRGAP_MULTI_ADDON_PACKAGE_PATH=
   for addon in "$@"; do
+    if curlew_is_unpacked "$addon"; then continue; fi
     path="$(package_filepath "$addon.tar.gz")"
     if [[ -f "$path" ]]; then
       printf 'The package %s is already available locally.\n' "$addon"

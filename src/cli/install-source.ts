@@ -10,6 +10,7 @@ import { ADDON_JSON, BUNDLE_JSON, INSTALLER_YAML, ownerOf, prefixOf } from '../c
 import { compareVersions, formatRef, type Arch } from '../core/ref.ts';
 import type { Installer, InstallerAddon } from '../installer/installer.ts';
 import { resolveVersion } from '../installer/version.ts';
+import type { OfferedPackage } from '../runtime/along.ts';
 import { digestInPlace } from '../runtime/put-in-place.ts';
 import { archivePackages, textOf, type SourcePackage } from '../runtime/source.ts';
 import { folderPackages } from '../runtime/source-folder.ts';
@@ -25,6 +26,8 @@ export interface InstallSource extends AsyncDisposable {
   readonly release: string | undefined;
   /** One package for each add-on of the spec, in any order. */
   readonly choose: (installer: Installer) => Promise<readonly SourcePackage[]>;
+  /** What comes along beside the spec, where the source is a bundle that has it. */
+  readonly offered?: readonly OfferedPackage[];
 }
 
 interface Common {
@@ -68,6 +71,7 @@ export async function bundleSource(
     await requireAll(index.entries.filter(isDocument));
     const packages = await archivePackages(source, index, { read, signal });
     const bundle = readBundle(await root(BUNDLE_JSON, BUNDLE_JSON_LIMIT), source.name);
+    const offered = offeredOf(bundle, packages, arch);
     return {
       installerText: await root(INSTALLER_YAML, INSTALLER_LIMIT),
       airgap: true,
@@ -75,13 +79,14 @@ export async function bundleSource(
       choose: async (installer) => {
         const chosen = chooseAll(installer, packages, { bundle, arch, from: source.name, report });
         const prefixes: string[] = [];
-        for (const { ref, addon } of chosen) {
+        for (const { ref, addon } of [...chosen, ...offered.map((one) => one.source)]) {
           // What is in place already is not extracted, and hooks may have changed it.
           if ((await digestInPlace(directory, ref)) !== addon.digest) prefixes.push(prefixOf(ref));
         }
         await requireAll(index.entries.filter((entry) => prefixes.some((prefix) => entry.path.startsWith(prefix))));
         return chosen;
       },
+      offered,
       [Symbol.asyncDispose]: async () => source[Symbol.asyncDispose](),
     };
   } catch (error) {
@@ -109,8 +114,23 @@ export async function unpackedSource(
     airgap: true,
     release: bundle?.release,
     choose: async (installer) => chooseAll(installer, packages, { bundle, arch, from: folder, report }),
+    offered: offeredOf(bundle, packages, arch),
     [Symbol.asyncDispose]: nothing,
   };
+}
+
+/** What was asked for when the bundle was made waits until a spec names it. */
+function offeredOf(
+  bundle: BundleJson | undefined,
+  packages: readonly SourcePackage[],
+  arch: Arch,
+): readonly OfferedPackage[] {
+  return (bundle?.beside ?? []).flatMap((listed) => {
+    const { role } = listed;
+    const source = packages.find(({ ref }) => prefixOf(ref) === prefixOf(listed));
+    if (role === 'asked' || source?.addon.arch !== arch) return [];
+    return [{ source, role }];
+  });
 }
 
 function readBundle(text: string | undefined, from: string): BundleJson | undefined {
@@ -130,7 +150,7 @@ function chooseAll(
   packages: readonly SourcePackage[],
   options: ChooseOptions,
 ): readonly SourcePackage[] {
-  for (const listed of options.bundle?.packages ?? []) {
+  for (const listed of [...(options.bundle?.packages ?? []), ...(options.bundle?.beside ?? [])]) {
     const found = packages.find(({ ref }) => formatRef(ref) === formatRef(listed) && ref.tree === listed.tree);
     if (found === undefined || found.addon.digest === listed.digest) continue;
     throw new CurlewError(

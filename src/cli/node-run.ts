@@ -144,6 +144,7 @@ async function wantedOf(
   const settings = new Map(installer.addons.map((addon) => [addon.name, addon.settings] as const));
   return {
     kind,
+    offered: source.offered,
     packages: packages.map((one) => ({ source: one, settings: settings.get(one.ref.name) ?? {} })),
     variables: [...new Map([...shellVariables(installer, versions), ...told])],
     env: hookEnv(args, context),

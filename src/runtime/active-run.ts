@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { reportStep } from '../core/events.ts';
-import { INSTALL_SH, nodePath } from '../core/layout.ts';
+import { INSTALL_SH, nodePath, prefixOf } from '../core/layout.ts';
 import { formatRef } from '../core/ref.ts';
 import { loadBalancerOf } from './cluster/load-balancer.ts';
 import { RunCluster } from './cluster/run-cluster.ts';
@@ -199,19 +199,20 @@ export class ActiveRun {
     return (await digestInPlace(this.#parts.prepared.request.place.directory, ref)) === wanted;
   }
 
-  /** Nobody will go back: all other packages of this run's add-ons go away, those that have failed since, too. */
+  /** Nobody will go back: all other packages of this run's add-ons, failed ones too, and steps that were taken go away. */
   async #finish(): Promise<void> {
     const { prepared, plan, folder } = this.#parts;
     if (plan.kind === 'reset') return;
     const { directory } = prepared.request.place;
-    for (const { ref } of plan.addons) {
-      for (const one of this.#records.now.extracted) {
-        if (one.name !== ref.name || (one.tree === ref.tree && one.version === ref.version)) continue;
-        await takeAway(one, { directory, run: folder.run });
-        await this.#records.forgetExtracted(one);
-      }
-      await dropPrevious(directory, ref);
+    const steps = prepared.along.flatMap(({ isStep, ref }) => (isStep ? [prefixOf(ref)] : []));
+    const kept = new Set(plan.addons.map(({ ref }) => prefixOf(ref)));
+    for (const one of this.#records.now.extracted) {
+      const isOther = plan.addons.some(({ ref }) => ref.name === one.name) && !kept.has(prefixOf(one));
+      if (!isOther && !steps.includes(prefixOf(one))) continue;
+      await takeAway(one, { directory, run: folder.run });
+      await this.#records.forgetExtracted(one);
     }
+    for (const { ref } of plan.addons) await dropPrevious(directory, ref);
     await clearStaging(directory);
     await this.#cluster.finished(plan.addons);
     await this.#records.finished(plan.addons);
@@ -287,7 +288,9 @@ export class ActiveRun {
   }
 
   #source(name: string): SourcePackage {
-    const found = this.#parts.prepared.request.packages.find(({ source }) => source.ref.name === name);
+    const { request, along } = this.#parts.prepared;
+    const own = request.packages.find(({ source }) => source.ref.name === name);
+    const found = own ?? along.find(({ label }) => label === name);
     if (found === undefined) throw new Error(`no package of this run: ${name}`);
     return found.source;
   }

@@ -34,6 +34,8 @@ export interface DryRun extends SavedPlan {
   /** The install folder. */
   readonly directory: string;
   readonly addons: readonly AddonOutlook[];
+  /** What comes along beside the spec, and why; absent when nothing does. */
+  readonly along?: readonly { readonly name: string; readonly version: string; readonly because: string }[] | undefined;
   /** How the checks of this machine came out, but for those that would do more than look; absent when there are none. */
   readonly checks?: HostChecks | undefined;
   /** Why a run would stop before its first change, or may fail. */
@@ -67,11 +69,16 @@ export async function dryRun(view: RunView, { words, tool, out, report, signal }
     host,
     directory: request.place.directory,
     addons: plan.addons.map(({ ref }) => outlookOf(ref.name, view, host.images)),
+    along: view.along.length === 0 ? undefined : view.along.map(alongOutlook),
     checks,
     problems,
     stops: stopsBy(host.disk.fits, unfit),
     out,
   };
+}
+
+function alongOutlook({ ref: { name, version }, because }: RunView['along'][number]) {
+  return { name, version, because };
 }
 
 function stopsBy(fits: boolean, unfit: readonly string[]): DryRun['stops'] {

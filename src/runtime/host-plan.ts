@@ -67,7 +67,7 @@ export async function requireHost(
 }
 
 async function planImages(
-  { request: { env, skipImages, packages } }: RunView,
+  { request: { env, skipImages, packages }, along }: RunView,
   plan: RunPlan,
   { signal }: Cancellable,
 ): Promise<ImagePlan> {
@@ -79,31 +79,38 @@ async function planImages(
     return { runtime: undefined, skipped: 'no container runtime answers, and the spec has none', addons: [] };
   }
   const names = new Set(wanted.map(({ addon }) => addon));
-  const sources = packages.map(({ source }) => source).filter(({ ref }) => names.has(ref.name));
-  const planned = await planLoads(runtime, sources, { signal });
-  const addons = planned.map((row) => {
-    const found = sources.find(({ ref }) => ref.name === row.addon);
-    return { ...row, images: found?.addon.images.length ?? 0 };
+  const sources = [...packages.map(({ source }) => ({ label: source.ref.name, source })), ...along].filter(
+    ({ label }) => names.has(label),
+  );
+  const planned = await planLoads(
+    runtime,
+    sources.map(({ source }) => source),
+    { signal },
+  );
+  const addons = planned.map((row, at) => {
+    const { label = row.addon, source } = sources[at] ?? {};
+    return { ...row, addon: label, images: source?.addon.images.length ?? 0 };
   });
   return { runtime: runtime?.name, skipped: undefined, addons };
 }
 
 async function planRoom(
-  { request: { place, env, packages } }: RunView,
+  { request: { place, env, packages }, along }: RunView,
   plan: RunPlan,
   images: ImagePlan,
   { signal }: Cancellable,
 ): Promise<DiskPlan> {
   const { directory } = place;
   const room = await imageRoom(plan, images, { env, signal });
-  const origins = packages.flatMap(({ source }) => source.movedFrom ?? []);
+  const all = [...packages.map(({ source }) => ({ label: source.ref.name, source })), ...along];
+  const origins = all.flatMap(({ source }) => source.movedFrom ?? []);
   const mounts = await mountsOf([directory, ...(room === undefined ? [] : [room.root]), ...origins], { signal });
   const own = mounts.find(({ paths }) => paths.includes(directory));
-  const rooms = packages.map(({ source }): PackageRoom => {
+  const rooms = all.map(({ label, source }): PackageRoom => {
     const { addon, files, movedFrom } = source;
     const moved = movedFrom !== undefined && own?.paths.includes(movedFrom) === true;
     const fetched = source.remote?.size ?? 0;
-    return { addon: source.ref.name, files, imageFormat: addon.imageFormat, fetched, moved };
+    return { addon: label, files, imageFormat: addon.imageFormat, fetched, moved };
   });
   const steps = diskSteps(plan, rooms, {
     directory,

@@ -8,6 +8,7 @@ import {
   type AroundHook,
   type Hook,
 } from './hooks.ts';
+import type { AlongFacts } from './along.ts';
 import type { LoadBalancerMove } from './cluster/load-balancer.ts';
 import type { PackageFacts, PlannedAction, PlannedAddon, PlanOptions, RunKind } from './plan.ts';
 import type { Records } from './records.ts';
@@ -33,6 +34,10 @@ export function phases(kind: RunKind, run: Phased): Actions {
   return [
     ...fetches.map(({ ref, because }) => fetch(ref, because)),
     ...missing.map(({ ref, because }) => extract(ref, because)),
+    ...along(run).flatMap((one) => {
+      const lacks = whyExtract(one, records);
+      return lacks === undefined ? [] : [{ ...extract(one.ref, `${one.because}; ${lacks}`), addon: one.label }];
+    }),
     ...(kind === 'install' ? installPhases(run) : joinPhases(kind, run)),
   ];
 }
@@ -45,6 +50,7 @@ function installPhases(run: Phased): Actions {
     ...every('pre_init'),
     ...addons.filter(({ ref }) => isContainerRuntime(ref)).flatMap((addon) => apply(run, addon)),
     ...facts.flatMap((one) => images(run, one)),
+    ...alongImages(run),
     ...kubernetes(run, (addon) => apply(run, addon)),
     ...later.flatMap((addon) => apply(run, addon)),
     ...every('post_init'),
@@ -59,6 +65,7 @@ function joinPhases(kind: 'join' | 'upgrade', run: Phased): Actions {
     ...addons.filter(({ ref }) => isContainerRuntime(ref)).flatMap((addon) => apply(run, addon)),
     ...addons.filter(({ ref }) => ref.name === KUBERNETES).flatMap((addon) => hookOf(run, addon, 'pre_init')),
     ...facts.filter(({ ref }) => ref.name === KUBERNETES).flatMap((one) => images(run, one)),
+    ...alongImages(run),
     ...others.flatMap((addon) => [
       ...facts.filter(({ ref }) => ref.name === addon.ref.name).flatMap((one) => images(run, one)),
       ...hookOf(run, addon, 'join'),
@@ -96,8 +103,22 @@ function toldOf(
   return (action) => ({ ...action, because, ...(isTold ? { words: [before, now] } : {}) });
 }
 
+function along({ options }: Phased): readonly AlongFacts[] {
+  return options.along ?? [];
+}
+
+/** Steps load their own images when they are taken. */
+function alongImages(run: Phased): Actions {
+  return along(run)
+    .filter(({ isStep }) => !isStep)
+    .flatMap((one) => imagesOf(run, one.label, one.images.length));
+}
+
 /** Undefined when the files of the package lie in the install folder. */
-function whyExtract({ ref, digest, inPlace }: PackageFacts, { extracted }: Records): string | undefined {
+function whyExtract(
+  { ref, digest, inPlace }: Pick<PackageFacts, 'ref' | 'digest' | 'inPlace'>,
+  { extracted }: Records,
+): string | undefined {
   const known = extracted.find(
     ({ tree, name, version }) => tree === ref.tree && name === ref.name && version === ref.version,
   );
@@ -113,10 +134,13 @@ function extract(ref: PackageFacts['ref'], because: string): PlannedAction {
   return { id: `extract ${formatRef(ref)}`, kind: 'extract', addon: ref.name, because };
 }
 
-function images({ options }: Phased, facts: PackageFacts): Actions {
-  const { name } = facts.ref;
-  if (!options.images || facts.images.length === 0) return [];
-  return [{ id: `images ${name}`, kind: 'images', addon: name, because: `${facts.images.length} images` }];
+function images(run: Phased, { ref, images: own }: PackageFacts): Actions {
+  return imagesOf(run, ref.name, own.length);
+}
+
+function imagesOf({ options }: Phased, name: string, count: number): Actions {
+  if (!options.images || count === 0) return [];
+  return [{ id: `images ${name}`, kind: 'images', addon: name, because: `${count} images` }];
 }
 
 function apply(run: Phased, addon: PlannedAddon): Actions {

@@ -4,6 +4,7 @@ import { CurlewError } from '../core/errors.ts';
 import type { PackageImage } from '../core/package.ts';
 import type { AddonRef } from '../core/ref.ts';
 import { orderAddons } from '../installer/order.ts';
+import type { AlongFacts } from './along.ts';
 import type { LoadBalancerMove } from './cluster/load-balancer.ts';
 import { isContainerRuntime, KUBERNETES, type Hook } from './hooks.ts';
 import { phases } from './plan-phases.ts';
@@ -83,6 +84,8 @@ export interface PlanOptions {
   readonly variables: readonly ShellVariable[];
   /** The cluster's load balancer gets another address. */
   readonly loadBalancer?: LoadBalancerMove | undefined;
+  /** Packages beside those of the spec that come along. */
+  readonly along?: readonly AlongFacts[] | undefined;
 }
 
 /** An add-on that stands in the spec twice is `SPEC_INVALID`, and so is a cycle of `requires`. */

@@ -3,6 +3,7 @@ import { rmdir } from 'node:fs/promises';
 import type { Digest } from '../core/digest.ts';
 import { INSTALL_SH } from '../core/layout.ts';
 import { makeFolder } from '../files/make-folder.ts';
+import { alongLabel, wantedAlong, type AlongFacts, type OfferedPackage } from './along.ts';
 import { consultCluster, requireRoom, variablesFor, type ClusterRequest, type ClusterView } from './cluster/consult.ts';
 import { loadBalancerMove } from './cluster/load-balancer.ts';
 import { canContinue, continuePlan, runIdentity, type Now } from './continue-plan.ts';
@@ -31,6 +32,8 @@ export interface RunRequest {
   /** Folder with hook-runner.sh and lib/. */
   readonly scripts: string;
   readonly packages: readonly WantedPackage[];
+  /** What else the source has to offer. */
+  readonly offered?: readonly OfferedPackage[] | undefined;
   readonly variables: readonly ShellVariable[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly reapply: boolean;
@@ -53,6 +56,8 @@ export interface RunView {
   readonly view: ClusterView;
   readonly last: LastRun | undefined;
   readonly packages: readonly PackageFacts[];
+  /** Those of the offered packages that come along. */
+  readonly along: readonly AlongPackage[];
   readonly plan: RunPlan;
   readonly now: Now;
   /** Variables that hooks begin with, where the plan goes on from another run. */
@@ -96,12 +101,13 @@ export async function viewRun(given: RunRequest): Promise<RunView> {
   const packages = await Promise.all(request.packages.map(async (wanted) => factsOf(request, wanted)));
   const { kind, reapply, skipImages, variables } = request;
   const loadBalancer = await loadBalancerMove(view, variables);
-  const options = { reapply, images: skipImages === undefined, variables, loadBalancer };
+  const along = await alongOf(request, records);
+  const options = { reapply, images: skipImages === undefined, variables, loadBalancer, along };
   const fresh = planRun(kind, packages, records, options);
   const now = { identity: runIdentity(fresh, options), boot: await bootId() };
   const begun = await continued(directory, fresh, view.moved ? undefined : last, now);
   if (cluster !== undefined) requireRoom(cluster, view, begun.plan);
-  return { request, records, view, last, packages, now, ...begun };
+  return { request, records, view, last, packages, along, now, ...begun };
 }
 
 /** Goes on from the last run where that is safe; otherwise everything begins anew. */
@@ -117,6 +123,33 @@ async function continued(
   if (last.carried === undefined) return { plan, carried: undefined };
   const path = await findCarried(runFolder(directory, last.run), last.carried);
   return path === undefined ? anew : { plan, carried: { path, digest: last.carried } };
+}
+
+/** A package that comes along, with what the plan knows of it. */
+export interface AlongPackage extends AlongFacts {
+  readonly source: SourcePackage;
+}
+
+async function alongOf(
+  { kind, place: { directory }, packages, offered = [] }: RunRequest,
+  records: Records,
+): Promise<readonly AlongPackage[]> {
+  const refs = packages.map(({ source }) => source.ref);
+  return Promise.all(
+    wantedAlong(kind, offered, refs, records).map(async ({ source, role, because }) => {
+      const { ref, addon } = source;
+      return {
+        source,
+        label: alongLabel(ref),
+        ref,
+        digest: addon.digest,
+        images: addon.images,
+        inPlace: await digestInPlace(directory, ref),
+        because,
+        isStep: role === 'step',
+      };
+    }),
+  );
 }
 
 async function factsOf(

@@ -82,3 +82,18 @@ Please move this file to /var/lib/kurl/assets/rook-1,rook-2,rook-3.tar.gz before
   [ "$status" -eq 1 ]
   [[ "$output" == *'Failed to unpack rook-3.tar.gz'* ]]
 }
+
+@test "a package that the run has unpacked is not asked for" {
+  place
+  prompts_can_prompt() { return 1; }
+  mkdir -p addons/rook/1.0.4-14.2.21 packages/kubernetes/1.28.15
+  touch addons/rook/1.0.4-14.2.21/addon.json packages/kubernetes/1.28.15/addon.json
+  run addon_fetch_multiple_airgap rook-1.0.4-14.2.21 kubernetes-1.28.15
+  [ "$status" -eq 0 ]
+  [ "$output" = 'The package rook-1.0.4-14.2.21 is already available locally.
+The package kubernetes-1.28.15 is already available locally.' ]
+  run addon_fetch_airgap kubernetes 1.28.15
+  [ "$status" -eq 0 ]
+  run addon_fetch_airgap kubernetes 1.28.1
+  [ "$status" -eq 1 ]
+}

@@ -86,6 +86,31 @@ test('packages beside the spec, steps of an upgrade, and a spec without an add-o
   assert.not.match(stdout, 'alpha');
 });
 
+test('one file upgrades through its steps: they lie there for the hook, and are gone afterwards', async ({
+  signal,
+}) => {
+  const rook = ['1.9.12', '1.10.11', '1.11.2'].map((version): TestPackage => {
+    const script = 'rook() { addon_fetch_multiple_airgap rook-1.10.11 >"$TRACE"; }\n';
+    const files = [{ path: 'install.sh', data: version === '1.11.2' ? script : 'rook() { :; }\n' }];
+    return { name: 'rook', version, files };
+  });
+  await using box = await storeBox(rook, specOf({ rook: '1.9.12' }), signal);
+  const install = (...words: readonly string[]): Promise<SourceOutcome> => {
+    const all = ['install', '--bundle', 'b.tar.gz', '--root', 'root', '--unconfined', ...words];
+    return runFromSource(all, { cwd: box.path, env: { TRACE: box.at('trace') } });
+  };
+  await ok(box, 'spec.yaml', '--from', 'store', '-o', 'b.tar.gz');
+  assert.is((await install()).exitCode, 0);
+  await writeFile(box.at('spec.yaml'), specOf({ rook: '1.11.2' }));
+  await ok(box, 'spec.yaml', '--from', 'store', '-o', 'b.tar.gz', '--force', '--upgrade-from', 'rook@1.9.12');
+  const { stdout } = await install('--dry-run');
+  assert.match(stdout, /^rook 1\.10\.11\n {2}beside +a step on the way from 1\.9\.12 to 1\.11\.2$/m);
+  const upgraded = await install();
+  assert.is(upgraded.exitCode, 0, upgraded.stderr);
+  assert.is(await readFile(box.at('trace'), 'utf8'), 'The package rook-1.10.11 is already available locally.\n');
+  assert.equal(await readdir(box.at('root/var/lib/curlew/addons/rook')), ['1.11.2']);
+});
+
 for (const [words, message, hint] of [
   [['--with', 'betaa'], /betaa: release r1 has no such add-on/, /did you mean beta\?/],
   [['--with', 'beta@2.0.1'], /beta: there is no version 2\.0\.1/, /did you mean 2\.0\.0\?/],

@@ -12,12 +12,13 @@ const COLUMNS = 80;
 const LABEL = 11;
 
 export function renderDryRun(run: DryRun): string {
-  const { plan, directory, addons, host, checks, problems, out } = run;
+  const { plan, directory, addons, along = [], host, checks, problems, out } = run;
   const title = `Plan: ${plan.kind} of ${count(addons.length, 'add-on')} in ${visible(directory)}`;
   const before = plan.continues === undefined ? [] : [`It goes on where run ${plan.continues.run} stopped.`];
   return [
     [title, ...before],
     ...addons.map(addonLines),
+    ...along.map(({ name, version, because }) => [`${name} ${version}`, ...entry('beside', because)]),
     diskLines(host.disk.mounts),
     portLines(host.ports),
     memoryLines(host.memory),
