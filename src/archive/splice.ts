@@ -21,9 +21,14 @@ export type SplicePart =
       readonly index: ArchiveIndex;
       /** False leaves an entry out. A hard link must not be kept without the file it links to. */
       readonly select?: (entry: PlacedEntry) => boolean;
+      /** Put before the path of each entry, whose header is made anew then. */
+      readonly below?: string | undefined;
     }
   | {
-      /** One entry of a source: its header begins at `at`. Not of that length: `PACKAGE_INVALID`. */
+      /**
+       * One entry of a source: its header begins at `at`, or, where the length says so, its payload; then its header is made
+       * anew. Any other length is `PACKAGE_INVALID`.
+       */
       readonly kind: 'entry';
       readonly source: number;
       readonly at: number;
@@ -35,7 +40,7 @@ export type SplicePart =
 /** How a payload lies in an archive, wherever that is. */
 type Packing = Pick<PlacedEntry, 'packed' | 'stored' | 'packedDigest'>;
 
-/** Where an entry's header, payload and padding are copied from, all in one. */
+/** Where an entry's header, payload and padding are copied from, all in one; without the header where that is made anew. */
 export interface Origin {
   readonly source: number;
   readonly offset: number;
@@ -76,6 +81,11 @@ function tailLength({ packed, size }: Entry & Packing): number {
   return packed === 0 ? 0 : packed + paddingMember(size).byteLength;
 }
 
+function movedBelow(folder: string, entry: PlacedEntry): PlacedEntry {
+  const { path, linkTo } = entry;
+  return { ...entry, path: folder + path, linkTo: linkTo === undefined ? undefined : folder + linkTo };
+}
+
 class Splicer {
   readonly #segments: Segment[] = [];
   readonly #placed: PlacedEntry[] = [];
@@ -94,33 +104,40 @@ class Splicer {
   }
 
   /** Header, payload and padding of an entry are one run of bytes; a linked one is a new header and nothing more. */
-  addArchive({ source, index, select }: Extract<SplicePart, { kind: 'archive' }>): void {
+  addArchive({ source, index, select, below = '' }: Extract<SplicePart, { kind: 'archive' }>): void {
     let at = 0;
     for (const entry of index.entries) {
       const header = headerMember(entry).byteLength;
-      if (select === undefined || select(entry)) this.addEntry(source, at, entry, header);
+      if (select === undefined || select(entry)) {
+        const moved = below === '' ? entry : movedBelow(below, entry);
+        this.addEntry({ source, offset: below === '' ? at : at + header }, moved, below === '');
+      }
       at += header + tailLength(entry);
     }
     if (at !== index.tocOffset) throw new CurlewError('PACKAGE_INVALID', 'the index of a package does not tile it');
   }
 
   addChosen({ source, at, length, entry }: Extract<SplicePart, { kind: 'entry' }>): void {
-    const header = headerMember(entry).byteLength;
-    if (length !== header + tailLength(entry)) {
+    const tail = tailLength(entry);
+    const isWhole = length !== tail;
+    if (isWhole && length !== headerMember(entry).byteLength + tail) {
       throw new CurlewError('PACKAGE_INVALID', `${entry.path}: not the length of its entry`);
     }
-    this.addEntry(source, at, entry, header);
+    this.addEntry({ source, offset: at }, entry, isWhole);
   }
 
-  addEntry(source: number, at: number, entry: Entry & Packing, header: number): void {
+  /** `from` is where the header lies, or without one the payload. */
+  addEntry(from: Omit<Origin, 'length'>, entry: Entry & Packing, isWhole: boolean): void {
     const linkTo = this.#linkFor(entry);
     if (linkTo !== entry.linkTo) {
       this.addLink({ ...entry, linkTo });
       return;
     }
-    const length = header + tailLength(entry);
-    this.#place({ ...entry, offset: this.#size + header }, { source, offset: at, length });
-    this.#range(source, at, length);
+    const header = headerMember(entry);
+    const length = (isWhole ? header.byteLength : 0) + tailLength(entry);
+    this.#place({ ...entry, offset: this.#size + header.byteLength }, { ...from, length });
+    if (!isWhole) this.#bytes(header);
+    this.#range(from.source, from.offset, length);
   }
 
   /** Must be what the same payload is linked to already. */
@@ -166,6 +183,7 @@ class Splicer {
 
   /** Adds a range; one that continues the last one makes it longer. */
   #range(source: number, offset: number, length: number): void {
+    if (length === 0) return;
     const last = this.#segments.at(-1);
     if (last?.kind === 'range' && last.source === source && last.offset + last.length === offset) {
       this.#segments[this.#segments.length - 1] = { ...last, length: last.length + length };

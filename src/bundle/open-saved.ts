@@ -4,6 +4,7 @@ import { headerMember, paddingMember } from '../archive/place.ts';
 import { readIndex } from '../archive/read.ts';
 import { mapLimited } from '../core/each.ts';
 import { CurlewError } from '../core/errors.ts';
+import { KURL_FOLDER } from '../core/layout.ts';
 import { openStoreSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import type { SavedBundlePlan } from './plan-file.ts';
@@ -25,7 +26,7 @@ export async function openSavedPlan(
   { executables, signal }: Pick<PlanFromOptions, 'executables' | 'signal'>,
 ): Promise<OpenPlan> {
   const isSame = address === store.address;
-  const packages = plan.sources.slice(0, -1);
+  const packages = plan.sources.slice(0, plan.packages.length + plan.beside.length);
   const sources = await mapLimited(
     packages.map((planned, at) => ({ planned, at })),
     async ({ planned, at }, context): Promise<PlanSource> => {
@@ -37,6 +38,7 @@ export async function openSavedPlan(
     },
     { width: AT_ONCE, signal },
   );
+  if (plan.bundle.layout === 'kurl') return { plan, sources, [Symbol.asyncDispose]: async () => undefined };
   const executable = await openExecutable(plan.bundle.arch, { folder: executables, signal });
   const close = async (): Promise<void> => executable[Symbol.asyncDispose]();
   try {
@@ -68,25 +70,29 @@ async function checkedIndex(source: PlanSource, planned: PlannedSource, signal: 
 }
 
 /** What the plan copies of source `number` must be whole entries of that archive. */
-function checkEntries({ entries }: ArchiveIndex, { splice }: BundlePlan, number: number, name: string): void {
+function checkEntries({ entries }: ArchiveIndex, { bundle, splice }: BundlePlan, number: number, name: string): void {
+  const below = bundle.layout === 'kurl' ? KURL_FOLDER : '';
   const known = new Map<number, PlacedEntry>();
   let at = 0;
   for (const entry of entries) {
-    known.set(at, entry);
-    const tail = entry.packed === 0 ? 0 : entry.packed + paddingMember(entry.size).byteLength;
-    at += headerMember(entry).byteLength + tail;
+    const header = headerMember(entry).byteLength;
+    // Where the path is another one, only what follows the header is copied.
+    known.set(below === '' ? at : at + header, entry);
+    at += header + (entry.packed === 0 ? 0 : entry.packed + paddingMember(entry.size).byteLength);
   }
   for (const [index, origin] of splice.origins.entries()) {
     const planned = splice.index.entries[index];
     if (origin?.source !== number || planned === undefined) continue;
     const found = known.get(origin.offset);
-    if (found !== undefined && describe(found) === describe(planned)) continue;
+    if (found !== undefined && describe(found, below) === describe(planned, '')) continue;
     throw new CurlewError('FILE_UNUSABLE', `carry out the plan: ${planned.path} is not where it says in ${name}`, {
       hint: ANEW,
     });
   }
 }
 
-function describe({ path, mode, size, digest, linkTo, packed, stored, packedDigest }: PlacedEntry): string {
-  return JSON.stringify([path, mode, size, digest, linkTo, packed, stored, packedDigest]);
+function describe(entry: PlacedEntry, below: string): string {
+  const { path, mode, size, digest, linkTo, packed, stored, packedDigest } = entry;
+  const target = linkTo === undefined ? undefined : below + linkTo;
+  return JSON.stringify([below + path, mode, size, digest, target, packed, stored, packedDigest]);
 }

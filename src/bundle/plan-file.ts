@@ -123,7 +123,7 @@ function readSources(value: unknown): readonly FileSource[] {
     keys.add(key);
     if (!isCount(size) || typeof tocDigest !== 'string' || !isDigest(tocDigest)) throw wrong(`source ${at}: its size`);
     const source = { key, size, tocDigest: tocDigest satisfies Digest };
-    if (at === value.length - 1) return source;
+    if (at === value.length - 1 && etag === undefined) return source;
     if (typeof etag !== 'string' || typeof because !== 'string') throw wrong(`source ${at}: its etag or reason`);
     return { ...source, etag, because };
   });
@@ -176,7 +176,9 @@ function readBundle(
   if (file === undefined) throw wrong(`there is no ${BUNDLE_JSON}`);
   const bundle = parseBundleJson(Buffer.from(file.data).toString('utf8'), from);
   const { packages, beside = [] } = bundle;
-  if (packages.length + beside.length !== sources.length - 1) throw wrong(`${BUNDLE_JSON} has other packages`);
+  const tool = sources.at(-1)?.etag === undefined ? 1 : 0;
+  if (packages.length + beside.length !== sources.length - tool || tool !== (bundle.layout === undefined ? 1 : 0))
+    throw wrong(`${BUNDLE_JSON} has other packages`);
   const resolved = <Described extends BundledPackage>(one: Described, at: number): Described & ResolvedPackage => {
     const { key = '', size, because = '' } = sources[at] ?? {};
     if (size !== one.size) throw wrong(`${key}: not the size that ${BUNDLE_JSON} says`);

@@ -5,6 +5,7 @@ import { readCatalogue } from '../store/catalogue.ts';
 import type { Store, StoredObject } from '../store/store.ts';
 import { chooseBeside, NOTHING_BESIDE, type BesideOptions } from './beside.ts';
 import type { BundleSource } from './bytes.ts';
+import { readKurlScripts, requireDockerArchives } from './kurl-layout.ts';
 import { openPackages } from './open-packages.ts';
 import { planBundle, type BundlePlan } from './plan.ts';
 import { resolvePackages } from './resolve.ts';
@@ -18,6 +19,8 @@ export interface PlanFromOptions {
   readonly arch: Arch;
   /** Packages that the spec does not name. */
   readonly beside?: BesideOptions | undefined;
+  /** Folder with kURL's own scripts, for a bundle that those install. */
+  readonly kurlScripts?: string | undefined;
   /** Version of curlew. */
   readonly tool: string;
   /** Folder with the tool for nodes, by default that of this build. */
@@ -50,6 +53,7 @@ export async function planFrom(
     release,
     arch,
     beside = NOTHING_BESIDE,
+    kurlScripts,
     tool,
     executables,
     executable: open = openExecutable,
@@ -61,21 +65,23 @@ export async function planFrom(
   const extra = chooseBeside(resolved, beside, { catalogue, arch });
   const packages = await openPackages(store, resolved, { signal });
   const others = await openPackages(store, extra, { signal });
-  const rootFiles = await readRootFiles();
-  const executable = await open(arch, { folder: executables, signal });
-  const close = async (): Promise<void> => executable[Symbol.asyncDispose]();
+  if (kurlScripts !== undefined) await requireDockerArchives([...packages, ...others], { signal });
+  const rootFiles = kurlScripts === undefined ? await readRootFiles() : await readKurlScripts(kurlScripts);
+  const executable = kurlScripts === undefined ? await open(arch, { folder: executables, signal }) : undefined;
+  const close = async (): Promise<void> => executable?.[Symbol.asyncDispose]();
   try {
     const plan = planBundle({
       release: catalogue.release,
       arch,
       installer: spec,
       rootFiles,
-      executable: executable.index,
+      executable: executable?.index,
       packages,
       beside: others,
       tool,
     });
-    const sources = [...[...packages, ...others].map(({ source }) => source), executable.source];
+    const toolSource = executable === undefined ? [] : [executable.source];
+    const sources = [...[...packages, ...others].map(({ source }) => source), ...toolSource];
     return { plan, sources, [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();

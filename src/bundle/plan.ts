@@ -13,6 +13,7 @@ import {
   BUNDLED_TOOL,
   BUNDLED_TOOL_SUM,
   INSTALLER_YAML,
+  KURL_FOLDER,
   packedExecutableName,
   prefixOf,
 } from '../core/layout.ts';
@@ -35,8 +36,8 @@ export interface BundleInputs {
   readonly installer: Uint8Array;
   /** Scripts; they come first, in this order. */
   readonly rootFiles: readonly RootFile[];
-  /** Of the archive that holds the tool for nodes of this architecture: it comes next. */
-  readonly executable: ArchiveIndex;
+  /** Of the archive that holds the tool for nodes of this architecture: it comes next. Absent for kURL's own scripts. */
+  readonly executable: ArchiveIndex | undefined;
   /** In the order of installation, with the index of each. */
   readonly packages: readonly InputPackage<ResolvedPackage>[];
   /** Those that the spec does not name. */
@@ -91,21 +92,24 @@ export function planBundle({
     arch,
     installer: digestOf(installer),
     packages: packages.map(({ resolved }) => described(resolved)),
+    ...(executable === undefined ? { layout: 'kurl' as const } : {}),
     ...(beside.length === 0 ? {} : { beside: beside.map(({ resolved }) => described(resolved)) }),
     tool,
   };
   const own: readonly RootFile[] = [
-    { path: BUNDLED_TOOL_SUM, mode: 0o644, data: Buffer.from(sumOf(executable)) },
+    ...(executable === undefined
+      ? []
+      : [{ path: BUNDLED_TOOL_SUM, mode: 0o644 as const, data: Buffer.from(sumOf(executable)) }]),
     { path: INSTALLER_YAML, mode: 0o644, data: installer },
     { path: BUNDLE_JSON, mode: 0o644, data: Buffer.from(formatBundleJson(bundle)) },
   ];
+  const below = executable === undefined ? KURL_FOLDER : undefined;
   const splice = planSplice([
     ...rootFiles.map((file): SplicePart => ({ kind: 'file', ...file })),
-    { kind: 'archive', source: all.length, index: executable },
+    ...(executable === undefined ? [] : [{ kind: 'archive' as const, source: all.length, index: executable }]),
     ...own.map((file): SplicePart => ({ kind: 'file', ...file })),
-    ...all.map(({ index }, source): SplicePart => ({ kind: 'archive', source, index })),
+    ...all.map(({ index }, source): SplicePart => ({ kind: 'archive', source, index, below })),
   ]);
-  const { size, tocDigest } = executable;
   return {
     bundle,
     packages: packages.map(({ resolved }) => resolved),
@@ -114,7 +118,9 @@ export function planBundle({
       ...all.map(({ resolved: { key }, index, etag }) => {
         return { key, size: index.size, tocDigest: index.tocDigest, etag };
       }),
-      { key: packedExecutableName(arch), size, tocDigest },
+      ...(executable === undefined
+        ? []
+        : [{ key: packedExecutableName(arch), size: executable.size, tocDigest: executable.tocDigest }]),
     ],
     files: [...rootFiles, ...own],
     splice,

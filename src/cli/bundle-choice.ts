@@ -1,4 +1,5 @@
 /** Which packages a bundle has beside its spec, or without part of it, by the words of the command. */
+import { resolve } from 'node:path';
 import type { BesideOptions, Wanted } from '../bundle/beside.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
@@ -7,7 +8,7 @@ import type { Installer } from '../installer/installer.ts';
 import { installerYaml } from '../installer/merge.ts';
 import { parseInstaller } from '../installer/parse.ts';
 import { isJsonObject, type JsonObject } from '../installer/yaml.ts';
-import type { Arguments } from './command.ts';
+import type { Arguments, CommandContext } from './command.ts';
 
 export interface ReadSpec {
   readonly bytes: Uint8Array;
@@ -23,6 +24,18 @@ export function besideOf(args: Arguments): BesideOptions {
       .texts('upgrade-from')
       .map((text) => wanted('--upgrade-from', text.includes('@') ? text : `kubernetes@${text}`)),
   };
+}
+
+/** The folder with kURL's own scripts, where the words ask for a bundle that those install. */
+export function kurlScriptsOf(args: Arguments, { cwd }: Pick<CommandContext, 'cwd'>): string | undefined {
+  const [layout, scripts] = [args.text('layout'), args.text('kurl-scripts')];
+  if (layout !== undefined && layout !== 'kurl') {
+    throw new CurlewError('USAGE', `--layout ${layout.slice(0, 40)}: the one that is known is kurl`);
+  }
+  if ((layout === undefined) !== (scripts === undefined)) {
+    throw new CurlewError('USAGE', '--layout kurl and --kurl-scripts DIR go together');
+  }
+  return scripts === undefined ? undefined : resolve(cwd, scripts);
 }
 
 function wanted(option: string, text: string): Wanted {

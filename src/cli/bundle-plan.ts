@@ -10,7 +10,7 @@ import { readStateFile } from '../files/state-file.ts';
 import { parseInstaller } from '../installer/parse.ts';
 import { archOf } from './arch.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
-import { besideOf, withoutAddons, type ReadSpec } from './bundle-choice.ts';
+import { besideOf, kurlScriptsOf, withoutAddons, type ReadSpec } from './bundle-choice.ts';
 import { noteWarnings } from './run-source.ts';
 import { openStoreFor, STORE_OPTIONS } from './stores.ts';
 import { toolVersion } from './version.ts';
@@ -33,6 +33,8 @@ export const BUNDLE_PLAN_OPTIONS = {
     value: '[NAME@]VERSION',
     help: 'add the steps of an upgrade from this version of kubernetes (or rook@, containerd@) or a later one',
   },
+  layout: { type: 'string', value: 'kurl', help: "for kURL's own scripts, of --kurl-scripts, in place of curlew" },
+  'kurl-scripts': { type: 'string', value: 'DIR', help: "kURL's install.sh, join.sh, upgrade.sh, tasks.sh, and kurl/" },
   'from-plan': {
     type: 'string',
     value: 'FILE',
@@ -53,16 +55,25 @@ export async function openPlan(args: Arguments, context: CommandContext): Promis
   const { spec, from } = wordsOf(args);
   const arch = archOf(args);
   const beside = besideOf(args);
+  const kurlScripts = kurlScriptsOf(args, context);
   const { bytes, installer } = withoutAddons(await readSpec(spec, context), args.texts('without'), spec);
   const store = await openStoreFor(from, args, context, { create: false });
   const { signal } = context;
   const release = args.text('release');
-  const open = await planFrom(store, installer, { spec: bytes, release, arch, beside, tool: toolVersion(), signal });
+  const open = await planFrom(store, installer, {
+    spec: bytes,
+    release,
+    arch,
+    beside,
+    kurlScripts,
+    tool: toolVersion(),
+    signal,
+  });
   return { ...open, store: store.address };
 }
 
 /** What a plan is made from was decided when it was saved. */
-const DECIDED = ['release', 'arch', 'with', 'without', 'upgrade-from'];
+const DECIDED = ['release', 'arch', 'with', 'without', 'upgrade-from', 'layout', 'kurl-scripts'];
 
 async function openSaved(path: string, args: Arguments, context: CommandContext): Promise<NamedPlan> {
   const other = DECIDED.find((name) => args.texts(name).length > 0);

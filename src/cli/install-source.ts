@@ -134,7 +134,11 @@ function offeredOf(
 }
 
 function readBundle(text: string | undefined, from: string): BundleJson | undefined {
-  return text === undefined ? undefined : parseBundleJson(text, from);
+  const bundle = text === undefined ? undefined : parseBundleJson(text, from);
+  if (bundle?.layout === undefined) return bundle;
+  throw new CurlewError('UNSUPPORTED', `${from}: this bundle is for kURL's own scripts`, {
+    hint: 'unpack it and run the install.sh in it, or make one without --layout kurl',
+  });
 }
 
 interface ChooseOptions {

@@ -57,6 +57,8 @@ export interface BundleJson {
   readonly packages: readonly BundledPackage[];
   /** Those that the spec does not name; absent when there are none. */
   readonly beside?: readonly BesidePackage[] | undefined;
+  /** Whose scripts it is for; absent for curlew's own. */
+  readonly layout?: 'kurl' | undefined;
   /** Version of curlew that made the bundle. */
   readonly tool: string;
   /** Absent in a bundle that is whole. */
@@ -83,7 +85,7 @@ export function parseBundleJson(text: string, from: string): BundleJson {
       hint: 'a newer curlew made this bundle; use the one inside it',
     });
   }
-  const { release, arch, installer, packages, beside = [], tool } = value;
+  const { release, arch, installer, packages, beside = [], layout, tool } = value;
   if (typeof release !== 'string' || typeof tool !== 'string') throw bad('release or tool is missing');
   if (!isArch(arch)) throw bad('arch is not known');
   if (!isDigestText(installer)) throw bad('installer');
@@ -96,6 +98,7 @@ export function parseBundleJson(text: string, from: string): BundleJson {
     if (seen.has(name)) throw bad(`${name} stands twice`);
     seen.add(name);
   }
+  if (layout !== undefined && layout !== 'kurl') throw bad('layout is not known');
   if (!Array.isArray(beside)) throw bad('beside');
   const prefixes = new Set(packages.map((one: BundledPackage) => prefixOf(one)));
   for (const one of beside as readonly unknown[]) {

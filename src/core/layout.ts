@@ -67,6 +67,8 @@ export const INSTALLER_YAML = 'installer.yaml';
 /** In a delta only: the table of contents of the bundle that it makes, byte for byte. */
 export const DELTA_CONTENTS = 'contents.json';
 export const BUNDLE_SCRIPTS: readonly string[] = ['install.sh', 'join.sh', 'upgrade.sh', 'tasks.sh'];
+/** What kURL's own scripts move into the install folder lies below it. */
+export const KURL_FOLDER = 'kurl/';
 /** The curlew of a bundle, its sha256 as sha256sum reads it, and the licence of the Node inside. */
 export const BUNDLED_TOOL = 'bin/curlew';
 export const BUNDLED_TOOL_SUM = 'bin/curlew.sha256';

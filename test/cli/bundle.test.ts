@@ -131,6 +131,8 @@ for (const [words, message, hint] of [
 }
 
 for (const [title, words, message] of [
+  ['scripts without a layout', ['spec.yaml', '--from', 'store', '-o', 'a', '--kurl-scripts', 'x'], /go together/],
+  ['a layout that is none', ['spec.yaml', '--from', 'store', '-o', 'a', '--layout', 'curl'], /known is kurl/],
   ['an odd name', ['spec.yaml', '--from', 'store', '--plan', '--with', '../x@1'], /--with/],
   ['steps beside a plan', ['--from-plan', 'p', '--from', 'store', '-o', 'a', '--with', 'x'], /--with already/],
   ['nothing to write to', ['spec.yaml', '--from', 'store'], /-o/],

@@ -1,0 +1,91 @@
+/**
+ * Bundles for kURL's own scripts (kurl.md 5.3): those scripts at the root, everything that they move into the install folder
+ * below `kurl/`.
+ */
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { findEntry, readFile } from '../archive/read.ts';
+import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { ADDON_JSON, BUNDLE_SCRIPTS, KURL_FOLDER, pathProblem, prefixOf } from '../core/layout.ts';
+import { ADDON_JSON_LIMIT, parseAddonJson } from '../core/package.ts';
+import { compareText, formatRef } from '../core/ref.ts';
+import { readLimited } from '../files/read-limited.ts';
+import type { OpenPackage } from './open-packages.ts';
+import type { RootFile } from './plan.ts';
+
+/** They are held in memory: kurl-util.tar, the largest of them, is an image of its own. */
+const TOGETHER = 512 << 20;
+
+/**
+ * The four scripts of the folder, and all files below its `kurl/` (bin, manifests, shared and so on), by path. A script that
+ * is missing is `NOT_FOUND`; anything else in the folder is left alone.
+ */
+export async function readKurlScripts(folder: string): Promise<readonly RootFile[]> {
+  const paths = [...BUNDLE_SCRIPTS, ...(await filesBelow(folder))];
+  const files: RootFile[] = [];
+  let left = TOGETHER;
+  for (const path of paths) {
+    const problem = pathProblem(path);
+    if (problem !== undefined) {
+      throw new CurlewError(
+        'FILE_UNUSABLE',
+        `read ${folder}: the path ${JSON.stringify(path.slice(0, 200))} ${problem}`,
+      );
+    }
+    if (/^kurl\/(?:addons|packages)\//.test(path)) {
+      throw new CurlewError('FILE_UNUSABLE', `read ${folder}: ${path}: add-ons come from packages of the store`, {
+        hint: 'take the folders kurl/addons and kurl/packages away',
+      });
+    }
+    const file = await readScript(join(folder, path), left);
+    left -= file.data.byteLength;
+    files.push({ path, ...file });
+  }
+  return files;
+}
+
+async function filesBelow(folder: string): Promise<readonly string[]> {
+  try {
+    const below = join(folder, KURL_FOLDER);
+    const found = await readdir(below, { recursive: true, withFileTypes: true });
+    return found
+      .filter((entry) => !entry.isDirectory())
+      .map((entry) => join(KURL_FOLDER, entry.parentPath.slice(below.length - 1), entry.name))
+      .toSorted(compareText);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return [];
+    throw fileError(`read ${folder}`, error);
+  }
+}
+
+async function readScript(path: string, limit: number): Promise<Pick<RootFile, 'mode' | 'data'>> {
+  try {
+    const found = await stat(path);
+    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `read ${path}: no plain file`);
+    return { mode: (found.mode & 0o111) === 0 ? 0o644 : 0o755, data: await readLimited(path, limit) };
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw fileError(`read ${path}`, error);
+    throw new CurlewError('NOT_FOUND', `read ${path}: no such file`, {
+      hint: `--kurl-scripts names a folder with kURL's own ${BUNDLE_SCRIPTS.join(', ')}`,
+    });
+  }
+}
+
+/** kURL loads `images/*.tar.gz` one by one: packages with images in another form are `UNSUPPORTED`, all by name. */
+export async function requireDockerArchives(
+  packages: readonly OpenPackage[],
+  { signal }: { readonly signal: AbortSignal },
+): Promise<void> {
+  const others: string[] = [];
+  for (const { resolved, source, index } of packages) {
+    const entry = findEntry(index, `${prefixOf(resolved)}${ADDON_JSON}`);
+    if (entry === undefined) throw new CurlewError('PACKAGE_INVALID', `${source.name}: ${ADDON_JSON} is missing`);
+    const text = Buffer.from(await readFile(source, entry, { limit: ADDON_JSON_LIMIT, signal })).toString('utf8');
+    const { images, imageFormat } = parseAddonJson(text, source.name);
+    if (images.length > 0 && imageFormat !== 'docker-archive') others.push(formatRef(resolved));
+  }
+  if (others.length === 0) return;
+  throw new CurlewError('UNSUPPORTED', `--layout kurl: kURL's scripts cannot load the images of ${others.join(', ')}`, {
+    hint: 'build and publish them with --image-format docker-archive',
+  });
+}
