@@ -1,6 +1,6 @@
 /** One maker of one file at a time: a claim is a file that names the process that holds it. */
 import { randomUUID } from 'node:crypto';
-import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { constants, copyFile, link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 
@@ -55,12 +55,7 @@ export async function claim(path: string): Promise<AsyncDisposable> {
 /** A hard link is atomic and fails when the name is taken. */
 async function takeClaim(mine: string, file: string, path: string): Promise<void> {
   for (let attempt = 0; attempt < 3; attempt += 1) {
-    try {
-      await link(mine, file);
-      return;
-    } catch (error) {
-      if (errnoOf(error) !== 'EEXIST') throw error;
-    }
+    if (await tryTake(mine, file)) return;
     const text = await readFile(file, 'utf8').catch(() => '');
     const [pid = '', start] = text.trim().split(' ');
     if (/^\d+$/.test(pid) && (await isAlive(Number(pid), start))) {
@@ -71,6 +66,25 @@ async function takeClaim(mine: string, file: string, path: string): Promise<void
     await removeStale(file, text, `${mine}.stale`);
   }
   throw new CurlewError('BUSY', `${path} is being made by another process`);
+}
+
+/** False when the name is taken. */
+async function tryTake(mine: string, file: string): Promise<boolean> {
+  try {
+    await link(mine, file);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === 'EEXIST') return false;
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP'].includes(errnoOf(error) ?? '')) throw error;
+  }
+  // Media for other systems know no links.
+  try {
+    await copyFile(mine, file, constants.COPYFILE_EXCL);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === 'EEXIST') return false;
+    throw error;
+  }
 }
 
 /** Takes a dead process's claim away; one that a third process has put there meanwhile goes back. */

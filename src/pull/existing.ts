@@ -72,11 +72,18 @@ async function isWhole(source: RangeSource, opened: OpenPlace, { sha256, check, 
   return true;
 }
 
-/** Shorter than the file, and begins with the header of its first entry. */
+/** Shorter than the file, begins with the header of its first entry, and is no whole archive itself. */
 async function isBeginning(source: RangeSource, { object, end }: OpenPlace, signal: AbortSignal): Promise<boolean> {
   const [first] = end?.index.entries ?? [];
   if (first === undefined || source.size >= object.size) return false;
   const header = headerMember(first);
   if (source.size < header.byteLength) return false;
-  return sameBytes(await readRange(source, 0, header.byteLength, { signal }), header);
+  if (!sameBytes(await readRange(source, 0, header.byteLength, { signal }), header)) return false;
+  try {
+    await readIndex(source, { signal });
+    return false;
+  } catch (error) {
+    if (error instanceof CurlewError && error.code === 'PACKAGE_INVALID') return true;
+    throw error;
+  }
 }

@@ -48,10 +48,14 @@ export function fillingOf(file: PartialFile, end: ArchiveEnd | undefined, digest
 }
 
 /** Proves what is there; wrong bytes are forgotten. */
-export async function proveThere(filling: Filling, options: Pick<FillOptions, 'onBytes' | 'signal'>): Promise<void> {
+export async function proveThere(
+  filling: Filling,
+  { onProved, ...options }: Pick<FillOptions, 'onBytes' | 'signal'> & { readonly onProved?: (bytes: number) => void },
+): Promise<void> {
   for (const brick of filling.bricks) {
     if (filling.proved.has(brick) || !filling.file.have.has(brick)) continue;
     await prove(filling, brick, options);
+    onProved?.(brick.end - brick.offset);
   }
 }
 
@@ -127,7 +131,10 @@ async function fetchRange(
   { pace, onBytes, onFetched, signal }: FillOptions,
 ): Promise<void> {
   const range = { offset, length: end - offset };
-  const { body } = await place.store.get(place.key, { range, ifMatch: object.etag, signal });
+  // Each chunk is written before the next one comes.
+  const memory = Buffer.allocUnsafeSlow(PIECE);
+  const allocate = (length: number): Uint8Array => memory.subarray(0, length);
+  const { body } = await place.store.get(place.key, { range, ifMatch: object.etag, allocate, signal });
   let at = offset;
   let unnoted = 0;
   let noting: Promise<void> = Promise.resolve();

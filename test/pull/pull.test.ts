@@ -197,6 +197,14 @@ test('another file of that name stays, unless it may be replaced', async ({ sign
   assert.equal(await readdir(box.path), [NAME]);
 });
 
+test('a whole archive is no beginning of another one, even if it begins in the same way', async ({ signal }) => {
+  const older = largePackage('1.0.0', { blob4: noise(1000, 3) });
+  await using box = await tree({ [NAME]: older.bytes });
+  await using server = await serveFiles({ [NAME]: WEB.bytes });
+  await assert.rejectsWith(pullTo(box.at(NAME), [`${server.url}/${NAME}`], { signal }), 'FILE_EXISTS');
+  assert.ok((await readFile(box.at(NAME))).equals(older.bytes));
+});
+
 test('what an older file of that name has in common is not fetched', async ({ signal }) => {
   const next = largePackage('2.0.0', { blob3: noise(400_000, 77) });
   await using box = await tree({ [NAME]: WEB.bytes });
