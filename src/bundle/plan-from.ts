@@ -1,4 +1,5 @@
 /** The plan of a bundle, made from a store and an installer spec, with everything that its ranges are read from. */
+import type { Catalogue } from '../core/catalogue.ts';
 import type { Arch } from '../core/ref.ts';
 import type { Installer } from '../installer/installer.ts';
 import { readCatalogue } from '../store/catalogue.ts';
@@ -14,6 +15,8 @@ import { openExecutable, readRootFiles } from './root-files.ts';
 export interface PlanFromOptions {
   /** Bytes of the spec, as the bundle holds them. */
   readonly spec: Uint8Array;
+  /** The one to take packages from; read from the store when undefined. */
+  readonly catalogue?: Catalogue | undefined;
   /** Undefined for the current one. */
   readonly release: string | undefined;
   readonly arch: Arch;
@@ -50,6 +53,7 @@ export async function planFrom(
   installer: Installer,
   {
     spec,
+    catalogue: given,
     release,
     arch,
     beside = NOTHING_BESIDE,
@@ -60,7 +64,7 @@ export async function planFrom(
     signal,
   }: PlanFromOptions,
 ): Promise<OpenPlan> {
-  const catalogue = await readCatalogue(store, { release, signal });
+  const catalogue = given ?? (await readCatalogue(store, { release, signal }));
   const resolved = resolvePackages(installer, catalogue, arch);
   const extra = chooseBeside(resolved, beside, { catalogue, arch });
   const packages = await openPackages(store, resolved, { signal });

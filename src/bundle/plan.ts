@@ -127,8 +127,8 @@ export function planBundle({
   };
 }
 
-function described<Resolved extends ResolvedPackage>(resolved: Resolved): Omit<Resolved, 'because' | 'key'> {
-  const { because: _because, key: _key, ...rest } = resolved;
+function described<Resolved extends ResolvedPackage>(resolved: Resolved): Omit<Resolved, 'because' | 'key' | 'toc'> {
+  const { because: _because, key: _key, toc: _toc, ...rest } = resolved;
   return rest;
 }
 
@@ -155,7 +155,8 @@ export function checkPackage(resolved: ResolvedPackage, index: ArchiveIndex): vo
     size,
     digest,
   }));
-  if (packageDigest(files) === resolved.digest) return;
+  const isSame = resolved.toc === undefined || resolved.toc === index.tocDigest;
+  if (isSame && packageDigest(files) === resolved.digest) return;
   throw new CurlewError('DIGEST_MISMATCH', `${resolved.key}: not the ${formatRef(resolved)} of the catalogue`, {
     hint: 'the object in the store was replaced or damaged: publish the add-on again in a new release',
   });

@@ -1,6 +1,7 @@
 /** Which packages of a catalogue an installer spec means, and in which order they are installed. Pure. */
 import { findPackage, type Catalogue } from '../core/catalogue.ts';
 import type { BundledPackage } from '../core/bundle.ts';
+import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import { nearest } from '../core/nearest.ts';
@@ -12,6 +13,8 @@ import { resolveVersion } from '../installer/version.ts';
 export interface ResolvedPackage extends BundledPackage {
   /** Why this version, for people. */
   readonly because: string;
+  /** Digest of its table of contents, where the catalogue tells it. */
+  readonly toc?: Digest | undefined;
   /** In the store. */
   readonly key: string;
 }
@@ -95,8 +98,8 @@ export function resolvePackage(
   const package_ = findPackage(catalogue, { name, version }, arch);
   if (package_ === undefined) throw new CurlewError('SPEC_INVALID', `${name}: there is no package ${version}`);
   const { requires, fulfills, tree } = package_.entry;
-  const { digest, sha256, size } = package_.found;
+  const { digest, sha256, toc, size } = package_.found;
   const key = storeKey.package(catalogue.release, package_.file);
-  const resolved = { name, version, tree, arch, requested, digest, sha256, size, because, key };
+  const resolved = { name, version, tree, arch, requested, digest, sha256, toc, size, because, key };
   return { name, requires, fulfills, resolved };
 }

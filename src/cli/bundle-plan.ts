@@ -5,12 +5,18 @@ import { parseBundlePlan, PLAN_LIMIT, type SavedBundlePlan } from '../bundle/pla
 import { planFrom, type OpenPlan } from '../bundle/plan-from.ts';
 import { INSTALLER_LIMIT } from '../core/bundle.ts';
 import { CurlewError } from '../core/errors.ts';
+import { storeKey } from '../core/layout.ts';
 import { readLimited } from '../files/read-limited.ts';
 import { readStateFile } from '../files/state-file.ts';
 import { parseInstaller } from '../installer/parse.ts';
+import { fileOf, listPackages } from '../release/catalogue.ts';
+import type { ReleaseTrust } from '../release/signed-release.ts';
+import type { Store } from '../store/store.ts';
 import { archOf } from './arch.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { besideOf, kurlScriptsOf, withoutAddons, type ReadSpec } from './bundle-choice.ts';
+import { catalogueOf, trustOfStore } from './release-trust.ts';
+import { KEY_OPTIONS } from './signed.ts';
 import { noteWarnings } from './run-source.ts';
 import { openStoreFor, STORE_OPTIONS } from './stores.ts';
 import { toolVersion } from './version.ts';
@@ -40,12 +46,15 @@ export const BUNDLE_PLAN_OPTIONS = {
     value: 'FILE',
     help: 'carry out the plan that --plan --out saved, in place of a spec',
   },
+  ...KEY_OPTIONS,
   ...STORE_OPTIONS,
 } satisfies OptionSpecs;
 
 export interface NamedPlan extends OpenPlan {
   /** Address of the store that it was made from. */
   readonly store: string;
+  /** The packages are those of a signed release: every byte is to be proved while it is copied. */
+  readonly signed: boolean;
 }
 
 /** The plan that the words mean; nothing is written. */
@@ -60,16 +69,11 @@ export async function openPlan(args: Arguments, context: CommandContext): Promis
   const store = await openStoreFor(from, args, context, { create: false });
   const { signal } = context;
   const release = args.text('release');
-  const open = await planFrom(store, installer, {
-    spec: bytes,
-    release,
-    arch,
-    beside,
-    kurlScripts,
-    tool: toolVersion(),
-    signal,
-  });
-  return { ...open, store: store.address };
+  const trust = await trustOfStore(args, context, store.address);
+  const catalogue = trust === undefined ? undefined : await catalogueOf(store, { release, trust, signal });
+  const wanted = { spec: bytes, catalogue, release, arch, beside, kurlScripts, tool: toolVersion() };
+  const open = await planFrom(store, installer, { ...wanted, signal });
+  return { ...open, store: store.address, signed: trust !== undefined };
 }
 
 /** What a plan is made from was decided when it was saved. */
@@ -85,10 +89,32 @@ async function openSaved(path: string, args: Arguments, context: CommandContext)
   const from = args.text('from');
   if (from !== undefined) {
     const store = await openStoreFor(from, args, context, { create: false });
-    return { ...(await openSavedPlan(saved, store, context)), store: saved.store };
+    const trust = await trustOfStore(args, context, store.address);
+    if (trust !== undefined) await requireSigned(saved, store, trust, context.signal);
+    return { ...(await openSavedPlan(saved, store, context)), store: saved.store, signed: trust !== undefined };
   }
   if (!args.flag('plan')) throw new CurlewError('USAGE', 'curlew bundle: say with --from where the packages are');
-  return { ...saved, sources: [], [Symbol.asyncDispose]: async () => undefined };
+  return { ...saved, sources: [], signed: false, [Symbol.asyncDispose]: async () => undefined };
+}
+
+/** What the plan copies must be what the signed catalogue of its release names. */
+async function requireSigned(
+  { plan }: SavedBundlePlan,
+  store: Store,
+  trust: ReleaseTrust,
+  signal: AbortSignal,
+): Promise<void> {
+  const { release } = plan.bundle;
+  const catalogue = await catalogueOf(store, { release, trust, signal });
+  const contents = new Map(
+    listPackages(catalogue).map((listed) => [storeKey.package(release, fileOf(listed)), listed.entry.toc]),
+  );
+  const ofStore = plan.sources.slice(0, plan.packages.length + plan.beside.length);
+  const stranger = ofStore.find(({ key, tocDigest }) => contents.get(key) !== tocDigest);
+  if (stranger === undefined) return;
+  throw new CurlewError('SIGNATURE_INVALID', `carry out the plan: its ${stranger.key} is not the signed one`, {
+    hint: 'make the plan anew, with --key',
+  });
 }
 
 /** A plan that was saved; what is none is `FILE_UNUSABLE`. */

@@ -59,14 +59,21 @@ export function bundleTarget(args: Arguments, context: CommandContext): BundleTa
       });
     }
     const write = openStandardOutput({ signal });
-    return async ({ plan, sources }) => {
-      await pourBundle(plan, sources, write, { ...options, name: 'standard output', title: 'bundle', atOnce: 1 });
+    return async ({ plan, sources, signed }) => {
+      const verify = options.verify || signed;
+      await pourBundle(plan, sources, write, {
+        ...options,
+        verify,
+        name: 'standard output',
+        title: 'bundle',
+        atOnce: 1,
+      });
       return { file: STANDARD_OUTPUT };
     };
   }
   const file = resolve(cwd, output);
-  return async ({ plan, sources }) => {
-    await assembleBundle(plan, sources, file, options);
+  return async ({ plan, sources, signed }) => {
+    await assembleBundle(plan, sources, file, { ...options, verify: options.verify || signed });
     return { file };
   };
 }

@@ -138,7 +138,13 @@ const MAKING: Rows = [
     row('Prove that packages or bundles are undamaged', async () => (await import('./commands/verify.ts')).verify),
   ],
   ['keygen', row('Make a pair of keys to sign with', async () => (await import('./commands/keygen.ts')).keygen)],
-  ['sign', row('Sign packages or bundles', async () => (await import('./commands/sign.ts')).signCommand)],
+  [
+    'sign',
+    row(
+      'Sign packages, bundles, or a release of a store',
+      async () => (await import('./commands/sign.ts')).signCommand,
+    ),
+  ],
 ];
 
 const ON_A_NODE: Rows = [

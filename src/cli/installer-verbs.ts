@@ -160,7 +160,7 @@ async function versionsOf(
   args: Arguments,
   context: CommandContext,
 ): Promise<Omit<ResolvedSpec, 'verb'>> {
-  await using source = await openSource(args, context, INSTALL_DIRECTORY);
+  await using source = await openSource(args, context, { directory: INSTALL_DIRECTORY, remember: false });
   const packages = await source.choose(installer);
   judgeSettings(installer, packages, context);
   const addons = installer.addons.map(({ name, requested }) => {

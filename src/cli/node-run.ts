@@ -82,7 +82,7 @@ export async function runNode(
   try {
     const target = targetOf(args, context);
     await requirePrograms(target.directory, context);
-    await using source = await openSource(args, context, target.directory);
+    await using source = await openSource(args, context, { directory: target.directory, remember: true });
     const wanted = await wantedOf(kind, args, context, { source, flags, recorded });
     const place = await placeOf(target, context);
     await using prepared = await prepare({ ...wanted, place, scripts: ownScripts() });
@@ -103,7 +103,7 @@ async function tellRun(
   const { cwd, report, signal } = context;
   const { directory } = placesOf(args, context);
   await requirePrograms(directory, context);
-  await using source = await openSource(args, context, directory);
+  await using source = await openSource(args, context, { directory, remember: false });
   const wanted = await wantedOf(kind, args, context, { source, flags, recorded: undefined });
   const view = await readable(directory, async () =>
     viewRun({ ...wanted, place: plainPlace(directory), scripts: ownScripts() }),

@@ -1,5 +1,5 @@
 /** Where a command of a node takes its packages and its installer spec from, by its words. */
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { INSTALLER_LIMIT } from '../core/bundle.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
@@ -12,11 +12,19 @@ import { readStateFile } from '../files/state-file.ts';
 import type { Arguments, CommandContext } from './command.ts';
 import { bundleSource, unpackedSource, type InstallSource } from './install-source.ts';
 import { usage } from './node-target.ts';
+import { releaseTrust, SEEN_RELEASES } from './release-trust.ts';
 import { trustOf } from './signed.ts';
 import { storeSource } from './store-source.ts';
 
-/** The packages that the words name; `directory` is the install folder. */
-export async function openSource(args: Arguments, context: CommandContext, directory: string): Promise<InstallSource> {
+/**
+ * The packages that the words name; `directory` is the install folder. `remember`: the node keeps in mind which version of
+ * a signed store it has seen, which a command that only looks does not.
+ */
+export async function openSource(
+  args: Arguments,
+  context: CommandContext,
+  { directory, remember }: { readonly directory: string; readonly remember: boolean },
+): Promise<InstallSource> {
   const { cwd, report, signal } = context;
   const [bundle, dir, places] = [args.text('bundle'), args.text('dir'), args.texts('from')];
   const given = [bundle, dir, places[0]].filter((one) => one !== undefined);
@@ -29,16 +37,10 @@ export async function openSource(args: Arguments, context: CommandContext, direc
   const common = { cwd, arch, trust, report, signal };
   if (bundle !== undefined) return bundleSource(bundle, { ...common, directory });
   if (dir !== undefined) return unpackedSource(dir, { ...common, directory });
-  if (trust !== undefined) {
-    throw new CurlewError(
-      'UNSUPPORTED',
-      'releases in stores are not signed: nothing of --from can be trusted by a key',
-      {
-        hint: 'make a bundle, sign it, and install that; or take trustedKeys out of the configuration',
-      },
-    );
-  }
-  return storeSource({ places, release, arch, directory }, args, context);
+  if (args.text('signature') !== undefined) throw usage('--signature is of a bundle: a store holds its own');
+  const seen = { addresses: places, file: join(directory, SEEN_RELEASES), remember };
+  const held = trust === undefined ? undefined : releaseTrust(trust, context, seen);
+  return storeSource({ places, release, arch, directory, trust: held }, args, context);
 }
 
 function hostArch(): Arch {

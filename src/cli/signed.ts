@@ -11,8 +11,8 @@ import { readConfig } from './config.ts';
 const KEY_LIMIT = 64 << 10;
 const group = 'Options of signatures';
 
-/** Options of every command that takes a bundle from somebody else. */
-export const SIGNED_OPTIONS = {
+/** Options of every command that reads a release. */
+export const KEY_OPTIONS = {
   key: {
     type: 'string',
     multiple: true,
@@ -20,8 +20,13 @@ export const SIGNED_OPTIONS = {
     help: 'refuse what no such public key has signed; may be repeated',
     group,
   },
-  signature: { type: 'string', value: 'FILE', help: 'the signature (default: beside it, .sigstore.json)', group },
   'require-signed': { type: 'boolean', help: 'stop where neither --key nor the configuration names a key', group },
+} satisfies OptionSpecs;
+
+/** Options of every command that takes a bundle from somebody else. */
+export const SIGNED_OPTIONS = {
+  ...KEY_OPTIONS,
+  signature: { type: 'string', value: 'FILE', help: 'the signature (default: beside it, .sigstore.json)', group },
 } satisfies OptionSpecs;
 
 /** Where a signature lies when nobody says so: beside what it is of. */
@@ -37,6 +42,7 @@ async function readFileBeside(path: string): Promise<string | undefined> {
 
 /** What is asked of an archive before anything in it is believed. */
 export interface Trust {
+  readonly keys: readonly TrustedKey[];
   /**
    * Holds the signature of a table of contents against the trusted keys; `path` is what lies beside the signature.
    * Returns the name of the key that made it. `SIGNATURE_INVALID` when there is none or it does not hold. `read` gets the
@@ -59,6 +65,7 @@ export async function trustOf(args: Arguments, context: CommandContext): Promise
   }
   const keys = await readPublicKeys(paths);
   return {
+    keys,
     check: async (name, text, path, read = readFileBeside) => {
       const from = given === undefined ? signaturePath(path) : resolve(cwd, given);
       const signature = given === undefined ? await read(from) : await readFileBeside(from);

@@ -11,13 +11,14 @@ import { placedPackage } from '../runtime/kept-package.ts';
 import { NO_RECORDS, readRecords } from '../runtime/records.ts';
 import { archivePackages, type SourcePackage } from '../runtime/source.ts';
 import { atOnePlace, type FetchPlace } from '../store/places.ts';
-import { knownPackage, openRemotePackage } from '../runtime/fetch/remote-package.ts';
+import { knownPackage, openRemotePackage, requireContents } from '../runtime/fetch/remote-package.ts';
 import { readIndex } from '../archive/read.ts';
-import { readCatalogue } from '../store/catalogue.ts';
 import { isFolderStore } from '../store/folder-place.ts';
 import { openStoreSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import { isWebAddress, webObject } from '../store/web.ts';
+import type { ReleaseTrust } from '../release/signed-release.ts';
+import { catalogueOf } from './release-trust.ts';
 import type { Arguments, CommandContext } from './command.ts';
 import type { InstallSource } from './install-source.ts';
 import { openHttp } from './network.ts';
@@ -31,6 +32,8 @@ export interface StoreSourceOptions {
   readonly arch: Arch;
   /** The install folder: what lies in place there is not asked for. */
   readonly directory: string;
+  /** Undefined: nobody asks for signatures. */
+  readonly trust: ReleaseTrust | undefined;
 }
 
 const AT_ONCE = 8;
@@ -45,7 +48,7 @@ interface Opened {
 
 /** A release of a store. Only what is in its packages is read here: their bytes are fetched by the run. */
 export async function storeSource(
-  { places, release, arch, directory }: StoreSourceOptions,
+  { places, release, arch, directory, trust }: StoreSourceOptions,
   args: Arguments,
   context: CommandContext,
 ): Promise<InstallSource> {
@@ -56,13 +59,18 @@ export async function storeSource(
       const http = isWebAddress(address) ? await web.get() : undefined;
       stores.push(await openStoreFor(address, args, context, { create: false, http }));
     }
-    const catalogue = await atOnePlace(stores, async (store) => readCatalogue(store, { release, ...context }), context);
+    const catalogue = await atOnePlace(
+      stores,
+      async (store) => catalogueOf(store, { release, trust, signal: context.signal }),
+      context,
+    );
     const opened = { arch, directory, stores, context, objectAt: objectOpener(args, context, web) };
     return {
       installerText: undefined,
       airgap: false,
       release: catalogue.release,
       choose: async (installer) => {
+        if (trust !== undefined) refuseOverrides(installer);
         const published = installer.addons.filter(({ s3Override }) => s3Override === undefined);
         const resolved = resolvePackages({ ...installer, addons: published }, catalogue, arch);
         return [...(await openPublished(resolved, opened)), ...(await openOverrides(installer, opened))];
@@ -73,6 +81,15 @@ export async function storeSource(
     await web.close();
     throw error;
   }
+}
+
+/** Nobody has signed such a package. */
+function refuseOverrides({ addons }: Installer): void {
+  const [first] = addons.filter(({ s3Override }) => s3Override !== undefined);
+  if (first === undefined) return;
+  throw new CurlewError('SIGNATURE_INVALID', `${first.name}: nobody has signed the package of its s3Override`, {
+    hint: 'publish it into a signed store, and take s3Override out of the spec',
+  });
 }
 
 /** Nothing of the network is set up for a run that has no use for it. */
@@ -111,7 +128,9 @@ async function openPublished(
 
 async function openHere(store: Store, resolved: ResolvedPackage, signal: AbortSignal): Promise<SourcePackage> {
   const source = await openStoreSource(store, resolved.key, { signal });
-  const packages = await archivePackages(source, await readIndex(source, { signal }), { signal });
+  const index = await readIndex(source, { signal });
+  requireContents(source, index, resolved.toc);
+  const packages = await archivePackages(source, index, { signal });
   const found = packages.find(({ addon }) => addon.digest === resolved.digest);
   if (found !== undefined) return found;
   throw new CurlewError('DIGEST_MISMATCH', `${source.name}: not the package that the catalogue names`, {

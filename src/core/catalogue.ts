@@ -23,6 +23,8 @@ export interface CataloguePackage {
   readonly digest: Digest;
   /** Of the file. */
   readonly sha256: Digest;
+  /** Of its table of contents, which names every other byte; absent in catalogues that do not know it. */
+  readonly toc?: Digest;
   /** Bytes of the file. */
   readonly size: number;
   /** Bytes when unpacked. */
@@ -129,10 +131,11 @@ function addonProblem(addon: unknown, name: string, files: Set<string>): string 
 
 function isPackage(value: unknown): value is CataloguePackage {
   if (!isObject(value)) return false;
-  const { digest, sha256, size, unpacked, images } = value;
+  const { digest, sha256, toc, size, unpacked, images } = value;
   return (
     isDigestText(digest) &&
     isDigestText(sha256) &&
+    (toc === undefined || isDigestText(toc)) &&
     isSize(size) &&
     isSize(unpacked) &&
     Array.isArray(images) &&

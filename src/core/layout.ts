@@ -53,6 +53,9 @@ export const storeKey = {
   supportedVersions: (release: string): string => `${release}/supported-versions-gen.json`,
   addons: (release: string): string => `${release}/addons-gen.json`,
   version: 'VERSION',
+  /** Who says that the catalogue is this one, and which release is the current one. */
+  catalogueSignature: (release: string): string => `${release}/index.json.sigstore.json`,
+  versionSignature: 'VERSION.sigstore.json',
   /** Packages of other publishers; their readers look for them beside `dist`. */
   external: (fileName: string): string => `external/${fileName}`,
   addonRegistry: 'external/addon-registry.json',

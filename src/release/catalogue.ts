@@ -19,11 +19,19 @@ export interface ListedPackage {
   readonly entry: CataloguePackage;
 }
 
-export function listPackage(addon: AddonJson, file: { readonly sha256: Digest; readonly size: number }): ListedPackage {
+/** What is known of a package's file. */
+export interface ListedFile {
+  readonly sha256: Digest;
+  readonly size: number;
+  readonly toc?: Digest;
+}
+
+export function listPackage(addon: AddonJson, file: ListedFile): ListedPackage {
   const { name, version, arch, tree, requires, fulfills, recommends, digest, unpacked, images } = addon;
   const entry = {
     digest,
     sha256: file.sha256,
+    ...(file.toc === undefined ? {} : { toc: file.toc }),
     size: file.size,
     unpacked: unpacked.files + unpacked.images,
     images: images.map((image) => ({ reference: image.reference, digest: image.digest })),

@@ -1,20 +1,44 @@
-/** The end of a release, in the order that keeps readers safe: catalogue, generated files, `VERSION`. */
+/** The end of a release, in the order that keeps readers safe: catalogue, its signature, `VERSION`, and who says so. */
 import { CATALOGUE_LIMIT, formatCatalogue, type Catalogue } from '../core/catalogue.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import { currentRelease, type CurrentRelease } from '../store/catalogue.ts';
 import type { Store } from '../store/store.ts';
+import { signCatalogue, signCurrent, type Signer } from './sign-release.ts';
 import { formatAddons, formatSupportedVersions } from './catalogue.ts';
 
 interface Cancellable {
   readonly signal: AbortSignal;
 }
 
+export interface FinishOptions extends Cancellable {
+  /** The release that is current when this begins. */
+  readonly current: CurrentRelease | undefined;
+  /** Undefined: nothing is signed. */
+  readonly signer?: Signer | undefined;
+  /** What lies beside the catalogue as `inputs.json`. */
+  readonly inputs: Uint8Array | undefined;
+}
+
+/** Makes a release whose packages are all there the current one. */
+export async function finishRelease(
+  store: Store,
+  catalogue: Catalogue,
+  { current, signer, inputs, signal }: FinishOptions,
+): Promise<void> {
+  const { release } = catalogue;
+  await writeCatalogue(store, catalogue, { signal });
+  const texts = { release, catalogue: Buffer.from(formatCatalogue(catalogue)), inputs };
+  if (signer !== undefined) await signCatalogue(store, texts, signer, { signal });
+  await writeVersion(store, release, current, { signal });
+  if (signer !== undefined) await signCurrent(store, texts, signer, { signal });
+}
+
 /**
  * Writes the catalogue, then the two files for kURL's readers. A catalogue of the release with other content is
  * `STORE_CONFLICT`. All packages must be there already.
  */
-export async function writeCatalogue(store: Store, catalogue: Catalogue, { signal }: Cancellable): Promise<void> {
+async function writeCatalogue(store: Store, catalogue: Catalogue, { signal }: Cancellable): Promise<void> {
   const { release } = catalogue;
   const key = storeKey.catalogue(release);
   const text = Buffer.from(formatCatalogue(catalogue));
@@ -68,7 +92,7 @@ export async function holds(store: Store, key: string, data: Uint8Array, signal:
 }
 
 /** Makes the release current if `current` still is; somebody else who was faster is `STORE_CONFLICT`. */
-export async function writeVersion(
+async function writeVersion(
   store: Store,
   release: string,
   current: CurrentRelease | undefined,

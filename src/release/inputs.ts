@@ -36,7 +36,8 @@ export function formatRecorded(packages: RecordedPackages): string {
   return `${canonicalJson({ format: FORMAT, packages: Object.fromEntries(packages) })}\n`;
 }
 
-function parseRecorded(text: string): RecordedPackages {
+/** Reads an `inputs.json`; what cannot be read is left out. */
+export function parseRecorded(text: string): RecordedPackages {
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -3,7 +3,8 @@ import { storeKey } from '../core/layout.ts';
 import { currentRelease, findCatalogue, readCatalogue, type CurrentRelease } from '../store/catalogue.ts';
 import type { ListedObject, Store } from '../store/store.ts';
 import { fileOf, listPackages } from './catalogue.ts';
-import { readRecorded } from './inputs.ts';
+import { parseRecorded, readRecorded, type RecordedPackages } from './inputs.ts';
+import { readSignedBase, type ReleaseTrust } from './signed-release.ts';
 import type { EarlierPackage } from './upload.ts';
 
 export interface Previous {
@@ -17,10 +18,21 @@ interface Cancellable {
   readonly signal: AbortSignal;
 }
 
-/** The current release, read in a few small requests and one listing. */
-export async function readPrevious(store: Store, { signal }: Cancellable): Promise<Previous> {
+/**
+ * The current release, read in a few small requests and one listing. With `trust` it must be signed, and so must be what
+ * made its packages.
+ */
+export async function readPrevious(
+  store: Store,
+  { trust, signal }: Cancellable & { readonly trust?: ReleaseTrust | undefined },
+): Promise<Previous> {
   const current = await currentRelease(store, { signal });
   if (current === undefined) return { current, packages: new Map() };
+  if (trust !== undefined) {
+    const { parsed, inputs } = await readSignedBase(store, { release: current.release, trust, signal });
+    const recorded = inputs === undefined ? undefined : parseRecorded(Buffer.from(inputs).toString());
+    return { current, packages: await packagesOf(store, parsed, signal, recorded ?? new Map()) };
+  }
   const catalogue = await findCatalogue(store, current.release, { signal });
   const packages =
     catalogue === undefined ? new Map<string, EarlierPackage>() : await packagesOf(store, catalogue, signal);
@@ -40,21 +52,22 @@ async function packagesOf(
   store: Store,
   catalogue: Parameters<typeof listPackages>[0],
   signal: AbortSignal,
+  known?: RecordedPackages,
 ): Promise<Previous['packages']> {
   const { release } = catalogue;
   const [objects, recorded] = await Promise.all([
     keysBelow(store, `${release}/`, signal),
-    readRecorded(store, release, { signal }),
+    known ?? readRecorded(store, release, { signal }),
   ]);
   const rows = listPackages(catalogue).map((listed) => {
     const file = fileOf(listed);
     const object = objects.get(storeKey.package(release, file));
-    const known = recorded.get(file);
+    const row = recorded.get(file);
     const earlier: EarlierPackage = {
       release,
       listed,
       object: object?.size === listed.entry.size ? object : undefined,
-      recorded: known?.digest === listed.entry.digest ? known : undefined,
+      recorded: row?.digest === listed.entry.digest ? row : undefined,
     };
     return [file, earlier] as const;
   });

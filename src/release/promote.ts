@@ -10,17 +10,22 @@ import { storeKey } from '../core/layout.ts';
 import { formatRef } from '../core/ref.ts';
 import { currentRelease, findCatalogue, readCatalogue, type CurrentRelease } from '../store/catalogue.ts';
 import type { Store } from '../store/store.ts';
+import { SIGNATURE_LIMIT } from '../trust/signature.ts';
 import { fileOf, listPackages, type ListedPackage } from './catalogue.ts';
-import { holds, writeCatalogue, writeVersion } from './finish.ts';
-import { formatRecorded, readRecorded } from './inputs.ts';
+import { finishRelease, holds } from './finish.ts';
+import { formatRecorded, parseRecorded, readRecorded } from './inputs.ts';
 import { writeLatest } from './latest.ts';
 import { keysBelow } from './previous.ts';
+import type { Signer } from './sign-release.ts';
+import { readSigned, type ReleaseTrust, type SignedOptions } from './signed-release.ts';
 import { promotePackage, type PromoteOutcome } from './promote-package.ts';
 
 /** A release with its catalogue, read before anything is written. */
 export interface SourceRelease {
   readonly store: Store;
   readonly catalogue: Catalogue;
+  /** What made its packages, where that is signed; undefined: what the store has is handed on. */
+  readonly signed?: { readonly by: string; readonly inputs: Uint8Array | undefined };
 }
 
 export interface PromoteOptions {
@@ -31,6 +36,8 @@ export interface PromoteOptions {
   readonly deep: boolean;
   /** Let the bytes pass through this machine where the stores cannot copy from each other. */
   readonly stream: boolean;
+  /** Signs the release in its new place. */
+  readonly signer?: Signer | undefined;
   /** Check everything that can be checked without writing, and write nothing. */
   readonly dryRun: boolean;
   /** Packages at once. */
@@ -55,16 +62,22 @@ export interface PromoteResult {
   /** The release that was current there before; undefined for the first. */
   readonly previous: string | undefined;
   readonly dryRun: boolean;
+  /** The key that has signed the release where it comes from, when that was asked for. */
+  readonly signedBy: string | undefined;
   readonly packages: readonly PromotedPackage[];
   /** Unversioned copies written. */
   readonly latest: number;
 }
 
-/** The release of a store, by default its current one. */
+/** The release of a store, by default its current one; with `trust` it must be signed. */
 export async function sourceRelease(
   store: Store,
-  { release, signal }: { readonly release: string | undefined; readonly signal: AbortSignal },
+  { release, trust, signal }: Omit<SignedOptions, 'trust'> & { readonly trust?: ReleaseTrust | undefined },
 ): Promise<SourceRelease> {
+  if (trust !== undefined) {
+    const { parsed, signedBy, inputs } = await readSigned(store, { release, trust, signal });
+    return { store, catalogue: parsed, signed: { by: signedBy, inputs } };
+  }
   return { store, catalogue: await readCatalogue(store, { release, signal }) };
 }
 
@@ -73,7 +86,7 @@ export async function sourceRelease(
  * was faster, is `STORE_CONFLICT`; a package that is not what its catalogue says is `DIGEST_MISMATCH`.
  */
 export async function promote(source: SourceRelease, options: PromoteOptions): Promise<PromoteResult> {
-  const { to, jobs, report, signal, dryRun } = options;
+  const { to, jobs, report, signal, dryRun, signer } = options;
   const { store: from, catalogue: original } = source;
   const release = options.release ?? original.release;
   const catalogue: Catalogue = { ...original, release };
@@ -103,12 +116,13 @@ export async function promote(source: SourceRelease, options: PromoteOptions): P
     release,
     previous: current?.release,
     dryRun,
+    signedBy: source.signed?.by,
     packages,
   };
   if (dryRun) return { ...result, latest: 0 };
-  await handOnRecorded(source, to, release, signal);
-  await writeCatalogue(to, catalogue, { signal });
-  await writeVersion(to, release, current, { signal });
+  const inputs = await handOnRecorded(source, to, release, signal);
+  if (signer === undefined) await handOnSignature(source, to, release, signal);
+  await finishRelease(to, catalogue, { current, signer, inputs, signal });
   const before =
     current === undefined ? undefined : { release: current.release, packages: () => packagesOf(to, current, signal) };
   return { ...result, latest: await writeLatest(to, catalogue, { before, jobs, signal }) };
@@ -140,16 +154,39 @@ function refuseImpossible({ store, catalogue }: SourceRelease, release: string, 
 
 /** Before the catalogue: whoever publishes on top of the release may rely on it. */
 async function handOnRecorded(
+  { store, catalogue, signed }: SourceRelease,
+  to: Store,
+  release: string,
+  signal: AbortSignal,
+): Promise<Uint8Array | undefined> {
+  const recorded =
+    signed === undefined
+      ? await readRecorded(store, catalogue.release, { signal })
+      : parseRecorded(Buffer.from(signed.inputs ?? '').toString());
+  if (recorded.size === 0) return undefined;
+  const data = Buffer.from(formatRecorded(recorded));
+  const key = storeKey.inputs(release);
+  if (!(await holds(to, key, data, signal))) await to.put(key, data, { signal });
+  return data;
+}
+
+/** Under the same name the release is the same, and whoever signed it has said so of this one, too. */
+async function handOnSignature(
   { store, catalogue }: SourceRelease,
   to: Store,
   release: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const recorded = await readRecorded(store, catalogue.release, { signal });
-  if (recorded.size === 0) return;
-  const data = Buffer.from(formatRecorded(recorded));
-  const key = storeKey.inputs(release);
-  if (!(await holds(to, key, data, signal))) await to.put(key, data, { signal });
+  if (release !== catalogue.release) return;
+  const key = storeKey.catalogueSignature(release);
+  const found = await store.read(key, { limit: SIGNATURE_LIMIT, signal });
+  if (found === undefined) return;
+  try {
+    await to.put(key, found.data, { ifNoneMatch: '*', signal });
+  } catch (error) {
+    // One that is there already is as good, or better.
+    if (!(error instanceof CurlewError) || error.code !== 'STORE_CONFLICT') throw error;
+  }
 }
 
 /** Told before anything is copied: a release never changes. */
@@ -167,6 +204,7 @@ async function noteStrangers({ store, catalogue }: SourceRelease, report: Report
   const own = new Set([
     ...listPackages(catalogue).map((listed) => storeKey.package(release, fileOf(listed))),
     storeKey.catalogue(release),
+    storeKey.catalogueSignature(release),
     storeKey.inputs(release),
     storeKey.supportedVersions(release),
     storeKey.addons(release),

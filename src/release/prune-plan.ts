@@ -62,13 +62,13 @@ const DAY = 24 * 60 * 60 * 1000;
 const OWN_NAME = /^v\d{4}\.\d\d\.\d\d-/;
 
 /**
- * The current release stays, and so does every finished one that is as new as it or newer: it may become current.
+ * The current release stays, the one that is signed as the current one, and so does every finished one that is as new as it or newer: it may become current.
  * Beyond `keep` *and* older than `olderThan` a release goes; without a catalogue only one whose removal was cut off, or
  * one that nobody has written to for `olderThan` and at least a day.
  */
 export function choosePruned(
   { releases }: Survey,
-  current: string,
+  { current, signed }: { readonly current: string; readonly signed: string | undefined },
   { keep = 1, olderThan, now }: PruneRule,
 ): PruneChoice {
   const own = releases.get(current)?.catalogue;
@@ -84,7 +84,7 @@ export function choosePruned(
     .toSorted((a, b) => b.time - a.time || compareVersions(b.release, a.release));
   const kept = new Set(newestFirst.slice(0, keep).map(({ release }) => release));
   const because = (one: ReleaseObjects): string | undefined => {
-    if (one.release === current) return undefined;
+    if (one.release === current || one.release === signed) return undefined;
     if (one.catalogue === undefined) {
       if (one.marked) return 'its removal was cut off';
       if (olderThan === undefined || !OWN_NAME.test(one.release)) return undefined;

@@ -10,6 +10,8 @@ import { reportStep, type Report } from '../core/events.ts';
 import { storeKey } from '../core/layout.ts';
 import { currentRelease, findCatalogue } from '../store/catalogue.ts';
 import type { ListedObject, Store } from '../store/store.ts';
+import { SIGNATURE_LIMIT } from '../trust/signature.ts';
+import { readRelease } from './release-statement.ts';
 import { keysBelow } from './previous.ts';
 import { choosePruned, pruneMark, surveyOf, type PruneChoice, type PruneRule, type Survey } from './prune-plan.ts';
 
@@ -50,7 +52,7 @@ export async function prune(store: Store, options: PruneOptions): Promise<PruneR
   const { signal, report, dryRun } = options;
   const current = await requireCurrent(store, signal);
   const survey = surveyOf((await keysBelow(store, '', signal)).values());
-  const choice = choosePruned(survey, current, options);
+  const choice = choosePruned(survey, { current, signed: await signedCurrent(store, signal) }, options);
   const orphans = orphansOf(survey, choice);
   const pruned: PrunedRelease[] = [];
   const left: { release: string; why: string }[] = [];
@@ -92,6 +94,13 @@ async function requireCurrent(store: Store, signal: AbortSignal): Promise<string
   throw new CurlewError('NOT_FOUND', `${store.address}: no release is current, so nothing says what readers use`, {
     hint: 'publish or promote one first',
   });
+}
+
+/** Whoever asks for signatures takes this one for the current release, whatever `VERSION` says. */
+async function signedCurrent(store: Store, signal: AbortSignal): Promise<string | undefined> {
+  const found = await store.read(storeKey.versionSignature, { limit: SIGNATURE_LIMIT, signal });
+  const text = found === undefined ? '' : Buffer.from(found.data).toString();
+  return readRelease(text, storeKey.versionSignature)?.release;
 }
 
 function filesOf({ releases }: Survey, release: string): readonly string[] {

@@ -10,11 +10,12 @@ import { formatRef } from '../core/ref.ts';
 import { findCatalogue } from '../store/catalogue.ts';
 import type { Store } from '../store/store.ts';
 import { fileOf, listPackages, makeCatalogue } from './catalogue.ts';
-import { holds, writeCatalogue, writeVersion } from './finish.ts';
+import { finishRelease, holds } from './finish.ts';
 import { formatRecorded, type RecordedPackage } from './inputs.ts';
 import { writeLatest, type KnownObject } from './latest.ts';
 import { readPrevious, type Previous } from './previous.ts';
 import { checkedRelease, releasesToTry } from './release-name.ts';
+import type { Signer } from './sign-release.ts';
 import type { VersionOrders } from './version-order.ts';
 import {
   listedOf,
@@ -39,6 +40,8 @@ export interface PublishOptions {
   readonly unchanged?: ReadonlySet<string>;
   /** Order of the versions of add-ons; it descends for others that files are given of, and stays for the rest. */
   readonly orders?: VersionOrders;
+  /** Signs the release; what is taken over from the previous one must be signed too (`readPrevious` with its trust). */
+  readonly signer?: Signer | undefined;
   /** Git commit for the metadata of uploaded packages, when known. */
   readonly commit: string | undefined;
   /** Packages at once. */
@@ -88,9 +91,8 @@ export async function publishPackages(
     placed.map(({ listed }) => listed),
     ordersOf(files, previous, options),
   );
-  await writeRecorded(release, wanted, placed, { ...options, fresh });
-  await writeCatalogue(store, catalogue, { signal });
-  await writeVersion(store, release, previous.current, { signal });
+  const inputs = await writeRecorded(release, wanted, placed, { ...options, fresh });
+  await finishRelease(store, catalogue, { ...options, inputs, current: previous.current });
   const latest = await writeLatest(store, catalogue, {
     before: beforeOf(previous),
     objects: objectsOf(placed),
@@ -205,7 +207,8 @@ async function placeAll(release: string, wanted: readonly Wanted[], options: Pub
     return reportStep(
       options.report,
       { id: key, title },
-      () => placePackage(one, { ...options, release, fresh, signal: within.signal }),
+      () =>
+        placePackage(one, { ...options, release, fresh, signed: options.signer !== undefined, signal: within.signal }),
       ({ outcome }) => outcome,
     );
   };
@@ -240,13 +243,13 @@ async function requireSame(
   });
 }
 
-/** Before the catalogue: whoever reads that may rely on this. */
+/** Before the catalogue: whoever reads that may rely on this. Returns what is there; undefined when nothing was recorded. */
 async function writeRecorded(
   release: string,
   wanted: readonly Wanted[],
   placed: readonly Placed[],
   { store, commit, fresh, signal }: PublishOptions & { readonly fresh: boolean },
-): Promise<void> {
+): Promise<Uint8Array | undefined> {
   const recorded = new Map<string, RecordedPackage>();
   for (const [at, { file, earlier }] of wanted.entries()) {
     const listed = placed[at]?.listed;
@@ -258,8 +261,9 @@ async function writeRecorded(
       recorded.set(fileOf(listed), { digest: listed.entry.digest, since, inputs: file.inputs, ...made });
     } else if (earlier?.recorded !== undefined) recorded.set(fileOf(listed), earlier.recorded);
   }
-  if (recorded.size === 0) return;
+  if (recorded.size === 0) return undefined;
   const data = Buffer.from(formatRecorded(recorded));
   const key = storeKey.inputs(release);
   if (fresh || !(await holds(store, key, data, signal))) await store.put(key, data, { signal });
+  return data;
 }

@@ -120,13 +120,13 @@ async function readPackage(
   const file = object.key.slice(object.key.indexOf('/') + 1);
   try {
     const source = await openStoreSource(store, object.key, { signal });
-    const addon = await readAddonJson(source, signal);
+    const { addon, toc } = await readAddonJson(source, signal);
     const own = packageFileName(addon, addon.arch);
     if (own !== file) return { lost: { file, why: `its content is that of ${own}` } };
     const noted = source.object.metadata['sha256'];
     const known: Digest | undefined = noted !== undefined && isDigest(noted) ? noted : undefined;
     const sha256 = known ?? (await digestOfBody(store, source.object, { signal }));
-    return { listed: listPackage(addon, { sha256, size: source.size }), hashed: known === undefined };
+    return { listed: listPackage(addon, { sha256, toc, size: source.size }), hashed: known === undefined };
   } catch (error) {
     const told = ['PACKAGE_INVALID', 'DIGEST_MISMATCH', 'UNSUPPORTED', 'NOT_FOUND'];
     if (!(error instanceof CurlewError) || !told.includes(error.code)) throw error;
@@ -135,7 +135,10 @@ async function readPackage(
 }
 
 /** The `addon.json`, which must fit the table of contents. */
-async function readAddonJson(source: RangeSource, signal: AbortSignal): Promise<AddonJson> {
+async function readAddonJson(
+  source: RangeSource,
+  signal: AbortSignal,
+): Promise<{ readonly addon: AddonJson; readonly toc: Digest }> {
   const bad = (what: string): CurlewError => new CurlewError('PACKAGE_INVALID', `${source.name}: ${what}`);
   const index = await readIndex(source, { signal });
   const owner = ownerOf(index.entries[0]?.path ?? '');
@@ -147,7 +150,7 @@ async function readAddonJson(source: RangeSource, signal: AbortSignal): Promise<
   if (prefixOf(addon) !== prefix || digestOfIndex(index, prefix) !== addon.digest) {
     throw bad('its addon.json is not that of its files');
   }
-  return addon;
+  return { addon, toc: index.tocDigest };
 }
 
 function digestOfIndex({ entries }: ArchiveIndex, prefix: string): Digest {

@@ -1,11 +1,12 @@
 /** One package on its way into a release: copied inside the store, uploaded, or there already. */
 import { createHash } from 'node:crypto';
-import { openFileSource } from '../archive/read.ts';
+import { openFileSource, readIndex } from '../archive/read.ts';
 import { isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import type { AddonJson } from '../core/package.ts';
 import { formatRef } from '../core/ref.ts';
+import { openStoreSource } from '../store/source.ts';
 import type { ListedObject, Metadata, Store, StoredObject, Upload } from '../store/store.ts';
 import { fileOf, listPackage, type ListedPackage } from './catalogue.ts';
 import type { RecordedPackage } from './inputs.ts';
@@ -57,6 +58,8 @@ export interface PlaceOptions {
   readonly commit: string | undefined;
   /** True when nothing was put into the release before: then a copy does not look at its key first. */
   readonly fresh: boolean;
+  /** True when the catalogue will be signed: nothing that the store says of a package may stand in it. */
+  readonly signed: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -117,7 +120,8 @@ async function uploadPackage(
 ): Promise<Placed> {
   await using source = await openFileSource(file.path);
   const sha256 = await hashSource(source, signal);
-  const listed = listPackage(file.addon, { sha256, size: source.size });
+  const { tocDigest: toc } = await readIndex(source, { signal });
+  const listed = listPackage(file.addon, { sha256, toc, size: source.size });
   const object = await store.put(storeKey.package(release, fileOf(listed)), source, {
     ifNoneMatch: '*',
     isFree: true,
@@ -145,7 +149,7 @@ async function hashSource(source: Upload, signal: AbortSignal): Promise<Digest> 
 }
 
 /** Takes what lies under the key for ours if it is the same package; undefined when the key is free. */
-async function adopt(wanted: Wanted, { store, release, signal }: PlaceOptions): Promise<Placed | undefined> {
+async function adopt(wanted: Wanted, { store, release, signed, signal }: PlaceOptions): Promise<Placed | undefined> {
   const { file, earlier } = wanted;
   const object = await store.head(storeKey.package(release, fileOf(listedOf(wanted))), { signal });
   if (object === undefined) return undefined;
@@ -153,13 +157,15 @@ async function adopt(wanted: Wanted, { store, release, signal }: PlaceOptions): 
   const { size } = object;
   if (earlier !== undefined && sha256 === earlier.listed.entry.sha256)
     return { listed: earlier.listed, outcome: 'present' };
-  if (file !== undefined && object.metadata['digest'] === file.addon.digest) {
-    return { listed: listPackage(file.addon, { sha256, size }), outcome: 'present' };
+  if (!signed && file !== undefined && object.metadata['digest'] === file.addon.digest) {
+    const { tocDigest: toc } = await readIndex(await openStoreSource(store, object.key, { signal }), { signal });
+    return { listed: listPackage(file.addon, { sha256, toc, size }), outcome: 'present' };
   }
   if (file !== undefined) {
     await using source = await openFileSource(file.path);
     if (source.size === size && (await hashSource(source, signal)) === sha256) {
-      return { listed: listPackage(file.addon, { sha256, size }), outcome: 'present' };
+      const { tocDigest: toc } = await readIndex(source, { signal });
+      return { listed: listPackage(file.addon, { sha256, toc, size }), outcome: 'present' };
     }
   }
   throw new OtherContent('STORE_CONFLICT', `${store.address}: ${object.key} is there already, with other content`, {

@@ -54,6 +54,7 @@ const OURS: readonly string[] = [
   'assets',
   CONTAINERD_APPLIED,
   'runs',
+  'seen-releases.json',
   'records.json',
 ];
 

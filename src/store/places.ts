@@ -18,6 +18,7 @@ const ELSEWHERE: readonly ErrorCode[] = [
   'STORE_CONFLICT',
   'PACKAGE_INVALID',
   'UNSUPPORTED',
+  'SIGNATURE_INVALID',
 ];
 
 /** True for a failure of one place that says nothing about the others. */

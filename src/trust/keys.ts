@@ -59,6 +59,11 @@ export function readPublicKey(pem: string, name: string): TrustedKey {
   }
 }
 
+/** The public part of a key of {@link readPrivateKey}: whoever signs with it trusts it. */
+export function publicPart(key: KeyObject, name: string): TrustedKey {
+  return { name, key: createPublicKey(key) };
+}
+
 function requireCurve(key: KeyObject, name: string): KeyObject {
   if (key.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === CURVE) return key;
   throw unusable(name, 'it is not an ECDSA key on P-256', { hint: 'curlew keygen makes one' });

@@ -1,13 +1,10 @@
-/**
- * Signatures over a text, detached, as Sigstore bundles of version 0.3 with the key alone: no certificate, no log
- * (github.com/sigstore/protobuf-specs, sigstore_bundle.proto).
- */
+/** Signatures over a text, detached, in Sigstore bundles. */
 import { createHash, sign, verify, type KeyObject } from 'node:crypto';
 import { CurlewError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
-import { keyHint, type TrustedKey } from './keys.ts';
+import type { TrustedKey } from './keys.ts';
+import { formatBundle, fromBase64, parseBundle, unreadable } from './sigstore.ts';
 
-const MEDIA_TYPE = 'application/vnd.dev.sigstore.bundle.v0.3+json';
 /** Those of cosign hold certificates and entries of logs: some thousand bytes. */
 export const SIGNATURE_LIMIT = 1 << 20;
 
@@ -17,15 +14,11 @@ function sha256(text: Uint8Array): Buffer {
 
 /** Signs a text with a key of {@link readPrivateKey}; returns the bundle as JSON text. */
 export function signText(text: Uint8Array, key: KeyObject): string {
-  const bundle = {
-    mediaType: MEDIA_TYPE,
-    verificationMaterial: { publicKey: { hint: keyHint(key) } },
-    messageSignature: {
-      messageDigest: { algorithm: 'SHA2_256', digest: sha256(text).toString('base64') },
-      signature: sign('sha256', text, key).toString('base64'),
-    },
+  const messageSignature = {
+    messageDigest: { algorithm: 'SHA2_256', digest: sha256(text).toString('base64') },
+    signature: sign('sha256', text, key).toString('base64'),
   };
-  return `${JSON.stringify(bundle)}\n`;
+  return formatBundle({ messageSignature }, key);
 }
 
 export interface SignedText {
@@ -59,31 +52,16 @@ export function verifyText({ name, text, signature, from }: SignedText, trusted:
 }
 
 function parseSignature(text: string, from: string): { readonly digest: Buffer; readonly bytes: Buffer } {
-  const bad = (what: string): CurlewError =>
-    invalid(`read the signature ${from}: ${what}`, 'curlew sign and cosign sign-blob --bundle make such files');
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw bad('it is not JSON');
-  }
-  if (!isObject(value)) throw bad('it is no object');
-  const { mediaType, messageSignature } = value;
-  if (mediaType !== MEDIA_TYPE) throw bad(`its mediaType is not ${MEDIA_TYPE}`);
+  const bad = unreadable(from, 'curlew sign and cosign sign-blob --bundle make such files');
+  const { messageSignature } = parseBundle(text, bad);
   if (!isObject(messageSignature)) throw bad('it has no messageSignature');
   const { messageDigest, signature } = messageSignature;
   if (!isObject(messageDigest) || messageDigest['algorithm'] !== 'SHA2_256') throw bad('its digest is not of SHA2_256');
-  const digest = base64(messageDigest['digest']);
-  const bytes = base64(signature);
+  const digest = fromBase64(messageDigest['digest']);
+  const bytes = fromBase64(signature);
   if (digest?.byteLength !== 32) throw bad('its digest is damaged');
   if (bytes === undefined) throw bad('its signature is damaged');
   return { digest, bytes };
-}
-
-function base64(value: unknown): Buffer | undefined {
-  if (typeof value !== 'string' || !/^[A-Za-z0-9+/]+={0,2}$/.test(value)) return undefined;
-  const bytes = Buffer.from(value, 'base64');
-  return bytes.toString('base64') === value ? bytes : undefined;
 }
 
 function invalid(message: string, hint: string): CurlewError {

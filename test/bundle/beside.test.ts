@@ -98,7 +98,7 @@ test('what is not there is refused with a near name', () => {
 test('bundle.json keeps them apart from those of the spec, and is believed only when it is whole', () => {
   const [step] = beside({ kubernetes: '1.29.9' }, {}, [...ADDONS, 'host openssl']);
   if (step === undefined) throw new Error('nothing beside');
-  const { because: _because, key: _key, ...described } = step;
+  const { because: _because, key: _key, toc: _toc, ...described } = step;
   const bundle = {
     format: 1,
     release: 'r1',

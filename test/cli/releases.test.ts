@@ -46,7 +46,7 @@ for (const [what, status, words] of [
   ['an empty release', 64, ['--from', 'staging@', '--to', 'dist']],
   ['a release that is not there', 14, ['--from', 'staging@s9', '--to', 'dist']],
   ['a store that is not there', 14, ['--from', 'nowhere', '--to', 'dist']],
-  ['--require-signed', 22, ['--from', 'staging', '--to', 'dist', '--require-signed']],
+  ['--require-signed and no key', 64, ['--from', 'staging', '--to', 'dist', '--require-signed']],
 ] as const) {
   test(`promote with ${what} is refused and makes nothing`, async ({ signal }) => {
     await using box = await staged(signal);

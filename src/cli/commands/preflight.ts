@@ -167,7 +167,7 @@ async function readSituation(
     return { situation: { ...bare, installer: spec }, addons: [] };
   }
   const directory = args.text('install-dir') ?? INSTALL_DIRECTORY;
-  await using source = await openSource(args, context, directory);
+  await using source = await openSource(args, context, { directory, remember: false });
   const { installer: spec } = await specOf(args, context, { source, flags, recorded: undefined });
   const packages = await source.choose(spec);
   const situation = { ...bare, installer: spec, versions: versionsOf(packages) };

@@ -3,6 +3,8 @@ import { CurlewError } from '../../core/errors.ts';
 import { promote, sourceRelease, type PromoteResult } from '../../release/promote.ts';
 import { countOf } from '../building.ts';
 import type { Command } from '../command.ts';
+import { noteUnsigned, trustOfStore, SIGNER_OPTIONS, signerOf } from '../release-trust.ts';
+import { KEY_OPTIONS } from '../signed.ts';
 import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
 import { formatBytes } from '../render/units.ts';
 import { parseStoreRelease } from '../store-release.ts';
@@ -22,9 +24,10 @@ export const promoteCommand: Command<PromoteResult> = {
     to: { type: 'string', value: 'STORE@R', help: 'where it goes, made if need be (R: the same name)' },
     deep: { type: 'boolean', help: 'read every package in its new place and compare its digest' },
     stream: { type: 'boolean', help: 'let bytes pass through here where the stores cannot copy from each other' },
-    'require-signed': { type: 'boolean', help: 'refuse what is not signed: all, as this version makes no signatures' },
     'dry-run': { type: 'boolean', help: 'check and show what would be done, and write nothing' },
     jobs: { type: 'string', value: 'N', help: `packages at once (default: ${JOBS})` },
+    ...SIGNER_OPTIONS,
+    ...KEY_OPTIONS,
     ...STORE_OPTIONS,
   },
   details:
@@ -33,6 +36,7 @@ export const promoteCommand: Command<PromoteResult> = {
   examples: [
     'curlew promote --from /srv/staging --to /srv/dist@v2026.11.20-0',
     'curlew promote --from s3://bucket/staging@v1 --to s3://bucket/dist --deep',
+    'curlew promote --from /srv/staging --to /srv/dist --sign release.key',
   ],
   run: async (args, context) => {
     const { report, signal } = context;
@@ -43,20 +47,19 @@ export const promoteCommand: Command<PromoteResult> = {
       throw new CurlewError('USAGE', `curlew promote: name a store with --${option}`);
     });
     if (from === undefined || to === undefined) throw new CurlewError('USAGE', 'curlew promote: name both stores');
-    if (args.flag('require-signed')) {
-      throw new CurlewError('UNSUPPORTED', 'promote --require-signed: this version of curlew makes no signatures', {
-        hint: 'leave the option out; --deep proves every package against the catalogue',
-      });
-    }
     const jobs = countOf(args, 'jobs', JOBS);
     const store = await openStoreFor(from.store, args, context, { create: false });
-    const source = await sourceRelease(store, { release: from.release, signal });
+    const trust = await trustOfStore(args, context, store.address);
+    const source = await sourceRelease(store, { release: from.release, trust, signal });
     const dryRun = args.flag('dry-run');
     const target = await openStoreFor(to.store, args, context, { create: !dryRun });
     const flags = { deep: args.flag('deep'), stream: args.flag('stream'), dryRun };
-    return promote(source, { to: target, release: to.release, ...flags, jobs, report, signal });
+    const signer = await signerOf(args, context, { addresses: [target.address] });
+    const promoted = await promote(source, { to: target, release: to.release, signer, ...flags, jobs, report, signal });
+    if (!dryRun) await noteUnsigned(target, { release: promoted.release, signer }, context);
+    return promoted;
   },
-  render: ({ from, store, release, previous, packages, dryRun }) => {
+  render: ({ from, store, release, previous, packages, dryRun, signedBy }) => {
     const what = dryRun ? WOULD : WHAT;
     const lines = packages.map(
       ({ name, version, size, outcome }) => `${name} ${version}: ${what[outcome]}, ${formatBytes(size)}`,
@@ -65,6 +68,7 @@ export const promoteCommand: Command<PromoteResult> = {
     const end = dryRun
       ? `${store}: ${release} would be the current release${before}; nothing was written`
       : `${store}: ${release} is the current release${before}, promoted from ${from.release} of ${from.store}`;
-    return [...lines, end].join('\n');
+    const signature = signedBy === undefined ? [] : [`${from.release} of ${from.store} is signed with ${signedBy}`];
+    return [...lines, ...signature, end].join('\n');
   },
 };

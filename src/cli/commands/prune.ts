@@ -1,6 +1,7 @@
 /** `curlew prune`: removes old releases from a store. */
 import { CurlewError } from '../../core/errors.ts';
 import { prune, type PruneResult } from '../../release/prune.ts';
+import { ageOf } from '../age.ts';
 import { countOf } from '../building.ts';
 import type { Command } from '../command.ts';
 import { formatBytes } from '../render/units.ts';
@@ -8,9 +9,6 @@ import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
 
 /** Objects at once. */
 const JOBS = 8;
-
-const HOUR = 60 * 60 * 1000;
-const UNITS: Readonly<Record<string, number>> = { h: HOUR, d: 24 * HOUR, w: 7 * 24 * HOUR };
 
 export const pruneCommand: Command<PruneResult> = {
   name: 'prune',
@@ -38,7 +36,7 @@ export const pruneCommand: Command<PruneResult> = {
     if (keep === undefined && age === undefined) {
       throw new CurlewError('USAGE', 'curlew prune: say what stays', { hint: '--keep 10, --older-than 30d, or both' });
     }
-    const olderThan = age === undefined ? undefined : ageOf(age);
+    const olderThan = age === undefined ? undefined : ageOf(age, '--older-than');
     const jobs = countOf(args, 'jobs', JOBS);
     const store = await openStoreFor(from, args, context, { create: false });
     return prune(store, { keep, olderThan, now: new Date(), dryRun: args.flag('dry-run'), jobs, report, signal });
@@ -57,12 +55,3 @@ export const pruneCommand: Command<PruneResult> = {
     ].join('\n');
   },
 };
-
-function ageOf(text: string): number {
-  const [, count, unit = ''] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
-  const size = UNITS[unit];
-  if (count === undefined || size === undefined) {
-    throw new CurlewError('USAGE', `--older-than ${text}: not an age`, { hint: 'write 12h, 30d or 8w' });
-  }
-  return Number(count) * size;
-}

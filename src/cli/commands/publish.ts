@@ -10,6 +10,8 @@ import { checkedRelease } from '../../release/release-name.ts';
 import { openBuildPorts } from '../build-ports.ts';
 import { BUILD_OPTIONS, countOf, lockMode, planAddons } from '../building.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
+import { noteUnsigned, SIGNER_OPTIONS, signerOf } from '../release-trust.ts';
+import { KEY_OPTIONS } from '../signed.ts';
 import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
 import { compareWithRelease, type Change, type ComparedAddon } from '../recorded.ts';
 import { formatBytes } from '../render/units.ts';
@@ -48,6 +50,8 @@ export const publish: Command<PublishResult | PublishPlan> = {
     release: { type: 'string', value: 'R', help: 'release string (default: vYYYY.MM.DD-N, the next N of today)' },
     commit: { type: 'string', value: 'SHA', help: 'git commit to note beside the packages (default: $GITHUB_SHA)' },
     'dry-run': { type: 'boolean', help: 'say what would be built, uploaded and copied, and why; change nothing' },
+    ...SIGNER_OPTIONS,
+    key: KEY_OPTIONS.key,
     ...STORE_OPTIONS,
     ...BUILD_OPTIONS,
   },
@@ -57,7 +61,11 @@ export const publish: Command<PublishResult | PublishPlan> = {
     'What has not changed since the previous release is neither built nor uploaded but copied inside the store: its own\n' +
     'files, what its tags and addresses stand for now, and what its container builds are made from are compared with\n' +
     'what was recorded then. Stopped at any moment, the same command goes on with what is there.',
-  examples: ['curlew publish --to /srv/dist', 'curlew publish --to /srv/dist --release v1.4.0 --dry-run'],
+  examples: [
+    'curlew publish --to /srv/dist',
+    'curlew publish --to /srv/dist --release v1.4.0 --dry-run',
+    'curlew publish --to /srv/dist --sign release.key',
+  ],
   run: async (args, context) => {
     const { cwd, env, report, signal } = context;
     const to = args.text('to');
@@ -73,15 +81,17 @@ export const publish: Command<PublishResult | PublishPlan> = {
     const orders = await readVersionOrders(plan, { cwd, signal });
     if (args.flag('dry-run')) return dryRun(to, release, plan, args, context);
     const store = await openStoreFor(to, args, context, { create: true });
-    const previous = await readPrevious(store, { signal });
+    const signer = await signerOf(args, context, { addresses: [store.address] });
+    const previous = await readPrevious(store, { trust: signer?.trust, signal });
     await using ports = await openBuildPorts(args, context);
     const jobs = countOf(args, 'jobs', JOBS);
     const compared = await compareWithRelease(plan, previous.packages, ports, { jobs: AT_ONCE, lock, signal });
     const stale = compared.filter(({ because }) => because !== undefined);
     const asked = { ...plan, addons: stale.map(({ addon }) => addon) };
     const packages = stale.length === 0 ? [] : await buildAddons(asked, ports, { jobs, lock, signal });
-    return await publishPackages(packages, {
+    const published = await publishPackages(packages, {
       store,
+      signer,
       release,
       now: new Date(),
       carry: args.positionals.length > 0,
@@ -93,6 +103,8 @@ export const publish: Command<PublishResult | PublishPlan> = {
       report,
       signal,
     });
+    await noteUnsigned(store, { release: published.release, signer }, context);
+    return published;
   },
   render: (result) => ('plan' in result ? planText(result) : resultText(result)),
 };

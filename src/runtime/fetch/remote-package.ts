@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdir, rm, rmdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { openFileSource, readIndex } from '../../archive/read.ts';
-import type { RangeSource } from '../../archive/entry.ts';
+import type { ArchiveIndex, RangeSource } from '../../archive/entry.ts';
 import { verifyArchive } from '../../archive/verify.ts';
 import { hexOf, type Digest } from '../../core/digest.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
@@ -15,11 +15,19 @@ import type { PlacedPackage } from '../kept-package.ts';
 import { archivePackages, type SourcePackage } from '../source.ts';
 import { fetchFile, partialPaths, type FetchOptions } from './fetch-file.ts';
 
+interface PublishedFile {
+  readonly digest: Digest;
+  readonly sha256: Digest;
+  /** Of the table of contents; undefined where the catalogue does not tell it. */
+  readonly toc?: Digest | undefined;
+  readonly size: number;
+}
+
 export interface RemoteFile {
   /** For messages: `flannel-0.28.7`. */
   readonly name: string;
   /** What a catalogue says of it; undefined for a package that none names. */
-  readonly published: { readonly digest: Digest; readonly sha256: Digest; readonly size: number } | undefined;
+  readonly published: PublishedFile | undefined;
   /** In their order; never empty. */
   readonly places: readonly FetchPlace[];
 }
@@ -42,7 +50,9 @@ async function openAt(file: RemoteFile, { store, key }: FetchPlace, options: Ope
       hint: 'publish the release again, or name a mirror with another --from',
     });
   }
-  const [found, other] = await archivePackages(source, await readIndex(source, options), options);
+  const index = await readIndex(source, options);
+  requireContents(source, index, published?.toc);
+  const [found, other] = await archivePackages(source, index, options);
   if (found === undefined || other !== undefined || (published && found.addon.digest !== published.digest)) {
     const what = published === undefined ? 'it does not hold one package' : 'not the package that the catalogue names';
     throw new CurlewError('DIGEST_MISMATCH', `${source.name}: ${what}`, {
@@ -65,7 +75,7 @@ export function knownPackage(file: RemoteFile, found: PlacedPackage, size: numbe
     extract: async (into, options) => {
       if (path === undefined) throw new Error(`not fetched: ${file.name}`);
       await using source = await openFileSource(path);
-      await (await packageIn(source, found, options)).extract(into, options);
+      await (await packageIn(source, found, { toc: file.published?.toc, ...options })).extract(into, options);
     },
     discard: async () => {
       if (path !== undefined) await rm(path, { force: true });
@@ -84,13 +94,23 @@ export function knownPackage(file: RemoteFile, found: PlacedPackage, size: numbe
   };
 }
 
+/** Beside the files that make the identity of a package, its table of contents names its `addon.json`. */
+export function requireContents({ name }: RangeSource, index: ArchiveIndex, toc: Digest | undefined): void {
+  if (toc === undefined || index.tocDigest === toc) return;
+  throw new CurlewError('DIGEST_MISMATCH', `${name}: its contents are not those that the catalogue names`, {
+    hint: 'publish the release again, or name a mirror with another --from',
+  });
+}
+
 /** The package of this identity in an archive that lies on this machine. */
 async function packageIn(
   source: RangeSource,
   { addon }: PlacedPackage,
-  { signal }: { readonly signal: AbortSignal },
+  { toc, signal }: { readonly toc: Digest | undefined; readonly signal: AbortSignal },
 ): Promise<SourcePackage> {
-  const packages = await archivePackages(source, await readIndex(source, { signal }), { signal });
+  const index = await readIndex(source, { signal });
+  requireContents(source, index, toc);
+  const packages = await archivePackages(source, index, { signal });
   const same = packages.find((one) => one.addon.digest === addon.digest);
   if (same !== undefined) return same;
   throw new CurlewError('DIGEST_MISMATCH', `${source.name}: not the package that was read before`, {
@@ -103,7 +123,7 @@ async function proveFetched(path: string, found: PlacedPackage, signal: AbortSig
   try {
     await using source = await openFileSource(path);
     await verifyArchive(source, { signal });
-    await packageIn(source, found, { signal });
+    await packageIn(source, found, { toc: undefined, signal });
   } catch (error) {
     if (!signal.aborted) await rm(path, { force: true });
     throw error;

@@ -1,0 +1,158 @@
+/** Signed releases on the command line: which keys are trusted, what was seen before, and with which key one signs. */
+import { dirname, join, resolve } from 'node:path';
+import type { Catalogue } from '../core/catalogue.ts';
+import { canonicalJson } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
+import { storeKey } from '../core/layout.ts';
+import { isObject } from '../core/json.ts';
+import { makeFolder } from '../files/make-folder.ts';
+import type { Signer } from '../release/sign-release.ts';
+import { readSigned, type ReleaseTrust, type SeenVersions } from '../release/signed-release.ts';
+import { readOwnFile, writeStateFile } from '../files/state-file.ts';
+import { readCatalogue } from '../store/catalogue.ts';
+import type { Store } from '../store/store.ts';
+import { publicPart, readPrivateKey } from '../trust/keys.ts';
+import { ageOf } from './age.ts';
+import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
+import { passphraseOf } from './commands/keygen.ts';
+import { xdgFolder } from './config.ts';
+import { readKeyText, trustOf, type Trust } from './signed.ts';
+
+const group = 'Options of signatures';
+
+/** Options of commands that make a release. */
+export const SIGNER_OPTIONS = {
+  sign: {
+    type: 'string',
+    value: 'FILE',
+    help: 'private key to sign the release with, as curlew keygen makes it',
+    group,
+  },
+  expires: { type: 'string', value: 'TIME', help: 'with --sign: how long it may be current (default: 90d)', group },
+} satisfies OptionSpecs;
+
+const LIFETIME = '90d';
+
+/** What signs, by the words; undefined when nothing is to be signed. Keys that are trusted may have signed before. */
+export async function signerOf(
+  args: Arguments,
+  context: CommandContext,
+  { option = 'sign', addresses }: { readonly option?: 'sign' | 'key'; readonly addresses: readonly string[] },
+): Promise<Signer | undefined> {
+  const path = args.text(option);
+  const expires = args.text('expires');
+  if (path === undefined) {
+    if (expires === undefined) return undefined;
+    throw new CurlewError('USAGE', '--expires goes with --sign', { hint: '--sign FILE names the private key' });
+  }
+  const key = readPrivateKey(await readKeyText(resolve(context.cwd, path)), path, passphraseOf(context.env));
+  const others = option === 'sign' ? await trustOf(args, context) : undefined;
+  const keys = [publicPart(key, path), ...(others?.keys ?? [])];
+  const lifetime = ageOf(expires ?? LIFETIME, '--expires');
+  return { key, lifetime, trust: releaseTrust({ keys }, context, { addresses, file: undefined, remember: true }) };
+}
+
+/** A release that nobody signs is not seen by those who ask for signatures, where they had one before. */
+export async function noteUnsigned(
+  store: Store,
+  { release, signer }: { readonly release: string; readonly signer: Signer | undefined },
+  { report, signal }: Pick<CommandContext, 'report' | 'signal'>,
+): Promise<void> {
+  if (signer !== undefined || (await store.head(storeKey.versionSignature, { signal })) === undefined) return;
+  const text = `${store.address}: ${release} is not signed as the current release: who asks for signatures keeps the one before; curlew sign --store ${store.address} --release ${release} --key FILE signs it`;
+  report({ type: 'note', level: 'warning', text });
+}
+
+/** What the releases of a store are held against, by the words; undefined when nobody asks for signatures. */
+export async function trustOfStore(
+  args: Arguments,
+  context: CommandContext,
+  address: string,
+): Promise<ReleaseTrust | undefined> {
+  const trust = await trustOf(args, context);
+  if (trust === undefined) return undefined;
+  return releaseTrust(trust, context, { addresses: [address], file: undefined, remember: true });
+}
+
+/** What a release is held against that is read from these addresses. */
+export function releaseTrust(
+  { keys }: Pick<Trust, 'keys'>,
+  { env }: Pick<CommandContext, 'env'>,
+  {
+    addresses,
+    file,
+    remember,
+  }: {
+    /** Stores that are the same to the caller: none of them may be older than any of them was. */
+    readonly addresses: readonly string[];
+    /** Where it is kept what was seen; undefined for the user's own place. */
+    readonly file: string | undefined;
+    /** False for what may only look. */
+    readonly remember: boolean;
+  },
+): ReleaseTrust {
+  const own = join(xdgFolder(env, 'XDG_STATE_HOME', '.local/state'), 'curlew', SEEN_RELEASES);
+  return { keys, now: new Date(), seen: seenVersions(file ?? own, addresses, remember) };
+}
+
+/** The catalogue of a release, signed where that is asked for. */
+export async function catalogueOf(
+  store: Store,
+  {
+    release,
+    trust,
+    signal,
+  }: {
+    readonly release: string | undefined;
+    readonly trust: ReleaseTrust | undefined;
+    readonly signal: AbortSignal;
+  },
+): Promise<Catalogue> {
+  if (trust === undefined) return readCatalogue(store, { release, signal });
+  return (await readSigned(store, { release, trust, signal })).parsed;
+}
+
+/** File name, in the install folder of a node or in the user's folder for state. */
+export const SEEN_RELEASES = 'seen-releases.json';
+const LIMIT = 1 << 20;
+
+function seenVersions(path: string, addresses: readonly string[], writes: boolean): SeenVersions {
+  return {
+    highest: async (address) => {
+      const seen = await readSeen(path);
+      const known = [address, ...addresses].flatMap((one) => seen.get(one) ?? []);
+      return known.length === 0 ? undefined : Math.max(...known);
+    },
+    remember: async (address, version) => {
+      // Read again: another command may have seen more meanwhile.
+      const seen = await readSeen(path);
+      if (!writes || version <= (seen.get(address) ?? 0)) return;
+      const stores = Object.fromEntries([...seen, [address, version]]);
+      await makeFolder(dirname(path));
+      await writeStateFile(path, `${canonicalJson({ format: 1, stores })}\n`);
+    },
+  };
+}
+
+/** A file that says nothing would let anything pass: damage is told. */
+async function readSeen(path: string): Promise<ReadonlyMap<string, number>> {
+  const text = await readOwnFile(path, LIMIT);
+  if (text === undefined) return new Map();
+  const { format, stores } = objectOf(text);
+  const rows = isObject(stores) ? Object.entries(stores) : undefined;
+  if (format === 1 && rows?.every(([, version]) => Number.isSafeInteger(version)) === true) {
+    return new Map(rows.map(([address, version]) => [address, Number(version)]));
+  }
+  throw new CurlewError('FILE_UNUSABLE', `read ${path}: it does not tell which releases were seen`, {
+    hint: 'look at the stores, then remove it: the next command trusts what it sees',
+  });
+}
+
+function objectOf(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}

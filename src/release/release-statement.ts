@@ -1,0 +1,161 @@
+/**
+ * What is signed of a release: its catalogue, and which release of a store is the current one. Pure.
+ *
+ * A statement beside the catalogue says that the release is this catalogue, for ever. One beside `VERSION` says that it is
+ * the current release, under a version that grows with each such statement, and until when that may be believed.
+ */
+import type { KeyObject } from 'node:crypto';
+import { isRelease } from '../core/catalogue.ts';
+import { digestOf, type Digest } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
+import {
+  readStatement,
+  signStatement,
+  verifyStatement,
+  type SignedStatement,
+  type Statement,
+} from '../trust/statement.ts';
+import type { TrustedKey } from '../trust/keys.ts';
+
+const PREDICATE_TYPE = 'urn:curlew:release:v1';
+const CATALOGUE = 'index.json';
+const INPUTS = 'inputs.json';
+
+interface Common {
+  readonly release: string;
+  /** Grows with each signature of a store. */
+  readonly version: number;
+  readonly signed: Date;
+  readonly catalogue: Digest;
+  /** Undefined when the release has no `inputs.json`. */
+  readonly inputs: Digest | undefined;
+}
+
+export type ReleaseStatement =
+  | ({ readonly role: 'release' } & Common)
+  /** After `expires` a newer one must have come, even if nothing has changed. */
+  | ({ readonly role: 'current'; readonly expires: Date } & Common);
+
+/** The texts of a release that a statement is about. */
+export interface ReleaseTexts {
+  readonly release: string;
+  readonly catalogue: Uint8Array;
+  readonly inputs: Uint8Array | undefined;
+}
+
+export function textsDigests({ release, catalogue, inputs }: ReleaseTexts): Omit<Common, 'version' | 'signed'> {
+  return { release, catalogue: digestOf(catalogue), inputs: inputs === undefined ? undefined : digestOf(inputs) };
+}
+
+/** Signs a statement; returns what is put into the store. */
+export function signRelease(statement: ReleaseStatement, key: KeyObject): string {
+  const { role, release, version, signed, catalogue, inputs } = statement;
+  const subjects = [
+    { name: CATALOGUE, digest: catalogue },
+    ...(inputs === undefined ? [] : [{ name: INPUTS, digest: inputs }]),
+  ];
+  const until = role === 'current' ? { expires: secondsOf(statement.expires) } : {};
+  const predicate = { role, release, version, signed: secondsOf(signed), ...until };
+  return signStatement({ subjects, predicateType: PREDICATE_TYPE, predicate }, key);
+}
+
+/** A time in UTC, to the second. */
+export function secondsOf(date: Date): string {
+  return date.toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+/** The statement of this role that one of the keys has signed; anything else is `SIGNATURE_INVALID`. */
+export function verifyRelease<Role extends ReleaseStatement['role']>(
+  signed: SignedStatement,
+  role: Role,
+  trusted: readonly TrustedKey[],
+): { readonly statement: Extract<ReleaseStatement, { role: Role }>; readonly signedBy: TrustedKey } {
+  const { statement, signedBy } = verifyStatement(signed, trusted);
+  const found = parseRelease(statement);
+  if (isOf(found, role)) return { statement: found, signedBy };
+  throw new CurlewError(
+    'SIGNATURE_INVALID',
+    `verify ${signed.about}: ${signed.from} is signed, but says something else`,
+    {
+      hint: 'it was put there from somewhere else: sign the store again, and see who writes to it',
+    },
+  );
+}
+
+function isOf<Role extends ReleaseStatement['role']>(
+  statement: ReleaseStatement | undefined,
+  role: Role,
+): statement is Extract<ReleaseStatement, { role: Role }> {
+  return statement?.role === role;
+}
+
+/** What a text says, whoever signed it; undefined when it says nothing of releases. */
+export function readRelease(text: string, from: string): ReleaseStatement | undefined {
+  try {
+    return parseRelease(readStatement(text, from));
+  } catch (error) {
+    if (error instanceof CurlewError && error.code === 'SIGNATURE_INVALID') return undefined;
+    throw error;
+  }
+}
+
+function parseRelease({ subjects, predicateType, predicate }: Statement): ReleaseStatement | undefined {
+  const { role, release, version } = predicate;
+  const catalogue = subjects.find(({ name }) => name === CATALOGUE)?.digest;
+  const inputs = subjects.find(({ name }) => name === INPUTS)?.digest;
+  const signed = dateOf(predicate['signed']);
+  if (predicateType !== PREDICATE_TYPE || catalogue === undefined || signed === undefined) return undefined;
+  if (typeof release !== 'string' || !isRelease(release)) return undefined;
+  if (typeof version !== 'number' || !Number.isSafeInteger(version) || version < 1) return undefined;
+  const common = { release, version, signed, catalogue, inputs };
+  if (role === 'release') return { role, ...common };
+  const expires = dateOf(predicate['expires']);
+  return role === 'current' && expires !== undefined ? { role, expires, ...common } : undefined;
+}
+
+function dateOf(value: unknown): Date | undefined {
+  if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(value)) return undefined;
+  const date = new Date(value);
+  return Number.isNaN(date.getTime()) ? undefined : date;
+}
+
+const DAY = 24 * 60 * 60 * 1000;
+
+/**
+ * The version of the next statement: seconds of the clock, so that it grows even where the last statement was lost, and
+ * more than the last one's. Who may write to a store without having its key cannot drive it up: a last version beyond the
+ * next day counts only when it is trusted.
+ */
+export function nextVersion(
+  last: { readonly version: number; readonly trusted: boolean } | undefined,
+  now: Date,
+): number {
+  const clock = Math.floor(now.getTime() / 1000);
+  if (last === undefined || (!last.trusted && last.version > clock + DAY / 1000)) return clock;
+  return Math.max(clock, last.version + 1);
+}
+
+/**
+ * Why the current release is not believed, in words; undefined when it is. `highest` is the greatest version that was ever
+ * seen of the store.
+ */
+export function staleness(
+  { release, version, signed, expires }: Extract<ReleaseStatement, { role: 'current' }>,
+  { now, highest }: { readonly now: Date; readonly highest: number | undefined },
+): { readonly what: string; readonly hint: string } | undefined {
+  const clock = `the clock of this machine says ${secondsOf(now)}`;
+  if (highest !== undefined && version < highest) {
+    return {
+      what: `${release} is signed as version ${version}, and version ${highest} was seen before`,
+      hint: 'somebody has put an old state of the store back: ask who publishes it',
+    };
+  }
+  if (signed.getTime() > now.getTime() + DAY) {
+    return { what: `${release} was signed at ${secondsOf(signed)}, and ${clock}`, hint: 'set the clock' };
+  }
+  if (expires.getTime() > now.getTime()) return undefined;
+  return {
+    what: `${release} was signed as the current release until ${secondsOf(expires)}, and ${clock}`,
+    hint: 'newer releases may be kept from you: ask who publishes to sign again with curlew sign --store; or set the clock',
+  };
+}

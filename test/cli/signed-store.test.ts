@@ -1,0 +1,210 @@
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { readArguments } from '../../src/cli/read-arguments.ts';
+import { renderFailure } from '../../src/cli/render/failure.ts';
+import { NO_PAINT } from '../../src/cli/render/paint.ts';
+import { createPlainLines } from '../../src/cli/render/plain.ts';
+import { CurlewError, ERROR_CODES } from '../../src/core/errors.ts';
+import type { ProgressEvent } from '../../src/core/events.ts';
+import { formatAddonJson } from '../../src/core/package.ts';
+import { createFolderStore } from '../../src/store/folder.ts';
+import * as assert from '../support/assert.ts';
+import { planTestBundle, publishTestPackages } from '../support/bundles.ts';
+import { specOf } from '../support/node-bundles.ts';
+import { tracer } from '../support/node-install.ts';
+import { archiveOf, noise, packageOf } from '../support/packages.ts';
+import { madePackage, publishAs } from '../support/releases.ts';
+import type { SourceOutcome } from '../support/source-command.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+import { serveFolder } from '../support/web-server.ts';
+
+const test = suite('cli: signed releases', { timeoutMs: 120_000 });
+
+const INVALID = 30;
+const FILES = [
+  ...Object.entries(tracer('aaa').files).map(([path, data]) => ({ path, data })),
+  { path: 'assets/blob', data: noise(300_000) },
+];
+
+/** A command inside of this process. */
+async function curlew(box: Tree, name: string, ...words: readonly string[]): Promise<SourceOutcome> {
+  const said: string[] = [];
+  const line = createPlainLines(Date.now);
+  const env = {
+    PATH: process.env['PATH'],
+    TRACE: box.at('trace'),
+    XDG_STATE_HOME: box.at('state'),
+    HOME: box.at('home'),
+  };
+  const report = (event: ProgressEvent): number => said.push(line(event) ?? '');
+  const command = await COMMANDS.get(name)?.load();
+  if (command === undefined) throw new Error(`no command ${name}`);
+  try {
+    const args = readArguments(command, words);
+    const result = await command.run(args, { cwd: box.path, env, report, signal: new AbortController().signal });
+    return { exitCode: 0, stdout: command.render(result, args, NO_PAINT), stderr: said.join('\n') };
+  } catch (error) {
+    if (!(error instanceof CurlewError)) throw error;
+    return {
+      exitCode: ERROR_CODES[error.code],
+      stdout: '',
+      stderr: [...said, renderFailure(error, NO_PAINT)].join('\n'),
+    };
+  }
+}
+
+async function done(box: Tree, name: string, ...words: readonly string[]): Promise<SourceOutcome> {
+  const outcome = await curlew(box, name, ...words);
+  assert.is(outcome.exitCode, 0, outcome.stderr);
+  return outcome;
+}
+
+async function refused(box: Tree, message: RegExp, name: string, ...words: readonly string[]): Promise<void> {
+  const { exitCode, stderr } = await curlew(box, name, ...words);
+  assert.is(exitCode, INVALID, stderr);
+  assert.match(stderr.replaceAll('\n', ' '), message);
+}
+
+/** A store with the signed release r1 of one package, and two pairs of keys. */
+async function signedBox(signal: AbortSignal): Promise<Tree> {
+  const box = await tree({ 'spec.yaml': specOf([{ name: 'aaa', version: 'latest' }]) });
+  await publishTestPackages(box, [{ name: 'aaa', version: '1.0.0', files: FILES }], signal);
+  for (const name of ['our', 'their']) await done(box, 'keygen', name);
+  await done(box, 'sign', '--store', 'store', '--release', 'r1', '--key', 'our.key');
+  return box;
+}
+
+function installing(...words: readonly string[]): readonly string[] {
+  return ['--root', 'root', '--unconfined', '--installer', 'spec.yaml', ...words];
+}
+
+const NODE = 'root/var/lib/curlew';
+
+test('a run takes the packages of a signed release from a folder and from the web', async ({ signal }) => {
+  await using box = await signedBox(signal);
+  await using server = await serveFolder(box.at('store'));
+  const words = installing('--key', 'our.pub', '--from');
+  assert.match((await done(box, 'install', ...words, 'store')).stdout, /^aaa {2}1\.0\.0 {2}installed/);
+  assert.match(
+    (await done(box, 'install', ...words, server.url, '--root', 'web')).stdout,
+    /^aaa {2}1\.0\.0 {2}installed/,
+  );
+  const seen = JSON.parse(await readFile(box.at('web/var/lib/curlew/seen-releases.json'), 'utf8')) as object;
+  assert.equal(Object.keys(seen), ['format', 'stores']);
+});
+
+test('a run refuses what is not signed, and nothing is made', async ({ signal }) => {
+  await using box = await signedBox(signal);
+  await refused(
+    box,
+    /was not made with .*their\.pub/,
+    'install',
+    ...installing('--from', 'store', '--key', 'their.pub'),
+  );
+  await mkdir(box.at('plain'));
+  const plain = createFolderStore(box.at('plain'));
+  await publishAs(plain, 'p1', [await madePackage(box, 'aaa', '1.0.0', 'x')], signal);
+  await refused(box, /there is no signature VERSION/, 'install', ...installing('--from', 'plain', '--key', 'our.pub'));
+  await writeFile(
+    box.at('o.yaml'),
+    specOf([{ name: 'aaa', version: 'latest' }]) + '    s3Override: "http://[::1]:1/x"\n',
+  );
+  const words = ['--root', 'root', '--unconfined', '--installer', 'o.yaml', '--from', 'store', '--key', 'our.pub'];
+  await refused(box, /nobody has signed the package of its s3Override/, 'install', ...words);
+  const misled = await curlew(box, 'install', ...installing('--from', 'store', '--key', 'our.pub', '--signature', 's'));
+  assert.is(misled.exitCode, 64);
+  assert.is(await stat(box.at('trace')).catch(() => 'absent'), 'absent');
+});
+
+test('a mirror that is behind or lies is passed over for one that is signed', async ({ signal }) => {
+  await using box = await signedBox(signal);
+  await using server = await serveFolder(box.at('store'));
+  await mkdir(box.at('plain'));
+  await publishAs(createFolderStore(box.at('plain')), 'p1', [await madePackage(box, 'aaa', '1.0.0', 'x')], signal);
+  const words = installing('--key', 'our.pub', '--from', 'plain', '--from', server.url);
+  const { stdout, stderr } = await done(box, 'install', ...words);
+  assert.match(stdout, /^aaa {2}1\.0\.0 {2}installed/);
+  assert.match(stderr, /there is no signature VERSION\.sigstore\.json; the next place is asked/);
+});
+
+/** Puts a package into the store that has another addon.json, the same size, and the identity of the one that is signed. */
+async function swapAddonJson(box: Tree, signal: AbortSignal): Promise<void> {
+  const store = createFolderStore(box.at('store'));
+  const key = 'r1/aaa-1.0.0.tar.gz';
+  const right = await readFile(box.at('store', key));
+  const { addon } = packageOf('aaa', '1.0.0', FILES);
+  const forged = 'abcdefghijklmnopqrstuvwxyz'.split('').map((letter) => {
+    const text = formatAddonJson({ ...addon, tool: letter + addon.tool.slice(1) });
+    const files = [{ path: 'addon.json', data: text }, ...FILES];
+    return archiveOf(files.map((file) => ({ ...file, path: `addons/aaa/1.0.0/${file.path}` }))).bytes;
+  });
+  const bytes = forged.find((one) => one.byteLength === right.byteLength && !one.equals(right));
+  if (bytes === undefined) throw new Error('none is of the same size');
+  await store.delete(key, { signal });
+  await store.put(key, bytes, { signal });
+}
+
+test('a package whose addon.json was exchanged is refused, though it has the identity of the signed one', async ({
+  signal,
+}) => {
+  await using box = await signedBox(signal);
+  await swapAddonJson(box, signal);
+  await using server = await serveFolder(box.at('store'));
+  for (const from of ['store', server.url]) {
+    const { exitCode, stderr } = await curlew(box, 'install', ...installing('--from', from, '--key', 'our.pub'));
+    assert.is(exitCode, 15, stderr);
+  }
+  const spec = await readFile(box.at('spec.yaml'), 'utf8');
+  await assert.rejectsWith(planTestBundle(createFolderStore(box.at('store')), spec, signal), 'DIGEST_MISMATCH');
+  assert.is(await stat(box.at('trace')).catch(() => 'absent'), 'absent');
+});
+
+test('a node and a workstation refuse a store that was put back behind what they have seen', async ({ signal }) => {
+  await using box = await signedBox(signal);
+  const store = createFolderStore(box.at('store'));
+  const old = await readFile(box.at('store/VERSION.sigstore.json'));
+  await done(box, 'sign', '--store', 'store', '--key', 'our.key', '--expires', '30d');
+  const words = installing('--from', 'store', '--key', 'our.pub');
+  await done(box, 'install', ...words);
+  await done(box, 'promote', '--from', 'store', '--to', 'dist@d1', '--key', 'our.pub');
+  await store.delete('VERSION.sigstore.json', { signal });
+  await store.put('VERSION.sigstore.json', old, { signal });
+  await refused(box, /r1 is signed as version \d+, and version \d+ was seen before/, 'install', ...words);
+  await refused(box, /was seen before/, 'promote', '--from', 'store', '--to', 'dist@d2', '--key', 'our.pub');
+  await writeFile(box.at(NODE, 'seen-releases.json'), '{}');
+  const damaged = await curlew(box, 'install', ...words);
+  assert.is(damaged.exitCode, 25, damaged.stderr);
+});
+
+test('promotion asks for signatures, signs in the new place, and tells who stays behind', async ({ signal }) => {
+  await using box = await signedBox(signal);
+  const from = ['--from', 'store'];
+  await refused(box, /was not made with .*their\.pub/, 'promote', ...from, '--to', 'dist', '--key', 'their.pub');
+  const words = ['--key', 'our.pub', '--require-signed', '--sign', 'their.key', '--expires', '2w'];
+  const { stdout } = await done(box, 'promote', ...from, '--to', 'dist@d1', ...words);
+  assert.match(stdout, /r1 of .*store is signed with .*our\.pub/);
+  await done(box, 'install', ...installing('--from', 'dist', '--key', 'their.pub'));
+  const unsigned = await done(box, 'promote', ...from, '--to', 'dist@d2');
+  assert.match(unsigned.stderr, /d2 is not signed as the current release/);
+  await done(box, 'install', ...installing('--from', 'dist', '--key', 'their.pub', '--install-dir', '/opt/b'));
+  await refused(box, /there is no signature/, 'promote', '--from', 'dist@d2', '--to', 'e', '--key', 'their.pub');
+});
+
+test('words that do not go together are told', async ({ signal }) => {
+  await using box = await signedBox(signal);
+  for (const [name, words] of [
+    ['sign', ['b.tar.gz', '--key', 'our.key', '--expires', '30d']],
+    ['sign', ['b.tar.gz', '--store', 'store', '--key', 'our.key']],
+    ['sign', ['--store', 'store']],
+    ['sign', ['--store', 'store', '--key', 'our.key', '--expires', 'soon']],
+    ['sign', ['--store', 'store', '--key', 'our.key', '--release', '..']],
+    ['promote', ['--from', 'store', '--to', 'dist', '--expires', '30d']],
+    ['bundle', ['spec.yaml', '--from', 'store', '--plan', '--require-signed']],
+  ] as const) {
+    assert.is((await curlew(box, name, ...words)).exitCode, 64, words.join(' '));
+  }
+  assert.is((await curlew(box, 'sign', '--store', 'store', '--key', 'our.key', '--release', 'r9')).exitCode, 14);
+});
+
+test.run();
