@@ -1,8 +1,8 @@
 /**
  * Measures curlew beside other tools in one run, alternating, and prints Markdown.
  * usage: npm run bench -- [--only NAME]… [--rounds N] [--skip-kurl] [--upload-mb N] [--write]
- *   NAME: images, layer, bundle, images-load, start, lint, packages, publish, node, preflight, library. --write
- *   puts the result into docs/benchmarks.md.
+ *   NAME: images, layer, bundle, images-load, start, lint, packages, publish, node, preflight, library, serve.
+ *   --write puts the result into docs/benchmarks.md.
  */
 import { execa } from 'execa';
 import { cpus, totalmem } from 'node:os';
@@ -20,6 +20,7 @@ import { benchNode } from './node.ts';
 import { benchOsPackages } from './os-packages.ts';
 import { benchPreflight } from './preflight.ts';
 import { benchPublish, benchRelease } from './publish.ts';
+import { benchServe } from './serve.ts';
 import { benchLint, benchStart } from './start.ts';
 import { benchUpload } from './upload.ts';
 import { markdownSection, type Section } from './report.ts';
@@ -37,6 +38,7 @@ const SECTIONS = [
   'node',
   'preflight',
   'library',
+  'serve',
 ] as const;
 
 const { values } = parseArgs({
@@ -68,6 +70,7 @@ async function setUp(): Promise<void> {
   await execa('scripts/tools', ['apt', ...packages], { cwd: ROOT, stdout: 'ignore' });
   if (wants('packages')) await setUpPackages();
   if (wants('publish')) await execa('scripts/tools', ['versitygw', 'rclone'], { cwd: ROOT, stdout: 'ignore' });
+  if (wants('serve')) await execa('scripts/tools', ['apt', 'nginx-light'], { cwd: ROOT, stdout: 'ignore' });
   if (wants('images')) await execa('scripts/tools', ['crane'], { cwd: ROOT, stdout: 'ignore' });
   await execa('npm', ['run', '--silent', 'build'], { cwd: ROOT });
   await rm(work, { recursive: true, force: true });
@@ -124,6 +127,7 @@ if (wants('publish')) {
 if (wants('node')) found.push(await benchNode(home, { rounds, say }));
 if (wants('preflight')) found.push(await benchPreflight({ rounds, say }));
 if (wants('library')) found.push(await benchLibrary({ rounds, say }));
+if (wants('serve')) found.push(await benchServe(home, { rounds, say }));
 await rm(work, { recursive: true, force: true });
 
 const { version: tool } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
