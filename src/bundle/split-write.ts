@@ -39,6 +39,8 @@ export interface SplitOptions {
   /** Prove every byte on its way; see {@link createEntryCheck}. */
   readonly verify: boolean;
   readonly proc?: string;
+  /** Told where each part goes, before the first is written. */
+  readonly onLayout?: (layout: readonly PlannedPart[]) => void;
   readonly report: Report;
   readonly signal: AbortSignal;
 }
@@ -72,6 +74,7 @@ export async function writeParts(whole: Whole, options: SplitOptions): Promise<W
   const identity: SetIdentity = { name, size: index.size, tocDigest: index.tocDigest, limit, folders };
   const media = await lookAtMedia(folders, options);
   const begun = await prepare(identity, media, force);
+  options.onLayout?.(begun.layout);
   const check = options.verify ? createEntryCheck(index, name, { signal }) : undefined;
   const work: Work = { whole, check, report, signal };
   report({ type: 'step-started', id: name, title: name, bytes: index.size });

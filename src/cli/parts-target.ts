@@ -3,6 +3,7 @@ import { basename, dirname, resolve } from 'node:path';
 import { writeParts, type Whole, type WrittenParts } from '../bundle/split-write.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
+import type { PlannedPart } from '../bundle/split-plan.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { formatBytes } from './render/units.ts';
 import { parseSize } from './size.ts';
@@ -59,16 +60,25 @@ export async function writePartsTo(
   { source, index }: Omit<Whole, 'name'>,
   { name, isMedia, report, ...options }: PartsResult,
 ): Promise<WrittenParts> {
-  const written = await writeParts({ name, source, index }, { ...options, report });
+  const onLayout = (layout: readonly PlannedPart[]): void => {
+    for (const folder of isMedia ? options.folders : []) {
+      const parts = layout.filter((part) => part.folder === folder);
+      report({ type: 'note', level: 'info', text: `${folder}: ${amountOf(parts)}` });
+    }
+  };
+  const written = await writeParts({ name, source, index }, { ...options, onLayout, report });
   if (isMedia) tellMedia(written, report);
   return written;
 }
 
+function amountOf(parts: readonly { readonly size: number }[]): string {
+  const bytes = formatBytes(parts.reduce((sum, { size }) => sum + size, 0));
+  return `${parts.length} ${parts.length === 1 ? 'part' : 'parts'}, ${bytes}`;
+}
+
 function tellMedia({ media }: WrittenParts, report: Report): void {
   for (const { medium, parts } of media) {
-    const bytes = formatBytes(parts.reduce((sum, { size }) => sum + size, 0));
-    const count = `${parts.length} ${parts.length === 1 ? 'part' : 'parts'}`;
-    const text = `${medium.folder}: ${count}, ${bytes}, and the head file are on disk: it can be unmounted and taken out`;
+    const text = `${medium.folder}: ${amountOf(parts)}, and the head file are on disk: it can be unmounted and taken out`;
     report({ type: 'note', level: 'info', text });
   }
 }

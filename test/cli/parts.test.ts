@@ -4,6 +4,7 @@ import { COMMANDS } from '../../src/cli/commands.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { paintFor } from '../../src/cli/render/paint.ts';
 import type { ErrorCode } from '../../src/core/errors.ts';
+import type { Ask } from '../../src/runtime/questions.ts';
 import type { Report } from '../../src/core/events.ts';
 import * as assert from '../support/assert.ts';
 import { bundleOf } from '../support/node-bundles.ts';
@@ -24,7 +25,11 @@ interface Outcome {
 }
 
 /** The command in this process: starting one for each would take most of the time. */
-async function curlew(box: Tree, ...[name = '', ...words]: string[]): Promise<Outcome> {
+async function curlew(box: Tree, ...words: string[]): Promise<Outcome> {
+  return curlewWith(box, undefined, ...words);
+}
+
+async function curlewWith(box: Tree, ask: Ask | undefined, ...[name = '', ...words]: string[]): Promise<Outcome> {
   const command = await COMMANDS.get(name)?.load();
   if (command === undefined) throw new Error(name);
   const args = readArguments(command, words);
@@ -33,7 +38,7 @@ async function curlew(box: Tree, ...[name = '', ...words]: string[]): Promise<Ou
     if (event.type === 'note') notes.push(event.text);
   };
   const env = { PATH: process.env['PATH'], TRACE: box.at('trace'), XDG_CONFIG_HOME: box.path };
-  const context = { cwd: box.path, env, report, signal: new AbortController().signal };
+  const context = { cwd: box.path, env, report, ask, signal: new AbortController().signal };
   const result = await command.run(args, context);
   const paint = paintFor(process.stdout, { NO_COLOR: '1' });
   const stdout = args.flag('json') ? JSON.stringify(result) : command.render(result, args, paint);
@@ -126,6 +131,7 @@ test('media get their parts, the head file and the signature', async () => {
   await mkdir(box.at('one'));
   const done = await curlew(box, 'split', 'b.tar.gz', '--to', 'one', '--size', '200KB');
   assert.match(done.stdout, /one\/b\.tar\.gz\.parts\.json: 2 parts, /);
+  assert.match(done.notes[0] ?? '', /one: 2 parts, \d+ kB$/);
   assert.match(done.notes.join('\n'), /one: 2 parts, .* are on disk: it can be unmounted and taken out/);
   await curlewOk(box, 'verify', 'one/b.tar.gz.parts.json', '--key', 'our.pub');
   await refused(box, 'FILE_EXISTS', /the file is there already/, [
@@ -136,6 +142,31 @@ test('media get their parts, the head file and the signature', async () => {
     '--size',
     '200KB',
   ]);
+});
+
+test('whoever sits at the terminal is asked for the next medium, and may stop', async () => {
+  await using box = await partsBox();
+  const [, second = ''] = PARTS;
+  await rename(box.at('parts', second), box.at('away'));
+  const asked: string[] = [];
+  const ask: Ask = async ({ lines }) => {
+    asked.push(lines.join('\n'));
+    await rename(box.at('away'), box.at('parts', second));
+    return '';
+  };
+  const stop: Ask = async () => 'q';
+  await assert.rejectsWith(
+    curlewWith(box, stop, 'join-parts', HEAD, '-o', 'x'),
+    'CANCELLED',
+    /part-002 is missing: nothing was joined/,
+  );
+  await curlewWith(box, ask, 'join-parts', HEAD, '-o', 'x');
+  assert.is(asked.length, 1);
+  assert.match(
+    asked[0] ?? '',
+    /^b\.tar\.gz\.part-002 is missing\.\nMount the next medium so that its parts lie in .*parts\./,
+  );
+  assert.ok((await readFile(box.at('x'))).equals(await readFile(box.at('b.tar.gz'))));
 });
 
 test('wrong words are refused before anything happens', async () => {

@@ -23,6 +23,7 @@ export const bundle: Command<Result> = {
     'same. Where a package has changed since, nothing is written.',
   examples: [
     'curlew bundle installer.yaml --from /srv/dist -o bundle.tar.gz',
+    'curlew bundle installer.yaml --from /srv/dist --to /media/one,/media/two',
     'curlew bundle installer.yaml --from /srv/dist -o - | ssh node1 tar -xz',
     'curlew bundle installer.yaml --from /srv/dist --plan --out plan.json',
     'curlew bundle installer.yaml --from /srv/dist --plan --against plan.json',

@@ -57,6 +57,7 @@ Where somebody sits at the terminal, media may come one after the other: the nex
     const joined = await joinParts(head, output, { folders, force: args.flag('force'), next, report, signal });
     return { kind: 'joined', file: output, size: joined.size, parts: joined.parts.length };
   },
+  carriesBytes: (args) => args.text('output') === STANDARD_OUTPUT,
   render: (result) => {
     if (result.kind === 'joined') return `${result.file}: ${formatBytes(result.size)} from ${result.parts} parts`;
     if (result.kind === 'sent') return '';
