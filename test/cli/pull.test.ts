@@ -7,7 +7,8 @@ import { createPace } from '../../src/pull/pace.ts';
 import * as assert from '../support/assert.ts';
 import { noise } from '../support/packages.ts';
 import { largePackage } from '../support/pulls.ts';
-import { runFromSource, SOURCE_COMMAND, type SourceOutcome } from '../support/source-command.ts';
+import { runCommand } from '../support/run-command.ts';
+import { SOURCE_COMMAND, type SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { serveFiles, serveFolder } from '../support/web-server.ts';
@@ -17,7 +18,7 @@ const WEB = largePackage();
 const NAME = 'web.tar.gz';
 
 async function run(box: Tree, ...words: readonly string[]): Promise<SourceOutcome> {
-  return runFromSource(words, { cwd: box.path });
+  return runCommand(words, box.path);
 }
 
 // The result's type follows from the options.

@@ -4,7 +4,7 @@ import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promi
 import * as assert from '../support/assert.ts';
 import { noise } from '../support/packages.ts';
 import { largePackage, pullTo } from '../support/pulls.ts';
-import { runFromSource } from '../support/source-command.ts';
+import { runFromSource, SOURCE_COMMAND } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { serveFiles } from '../support/web-server.ts';
@@ -92,6 +92,23 @@ if (noS3 === undefined) {
   });
 } else {
   test.skip('versitygw', noS3);
+}
+
+const noStrace = cannotRun('strace');
+if (noStrace === undefined) {
+  test('a disk that knows no links, as sticks for other systems are, takes a file like any other', async () => {
+    await using box = await tree();
+    await using server = await serveFiles({ [NAME]: WEB.bytes });
+    const inject = ['-f', '-qq', '-o', box.at('trace'), '-e', 'inject=link,linkat:error=EPERM'];
+    const words = [...SOURCE_COMMAND, 'pull', `${server.url}/${NAME}`, '-o', box.at('out', NAME)];
+    await mkdir(box.at('out'));
+    await run('strace', [...inject, process.execPath, ...words]);
+    assert.match(await readFile(box.at('trace'), 'utf8'), /link(?:at)?\(.*EPERM.*INJECTED/);
+    assert.ok((await readFile(box.at('out', NAME))).equals(WEB.bytes));
+    assert.equal(await readdir(box.at('out')), [NAME]);
+  });
+} else {
+  test.skip('a disk that knows no links', noStrace);
 }
 
 const noMount = cannotRun('mount');
