@@ -2,14 +2,15 @@
 import type { Segment, SplicePlan } from '../archive/splice.ts';
 import { CurlewError } from '../core/errors.ts';
 import { isFolderStore } from '../store/folder-place.ts';
-import type { StorePlace } from '../store/store.ts';
+import type { StoredObject, StorePlace } from '../store/store.ts';
 
 /** Bytes by range, read into memory that the caller may provide. An archive's range source is one. */
 export interface BundleSource {
   readonly name: string;
   readonly read: (offset: number, length: number, options: ReadOptions) => AsyncIterable<Uint8Array>;
-  /** Of the store that holds it; absent for what lies on this machine. */
+  /** Of the store that holds it, and its object there, pinned by its etag; absent for a file of this machine. */
   readonly place?: StorePlace | undefined;
+  readonly object?: StoredObject | undefined;
 }
 
 /** True for what a network lies before. */
@@ -95,7 +96,7 @@ async function* sourceRange(
 }
 
 /** A source that has changed, or gone, is no longer what the plan says. */
-function changedSincePlanned(error: unknown): unknown {
+export function changedSincePlanned(error: unknown): unknown {
   if (!(error instanceof CurlewError) || !['STORE_CONFLICT', 'NOT_FOUND'].includes(error.code)) return error;
   return new CurlewError('STORE_CONFLICT', error.message, {
     hint: 'the store is not as it was when this bundle was planned: plan it again',

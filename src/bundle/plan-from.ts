@@ -3,7 +3,7 @@ import type { Catalogue } from '../core/catalogue.ts';
 import type { Arch } from '../core/ref.ts';
 import type { Installer } from '../installer/installer.ts';
 import { readCatalogue } from '../store/catalogue.ts';
-import type { Store, StoredObject } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import { chooseBeside, NOTHING_BESIDE, type BesideOptions } from './beside.ts';
 import type { BundleSource } from './bytes.ts';
 import { readKurlScripts, requireDockerArchives } from './kurl-layout.ts';
@@ -36,8 +36,6 @@ export interface PlanFromOptions {
 /** What ranges of a plan are read from. */
 export interface PlanSource extends BundleSource {
   readonly size: number;
-  /** In the store, pinned by its etag; absent for the file of the tool for nodes. */
-  readonly object?: StoredObject;
 }
 
 /** To be disposed of when nothing is read any more. */

@@ -10,7 +10,10 @@ export function planSource(name: string, splice: SplicePlan, sources: readonly B
   return {
     name,
     size: splice.size,
-    read: (offset, length, { signal, allocate = (size: number) => Buffer.allocUnsafe(size) }) =>
-      (elsewhere ? readAhead : bundleRange)(splice, sources, { offset, length, signal, allocate }),
+    read: (offset, length, { signal, allocate }) =>
+      elsewhere
+        ? // Several chunks are on their way at once: memory for the next one alone is of no use.
+          readAhead(splice, sources, { offset, length, signal, allocate: (size) => Buffer.allocUnsafeSlow(size) })
+        : bundleRange(splice, sources, { offset, length, signal, allocate }),
   };
 }

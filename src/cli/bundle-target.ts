@@ -5,15 +5,22 @@ import { comparePlans, type PlanDifference } from '../bundle/compare.ts';
 import { formatBundlePlan } from '../bundle/plan-file.ts';
 import { planSource } from '../bundle/plan-source.ts';
 import { pourBundle } from '../bundle/pour.ts';
+import { storeBundle } from '../bundle/store-bundle.ts';
 import { CurlewError } from '../core/errors.ts';
 import { writeStateFile } from '../files/state-file.ts';
 import { readBundlePlan, type NamedPlan } from './bundle-plan.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { openStandardOutput } from './standard-output.ts';
 import { PARTS_OPTIONS, partsWords, writePartsTo } from './parts-target.ts';
+import { openStoreFor } from './stores.ts';
 
 export const BUNDLE_TARGET_OPTIONS = {
-  output: { type: 'string', short: 'o', value: 'FILE', help: 'the bundle to write, or - for standard output' },
+  output: {
+    type: 'string',
+    short: 'o',
+    value: 'FILE',
+    help: 'the bundle to write: a file, s3://bucket/prefix/name.tar.gz, or - for standard output',
+  },
   verify: { type: 'boolean', help: 'prove every byte of the packages again while copying' },
   split: { type: 'string', value: 'SIZE', help: 'write parts of at most so many bytes, as 4480M or 1.5G' },
   ...PARTS_OPTIONS,
@@ -71,11 +78,33 @@ export function bundleTarget(args: Arguments, context: CommandContext): BundleTa
       return { file: STANDARD_OUTPUT };
     };
   }
+  if (isS3Address(output)) {
+    const { address, key } = objectOf(output);
+    return async ({ plan, sources }) => {
+      const store = await openStoreFor(address, args, context, { create: false });
+      await storeBundle(plan, sources, { store, key }, options);
+      return { file: `${store.address}/${key}` };
+    };
+  }
   const file = resolve(cwd, output);
   return async ({ plan, sources, signed }) => {
     await assembleBundle(plan, sources, file, { ...options, verify: options.verify || signed });
     return { file };
   };
+}
+
+function isS3Address(text: string): boolean {
+  return /^s3:\/\//i.test(text);
+}
+
+/** The store that holds an object, and its key there. */
+function objectOf(output: string): { readonly address: string; readonly key: string } {
+  const slash = output.lastIndexOf('/');
+  const [address, key] = [output.slice(0, slash), output.slice(slash + 1)];
+  if (key !== '' && address.length > 's3://'.length) return { address, key };
+  throw new CurlewError('USAGE', `curlew bundle: -o ${output} names no object`, {
+    hint: 'write it as s3://bucket/prefix/name.tar.gz',
+  });
 }
 
 function planTarget(args: Arguments, context: CommandContext): BundleTarget {

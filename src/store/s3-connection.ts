@@ -1,9 +1,11 @@
 /** A connection to a bucket: requests with retries, whose failures are errors for users. */
 import { S3Client } from '@aws-sdk/client-s3';
 import { tunnelAgent } from '../net/tunnel.ts';
-import { checkedEndpoint, type S3Options, type S3Place } from './s3-address.ts';
+import { checkedEndpoint, parseS3Address, type S3Options, type S3Place } from './s3-address.ts';
+import { CurlewError } from '../core/errors.ts';
 import { limitAnswers } from './s3-answers.ts';
 import { s3Error } from './s3-error.ts';
+import type { StorePlace } from './store.ts';
 
 /** Requests of one kind before giving up; the SDK pauses between them, longer each time. */
 const ATTEMPTS = 6;
@@ -48,9 +50,19 @@ export function connectS3(place: S3Place, options: S3Options): S3Connection {
   return connectionTo(place, { client, endpoint, idleMs: options.idleMs ?? IDLE_MS });
 }
 
-/** Another bucket or prefix of the same server, with the same credentials. */
-export function siblingOf(connection: S3Connection, place: S3Place): S3Connection {
-  return connectionTo(place, connection);
+export function placeOf({ endpoint, address }: S3Connection): StorePlace {
+  return { server: `s3:${endpoint ?? ''}`, base: address.slice('s3://'.length) };
+}
+
+/**
+ * A connection to this place, with the same credentials: the one given when there is none, or it is its own. A place of
+ * another server is `UNSUPPORTED`.
+ */
+export function connectionOf(connection: S3Connection, place: StorePlace | undefined): S3Connection {
+  const own = placeOf(connection);
+  if (place === undefined || (place.server === own.server && place.base === own.base)) return connection;
+  if (place.server === own.server) return connectionTo(parseS3Address(`s3://${place.base}`), connection);
+  throw new CurlewError('UNSUPPORTED', `${connection.address}: a server cannot copy from another one by itself`);
 }
 
 type Server = Pick<S3Connection, 'client' | 'endpoint' | 'idleMs'>;

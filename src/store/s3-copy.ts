@@ -44,11 +44,12 @@ function purposeOf({ connection, from, source, key, signal }: CopyJob) {
   };
 }
 
-function copySource({ from, source }: CopyJob) {
-  const { Bucket, Key } = from.target(source.key);
+/** Words of a request that copies from an object as long as it has this etag. */
+export function copySourceOf(from: S3Connection, { key, etag }: Pick<StoredObject, 'key' | 'etag'>) {
+  const { Bucket, Key } = from.target(key);
   return {
     CopySource: [Bucket, ...Key.split('/')].map(encodeURIComponent).join('/'),
-    CopySourceIfMatch: quotedEtag(source.etag),
+    CopySourceIfMatch: quotedEtag(etag),
   };
 }
 
@@ -59,7 +60,7 @@ export async function copyWhole(job: CopyJob, metadata: Metadata | undefined): P
     connection.client.send(
       new CopyObjectCommand({
         ...connection.target(key),
-        ...copySource(job),
+        ...copySourceOf(job.from, source),
         ...(metadata === undefined ? {} : { MetadataDirective: 'REPLACE', Metadata: { ...metadata } }),
       }),
       options,
@@ -125,7 +126,7 @@ async function copyParts(
     async (index, { signal }) => {
       const last = Math.min((index + 1) * part, source.size) - 1;
       const range = single ? {} : { CopySourceRange: `bytes=${index * part}-${last}` };
-      const input = { ...upload, ...copySource(job), ...range, PartNumber: index + 1 };
+      const input = { ...upload, ...copySourceOf(job.from, source), ...range, PartNumber: index + 1 };
       const { CopyPartResult: result } = await connection.call({ ...purposeOf(job), signal }, (options) =>
         connection.client.send(new UploadPartCopyCommand(input), options),
       );

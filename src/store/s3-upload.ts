@@ -24,7 +24,7 @@ export async function uploadByParts(job: UploadJob): Promise<StoredObject> {
   const begun = await begin(job, partSize);
   try {
     const Parts = await sendParts(job, begun, partSize);
-    const object = await complete(job, begun, Parts);
+    const object = await completeUpload(job, begun, Parts);
     await removeNote(job, begun);
     return object;
   } catch (error) {
@@ -138,7 +138,8 @@ async function nextOf(chunks: AsyncIterator<Uint8Array>, signal: AbortSignal): P
   }
 }
 
-async function sendPart(
+/** One part; what the server holds of it already is not sent again. */
+export async function sendPart(
   job: UploadJob,
   { target, held }: Begun,
   number: number,
@@ -159,7 +160,8 @@ function sums(crc32: string | undefined): { readonly ChecksumCRC32?: string } {
   return crc32 === undefined ? {} : { ChecksumCRC32: crc32 };
 }
 
-async function complete(job: UploadJob, { target }: Begun, Parts: CompletedPart[]): Promise<StoredObject> {
+/** Gives the object its name. */
+export async function completeUpload(job: UploadJob, { target }: Begun, Parts: CompletedPart[]): Promise<StoredObject> {
   const { connection, key, body, metadata, ifNoneMatch, ifMatch, signal } = job;
   const input = {
     ...target,

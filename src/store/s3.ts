@@ -5,21 +5,25 @@ import { CurlewError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import { checkedKey } from './key.ts';
 import { parseS3Address, type S3Options } from './s3-address.ts';
+import { composeWherePossible } from './s3-compose.ts';
 import { checksumOf } from './s3-checksum.ts';
-import { connectS3, siblingOf, type S3Connection } from './s3-connection.ts';
+import { connectionOf, connectS3, placeOf, type S3Connection } from './s3-connection.ts';
 import { copyByParts, copyWhole, COPY_LIMITS, type CopyLimits } from './s3-copy.ts';
 import { attemptsOf, nameOf, statusOf } from './s3-error.ts';
+import { PART_LIMITS, type PartLimits } from './s3-part-plan.ts';
 import { createPartMemory, type PartMemory } from './s3-parts.ts';
 import { probe, probeMultipart } from './s3-probe.ts';
 import { headObject, listObjects, plainEtag, quotedEtag, readRange, readSmall } from './s3-read.ts';
 import { sweepUploads } from './s3-sweep.ts';
 import { uploadByParts } from './s3-upload.ts';
-import type { Conditions, CopyOptions, GetOptions, Store, StoredObject, StorePlace, Upload } from './store.ts';
+import type { Conditions, CopyOptions, GetOptions, Store, StoredObject, Upload } from './store.ts';
 
 export interface S3StoreOptions extends S3Options {
   readonly report: Report;
   /** Smaller ones than the server's, so that copies of what is larger can be tried. */
   readonly copyLimits?: CopyLimits;
+  /** Other ones than the server's, for objects of which it copies a part. */
+  readonly partLimits?: PartLimits;
 }
 
 /** Objects whose size and metadata are remembered, so that reading them by range needs no further look. */
@@ -31,6 +35,7 @@ interface S3 {
   readonly memory: PartMemory;
   readonly known: Map<string, StoredObject>;
   readonly copyLimits: CopyLimits;
+  readonly partLimits: PartLimits;
   /** Says once that conditions are not honoured. */
   readonly warn: () => void;
 }
@@ -38,7 +43,7 @@ interface S3 {
 /** Sends nothing yet. Throws `USAGE` for an address or endpoint that is none. */
 export function createS3Store(
   address: string,
-  { report, copyLimits = COPY_LIMITS, ...options }: S3StoreOptions,
+  { report, copyLimits = COPY_LIMITS, partLimits = PART_LIMITS, ...options }: S3StoreOptions,
 ): Store {
   const connection = connectS3(parseS3Address(address), options);
   let warned = false;
@@ -47,6 +52,7 @@ export function createS3Store(
     memory: createPartMemory(PART_MEMORY),
     known: new Map(),
     copyLimits,
+    partLimits,
     warn: () => {
       if (warned) return;
       warned = true;
@@ -171,7 +177,7 @@ async function put(
   }
   const { ifNoneMatch, ifMatch } = honoured ? options : { ifNoneMatch: undefined, ifMatch: undefined };
   const job = { connection, key, body, metadata, digest, checksum, memory, ifNoneMatch, ifMatch, signal };
-  const object = await uploadByParts(job);
+  const object = (await composeWherePossible(job, s3.partLimits)) ?? (await uploadByParts(job));
   // Some servers name another etag here than they do later.
   return connection.endpoint === undefined ? object : ((await look(s3, key, signal)) ?? object);
 }
@@ -251,17 +257,6 @@ async function holds(
   return true;
 }
 
-function placeOf({ endpoint, address }: S3Connection): StorePlace {
-  return { server: `s3:${endpoint ?? ''}`, base: address.slice('s3://'.length) };
-}
-
-function sourceConnection(connection: S3Connection, from: StorePlace | undefined): S3Connection {
-  const own = placeOf(connection);
-  if (from === undefined || (from.server === own.server && from.base === own.base)) return connection;
-  if (from.server === own.server) return siblingOf(connection, parseS3Address(`s3://${from.base}`));
-  throw new CurlewError('UNSUPPORTED', `${connection.address}: a server cannot copy from another one by itself`);
-}
-
 async function copy(
   s3: S3,
   fromKey: string,
@@ -269,7 +264,7 @@ async function copy(
   { from: place, ifNoneMatch, isFree = false, sourceIfMatch, sourceSize, metadata, signal }: CopyOptions,
 ): Promise<StoredObject> {
   const { connection } = s3;
-  const from = sourceConnection(connection, place);
+  const from = connectionOf(connection, place);
   checkedKey(fromKey, from.address);
   const given =
     sourceIfMatch === undefined || sourceSize === undefined || metadata === undefined

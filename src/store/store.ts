@@ -32,6 +32,19 @@ interface ObjectBody extends StoredObject {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
+/** A run of an object to be that an object of some store holds just so. */
+export interface CopiedRange {
+  /** Where it begins in the object to be. */
+  readonly at: number;
+  readonly length: number;
+  readonly place: StorePlace;
+  readonly key: string;
+  /** The object must still have this etag. */
+  readonly etag: string;
+  /** Where it begins in that object. */
+  readonly offset: number;
+}
+
 /** Bytes that can be read more than once and by range, so that an upload can be cut into parts and retried. */
 export interface Upload {
   readonly size: number;
@@ -40,6 +53,10 @@ export interface Upload {
     length: number,
     options: Pick<GetOptions, 'signal' | 'allocate'>,
   ) => AsyncIterable<Uint8Array>;
+  /** In order. Those that the store's own server holds it may copy by itself, and then they are not read. */
+  readonly copies?: readonly CopiedRange[] | undefined;
+  /** Told how many bytes the server has copied, now and then. */
+  readonly onCopied?: ((bytes: number) => void) | undefined;
 }
 
 export interface ByteRange {

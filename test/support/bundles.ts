@@ -21,15 +21,15 @@ export interface TestPackage {
   readonly files: readonly TestFile[];
 }
 
-/** Publishes the packages as release `r1` into `store/` of the box. */
+/** Publishes the packages as release `r1`: into `store/` of the box, or another store. */
 export async function publishTestPackages(
   box: Tree,
   packages: readonly TestPackage[],
   signal: AbortSignal,
+  store: Store = createFolderStore(box.at('store')),
 ): Promise<Store> {
   await mkdir(box.at('store'), { recursive: true });
   await mkdir(box.at('out'), { recursive: true });
-  const store = createFolderStore(box.at('store'));
   const files = [];
   for (const { name, version, files: content } of packages) {
     const path = box.at('out', packageFileName({ name, version }, 'amd64'));

@@ -29,6 +29,7 @@ export const bundle: Command<Result> = {
     'curlew bundle installer.yaml --from /srv/dist --plan --against plan.json',
     'curlew bundle --from-plan plan.json --from /srv/dist -o bundle.tar.gz',
     'curlew bundle installer.yaml --from /srv/dist --since site.json -o d.tar.gz',
+    'curlew bundle installer.yaml --from s3://a/dist -o s3://a/bundles/b.tar.gz',
   ],
   run: async (args, context) => {
     const write = bundleTarget(args, context);
