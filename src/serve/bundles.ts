@@ -12,6 +12,7 @@ import type { Arch } from '../core/ref.ts';
 import type { Store } from '../store/store.ts';
 import type { Catalogues } from './catalogues.ts';
 import type { Content } from './content.ts';
+import { ofStore } from './failure.ts';
 import type { KnownSpec } from './installers.ts';
 import { namedPackages } from './named-packages.ts';
 import { createShelf } from './shelf.ts';
@@ -42,7 +43,7 @@ export interface BundlesOptions extends WatchOptions {
 }
 
 /** Entries of all plans together: about a kilobyte each. */
-const MOST_ENTRIES = 100_000;
+const MOST_ENTRIES = 50_000;
 
 interface Kept {
   readonly splice: SplicePlan;
@@ -58,7 +59,7 @@ export function createBundles(store: Store, options: BundlesOptions): Bundles {
   const contentOf = async (key: string, make: () => Promise<Omit<Kept, 'holds'>>): Promise<Content> => {
     const take = async (): Promise<Kept> =>
       shelf.take(key, async () => {
-        const made = await ofStore(make);
+        const made = await ofStore(make, { asked: ['UNSUPPORTED'] });
         return { ...made, holds: async () => unchanged(made.sources, watch) };
       });
     let kept = await take();
@@ -110,16 +111,6 @@ async function splicePackages(
   for (const one of packages) checkPackage(one.resolved, one.index);
   const splice = planSplice(packages.map(({ index }, source) => ({ kind: 'archive', source, index })));
   return { splice, sources: packages.map(({ source }) => source) };
-}
-
-/** What the catalogue names must be there: a client cannot mend that. */
-async function ofStore<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof CurlewError) || error.code !== 'NOT_FOUND') throw error;
-    throw new CurlewError('PACKAGE_INVALID', error.message, { cause: error });
-  }
 }
 
 async function unchanged(sources: readonly PlanSource[], watch: Watch): Promise<boolean> {

@@ -4,6 +4,7 @@ import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import { currentRelease, findCatalogue } from '../store/catalogue.ts';
 import type { Store } from '../store/store.ts';
+import { ofStore } from './failure.ts';
 import { createGlance, createShelf } from './shelf.ts';
 import { createWatch, type WatchOptions } from './watch.ts';
 
@@ -43,7 +44,7 @@ export function createCatalogues(store: Store, options: WatchOptions): Catalogue
       const etag = await watch(storeKey.catalogue(release));
       if (etag === undefined) throw absent(release);
       return kept.take(`${release} ${etag}`, async () => {
-        const catalogue = await findCatalogue(store, release, { signal });
+        const catalogue = await ofStore(async () => findCatalogue(store, release, { signal }));
         if (catalogue === undefined) throw absent(release);
         return { catalogue, etag };
       });

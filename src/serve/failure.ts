@@ -8,11 +8,11 @@ const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
   NOT_FOUND: 404,
   SPEC_INVALID: 422,
   UNSUPPORTED: 422,
-  AUTH_FAILED: 401,
   USAGE: 400,
   FILE_EXISTS: 409,
   STORE_CONFLICT: 503,
   FETCH_FAILED: 502,
+  AUTH_FAILED: 502,
   DIGEST_MISMATCH: 502,
   PACKAGE_INVALID: 502,
   IMAGE_INVALID: 502,
@@ -35,6 +35,23 @@ export function failureAnswer(error: unknown): Answer {
   const lines = [error.message, ...error.diagnostics.map((one) => renderDiagnostic(one, undefined))];
   if (error.hint !== undefined) lines.push(`hint: ${error.hint}`);
   return textAnswer(status, `${lines.join('\n')}\n`);
+}
+
+/**
+ * What the store promises must be there, and of a kind that is known: whoever asks can mend neither, and is not told where
+ * it lies. `asked` says what is the client's matter nevertheless.
+ */
+export async function ofStore<Result>(
+  work: () => Promise<Result>,
+  { asked = [] }: { readonly asked?: readonly ErrorCode[] } = {},
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof CurlewError) || asked.includes(error.code)) throw error;
+    if (error.code !== 'NOT_FOUND' && error.code !== 'UNSUPPORTED') throw error;
+    throw new CurlewError('PACKAGE_INVALID', error.message, { cause: error });
+  }
 }
 
 /** Errors as registries tell them (OCI distribution-spec 1.1, error codes). */

@@ -10,6 +10,7 @@ import { openStoreSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import type { Catalogues } from './catalogues.ts';
 import { dataContent, type Content } from './content.ts';
+import { ofStore } from './failure.ts';
 import { imageTable, type ImageHolder, type ImageTable, type Repository, type TaggedManifest } from './image-table.ts';
 import { createShelf } from './shelf.ts';
 import { createWatch, type WatchOptions } from './watch.ts';
@@ -23,7 +24,7 @@ export interface Images {
 }
 
 /** Entries of all indexes together. */
-const MOST_ENTRIES = 100_000;
+const MOST_ENTRIES = 50_000;
 
 interface Opened {
   readonly source: RangeSource;
@@ -43,10 +44,12 @@ export function createImages(
   const tables = createShelf<ImageTable>({ most: 4, weigh: () => 1 });
   const shelf = createShelf<Opened>({ most: MOST_ENTRIES, weigh: ({ index }) => index.entries.length + 100 });
   const open = async (key: string): Promise<Opened> =>
-    shelf.take(`${key} ${(await watch(key)) ?? ''}`, async () => {
-      const source = await openStoreSource(store, key, { signal });
-      return { source, index: await readIndex(source, { signal }) };
-    });
+    shelf.take(`${key} ${(await watch(key)) ?? ''}`, async () =>
+      ofStore(async () => {
+        const source = await openStoreSource(store, key, { signal });
+        return { source, index: await readIndex(source, { signal }) };
+      }),
+    );
   const find = async (holders: readonly ImageHolder[], digest: Digest): Promise<Found | undefined> => {
     for (const { key, prefix } of holders) {
       const opened = await open(key);

@@ -1,3 +1,6 @@
+import { rm } from 'node:fs/promises';
+import { CurlewError } from '../../src/core/errors.ts';
+import type { Store } from '../../src/store/store.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import * as assert from '../support/assert.ts';
 import { publishImages } from '../support/image-release.ts';
@@ -153,6 +156,29 @@ test('lists come in pages that name the next one', async ({ signal }) => {
     { name: 'web', tags: ['3'] },
   ]);
   assert.is((await fetch(`${server.url}/v2/_catalog?n=-1`)).status, 400);
+});
+
+test('a package that is missing or a store that refuses is no matter of the client, who learns nothing of it', async ({
+  signal,
+}) => {
+  await using box = await tree();
+  const store = await publishImages(
+    box,
+    [{ name: 'web', version: '1.0', images: { 'a.example/web:1': image('web') } }],
+    signal,
+  );
+  await rm(box.at('store/r1/web-1.0.tar.gz'));
+  const refusing: Store = {
+    ...store,
+    head: async () => Promise.reject(new CurlewError('AUTH_FAILED', `${box.path}: the key is not accepted`)),
+  };
+  for (const broken of [store, refusing]) {
+    await using server = await serveStore(broken);
+    const answer = await fetch(`${server.url}/v2/web/manifests/1`);
+    assert.is(answer.status, 502);
+    assert.not.match(await answer.text(), box.path);
+    assert.match(server.log[0]?.error ?? '', box.path);
+  }
 });
 
 test('what is not here is told in the words of registries, and nothing can be pushed', async ({ signal }) => {
