@@ -1,9 +1,10 @@
 /** Signatures beside real cosign, in a namespace without a network: what either signs, the other verifies. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
-import { bundleOf } from '../support/node-bundles.ts';
+import { publishTestPackages } from '../support/bundles.ts';
+import { bundleOf, specOf } from '../support/node-bundles.ts';
 import { tracer } from '../support/node-install.ts';
-import { runFromSource } from '../support/source-command.ts';
+import { runFromSource, SOURCE_COMMAND } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { cannotRun, oracle, shell } from './support/programs.ts';
@@ -12,7 +13,10 @@ const test = suite('signatures of and for cosign', { timeoutMs: 180_000 });
 const COSIGN = oracle('cosign');
 
 async function curlew(box: Tree, ...words: string[]): Promise<string> {
-  const { exitCode, stdout, stderr } = await runFromSource(words, { cwd: box.path, env: { TRACE: box.at('trace') } });
+  const { exitCode, stdout, stderr } = await runFromSource(words, {
+    cwd: box.path,
+    env: { TRACE: box.at('trace'), XDG_STATE_HOME: box.path },
+  });
   assert.is(exitCode, 0, stderr);
   return stdout;
 }
@@ -61,6 +65,38 @@ if (reason === undefined) {
       '"$1" import-key-pair --key our.key && "$1" sign-blob --yes --key import-cosign.key --bundle b.tar.gz.sigstore.json --tlog-upload=false --use-signing-config=false contents.json';
     await cosign(box, sign);
     assert.match(await curlew(box, 'verify', 'b.tar.gz', '--key', 'our.pub'), /^signed with /m);
+  });
+
+  test('cosign verifies which release of a store is the current one, and refuses another catalogue', async ({
+    signal,
+  }) => {
+    await using box = await tree();
+    await publishTestPackages(box, [{ name: 'aaa', version: '1.0.0', files: [] }], signal);
+    await curlew(box, 'keygen', 'our');
+    await curlew(box, 'sign', '--store', 'store', '--release', 'r1', '--key', 'our.key');
+    for (const signature of ['VERSION.sigstore.json', 'r1/index.json.sigstore.json']) {
+      const verify = `"$1" verify-blob-attestation --key our.pub --bundle store/${signature} --insecure-ignore-tlog --type urn:curlew:release:v1`;
+      assert.match(await cosign(box, `${verify} store/r1/index.json`), 'Verified OK');
+      assert.match(await cosign(box, `${verify} store/VERSION && exit 1 || echo refused`), /refused$/);
+    }
+  });
+
+  test('a signed store is installed from without a network', async ({ signal }) => {
+    await using box = await tree({ 'spec.yaml': specOf([{ name: 'aaa', version: 'latest' }]) });
+    const files = Object.entries(tracer('aaa').files).map(([path, data]) => ({ path, data }));
+    await publishTestPackages(box, [{ name: 'aaa', version: '1.0.0', files }], signal);
+    await curlew(box, 'keygen', 'our');
+    const alone = async (words: string): Promise<string> =>
+      shell(
+        `cd "$1" && unshare --net env TRACE="$1/trace" XDG_STATE_HOME="$1" "$2" --import "$3" "$4" ${words} 2>&1`,
+        box.path,
+        process.execPath,
+        SOURCE_COMMAND[1] ?? '',
+        SOURCE_COMMAND[2] ?? '',
+      );
+    assert.match(await alone('sign --store store --release r1 --key our.key'), /r1 is signed as version/);
+    const words = 'install --root root --unconfined --installer spec.yaml --from store --key our.pub';
+    assert.match(await alone(words), /^aaa {2}1\.0\.0 {2}installed/m);
   });
 } else {
   test.skip('with cosign', reason);
