@@ -188,6 +188,8 @@ async function writePart(
   const partial = join(folder, partialName());
   const hash = createHash('sha256');
   try {
+    // What stands there is given up already, and the medium may have no room for both.
+    await rm(join(folder, name), { force: true });
     const file = await open(partial, 'wx', 0o644);
     try {
       const writes = createWriteQueue(async (piece, at) => writeFully(file, piece, at), { atOnce: WRITES_AT_ONCE });

@@ -106,6 +106,19 @@ if (process.getuid?.() !== 0) {
     assert.ok((await readFile(box.at('joined'))).equals(whole.bytes));
   });
 
+  test('a set is replaced on a medium that has no room for both', async ({ signal }) => {
+    await using box = await tree();
+    await using mounted = await media(box, [7]);
+    const { folders } = mounted;
+    const options = { folders, limit: undefined, verify: false, report: () => undefined, signal };
+    await writeParts(wholeOf(3 * MIB), { ...options, force: false });
+    const whole = wholeOf(4 * MIB);
+    await writeParts(whole, { ...options, force: true });
+    const head = `${folders[0] ?? ''}/b.tar.gz.parts.json`;
+    await joinParts(head, box.at('joined'), { folders, force: false, report: () => undefined, signal });
+    assert.ok((await readFile(box.at('joined'))).equals(whole.bytes));
+  });
+
   test('a disk without room for the whole is told before it is joined', async ({ signal }) => {
     await using box = await tree({ 'parts/.keep': '' });
     const whole = wholeOf(4 * MIB);
