@@ -100,7 +100,10 @@ test('a server that stands still is given up and asked again', async ({ signal }
   };
   await using server = await serveFiles({ [NAME]: WEB.bytes }, { faults: [halts] });
   const timeouts = { connectMs: 5000, headersMs: 5000, idleMs: 300 };
-  await pullTo(box.at(NAME), [`${server.url}/${NAME}`], { signal, http: { timeouts } });
+  await pullTo(box.at(NAME), [`${server.url}/${NAME}`], {
+    signal,
+    http: { timeouts, retry: { attempts: 12, baseMs: 1, capMs: 5 } },
+  });
   assert.ok((await readFile(box.at(NAME))).equals(WEB.bytes));
 });
 
