@@ -34,6 +34,12 @@ interface FileSource extends PlannedSource {
 export function formatBundlePlan({ store, plan }: SavedBundlePlan): string {
   const { splice, sources, files } = plan;
   const packages = [...plan.packages, ...plan.beside];
+  const elsewhere = packages.findIndex((_, at) => sources[at]?.etag === undefined);
+  if (elsewhere !== -1) {
+    throw new CurlewError('UNSUPPORTED', `save the plan: ${sources[elsewhere]?.key} does not lie in the store`, {
+      hint: 'put the images into the Manifest of an add-on, publish it, and name it with --with',
+    });
+  }
   const head = {
     format: PLAN_FORMAT,
     kind: KIND,

@@ -1,10 +1,11 @@
 /** The plan of a bundle, made from a store and an installer spec, with everything that its ranges are read from. */
+import type { ArchiveIndex } from '../archive/entry.ts';
 import type { Catalogue } from '../core/catalogue.ts';
 import type { Arch } from '../core/ref.ts';
 import type { Installer } from '../installer/installer.ts';
 import { readCatalogue } from '../store/catalogue.ts';
 import type { Store } from '../store/store.ts';
-import { chooseBeside, NOTHING_BESIDE, type BesideOptions } from './beside.ts';
+import { chooseBeside, NOTHING_BESIDE, type BesideOptions, type ResolvedBeside } from './beside.ts';
 import type { BundleSource } from './bytes.ts';
 import { readKurlScripts, requireDockerArchives } from './kurl-layout.ts';
 import { openPackages } from './open-packages.ts';
@@ -24,6 +25,8 @@ export interface PlanFromOptions {
   readonly beside?: BesideOptions | undefined;
   /** Folder with kURL's own scripts, for a bundle that those install. */
   readonly kurlScripts?: string | undefined;
+  /** Packages that lie elsewhere than in the store. */
+  readonly given?: readonly GivenPackage[] | undefined;
   /** Version of curlew. */
   readonly tool: string;
   /** Folder with the tool for nodes, by default that of this build. */
@@ -31,6 +34,13 @@ export interface PlanFromOptions {
   /** Opens the tool for nodes in the place of what is in that folder. */
   readonly executable?: typeof openExecutable | undefined;
   readonly signal: AbortSignal;
+}
+
+/** A package beside the spec, with what its bytes are read from. */
+export interface GivenPackage {
+  readonly resolved: ResolvedBeside;
+  readonly source: PlanSource;
+  readonly index: ArchiveIndex;
 }
 
 /** What ranges of a plan are read from. */
@@ -51,18 +61,19 @@ export async function planFrom(
   installer: Installer,
   {
     spec,
-    catalogue: given,
+    catalogue: known,
     release,
     arch,
     beside = NOTHING_BESIDE,
     kurlScripts,
+    given = [],
     tool,
     executables,
     executable: open = openExecutable,
     signal,
   }: PlanFromOptions,
 ): Promise<OpenPlan> {
-  const catalogue = given ?? (await readCatalogue(store, { release, signal }));
+  const catalogue = known ?? (await readCatalogue(store, { release, signal }));
   const resolved = resolvePackages(installer, catalogue, arch);
   const extra = chooseBeside(resolved, beside, { catalogue, arch });
   const packages = await openPackages(store, resolved, { signal });
@@ -79,11 +90,11 @@ export async function planFrom(
       rootFiles,
       executable: executable?.index,
       packages,
-      beside: others,
+      beside: [...others, ...given],
       tool,
     });
     const toolSource = executable === undefined ? [] : [executable.source];
-    const sources = [...[...packages, ...others].map(({ source }) => source), ...toolSource];
+    const sources = [...[...packages, ...others, ...given].map(({ source }): PlanSource => source), ...toolSource];
     return { plan, sources, [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();

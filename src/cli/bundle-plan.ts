@@ -15,6 +15,7 @@ import type { Store } from '../store/store.ts';
 import { archOf } from './arch.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { besideOf, kurlScriptsOf, withoutAddons, type ReadSpec } from './bundle-choice.ts';
+import { BUNDLE_IMAGE_OPTIONS, openImages } from './bundle-images.ts';
 import { catalogueOf, trustOfStore } from './release-trust.ts';
 import { KEY_OPTIONS } from './signed.ts';
 import { noteWarnings } from './run-source.ts';
@@ -46,6 +47,7 @@ export const BUNDLE_PLAN_OPTIONS = {
     value: 'FILE',
     help: 'carry out the plan that --plan --out saved, in place of a spec',
   },
+  ...BUNDLE_IMAGE_OPTIONS,
   ...KEY_OPTIONS,
   ...STORE_OPTIONS,
 } satisfies OptionSpecs;
@@ -71,13 +73,19 @@ export async function openPlan(args: Arguments, context: CommandContext): Promis
   const release = args.text('release');
   const trust = await trustOfStore(args, context, store.address);
   const catalogue = trust === undefined ? undefined : await catalogueOf(store, { release, trust, signal });
-  const wanted = { spec: bytes, catalogue, release, arch, beside, kurlScripts, tool: toolVersion() };
+  const images = await openImages(installer, args, context);
+  const given = images === undefined ? [] : [images];
+  const wanted = { spec: bytes, catalogue, release, arch, beside, kurlScripts, given, tool: toolVersion() };
   const open = await planFrom(store, installer, { ...wanted, signal });
-  return { ...open, store: store.address, signed: trust !== undefined };
+  const dispose = async (): Promise<void> => {
+    await open[Symbol.asyncDispose]();
+    await images?.[Symbol.asyncDispose]();
+  };
+  return { ...open, store: store.address, signed: trust !== undefined, [Symbol.asyncDispose]: dispose };
 }
 
 /** What a plan is made from was decided when it was saved. */
-const DECIDED = ['release', 'arch', 'with', 'without', 'upgrade-from', 'layout', 'kurl-scripts'];
+const DECIDED = ['release', 'arch', 'with', 'without', 'upgrade-from', 'layout', 'kurl-scripts', 'image'];
 
 async function openSaved(path: string, args: Arguments, context: CommandContext): Promise<NamedPlan> {
   const other = DECIDED.find((name) => args.texts(name).length > 0);

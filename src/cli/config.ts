@@ -30,6 +30,8 @@ export interface Config {
   readonly containerNetwork: string | undefined;
   /** Public keys without whose signature no bundle is taken. In the file they begin at its folder; here absolute. */
   readonly trustedKeys: readonly string[];
+  /** Registry hosts that image overrides of a spec may name beside the public ones; those below them, too. */
+  readonly imageRegistries: readonly string[];
 }
 
 type S3Config = Omit<S3Options, 'ca'>;
@@ -44,6 +46,7 @@ const EMPTY: Config = {
   s3: {},
   containerNetwork: undefined,
   trustedKeys: [],
+  imageRegistries: [],
 };
 const KEYS: readonly string[] = Object.keys(EMPTY);
 
@@ -83,7 +86,15 @@ function parseConfig(text: string, file: string): Config {
   if (!isObject(value)) throw bad('not an object');
   const unknown = Object.keys(value).find((key) => !KEYS.includes(key));
   if (unknown !== undefined) throw bad(`unknown key "${unknown}"`);
-  const { registryMirrors = {}, allowHttp = [], trustRealms = [], trustedKeys = [], caFile, containerNetwork } = value;
+  const {
+    registryMirrors = {},
+    allowHttp = [],
+    trustRealms = [],
+    trustedKeys = [],
+    imageRegistries = [],
+    caFile,
+    containerNetwork,
+  } = value;
   if (!isObject(registryMirrors)) throw bad('registryMirrors is not an object');
   const mirrors = Object.entries(registryMirrors).flatMap(([host, list]) => {
     const addresses = typeof list === 'string' ? [list] : list;
@@ -99,6 +110,7 @@ function parseConfig(text: string, file: string): Config {
   if (!isTexts(allowHttp)) throw bad('allowHttp is not a list of hosts');
   if (!isTexts(trustRealms)) throw bad('trustRealms is not a list of hosts');
   if (!isTexts(trustedKeys)) throw bad('trustedKeys is not a list of paths');
+  if (!isTexts(imageRegistries)) throw bad('imageRegistries is not a list of hosts');
   if (caFile !== undefined && typeof caFile !== 'string') throw bad('caFile is not a path');
   const authorities = caFile === undefined ? undefined : resolve(dirname(file), caFile);
   if (containerNetwork !== undefined && typeof containerNetwork !== 'string')
@@ -118,6 +130,7 @@ function parseConfig(text: string, file: string): Config {
     repositories,
     s3: s3Of(value['s3'], bad),
     containerNetwork,
+    imageRegistries: imageRegistries.map((host) => host.toLowerCase()),
     trustedKeys: trustedKeys.map((key) => resolve(dirname(file), key)),
   };
 }

@@ -15,6 +15,7 @@ const NOTHING: Config = {
   s3: {},
   containerNetwork: undefined,
   trustedKeys: [],
+  imageRegistries: [],
 };
 
 /** A configuration with one repository for an operating system. */
@@ -74,6 +75,7 @@ test('everything that can be set is read; paths in the file begin at its folder'
     trustRealms: ['auth.example'],
     caFile: 'certificates/ca.pem',
     trustedKeys: ['release.pub', '/etc/curlew/site.pub'],
+    imageRegistries: ['Registry.Example'],
     builders: { 'rhel-8': 'registry.example/rocky:8' },
     repositories: { 'ubuntu-22.04': [OWN] },
     s3: { endpoint: 'https://s3.example', region: 'eu-1', profile: 'publisher', pathStyle: false },
@@ -90,6 +92,7 @@ test('everything that can be set is read; paths in the file begin at its folder'
     trustRealms: ['auth.example'],
     caFile: box.at('site/certificates/ca.pem'),
     trustedKeys: [box.at('site/release.pub'), '/etc/curlew/site.pub'],
+    imageRegistries: ['registry.example'],
     builders: { 'rhel-8': 'registry.example/rocky:8' },
     repositories: { 'ubuntu-22.04': [OWN] },
     s3: { endpoint: 'https://s3.example', region: 'eu-1', profile: 'publisher', pathStyle: false },

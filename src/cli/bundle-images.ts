@@ -1,0 +1,117 @@
+/** Images that a bundle holds beside those of its packages: a package of their own, built for the purpose. */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { openFileSource } from '../archive/read.ts';
+import { imageOverrides } from '../bundle/image-overrides.ts';
+import type { GivenPackage } from '../bundle/plan-from.ts';
+import { canonicalJson, digestOf, hexOf, type Digest } from '../core/digest.ts';
+import { CurlewError, fileError } from '../core/errors.ts';
+import { formatImageRef, parseImageRef } from '../core/image-ref.ts';
+import { packageFileName } from '../core/layout.ts';
+import { writeStateFile } from '../files/state-file.ts';
+import type { Installer } from '../installer/installer.ts';
+import { archOf } from './arch.ts';
+import { planAddons, runBuild } from './building.ts';
+import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
+import { readConfig, xdgFolder } from './config.ts';
+import { NETWORK_OPTIONS } from './network.ts';
+
+export const BUNDLE_IMAGE_OPTIONS = {
+  image: {
+    type: 'string',
+    multiple: true,
+    value: 'REF',
+    help: 'an image of a registry, loaded on nodes with the others',
+  },
+  ...NETWORK_OPTIONS,
+} satisfies OptionSpecs;
+
+const NAME = 'extra-images';
+
+/**
+ * The package of the images that the words ask for, and of those that `ekco.podImageOverrides` names. It is kept in the
+ * cache: what has not changed is not fetched again. Undefined when there are none.
+ */
+export async function openImages(
+  installer: Installer,
+  args: Arguments,
+  context: CommandContext,
+): Promise<(GivenPackage & AsyncDisposable) | undefined> {
+  const { imageRegistries } = await readConfig(args.text('config'), context);
+  const overrides = imageOverrides(installer, imageRegistries);
+  const images = [...new Set([...args.texts('image').map(readImage), ...overrides])].toSorted();
+  if (images.length === 0) return undefined;
+  if (args.text('layout') !== undefined) {
+    throw new CurlewError('UNSUPPORTED', '--layout kurl: images come to such a bundle in packages only', {
+      hint: 'put them into the Manifest of an add-on, and name that with --with',
+    });
+  }
+  const version = hexOf(digestOf(canonicalJson(images))).slice(0, 12);
+  const arch = archOf(args);
+  const folder = await writeAddon(images, version, `${version}-${arch}`, context);
+  const out = join(folder, 'out');
+  const within = { ...context, cwd: folder };
+  const words = wordsFor(args, out, context);
+  const plan = await planAddons([`packages/${NAME}/${version}`], words, within);
+  const [built] = await runBuild(plan, words, within);
+  if (built === undefined) throw new Error(`nothing was built in ${folder}`);
+  const { addon, path, size, index } = built;
+  const { name, tree, digest } = addon;
+  const sha256 = await sha256Of(path);
+  const because = `images asked for: ${images.length}`;
+  const key = packageFileName({ name, version }, arch);
+  const resolved = { name, version, tree, arch, requested: version, digest, sha256, size, because, key } as const;
+  const source = await openFileSource(path);
+  return {
+    resolved: { ...resolved, role: 'machine' },
+    source,
+    index,
+    [Symbol.asyncDispose]: async () => source[Symbol.asyncDispose](),
+  };
+}
+
+function readImage(text: string): string {
+  const ref = parseImageRef(text);
+  if (typeof ref !== 'string') return formatImageRef(ref);
+  throw new CurlewError('USAGE', `--image ${JSON.stringify(text.slice(0, 200))}: ${ref}`);
+}
+
+/** An add-on of nothing but a Manifest. */
+async function writeAddon(
+  images: readonly string[],
+  version: string,
+  folderName: string,
+  { env, cwd, report }: CommandContext,
+): Promise<string> {
+  const folder = join(resolve(cwd, xdgFolder(env, 'XDG_CACHE_HOME', '.cache')), 'curlew', NAME, folderName);
+  const addon = join(folder, 'packages', NAME, version);
+  const lines = images.map((image, at) => `image image-${at + 1} ${image}\n`);
+  try {
+    await mkdir(addon, { recursive: true });
+  } catch (error) {
+    throw fileError(`write ${addon}`, error);
+  }
+  await writeStateFile(join(addon, 'Manifest'), lines.join(''), 0o644);
+  report({ type: 'note', level: 'info', text: `images in a package of their own: ${images.length}` });
+  return folder;
+}
+
+/** The build's own folder takes the place of where this command writes to; paths stay those of the operator. */
+function wordsFor(args: Arguments, out: string, { cwd }: CommandContext): Arguments {
+  const path = (text: string | undefined): string | undefined => (text === undefined ? undefined : resolve(cwd, text));
+  return {
+    ...args,
+    text: (name) => {
+      if (name === 'out') return out;
+      return name === 'config' || name === 'ca-file' ? path(args.text(name)) : args.text(name);
+    },
+  };
+}
+
+async function sha256Of(path: string): Promise<Digest> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) hash.update(chunk);
+  return `sha256:${hash.digest('hex')}`;
+}
