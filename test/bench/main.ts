@@ -1,7 +1,7 @@
 /**
  * Measures curlew beside other tools in one run, alternating, and prints Markdown.
  * usage: npm run bench -- [--only NAME]… [--rounds N] [--skip-kurl] [--upload-mb N] [--write]
- *   NAME: images, layer, bundle, images-load, start, lint, packages, publish, node, preflight, library, serve.
+ *   NAME: images, layer, bundle, delta, images-load, start, lint, packages, publish, node, preflight, library, serve.
  *   --write puts the result into docs/benchmarks.md.
  */
 import { execa } from 'execa';
@@ -12,6 +12,7 @@ import { parseArgs } from 'node:util';
 import { startDockerd, startRegistry } from '../components/support/services.ts';
 import { oracle, ROOT } from '../components/support/programs.ts';
 import { benchBundle } from './bundle.ts';
+import { benchDelta } from './delta.ts';
 import { benchImages, benchLayer } from './images.ts';
 import { benchImagesLoad } from './images-load.ts';
 import { blobsOf, fillRegistry, setFolder } from './image-set.ts';
@@ -30,6 +31,7 @@ const SECTIONS = [
   'images',
   'layer',
   'bundle',
+  'delta',
   'images-load',
   'start',
   'lint',
@@ -116,6 +118,7 @@ async function machine(): Promise<string> {
 await setUp();
 const found: Section[] = [];
 if (wants('images', 'layer', 'bundle', 'images-load')) await withRegistry(found);
+if (wants('delta')) found.push(await benchDelta(home, { rounds, say }));
 if (wants('start')) found.push(await benchStart({ rounds, say }));
 if (wants('lint')) found.push(await benchLint(home, { rounds, say }));
 if (wants('packages')) found.push(await benchOsPackages(home, { rounds, say }));
