@@ -1,4 +1,5 @@
 /** Proves the entries of an archive while its bytes pass by from the first to the last: the same as `verify` does later. */
+import { createHash } from 'node:crypto';
 import type { ArchiveIndex, PlacedEntry } from '../archive/entry.ts';
 import { sameBytes } from '../archive/member.ts';
 import { headerMember, paddingMember } from '../archive/place.ts';
@@ -124,6 +125,7 @@ function startReader(entry: PlacedEntry, name: string, signal: AbortSignal): Rea
     () => undefined,
     () => undefined,
   );
+  const packed = entry.packedDigest === undefined ? undefined : createHash('sha256');
   const hand = async (chunk: Uint8Array | undefined): Promise<void> => {
     await Promise.race([asked, over]);
     asked = new Promise<void>((resolve) => (wanted = resolve));
@@ -132,6 +134,7 @@ function startReader(entry: PlacedEntry, name: string, signal: AbortSignal): Rea
   };
   return {
     push: async (chunk) => {
+      packed?.update(chunk);
       // The reader of a deflated member keeps its chunks.
       await hand(entry.stored ? chunk : Uint8Array.from(chunk));
       await Promise.race([asked, reading]);
@@ -139,6 +142,14 @@ function startReader(entry: PlacedEntry, name: string, signal: AbortSignal): Rea
     finish: async () => {
       await hand(undefined);
       await reading;
+      if (packed === undefined || `sha256:${packed.digest('hex')}` === entry.packedDigest) return;
+      throw new CurlewError(
+        'PACKAGE_INVALID',
+        `${name}: ${entry.path}: its packed bytes differ from the table of contents`,
+        {
+          hint: 'the object in the store is damaged: publish the add-on again in a new release',
+        },
+      );
     },
     abandon: () => {
       deliver?.(undefined);

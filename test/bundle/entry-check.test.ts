@@ -1,4 +1,5 @@
 import { createEntryCheck } from '../../src/bundle/entry-check.ts';
+import { digestOf } from '../../src/core/digest.ts';
 import * as assert from '../support/assert.ts';
 import { archiveOf, noise } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
@@ -12,8 +13,8 @@ const { bytes, plan } = archiveOf([
   { path: 'a/whole', data: noise(512) },
 ]);
 
-async function pushAll(data: Buffer, piece: number, signal: AbortSignal): Promise<void> {
-  const check = createEntryCheck(plan.index, 'b.tar.gz', { signal });
+async function pushAll(data: Buffer, piece: number, signal: AbortSignal, index = plan.index): Promise<void> {
+  const check = createEntryCheck(index, 'b.tar.gz', { signal });
   for (let at = 0; at < data.byteLength; at += piece) await check.push(data.subarray(at, at + piece));
   await check.finish();
 }
@@ -34,6 +35,15 @@ for (const piece of [1, 9, 511, 4096, bytes.byteLength]) {
     }
   });
 }
+
+test('a payload that was deflated in another way than the table of contents says is found', async ({ signal }) => {
+  const other = digestOf('deflated by another program');
+  const entries = plan.index.entries.map((entry) =>
+    entry.packedDigest === undefined ? entry : { ...entry, packedDigest: other },
+  );
+  const found = pushAll(bytes, 512, signal, { ...plan.index, entries });
+  await assert.rejectsWith(found, 'PACKAGE_INVALID', /a\/install\.sh: its packed bytes differ/);
+});
 
 test('an archive that ends too early is no proof', async ({ signal }) => {
   const cut = pushAll(bytes.subarray(0, plan.index.tocOffset - 600), 512, signal);
