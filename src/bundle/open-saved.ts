@@ -2,23 +2,26 @@
 import type { ArchiveIndex, PlacedEntry } from '../archive/entry.ts';
 import { headerMember, paddingMember } from '../archive/place.ts';
 import { readIndex } from '../archive/read.ts';
+import { indexOfContents } from '../archive/recreate.ts';
 import { mapLimited } from '../core/each.ts';
+import { digestOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import { KURL_FOLDER } from '../core/layout.ts';
+import { BUNDLE_SCRIPTS, DELTA_CONTENTS, KURL_FOLDER, ownerOf, prefixOf } from '../core/layout.ts';
 import { openStoreSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import type { SavedBundlePlan } from './plan-file.ts';
 import type { OpenPlan, PlanFromOptions, PlanSource } from './plan-from.ts';
-import type { BundlePlan, PlannedSource } from './plan.ts';
-import { openExecutable } from './root-files.ts';
+import { checkPackage, type BundlePlan, type PlannedSource } from './plan.ts';
+import type { ResolvedPackage } from './resolve.ts';
+import { openExecutable, readRootFiles } from './root-files.ts';
 
 const AT_ONCE = 8;
 const ANEW = 'make the plan anew: curlew bundle installer.yaml --from STORE --plan --out FILE';
 
 /**
  * Opens what the plan copies from. In the store that it was made from each object must have the etag of then, in any other
- * one the same size and table of contents: else `STORE_CONFLICT`. Another tool for nodes than the plan's is `PLAN_CHANGED`;
- * entries that are not where the plan says, `FILE_UNUSABLE`.
+ * one the same size and table of contents: else `STORE_CONFLICT`. Another tool for nodes than the plan's, or other scripts,
+ * is `PLAN_CHANGED`; entries that are not where the plan says, and packages that are not whole in it, `FILE_UNUSABLE`.
  */
 export async function openSavedPlan(
   { store: address, plan }: SavedBundlePlan,
@@ -26,30 +29,31 @@ export async function openSavedPlan(
   { executables, signal }: Pick<PlanFromOptions, 'executables' | 'signal'>,
 ): Promise<OpenPlan> {
   const isSame = address === store.address;
-  const packages = plan.sources.slice(0, plan.packages.length + plan.beside.length);
+  const resolved = [...plan.packages, ...plan.beside];
+  const packages = plan.sources.slice(0, resolved.length);
+  const contents = packageContents(plan, resolved);
   const sources = await mapLimited(
     packages.map((planned, at) => ({ planned, at })),
     async ({ planned, at }, context): Promise<PlanSource> => {
       const source = await openStoreSource(store, planned.key, context);
       const changed = source.size !== planned.size || (isSame && source.object.etag !== planned.etag);
       if (changed) throw conflict(source.name);
-      checkEntries(await checkedIndex(source, planned, signal), plan, at, source.name);
+      const index = await checkedIndex(source, planned, signal);
+      checkEntries(index, plan, at, source.name);
+      checkContents(index, resolved[at], contents);
       return source;
     },
     { width: AT_ONCE, signal },
   );
   if (plan.bundle.layout === 'kurl') return { plan, sources, [Symbol.asyncDispose]: async () => undefined };
+  await checkScripts(plan);
   const executable = await openExecutable(plan.bundle.arch, { folder: executables, signal });
   const close = async (): Promise<void> => executable[Symbol.asyncDispose]();
   try {
     const { tocDigest } = executable.index;
     const at = packages.length;
     if (plan.sources[at]?.tocDigest !== tocDigest || plan.sources[at].size !== executable.index.size) {
-      throw new CurlewError(
-        'PLAN_CHANGED',
-        `carry out the plan: this curlew has another tool for nodes than curlew ${plan.bundle.tool.slice(0, 40)}, which made it`,
-        { hint: `use that curlew, or ${ANEW}` },
-      );
+      throw otherTool(plan, 'another tool for nodes');
     }
     checkEntries(executable.index, plan, at, executable.source.name);
     return { plan, sources: [...sources, executable.source], [Symbol.asyncDispose]: close };
@@ -57,6 +61,69 @@ export async function openSavedPlan(
     await close();
     throw error;
   }
+}
+
+function otherTool({ bundle }: BundlePlan, what: string): CurlewError {
+  const made = `curlew ${bundle.tool.slice(0, 40)}, which made it`;
+  return new CurlewError('PLAN_CHANGED', `carry out the plan: this curlew has ${what} than ${made}`, {
+    hint: `use that curlew, or ${ANEW}`,
+  });
+}
+
+function strange(what: string, cause?: unknown): CurlewError {
+  return new CurlewError('FILE_UNUSABLE', `carry out the plan: ${what}`, { hint: ANEW, cause });
+}
+
+/** The scripts that people run come with the tool, not from whoever wrote the plan. */
+async function checkScripts(plan: BundlePlan): Promise<void> {
+  const own = new Map((await readRootFiles()).map(({ path, data }) => [path, digestOf(data)]));
+  for (const { path, data } of plan.files) {
+    if (BUNDLE_SCRIPTS.includes(path) && own.get(path) !== digestOf(data)) throw otherTool(plan, `another ${path}`);
+  }
+}
+
+/** The table of contents of the bundle that the plan makes, or that its delta makes. */
+function wholeContents({ bundle: { delta }, files, splice }: BundlePlan): readonly PlacedEntry[] {
+  if (delta === undefined) return splice.index.entries;
+  const json = files.find(({ path }) => path === DELTA_CONTENTS)?.data;
+  if (json === undefined || digestOf(json) !== delta.contents) throw strange(`its ${DELTA_CONTENTS} is another one`);
+  return indexOfContents(json, delta.size, DELTA_CONTENTS).entries;
+}
+
+type Contents = ReadonlyMap<string, ReadonlyMap<string, PlacedEntry>>;
+
+/** What the plan has of each package, by prefix and path: of no other ones than its `bundle.json` names. */
+function packageContents(plan: BundlePlan, packages: readonly ResolvedPackage[]): Contents {
+  const below = plan.bundle.layout === 'kurl' ? KURL_FOLDER : '';
+  const found = new Map(packages.map((one) => [prefixOf(one), new Map<string, PlacedEntry>()] as const));
+  for (const entry of wholeContents(plan)) {
+    const path = entry.path.startsWith(below) ? entry.path.slice(below.length) : entry.path;
+    const owner = ownerOf(path);
+    if (owner === undefined) continue;
+    const contents = found.get(prefixOf(owner));
+    if (contents === undefined) throw strange(`${entry.path} is of no package that it names`);
+    contents.set(path, entry);
+  }
+  return found;
+}
+
+/** Below its prefix the plan must have the files of a package and no others, wherever it takes them from. */
+function checkContents(index: ArchiveIndex, resolved: ResolvedPackage | undefined, contents: Contents): void {
+  if (resolved === undefined) throw new Error('there is a source for each package');
+  try {
+    checkPackage(resolved, index);
+  } catch (error) {
+    throw strange(`its ${resolved.key} is not the package that it describes`, error);
+  }
+  const planned = contents.get(prefixOf(resolved));
+  for (const { path, mode, size, digest } of index.entries) {
+    const found = planned?.get(path);
+    if (found?.mode !== mode || found.size !== size || found.digest !== digest) {
+      throw strange(`${path} is not that of ${resolved.key}`);
+    }
+  }
+  if (planned?.size !== index.entries.length)
+    throw strange(`it has files for ${prefixOf(resolved)} that ${resolved.key} has not`);
 }
 
 function conflict(name: string): CurlewError {
@@ -85,9 +152,7 @@ function checkEntries({ entries }: ArchiveIndex, { bundle, splice }: BundlePlan,
     if (origin?.source !== number || planned === undefined) continue;
     const found = known.get(origin.offset);
     if (found !== undefined && describe(found, below) === describe(planned, '')) continue;
-    throw new CurlewError('FILE_UNUSABLE', `carry out the plan: ${planned.path} is not where it says in ${name}`, {
-      hint: ANEW,
-    });
+    throw strange(`${planned.path} is not where it says in ${name}`);
   }
 }
 
