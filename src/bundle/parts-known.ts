@@ -25,7 +25,8 @@ export interface BegunSet {
   readonly digests: ReadonlyMap<string, Digest>;
 }
 
-function begunPath({ name, folders }: SetIdentity): string {
+/** Where it is kept what has been written of a set that is not finished. */
+export function begunPath({ name, folders }: SetIdentity): string {
   return join(folders[0] ?? '.', partsPath.begun(name));
 }
 
@@ -58,13 +59,15 @@ export async function readBegun(identity: SetIdentity): Promise<BegunSet | undef
   return offset === identity.size ? { layout, digests } : undefined;
 }
 
-/** The head files of finished sets of this name in the folders; what cannot be read as one is left out. */
+/** The head files of finished sets of this name in the folders; what cannot be read as one, or tells of others, is left out. */
 export async function readOlderHeads({ name, folders }: SetIdentity): Promise<readonly PartsHead[]> {
   const heads: PartsHead[] = [];
   for (const folder of folders) {
     const path = join(folder, partsPath.head(name));
     try {
-      heads.push(parseHead(await readText(path), path));
+      const head = parseHead(await readText(path), path);
+      // What is not of this name is not ours to replace.
+      if (head.name === name) heads.push(head);
     } catch (error) {
       if (!(error instanceof CurlewError)) throw error;
     }

@@ -15,7 +15,15 @@ import { WRITES_AT_ONCE } from './assemble.ts';
 import { createEntryCheck, type EntryCheck } from './entry-check.ts';
 import { lookAtMedia } from './media.ts';
 import { digestOfFile } from './parts-digest.ts';
-import { keepBegun, readBegun, readOlderHeads, sizeThere, type BegunSet, type SetIdentity } from './parts-known.ts';
+import {
+  begunPath,
+  keepBegun,
+  readBegun,
+  readOlderHeads,
+  sizeThere,
+  type BegunSet,
+  type SetIdentity,
+} from './parts-known.ts';
 import { planParts, type Medium, type PlannedPart } from './split-plan.ts';
 import { createWriteQueue } from './write-queue.ts';
 
@@ -66,7 +74,7 @@ interface Work extends Pick<SplitOptions, 'report' | 'signal'> {
 /**
  * Writes the parts, and beside those of each folder the head file of all and the sums of its own. A head file appears only
  * when every part is on disk. What is cut off is gone on with by the next call for the same file: parts that are there
- * with the right digest are not written again. What lacks room is told before anything is written (`NO_SPACE`).
+ * with the right digest are not written again, unless they came from a file that proved to be damaged. What lacks room is told before anything is written (`NO_SPACE`).
  */
 export async function writeParts(whole: Whole, options: SplitOptions): Promise<WrittenParts> {
   const { name, index } = whole;
@@ -83,15 +91,21 @@ export async function writeParts(whole: Whole, options: SplitOptions): Promise<W
     await check?.finish();
     const head: PartsHead = { format: PARTS_FORMAT, name, size: index.size, tocDigest: index.tocDigest, parts };
     const written = await finish(head, begun.layout, media, options);
-    await rm(join(folders[0] ?? '.', partsPath.begun(name)), { force: true });
+    await rm(begunPath(identity), { force: true });
     const made = parts.length - kept;
     report({ type: 'step-done', id: name, outcome: `${made} ${made === 1 ? 'part' : 'parts'} written` });
     return { head, media: written, kept };
   } catch (error) {
     check?.abandon();
+    // Damage is found where a payload ends, which may begin many parts before: none of them is one to go on from.
+    if (check !== undefined && isDamage(error)) await rm(begunPath(identity), { force: true });
     report({ type: 'step-failed', id: name, error: asError(error) });
     throw signal.aborted ? error : fileError(`split ${name}`, error);
   }
+}
+
+function isDamage(error: unknown): boolean {
+  return error instanceof CurlewError && (error.code === 'DIGEST_MISMATCH' || error.code === 'PACKAGE_INVALID');
 }
 
 /** Finds out where each part goes, and what is there of it; changes nothing but what `force` gives up. */
@@ -109,8 +123,10 @@ async function prepare(identity: SetIdentity, media: readonly Medium[], force: b
   const rooms = await withOwn(media, [...digests.keys(), ...stale]);
   const layout = planParts({ name, size }, { media: rooms, limit: limit === 0 ? undefined : limit });
   const kept = begun === undefined ? layout : begun.layout;
-  await refuseStrange(kept, folders, name, { force, digests });
-  const wanted = new Set(kept.map((part) => join(part.folder, part.name)));
+  // Head files beside a set that is not finished are its own: they are written last.
+  const heads = begun === undefined ? folders.map((folder) => join(folder, partsPath.head(name))) : [];
+  await refuseStrange([...heads, ...kept.filter((part) => !digests.has(part.name)).map(pathOf)], force);
+  const wanted = new Set(kept.map(pathOf));
   for (const folder of force ? folders : []) {
     await rm(join(folder, partsPath.head(name)), { force: true });
     for (const old of new Set(stale)) {
@@ -131,14 +147,12 @@ async function withOwn(media: readonly Medium[], names: readonly string[]): Prom
   );
 }
 
-async function refuseStrange(
-  layout: readonly PlannedPart[],
-  folders: readonly string[],
-  name: string,
-  { force, digests }: { readonly force: boolean; readonly digests: ReadonlyMap<string, Digest> },
-): Promise<void> {
-  const own = layout.filter((part) => !digests.has(part.name)).map((part) => join(part.folder, part.name));
-  for (const path of [...folders.map((folder) => join(folder, partsPath.head(name))), ...own]) {
+function pathOf({ folder, name }: PlannedPart): string {
+  return join(folder, name);
+}
+
+async function refuseStrange(paths: readonly string[], force: boolean): Promise<void> {
+  for (const path of paths) {
     if ((await sizeThere(path)) === undefined || force) continue;
     throw new CurlewError('FILE_EXISTS', `write ${path}: the file is there already`, {
       hint: 'name another file or folder, or replace it with --force',

@@ -1,6 +1,7 @@
-import { mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { memorySource, openFileSource, readIndex } from '../../src/archive/read.ts';
 import { lookAtMedia } from '../../src/bundle/media.ts';
+import { keepBegun } from '../../src/bundle/parts-known.ts';
 import type { Whole } from '../../src/bundle/split-write.ts';
 import { hexOf } from '../../src/core/digest.ts';
 import { CurlewError } from '../../src/core/errors.ts';
@@ -105,6 +106,40 @@ test('a damaged source is found while it is split, when asked', async ({ signal 
   const whole = { ...WHOLE, source: memorySource('b.tar.gz', bytes) };
   await assert.rejectsWith(split(box, signal, { whole, verify: true }), 'DIGEST_MISMATCH', /blob-2/);
   assert.not.ok((await readdir(box.path)).includes('b.tar.gz.parts.json'));
+});
+
+test('parts of a damaged source are no parts to go on from', async ({ signal }) => {
+  await using box = await tree();
+  const bytes = Buffer.from(WHOLE.bytes);
+  bytes[150_000] = (bytes[150_000] ?? 0) ^ 1;
+  const whole = { ...WHOLE, source: memorySource('b.tar.gz', bytes) };
+  await assert.rejectsWith(split(box, signal, { whole, verify: true, limit: 40_000 }), 'DIGEST_MISMATCH');
+  assert.is((await split(box, signal, { verify: true, limit: 40_000, force: true })).kept, 0);
+  assert.ok((await join(box, signal)).equals(WHOLE.bytes));
+});
+
+test('cut off between the head files of two media, it is finished by the same call', async ({ signal }) => {
+  await using box = await tree({ 'one/.keep': '', 'two/b.tar.gz.parts.sha256/in-the-way': '' });
+  const folders = [box.at('one'), box.at('two')];
+  const layout = NAMES.map((name, at) => {
+    const offset = at * LIMIT;
+    return { name, folder: folders[at % 2] ?? '', offset, size: Math.min(LIMIT, WHOLE.bytes.byteLength - offset) };
+  });
+  const { size, tocDigest } = WHOLE.index;
+  await keepBegun({ name: 'b.tar.gz', size, tocDigest, limit: LIMIT, folders }, { layout, digests: new Map() });
+  await assert.rejectsWith(split(box, signal, { folders }), 'FILE_UNUSABLE', /parts\.sha256/);
+  assert.ok((await readdir(box.at('one'))).includes('b.tar.gz.parts.json'));
+  await rm(box.at('two/b.tar.gz.parts.sha256'), { recursive: true });
+  assert.is((await split(box, signal, { folders })).kept, 4);
+  assert.equal((await readdir(box.at('two'))).toSorted(), [NAMES[1], NAMES[3], ...BESIDE]);
+});
+
+test('parts of another name are left alone, whatever a head file of this name says', async ({ signal }) => {
+  await using box = await tree();
+  await split(box, signal);
+  await copyFile(box.at('b.tar.gz.parts.json'), box.at('c.tar.gz.parts.json'));
+  await split(box, signal, { whole: { ...WHOLE, name: 'c.tar.gz' }, force: true });
+  assert.ok((await join(box, signal)).equals(WHOLE.bytes));
 });
 
 /** A table of mounts in which these folders are of these types, each a file system of its own. */
