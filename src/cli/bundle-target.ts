@@ -67,10 +67,9 @@ export function bundleTarget(args: Arguments, context: CommandContext): BundleTa
     }
     const write = openStandardOutput({ signal });
     return async ({ plan, sources, signed }) => {
-      const verify = options.verify || signed;
       await pourBundle(plan, sources, write, {
         ...options,
-        verify,
+        verify: options.verify || signed,
         name: 'standard output',
         title: 'bundle',
         atOnce: 1,
@@ -80,9 +79,9 @@ export function bundleTarget(args: Arguments, context: CommandContext): BundleTa
   }
   if (isS3Address(output)) {
     const { address, key } = objectOf(output);
-    return async ({ plan, sources }) => {
+    return async ({ plan, sources, signed }) => {
       const store = await openStoreFor(address, args, context, { create: false });
-      await storeBundle(plan, sources, { store, key }, options);
+      await storeBundle(plan, sources, { store, key }, { ...options, verify: options.verify || signed });
       return { file: `${store.address}/${key}` };
     };
   }
@@ -127,9 +126,10 @@ function partsTarget(args: Arguments, context: CommandContext): BundleTarget {
   const words = partsWords(args, context, { size: 'split', fallback: 'bundle.tar.gz' });
   const { report, signal } = context;
   const options = { ...words, isMedia, force: args.flag('force'), verify: args.flag('verify'), report, signal };
-  return async ({ plan: { splice }, sources }) => {
+  return async ({ plan: { splice }, sources, signed }) => {
     const source = planSource(words.name, splice, sources);
-    const { media } = await writePartsTo({ source, index: splice.index }, options);
+    const proving = { ...options, verify: options.verify || signed };
+    const { media } = await writePartsTo({ source, index: splice.index }, proving);
     return { file: media[0]?.path };
   };
 }

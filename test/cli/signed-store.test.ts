@@ -177,6 +177,24 @@ test('a node and a workstation refuse a store that was put back behind what they
   assert.is(damaged.exitCode, 25, damaged.stderr);
 });
 
+test('of a signed release every byte is proved on its way into parts, too', async ({ signal }) => {
+  await using box = await signedBox(signal);
+  const store = createFolderStore(box.at('store'));
+  const key = 'r1/aaa-1.0.0.tar.gz';
+  const bytes = await readFile(box.at('store', key));
+  const at = bytes.byteLength - 100_000;
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  await store.delete(key, { signal });
+  await store.put(key, bytes, { signal });
+  await mkdir(box.at('parts'));
+  const words = ['bundle', 'spec.yaml', '--from', 'store', '--key', 'our.pub', '-o', 'parts/b.tar.gz'] as const;
+  for (const more of [[], ['--split', '20M']]) {
+    const { exitCode, stderr } = await curlew(box, ...words, ...more);
+    assert.is(exitCode, 15, stderr);
+    assert.match(stderr, /assets\/blob/);
+  }
+});
+
 test('promotion asks for signatures, signs in the new place, and tells who stays behind', async ({ signal }) => {
   await using box = await signedBox(signal);
   const from = ['--from', 'store'];
