@@ -45,7 +45,8 @@ export async function openBundle(
       const missing = new Map<Digest, PlacedEntry>();
       for (const entry of entries) {
         signal.throwIfAborted();
-        if (entry.packed > 0 && (await held.find(entry)) === undefined) missing.set(entry.digest, entry);
+        // A hard link, too: what it links to may be of a package that is not asked for.
+        if (entry.size > 0 && (await held.find(entry)) === undefined) missing.set(entry.digest, entry);
       }
       if (missing.size > 0) throw baseLacks(doing, [...missing.values()]);
     },

@@ -107,6 +107,18 @@ for (const [title, change, name] of [
   });
 }
 
+test('what a package shares with one that is in place is looked for, too, before anything is changed', async () => {
+  const [aaa] = BEFORE;
+  if (aaa === undefined) throw new Error('no package');
+  await using box = await nodeWith(BEFORE, [aaa, package_('bbb', '1.0.0', { 'data/two': TWO })]);
+  await writeFile(box.at(NODE, 'addons/aaa/1.0.0/two'), noise(TWO.byteLength, 9));
+  const before = [await readFile(box.at(NODE, 'records.json')), await readdir(box.at(NODE))] as const;
+  const { exitCode, stderr } = await install(box, 'd.tar.gz');
+  assert.is(exitCode, 14, stderr);
+  assert.match(stderr, /addons\/bbb\/1\.0\.0\/data\/two \(200000 bytes\)/);
+  assert.equal([await readFile(box.at(NODE, 'records.json')), await readdir(box.at(NODE))], before);
+});
+
 test('a node that has nothing refuses a delta, and nothing is made', async () => {
   await using box = await nodeWith(BEFORE, AFTER);
   await rm(box.at('root'), { recursive: true });
