@@ -5,14 +5,16 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { lstat, readdir, stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../archive/entry.ts';
 import type { Holder } from '../archive/holder.ts';
 import { openFileSource, readIndex } from '../archive/read.ts';
 import type { Digest } from '../core/digest.ts';
-import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { CurlewError, errnoOf, fileError, type ErrorCode } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import { nodePath, ownerOf, prefixOf } from '../core/layout.ts';
+import { isHeadPath } from '../core/parts.ts';
+import { openParts } from './parts-source.ts';
 
 export interface BasePayload {
   readonly digest: Digest;
@@ -54,7 +56,7 @@ export async function openBase(path: string, { report, signal }: OpenOptions): P
     try {
       archives.push(await openArchive(join(path, name), { signal }));
     } catch (error) {
-      if (!(error instanceof CurlewError) || error.code !== 'PACKAGE_INVALID') throw error;
+      if (!(error instanceof CurlewError) || !UNREADABLE.includes(error.code)) throw error;
       report({ type: 'note', level: 'warning', text: `${error.message}: left out` });
     }
   }
@@ -65,6 +67,9 @@ export async function openBase(path: string, { report, signal }: OpenOptions): P
   }
   return archiveBase(archives);
 }
+
+/** Of an archive in a folder, or of its parts: that it cannot be used. */
+const UNREADABLE: readonly ErrorCode[] = ['PACKAGE_INVALID', 'NOT_FOUND', 'DIGEST_MISMATCH'];
 
 /** Several places as one. */
 export function joinBases(bases: readonly Base[]): Base {
@@ -105,19 +110,25 @@ interface OpenArchive {
   readonly index: ArchiveIndex;
 }
 
-/** Nothing stays open: there may be thousands of packages. */
+/** One file, or parts by their head file. */
 async function openArchive(path: string, { signal }: Cancellable): Promise<OpenArchive> {
+  const parts = { folders: [dirname(path)], open: openEachTime, signal };
+  const source = isHeadPath(path) ? await openParts(path, parts) : await openEachTime(path);
+  return { source, index: await readIndex(source, { signal }) };
+}
+
+/** Nothing stays open: there may be thousands of packages. */
+async function openEachTime(path: string): ReturnType<typeof openFileSource> {
   await using first = await openFileSource(path);
-  const index = await readIndex(first, { signal });
-  const source: RangeSource = {
+  return {
     name: path,
     size: first.size,
     async *read(...range) {
       await using again = await openFileSource(path);
       yield* again.read(...range);
     },
+    [Symbol.asyncDispose]: async () => undefined,
   };
-  return { source, index };
 }
 
 async function archivesBelow(folder: string): Promise<readonly string[]> {
@@ -125,7 +136,10 @@ async function archivesBelow(folder: string): Promise<readonly string[]> {
     throw fileError(`read ${folder}`, error);
   });
   return found
-    .filter((entry) => entry.isFile() && !entry.name.startsWith('.') && /\.t(?:ar\.)?gz$/.test(entry.name))
+    .filter(
+      (entry) =>
+        entry.isFile() && !entry.name.startsWith('.') && (isHeadPath(entry.name) || /\.t(?:ar\.)?gz$/.test(entry.name)),
+    )
     .map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1))
     .toSorted();
 }

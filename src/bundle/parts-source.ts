@@ -12,11 +12,15 @@ export interface PartsSource extends RangeSource, AsyncDisposable {
 /**
  * Opens all parts of a head file, wherever in the folders they are. Missing ones, and those of another size, are told
  * (`NOT_FOUND`, `DIGEST_MISMATCH`), and so is a table of contents that is not the head file's. Digests of parts are not looked
- * at: what is read by the table of contents is held against that.
+ * at: what is read by the table of contents is held against that. `open` opens each part.
  */
 export async function openParts(
   path: string,
-  { folders, signal }: { readonly folders: readonly string[]; readonly signal: AbortSignal },
+  {
+    folders,
+    open = openFileSource,
+    signal,
+  }: { readonly folders: readonly string[]; readonly open?: typeof openFileSource; readonly signal: AbortSignal },
 ): Promise<PartsSource> {
   const head = await readHead(path);
   const found = await findParts(head, folders, { digests: false, signal });
@@ -29,7 +33,7 @@ export async function openParts(
   try {
     let start = 0;
     for (const { part, path: file = '' } of found) {
-      parts.push({ source: await openFileSource(file), start, end: start + part.size });
+      parts.push({ source: await open(file), start, end: start + part.size });
       start += part.size;
     }
     const source = { name: path, size: head.size, read: readerOf(parts) };

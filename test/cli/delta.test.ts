@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf, type TestPackage } from '../support/bundles.ts';
 import { noise } from '../support/packages.ts';
@@ -75,6 +75,21 @@ test('a compact inventory is smaller, and its delta makes the same bundle', asyn
   await curlew(box, 'bundle', '2.yaml', '--from', 'store', '--since', 'c.json', '-o', 'd.tar.gz');
   const { exitCode, stderr } = await curlew(box, 'apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', 'made.tar.gz');
   assert.is(exitCode, 0, stderr);
+});
+
+test('a bundle in parts is as good a base as a whole one, named or in its folder', async ({ signal }) => {
+  await using box = await site(signal);
+  await mkdir(box.at('parts'));
+  await curlew(box, 'split', '1.tar.gz', '-o', 'parts/1.tar.gz', '--size', '30M');
+  await curlew(box, 'inventory', '1.tar.gz', '-o', 'whole.json');
+  await curlew(box, 'inventory', 'parts/1.tar.gz.parts.json', '-o', 'i.json');
+  assert.is(await readFile(box.at('i.json'), 'utf8'), await readFile(box.at('whole.json'), 'utf8'));
+  await curlew(box, 'bundle', '2.yaml', '--from', 'store', '--since', 'i.json', '-o', 'd.tar.gz');
+  await mkdir(box.at('parts/elsewhere'));
+  await copyFile(box.at('parts/1.tar.gz.parts.json'), box.at('parts/elsewhere/1.tar.gz.parts.json'));
+  const { exitCode, stderr } = await curlew(box, 'apply', 'd.tar.gz', '--base', 'parts', '-o', 'made.tar.gz');
+  assert.is(exitCode, 0, stderr);
+  assert.match(stderr, /1\.tar\.gz\.part-001 is missing.*: left out/);
 });
 
 test('what cannot be done is told with its status, and nothing is written', async ({ signal }) => {
