@@ -23,7 +23,7 @@ export function planDelta(plan: BundlePlan, inventory: Inventory): BundlePlan {
     { path: BUNDLE_JSON, mode: 0o644, data: Buffer.from(formatBundleJson(bundle)) },
     { path: DELTA_CONTENTS, mode: 0o644, data: tocJson(index.entries) },
   ];
-  const travels = selector(inventory);
+  const travels = selector(inventory, bundle);
   const made = new Map(plan.files.map((file) => [file.path, file] as const));
   const files = [...own];
   const parts: SplicePart[] = own.map((file) => ({ kind: 'file', ...file }));
@@ -41,7 +41,7 @@ export function planDelta(plan: BundlePlan, inventory: Inventory): BundlePlan {
 }
 
 /** True for each payload that lacks, once. */
-function selector({ payloads }: Inventory): (entry: PlacedEntry) => boolean {
+function selector({ payloads }: Inventory, { layout }: BundleJson): (entry: PlacedEntry) => boolean {
   const there = new Map(payloads);
   const travelling = new Set<string>();
   return ({ path, size, digest, packed }) => {
@@ -52,13 +52,16 @@ function selector({ payloads }: Inventory): (entry: PlacedEntry) => boolean {
       });
     }
     if (packed === 0 || path === BUNDLE_JSON || travelling.has(digest)) return false;
-    if (known !== undefined && !travelsAlways(path)) return false;
+    if (known !== undefined && (layout === 'kurl' || !travelsAlways(path))) return false;
     travelling.add(digest);
     return true;
   };
 }
 
-/** The spec and the scripts are small, and nodes keep packages only: with them a delta can be installed there. */
+/**
+ * The spec and the scripts are small, and nodes keep packages only: with them a delta can be installed there. One for kURL's
+ * scripts cannot, and most of it lies outside of packages.
+ */
 function travelsAlways(path: string): boolean {
   return ownerOf(path) === undefined && path !== BUNDLED_TOOL && path !== BUNDLED_TOOL_LICENSE;
 }

@@ -2,8 +2,13 @@
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { openFileSource } from '../../src/archive/read.ts';
+import { openFileSource, readIndex } from '../../src/archive/read.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
+import { applyDelta, findHolders } from '../../src/bundle/apply.ts';
+import { openBase } from '../../src/bundle/base.ts';
+import { planDelta } from '../../src/bundle/delta-plan.ts';
+import { readDelta } from '../../src/bundle/delta-read.ts';
+import { makeInventory } from '../../src/bundle/inventory.ts';
 import { readKurlScripts } from '../../src/bundle/kurl-layout.ts';
 import { openSavedPlan } from '../../src/bundle/open-saved.ts';
 import { formatBundlePlan, parseBundlePlan } from '../../src/bundle/plan-file.ts';
@@ -117,6 +122,31 @@ test('its plan is saved and carried out like any other', async ({ signal }) => {
   await using again = await openSavedPlan(saved, store, { signal });
   await writePlan(again, box.at('b.tar.gz'), signal);
   assert.ok((await readFile(box.at('a.tar.gz'))).equals(await readFile(box.at('b.tar.gz'))));
+});
+
+test('a delta of it leaves out what its packages have, and makes it again', async ({ signal }) => {
+  await using box = await tree(SCRIPTS);
+  const store = await publish(box, { alpha: archive, beta: archive }, signal);
+  const options = { kurlScripts: box.at('scripts'), signal };
+  await using open = await planSpec(box, store, specOf({ alpha: 'latest', beta: 'latest' }), options);
+  await writePlan(open, box.at('b.tar.gz'), signal);
+  const payloads = open.plan.splice.index.entries;
+  const plan = planDelta(open.plan, makeInventory({ payloads, packages: [], tool: '1.2.3' }));
+  assert.equal(
+    plan.splice.index.entries.map(({ path }) => path),
+    ['bundle.json', 'contents.json'],
+  );
+  const saved = parseBundlePlan(formatBundlePlan({ store: store.address, plan }), 'plan.json');
+  await using again = await openSavedPlan(saved, store, { signal });
+  await writePlan(again, box.at('d.tar.gz'), signal);
+  await using source = await openFileSource(box.at('d.tar.gz'));
+  const delta = await readDelta(source, await readIndex(source, { signal }), { signal });
+  if (delta === undefined) throw new Error('no delta');
+  const quiet = { report: () => undefined, signal };
+  const base = await openBase(box.at('b.tar.gz'), quiet);
+  const holders = await findHolders(delta, base, { doing: 'apply', signal });
+  await applyDelta(delta, holders, box.at('made.tar.gz'), { force: false, ...quiet });
+  assert.ok((await readFile(box.at('made.tar.gz'))).equals(await readFile(box.at('b.tar.gz'))));
 });
 
 test('packages whose images kURL cannot load are refused by name, all of them', async ({ signal }) => {
