@@ -57,6 +57,14 @@ test('a plan is saved, carried out to the same bytes, and compared with what it 
   assert.match(JSON.stringify(json), '"isSame":false');
 });
 
+test('what a saved plan says drives no terminal', async ({ signal }) => {
+  await using box = await storeBox([addon('alpha', '1.0.0')], specOf({ alpha: 'latest' }), signal);
+  await ok(box, 'spec.yaml', '--from', 'store', '--plan', '--out', 'plan.json');
+  const text = await readFile(box.at('plan.json'), 'utf8');
+  await writeFile(box.at('plan.json'), text.replace('"because": "latest"', '"because": "\\u001b[2J"'));
+  assert.match(await ok(box, '--from-plan', 'plan.json', '--plan'), /latest: \\u001b\[2J\)$/m);
+});
+
 test('a store that has changed since stops a saved plan, and nothing is written', async ({ signal }) => {
   await using box = await storeBox([addon('alpha', '1.0.0')], specOf({ alpha: 'latest' }), signal);
   await ok(box, 'spec.yaml', '--from', 'store', '--plan', '--out', 'plan.json');

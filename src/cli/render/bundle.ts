@@ -1,5 +1,6 @@
 /** A planned or written bundle for people. */
 import type { PlanSummary } from '../../bundle/plan.ts';
+import { visible } from '../../core/diagnostic.ts';
 import type { PackageDifference, PlanDifference } from '../../bundle/compare.ts';
 import type { Written } from '../bundle-target.ts';
 import { deltaLines } from './delta.ts';
@@ -27,7 +28,8 @@ export function renderBundle(
   if (plan !== undefined) lines.push(`${plan}: the plan`);
   if (difference !== undefined) lines.push(...differenceLines(difference));
   if (delta !== undefined) lines.push(...deltaLines(delta));
-  return lines.join('\n');
+  // A saved plan may come from anywhere.
+  return lines.map(visible).join('\n');
 }
 
 function differenceLines({
