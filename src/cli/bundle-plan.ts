@@ -76,12 +76,18 @@ export async function openPlan(args: Arguments, context: CommandContext): Promis
   const images = await openImages(installer, args, context);
   const given = images === undefined ? [] : [images];
   const wanted = { spec: bytes, catalogue, release, arch, beside, kurlScripts, given, tool: toolVersion() };
-  const open = await planFrom(store, installer, { ...wanted, signal });
-  const dispose = async (): Promise<void> => {
-    await open[Symbol.asyncDispose]();
-    await images?.[Symbol.asyncDispose]();
-  };
-  return { ...open, store: store.address, signed: trust !== undefined, [Symbol.asyncDispose]: dispose };
+  const close = async (): Promise<void> => images?.[Symbol.asyncDispose]();
+  try {
+    const open = await planFrom(store, installer, { ...wanted, signal });
+    const dispose = async (): Promise<void> => {
+      await open[Symbol.asyncDispose]();
+      await close();
+    };
+    return { ...open, store: store.address, signed: trust !== undefined, [Symbol.asyncDispose]: dispose };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
 /** What a plan is made from was decided when it was saved. */
