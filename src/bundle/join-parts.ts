@@ -11,7 +11,7 @@ import { writeFully } from '../files/write-fully.ts';
 import { writeWhole } from '../files/write-whole.ts';
 import { WRITES_AT_ONCE } from './assemble.ts';
 import { findParts, partsError, readHead, type FoundPart } from './parts-find.ts';
-import { otherContents } from './parts-source.ts';
+import { openFound, otherContents } from './parts-source.ts';
 import { createWriteQueue, type Write } from './write-queue.ts';
 
 export interface PartsPlace {
@@ -72,13 +72,13 @@ function readerOf(file: FileHandle, name: string, size: number): RangeSource {
   };
 }
 
-/** The same as a stream: nothing comes before every part has been found and proved. */
+/** The same as a stream: nothing comes before every part has been found and proved, and the table of contents that they make. */
 export async function* joinedBytes(path: string, options: PartsPlace): AsyncGenerator<Uint8Array, void, undefined> {
   const { signal } = options;
   const head = await readHead(path);
-  for (const found of await usable(head, path, options)) {
-    for await (const chunk of provedBytes(found, { signal })) yield chunk;
-  }
+  const found = await usable(head, path, options);
+  await (await openFound(path, { head, found }, { signal }))[Symbol.asyncDispose]();
+  for (const part of found) yield* provedBytes(part, { signal });
 }
 
 /** The parts that are there, all of them right. Missing ones are an error where nobody can be asked for them. */

@@ -3,29 +3,40 @@ import type { RangeReadOptions, RangeSource } from '../archive/entry.ts';
 import { openFileSource, readIndex } from '../archive/read.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { PartsHead } from '../core/parts.ts';
-import { findParts, partsError, readHead } from './parts-find.ts';
+import { findParts, partsError, readHead, type FoundPart } from './parts-find.ts';
 
 export interface PartsSource extends RangeSource, AsyncDisposable {
   readonly head: PartsHead;
 }
 
+interface OpenOptions {
+  /** Opens a part. */
+  readonly open?: typeof openFileSource;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Opens all parts of a head file, wherever in the folders they are. Missing ones, and those of another size, are told
  * (`NOT_FOUND`, `DIGEST_MISMATCH`), and so is a table of contents that is not the head file's. Digests of parts are not looked
- * at: what is read by the table of contents is held against that. `open` opens each part.
+ * at: what is read by the table of contents is held against that.
  */
 export async function openParts(
   path: string,
-  {
-    folders,
-    open = openFileSource,
-    signal,
-  }: { readonly folders: readonly string[]; readonly open?: typeof openFileSource; readonly signal: AbortSignal },
+  { folders, ...options }: OpenOptions & { readonly folders: readonly string[] },
 ): Promise<PartsSource> {
   const head = await readHead(path);
-  const found = await findParts(head, folders, { digests: false, signal });
+  const found = await findParts(head, folders, { digests: false, signal: options.signal });
   const problem = partsError(`open ${path}`, found);
   if (problem !== undefined) throw problem;
+  return openFound(path, { head, found }, options);
+}
+
+/** The same with parts that have been found, every one of them. */
+export async function openFound(
+  path: string,
+  { head, found }: { readonly head: PartsHead; readonly found: readonly FoundPart[] },
+  { open = openFileSource, signal }: OpenOptions,
+): Promise<PartsSource> {
   const parts: OpenPart[] = [];
   const close = async (): Promise<void> => {
     for (const { source } of parts) await source[Symbol.asyncDispose]();

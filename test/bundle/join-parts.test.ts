@@ -152,6 +152,7 @@ test('a head file that promises other contents is refused, and nothing gets the 
   await writeFile(path, JSON.stringify({ ...head, tocDigest: wholeOf(2).index.tocDigest }));
   await assert.rejectsWith(join(box, signal), 'DIGEST_MISMATCH', /make another bundle than the head file says/);
   await assert.rejectsWith(openParts(path, { folders: [box.path], signal }), 'DIGEST_MISMATCH', /another bundle/);
+  await assert.rejectsWith(joinedBytes(path, joining(box, signal)).next(), 'DIGEST_MISMATCH', /another bundle/);
   assert.equal((await readdir(box.path)).toSorted(), [...NAMES, ...BESIDE]);
 });
 
