@@ -3,6 +3,7 @@ import { execa } from 'execa';
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { paddingOf, TAR_END, tarHeader } from '../../src/archive/header.ts';
 import { storedMember } from '../../src/archive/member.ts';
 import { openFileSource, readIndex, readTocText } from '../../src/archive/read.ts';
@@ -237,6 +238,12 @@ if (reason === undefined) {
       const path = await withToc((rows) => void edit(rows));
       assert.match(await refusal(path), message, String(edit));
     }
+  });
+
+  test('it refuses a table of contents that would fill its memory', async () => {
+    const path = box.at('bomb.tar.gz');
+    await writeFile(path, Buffer.concat([gzipSync(Buffer.alloc(100 << 20)), formatFooter(0)]));
+    assert.match(await refusal(path), 'table of contents: larger than its size');
   });
 } else {
   test.skip('all of them', reason);
