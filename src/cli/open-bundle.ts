@@ -4,7 +4,7 @@ import type { ArchiveIndex, PlacedEntry, RangeSource } from '../archive/entry.ts
 import type { ReadEntry } from '../archive/extract.ts';
 import { readHolder, type Holder } from '../archive/holder.ts';
 import { readPayload } from '../archive/read.ts';
-import { folderBase } from '../bundle/base.ts';
+import { folderBase, type Base } from '../bundle/base.ts';
 import { baseLacks, readDelta } from '../bundle/delta-read.ts';
 import type { Digest } from '../core/digest.ts';
 
@@ -60,10 +60,12 @@ async function holdersIn(
   { signal }: { readonly signal: AbortSignal },
 ): Promise<{ readonly find: (entry: PlacedEntry) => Promise<Holder | undefined> }> {
   let base = await folderBase(directory, { signal });
-  const seen = new Map<Digest, { readonly holder: Holder; readonly mark: string | undefined }>();
+  const seen = new Map<Digest, { readonly holder: Holder; readonly mark: string | undefined; readonly in: Base }>();
   const look = async (entry: PlacedEntry): Promise<Holder | undefined> => {
     const holder = await base.find(entry, { signal });
-    if (holder?.kind === 'file') seen.set(entry.digest, { holder, mark: await markOf(holder.path) });
+    const mark = holder?.kind === 'file' ? await markOf(holder.path) : undefined;
+    if (holder === undefined || mark === undefined) return undefined;
+    seen.set(entry.digest, { holder, mark, in: base });
     return holder;
   };
   return {
@@ -73,6 +75,9 @@ async function holdersIn(
       const known = seen.get(entry.digest);
       if (known === undefined) return look(entry);
       if (known.holder.kind !== 'file' || (await markOf(known.holder.path)) === known.mark) return known.holder;
+      // Packages move as a whole: what was found for one of their files holds for the others.
+      const found = known.in === base ? undefined : await look(entry);
+      if (found !== undefined) return found;
       base = await folderBase(directory, { signal });
       return look(entry);
     },
