@@ -31,8 +31,10 @@ export function editDistance(a: string, b: string): number {
 export function nearest(word: string, known: Iterable<string>): string | undefined {
   let best: { readonly word: string; readonly distance: number } | undefined;
   for (const candidate of known) {
-    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     const limit = Math.max(1, Math.floor(Math.max(word.length, candidate.length) / 3));
+    // That many letters at least would have to be put in.
+    if (Math.abs(word.length - candidate.length) > limit) continue;
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (distance <= limit && distance < (best?.distance ?? Number.POSITIVE_INFINITY))
       best = { word: candidate, distance };
   }

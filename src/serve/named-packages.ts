@@ -9,6 +9,8 @@ import { resolveVersion } from '../installer/version.ts';
 
 /** A client that wants more takes the bundle. */
 const MOST_NAMES = 100;
+/** Names for which near ones are looked for: each is compared with every package of the release. */
+const MOST_HINTS = 3;
 
 interface NamedOptions {
   /** Says which version is meant by a name alone. */
@@ -53,7 +55,7 @@ function fileStem(ref: { readonly name: string; readonly version: string }): str
 }
 
 function hintFor(unknown: readonly string[], known: readonly string[]): string {
-  const near = unknown.flatMap((name) => nearest(name, known) ?? []);
+  const near = unknown.slice(0, MOST_HINTS).flatMap((name) => nearest(name, known) ?? []);
   return near.length > 0 ? `did you mean ${near.join(', ')}?` : `it has: ${known.slice(0, 20).join(', ')}`;
 }
 

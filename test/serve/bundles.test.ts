@@ -127,6 +127,8 @@ test('an unknown spec is 404; an add-on or a version that the release lacks is 4
     assert.is(status, 422, path);
     assert.match(text, what);
   }
+  const [, many] = await ask(`/bundle/my-app/packages/${Array.from({ length: 40 }).fill('alhpa').join(',')}.tar.gz`);
+  assert.match(many, /did you mean alpha, alpha, alpha\?/);
   assert.is((await ask('/bundle/version/r9/my-app.tar.gz'))[0], 404);
 });
 
