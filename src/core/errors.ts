@@ -64,7 +64,8 @@ export class CurlewError extends Error {
 
 /** Takes user info and query out of every URL in a text: a presigned URL is a secret as a whole. */
 export function redact(text: string): string {
-  return text.replaceAll(/\b([a-z][a-z0-9+.-]*:\/\/)([^\s"'<>]*)/gi, (_, scheme: string, rest: string) => {
+  // The last letters of a scheme do: without a bound each word of a long name would be looked through to its end.
+  return text.replaceAll(/([a-z][a-z0-9+.-]{0,30}:\/\/)([^\s"'<>]*)/gi, (_, scheme: string, rest: string) => {
     const [beforeQuery = ''] = rest.split(/[?#]/, 1);
     const slash = beforeQuery.indexOf('/');
     const authority = slash === -1 ? beforeQuery : beforeQuery.slice(0, slash);
