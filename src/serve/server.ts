@@ -1,6 +1,7 @@
 /** The server itself: connections and their limits, and the end in order. */
 import { createServer as createHttpServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
+import type { Socket } from 'node:net';
 import { CurlewError, asError, errnoOf } from '../core/errors.ts';
 import { createHandler, type HandlerOptions } from './handler.ts';
 import { createMetrics } from './metrics.ts';
@@ -74,21 +75,45 @@ export async function startServer({ host, port, tls, limits, ...rest }: ListenOp
     });
   });
   server.on('request', handler.handle);
+  const closeSilent = silentCloser(server, tls === undefined ? 'connection' : 'secureConnection');
   await listen(server, host, port);
   const stop = async (): Promise<ServedTotals> => {
     handler.drain();
     const late = setTimeout(() => server.closeAllConnections(), limits.graceMs);
     // A connection whose last answer has left is idle, and would be kept for the next request.
     const sweep = setInterval(() => server.closeIdleConnections(), 50);
+    // One that has not asked for anything is not idle to Node, and its limits of time end with the listening.
+    const silent = setInterval(closeSilent, CHECK_MS);
     await new Promise<void>((resolve) => {
       server.close(() => resolve());
       server.closeIdleConnections();
     });
     clearTimeout(late);
     clearInterval(sweep);
+    clearInterval(silent);
     return metrics.totals();
   };
   return { url: urlOf(server, host, tls !== undefined), stop };
+}
+
+/** Closes the connections that no answer is on its way to. */
+function silentCloser(server: Server, arrival: 'connection' | 'secureConnection'): () => void {
+  const waiting = new Map<Socket, number>();
+  const count = (socket: Socket, more: number): void => {
+    const before = waiting.get(socket);
+    if (before !== undefined) waiting.set(socket, before + more);
+  };
+  server.on(arrival, (socket: Socket) => {
+    waiting.set(socket, 0);
+    socket.once('close', () => waiting.delete(socket));
+  });
+  server.on('request', ({ socket }, response) => {
+    count(socket, 1);
+    response.once('close', () => count(socket, -1));
+  });
+  return () => {
+    for (const [socket, answers] of waiting) if (answers === 0) socket.destroy();
+  };
 }
 
 function createServer(tls: ListenOptions['tls'], options: ServerOptions): Server {

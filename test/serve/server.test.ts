@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { get as httpsGet } from 'node:https';
 import { connect } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf } from '../support/bundles.ts';
 import { noise } from '../support/packages.ts';
@@ -179,6 +180,24 @@ test('the log tells what was sent without what may be secret', async ({ signal }
   const [line] = server.log;
   assert.equal([line?.path, line?.status, line?.bytes, line?.cut], ['/dist/VERSION', 200, 2, undefined]);
   assert.not.match(JSON.stringify(line), 'hidden');
+});
+
+test('the end does not wait for who has connected and asks for nothing', async ({ signal }) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  const { key, cert, ca } = await makeCertificate();
+  for (const tls of [undefined, { key, cert }]) {
+    for (const said of ['', 'GET /healthz HTTP/1.1\r\nHost']) {
+      await using server = await serveStore(store, { limits: { graceMs: 600_000 }, listen: { tls } });
+      const { port } = server;
+      const socket = tls === undefined ? connect(port, '127.0.0.1') : connectTls({ port, host: '127.0.0.1', ca });
+      socket.on('error', () => undefined);
+      await once(socket, tls === undefined ? 'connect' : 'secureConnect');
+      socket.write(said);
+      const closed = once(socket, 'close');
+      await Promise.all([server.stop(), closed]);
+    }
+  }
 });
 
 test('health and metrics tell what goes on', async ({ signal }) => {
