@@ -1,5 +1,6 @@
 /** From a request to its answer: methods, rights, failures, and what is told of it afterwards. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { asError, CurlewError } from '../core/errors.ts';
 import { pathOf, shown, type Access } from './access.ts';
 import { createBuffers } from './buffers.ts';
@@ -162,8 +163,14 @@ function refusal({ headers }: IncomingMessage, token: string | undefined): Answe
 /** What the client calls this server. */
 function baseOf({ headers, socket }: IncomingMessage): string | undefined {
   const scheme = 'encrypted' in socket ? 'https' : 'http';
-  const host = headers.host ?? `${socket.localAddress ?? 'localhost'}:${socket.localPort ?? 80}`;
+  const host = headers.host ?? hostOf(socket);
   return HOST.test(host) ? `${scheme}://${host}` : undefined;
+}
+
+/** For a client that does not say whom it means, as those that look after a server's health: HTTP/1.0 lets it. */
+function hostOf({ localAddress = 'localhost', localPort = 80 }: Socket): string {
+  const address = localAddress.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
+  return `${address.includes(':') ? `[${address}]` : address}:${localPort}`;
 }
 
 function describe(error: unknown): string {

@@ -122,6 +122,8 @@ async function sendBody(
       const reading = { signal: gone, allocate: options.buffers.allocate };
       for await (const chunk of content.read(offset, length, reading)) await outlet.push(chunk);
     }
+    // An answer that has ended counts as sent, though some of it may still wait here: a server that stops would cut it.
+    await outlet.settle();
     response.end();
   } catch (error) {
     // Whoever has left needs nothing; whoever still waits must not take a part for the whole.
@@ -134,6 +136,8 @@ async function sendBody(
 interface Outlet {
   /** Takes a chunk; resolves when there is room for the next. */
   readonly push: (chunk: Uint8Array) => Promise<void>;
+  /** Resolves when the network has taken all of them. */
+  readonly settle: () => Promise<void>;
 }
 
 /** The next chunk is read while the last one is on its way. */
@@ -143,7 +147,14 @@ function createOutlet(
 ): Outlet {
   let waiting = 0;
   let wake: () => void = () => undefined;
-  const isFull = (): boolean => waiting >= AHEAD && !gone.aborted;
+  const until = async (isSo: () => boolean): Promise<void> => {
+    while (!isSo() && !gone.aborted) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+    gone.throwIfAborted();
+  };
   gone.addEventListener('abort', () => wake(), { once: true });
   return {
     push: async (chunk) => {
@@ -155,12 +166,8 @@ function createOutlet(
         if (error === null || error === undefined) sent(chunk.byteLength);
         wake();
       });
-      while (isFull()) {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-      gone.throwIfAborted();
+      await until(() => waiting < AHEAD);
     },
+    settle: async () => until(() => waiting === 0),
   };
 }
