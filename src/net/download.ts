@@ -97,7 +97,8 @@ function partOf(request: DownloadRequest, head: ResponseHead, { received, facts:
     ? { etag: undefined, lastModified: undefined }
     : { etag: head.headers['etag'], lastModified: head.headers['last-modified'] };
   if (head.status === 416 && received > 0) {
-    return { kind: head.headers['content-range']?.trim() === `bytes */${received}` ? 'whole' : 'changed' };
+    const isEnd = until === undefined && !differs(known.size, received);
+    return { kind: isEnd && head.headers['content-range']?.trim() === `bytes */${received}` ? 'whole' : 'changed' };
   }
   if (head.status !== 200 && head.status !== 206) return { kind: 'refused' };
   const length = contentLength(head);

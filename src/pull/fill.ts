@@ -126,7 +126,7 @@ function lastGap(taken: Ranges, size: number): Range {
 
 async function fetchRange(
   { file }: Filling,
-  { place, object }: OpenPlace,
+  { name, place, object }: OpenPlace,
   { offset, end }: Range,
   { pace, onBytes, onFetched, signal }: FillOptions,
 ): Promise<void> {
@@ -141,7 +141,10 @@ async function fetchRange(
   for await (const chunk of body) {
     for (let done = 0; done < chunk.byteLength; done += PIECE) {
       const piece = chunk.subarray(done, done + PIECE);
-      await file.write(at, piece);
+      // One stream brings also what lies between gaps: that is proved, or will be.
+      for (const gap of file.have.missing({ offset: at, end: at + piece.byteLength })) {
+        await file.write(gap.offset, piece.subarray(gap.offset - at, gap.end - at));
+      }
       at += piece.byteLength;
       unnoted += piece.byteLength;
       if (unnoted < STEP) continue;
@@ -157,6 +160,7 @@ async function fetchRange(
     if (wait > 0) await delay(wait, undefined, { signal });
   }
   await noting;
+  if (at !== end) throw new CurlewError('FETCH_FAILED', `${name}: gave ${at - offset} bytes, not ${end - offset}`);
 }
 
 interface ProveOptions extends FillOptions {

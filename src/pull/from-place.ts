@@ -66,7 +66,7 @@ export async function fromPlace(run: Pull, opened: OpenPlace): Promise<Pulled> {
   let filling = await fillingFor(run, opened);
   await fillFrom(run, filling, opened);
   if (filling.end === undefined) {
-    const end = await endOf(run, filling);
+    const end = await endOf(run, filling, opened);
     if (end !== undefined) {
       filling = await withEnd(run, filling, end, opened);
       await fillFrom(run, filling, opened);
@@ -186,7 +186,8 @@ async function checkThere({ file, onBytes, options: { report, signal } }: Pull, 
 }
 
 /** The end of a file that came in one stream. Without one, and without a digest, nothing of it can be believed. */
-async function endOf(run: Pull, { file }: Filling): Promise<ArchiveEnd | undefined> {
+async function endOf(run: Pull, filling: Filling, opened: OpenPlace): Promise<ArchiveEnd | undefined> {
+  const { file } = filling;
   try {
     return await readArchiveEnd(file.source, { signal: run.options.signal });
   } catch (error) {
@@ -195,7 +196,8 @@ async function endOf(run: Pull, { file }: Filling): Promise<ArchiveEnd | undefin
     const { size } = file.source;
     file.have.remove({ offset: 0, end: size });
     if (run.fetched >= size) throw error;
-    // Some of it lay here before: all of it gets one fair try.
-    throw new CurlewError('FETCH_FAILED', `${error.message}: what lay here before does not fit`, { hint: error.hint });
   }
+  // Some of it lay here before, and does not fit: all of it gets one fair try.
+  await fillFrom(run, filling, opened);
+  return endOf(run, filling, opened);
 }

@@ -13,6 +13,8 @@ export interface Ranges {
   readonly has: (range: Range) => boolean;
   /** The first bytes before `end` that are not there; undefined when all are. */
   readonly gap: (end: number) => Range | undefined;
+  /** What is not there of a range, in order. */
+  readonly missing: (range: Range) => readonly Range[];
   /** How many bytes are there. */
   readonly bytes: () => number;
   readonly list: () => readonly Range[];
@@ -72,6 +74,16 @@ export function createRanges(given: readonly Range[] = []): Ranges {
           ? { offset: 0, end: Math.min(end, first?.offset ?? end) }
           : { offset: first.end, end: Math.min(end, second?.offset ?? end) };
       return gap.offset < gap.end ? gap : undefined;
+    },
+    missing: ({ offset, end }) => {
+      const found: Range[] = [];
+      let at = offset;
+      for (let index = from(offset + 1); at < end; index += 1) {
+        const next = all[index] ?? { offset: end, end };
+        if (at < next.offset) found.push({ offset: at, end: Math.min(end, next.offset) });
+        at = next.end;
+      }
+      return found;
     },
     bytes: () => bytes,
     list: () => [...all],

@@ -54,6 +54,12 @@ test('they hold the bytes that a plain set would hold, whatever is added and rem
         ranges.has({ offset: at, end: at + length }),
         asked.every((byte) => plain.has(byte)),
       );
+      assert.equal(
+        ranges
+          .missing({ offset: at, end: at + length })
+          .flatMap(({ offset, end }) => Array.from({ length: end - offset }, (_, i) => offset + i)),
+        asked.filter((byte) => !plain.has(byte)),
+      );
       const missing = Array.from({ length: 60 }, (_, i) => i).find((byte) => !plain.has(byte));
       assert.is(ranges.gap(60)?.offset, missing);
     }),
