@@ -6,23 +6,21 @@ import { MANIFEST_LOCK } from '../core/layout.ts';
 import { partialName, sweepPartials } from '../files/partial.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import { writeNew } from '../files/write-new.ts';
-import { formatLock, parseLock, type ManifestLock } from '../manifest/lock.ts';
+import { formatLock, LOCK_LIMIT, parseLock, type ManifestLock } from '../manifest/lock.ts';
 
 /** What a build does with the committed lock: look whether it differs, refuse to differ, or write it anew. */
 export type LockMode = 'compare' | 'require' | 'update';
-
-const LIMIT = 32 << 20;
 
 /** The lock of an add-on's folder; undefined when there is none. One that cannot be read is `LOCK_MISMATCH`. */
 export async function readCommittedLock(folder: string): Promise<ManifestLock | undefined> {
   const path = join(folder, MANIFEST_LOCK);
   try {
-    if ((await stat(path)).size > LIMIT)
-      throw new CurlewError('FILE_UNUSABLE', `${path} is larger than ${LIMIT} bytes`);
+    if ((await stat(path)).size > LOCK_LIMIT)
+      throw new CurlewError('FILE_UNUSABLE', `${path} is larger than ${LOCK_LIMIT} bytes`);
     return parseLock(await readFile(path, 'utf8'), folder);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined;
-    if (error instanceof CurlewError && error.code === 'PACKAGE_INVALID') {
+    if (error instanceof CurlewError && ['PACKAGE_INVALID', 'UNSUPPORTED'].includes(error.code)) {
       throw new CurlewError('LOCK_MISMATCH', error.message, {
         hint: 'curlew build --update-lock writes it anew',
         cause: error.cause,

@@ -4,6 +4,9 @@ import { CurlewError } from '../core/errors.ts';
 import { isObject, isTexts } from '../core/json.ts';
 import { MANIFEST_LOCK } from '../core/layout.ts';
 
+/** Most bytes of a lock that are read. */
+export const LOCK_LIMIT: number = 32 << 20;
+
 export interface LockedImage {
   readonly id: string;
   /** Normalised, as in the Manifest: with the tag that was resolved. */
@@ -79,7 +82,7 @@ function bad(from: string, what: string, cause?: unknown): CurlewError {
   return new CurlewError('PACKAGE_INVALID', `${from}: ${MANIFEST_LOCK}: ${what}`, { cause });
 }
 
-/** Reads a lock from outside; `from` names the file for messages. */
+/** Reads a lock from outside; `from` names the file for messages. One of a later format is `UNSUPPORTED`. */
 export function parseLock(text: string, from: string): ManifestLock {
   let value: unknown;
   try {
@@ -92,7 +95,17 @@ export function parseLock(text: string, from: string): ManifestLock {
 
 /** A lock that was read as JSON already. */
 export function checkedLock(value: unknown, from: string): ManifestLock {
-  if (!isObject(value) || value['format'] !== 1) throw bad(from, 'not a lock of format 1');
+  if (!isObject(value)) throw bad(from, 'not a lock of format 1');
+  if (typeof value['format'] === 'number' && value['format'] > 1) {
+    throw new CurlewError(
+      'UNSUPPORTED',
+      `${from}: ${MANIFEST_LOCK}: not a lock of format 1, but of ${value['format']}`,
+      {
+        hint: 'a newer curlew made it; use that version or a newer one',
+      },
+    );
+  }
+  if (value['format'] !== 1) throw bad(from, 'not a lock of format 1');
   const { images, assets, hostPackages, containerBuilds } = value;
   if (!Array.isArray(images) || !images.every(isImage)) throw bad(from, 'images');
   if (!Array.isArray(assets) || !assets.every(isAsset)) throw bad(from, 'assets');

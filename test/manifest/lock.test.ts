@@ -67,7 +67,7 @@ test('a lock is read back as it was written, the same text whatever the order of
 
 for (const [title, text] of [
   ['no JSON', '{'],
-  ['another format', '{"format":2}'],
+  ['another format', '{"format":0}'],
   ['a list', '[]'],
   ['no images', '{"format":1,"assets":[],"hostPackages":[],"containerBuilds":[]}'],
   ['an image without digest', formatLock(LOCK).replace(digest('1'), 'sha256:0')],
@@ -131,6 +131,14 @@ test('other architectures are not compared, and are kept when a lock is written 
 test('platforms of an image that is another one now are dropped', () => {
   const moved = changed(digest('1'), digest('9'));
   assert.equal(mergeLocks(LOCK, moved, 'amd64').images, moved.images);
+});
+
+test('a lock of a later format asks for a newer curlew, and anything else is no lock', () => {
+  const error = assert.throwsWith(() => parseLock('{"format":2}', 'web'), 'UNSUPPORTED', /Manifest\.lock: .*but of 2$/);
+  assert.match(error.hint ?? '', /newer curlew/);
+  for (const text of ['{"format":"2"}', '{}', 'null']) {
+    assert.throwsWith(() => parseLock(text, 'web'), 'PACKAGE_INVALID', /not a lock of format 1$/);
+  }
 });
 
 test.run();
