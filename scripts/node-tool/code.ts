@@ -8,6 +8,8 @@ import { join, relative } from 'node:path';
 
 /** Native code and folders of its own keep it out of one file, and it is of no use on a node. */
 const LEFT_OUT = 'dockerode';
+/** What packages ask for at run time and do without: the library for SBOMs writes XML with it. */
+const ABSENT = ['xmlbuilder2'];
 /** The parts of `scripts` that the command itself uses, below that folder. */
 const SCRIPTS = ['hook-runner.sh', 'confine.sh', 'lib', 'host-packages', 'new'];
 
@@ -30,6 +32,7 @@ async function bundled(root: string, entry: string, instead: Readonly<Record<str
     entryPoints: [entry],
     write: false,
     bundle: true,
+    external: ABSENT,
     platform: 'node',
     format: 'cjs',
     target: 'node24',

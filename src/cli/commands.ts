@@ -137,6 +137,13 @@ const MAKING: Rows = [
     'verify',
     row('Prove that packages or bundles are undamaged', async () => (await import('./commands/verify.ts')).verify),
   ],
+  [
+    'sbom',
+    row(
+      'List what a package or bundle is made of, as CycloneDX',
+      async () => (await import('./commands/sbom.ts')).sbomCommand,
+    ),
+  ],
   ['keygen', row('Make a pair of keys to sign with', async () => (await import('./commands/keygen.ts')).keygen)],
   [
     'sign',

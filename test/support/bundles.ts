@@ -7,6 +7,7 @@ import { openPackages, type OpenPackage } from '../../src/bundle/open-packages.t
 import { planBundle, type BundlePlan } from '../../src/bundle/plan.ts';
 import { resolvePackages } from '../../src/bundle/resolve.ts';
 import { packageFileName } from '../../src/core/layout.ts';
+import type { AddonJson } from '../../src/core/package.ts';
 import { parseInstaller } from '../../src/installer/parse.ts';
 import { publishPackages } from '../../src/release/publish.ts';
 import { readCatalogue } from '../../src/store/catalogue.ts';
@@ -19,6 +20,8 @@ export interface TestPackage {
   readonly name: string;
   readonly version: string;
   readonly files: readonly TestFile[];
+  /** Of its addon.json. */
+  readonly extra?: Partial<AddonJson>;
 }
 
 /** Publishes the packages as release `r1`: into `store/` of the box, or another store. */
@@ -31,9 +34,9 @@ export async function publishTestPackages(
   await mkdir(box.at('store'), { recursive: true });
   await mkdir(box.at('out'), { recursive: true });
   const files = [];
-  for (const { name, version, files: content } of packages) {
+  for (const { name, version, files: content, extra } of packages) {
     const path = box.at('out', packageFileName({ name, version }, 'amd64'));
-    files.push({ path, addon: await writePackage(path, name, version, content) });
+    files.push({ path, addon: await writePackage(path, name, version, content, extra) });
   }
   await publishPackages(files, {
     store,

@@ -22,10 +22,10 @@ async function assembled(plan: BundlePlan, sources: readonly BundleSource[]): Pr
   return { plan, sources, bytes: Buffer.concat(parts) };
 }
 
-/** The bundle of these packages, in this order. */
-export async function bundleOfPackages(packages: readonly TestPackage[]): Promise<MadeBundle> {
-  const made = packages.map(({ name, version, files }) => {
-    const { bytes, plan, addon } = packageOf(name, version, files);
+/** The bundle of these packages, in this order; `kurl`: for kURL's own scripts. */
+export async function bundleOfPackages(packages: readonly TestPackage[], kurl = false): Promise<MadeBundle> {
+  const made = packages.map(({ name, version, files, extra }) => {
+    const { bytes, plan, addon } = packageOf(name, version, files, extra);
     const { tree, arch, digest } = addon;
     const described = { name, version, tree, arch, requested: version, digest, sha256: digestOf(bytes) };
     return {
@@ -39,12 +39,12 @@ export async function bundleOfPackages(packages: readonly TestPackage[]): Promis
     arch: 'amd64',
     installer: Buffer.from(specOf(Object.fromEntries(packages.map(({ name, version }) => [name, version])))),
     rootFiles: [{ path: 'install.sh', mode: 0o755, data: Buffer.from('#!/bin/sh\necho installed\n') }],
-    executable: TOOL.plan.index,
+    executable: kurl ? undefined : TOOL.plan.index,
     packages: made,
     tool: '1.2.3',
   });
   const sources = made.map(({ bytes, resolved }) => memorySource(resolved.name, bytes));
-  return assembled(plan, [...sources, memorySource('the tool', TOOL.bytes)]);
+  return assembled(plan, kurl ? sources : [...sources, memorySource('the tool', TOOL.bytes)]);
 }
 
 /** What of this bundle a place with the inventory lacks. */

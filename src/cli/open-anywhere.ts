@@ -1,0 +1,37 @@
+/** A package or bundle by a path, a URL or s3://bucket/key: read by range wherever it lies. */
+import { posix, resolve } from 'node:path';
+import { isCommit } from '../release/inputs.ts';
+import { openStoreSource } from '../store/source.ts';
+import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
+import { WEB_OPTIONS } from './network.ts';
+import { openArchive, type OpenArchive } from './open-archive.ts';
+import { lazyHttp, objectOpener } from './store-source.ts';
+import { STORE_OPTIONS } from './stores.ts';
+
+export const ANYWHERE_OPTIONS = { ...WEB_OPTIONS, ...STORE_OPTIONS } satisfies OptionSpecs;
+
+export interface FoundArchive extends OpenArchive {
+  /** The git commit that publishing has noted beside it. Of an address, `whole` is the name alone. */
+  readonly commit: string | undefined;
+}
+
+/** True for words that {@link openAnywhere} looks for in no folder. */
+export function isAddress(word: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(word);
+}
+
+export async function openAnywhere(word: string, args: Arguments, context: CommandContext): Promise<FoundArchive> {
+  const { cwd, signal } = context;
+  if (!isAddress(word)) return { ...(await openArchive(resolve(cwd, word), { signal })), commit: undefined };
+  const web = lazyHttp(args, context);
+  try {
+    const { store, key } = await objectOpener(args, context, web)(word);
+    const source = await openStoreSource(store, key, { signal });
+    const { gitsha } = source.object.metadata;
+    const commit = gitsha !== undefined && isCommit(gitsha) ? gitsha : undefined;
+    return { ...source, whole: posix.basename(key), commit, [Symbol.asyncDispose]: web.close };
+  } catch (error) {
+    await web.close();
+    throw error;
+  }
+}

@@ -1,0 +1,218 @@
+import { execa } from 'execa';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { parseInventory } from '../../src/bundle/inventory.ts';
+import { formatAddonJson } from '../../src/core/package.ts';
+import { formatLock } from '../../src/manifest/lock.ts';
+import * as assert from '../support/assert.ts';
+import { addon, buildAll } from '../support/builds.ts';
+import type { TestPackage } from '../support/bundles.ts';
+import { bundleOfPackages, deltaOf } from '../support/deltas.ts';
+import { HOSTILE, LOCK, lockedPackage, schemaProblems } from '../support/described.ts';
+import { makeImage, makeLayer } from '../support/images.ts';
+import { archiveOf, noise, packageOf, writePackage, type TestFile } from '../support/packages.ts';
+import { startRegistry } from '../support/registry-server.ts';
+import { runCommand } from '../support/run-command.ts';
+import type { SourceOutcome } from '../support/source-command.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+import { serveFolder } from '../support/web-server.ts';
+
+const test = suite('cli/sbom', { timeoutMs: 60_000 });
+
+async function curlew(box: Tree, ...words: readonly string[]): Promise<SourceOutcome> {
+  return runCommand(words, box.path, { XDG_CONFIG_HOME: box.path });
+}
+
+async function boxWithPackage(): Promise<Tree> {
+  const box = await tree();
+  const { name, version, files, extra } = lockedPackage();
+  await writePackage(box.at('web.tar.gz'), name, version, files, extra);
+  return box;
+}
+
+test('a package: to standard output, to a file, through a URL, from parts; always the same bytes', async () => {
+  await using box = await boxWithPackage();
+  const printed = await curlew(box, 'sbom', 'web.tar.gz');
+  assert.is(printed.exitCode, 0, printed.stderr);
+  assert.equal(await schemaProblems(JSON.parse(printed.stdout)), []);
+  assert.not.match(printed.stdout, 'hush');
+
+  const written = await curlew(box, 'sbom', 'web.tar.gz', '-o', 'web.cdx.json');
+  assert.match(written.stdout, /web\.cdx\.json: 6 components\nurn:uuid:[0-9a-f-]{36}$/);
+  assert.is(await readFile(box.at('web.cdx.json'), 'utf8'), `${printed.stdout}\n`);
+  assert.is((await curlew(box, 'sbom', 'web.tar.gz', '-o', 'web.cdx.json')).exitCode, 24);
+  assert.is((await curlew(box, 'sbom', 'web.tar.gz', '-o', 'web.cdx.json', '--force')).exitCode, 0);
+
+  const json = await curlew(box, 'sbom', 'web.tar.gz', '--json');
+  assert.equal(JSON.parse(json.stdout), JSON.parse(printed.stdout));
+
+  await using server = await serveFolder(box.path);
+  const fetched = await curlew(box, 'sbom', `${server.url}/web.tar.gz`);
+  assert.is(fetched.stdout, printed.stdout, fetched.stderr);
+
+  await mkdir(box.at('parts'));
+  const split = await curlew(box, 'split', 'web.tar.gz', '--size', '2K', '--to', 'parts');
+  assert.is(split.exitCode, 0, split.stderr);
+  assert.is((await curlew(box, 'sbom', 'parts/web.tar.gz.parts.json')).stdout, printed.stdout);
+});
+
+test('only the ends and small files of a large package are asked for', async () => {
+  await using box = await tree();
+  const { name, version, files, extra } = lockedPackage();
+  const large = [...files, { path: 'images/blobs/sha256/layer', data: noise(2_000_000) }];
+  await writePackage(box.at('web.tar.gz'), name, version, large, extra);
+  await using server = await serveFolder(box.path);
+  const { exitCode, stderr } = await curlew(box, 'sbom', `${server.url}/web.tar.gz`);
+  assert.is(exitCode, 0, stderr);
+  const lengths = server.log.flatMap(({ headers }) => {
+    const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(String(headers['range'] ?? '')) ?? [];
+    return first === undefined ? [] : [Number(last) - Number(first) + 1];
+  });
+  assert.ok(lengths.length > 0);
+  assert.ok(lengths.reduce((sum, length) => sum + length, 0) < 200_000, lengths.join(' '));
+});
+
+test('a bundle, one for kURL, and a delta with what its place has', async () => {
+  await using box = await tree();
+  const [web, other, newer] = [
+    lockedPackage(),
+    lockedPackage('other'),
+    { ...lockedPackage('other'), version: '1.1.0' },
+  ];
+  await writeFile(box.at('1.tar.gz'), (await bundleOfPackages([web, other])).bytes);
+  const next = await bundleOfPackages([web, newer]);
+  await writeFile(box.at('2.tar.gz'), next.bytes);
+  const whole = await curlew(box, 'sbom', '2.tar.gz');
+  assert.is(whole.exitCode, 0, whole.stderr);
+  assert.equal(await schemaProblems(JSON.parse(whole.stdout)), []);
+  assert.match(whole.stdout, '"bin/curlew"');
+
+  const kurl = await bundleOfPackages([web, newer], true);
+  await writeFile(box.at('kurl.tar.gz'), kurl.bytes);
+  const forKurl = await curlew(box, 'sbom', 'kurl.tar.gz');
+  assert.is(forKurl.exitCode, 0, forKurl.stderr);
+  assert.match(forKurl.stdout, '"addons/other/1.1.0/"');
+
+  await curlew(box, 'inventory', '1.tar.gz', '-o', 'i.json');
+  const delta = await deltaOf(next, parseInventory(await readFile(box.at('i.json'), 'utf8'), 'i.json'));
+  await writeFile(box.at('d.tar.gz'), delta.bytes);
+  await mkdir(box.at('base'));
+  const alone = await curlew(box, 'sbom', 'd.tar.gz', '--install-dir', 'base');
+  assert.is(alone.exitCode, 14, alone.stderr);
+  assert.match(alone.stderr, /which is a delta/);
+  await execa('tar', ['-xzf', box.at('1.tar.gz'), '-C', box.at('base')]);
+  const full = await curlew(box, 'sbom', 'd.tar.gz', '--install-dir', 'base');
+  assert.is(full.stdout, whole.stdout, full.stderr);
+});
+
+for (const imageFormat of ['oci', 'docker-archive'] as const) {
+  test(`what a build makes, with its images in the form ${imageFormat}`, async () => {
+    const image = makeImage([makeLayer({ a: 'layer' })], 'oci', 'app');
+    await using registry = await startRegistry({ 'team/one:1': image });
+    const manifest = 'image one images.example/team/one:1\nasset data ./data\napt24 jq\n';
+    await using box = await tree(addon('a', manifest, { data: 'x' }));
+    await buildAll({ root: box.path, registry: registry.host, imageFormat });
+    const { exitCode, stdout, stderr } = await curlew(box, 'sbom', 'out/a-1.0.tar.gz');
+    assert.is(exitCode, 0, stderr);
+    const document = JSON.parse(stdout) as { readonly components: readonly { readonly purl: string }[] };
+    assert.equal(await schemaProblems(document), []);
+    const [first, second, more] = document.components;
+    assert.match(first?.purl ?? '', `pkg:oci/one@${image.manifest.digest}?`);
+    assert.match(second?.purl ?? '', 'pkg:generic/data?checksum=sha256:');
+    assert.is(more, undefined);
+  });
+}
+
+const wrong = formatLock({ ...LOCK, assets: [] });
+const BAD: Readonly<Record<string, Uint8Array>> = {
+  'no archive': Buffer.from('hello'),
+  'another archive': archiveOf([{ path: 'x', data: 'y' }]).bytes,
+  'no lock': packed({
+    ...lockedPackage(),
+    files: lockedPackage().files.filter(({ path }) => path !== 'Manifest.lock'),
+  }),
+  'a lock that is no JSON': packed(lockedPackage('web', '{')),
+  'a lock that is a list': packed(lockedPackage('web', '[]')),
+  'a lock of a later format': packed(lockedPackage('web', '{"format":2,"gems":[]}')),
+  'a huge lock': packed(
+    lockedPackage(
+      'web',
+      `"${noise(1 << 20)
+        .toString('hex')
+        .repeat(17)}"`,
+    ),
+  ),
+  'huge locks together': hugeLocks(),
+  'a lock that names more than is there': packed(
+    lockedPackage('web', wrong.replace('"assets":[]', `"assets":[${asset()}]`)),
+  ),
+  'two packages and no bundle.json': archiveOf(['a', 'b'].flatMap((name) => entriesOf(name))).bytes,
+};
+
+/** Each within its limit. */
+function hugeLocks(): Buffer {
+  const lock = `"${noise(1 << 20)
+    .toString('hex')
+    .repeat(15)}"`;
+  const packages = ['a', 'b', 'c'].map((name) => lockedPackage(name, lock));
+  return archiveOf(packages.flatMap(({ name, files, extra }) => entriesOf(name, files, extra))).bytes;
+}
+
+function asset(): string {
+  return JSON.stringify({ name: HOSTILE, source: 'x', size: 1, digest: `sha256:${'0'.repeat(64)}` });
+}
+
+function packed({ name, version, files, extra }: TestPackage): Buffer {
+  return packageOf(name, version, files, extra).bytes;
+}
+
+function entriesOf(name: string, files = lockedPackage(name).files, extra = {}): readonly TestFile[] {
+  const about = packageOf(name, '1.0.0', files, extra).addon;
+  const all = [{ path: 'addon.json', data: formatAddonJson(about) }, ...files];
+  return all.map((file) => ({ ...file, path: `addons/${name}/1.0.0/${file.path}` }));
+}
+
+for (const [title, exitCode, message] of [
+  ['no archive', 16, /too short|no archive footer/],
+  ['another archive', 16, /neither one package nor a bundle/],
+  ['no lock', 16, /addons\/web\/1\.0\.0\/Manifest\.lock is missing/],
+  ['a lock that is no JSON', 16, /Manifest\.lock: not JSON/],
+  ['a lock that is a list', 16, /not a lock of format 1/],
+  ['a lock of a later format', 22, /not a lock of format 1, but of 2/],
+  ['a huge lock', 16, /Manifest\.lock is larger than 33554432 bytes/],
+  ['huge locks together', 16, /its locks are larger than 67108864 bytes/],
+  ['a lock that names more than is there', 16, /is not in the package/],
+  ['two packages and no bundle.json', 16, /neither one package nor a bundle/],
+] as const) {
+  test(`a file is refused that is, or has, ${title}`, async () => {
+    await using box = await tree({ 'bad.tar.gz': BAD[title] ?? '' });
+    const { exitCode: status, stderr, stdout } = await curlew(box, 'sbom', 'bad.tar.gz', '-o', 'out');
+    assert.is(status, exitCode, stderr);
+    assert.match(stderr, message);
+    assert.is(stdout, '');
+    assert.equal(await readdir(box.path), ['bad.tar.gz']);
+  });
+}
+
+test('a bundle is refused whose packages are not those that it names', async () => {
+  await using box = await tree();
+  const { bytes, plan } = await bundleOfPackages([lockedPackage()]);
+  const json = plan.files.find(({ path }) => path === 'bundle.json')?.data ?? new Uint8Array();
+  const bundle = { path: 'bundle.json', data: Buffer.from(json) };
+  await writeFile(box.at('other.tar.gz'), archiveOf([bundle, ...entriesOf('other')]).bytes);
+  await writeFile(box.at('none.tar.gz'), archiveOf([bundle]).bytes);
+  assert.ok(bytes.byteLength > 0);
+  assert.match(
+    (await curlew(box, 'sbom', 'other.tar.gz')).stderr,
+    /addons\/other\/1\.0\.0\/ is not the one that bundle/,
+  );
+  assert.match((await curlew(box, 'sbom', 'none.tar.gz')).stderr, /not all of its packages are there that bundle/);
+});
+
+test('one file is to be named', async () => {
+  await using box = await tree();
+  for (const words of [[], ['a', 'b']]) assert.is((await curlew(box, 'sbom', ...words)).exitCode, 64);
+  assert.is((await curlew(box, 'sbom', 'missing.tar.gz')).exitCode, 14);
+});
+
+test.run();
