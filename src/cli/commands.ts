@@ -144,6 +144,13 @@ const MAKING: Rows = [
       async () => (await import('./commands/sbom.ts')).sbomCommand,
     ),
   ],
+  [
+    'provenance',
+    row(
+      'State what packages or bundles were built from, and by whom',
+      async () => (await import('./commands/provenance.ts')).provenanceCommand,
+    ),
+  ],
   ['keygen', row('Make a pair of keys to sign with', async () => (await import('./commands/keygen.ts')).keygen)],
   [
     'sign',

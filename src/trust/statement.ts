@@ -27,7 +27,7 @@ export interface Statement {
 }
 
 /** Canonical text of a statement. */
-function formatStatement({ subjects, predicateType, predicate }: Statement): string {
+export function formatStatement({ subjects, predicateType, predicate }: Statement): string {
   const subject = subjects.map(({ name, digest }) => ({ name, digest: { sha256: hexOf(digest) } }));
   return canonicalJson({ _type: STATEMENT_TYPE, subject, predicateType, predicate });
 }

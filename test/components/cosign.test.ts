@@ -2,8 +2,10 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
+import { lockedPackage } from '../support/described.ts';
 import { bundleOf, specOf } from '../support/node-bundles.ts';
 import { tracer } from '../support/node-install.ts';
+import { writePackage } from '../support/packages.ts';
 import { runFromSource, SOURCE_COMMAND } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -79,6 +81,21 @@ if (reason === undefined) {
       assert.match(await cosign(box, `${verify} store/r1/index.json`), 'Verified OK');
       assert.match(await cosign(box, `${verify} store/VERSION && exit 1 || echo refused`), /refused$/);
     }
+  });
+
+  test('cosign verifies the provenance of a package, of its file and of its contents, and refuses another', async () => {
+    await using box = await tree();
+    const { name, version, files, extra } = lockedPackage();
+    await writePackage(box.at('web.tar.gz'), name, version, files, extra);
+    await shell('tar -xOf "$1" stargz.index.json >"$2"', box.at('web.tar.gz'), box.at('contents.json'));
+    await writeFile(box.at('other'), 'other');
+    await curlew(box, 'keygen', 'our');
+    await curlew(box, 'provenance', 'web.tar.gz', '--sign', 'our.key');
+    const words = '--key our.pub --bundle web.tar.gz.provenance.sigstore.json --insecure-ignore-tlog';
+    const verify = `"$1" verify-blob-attestation ${words} --type slsaprovenance1`;
+    assert.match(await cosign(box, `${verify} web.tar.gz`), 'Verified OK');
+    assert.match(await cosign(box, `${verify} contents.json`), 'Verified OK');
+    assert.match(await cosign(box, `${verify} other && exit 1 || echo refused`), /refused$/);
   });
 
   test('a signed store is installed from without a network', async ({ signal }) => {

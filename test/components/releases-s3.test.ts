@@ -1,5 +1,5 @@
 /** Releases in real servers of the S3 protocol: promoted by the server, listed, mended and removed. */
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { digestOf } from '../../src/core/digest.ts';
 import { promote, sourceRelease, type PromoteOptions, type PromoteResult } from '../../src/release/promote.ts';
 import { prune } from '../../src/release/prune.ts';
@@ -9,6 +9,9 @@ import { createS3Store } from '../../src/store/s3.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { collectItems } from '../support/bytes.ts';
+import { lockedPackage } from '../support/described.ts';
+import { writePackage } from '../support/packages.ts';
+import { runCommand } from '../support/run-command.ts';
 import { countKinds, s3ErrorBody, startS3Proxy } from '../support/s3-proxy.ts';
 import { madePackage, publishAs, readableRelease } from '../support/releases.ts';
 import { patterned, uploadOf } from '../support/store-conformance.ts';
@@ -86,6 +89,25 @@ for (const name of Object.keys(S3_SERVERS) as S3ServerName[]) {
     if (from?.checksum !== undefined) assert.is(to?.checksum, from.checksum);
     const again = await promoteTo(dist, staging, 'v1', signal);
     assert.ok(again.packages.every(({ outcome }) => outcome === 'present'));
+  });
+
+  test(`${name}: SBOM and provenance of a package that lies there, with the commit that publishing has noted`, async ({
+    signal,
+  }) => {
+    const { name: addon, version, files, extra } = lockedPackage();
+    const path = box.at('web-1.0.0.tar.gz');
+    const published = { path, addon: await writePackage(path, addon, version, files, extra) };
+    await publishAs(open('described'), 'r1', [published], signal, { commit: 'abc1234' });
+    const env = { AWS_ENDPOINT_URL_S3: server.url, XDG_CONFIG_HOME: box.path };
+    const address = `s3://${BUCKET}/described/r1/web-1.0.0.tar.gz`;
+    const [far, near] = [
+      await runCommand(['sbom', address], box.path, env),
+      await runCommand(['sbom', path], box.path),
+    ];
+    assert.is(far.stdout, near.stdout, far.stderr);
+    const stated = await runCommand(['provenance', address], box.path, env);
+    assert.is(stated.exitCode, 0, stated.stderr);
+    assert.match(await readFile(`${path}.provenance.json`, 'utf8'), '[{"digest":{"gitCommit":"abc1234"}},');
   });
 
   test(`${name}: of forty packages two have changed: one listing, two uploads, copies, and little else`, async ({

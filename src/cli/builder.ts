@@ -1,0 +1,67 @@
+/** Who builds, for provenance: what the operator says, or the service for continuous integration that this runs on. */
+import { CurlewError, redact } from '../core/errors.ts';
+import { isCommit } from '../release/inputs.ts';
+import type { Builder } from '../sbom/provenance.ts';
+import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
+
+/** Of a machine that nobody has named: it says nothing that somebody could rely on. */
+const UNNAMED = 'urn:curlew:builder:unnamed';
+
+type Env = CommandContext['env'];
+
+export const BUILDER_OPTIONS = {
+  builder: { type: 'string', value: 'URI', help: 'who builds (default: the workflow or runner of the CI service)' },
+  commit: { type: 'string', value: 'SHA', help: 'git commit of the add-ons (default: as published, or of the CI job)' },
+} satisfies OptionSpecs;
+
+/** `noted` is the commit that publishing has noted beside a package; what the words say goes before. */
+export function builderOf(args: Arguments, { env }: Pick<CommandContext, 'env'>, noted: string | undefined): Builder {
+  const found = onGithub(env) ?? onGitlab(env) ?? { id: UNNAMED, invocation: undefined, repository: undefined };
+  const commit = args.text('commit') ?? noted ?? found.commit;
+  if (commit !== undefined && !isCommit(commit)) {
+    throw new CurlewError('USAGE', `--commit ${JSON.stringify(commit.slice(0, 80))}: not a git commit`);
+  }
+  return { ...found, id: builderId(args.text('builder')) ?? found.id, commit };
+}
+
+function builderId(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  if (!/^[a-z][a-z0-9+.-]*:[\x21-\x7e]+$/i.test(text)) {
+    throw new CurlewError('USAGE', `--builder ${JSON.stringify(text.slice(0, 80))}: not a URI`, {
+      hint: 'for example https://ci.example/release-builder',
+    });
+  }
+  if (redact(text) === text) return text;
+  throw new CurlewError('USAGE', `--builder ${text}: a name of a builder holds neither user info nor query`);
+}
+
+type Found = Omit<Builder, 'commit'> & { readonly commit?: string | undefined };
+
+/** Of GitHub Actions, and of services that set the same variables. */
+function onGithub(env: Env): Found | undefined {
+  const { GITHUB_SERVER_URL: server, GITHUB_WORKFLOW_REF: workflow, GITHUB_REPOSITORY: repository } = env;
+  if (env['GITHUB_ACTIONS'] !== 'true' || !isWeb(server) || !workflow || !repository) return undefined;
+  const [run, attempt, ref] = [env['GITHUB_RUN_ID'], env['GITHUB_RUN_ATTEMPT'] ?? '1', env['GITHUB_REF']];
+  const home = `${redact(server)}/${repository}`;
+  return {
+    id: `${redact(server)}/${workflow}`,
+    invocation: run === undefined ? undefined : `${home}/actions/runs/${run}/attempts/${attempt}`,
+    repository: `git+${home}${ref === undefined ? '' : `@${ref}`}`,
+    commit: env['GITHUB_SHA'],
+  };
+}
+
+function onGitlab(env: Env): Found | undefined {
+  const { CI_PROJECT_URL: project, CI_RUNNER_ID: runner, CI_JOB_URL: job, CI_COMMIT_REF_NAME: ref } = env;
+  if (env['GITLAB_CI'] !== 'true' || !isWeb(project) || !runner) return undefined;
+  return {
+    id: `${redact(project)}/-/runners/${runner}`,
+    invocation: isWeb(job) ? redact(job) : undefined,
+    repository: `git+${redact(project)}${ref === undefined ? '' : `@${ref}`}`,
+    commit: env['CI_COMMIT_SHA'],
+  };
+}
+
+function isWeb(text: string | undefined): text is string {
+  return text !== undefined && /^https?:\/\//i.test(text);
+}
