@@ -76,6 +76,11 @@ test('its worker threads make the package that a Node with files makes', async (
   assert.is(digestOf(mine), digestOf(other));
 });
 
+test('its SBOM of a bundle is the one that a Node with files makes', async () => {
+  const words = ['sbom', box.bundle(OWN)];
+  assert.is(await succeeds([EXECUTABLE, ...words], box.path), await curlewOk(words, { cwd: box.path }));
+});
+
 test('what it cannot do is said: Docker engines and bundles are for those who build', async () => {
   const words = ['bundle', 'installer.yaml', '--from', `store-${OWN}`, '-o', 'b.tar.gz'];
   const { status, stderr } = await outcome([EXECUTABLE, ...words], box.path);

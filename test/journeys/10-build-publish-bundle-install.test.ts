@@ -91,6 +91,9 @@ test('it is built, published, bundled, verified, installed, and then found alrea
   await using box = await tree(ADDON);
   const bundle = await bundled(box);
   await curlewOk(['verify', PACKAGE, bundle], { cwd: box.path });
+  const sbom = await curlewOk(['sbom', bundle], { cwd: box.path });
+  for (const ref of ['addons/web/1.0.0/', 'pkg:oci/web@sha256:', 'pkg:generic/page?checksum=']) assert.match(sbom, ref);
+  await curlewOk(['provenance', PACKAGE, bundle], { cwd: box.path });
   const first = await curlew(['install', '--bundle', bundle, ...TRIAL], { cwd: box.path });
   assert.is(first.status, 0, first.stderr);
   assert.match(first.stdout, /web +1\.0\.0 +installed/);
