@@ -17,7 +17,7 @@ import type { PackageFile } from '../core/package.ts';
 import { addonRef } from '../core/ref.ts';
 import { LOCK_LIMIT, parseLock } from '../manifest/lock.ts';
 import { archivePackages, textOf, type SourcePackage } from '../runtime/source.ts';
-import type { DescribedPackage } from '../sbom/components.ts';
+import { holdsHalves, type DescribedPackage } from '../sbom/components.ts';
 import type { Described } from '../sbom/described.ts';
 import { openBundle } from './open-bundle.ts';
 
@@ -107,6 +107,9 @@ function withoutKurlFolder(index: ArchiveIndex): ArchiveIndex {
 
 /** What is there, and what the bundle says, must be the same packages. */
 function requireListed(packages: readonly DescribedPackage[], json: BundleJson, from: string): void {
+  if (holdsHalves(json)) {
+    throw new CurlewError('PACKAGE_INVALID', `${from}: ${BUNDLE_JSON} holds text that is not valid Unicode`);
+  }
   const listed = new Map<string, Digest>();
   for (const { name, version, tree, digest } of [...json.packages, ...(json.beside ?? [])]) {
     listed.set(prefixOf(addonRef(name, version, tree)), digest);

@@ -37,6 +37,7 @@ export const MOST_COMPONENTS = 100_000;
  */
 export function componentsOf({ addon, files, lock }: DescribedPackage): readonly Component[] {
   const bad = badLock(addon);
+  if (holdsHalves([lock, addon.tool])) throw bad('it holds text that is not valid Unicode');
   const paths = new Set<string>(files.map(({ path }) => path));
   const held = new Set<Digest>(files.map(({ digest }) => digest));
   const requireHeld = (component: Component, isHeld: boolean = held.has(component.digest)): Component => {
@@ -59,6 +60,12 @@ export function componentsOf({ addon, files, lock }: DescribedPackage): readonly
   const nameless = found.find(({ name }) => name === '');
   if (nameless !== undefined) throw bad(`a component of the kind ${nameless.kind} has no name`);
   return found;
+}
+
+/** True for data with half a character somewhere, which readers of JSON in other languages refuse. */
+export function holdsHalves(value: unknown): boolean {
+  if (typeof value === 'string') return /[\ud800-\udfff]/u.test(value);
+  return typeof value === 'object' && value !== null && Object.values(value).some(holdsHalves);
 }
 
 type Bad = (what: string) => CurlewError;

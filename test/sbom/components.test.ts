@@ -16,7 +16,7 @@ test('images, host packages of this architecture, assets and built files, by wha
       'host package libc6 1:2.35+x~1',
       'host package git 1:2.4-1.el9',
       'asset tool ',
-      'asset a b/../c?d=e&f#g@h%2F\u0001\ud800 ',
+      'asset a b/../c?d=e&f#g@h%2F\u0001\u00fc ',
       'built file rhel-8/built.rpm ',
     ],
   );
@@ -61,6 +61,7 @@ const [IMAGE] = LOCK.images;
 const [ASSET] = LOCK.assets;
 for (const [title, changes, message] of [
   ['an asset that is not in the package', { assets: [{ ...ASSET, digest: digestOf('other') }] }, /tool is not in the/],
+  ['half a character', { assets: [{ ...ASSET, name: 'a\ud800' }] }, /not valid Unicode/],
   ['an asset without a name', { assets: [{ ...ASSET, name: '' }] }, /kind asset has no name/],
   ['an image for another platform', { images: [{ ...IMAGE, platforms: {} }] }, /the image app is not there for amd64/],
   ['an image that no registry has', { images: [{ ...IMAGE, reference: 'a b' }] }, /the image app: "a b" is not a repo/],

@@ -46,7 +46,12 @@ for (const [title, parts, text] of [
 }
 
 test('no name leaves its place, whatever is in it', () => {
-  const text = formatPurl({ type: 'generic', name: HOSTILE, version: HOSTILE, qualifiers: { checksum: HOSTILE } });
+  const text = formatPurl({
+    type: 'generic',
+    name: `${HOSTILE}\ud800`,
+    version: HOSTILE,
+    qualifiers: { checksum: HOSTILE },
+  });
   assert.match(text, /^pkg:generic\/[A-Za-z0-9%.~_:-]+@[A-Za-z0-9%.~_:-]+\?checksum=[A-Za-z0-9%.~_:-]+$/);
 });
 
