@@ -8,8 +8,8 @@ import { join, relative } from 'node:path';
 
 /** Native code and folders of its own keep it out of one file, and it is of no use on a node. */
 const LEFT_OUT = 'dockerode';
-/** What packages ask for at run time and do without: the library for SBOMs writes XML with it. */
-const ABSENT = ['xmlbuilder2'];
+/** What packages ask for at run time and do without, so nobody installs it: the library for SBOMs writes XML with it. */
+export const ABSENT = ['xmlbuilder2'];
 /** The parts of `scripts` that the command itself uses, below that folder. */
 const SCRIPTS = ['hook-runner.sh', 'confine.sh', 'lib', 'host-packages', 'new'];
 

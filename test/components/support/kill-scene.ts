@@ -4,6 +4,7 @@ import { execa } from 'execa';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { ABSENT } from '../../../scripts/node-tool/code.ts';
 import { bundleOf, type TestAddon } from '../../support/node-bundles.ts';
 
 const HOOKS = ['_pre_init', '', '_already_applied', '_post_init', '_outro', '_join', '_upgrade'] as const;
@@ -143,7 +144,7 @@ export async function openScene(kind: SceneKind = INSTALL): Promise<Scene> {
     splitting: true,
     platform: 'node',
     format: 'esm',
-    external: ['dockerode', '@aws-sdk/*'],
+    external: [...ABSENT, 'dockerode', '@aws-sdk/*'],
     // Packages in CommonJS ask for Node's own modules by require, which a module does not have.
     banner: {
       js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);",
