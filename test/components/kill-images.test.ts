@@ -30,8 +30,12 @@ async function lines(kind: RuntimeKind, env: Env, ...words: readonly string[]): 
   return (await client(kind, env, ...words)).split('\n').filter((line) => line !== '');
 }
 
-/** What a client that died has held goes away after a day; here at once. */
+/**
+ * What a client that died has held goes away after a day, and what nobody holds a moment after the last lease has ended;
+ * here at once, so there must be a lease to end.
+ */
 async function endLeases(kind: RuntimeKind, env: Env): Promise<void> {
+  await client(kind, env, 'leases', 'create');
   for (const id of await lines(kind, env, 'leases', 'ls', '-q')) await client(kind, env, 'leases', 'rm', '--sync', id);
 }
 
