@@ -190,17 +190,10 @@ function parseRow(row: unknown): PlacedEntry | string {
 /** What the entries may not do together: meet in name or place, or link to what is not an earlier file. */
 function indexProblem(entries: readonly PlacedEntry[], tocOffset: number): string | undefined {
   const files = new Map<string, PlacedEntry>();
-  const folders = new Set<string>();
   let end = 0;
   for (const entry of entries) {
     const { path, linkTo, offset, packed } = entry;
     if (files.has(path)) return `${path} stands twice`;
-    for (let slash = path.indexOf('/'); slash !== -1; slash = path.indexOf('/', slash + 1)) {
-      const folder = path.slice(0, slash);
-      if (files.has(folder)) return `${folder} is a file and a folder`;
-      folders.add(folder);
-    }
-    if (folders.has(path)) return `${path} is a file and a folder`;
     if (linkTo !== undefined) {
       const target = files.get(linkTo);
       if (target === undefined || target.linkTo !== undefined) return `${path} links to no earlier file`;
@@ -214,5 +207,14 @@ function indexProblem(entries: readonly PlacedEntry[], tocOffset: number): strin
     }
     files.set(path, entry);
   }
-  return undefined;
+  const both = fileAndFolder([...files.keys()]);
+  return both === undefined ? undefined : `${both} is a file and a folder`;
+}
+
+/** One of the paths that another one needs as a folder. Sorted, as all folders together need far more memory than paths. */
+function fileAndFolder(paths: readonly string[]): string | undefined {
+  // Nothing sorts before the separator then, so what lies in a file follows it at once.
+  const sorted = paths.map((path) => path.replaceAll('/', '\0')).toSorted();
+  const found = sorted.find((path, at) => sorted[at + 1]?.startsWith(`${path}\0`) === true);
+  return found?.replaceAll('\0', '/');
 }
