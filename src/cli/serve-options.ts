@@ -57,13 +57,13 @@ export function storeOf(args: Arguments): string {
 }
 
 /** `127.0.0.1:8080`, `[::1]:8080`, `:8080` for every address of this machine. */
-export function listenOf(args: Arguments): { readonly host: string; readonly port: number } {
+export function listenOf(args: Arguments): { readonly host: string | undefined; readonly port: number } {
   const text = args.text('listen') ?? '127.0.0.1:8080';
   const [, host, port] = /^(\[[0-9A-Fa-f:.%\w]+\]|[^:\s/]*):(\d{1,5})$/.exec(text) ?? [];
   if (host === undefined || port === undefined || Number(port) > 65_535) {
     throw usage(`--listen ${text}: an address and a port are needed, as in 127.0.0.1:8080`);
   }
-  return { host: host === '' ? '::' : host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
+  return { host: host === '' ? undefined : host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
 }
 
 export function logFormOf(args: Arguments): (typeof LOG_FORMS)[number] {

@@ -18,6 +18,8 @@ export const RESERVED_NAMES: readonly string[] = [ADDON_JSON, 'images', 'assets'
 /** Below a package's prefix. */
 export const packagePath = {
   image: (path: string): string => `images/${path}`,
+  /** Every blob lies below it. */
+  blobs: 'images/blobs/',
   blob: (digest: Digest): string => `images/blobs/sha256/${hexOf(digest)}`,
   dockerArchive: (id: string): string => `images/${id}.tar.gz`,
   asset: (fileName: string): string => `assets/${fileName}`,

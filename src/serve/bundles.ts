@@ -79,6 +79,7 @@ export function createBundles(store: Store, options: BundlesOptions): Bundles {
         planned(
           await planFrom(store, spec.installer, {
             spec: Buffer.from(spec.text),
+            catalogue: seen.catalogue,
             release: seen.catalogue.release,
             arch,
             tool,

@@ -1,6 +1,7 @@
 /** Conditions of a request (RFC 9110, 13) and what is to be sent of a content. Pure. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ByteRange } from '../store/store.ts';
+import type { Content } from './content.ts';
 import { parseRange } from './range.ts';
 
 export type Verdict =
@@ -10,13 +11,13 @@ export type Verdict =
   | { readonly status: 412 }
   | { readonly status: 416 };
 
-interface Judged {
-  readonly etag: string;
-  readonly size: number;
-}
+type Judged = Pick<Content, 'etag' | 'size' | 'fromStart'>;
 
-/** `headers` of a GET or HEAD. A Range counts for GET alone (RFC 9110, 14.2). */
-export function judge(method: string, headers: IncomingHttpHeaders, { etag, size }: Judged): Verdict {
+/**
+ * `headers` of a GET or HEAD. A Range counts for GET alone, and whoever asks for several may be sent the whole instead
+ * (RFC 9110, 14.2).
+ */
+export function judge(method: string, headers: IncomingHttpHeaders, { etag, size, fromStart }: Judged): Verdict {
   const match = headers['if-match'];
   if (match !== undefined && !matches(match, etag, 'strong')) return { status: 412 };
   const noneMatch = headers['if-none-match'];
@@ -27,7 +28,7 @@ export function judge(method: string, headers: IncomingHttpHeaders, { etag, size
     case 'whole':
       return { status: 200 };
     case 'ranges':
-      return { status: 206, ranges: wanted.ranges };
+      return fromStart === true && wanted.ranges.length > 1 ? { status: 200 } : { status: 206, ranges: wanted.ranges };
     case 'unsatisfiable':
       return { status: 416 };
   }

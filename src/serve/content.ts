@@ -14,6 +14,8 @@ export interface Content {
   /** How long others may keep it without asking again. */
   readonly cache: 'forever' | 'ask';
   readonly headers?: Readonly<Record<string, string>>;
+  /** Reading begins at the first byte whatever is wanted: several ranges at once are not worth it. */
+  readonly fromStart?: boolean | undefined;
   /** Exactly `length` bytes from `offset`, or an error. */
   readonly read: BundleSource['read'];
 }

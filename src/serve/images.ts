@@ -25,6 +25,8 @@ export interface Images {
 
 /** Entries of all indexes together. */
 const MOST_ENTRIES = 50_000;
+/** Digests of blobs that are remembered by package, so that one that is in none of them is known without reading. */
+const MOST_BLOBS = 200_000;
 
 interface Opened {
   readonly source: RangeSource;
@@ -43,8 +45,10 @@ export function createImages(
   const watch = createWatch(store, options);
   const tables = createShelf<ImageTable>({ most: 4, weigh: () => 1 });
   const shelf = createShelf<Opened>({ most: MOST_ENTRIES, weigh: ({ index }) => index.entries.length + 100 });
-  const open = async (key: string): Promise<Opened> =>
-    shelf.take(`${key} ${(await watch(key)) ?? ''}`, async () =>
+  const held = createShelf<ReadonlySet<string>>({ most: MOST_BLOBS, weigh: ({ size }) => size + 1 });
+  const versionOf = async (key: string): Promise<string> => `${key} ${(await watch(key)) ?? ''}`;
+  const open = async (key: string, version: string): Promise<Opened> =>
+    shelf.take(version, async () =>
       ofStore(async () => {
         const source = await openStoreSource(store, key, { signal });
         return { source, index: await readIndex(source, { signal }) };
@@ -52,8 +56,11 @@ export function createImages(
     );
   const find = async (holders: readonly ImageHolder[], digest: Digest): Promise<Found | undefined> => {
     for (const { key, prefix } of holders) {
-      const opened = await open(key);
       const path = prefix + packagePath.blob(digest);
+      const version = await versionOf(key);
+      const blobs = await held.take(version, async () => blobsOf(await open(key, version), prefix));
+      if (!blobs.has(path)) continue;
+      const opened = await open(key, version);
       const entry = opened.index.entries.find((one) => one.path === path);
       if (entry !== undefined && entry.digest === digest) return { ...opened, entry };
     }
@@ -76,6 +83,16 @@ export function createImages(
     const data = Buffer.from(canonicalJson({ schemaVersion: 2, mediaType: OCI_INDEX, manifests: rows }));
     return { data, digest: digestOf(data), type: OCI_INDEX };
   };
+  /** Indexes of each repository by digest: made once as long as its table is kept, whatever is asked for. */
+  const indexes = new WeakMap<Repository, Promise<ReadonlyMap<Digest, Manifest>>>();
+  const indexesOf = async (repository: Repository): Promise<ReadonlyMap<Digest, Manifest>> => {
+    const made = new Map<Digest, Manifest>();
+    for (const tagged of repository.tags.values()) {
+      const one = tagged.length > 1 ? await indexOf(repository, tagged) : undefined;
+      if (one !== undefined) made.set(one.digest, one);
+    }
+    return made;
+  };
   const byTag = async (repository: Repository, tagged: readonly TaggedManifest[]): Promise<Manifest | undefined> => {
     const [first, ...more] = tagged;
     if (first === undefined) return undefined;
@@ -84,11 +101,14 @@ export function createImages(
   const byDigest = async (repository: Repository, digest: Digest): Promise<Manifest | undefined> => {
     const own = await read(repository, digest);
     if (own !== undefined) return own;
-    for (const tagged of repository.tags.values()) {
-      const made = tagged.length > 1 ? await indexOf(repository, tagged) : undefined;
-      if (made?.digest === digest) return made;
+    const made = indexes.get(repository) ?? indexesOf(repository);
+    indexes.set(repository, made);
+    try {
+      return (await made).get(digest);
+    } catch (error) {
+      indexes.delete(repository);
+      throw error;
     }
-    return undefined;
   };
   return {
     table: async () => {
@@ -106,6 +126,11 @@ export function createImages(
       return found === undefined ? undefined : blobContent(found, digest);
     },
   };
+}
+
+function blobsOf({ index }: Opened, prefix: string): ReadonlySet<string> {
+  const folder = prefix + packagePath.blobs;
+  return new Set(index.entries.flatMap(({ path }) => (path.startsWith(folder) ? [path] : [])));
 }
 
 interface Manifest {
@@ -132,6 +157,7 @@ function blobContent({ source, entry }: Found, digest: Digest): Content {
     type: 'application/octet-stream',
     cache: 'forever',
     headers: { 'Docker-Content-Digest': digest },
+    fromStart: !entry.stored,
     read: (offset, length, options) =>
       entry.stored
         ? storedRange(source, entry, { offset, length, damaged, ...options })

@@ -11,12 +11,19 @@ const API: Readonly<Record<string, string>> = { 'Docker-Distribution-Api-Version
 /** Rows of a list that is asked for without a limit, and the most of one that has one. */
 const PAGE = 1000;
 
-export async function registryAnswer(route: RegistryRoute, query: URLSearchParams, images: Images): Promise<Answer> {
+interface RegistryAsked {
+  readonly query: URLSearchParams;
+  /** What stands before `/v2` in the addresses that clients use. */
+  readonly root: string;
+  readonly images: Images;
+}
+
+export async function registryAnswer(route: RegistryRoute, { query, root, images }: RegistryAsked): Promise<Answer> {
   if (route.kind === 'registry-base') return jsonAnswer(200, {}, API);
   const table = await images.table();
   if (route.kind === 'registry-list') {
     const names = table.repositories.map(({ name }) => name);
-    return listAnswer('/v2/_catalog', names, query, (repositories) => ({ repositories }));
+    return listAnswer(`${root}/v2/_catalog`, names, query, (repositories) => ({ repositories }));
   }
   const { name, reference } = route;
   const repository = table.find(name, query.get('ns') ?? undefined);
@@ -24,7 +31,7 @@ export async function registryAnswer(route: RegistryRoute, query: URLSearchParam
   switch (route.kind) {
     case 'tags': {
       const tags = [...repository.tags.keys()].toSorted();
-      return listAnswer(`/v2/${name}/tags/list`, tags, query, (page) => ({ name, tags: page }));
+      return listAnswer(`${root}/v2/${name}/tags/list`, tags, query, (page) => ({ name, tags: page }));
     }
     case 'manifest': {
       const found = await images.manifest(repository, reference);

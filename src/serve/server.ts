@@ -30,7 +30,8 @@ export const DEFAULT_LIMITS: ServeLimits = {
 };
 
 export interface ListenOptions extends Omit<HandlerOptions, 'bodyLimit' | 'metrics' | 'connections'> {
-  readonly host: string;
+  /** Undefined for every address of this machine, of whichever family it has. */
+  readonly host: string | undefined;
   /** 0 takes a free one. */
   readonly port: number;
   /** Certificate and key in PEM. */
@@ -128,26 +129,27 @@ function createServer(tls: ListenOptions['tls'], options: ServerOptions): Server
   }
 }
 
-async function listen(server: Server, host: string, port: number): Promise<void> {
+async function listen(server: Server, host: string | undefined, port: number): Promise<void> {
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
-      server.listen({ host, port }, () => {
+      server.listen({ ...(host === undefined ? {} : { host }), port }, () => {
         server.off('error', reject);
         resolve();
       });
     });
   } catch (error) {
     const inUse = errnoOf(error) === 'EADDRINUSE';
-    throw new CurlewError(inUse ? 'BUSY' : 'USAGE', `listen on ${host}:${port}: ${asError(error).message}`, {
+    throw new CurlewError(inUse ? 'BUSY' : 'USAGE', `listen on ${host ?? ''}:${port}: ${asError(error).message}`, {
       hint: 'name another address with --listen',
       cause: error,
     });
   }
 }
 
-function urlOf(server: Server, host: string, isTls: boolean): string {
-  const address = server.address();
-  const port = typeof address === 'object' ? address?.port : undefined;
-  return `${isTls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port ?? 0}`;
+function urlOf(server: Server, given: string | undefined, isTls: boolean): string {
+  const found = server.address();
+  const { address, port } = typeof found === 'object' && found !== null ? found : { address: '', port: 0 };
+  const host = given ?? address;
+  return `${isTls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -33,7 +33,7 @@ export interface SiteOptions extends WatchOptions {
 export interface Asked {
   readonly route: Route;
   readonly query: URLSearchParams;
-  /** Address of this server as the client sees it. */
+  /** Address of this server as the client sees it, without a slash at its end. */
   readonly base: string;
   readonly signal: AbortSignal;
 }
@@ -58,6 +58,7 @@ export function createSite(store: Store, options: SiteOptions): Site {
   };
   const get = async (asked: Asked): Promise<Answer> => {
     const { route, query, base, signal } = asked;
+    const root = rootOf(base);
     switch (route.kind) {
       case 'overview':
         return textAnswer(200, overview(tool));
@@ -69,7 +70,7 @@ export function createSite(store: Store, options: SiteOptions): Site {
           : object(route.key, signal);
       case 'latest': {
         const key = storeKey.package(await catalogues.current(), route.file);
-        return found(redirect === undefined ? `/dist/${key}` : `${redirect}/${key}`);
+        return found(redirect === undefined ? `${root}/dist/${key}` : `${redirect}/${key}`);
       }
       case 'bundle': {
         const spec = await installers.read(route.id, { signal });
@@ -100,7 +101,7 @@ export function createSite(store: Store, options: SiteOptions): Site {
       case 'tags':
       case 'manifest':
       case 'blob':
-        return registryAnswer(route, query, images);
+        return registryAnswer(route, { query, root, images });
       case 'installers':
       case 'validate':
       case 'health':
@@ -113,9 +114,17 @@ export function createSite(store: Store, options: SiteOptions): Site {
     await judgeSpec(spec, catalogues);
     if (!keep) return jsonAnswer(200, { valid: true });
     const { id, isNew } = await installers.add(spec, { signal: AbortSignal.any([signal, own]) });
-    return textAnswer(isNew ? 201 : 200, `${base}/${id}\n`, { Location: `/installer/${id}`, 'X-Kurl-Hash': id });
+    return textAnswer(isNew ? 201 : 200, `${base}/${id}\n`, {
+      Location: `${rootOf(base)}/installer/${id}`,
+      'X-Kurl-Hash': id,
+    });
   };
   return { get, post, plans: bundles.size };
+}
+
+/** The path that a proxy has put before those of this server; empty where there is none. */
+function rootOf(base: string): string {
+  return new URL(base).pathname.replace(/\/$/, '');
 }
 
 function unknown(text: string): Answer {

@@ -3,8 +3,10 @@ import { memorySource, openFileSource, readIndex } from '../../src/archive/read.
 import { verifyArchive } from '../../src/archive/verify.ts';
 import { assembleBundle } from '../../src/bundle/assemble.ts';
 import { planFrom } from '../../src/bundle/plan-from.ts';
+import { storeKey } from '../../src/core/layout.ts';
 import { installerId } from '../../src/installer/id.ts';
 import { parseInstaller } from '../../src/installer/parse.ts';
+import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf, TOOL } from '../support/bundles.ts';
 import { noise, writePackage } from '../support/packages.ts';
@@ -60,6 +62,19 @@ test('a bundle is whole, has a length and an etag before its first byte, and is 
   }
   assert.match(seen[0] ?? '', /^"[0-9a-f]{64}"$/);
   assert.is(seen[0], seen[1]);
+});
+
+test('the catalogue is read once for a plan', async ({ signal }) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  let reads = 0;
+  const read: Store['read'] = async (key, options) => {
+    if (key === storeKey.catalogue('r1')) reads += 1;
+    return store.read(key, options);
+  };
+  await using server = await serveStore({ ...store, read });
+  assert.is((await fetch(`${server.url}/bundle/${ID}.tar.gz`, { method: 'HEAD' })).status, 200);
+  assert.is(reads, 1);
 });
 
 test('ranges of a bundle are the bytes of the whole, wherever they begin', async ({ signal }) => {

@@ -57,29 +57,65 @@ test('an image is pulled by tag and digest byte for byte, its registry named or 
   });
 });
 
-test('any range of a blob is its bytes, whether it lies in the package stored or deflated', async ({ signal }) => {
-  await using box = await tree();
-  const web = image('web');
-  const store = await publishImages(box, [{ name: 'web', version: '1.0', images: { 'a.example/web:1': web } }], signal);
-  await using server = await serveStore(store);
-  for (const { digest, data } of web.layers) {
-    const address = `${server.url}/v2/a.example/web/blobs/${digest}`;
-    const last = data.byteLength - 1;
-    for (const [from, to] of [
-      [0, 0],
-      [65_534, 65_536],
-      [65_535, 65_535],
-      [65_535, 131_070],
-      [1, last],
-      [100_000, 100_001],
-      [last, last],
-      [131_069, last],
-    ] as const) {
-      const answer = await fetch(address, { headers: { range: `bytes=${from}-${to}` } });
-      assert.is(answer.status, 206);
-      assert.ok((await bytesOf(answer)).equals(Buffer.from(data.subarray(from, to + 1))), `${digest} ${from}-${to}`);
+for (const deflated of [false, true]) {
+  const how = deflated ? 'deflated' : 'stored';
+  test(`any range of a blob that lies ${how} in the package is its bytes`, async ({ signal }) => {
+    await using box = await tree();
+    const web = image('web');
+    const images = { 'a.example/web:1': web };
+    const store = await publishImages(box, [{ name: 'web', version: '1.0', images, deflated }], signal);
+    await using server = await serveStore(store);
+    for (const { digest, data } of web.layers) {
+      const address = `${server.url}/v2/a.example/web/blobs/${digest}`;
+      const last = data.byteLength - 1;
+      for (const [from, to] of [
+        [0, 0],
+        [65_534, 65_536],
+        [65_535, 65_535],
+        [65_535, 131_070],
+        [1, last],
+        [100_000, 100_001],
+        [last, last],
+        [131_069, last],
+      ] as const) {
+        const answer = await fetch(address, { headers: { range: `bytes=${from}-${to}` } });
+        assert.is(answer.status, 206);
+        assert.ok((await bytesOf(answer)).equals(Buffer.from(data.subarray(from, to + 1))), `${digest} ${from}-${to}`);
+      }
+      // Unpacking it for each of several ranges would be work without bound.
+      const several = await fetch(address, { headers: { range: 'bytes=-9,5-6,0-1' } });
+      assert.is(several.status, deflated ? 200 : 206);
+      assert.is((await bytesOf(several)).equals(data), deflated);
     }
-  }
+  });
+}
+
+/** Counts what is read of packages. */
+function counting(store: Store): { readonly store: Store; readonly reads: () => number } {
+  let reads = 0;
+  const get: Store['get'] = async (key, options) => {
+    if (key.endsWith('.tar.gz')) reads += 1;
+    return store.get(key, options);
+  };
+  return { store: { ...store, get }, reads: () => reads };
+}
+
+test('digests that nobody has cost no more reads, however many are asked for', async ({ signal }) => {
+  await using box = await tree();
+  const addons = ['1.0', '2.0', '3.0'].flatMap((version) =>
+    (['amd64', 'arm64'] as const).map((arch) => {
+      const images = { [`a.example/web:${version}`]: image(version, arch) };
+      return { name: 'web', version, arch, images } as const;
+    }),
+  );
+  const { store, reads } = counting(await publishImages(box, addons, signal));
+  await using server = await serveStore(store);
+  const ask = async (kind: 'manifests' | 'blobs', at: number): Promise<number> =>
+    (await fetch(`${server.url}/v2/web/${kind}/sha256:${String(at).padStart(64, '0')}`)).status;
+  assert.equal([await ask('manifests', 0), await ask('blobs', 0)], [404, 404]);
+  const first = reads();
+  for (let at = 1; at < 9; at += 1) assert.equal([await ask('manifests', at), await ask('blobs', at)], [404, 404]);
+  assert.is(reads(), first);
 });
 
 test('an image of two architectures is an index, which is found by tag and by its digest', async ({ signal }) => {
@@ -156,6 +192,9 @@ test('lists come in pages that name the next one', async ({ signal }) => {
     { name: 'web', tags: ['3'] },
   ]);
   assert.is((await fetch(`${server.url}/v2/_catalog?n=-1`)).status, 400);
+  await using behind = await serveStore(store, { listen: { publicUrl: 'https://addons.example/curlew' } });
+  const { headers } = await fetch(`${behind.url}/v2/web/tags/list?n=2`);
+  assert.match(headers.get('link') ?? '', '</curlew/v2/web/tags/list?n=2&last=2>');
 });
 
 test('a package that is missing or a store that refuses is no matter of the client, who learns nothing of it', async ({

@@ -47,6 +47,10 @@ test('a spec that is posted gets the id of kURL, stays, and is handed back as it
   assert.is(await readFile(box.at('store/installers', `${id}.yaml`), 'utf8'), spec);
   assert.match(await (await fetch(`${server.url}/installer/${id}?resolve`)).text(), /version: "?1\.0/);
   assert.is((await fetch(`${server.url}/bundle/${id}.tar.gz`, { method: 'HEAD' })).status, 200);
+  const publicUrl = 'https://addons.example/curlew';
+  await using behind = await serveStore(store, { listen: { token: TOKEN, publicUrl } });
+  const known = await post(`${behind.url}/installer`, spec, TOKEN);
+  assert.equal([known.headers.get('location'), known.text], [`/curlew/installer/${id}`, `${publicUrl}/${id}\n`]);
 });
 
 test('nothing can be posted without leave, without the token, or with another one', async ({ signal }) => {

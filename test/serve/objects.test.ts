@@ -48,6 +48,9 @@ test('a package without a release leads to the current one, or to the web server
   await using server = await serveStore(store);
   const near = await fetch(`${server.url}/dist/alpha-1.0+k1.tar.gz`, { redirect: 'manual' });
   assert.equal([near.status, near.headers.get('location')], [302, FILE]);
+  await using behind = await serveStore(store, { listen: { publicUrl: 'https://addons.example/our/curlew' } });
+  const led = await fetch(`${behind.url}/dist/alpha-1.0+k1.tar.gz`, { redirect: 'manual' });
+  assert.is(led.headers.get('location'), `/our/curlew${FILE}`);
   await using far = await serveStore(store, { site: { redirect: 'https://cdn.example/dist' } });
   for (const path of ['/dist/alpha-1.0-k1.tar.gz', FILE]) {
     const answer = await fetch(far.url + path, { redirect: 'manual' });

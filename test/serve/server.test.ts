@@ -53,6 +53,14 @@ test('other methods are refused with those that are allowed', async ({ signal })
   }
 });
 
+test('a server without a host listens on every address that the machine has', async ({ signal }) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  await using server = await serveStore(store, { listen: { host: undefined } });
+  assert.match(server.url, /^http:\/\/(?:\[::\]|0\.0\.0\.0):\d+$/);
+  assert.is((await fetch(`http://127.0.0.1:${server.port}/healthz`)).status, 200);
+});
+
 test('tricks with paths get 400 or 404 as they are sent, and nothing outside the store', async ({ signal }) => {
   const { box, store } = await scene(signal);
   await using _ = box;
