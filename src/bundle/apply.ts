@@ -9,10 +9,7 @@ import { writeFully } from '../files/write-fully.ts';
 import { writeWhole } from '../files/write-whole.ts';
 import type { Base } from './base.ts';
 import { baseLacks, lackingIn, type Delta } from './delta-read.ts';
-import { createWriteQueue } from './write-queue.ts';
-
-/** As many pieces are written at once. */
-const AT_ONCE = 4;
+import { createWriteQueue, WRITES_AT_ONCE } from './write-queue.ts';
 
 /** Says where each payload of the bundle lies. */
 export type HolderOf = (entry: PlacedEntry) => Holder;
@@ -69,7 +66,7 @@ export async function applyDelta(
       writeWhole(
         path,
         async (file) => {
-          const writes = createWriteQueue(async (piece, at) => writeFully(file, piece, at), { atOnce: AT_ONCE });
+          const writes = createWriteQueue(async (piece, at) => writeFully(file, piece, at), { atOnce: WRITES_AT_ONCE });
           let size = 0;
           try {
             for await (const chunk of recreateArchive(full, holderOf, { signal })) {

@@ -7,13 +7,7 @@ import { writeWhole } from '../files/write-whole.ts';
 import type { BundleSource } from './bytes.ts';
 import type { BundlePlan } from './plan.ts';
 import { pourBundle } from './pour.ts';
-
-/**
- * Pieces that are written to a file at once. Measured with 840 MB on ext4: pieces of 1 MiB, four on their way, take 0.8
- * times as long as `cat`; pieces of 4 MiB three times as long, since they leave the processor's cache before they are
- * copied.
- */
-export const WRITES_AT_ONCE = 4;
+import { WRITES_AT_ONCE } from './write-queue.ts';
 
 export interface AssembleOptions {
   /** Replace a file that is there; otherwise that is `FILE_EXISTS`. */

@@ -2,18 +2,17 @@
  * A place that has payloads: bundles and packages, folders of them, and folders that hold the files of packages, such as
  * an unpacked bundle or the install folder of a node.
  */
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { lstat, readdir, stat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../archive/entry.ts';
 import type { Holder } from '../archive/holder.ts';
 import { openFileSource, readIndex } from '../archive/read.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf, fileError, type ErrorCode } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
-import { nodePath, ownerOf, prefixOf } from '../core/layout.ts';
+import { KURL_FOLDER, nodePath, ownerOf, prefixOf } from '../core/layout.ts';
 import { isHeadPath } from '../core/parts.ts';
+import { hashFile } from '../files/hash-file.ts';
 import { openParts } from './parts-source.ts';
 
 export interface BasePayload {
@@ -47,8 +46,9 @@ export async function openBase(path: string, { report, signal }: OpenOptions): P
   const names = await readdir(path).catch((error: unknown) => {
     throw fileError(`read ${path}`, error);
   });
-  if (names.some((name) => TREES.includes(name))) {
-    const base = await folderBase(path, { signal });
+  const isTree = names.some((name) => TREES.includes(name));
+  if (isTree || names.includes(basename(KURL_FOLDER))) {
+    const base = await folderBase(isTree ? path : join(path, KURL_FOLDER), { signal });
     if (base.packages.length > 0) return base;
   }
   const archives: OpenArchive[] = [];
@@ -144,12 +144,17 @@ async function archivesBelow(folder: string): Promise<readonly string[]> {
     .toSorted();
 }
 
+/** A path of a bundle for kURL's own scripts as it is in any other. */
+function belowKurl(path: string): string {
+  return path.startsWith(KURL_FOLDER) ? path.slice(KURL_FOLDER.length) : path;
+}
+
 function archiveBase(archives: readonly OpenArchive[]): Base {
   const holders = new Map<Digest, Holder[]>();
   const packages = new Set<string>();
   for (const { source, index } of archives) {
     for (const entry of index.entries) {
-      const owner = ownerOf(entry.path);
+      const owner = ownerOf(belowKurl(entry.path));
       if (owner !== undefined) packages.add(prefixOf(owner).slice(0, -1));
       if (entry.packed === 0) continue;
       const same = holders.get(entry.digest);
@@ -242,10 +247,7 @@ async function packageFiles(folder: string, { signal }: Cancellable): Promise<re
 /** Undefined when the file cannot be read: then it is not there for anybody. */
 async function digestOfFile(path: string, { signal }: Cancellable): Promise<Digest | undefined> {
   try {
-    const hash = createHash('sha256');
-    const stream = createReadStream(path, { highWaterMark: 1 << 20, signal }) as AsyncIterable<Buffer>;
-    for await (const chunk of stream) hash.update(chunk);
-    return `sha256:${hash.digest('hex')}`;
+    return (await hashFile(path, { signal })).digest;
   } catch {
     signal.throwIfAborted();
     return undefined;

@@ -8,11 +8,10 @@ import { reportStep, type Report } from '../core/events.ts';
 import type { Part, PartsHead } from '../core/parts.ts';
 import { refuseExisting } from '../files/name-file.ts';
 import { writeFully } from '../files/write-fully.ts';
-import { writeWhole } from '../files/write-whole.ts';
-import { WRITES_AT_ONCE } from './assemble.ts';
+import { requireFree, writeWhole } from '../files/write-whole.ts';
 import { findParts, partsError, readHead, type FoundPart } from './parts-find.ts';
 import { openFound, otherContents } from './parts-source.ts';
-import { createWriteQueue, type Write } from './write-queue.ts';
+import { createWriteQueue, WRITES_AT_ONCE, type Write } from './write-queue.ts';
 
 export interface PartsPlace {
   /** Where the parts are looked for, in this order. */
@@ -45,6 +44,8 @@ export async function joinParts(path: string, output: string, options: JoinOptio
   const { force, signal } = options;
   await refuseExisting(output, force);
   const head = await readHead(path);
+  // To read all parts takes long, and would be in vain.
+  await requireFree(output, { force, size: head.size });
   const first = await usable(head, path, options);
   const write = async (file: FileHandle): Promise<void> => {
     await writeAll(head, first, file, { ...options, path });

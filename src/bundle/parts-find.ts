@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { HEAD_LIMIT, isHeadPath, parseHead, type Part, type PartsHead } from '../core/parts.ts';
+import { hashFile } from '../files/hash-file.ts';
 import { readStateFile } from '../files/state-file.ts';
-import { digestOfFile } from './parts-digest.ts';
 
 export interface FoundPart {
   readonly part: Part;
@@ -79,7 +79,7 @@ async function judge(
     if (size > part.size) return `is too long: ${size} bytes, not ${part.size}`;
     return `is cut off: ${size} bytes, not ${part.size}`;
   }
-  const digest = await digestOfFile(path, { onChunk: (chunk) => onBytes?.(chunk.byteLength), signal });
+  const { digest } = await hashFile(path, { onChunk: (chunk) => onBytes?.(chunk.byteLength), signal });
   if (digest === part.digest) return undefined;
   const other = head.parts.find((one) => one.digest === digest);
   if (other !== undefined) return { is: other };

@@ -7,6 +7,8 @@ import { findParts, partsError, readHead, type FoundPart } from './parts-find.ts
 
 export interface PartsSource extends RangeSource, AsyncDisposable {
   readonly head: PartsHead;
+  /** Where each part was found. */
+  readonly paths: readonly string[];
 }
 
 interface OpenOptions {
@@ -50,7 +52,7 @@ export async function openFound(
     const source = { name: path, size: head.size, read: readerOf(parts) };
     const { tocDigest } = await readIndex(source, { signal });
     if (tocDigest !== head.tocDigest) throw otherContents(`open ${path}`);
-    return { ...source, head, [Symbol.asyncDispose]: close };
+    return { ...source, head, paths: found.map((one) => one.path ?? ''), [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();
     throw error;

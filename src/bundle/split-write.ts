@@ -7,14 +7,13 @@ import type { Digest } from '../core/digest.ts';
 import { asError, CurlewError, fileError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import { formatHead, formatSums, PARTS_FORMAT, partsPath, type Part, type PartsHead } from '../core/parts.ts';
+import { hashFile } from '../files/hash-file.ts';
 import { partialName, sweepPartials } from '../files/partial.ts';
 import { writeStateFile } from '../files/state-file.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import { writeFully } from '../files/write-fully.ts';
-import { WRITES_AT_ONCE } from './assemble.ts';
 import { createEntryCheck, type EntryCheck } from './entry-check.ts';
 import { lookAtMedia } from './media.ts';
-import { digestOfFile } from './parts-digest.ts';
 import {
   begunPath,
   keepBegun,
@@ -25,7 +24,7 @@ import {
   type SetIdentity,
 } from './parts-known.ts';
 import { planParts, type Medium, type PlannedPart } from './split-plan.ts';
-import { createWriteQueue } from './write-queue.ts';
+import { createWriteQueue, WRITES_AT_ONCE } from './write-queue.ts';
 
 /** What is split: an archive that is there, or one that is planned. */
 export interface Whole {
@@ -188,8 +187,8 @@ async function writeAll(
 async function isThere({ folder, name, size }: PlannedPart, digest: Digest, work: Work): Promise<boolean> {
   const path = join(folder, name);
   if ((await sizeThere(path)) !== size) return false;
-  if ((await digestOfFile(path, work)) !== digest) return false;
-  if (work.check !== undefined) await digestOfFile(path, { ...work, onChunk: work.check.push });
+  if ((await hashFile(path, work)).digest !== digest) return false;
+  if (work.check !== undefined) await hashFile(path, { ...work, onChunk: work.check.push });
   return true;
 }
 

@@ -1,15 +1,14 @@
 /** Images that a bundle holds beside those of its packages: a package of their own, built for the purpose. */
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { openFileSource } from '../archive/read.ts';
 import { imageOverrides } from '../bundle/image-overrides.ts';
 import type { GivenPackage } from '../bundle/plan-from.ts';
-import { canonicalJson, digestOf, hexOf, type Digest } from '../core/digest.ts';
+import { canonicalJson, digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { formatImageRef, parseImageRef } from '../core/image-ref.ts';
 import { packageFileName } from '../core/layout.ts';
+import { hashFile } from '../files/hash-file.ts';
 import { writeStateFile } from '../files/state-file.ts';
 import type { Installer } from '../installer/installer.ts';
 import { archOf } from './arch.ts';
@@ -59,7 +58,7 @@ export async function openImages(
   if (built === undefined) throw new Error(`nothing was built in ${folder}`);
   const { addon, path, size, index } = built;
   const { name, tree, digest } = addon;
-  const sha256 = await sha256Of(path);
+  const { digest: sha256 } = await hashFile(path, context);
   const because = `images asked for: ${images.length}`;
   const key = packageFileName({ name, version }, arch);
   const resolved = { name, version, tree, arch, requested: version, digest, sha256, size, because, key } as const;
@@ -108,10 +107,4 @@ function wordsFor(args: Arguments, out: string, { cwd }: CommandContext): Argume
       return name === 'config' || name === 'ca-file' ? path(args.text(name)) : args.text(name);
     },
   };
-}
-
-async function sha256Of(path: string): Promise<Digest> {
-  const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) hash.update(chunk);
-  return `sha256:${hash.digest('hex')}`;
 }

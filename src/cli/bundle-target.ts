@@ -7,7 +7,8 @@ import { planSource } from '../bundle/plan-source.ts';
 import { pourBundle } from '../bundle/pour.ts';
 import { storeBundle } from '../bundle/store-bundle.ts';
 import { CurlewError } from '../core/errors.ts';
-import { writeStateFile } from '../files/state-file.ts';
+import { refuseExisting } from '../files/name-file.ts';
+import { writeText } from '../files/write-whole.ts';
 import { readBundlePlan, type NamedPlan } from './bundle-plan.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { openStandardOutput } from './standard-output.ts';
@@ -46,8 +47,8 @@ export const STANDARD_OUTPUT = '-';
 /** Carries a plan out. */
 export type BundleTarget = (open: NamedPlan) => Promise<Written>;
 
-/** Before anything is read: `USAGE` when the words name no place. */
-export function bundleTarget(args: Arguments, context: CommandContext): BundleTarget {
+/** Before anything is read: `USAGE` when the words name no place, `FILE_EXISTS` when they name one that is taken. */
+export async function bundleTarget(args: Arguments, context: CommandContext): Promise<BundleTarget> {
   const { cwd, report, signal } = context;
   const output = args.text('output');
   if (args.flag('plan')) return planTarget(args, context);
@@ -86,6 +87,7 @@ export function bundleTarget(args: Arguments, context: CommandContext): BundleTa
     };
   }
   const file = resolve(cwd, output);
+  await refuseExisting(file, options.force);
   return async ({ plan, sources, signed }) => {
     await assembleBundle(plan, sources, file, { ...options, verify: options.verify || signed });
     return { file };
@@ -106,12 +108,14 @@ function objectOf(output: string): { readonly address: string; readonly key: str
   });
 }
 
-function planTarget(args: Arguments, context: CommandContext): BundleTarget {
+async function planTarget(args: Arguments, context: CommandContext): Promise<BundleTarget> {
   const [out, against] = [args.text('out'), args.text('against')];
   const saved = out === undefined ? undefined : resolve(context.cwd, out);
+  const force = args.flag('force');
+  if (saved !== undefined) await refuseExisting(saved, force);
   return async ({ plan, store }) => {
     const older = against === undefined ? undefined : await readBundlePlan(against, context);
-    if (saved !== undefined) await writeStateFile(saved, formatBundlePlan({ store, plan }), 0o644);
+    if (saved !== undefined) await writeText(saved, formatBundlePlan({ store, plan }), { force });
     return { file: undefined, saved, difference: older === undefined ? undefined : comparePlans(older.plan, plan) };
   };
 }

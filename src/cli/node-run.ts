@@ -13,7 +13,8 @@ import { plainPlace } from '../runtime/node-place.ts';
 import type { RunKind } from '../runtime/plan.ts';
 import { formatPlan, readPlan, requireSamePlan, type SavedPlan } from '../runtime/plan-file.ts';
 import { prepare, viewRun, type RunRequest } from '../runtime/prepare.ts';
-import { writeStateFile } from '../files/state-file.ts';
+import { refuseExisting } from '../files/name-file.ts';
+import { writeText } from '../files/write-whole.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { checksOf } from './node-checks.ts';
 import { clusterOf } from './node-cluster.ts';
@@ -102,6 +103,10 @@ async function tellRun(
 ): Promise<DryRun> {
   const { cwd, report, signal } = context;
   const { directory } = placesOf(args, context);
+  const file = args.text('out');
+  const out = file === undefined ? undefined : resolve(cwd, file);
+  const force = args.flag('force');
+  if (out !== undefined) await refuseExisting(out, force);
   await requirePrograms(directory, context);
   await using source = await openSource(args, context, { directory, remember: false });
   const wanted = await wantedOf(kind, args, context, { source, flags, recorded: undefined });
@@ -110,10 +115,8 @@ async function tellRun(
   );
   for (const text of view.view.notes) context.report({ type: 'note', level: 'warning', text });
   if (saved !== undefined) requireSamePlan(saved, view, toolVersion());
-  const file = args.text('out');
-  const out = file === undefined ? undefined : resolve(cwd, file);
   const told = await dryRun(view, { words: planWords(args, context), tool: toolVersion(), out, report, signal });
-  if (out !== undefined) await writeStateFile(out, formatPlan(told));
+  if (out !== undefined) await writeText(out, formatPlan(told), { force, mode: 0o600 });
   return told;
 }
 

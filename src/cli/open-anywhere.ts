@@ -10,7 +10,7 @@ import { STORE_OPTIONS } from './stores.ts';
 
 export const ANYWHERE_OPTIONS = { ...WEB_OPTIONS, ...STORE_OPTIONS } satisfies OptionSpecs;
 
-export interface FoundArchive extends OpenArchive {
+export interface FoundArchive extends Omit<OpenArchive, 'files'> {
   /** The git commit that publishing has noted beside it. Of an address, `whole` is the name alone. */
   readonly commit: string | undefined;
 }

@@ -8,12 +8,14 @@ import { isHeadPath } from '../core/parts.ts';
 export interface OpenArchive extends RangeSource, AsyncDisposable {
   /** Path of the whole file, also where only its parts are there: a signature lies beside that. */
   readonly whole: string;
+  /** What is read: that file, or its parts and their head file. */
+  readonly files: readonly string[];
 }
 
 /** The parts of a head file are looked for in its folder, and read in place: nothing is joined. */
 export async function openArchive(path: string, { signal }: { readonly signal: AbortSignal }): Promise<OpenArchive> {
-  if (!isHeadPath(path)) return { ...(await openFileSource(path)), whole: path };
+  if (!isHeadPath(path)) return { ...(await openFileSource(path)), whole: path, files: [path] };
   const folder = dirname(path);
   const parts = await openParts(path, { folders: [folder], signal });
-  return { ...parts, whole: join(folder, parts.head.name) };
+  return { ...parts, whole: join(folder, parts.head.name), files: [path, ...parts.paths] };
 }

@@ -1,11 +1,12 @@
 /** Where parts go, by the words of commands that write them. */
 import { basename, dirname, resolve } from 'node:path';
 import { writeParts, type Whole, type WrittenParts } from '../bundle/split-write.ts';
-import { CurlewError } from '../core/errors.ts';
+import { CurlewError, redact } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import type { PlannedPart } from '../bundle/split-plan.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { formatBytes } from './render/units.ts';
+import { isAddress } from './open-anywhere.ts';
 import { parseSize } from './size.ts';
 
 export const PARTS_OPTIONS = {
@@ -34,6 +35,12 @@ export function partsWords(
   const media = args.texts('to').flatMap((word) => word.split(','));
   const amount = args.text(size);
   const limit = amount === undefined ? undefined : parseSize(amount, size);
+  const address = [...media, ...(output === undefined ? [] : [output])].find(isAddress);
+  if (address !== undefined) {
+    throw new CurlewError('USAGE', `parts are written to folders, not to ${redact(address)}`, {
+      hint: 'an object in a store needs no parts; for parts there, write them to a folder and copy that',
+    });
+  }
   if (media.length === 0) {
     const path = resolve(cwd, output ?? fallback);
     return { name: basename(path), folders: [dirname(path)], limit };

@@ -10,6 +10,7 @@ const group = 'Options of plans';
 export const PLAN_OPTIONS = {
   'dry-run': { type: 'boolean', help: 'show what a run would do, and change nothing', group },
   out: { type: 'string', value: 'FILE', help: 'with --dry-run: save the plan', group },
+  force: { type: 'boolean', help: 'with --out: replace the file if it is there', group },
   plan: { type: 'string', value: 'FILE', help: 'run a saved plan, or refuse when it no longer holds', group },
 } satisfies OptionSpecs;
 
@@ -85,6 +86,7 @@ export function checkPlanOptions(args: Arguments): void {
   const wrong = (what: string): CurlewError =>
     new CurlewError('USAGE', what, { hint: 'the --help of the command lists its options' });
   if (args.text('out') !== undefined && !args.flag('dry-run')) throw wrong('--out saves what --dry-run has planned');
+  if (args.flag('force') && args.text('out') === undefined) throw wrong('--force replaces the file of --out');
   if (args.text('out') !== undefined && args.text('plan') !== undefined) {
     throw wrong('--plan has a file already: --out is for new plans');
   }

@@ -43,6 +43,12 @@ export const partsPath = {
   begun: (name: string): string => `${name}.parts.begun`,
 } as const;
 
+/** True for the parts and the head file of a whole `name`. */
+export function isNamedAfter(name: string, file: string): boolean {
+  if (!file.startsWith(name)) return false;
+  return file === partsPath.head(name) || /^\.part-\d{3}$/.test(file.slice(name.length));
+}
+
 /** True for what is named like a head file. */
 export function isHeadPath(path: string): boolean {
   return path.endsWith(HEAD_SUFFIX);

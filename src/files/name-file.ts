@@ -1,7 +1,7 @@
 /** The name of a file that has been written whole, under another one. */
 import { link, rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { CurlewError, errnoOf } from '../core/errors.ts';
+import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { syncFolder } from './sync-folder.ts';
 
 function exists(path: string, cause?: unknown): CurlewError {
@@ -18,7 +18,7 @@ export async function refuseExisting(path: string, force: boolean): Promise<void
     if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `write ${path}: it is there and no plain file`);
     if (!force) throw exists(path);
   } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw error;
+    if (errnoOf(error) !== 'ENOENT') throw fileError(`write ${path}`, error);
   }
 }
 

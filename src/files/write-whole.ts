@@ -1,4 +1,4 @@
-/** Large files that appear under their name only whole and synced; what is cut off leaves nothing. */
+/** Files that appear under their name only whole and synced; what is cut off leaves nothing. */
 import { open, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errnoOf, fileError } from '../core/errors.ts';
@@ -11,22 +11,40 @@ export interface WholeOptions {
   readonly force: boolean;
   /** Bytes that are going to be written. */
   readonly size: number;
+  /** Of the file; 0644 where nothing is said. */
+  readonly mode?: number;
+}
+
+/** A whole file of this text. */
+export async function writeText(path: string, text: string, options: Omit<WholeOptions, 'size'>): Promise<void> {
+  await writeWhole(path, async (file) => file.writeFile(text), { ...options, size: Buffer.byteLength(text) });
+}
+
+/** What {@link writeWhole} asks before it writes: that the name is free, or may be replaced, and that there is room. */
+export async function requireFree(path: string, { force, size }: WholeOptions): Promise<void> {
+  const doing = `write ${path}`;
+  try {
+    await refuseExisting(path, force);
+    await sweepPartials(dirname(path));
+    await requireSpace(dirname(path), size, doing);
+  } catch (error) {
+    throw fileError(doing, error);
+  }
 }
 
 /** Makes a file of what `write` puts into it; `write` may read that again. */
 export async function writeWhole(
   path: string,
   write: (file: FileHandle) => Promise<void>,
-  { force, size }: WholeOptions,
+  options: WholeOptions,
 ): Promise<void> {
+  const { force, mode = 0o644 } = options;
   const doing = `write ${path}`;
   try {
-    await refuseExisting(path, force);
-    await sweepPartials(dirname(path));
-    await requireSpace(dirname(path), size, doing);
+    await requireFree(path, options);
     const partial = join(dirname(path), partialName());
     try {
-      const file = await open(partial, 'wx+', 0o644);
+      const file = await open(partial, 'wx+', mode);
       try {
         await write(file);
         await file.sync();

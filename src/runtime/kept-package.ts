@@ -1,5 +1,4 @@
 /** Packages that lie on the node already: in the install folder, or put by when another took their place. */
-import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { constants, copyFile, mkdir, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -8,6 +7,7 @@ import type { Digest } from '../core/digest.ts';
 import { ADDON_JSON, nodePath, prefixOf } from '../core/layout.ts';
 import { ADDON_JSON_LIMIT, parseAddonJson, refOf, type PackageFile } from '../core/package.ts';
 import { formatRef, type AddonRef } from '../core/ref.ts';
+import { hashFile } from '../files/hash-file.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import { digestInPlace, filesBelow } from './put-in-place.ts';
 import type { ExtractedRecord, Records } from './records.ts';
@@ -85,15 +85,10 @@ async function readKept(folder: string, ref: AddonRef, signal: AbortSignal): Pro
 async function filesOf(folder: string, signal: AbortSignal): Promise<readonly PackageFile[]> {
   const files: PackageFile[] = [];
   for (const file of await filesBelow(folder)) {
-    files.push({ ...file, digest: await digestFile(join(folder, file.path), signal) });
+    const { digest } = await hashFile(join(folder, file.path), { signal });
+    files.push({ ...file, digest });
   }
   return files;
-}
-
-async function digestFile(path: string, signal: AbortSignal): Promise<Digest> {
-  const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path, { signal }) as AsyncIterable<Buffer>) hash.update(chunk);
-  return `sha256:${hash.digest('hex')}`;
 }
 
 async function copyPackage(

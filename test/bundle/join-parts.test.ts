@@ -2,8 +2,9 @@ import { copyFile, readdir, readFile, rename, rm, truncate, writeFile } from 'no
 import { verifyArchive } from '../../src/archive/verify.ts';
 import { checkParts, joinedBytes, type JoinOptions } from '../../src/bundle/join-parts.ts';
 import { openParts } from '../../src/bundle/parts-source.ts';
+import { digestOf } from '../../src/core/digest.ts';
 import { CurlewError } from '../../src/core/errors.ts';
-import { parseHead } from '../../src/core/parts.ts';
+import { formatHead, parseHead } from '../../src/core/parts.ts';
 import * as assert from '../support/assert.ts';
 import { noise } from '../support/packages.ts';
 import { BESIDE, join, joining, LIMIT, NAMES, split, WHOLE, wholeOf } from '../support/parts.ts';
@@ -189,6 +190,15 @@ test('nobody who brings the next medium: nothing is left', async ({ signal }) =>
     (await readdir(box.path)).toSorted(),
     [...NAMES, ...BESIDE].filter((name) => name !== NAMES[1]),
   );
+});
+
+test('whether there is room is asked before any part is looked at', async ({ signal }) => {
+  const size = 2 ** 50;
+  const part = { name: 'b.tar.gz.part-001', size, digest: digestOf('1') };
+  const head = formatHead({ format: 1, name: 'b.tar.gz', size, tocDigest: digestOf('toc'), parts: [part] });
+  await using box = await tree({ 'b.tar.gz.parts.json': head });
+  await assert.rejectsWith(join(box, signal), 'NO_SPACE', new RegExp(`write .*joined: ${size} bytes are needed`));
+  assert.equal(await readdir(box.path), ['b.tar.gz.parts.json']);
 });
 
 test('a file that is there is replaced only when asked', async ({ signal }) => {

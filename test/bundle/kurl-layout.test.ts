@@ -144,6 +144,10 @@ test('a delta of it leaves out what its packages have, and makes it again', asyn
   if (delta === undefined) throw new Error('no delta');
   const quiet = { report: () => undefined, signal };
   const base = await openBase(box.at('b.tar.gz'), quiet);
+  assert.equal(base.packages, ['addons/alpha/1.0.0', 'addons/beta/1.0.0']);
+  await mkdir(box.at('unpacked'));
+  await run('tar', ['-xzf', box.at('b.tar.gz'), '-C', box.at('unpacked')]);
+  assert.equal((await openBase(box.at('unpacked'), quiet)).packages.toSorted(), base.packages);
   const holders = await findHolders(delta, base, { doing: 'apply', signal });
   await applyDelta(delta, holders, box.at('made.tar.gz'), { force: false, ...quiet });
   assert.ok((await readFile(box.at('made.tar.gz'))).equals(await readFile(box.at('b.tar.gz'))));

@@ -57,6 +57,23 @@ test('a plan is saved, carried out to the same bytes, and compared with what it 
   assert.match(JSON.stringify(json), '"isSame":false');
 });
 
+test('a file that is there is replaced only when asked, and refused before anything is read', async ({ signal }) => {
+  await using box = await storeBox([addon('alpha', '1.0.0')], specOf({ alpha: '1.0.x' }), signal);
+  await writeFile(box.at('mine'), 'mine');
+  for (const words of [
+    ['spec.yaml', '--from', 'store', '--plan', '--out', 'mine'],
+    ['none.yaml', '--from', 'none', '--plan', '--out', 'mine'],
+    ['none.yaml', '--from', 'none', '-o', 'mine'],
+  ]) {
+    const { exitCode, stderr } = await bundle(box, ...words);
+    assert.is(exitCode, 24, stderr);
+    assert.match(stderr, /mine: the file is there already\n {2}hint: .*--force$/m);
+    assert.is(await readFile(box.at('mine'), 'utf8'), 'mine');
+  }
+  await ok(box, 'spec.yaml', '--from', 'store', '--plan', '--out', 'mine', '--force');
+  assert.match(await ok(box, '--from-plan', 'mine', '--plan'), /^alpha 1\.0\.0/m);
+});
+
 test('what a saved plan says drives no terminal', async ({ signal }) => {
   await using box = await storeBox([addon('alpha', '1.0.0')], specOf({ alpha: 'latest' }), signal);
   await ok(box, 'spec.yaml', '--from', 'store', '--plan', '--out', 'plan.json');

@@ -110,6 +110,18 @@ test('a saved plan is run without saying anything again, once', async () => {
   assert.match(again.stderr, /error PLAN_CHANGED: .*\n {2}the records of this node: run \S+ came between\n {2}hint: /);
 });
 
+test('a file that is there does not become a plan, unless it may be replaced', async () => {
+  await using box = await boxWith([tracer('aaa')]);
+  await writeFile(box.at('plan.json'), 'mine');
+  const words = ['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json'];
+  const refused = await curlew(box, ...words);
+  assert.equal([refused.exitCode, refused.stdout], [24, '']);
+  assert.match(refused.stderr, /plan\.json: the file is there already\n {2}hint: .*--force$/m);
+  assert.is(await readFile(box.at('plan.json'), 'utf8'), 'mine');
+  assert.is((await curlew(box, ...words, '--force')).exitCode, 0);
+  assert.is((await curlew(box, 'install', '--plan', 'plan.json', '--dry-run')).exitCode, 0);
+});
+
 test('a plan holds the run to the packages and settings that it was made from', async () => {
   await using box = await boxWith([tracer('aaa')]);
   await curlew(box, 'install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json');
@@ -146,6 +158,7 @@ test('settings of --set are not in the plan', async () => {
 
 const MISTAKES = [
   ['--out without --dry-run', ['--bundle', 'b.tar.gz', '--out', 'x'], /--out saves what --dry-run has planned/],
+  ['--force without --out', ['--bundle', 'b.tar.gz', '--dry-run', '--force'], /--force replaces the file of --out/],
   ['--out with --plan', ['--plan', 'plan.json', '--dry-run', '--out', 'x'], /--plan has a file already/],
   [
     'another root than the plan’s',

@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { execa } from 'execa';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
@@ -144,6 +144,29 @@ test('media get their parts, the head file and the signature', async () => {
   ]);
 });
 
+test('parts are split again under the name of the bundle, in another folder or otherwise named', async () => {
+  await using box = await partsBox();
+  await mkdir(box.at('one'));
+  await curlewOk(box, 'split', HEAD, '--size', '200KB', '--to', 'one');
+  const names = ['b.tar.gz.part-001', 'b.tar.gz.part-002', 'b.tar.gz.parts.json', 'b.tar.gz.parts.sha256'];
+  assert.equal((await readdir(box.at('one'))).toSorted(), [...names, 'b.tar.gz.sigstore.json']);
+  await curlewOk(box, 'verify', 'one/b.tar.gz.parts.json', '--key', 'our.pub');
+  const before = await readdir(box.at('parts'));
+  await symlink('parts', box.at('link'));
+  for (const words of [
+    ['--size', '200KB'],
+    ['--size', '200KB', '--force'],
+    ['-o', 'parts/b.tar.gz', '--size', '200KB', '--force'],
+    ['--to', 'one,link', '--force'],
+  ]) {
+    await refused(box, 'USAGE', /would take the place of .*parts\/b\.tar\.gz\.part/, ['split', HEAD, ...words]);
+  }
+  assert.equal(await readdir(box.at('parts')), before);
+  await curlewOk(box, 'join-parts', HEAD, '--check');
+  await curlewOk(box, 'split', HEAD, '-o', 'parts/c.tar.gz', '--size', '200KB');
+  await curlewOk(box, 'join-parts', 'parts/c.tar.gz.parts.json', '--check');
+});
+
 test('whoever sits at the terminal is asked for the next medium, and may stop', async () => {
   await using box = await partsBox();
   const [, second = ''] = PARTS;
@@ -182,6 +205,10 @@ test('wrong words are refused before anything happens', async () => {
     [['join-parts', 'h'], /say with -o/],
     [['join-parts', 'h', '-o', 'x', '--check'], /say with -o/],
     [['bundle', 'spec', '--from', 'store', '--split', '1G'], /say with -o what parts are named after/],
+    [['bundle', 'spec', '--from', 'store', '--split', '1G', '-o', 's3://u:p@b/x'], /folders, not to s3:\/\/b\/x$/],
+    [['bundle', 'spec', '--from', 'store', '--to', 's3://b/x'], /written to folders, not to s3:\/\/b\/x$/],
+    [['split', 'b.tar.gz', '--size', '1G', '-o', 's3://b/x'], /written to folders, not to s3:\/\/b\/x$/],
+    [['split', 's3://b/x', '--size', '1G'], /s3:\/\/b\/x is no file/],
   ] as const) {
     await refused(box, 'USAGE', message, words);
   }

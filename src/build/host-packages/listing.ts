@@ -1,13 +1,12 @@
 /** What a script leaves behind, checked once: the listing of packages, and the files themselves. */
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseDigest, type Digest } from '../../core/digest.ts';
+import { parseDigest } from '../../core/digest.ts';
 import { mapLimited } from '../../core/each.ts';
 import { CurlewError, errnoOf, fileError, redact } from '../../core/errors.ts';
 import { fileNameProblem, safePath } from '../../core/layout.ts';
 import { compareText } from '../../core/ref.ts';
+import { hashFile } from '../../files/hash-file.ts';
 import type { LockedFile } from '../../manifest/lock.ts';
 import type { Collected } from './collector.ts';
 
@@ -77,16 +76,6 @@ async function filesBelow(folder: string, doing: string): Promise<readonly strin
     });
 }
 
-async function measure(path: string, signal: AbortSignal): Promise<{ readonly size: number; readonly digest: Digest }> {
-  const hash = createHash('sha256');
-  let size = 0;
-  for await (const chunk of createReadStream(path, { signal, highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
-    hash.update(chunk);
-    size += chunk.byteLength;
-  }
-  return { size, digest: `sha256:${hash.digest('hex')}` };
-}
-
 /**
  * The answer of a script that ended well: `answer` is its folder of results, `folder` holds the files. Every package
  * that is listed must be there with the digest that is listed, and no package that is not listed; `doing` names the
@@ -113,7 +102,7 @@ export async function readCollected(
     rows.toSorted((a, b) => compareText(a.file, b.file)),
     async (row, context) => {
       if (!present.has(row.file)) throw invalid(doing, `${row.file} is listed and not there`);
-      const { size, digest } = await measure(join(folder, row.file), context.signal);
+      const { size, digest } = await hashFile(join(folder, row.file), context);
       if (digest !== row.digest)
         throw new CurlewError('DIGEST_MISMATCH', `${doing}: ${row.file} is ${digest}, not ${row.digest}`);
       return { ...row, size };

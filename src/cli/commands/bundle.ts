@@ -32,7 +32,7 @@ export const bundle: Command<Result> = {
     'curlew bundle installer.yaml --from s3://a/dist -o s3://a/bundles/b.tar.gz',
   ],
   run: async (args, context) => {
-    const write = bundleTarget(args, context);
+    const write = await bundleTarget(args, context);
     await using open = await openPlan(args, context);
     const plan = await sincePlan(open.plan, args, context);
     return { ...(await write({ ...open, plan })), tocDigest: plan.splice.index.tocDigest, ...summarise(plan) };

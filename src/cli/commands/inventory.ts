@@ -1,12 +1,12 @@
 /** `curlew inventory`: what a place has, as a small file that deltas are made from. */
 import { resolve } from 'node:path';
 import { isSea } from 'node:sea';
-import { openFileSource } from '../../archive/read.ts';
 import { joinBases, openBase, type BasePayload } from '../../bundle/base.ts';
 import { formatInventory, makeInventory, type Inventory } from '../../bundle/inventory.ts';
-import { measured, type Digest, type Measurement } from '../../core/digest.ts';
+import type { Digest } from '../../core/digest.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
-import { writeWhole } from '../../files/write-whole.ts';
+import { hashFile } from '../../files/hash-file.ts';
+import { writeText } from '../../files/write-whole.ts';
 import type { Command } from '../command.ts';
 import { formatBytes } from '../render/units.ts';
 import { toolVersion } from '../version.ts';
@@ -26,14 +26,6 @@ interface Result {
 
 /** Smaller files travel with a delta for little more than their line here. */
 const SMALL = 4096;
-
-async function payloadOf(path: string, signal: AbortSignal): Promise<BasePayload> {
-  await using source = await openFileSource(path);
-  const found: Measurement = { digest: undefined, size: 0 };
-  for await (const chunk of measured(source.read(0, source.size, { signal }), found)) void chunk;
-  if (found.digest === undefined) throw new Error(`not hashed: ${path}`);
-  return { digest: found.digest, size: found.size };
-}
 
 export const inventory: Command<Result> = {
   name: 'inventory',
@@ -58,7 +50,7 @@ The inventory holds digests and sizes, and the names and versions of packages; n
     const payloads: BasePayload[] = [];
     for await (const { digest, size } of base.payloads({ signal })) if (size >= least) payloads.push({ digest, size });
     // A node runs the tool of its last bundle, and needs no second one.
-    if (base.isUnpacked && isSea()) payloads.push(await payloadOf(process.execPath, signal));
+    if (base.isUnpacked && isSea()) payloads.push(await hashFile(process.execPath, { signal }));
     const made = makeInventory({ payloads, packages: base.packages, tool: toolVersion() });
     const { digest, packages } = made;
     const bytes = made.payloads.reduce((sum, [, size]) => sum + size, 0);
@@ -67,10 +59,7 @@ The inventory holds digests and sizes, and the names and versions of packages; n
     if (output === undefined) return { file: undefined, ...counts, inventory: made };
     const file = resolve(cwd, output);
     const text = formatInventory(made);
-    await writeWhole(file, async (handle) => handle.writeFile(text), {
-      force: args.flag('force'),
-      size: Buffer.byteLength(text),
-    });
+    await writeText(file, text, { force: args.flag('force') });
     return { file, ...counts };
   },
   render: ({ file, digest, packages, payloads, bytes, inventory: made }) =>

@@ -7,7 +7,7 @@ import { measured, type Digest, type Measurement } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { fileNameProblem, INSTALL_DIRECTORY } from '../../core/layout.ts';
 import { writeStateFile } from '../../files/state-file.ts';
-import { writeWhole } from '../../files/write-whole.ts';
+import { writeText } from '../../files/write-whole.ts';
 import { provenanceOf, type Builder } from '../../sbom/provenance.ts';
 import { readPrivateKey } from '../../trust/keys.ts';
 import { formatStatement, signStatement, type Statement } from '../../trust/statement.ts';
@@ -67,11 +67,7 @@ It is to be made where the package is made: builder and commit are what this job
       const provenance = output ?? `${besideOf(path, name)}.provenance${key === undefined ? '' : '.sigstore'}.json`;
       const text = textOf(statement, key);
       if (output === undefined) await writeStateFile(resolve(cwd, provenance), text, 0o644);
-      else {
-        const size = Buffer.byteLength(text);
-        const options = { force: args.flag('force'), size };
-        await writeWhole(resolve(cwd, output), async (handle) => handle.writeFile(text), options);
-      }
+      else await writeText(resolve(cwd, output), text, { force: args.flag('force') });
       stated.push({ path, provenance, sha256, builder: builder.id, signed: key !== undefined });
     }
     return stated;

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { readIndex } from '../../archive/read.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { writeWhole } from '../../files/write-whole.ts';
+import { writeText } from '../../files/write-whole.ts';
 import { formatSbom } from '../../sbom/cyclonedx.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
@@ -48,10 +48,7 @@ Only the table of contents and small files are read, also through a URL or s3://
     if (output === undefined) return JSON.parse(text) as Result;
     const file = resolve(cwd, output);
     signal.throwIfAborted();
-    await writeWhole(file, async (handle) => handle.writeFile(text), {
-      force: args.flag('force'),
-      size: Buffer.byteLength(text),
-    });
+    await writeText(file, text, { force: args.flag('force') });
     return { file, serialNumber, components };
   },
   render: (result) =>

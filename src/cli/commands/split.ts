@@ -1,12 +1,14 @@
 /** `curlew split`: a bundle in parts that fit onto media. */
-import { resolve } from 'node:path';
+import { realpath } from 'node:fs/promises';
+import { basename, dirname, resolve } from 'node:path';
 import { readIndex } from '../../archive/read.ts';
 import type { Digest } from '../../core/digest.ts';
-import { CurlewError } from '../../core/errors.ts';
-import type { Part } from '../../core/parts.ts';
+import { CurlewError, redact } from '../../core/errors.ts';
+import { isNamedAfter, type Part } from '../../core/parts.ts';
 import { readStateFile } from '../../files/state-file.ts';
 import { SIGNATURE_LIMIT } from '../../trust/signature.ts';
 import type { Command } from '../command.ts';
+import { isAddress } from '../open-anywhere.ts';
 import { openArchive } from '../open-archive.ts';
 import { PARTS_OPTIONS, partsWords, writePartsTo } from '../parts-target.ts';
 import { formatBytes } from '../render/units.ts';
@@ -25,7 +27,7 @@ export const splitCommand: Command<SplitResult> = {
   operands: 'FILE',
   options: {
     size: { type: 'string', value: 'SIZE', help: 'most bytes of a part, as 4480M or 1.5G' },
-    output: { type: 'string', short: 'o', value: 'FILE', help: 'name parts after this (default: the file itself)' },
+    output: { type: 'string', short: 'o', value: 'FILE', help: 'name parts after this (default: the bundle itself)' },
     ...PARTS_OPTIONS,
     verify: { type: 'boolean', help: 'prove every byte of the bundle while copying' },
     force: { type: 'boolean', help: 'replace parts that are there' },
@@ -39,8 +41,11 @@ Every command that takes a bundle takes the head file as well: nothing has to be
     const [path, ...more] = args.positionals;
     if (path === undefined || more.length > 0) throw usage('name one file');
     if (args.text('size') === undefined && args.texts('to').length === 0) throw usage('say with --size how large');
-    const words = partsWords(args, context, { size: 'size', fallback: path });
+    if (isAddress(path)) throw elsewhere(path);
+    const asked = partsWords(args, context, { size: 'size', fallback: path });
     await using source = await openArchive(resolve(cwd, path), { signal });
+    const words = args.text('output') === undefined ? { ...asked, name: basename(source.whole) } : asked;
+    await requireApart(source.files, words);
     const index = await readIndex(source, { signal });
     const signature = await readStateFile(signaturePath(source.whole), SIGNATURE_LIMIT);
     const beside = new Map(signature === undefined ? [] : [[signaturePath(words.name), signature]]);
@@ -58,6 +63,30 @@ Every command that takes a bundle takes the head file as well: nothing has to be
       })
       .join('\n'),
 };
+
+/** What is read is not written over, `--force` or not: a split that is cut off would leave neither the old nor the new. */
+async function requireApart(
+  files: readonly string[],
+  { name, folders }: { readonly name: string; readonly folders: readonly string[] },
+): Promise<void> {
+  const places = await Promise.all(folders.map(async (folder) => realpath(folder).catch(() => folder)));
+  for (const file of files) {
+    if (!isNamedAfter(name, basename(file)) || !places.includes(await realpath(dirname(file)))) continue;
+    throw new CurlewError(
+      'USAGE',
+      `curlew split: the new parts would take the place of ${file}, which they come from`,
+      {
+        hint: 'write them to another folder with --to, or name them otherwise with -o',
+      },
+    );
+  }
+}
+
+function elsewhere(address: string): CurlewError {
+  return new CurlewError('USAGE', `curlew split: ${redact(address)} is no file`, {
+    hint: 'fetch it first with curlew pull, or name a file',
+  });
+}
 
 function usage(what: string): CurlewError {
   return new CurlewError('USAGE', `curlew split: ${what}`, { hint: 'curlew split FILE --size SIZE' });
