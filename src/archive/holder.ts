@@ -31,7 +31,7 @@ export async function* readHolder(
       yield* readPayload(holder.source, holder.entry, { signal });
       return;
     case 'bytes':
-      if (digestOf(holder.data) !== wanted.digest) throw changed(holder.path);
+      if (holder.data.byteLength !== wanted.size || digestOf(holder.data) !== wanted.digest) throw changed(holder.path);
       yield holder.data;
       return;
     case 'file':

@@ -8,9 +8,9 @@ import { crc32 } from 'node:zlib';
 import { Deflate } from 'fflate';
 import { digestOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import type { ArchiveIndex, PlacedEntry } from './entry.ts';
+import type { ArchiveIndex, PlacedEntry, RangeReadOptions, RangeSource } from './entry.ts';
 import { readHolder, type Holder } from './holder.ts';
-import { BLOCK, deflatedMember, MEMBER_HEADER, memberTrailer, writeBlockHeader } from './member.ts';
+import { BLOCK, deflatedMember, FRAMED_BLOCK, MEMBER_HEADER, memberTrailer, writeBlockHeader } from './member.ts';
 import { formatEnd, headerMember, paddingMember } from './place.ts';
 import { endSize, parseTocJson } from './toc.ts';
 
@@ -43,23 +43,55 @@ function notTiled(name: string, path: string): CurlewError {
   return new CurlewError('PACKAGE_INVALID', `${name}: ${path}: there are bytes that belong to no entry`);
 }
 
+export interface RecreateOptions {
+  readonly signal: AbortSignal;
+  /** Memory for the next chunk that is copied; only that chunk uses it. */
+  readonly allocate?: RangeReadOptions['allocate'];
+}
+
 /** All bytes of the archive, in order. Payloads are proved as they pass: use what came only when the stream has ended. */
 export async function* recreateArchive(
   index: ArchiveIndex,
   holderOf: (entry: PlacedEntry) => Holder,
-  { signal }: { readonly signal: AbortSignal },
+  options: RecreateOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   for (const entry of index.entries) {
-    signal.throwIfAborted();
+    options.signal.throwIfAborted();
     yield headerMember(entry);
     if (entry.packed === 0) continue;
     const holder = holderOf(entry);
-    if (entry.stored) yield* framed(readHolder(holder, entry, { signal }), entry.size);
-    else yield* deflated(holder, entry, signal);
+    if (!entry.stored) yield* deflated(holder, entry, options);
+    else if (holder.kind === 'entry' && holder.entry.stored) yield* storedAlike(holder, entry, options);
+    else yield* framed(readHolder(holder, entry, options), entry.size);
     const padding = paddingMember(entry.size);
     if (padding.byteLength > 0) yield padding;
   }
   yield* formatEnd(index.tocOffset, index.entries).members;
+}
+
+type EntryHolder = Extract<Holder, { readonly kind: 'entry' }>;
+
+/** Stored members of equal payloads are equal: the one that is read for its proof is passed on as it is. */
+async function* storedAlike(
+  { source, ...holder }: EntryHolder,
+  entry: PlacedEntry,
+  { signal, allocate }: RecreateOptions,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const passing: Uint8Array[] = [];
+  const watched: RangeSource = {
+    ...source,
+    async *read(offset, length) {
+      for await (const chunk of source.read(offset, length, { signal, allocate })) {
+        passing.push(chunk);
+        yield chunk;
+      }
+    },
+  };
+  for await (const proved of readHolder({ ...holder, source: watched }, entry, { signal })) {
+    void proved;
+    yield* passing.splice(0);
+  }
+  yield* passing;
 }
 
 /** A stored member around a stream of `size` bytes. */
@@ -67,26 +99,43 @@ async function* framed(raw: AsyncIterable<Uint8Array>, size: number): AsyncGener
   yield MEMBER_HEADER;
   let checksum = 0;
   let done = 0;
-  for await (const block of pieces(raw, BLOCK)) {
-    const header = new Uint8Array(5);
-    done += block.byteLength;
-    writeBlockHeader(header, 0, block.byteLength, done === size);
-    checksum = crc32(block, checksum);
-    yield header;
-    yield block;
+  for await (const chunk of raw) {
+    checksum = crc32(chunk, checksum);
+    yield withBlockHeaders(chunk, done, size);
+    done += chunk.byteLength;
   }
   yield memberTrailer(checksum, size);
+}
+
+/** Raw bytes that begin at `start` of `size`, with the headers of the blocks that begin among them. */
+function withBlockHeaders(raw: Uint8Array, start: number, size: number): Uint8Array {
+  const end = start + raw.byteLength;
+  const blocks = Math.ceil(end / BLOCK) - Math.ceil(start / BLOCK);
+  const made = Buffer.allocUnsafe(raw.byteLength + blocks * (FRAMED_BLOCK - BLOCK));
+  let at = 0;
+  for (let done = start; done < end;) {
+    if (done % BLOCK === 0) {
+      const length = Math.min(BLOCK, size - done);
+      writeBlockHeader(made, at, length, done + length === size);
+      at += FRAMED_BLOCK - BLOCK;
+    }
+    const until = Math.min(end, (Math.floor(done / BLOCK) + 1) * BLOCK);
+    made.set(raw.subarray(done - start, until - start), at);
+    at += until - done;
+    done = until;
+  }
+  return made;
 }
 
 /** Copied where somebody has this very member; the bytes are held against its digest. */
 async function* deflated(
   holder: Holder,
   entry: PlacedEntry,
-  signal: AbortSignal,
+  { signal, allocate }: RecreateOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const copied = holder.kind === 'entry' && holder.entry.packedDigest === entry.packedDigest;
   const member = copied
-    ? holder.source.read(holder.entry.offset, holder.entry.packed, { signal })
+    ? holder.source.read(holder.entry.offset, holder.entry.packed, { signal, allocate })
     : deflatedAgain(readHolder(holder, entry, { signal }), entry);
   const hash = createHash('sha256');
   for await (const chunk of member) {

@@ -69,7 +69,7 @@ export async function applyDelta(
           const writes = createWriteQueue(async (piece, at) => writeFully(file, piece, at), { atOnce: WRITES_AT_ONCE });
           let size = 0;
           try {
-            for await (const chunk of recreateArchive(full, holderOf, { signal })) {
+            for await (const chunk of recreateArchive(full, holderOf, { signal, allocate: writes.allocate })) {
               await writes.push(chunk);
               size += chunk.byteLength;
               report({ type: 'step-progress', id: path, bytes: size });

@@ -1,10 +1,10 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { PlacedEntry } from '../../src/archive/entry.ts';
+import type { PlacedEntry, RangeSource } from '../../src/archive/entry.ts';
 import { createFramePool } from '../../src/archive/frame-pool.ts';
 import type { Holder } from '../../src/archive/holder.ts';
 import { placeArchive } from '../../src/archive/place.ts';
-import { memorySource } from '../../src/archive/read.ts';
+import { memorySource, openFileSource } from '../../src/archive/read.ts';
 import { indexOfContents, recreateArchive } from '../../src/archive/recreate.ts';
 import { tocJson } from '../../src/archive/toc.ts';
 import { digestOf } from '../../src/core/digest.ts';
@@ -58,6 +58,39 @@ test('payloads of other archives are taken, whichever way they are packed there'
   }
 });
 
+for (const piece of [100, 65_540, 100_000, 1 << 20]) {
+  test(`payloads are passed on from memory that is used again, read in pieces of ${piece} bytes`, async ({
+    signal,
+  }) => {
+    await using box = await tree({ 'b.tar.gz': '' });
+    const { bytes, plan } = archiveOf(FILES);
+    await writeFile(box.at('b.tar.gz'), bytes);
+    await using file = await openFileSource(box.at('b.tar.gz'));
+    const source: RangeSource = {
+      ...file,
+      async *read(offset, length, options) {
+        for (let at = 0; at < length; at += piece) {
+          yield* file.read(offset + at, Math.min(piece, length - at), options);
+        }
+      },
+    };
+    const holderOf = (entry: PlacedEntry): Holder => ({ kind: 'entry', source, entry });
+    const own = new Set<ArrayBufferLike>();
+    const free: ArrayBufferLike[] = [];
+    const allocate = (length: number): Uint8Array => {
+      const memory = free.pop() ?? new ArrayBuffer(1 << 20);
+      own.add(memory);
+      return new Uint8Array(memory).fill(0xee).subarray(0, length);
+    };
+    const parts: Uint8Array[] = [];
+    for await (const chunk of recreateArchive(plan.index, holderOf, { signal, allocate })) {
+      parts.push(Uint8Array.from(chunk));
+      if (own.delete(chunk.buffer)) free.push(chunk.buffer);
+    }
+    assert.ok(Buffer.concat(parts).equals(bytes));
+  });
+}
+
 test('what the builder has deflated piece by piece is deflated so again', async ({ signal }) => {
   await using box = await tree();
   await using pool = createFramePool({ threads: 1, width: 1 });
@@ -83,6 +116,9 @@ test('payloads that are not what the table promises are refused, whatever holds 
   if (entry === undefined) throw new Error('no entry');
   const lying = { ...entry, digest: digestOf('text') };
   const bytes = { kind: 'bytes', path: 'm', data: Buffer.from('tExt') } as const;
+  const larger = { ...plan.index, entries: plan.index.entries.map((one) => ({ ...one, size: 5 })) };
+  const text = { ...bytes, data: Buffer.from('text') };
+  await assert.rejectsWith(bytesOf(recreateArchive(larger, () => text, { signal })), 'DIGEST_MISMATCH');
   for (const holder of [
     ...['short', 'long', 'other', 'none', '.'].map((name) => ({ kind: 'file', path: box.at(name) }) as const),
     bytes,
