@@ -13,7 +13,7 @@ import {
 } from '../core/bundle.ts';
 import { digestOf, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import { BUNDLE_JSON, DELTA_CONTENTS } from '../core/layout.ts';
+import { BUNDLE_JSON, BUNDLED_TOOL, DELTA_CONTENTS } from '../core/layout.ts';
 
 /** Most bytes of a table of contents: one of a million entries fits. */
 const CONTENTS_LIMIT = 512 << 20;
@@ -74,6 +74,9 @@ export function lackingIn({ full, brought }: Pick<Delta, 'full' | 'brought'>): r
 }
 
 const MOST_NAMED = 10;
+const HINT = 'Make an inventory of this place, and a delta since that; or take the whole bundle';
+/** Only bundles have it in the packed form. */
+const TOOL_HINT = `Name a bundle with the same ${BUNDLED_TOOL} with another --base; or make an inventory without --with-tool, and a delta since that`;
 
 /** The error of a place that has not got all of it; `doing` opens the message. */
 export function baseLacks(doing: string, missing: readonly PlacedEntry[]): CurlewError {
@@ -83,6 +86,6 @@ export function baseLacks(doing: string, missing: readonly PlacedEntry[]): Curle
   return new CurlewError(
     'NOT_FOUND',
     `${doing}: ${missing.length} files of ${bytes} bytes lack there: ${named.join(', ')}${more}`,
-    { hint: 'nothing was changed. Make an inventory of this place, and a delta since that; or take the whole bundle' },
+    { hint: `nothing was changed. ${missing.some(({ path }) => path === BUNDLED_TOOL) ? TOOL_HINT : HINT}` },
   );
 }

@@ -109,6 +109,7 @@ test('what cannot be done is told with its status, and nothing is written', asyn
     [['apply', '--base', '1.tar.gz', '-o', 'x'], 64, /one delta, a base and a file/],
     [['apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', 'x', '--require-signed'], 64, /no key is named/],
     [['inventory', 'none'], 14, /none/],
+    [['inventory', '1.tar.gz', '--with-tool'], 64, /for the curlew of a bundle, over the folder of a node/],
     [['inventory', 'text'], 16, /text/],
     [['inventory', '1.tar.gz', '-o', 'i.json'], 24, /i\.json/],
     [['bundle', '2.yaml', '--from', 'store', '--since', 'none', '-o', 'x'], 25, /none/],

@@ -99,6 +99,31 @@ test('installs by install.sh, leaves no scripts behind, and finds what is applie
   assert.equal(await readdir(box.at('tmp')), []);
 });
 
+test('a delta since its node makes the whole bundle there; one that counts on the curlew there is for install', async () => {
+  const bundle = box.bundle(OWN);
+  const trial = ['--root', box.at('delta-root'), '--unconfined', '--skip-images'];
+  await succeeds([EXECUTABLE, 'install', '--bundle', bundle, ...trial], box.path);
+  const node = box.at('delta-root/var/lib/curlew');
+  const make = ['bundle', 'installer.yaml', '--from', `store-${OWN}`, '--arch', OWN];
+  await succeeds([EXECUTABLE, 'inventory', node, '-o', 'node.json'], box.path);
+  await curlewOk([...make, '--since', 'node.json', '-o', 'whole-delta.tar.gz'], { cwd: box.path });
+  await succeeds([EXECUTABLE, 'apply', 'whole-delta.tar.gz', '--base', node, '-o', 'made.tar.gz'], box.path);
+  assert.is(digestOf(await readFile(box.at('made.tar.gz'))), digestOf(await readFile(bundle)));
+
+  await succeeds([EXECUTABLE, 'inventory', node, '--with-tool', '-o', 'tool.json'], box.path);
+  await curlewOk([...make, '--since', 'tool.json', '-o', 'small-delta.tar.gz'], { cwd: box.path });
+  assert.ok((await stat(box.at('small-delta.tar.gz'))).size < 100_000);
+  assert.match(
+    await succeeds([EXECUTABLE, 'install', '--bundle', 'small-delta.tar.gz', ...trial], box.path),
+    /already/,
+  );
+  const words = ['apply', 'small-delta.tar.gz', '--base', node, '-o', 'made-2.tar.gz'];
+  const { status, stderr } = await outcome([EXECUTABLE, ...words], box.path);
+  assert.is(status, 14);
+  assert.match(stderr, /1 files of \d+ bytes lack there: bin\/curlew .*same bin\/curlew with another --base/s);
+  await succeeds([EXECUTABLE, ...words, '--base', bundle], box.path);
+});
+
 test('a flipped byte is found before it runs', async () => {
   const folder = await box.unpack('flipped');
   await using file = await open(join(folder, 'bin/curlew'), 'r+');

@@ -4,6 +4,7 @@ import { isSea } from 'node:sea';
 import { joinBases, openBase, type BasePayload } from '../../bundle/base.ts';
 import { formatInventory, makeInventory, type Inventory } from '../../bundle/inventory.ts';
 import type { Digest } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
 import { hashFile } from '../../files/hash-file.ts';
 import { writeText } from '../../files/write-whole.ts';
@@ -34,6 +35,10 @@ export const inventory: Command<Result> = {
   options: {
     output: { type: 'string', short: 'o', value: 'FILE', help: 'the inventory to write (default: standard output)' },
     compact: { type: 'boolean', help: 'leave out files below 4 KiB: a smaller inventory, a slightly larger delta' },
+    'with-tool': {
+      type: 'boolean',
+      help: 'of a node: count the curlew that runs, too; the delta is smaller, for install there only, not for apply',
+    },
     force: { type: 'boolean', help: 'replace the file if it is there' },
   },
   details: `A folder is the install folder of a node, an unpacked bundle, or any folder with bundles or packages in it; without one it is ${INSTALL_DIRECTORY}. Of bundles and packages only the tables of contents are read; files of folders are hashed.
@@ -46,11 +51,17 @@ The inventory holds digests and sizes, and the names and versions of packages; n
     const bases = [];
     for (const place of places) bases.push(await openBase(resolve(cwd, place), { report, signal }));
     const base = joinBases(bases);
+    const withTool = args.flag('with-tool');
+    if (withTool && !(base.isUnpacked && isSea())) {
+      throw new CurlewError(
+        'USAGE',
+        'curlew inventory: --with-tool is for the curlew of a bundle, over the folder of a node',
+      );
+    }
     const least = args.flag('compact') ? SMALL : 0;
     const payloads: BasePayload[] = [];
     for await (const { digest, size } of base.payloads({ signal })) if (size >= least) payloads.push({ digest, size });
-    // A node runs the tool of its last bundle, and needs no second one.
-    if (base.isUnpacked && isSea()) payloads.push(await hashFile(process.execPath, { signal }));
+    if (withTool) payloads.push(await hashFile(process.execPath, { signal }));
     const made = makeInventory({ payloads, packages: base.packages, tool: toolVersion() });
     const { digest, packages } = made;
     const bytes = made.payloads.reduce((sum, [, size]) => sum + size, 0);
