@@ -1,53 +1,21 @@
 import { execa } from 'execa';
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { joinBases, openBase } from '../../src/bundle/base.ts';
-import { makeInventory, parseInventory } from '../../src/bundle/inventory.ts';
+import { makeInventory } from '../../src/bundle/inventory.ts';
 import * as assert from '../support/assert.ts';
-import type { TestPackage } from '../support/bundles.ts';
-import { bundleOfPackages, deltaOf } from '../support/deltas.ts';
-import { trace, tracer } from '../support/node-install.ts';
+import { curlew, install, NODE, nodeWith, tracing } from '../support/node-deltas.ts';
+import { trace } from '../support/node-install.ts';
 import { noise } from '../support/packages.ts';
-import { runCommand } from '../support/run-command.ts';
-import type { SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
-import { tree, type Tree } from '../support/tree.ts';
+import { tree } from '../support/tree.ts';
 
 const test = suite('cli/delta-install', { timeoutMs: 120_000 });
 const signal = new AbortController().signal;
 
 const [ONE, TWO, THREE] = [noise(300_000, 1), noise(200_000, 2), noise(100_000, 3)];
 
-function package_(name: string, version: string, blobs: Readonly<Record<string, Buffer>>, hooks = ''): TestPackage {
-  const own = Object.entries(tracer(name, hooks).files).map(([path, data]) => ({ path, data }));
-  return { name, version, files: [...own, ...Object.entries(blobs).map(([path, data]) => ({ path, data }))] };
-}
-
-async function curlew(box: Tree, ...words: readonly string[]): Promise<SourceOutcome> {
-  return runCommand(words, box.path, { TRACE: box.at('trace') });
-}
-
-async function install(box: Tree, bundle: string, ...more: readonly string[]): Promise<SourceOutcome> {
-  return curlew(box, 'install', '--bundle', bundle, '--root', 'root', '--unconfined', ...more);
-}
-
-const NODE = 'root/var/lib/curlew';
-
-/** A node with these packages, and the delta d.tar.gz from there to others. */
-async function nodeWith(before: readonly TestPackage[], after: readonly TestPackage[]): Promise<Tree> {
-  const box = await tree();
-  await writeFile(box.at('1.tar.gz'), (await bundleOfPackages(before)).bytes);
-  const first = await install(box, '1.tar.gz');
-  assert.is(first.exitCode, 0, first.stderr);
-  await trace(box);
-  const { stdout } = await curlew(box, 'inventory', NODE);
-  const next = await bundleOfPackages(after);
-  await writeFile(box.at('2.tar.gz'), next.bytes);
-  await writeFile(box.at('d.tar.gz'), (await deltaOf(next, parseInventory(stdout, 'inventory'))).bytes);
-  return box;
-}
-
-const BEFORE = [package_('aaa', '1.0.0', { one: ONE, two: TWO })];
-const AFTER = [package_('aaa', '1.0.1', { one: ONE, three: THREE }), package_('bbb', '1.0.0', { 'data/two': TWO })];
+const BEFORE = [tracing('aaa', '1.0.0', { one: ONE, two: TWO })];
+const AFTER = [tracing('aaa', '1.0.1', { one: ONE, three: THREE }), tracing('bbb', '1.0.0', { 'data/two': TWO })];
 
 test('a delta is installed with what the node has', async () => {
   await using box = await nodeWith(BEFORE, AFTER);
@@ -72,7 +40,7 @@ test('a delta is installed with what the node has', async () => {
 });
 
 test('a package that takes the place of another one of its version still gives what others need', async () => {
-  const same = [package_('aaa', '1.0.0', { one: ONE, three: THREE }), package_('bbb', '1.0.0', { two: TWO })];
+  const same = [tracing('aaa', '1.0.0', { one: ONE, three: THREE }), tracing('bbb', '1.0.0', { two: TWO })];
   await using box = await nodeWith(BEFORE, same);
   const { exitCode, stderr } = await install(box, 'd.tar.gz');
   assert.is(exitCode, 0, stderr);
@@ -83,7 +51,7 @@ test('a delta goes on where a hook has failed, with the delta alone', async () =
   const failing = 'bbb() { echo bbb >>"$TRACE"; [ -e "$TRACE-ok" ]; }';
   const [aaa] = AFTER;
   if (aaa === undefined) throw new Error('no package');
-  await using box = await nodeWith(BEFORE, [aaa, package_('bbb', '1.0.0', { two: TWO }, failing)]);
+  await using box = await nodeWith(BEFORE, [aaa, tracing('bbb', '1.0.0', { two: TWO }, failing)]);
   assert.is((await install(box, 'd.tar.gz')).exitCode, 20);
   await writeFile(box.at('trace-ok'), '');
   const { exitCode, stderr } = await install(box, 'd.tar.gz');
@@ -110,7 +78,7 @@ for (const [title, change, name] of [
 test('what a package shares with one that is in place is looked for, too, before anything is changed', async () => {
   const [aaa] = BEFORE;
   if (aaa === undefined) throw new Error('no package');
-  await using box = await nodeWith(BEFORE, [aaa, package_('bbb', '1.0.0', { 'data/two': TWO })]);
+  await using box = await nodeWith(BEFORE, [aaa, tracing('bbb', '1.0.0', { 'data/two': TWO })]);
   await writeFile(box.at(NODE, 'addons/aaa/1.0.0/two'), noise(TWO.byteLength, 9));
   const before = [await readFile(box.at(NODE, 'records.json')), await readdir(box.at(NODE))] as const;
   const { exitCode, stderr } = await install(box, 'd.tar.gz');

@@ -1,8 +1,9 @@
 /** `curlew load-images`: the images of packages into this machine's container runtime, without installing anything. */
 import { access } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import type { PlacedEntry } from '../../archive/entry.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { INSTALL_DIRECTORY, ownerOf, TOC_NAME } from '../../core/layout.ts';
+import { ADDON_JSON, INSTALL_DIRECTORY, ownerOf, prefixOf, TOC_NAME } from '../../core/layout.ts';
 import { findImages, sourceImages, type FoundImages } from '../../runtime/images/find-images.ts';
 import { findImageRuntime, RUNTIME_NAMES } from '../../runtime/images/find-runtime.ts';
 import { loadPackages } from '../../runtime/images/load-packages.ts';
@@ -74,12 +75,20 @@ export const loadImagesCommand: Command<LoadResult> = {
     const checked = await checkedIndex(source, source.whole, { trust, signal });
     const directory = resolve(context.cwd, args.text('install-dir') ?? INSTALL_DIRECTORY);
     const { index, read, requireAll } = await openBundle(source, checked, { directory, signal });
-    await requireAll(index.entries.filter(({ path }) => ownerOf(path) !== undefined));
+    await requireAll(index.entries.filter(isOfImages));
     const packages = await archivePackages(source, index, { read, signal });
     return await load(sourceImages(packages), args, context);
   },
   render: (result) => table(result),
 };
+
+/** What is read of a package for its images: hooks may have changed the rest, where it is in place. */
+function isOfImages({ path }: PlacedEntry): boolean {
+  const owner = ownerOf(path);
+  if (owner === undefined) return false;
+  const below = path.slice(prefixOf(owner).length);
+  return below === ADDON_JSON || below.startsWith('images/');
+}
 
 function usage(what: string): CurlewError {
   return new CurlewError('USAGE', `curlew load-images: ${what}`, {

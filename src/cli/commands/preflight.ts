@@ -38,7 +38,7 @@ interface PreflightReport {
   readonly results: readonly PreflightResult[];
 }
 
-const { bundle, dir, from, release, installer, set } = RUN_OPTIONS;
+const { bundle, dir, from, release, installer, set, 'install-dir': installDir } = RUN_OPTIONS;
 
 export const preflight: Command<PreflightReport> = {
   name: 'preflight',
@@ -57,6 +57,10 @@ export const preflight: Command<PreflightReport> = {
     release,
     installer,
     set,
+    'install-dir': {
+      ...installDir,
+      help: `install folder, which has what a delta lacks (default: ${INSTALL_DIRECTORY})`,
+    },
     'is-join': { type: 'boolean', help: 'the machine joins a cluster' },
     'is-upgrade': { type: 'boolean', help: 'the machine is part of the cluster already' },
     'is-primary': { type: 'string', value: 'true|false', help: 'whether it becomes a primary (default: true)' },
@@ -166,7 +170,7 @@ async function readSituation(
     const { installer: spec } = await specOf(args, context, { source, flags, recorded: undefined });
     return { situation: { ...bare, installer: spec }, addons: [] };
   }
-  const directory = args.text('install-dir') ?? INSTALL_DIRECTORY;
+  const directory = resolve(context.cwd, args.text('install-dir') ?? INSTALL_DIRECTORY);
   await using source = await openSource(args, context, { directory, remember: false });
   const { installer: spec } = await specOf(args, context, { source, flags, recorded: undefined });
   const packages = await source.choose(spec);
