@@ -62,11 +62,13 @@ export async function openBase(path: string, { report, signal }: OpenOptions): P
   }
   if (archives.length === 0) {
     throw new CurlewError('NOT_FOUND', `read ${path}: neither bundles nor packages are in it`, {
-      hint: 'name a bundle, a folder of bundles, or the install folder of a node',
+      hint: PLACES,
     });
   }
   return archiveBase(archives);
 }
+
+const PLACES = 'name a bundle, a folder of bundles, or the install folder of a node';
 
 /** Of an archive in a folder, or of its parts: that it cannot be used. */
 const UNREADABLE: readonly ErrorCode[] = ['PACKAGE_INVALID', 'NOT_FOUND', 'DIGEST_MISMATCH'];
@@ -100,7 +102,9 @@ async function isDirectory(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isDirectory();
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT') throw new CurlewError('NOT_FOUND', `open ${path}: no such file or folder`);
+    if (errnoOf(error) === 'ENOENT') {
+      throw new CurlewError('NOT_FOUND', `open ${path}: no such file or folder`, { hint: PLACES });
+    }
     throw fileError(`open ${path}`, error);
   }
 }

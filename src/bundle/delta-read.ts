@@ -86,6 +86,6 @@ export function baseLacks(doing: string, missing: readonly PlacedEntry[]): Curle
   return new CurlewError(
     'NOT_FOUND',
     `${doing}: ${missing.length} files of ${bytes} bytes lack there: ${named.join(', ')}${more}`,
-    { hint: `nothing was changed. ${missing.some(({ path }) => path === BUNDLED_TOOL) ? TOOL_HINT : HINT}` },
+    { hint: `nothing was changed. ${missing.every(({ path }) => path === BUNDLED_TOOL) ? TOOL_HINT : HINT}` },
   );
 }
