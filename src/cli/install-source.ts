@@ -70,7 +70,7 @@ export async function bundleSource(
     };
     await requireAll(index.entries.filter(isDocument));
     const packages = await archivePackages(source, index, { read, signal });
-    const bundle = readBundle(await root(BUNDLE_JSON, BUNDLE_JSON_LIMIT), source.name);
+    const bundle = readBundle(await root(BUNDLE_JSON, BUNDLE_JSON_LIMIT), source.name, index !== checked);
     const offered = offeredOf(bundle, packages, arch);
     return {
       installerText: await root(INSTALLER_YAML, INSTALLER_LIMIT),
@@ -108,7 +108,7 @@ export async function unpackedSource(
 ): Promise<InstallSource> {
   const folder = resolve(cwd, path);
   const { packages, readRoot } = await folderPackages(folder, { directory, trust, signal });
-  const bundle = readBundle(await readRoot(BUNDLE_JSON, BUNDLE_JSON_LIMIT), folder);
+  const bundle = readBundle(await readRoot(BUNDLE_JSON, BUNDLE_JSON_LIMIT), folder, false);
   return {
     installerText: await readRoot(INSTALLER_YAML, INSTALLER_LIMIT),
     airgap: true,
@@ -133,11 +133,11 @@ function offeredOf(
   });
 }
 
-function readBundle(text: string | undefined, from: string): BundleJson | undefined {
+function readBundle(text: string | undefined, from: string, isDelta: boolean): BundleJson | undefined {
   const bundle = text === undefined ? undefined : parseBundleJson(text, from);
   if (bundle?.layout === undefined) return bundle;
   throw new CurlewError('UNSUPPORTED', `${from}: this bundle is for kURL's own scripts`, {
-    hint: 'unpack it and run the install.sh in it, or make one without --layout kurl',
+    hint: `${isDelta ? 'make the whole of it with curlew apply, ' : ''}unpack it and run the install.sh in it, or make one without --layout kurl`,
   });
 }
 

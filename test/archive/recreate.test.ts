@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import type { PlacedEntry, RangeSource } from '../../src/archive/entry.ts';
 import { createFramePool } from '../../src/archive/frame-pool.ts';
 import type { Holder } from '../../src/archive/holder.ts';
+import { storedMemberSize } from '../../src/archive/member.ts';
 import { placeArchive } from '../../src/archive/place.ts';
 import { memorySource, openFileSource } from '../../src/archive/read.ts';
 import { indexOfContents, recreateArchive } from '../../src/archive/recreate.ts';
@@ -152,6 +153,17 @@ test('a packed form that the deflater does not make is told, and copied where an
     'DIGEST_MISMATCH',
     /^d: a: its packed bytes are damaged/,
   );
+});
+
+test('tables of contents of files above 4 GiB and 8 GiB are read as those of others, by their text alone', () => {
+  const sizes = [2 ** 32 - 1, 2 ** 32, 2 ** 32 + 65_535, 2 ** 33, 2 ** 40];
+  const entries = sizes.map((size) => {
+    const digest = digestOf(String(size));
+    return { path: `a/${size}`, mode: 0o644, size, digest, packed: storedMemberSize(size), stored: true } as const;
+  });
+  const { index } = placeArchive(entries);
+  assert.equal(indexOfContents(tocJson(index.entries), index.size, 'x'), index);
+  assert.throwsWith(() => indexOfContents(tocJson(index.entries), index.size - 2 ** 32, 'x'), 'PACKAGE_INVALID');
 });
 
 test('a table of contents that no archive can have is refused', () => {

@@ -1,10 +1,10 @@
 import { execa } from 'execa';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import * as fc from 'fast-check';
 import { memorySource, readIndex } from '../../src/archive/read.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
 import { applyDelta, findHolders } from '../../src/bundle/apply.ts';
-import { joinBases, openBase, type Base } from '../../src/bundle/base.ts';
+import { folderBase, joinBases, openBase, type Base } from '../../src/bundle/base.ts';
 import { readDelta, type Delta } from '../../src/bundle/delta-read.ts';
 import { makeInventory, type Inventory } from '../../src/bundle/inventory.ts';
 import { formatBundleJson, parseBundleJson } from '../../src/core/bundle.ts';
@@ -20,9 +20,9 @@ const test = suite('bundle/delta', { timeoutMs: 120_000 });
 const never = new AbortController().signal;
 const options = { report: () => undefined, signal: never };
 
-async function inventoryOf(base: Base): Promise<Inventory> {
+async function inventoryOf(base: Base, least = 0): Promise<Inventory> {
   const payloads = [];
-  for await (const one of base.payloads({ signal: never })) payloads.push(one);
+  for await (const one of base.payloads({ signal: never })) if (one.size >= least) payloads.push(one);
   return makeInventory({ payloads, packages: base.packages, tool: '1.2.3' });
 }
 
@@ -261,12 +261,13 @@ const RELEASE = fc.uniqueArray(PACKAGE, { selector: ({ name }) => name, minLengt
 
 test('base and delta make the whole, bit for bit, whatever the history, by any chain of deltas', async () => {
   await using box = await tree();
-  const property = fc.asyncProperty(fc.array(RELEASE, { minLength: 2, maxLength: 3 }), async (history) => {
+  const releases = fc.array(fc.tuple(RELEASE, fc.boolean()), { minLength: 2, maxLength: 3 });
+  const property = fc.asyncProperty(releases, fc.boolean(), async (history, isCompact) => {
     const bundles = [];
-    for (const release of history) bundles.push(await bundleOfPackages(release));
+    for (const [release, kurl] of history) bundles.push(await bundleOfPackages(release, kurl));
     const [first, ...later] = bundles;
     if (first === undefined) return;
-    // One site keeps every delta, the other the last whole bundle.
+    // One site keeps every delta, one the last whole bundle, and one has that unpacked.
     const kept = [first];
     let whole = first;
     for (const next of later) {
@@ -274,12 +275,21 @@ test('base and delta make the whole, bit for bit, whatever the history, by any c
       const delta = await deltaOf(next, await inventoryOf(site));
       assert.ok((await applied(box, delta, site)).equals(next.bytes));
       kept.push(delta);
-      const base = await basesOf(box, [whole]);
-      assert.ok((await applied(box, await deltaOf(next, await inventoryOf(base)), base)).equals(next.bytes));
+      for (const base of [await basesOf(box, [whole]), await folderBase(await unpacked(box, whole), options)]) {
+        const inventory = await inventoryOf(base, isCompact ? 4096 : 0);
+        assert.ok((await applied(box, await deltaOf(next, inventory), base)).equals(next.bytes));
+      }
       whole = next;
     }
   });
   await fc.assert(property, { numRuns: 20 });
 });
+
+async function unpacked(box: Tree, { bytes }: MadeBundle): Promise<string> {
+  await rm(box.at('unpacked'), { recursive: true, force: true });
+  await mkdir(box.at('unpacked'));
+  await execa('tar', ['xz', '-C', box.at('unpacked')], { input: bytes });
+  return box.at('unpacked');
+}
 
 test.run();

@@ -1,6 +1,9 @@
 /** Deltas under the other commands of a node: what each takes from the node, and what it says when that lacks. */
 import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
+import { parseInventory } from '../../src/bundle/inventory.ts';
 import * as assert from '../support/assert.ts';
+import { specOf } from '../support/bundles.ts';
+import { bundleOfPackages, deltaOf } from '../support/deltas.ts';
 import { curlew, install, NODE, nodeWith, runBelow, tracing } from '../support/node-deltas.ts';
 import { trace } from '../support/node-install.ts';
 import { noise } from '../support/packages.ts';
@@ -96,6 +99,39 @@ test('an upgrade by a delta that failed is rolled back without it, and the delta
   assert.is(exitCode, 0, stderr);
   assert.match(stdout, /^aaa {2}1\.0\.1 {2}installed/);
   assert.ok((await readFile(box.at(NODE, 'addons/aaa/1.0.1/one'))).equals(ONE));
+});
+
+test('the next delta is made since a node that a delta has upgraded', async () => {
+  await using box = await nodeWith(BEFORE, AFTER);
+  assert.is((await install(box, 'd.tar.gz')).exitCode, 0);
+  const { stdout } = await curlew(box, 'inventory', NODE);
+  const next = await bundleOfPackages([tracing('bbb', '1.0.0', { one: ONE, three: THREE })]);
+  const delta = await deltaOf(next, parseInventory(stdout, 'inventory'));
+  assert.ok(delta.bytes.byteLength < 60_000, `${delta.bytes.byteLength} bytes`);
+  await writeFile(box.at('next.tar.gz'), delta.bytes);
+  const { exitCode, stderr } = await install(box, 'next.tar.gz');
+  assert.is(exitCode, 0, stderr);
+  assert.ok((await readFile(box.at(NODE, 'addons/bbb/1.0.0/three'))).equals(THREE));
+});
+
+test('a delta for another architecture, and one for other scripts, are refused with what they are for', async () => {
+  await using box = await nodeWith(BEFORE, []);
+  await writeFile(box.at('spec.yaml'), specOf({ aaa: '1.0.1' }));
+  const inventory = parseInventory((await curlew(box, 'inventory', NODE)).stdout, 'inventory');
+  const other = AFTER.map((one) => ({
+    ...one,
+    extra: { arch: process.arch === 'arm64' ? 'amd64' : 'arm64' } as const,
+  }));
+  for (const [bundle, code, message] of [
+    [await bundleOfPackages(other), 22, /d\.tar\.gz: aaa is not there for a/],
+    [await bundleOfPackages(AFTER, true), 22, /is for kURL's own scripts.*the whole of it with curlew apply, unpack/s],
+  ] as const) {
+    await writeFile(box.at('d.tar.gz'), (await deltaOf(bundle, inventory)).bytes);
+    const { exitCode, stderr } = await install(box, 'd.tar.gz', '--installer', 'spec.yaml');
+    assert.is(exitCode, code, stderr);
+    assert.match(stderr, message);
+    assert.equal(await trace(box), []);
+  }
 });
 
 test.run();
