@@ -1,5 +1,6 @@
 /** The releases of a store as a server sees them: looked at again after a moment, and read again only when they changed. */
 import { isRelease, type Catalogue } from '../core/catalogue.ts';
+import { digestOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import { currentRelease, findCatalogue } from '../store/catalogue.ts';
@@ -10,8 +11,23 @@ import { createWatch, type WatchOptions } from './watch.ts';
 
 export interface SeenCatalogue {
   readonly catalogue: Catalogue;
-  /** Of the catalogue's object. */
+  /** Of the catalogue's object, or the digest of what was signed. */
   readonly etag: string;
+  /** What was signed. */
+  readonly text?: Uint8Array | undefined;
+}
+
+/**
+ * The catalogue of a release, undefined for the current one, with a signature by somebody who is trusted; without one it is
+ * `SIGNATURE_INVALID`.
+ */
+export type ProveRelease = (
+  release: string | undefined,
+) => Promise<{ readonly parsed: Catalogue; readonly catalogue: Uint8Array }>;
+
+export interface CataloguesOptions extends WatchOptions {
+  /** Undefined: nobody asks for signatures, and the store is believed. */
+  readonly prove: ProveRelease | undefined;
 }
 
 export interface Catalogues {
@@ -24,8 +40,9 @@ export interface Catalogues {
 /** Catalogues that are kept: whoever is asked for more than the current release is asked for few. */
 const MOST = 8;
 
-export function createCatalogues(store: Store, options: WatchOptions): Catalogues {
-  const { signal } = options;
+export function createCatalogues(store: Store, options: CataloguesOptions): Catalogues {
+  const { signal, prove } = options;
+  if (prove !== undefined) return provedCatalogues(store, prove, options);
   const glance = createGlance(async () => currentRelease(store, { signal }), options);
   const watch = createWatch(store, options);
   const kept = createShelf<SeenCatalogue>({ most: MOST, weigh: () => 1 });
@@ -34,8 +51,6 @@ export function createCatalogues(store: Store, options: WatchOptions): Catalogue
     if (found !== undefined) return found.release;
     throw new CurlewError('NOT_FOUND', 'no release was published here');
   };
-  const absent = (release: string): CurlewError =>
-    new CurlewError('NOT_FOUND', `there is no release ${JSON.stringify(release.slice(0, 100))}`);
   return {
     current,
     of: async (wanted) => {
@@ -50,4 +65,27 @@ export function createCatalogues(store: Store, options: WatchOptions): Catalogue
       });
     },
   };
+}
+
+/** Proved again after a moment: what was signed for a time is over at its end, whatever lies in the store. */
+function provedCatalogues(store: Store, prove: ProveRelease, options: WatchOptions): Catalogues {
+  const watch = createWatch(store, options);
+  const glances = createShelf<() => Promise<SeenCatalogue>>({ most: MOST, weigh: () => 1 });
+  const look = async (release: string | undefined): Promise<SeenCatalogue> => {
+    const { parsed, catalogue } = await ofStore(async () => prove(release));
+    return { catalogue: parsed, etag: digestOf(catalogue), text: catalogue };
+  };
+  const of: Catalogues['of'] = async (release) => {
+    if (release !== undefined) {
+      const isThere = isRelease(release) && (await watch(storeKey.catalogue(release))) !== undefined;
+      if (!isThere) throw absent(release);
+    }
+    const glance = await glances.take(release ?? '', async () => createGlance(async () => look(release), options));
+    return glance();
+  };
+  return { of, current: async () => (await of(undefined)).catalogue.release };
+}
+
+function absent(release: string): CurlewError {
+  return new CurlewError('NOT_FOUND', `there is no release ${JSON.stringify(release.slice(0, 100))}`);
 }

@@ -16,6 +16,7 @@ const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
   DIGEST_MISMATCH: 502,
   PACKAGE_INVALID: 502,
   IMAGE_INVALID: 502,
+  SIGNATURE_INVALID: 502,
 };
 
 const BEHIND: Readonly<Record<number, string>> = {

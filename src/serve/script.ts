@@ -13,16 +13,20 @@ export interface ScriptInputs {
   readonly id: string;
   /** Text of the spec. */
   readonly spec: string;
+  /** What it calls is to take nothing unsigned: the keys are a matter of the node. */
+  readonly signed: boolean;
   /** Hex digits of the sha256 of the curlew for nodes; undefined where there is none. */
   readonly sums: { readonly amd64: string | undefined; readonly arm64: string | undefined };
 }
 
 /** A bash script that runs as a whole or not at all, and does not read from its standard input, which it may be. */
-export function formatScript({ functions, script, base, release, id, spec, sums }: ScriptInputs): string {
+export function formatScript({ functions, script, base, release, id, spec, sums, signed }: ScriptInputs): string {
   // No text holds its own digest, so no line of the spec ends the document.
   const end = `CURLEW_${createHash('sha256').update(spec).digest('hex')}`;
   const text = spec.endsWith('\n') ? spec : `${spec}\n`;
   const words = [script, base, release, id, sums.amd64 ?? '-', sums.arm64 ?? '-'].map(quoted);
+  // What runs tasks is any command.
+  if (signed && script !== 'tasks.sh') words.push('--require-signed');
   return [
     '#!/usr/bin/env bash',
     `# curlew ${script === INSTALL_SH ? 'install' : script.replace(/\.sh$/, '')}: release ${release}, installer ${id}`,

@@ -8,17 +8,17 @@ import { installerYaml } from '../installer/merge.ts';
 import { isJsonObject } from '../installer/yaml.ts';
 import type { Store } from '../store/store.ts';
 import { createBundles, type Executable } from './bundles.ts';
-import { createCatalogues, type Catalogues } from './catalogues.ts';
+import { createCatalogues, type Catalogues, type CataloguesOptions } from './catalogues.ts';
 import { dataContent, jsonAnswer, textAnswer, type Answer, type Content } from './content.ts';
 import { createImages } from './images.ts';
 import { readSpecText, type Installers, type KnownSpec } from './installers.ts';
 import { storedContent } from './objects.ts';
+import { createProvedObjects } from './proved-objects.ts';
 import { registryAnswer } from './registry.ts';
 import type { Route } from './route.ts';
 import { formatScript } from './script.ts';
-import type { WatchOptions } from './watch.ts';
 
-export interface SiteOptions extends WatchOptions {
+export interface SiteOptions extends CataloguesOptions {
   readonly installers: Installers;
   readonly executable: Executable;
   /** Text of scripts/serve/start.sh. */
@@ -48,12 +48,13 @@ export interface Site {
 }
 
 export function createSite(store: Store, options: SiteOptions): Site {
-  const { installers, tool, executable, functions, redirect, signal: own } = options;
+  const { installers, tool, executable, functions, redirect, prove, signal: own } = options;
   const catalogues = createCatalogues(store, options);
   const bundles = createBundles(store, { ...options, catalogues });
   const images = createImages(store, { ...options, catalogues });
+  const proved = prove === undefined ? undefined : createProvedObjects(store, { ...options, catalogues });
   const object = async (key: string, signal: AbortSignal): Promise<Answer> => {
-    const found = await storedContent(store, key, { signal });
+    const found = await (proved === undefined ? storedContent(store, key, { signal }) : proved(key, { signal }));
     return found === undefined ? unknown(`there is no ${key}`) : { kind: 'content', content: found };
   };
   const get = async (asked: Asked): Promise<Answer> => {
@@ -89,7 +90,8 @@ export function createSite(store: Store, options: SiteOptions): Site {
         const spec = await installers.read(route.id, { signal });
         const { catalogue } = await catalogues.of(route.release);
         const sums = { amd64: await sumOf('amd64', executable), arm64: await sumOf('arm64', executable) };
-        const inputs = { ...route, functions, base, release: catalogue.release, spec: spec.text, sums };
+        const release = catalogue.release;
+        const inputs = { ...route, functions, base, release, spec: spec.text, sums, signed: prove !== undefined };
         return textContent(formatScript(inputs), 'text/x-shellscript; charset=utf-8');
       }
       case 'tool': {

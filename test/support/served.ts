@@ -35,6 +35,7 @@ export async function serveStore(store: Store, { site, limits, listen }: ServedO
     executable: async () => ({ source: memorySource('the tool', TOOL.bytes), index: TOOL.plan.index }),
     functions: await readFile(START, 'utf8'),
     redirect: undefined,
+    prove: undefined,
     tool: '1.2.3',
     freshMs: 0,
     now: Date.now,

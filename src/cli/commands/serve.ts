@@ -2,10 +2,12 @@
 import { join } from 'node:path';
 import { readLimited } from '../../files/read-limited.ts';
 import { formatAccess, type Access } from '../../serve/access.ts';
+import type { ProveRelease } from '../../serve/catalogues.ts';
 import { openExecutables } from '../../serve/executables.ts';
 import { createInstallers, type Installers } from '../../serve/installers.ts';
 import { startServer, type ServedTotals } from '../../serve/server.ts';
 import { createSite } from '../../serve/site.ts';
+import { readSigned } from '../../release/signed-release.ts';
 import { isWebAddress } from '../../store/web.ts';
 import type { Store } from '../../store/store.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
@@ -13,6 +15,8 @@ import { openHttp, WEB_OPTIONS } from '../network.ts';
 import { ownScripts } from '../own-scripts.ts';
 import { formatBytes } from '../render/units.ts';
 import { addressOf, limitsOf, listenOf, logFormOf, SERVE_OPTIONS, storeOf, tlsOf, tokenOf } from '../serve-options.ts';
+import { trustOfStore } from '../release-trust.ts';
+import { KEY_OPTIONS } from '../signed.ts';
 import { openStoreFor } from '../stores.ts';
 import { toolVersion } from '../version.ts';
 
@@ -36,8 +40,9 @@ export const serve: Command<ServedTotals> = {
     'curlew serve --store s3://bucket/dist --redirect https://cdn.example/dist',
     'curlew serve --store /srv/dist --tls-cert site.crt --tls-key site.key',
     'curlew serve --store /srv/dist --allow-post --token-file token',
+    'curlew serve --store s3://bucket/dist --key release.pub',
   ],
-  options: { ...SERVE_OPTIONS, ...WEB_OPTIONS },
+  options: { ...SERVE_OPTIONS, ...KEY_OPTIONS, ...WEB_OPTIONS },
   run: runServer,
   render: ({ requests, bytes }) => `${requests} requests, ${formatBytes(bytes)}`,
 };
@@ -62,6 +67,7 @@ async function runServer(args: Arguments, context: CommandContext): Promise<Serv
     functions: (await readLimited(join(ownScripts(), 'serve/start.sh'), SCRIPT_LIMIT)).toString('utf8'),
     redirect: addressOf(args, 'redirect'),
     tool,
+    prove: await proveOf(args, { ...context, signal: own }, opened.store),
     freshMs: FRESH_MS,
     now: Date.now,
     signal: own,
@@ -74,6 +80,14 @@ async function runServer(args: Arguments, context: CommandContext): Promise<Serv
   await aborted(signal);
   report({ type: 'note', level: 'info', text: 'waiting for running answers; a second signal ends at once' });
   return await server.stop();
+}
+
+/** What the keys prove of the store; undefined when nobody asks for signatures. */
+async function proveOf(args: Arguments, context: CommandContext, store: Store): Promise<ProveRelease | undefined> {
+  const trust = await trustOfStore(args, context, store.address);
+  if (trust === undefined) return undefined;
+  const { signal } = context;
+  return async (release) => readSigned(store, { release, trust: { ...trust, now: new Date() }, signal });
 }
 
 async function openStores(
