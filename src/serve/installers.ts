@@ -20,6 +20,8 @@ export interface KnownSpec {
 export interface Installers {
   /** A spec that is not there is `NOT_FOUND`, one that is wrong `SPEC_INVALID`. */
   readonly read: (id: string, options: { readonly signal: AbortSignal }) => Promise<KnownSpec>;
+  /** Ids of so many specs as are kept here, at most; none where the store does not list what it has. */
+  readonly ids: (options: { readonly most: number; readonly signal: AbortSignal }) => Promise<readonly string[]>;
   /** Keeps a spec under its id. One that is there already stays; another one of the same id is `FILE_EXISTS`. */
   readonly add: (spec: KnownSpec, options: { readonly signal: AbortSignal }) => Promise<AddedSpec>;
 }
@@ -48,6 +50,19 @@ export function createInstallers(store: Store, prefix: string): Installers {
   };
   return {
     read,
+    ids: async ({ most, signal }) => {
+      const found: string[] = [];
+      try {
+        for await (const { key } of store.list(prefix, { signal })) {
+          if (found.length >= most) break;
+          const [, id] = /^([^/]+)\.yaml$/.exec(key.slice(prefix.length)) ?? [];
+          if (id !== undefined) found.push(id);
+        }
+      } catch (error) {
+        if (!(error instanceof CurlewError) || error.code !== 'UNSUPPORTED') throw error;
+      }
+      return found;
+    },
     add: async (spec, { signal }) => {
       const id = installerId(spec.installer);
       try {

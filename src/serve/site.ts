@@ -43,9 +43,17 @@ export interface Site {
   readonly get: (asked: Asked) => Promise<Answer>;
   /** Keeps a spec, or only judges it. */
   readonly post: (body: Uint8Array, asked: Asked & { readonly keep: boolean }) => Promise<Answer>;
+  /**
+   * Plans bundles of the specs that are kept, so that who asks first need not wait for it. A spec that cannot be planned is
+   * told whoever asks for it; a store without a release that can be read is thrown.
+   */
+  readonly warm: () => Promise<void>;
   /** Plans in memory. */
   readonly plans: () => number;
 }
+
+/** Specs whose bundles are planned beforehand. */
+const MOST_WARM = 8;
 
 export function createSite(store: Store, options: SiteOptions): Site {
   const { installers, tool, executable, functions, redirect, prove, signal: own } = options;
@@ -121,7 +129,17 @@ export function createSite(store: Store, options: SiteOptions): Site {
       'X-Kurl-Hash': id,
     });
   };
-  return { get, post, plans: bundles.size };
+  const warm = async (): Promise<void> => {
+    await catalogues.of(undefined);
+    for (const id of await installers.ids({ most: MOST_WARM, signal: own })) {
+      try {
+        await bundles.whole({ spec: await installers.read(id, { signal: own }), release: undefined, arch: 'amd64' });
+      } catch (error) {
+        if (!(error instanceof CurlewError)) throw error;
+      }
+    }
+  };
+  return { get, post, warm, plans: bundles.size };
 }
 
 /** The path that a proxy has put before those of this server; empty where there is none. */

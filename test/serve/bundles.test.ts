@@ -6,6 +6,8 @@ import { planFrom } from '../../src/bundle/plan-from.ts';
 import { storeKey } from '../../src/core/layout.ts';
 import { installerId } from '../../src/installer/id.ts';
 import { parseInstaller } from '../../src/installer/parse.ts';
+import { CurlewError } from '../../src/core/errors.ts';
+import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf, TOOL } from '../support/bundles.ts';
@@ -63,6 +65,36 @@ test('a bundle is whole, has a length and an etag before its first byte, and is 
   assert.match(seen[0] ?? '', /^"[0-9a-f]{64}"$/);
   assert.is(seen[0], seen[1]);
 });
+
+test('bundles of kept specs are planned before they are asked for, whatever else is among them', async ({ signal }) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  for (const [id, text] of [
+    ['a-wrong', 'kind: ['],
+    ['b-unknown', specOf({ gamma: '1.0' })],
+  ] as const) {
+    await keepSpec(box, id, text);
+  }
+  let reads = 0;
+  const get: Store['get'] = async (key, options) => {
+    reads += 1;
+    return store.get(key, options);
+  };
+  await using server = await serveStore({ ...store, get });
+  await server.warm();
+  const before = reads;
+  assert.ok(before > 0);
+  assert.is((await fetch(`${server.url}/bundle/${ID}.tar.gz`, { method: 'HEAD' })).status, 200);
+  assert.is(reads, before);
+  await using unlisted = await serveStore({ ...store, list: refusing });
+  await unlisted.warm();
+  await using empty = await serveStore(createFolderStore(box.path));
+  await assert.rejectsWith(empty.warm(), 'NOT_FOUND', /no release/);
+});
+
+async function* refusing(): AsyncGenerator<never> {
+  throw new CurlewError('UNSUPPORTED', 'it does not list what it has');
+}
 
 test('the catalogue is read once for a plan', async ({ signal }) => {
   const { box, store } = await scene(signal);

@@ -16,6 +16,7 @@ export interface Served extends AsyncDisposable {
   readonly port: number;
   readonly log: Access[];
   readonly stop: () => Promise<unknown>;
+  readonly warm: () => Promise<void>;
 }
 
 interface ServedOptions {
@@ -60,6 +61,7 @@ export async function serveStore(store: Store, { site, limits, listen }: ServedO
     port: Number(new URL(server.url).port),
     log,
     stop,
+    warm: made.warm,
     [Symbol.asyncDispose]: async () => {
       await stop();
       own.abort();

@@ -1,5 +1,7 @@
 /** `curlew serve`: a store over HTTP: packages, bundles that are made as they are read, online installs, images. */
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { asError } from '../../core/errors.ts';
 import { readLimited } from '../../files/read-limited.ts';
 import { formatAccess, type Access } from '../../serve/access.ts';
 import type { ProveRelease } from '../../serve/catalogues.ts';
@@ -28,6 +30,8 @@ On SIGTERM or SIGINT it takes no more connections, and ends when the running ans
 
 /** How long the store is believed not to have changed. */
 const FRESH_MS = 2000;
+/** How long the first plans are waited for before anybody is let in. */
+const WARM_MS = 1000;
 const SCRIPT_LIMIT = 1 << 20;
 
 export const serve: Command<ServedTotals> = {
@@ -72,6 +76,10 @@ async function runServer(args: Arguments, context: CommandContext): Promise<Serv
     now: Date.now,
     signal: own,
   });
+  const warmed = site.warm().catch((error: unknown) => {
+    report({ type: 'note', level: 'warning', text: `${opened.store.address}: ${asError(error).message}` });
+  });
+  await Promise.race([warmed, setTimeout(WARM_MS, undefined, { ref: false })]);
   const log = (access: Access): void => print(form === 'json' ? JSON.stringify(access) : formatAccess(access));
   const quiet = (): void => undefined;
   const options = { site, ...listen, tls, token, publicUrl, tool, limits, log: form === 'none' ? quiet : log };
