@@ -1,12 +1,17 @@
+import { mkdir } from 'node:fs/promises';
 import { NO_PAINT } from '../../src/cli/render/paint.ts';
 import { serve } from '../../src/cli/commands/serve.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { addressOf, limitsOf, listenOf, logFormOf, storeOf, tlsOf, tokenOf } from '../../src/cli/serve-options.ts';
 import type { Arguments, CommandContext } from '../../src/cli/command.ts';
+import { createFolderStore } from '../../src/store/folder.ts';
+import { makeKeyPair, publicPart, readPrivateKey } from '../../src/trust/keys.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
+import { madePackage, publishAs } from '../support/releases.ts';
+import { DAY, memory } from '../support/signing.ts';
 import { suite } from '../support/suite.ts';
-import { tree } from '../support/tree.ts';
+import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('cli/serve');
 
@@ -92,29 +97,63 @@ test('who may post is said by a flag and a token, and the token is never told', 
   await assert.rejectsWith(tlsOf(words('--tls-cert', 'token'), context()), 'USAGE', /go together/);
 });
 
-test('it says where it listens, logs each request on its own, and ends when it is told to', async ({ signal }) => {
-  await using box = await tree();
-  await publishTestPackages(box, [{ name: 'a', version: '1', files: [{ path: 'x', data: 'x' }] }], signal);
-  const stop = new AbortController();
-  const printed: string[] = [];
-  const url = new Promise<string>((resolve) => {
+/** Runs the command over `store/` of the box, and tells where it listens. */
+async function listening(box: Tree, stop: AbortSignal, printed: string[], ...more: readonly string[]): Promise<string> {
+  return new Promise<string>((resolve) => {
     const report: CommandContext['report'] = (event) => {
       const [, found] = event.type === 'note' ? (/ on (http:\S+)/.exec(event.text) ?? []) : [];
       if (found !== undefined) resolve(found);
     };
     const print = (line: string): void => void printed.push(line);
-    const context = { cwd: box.path, env: {}, report, print, signal: stop.signal };
-    void serve.run(words('--store', 'store', '--listen', '127.0.0.1:0'), context).then((totals) => {
+    const context = { cwd: box.path, env: { XDG_STATE_HOME: box.at('state') }, report, print, signal: stop };
+    void serve.run(words('--store', 'store', '--listen', '127.0.0.1:0', ...more), context).then((totals) => {
       printed.push(serve.render(totals, words(), NO_PAINT));
     });
   });
-  const answer = await fetch(`${await url}/dist/VERSION`, { headers: { connection: 'close' } });
+}
+
+test('it says where it listens, logs each request on its own, and ends when it is told to', async ({ signal }) => {
+  await using box = await tree();
+  await publishTestPackages(box, [{ name: 'a', version: '1', files: [{ path: 'x', data: 'x' }] }], signal);
+  const stop = new AbortController();
+  const printed: string[] = [];
+  const url = await listening(box, stop.signal, printed);
+  const answer = await fetch(`${url}/dist/VERSION`, { headers: { connection: 'close' } });
   assert.is(await answer.text(), 'r1');
   stop.abort();
   while (printed.length < 2) await new Promise((resolve) => setImmediate(resolve));
   const [line = '', last] = printed;
   const { path, status } = JSON.parse(line) as { readonly path: string; readonly status: number };
   assert.equal([path, status, last], ['/dist/VERSION', 200, '1 requests, 2 B']);
+});
+
+test('with --key it hands out what that key has signed, and nothing of a store that another one signed', async ({
+  signal,
+}) => {
+  const { privateKey, publicKey } = makeKeyPair(undefined);
+  await using box = await tree({
+    'release.pub': publicKey,
+    'other.pub': makeKeyPair(undefined).publicKey,
+  });
+  await mkdir(box.at('store'));
+  const store = createFolderStore(box.at('store'));
+  const key = readPrivateKey(privateKey, 'release.key', undefined);
+  const trust = { keys: [publicPart(key, 'release.key')], now: new Date(), seen: memory() };
+  const signer = { key, lifetime: DAY, trust };
+  await publishAs(store, 'v1', [await madePackage(box, 'a', '1.0', 'one')], signal, { signer });
+  for (const [file, status] of [
+    ['release.pub', 200],
+    ['other.pub', 502],
+  ] as const) {
+    const stop = new AbortController();
+    const printed: string[] = [];
+    const url = await listening(box, stop.signal, printed, '--key', file);
+    const answer = await fetch(`${url}/dist/v1/a-1.0.tar.gz`, { headers: { connection: 'close' } });
+    await answer.arrayBuffer();
+    assert.is(answer.status, status, file);
+    stop.abort();
+    while (printed.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  }
 });
 
 test.run();

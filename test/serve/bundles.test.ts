@@ -86,13 +86,16 @@ test('bundles of kept specs are planned before they are asked for, whatever else
   assert.ok(before > 0);
   assert.is((await fetch(`${server.url}/bundle/${ID}.tar.gz`, { method: 'HEAD' })).status, 200);
   assert.is(reads, before);
-  await using unlisted = await serveStore({ ...store, list: refusing });
+  await using unlisted = await serveStore({
+    ...store,
+    list: () => ({ [Symbol.asyncIterator]: () => ({ next: refusing }) }),
+  });
   await unlisted.warm();
   await using empty = await serveStore(createFolderStore(box.path));
   await assert.rejectsWith(empty.warm(), 'NOT_FOUND', /no release/);
 });
 
-async function* refusing(): AsyncGenerator<never> {
+async function refusing(): Promise<never> {
   throw new CurlewError('UNSUPPORTED', 'it does not list what it has');
 }
 
