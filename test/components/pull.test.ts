@@ -1,13 +1,18 @@
 /** Fetching from real servers, after real programs, and onto a disk that is full. */
+import { execa } from 'execa';
 import { renameSync, statfsSync, writeFileSync } from 'node:fs';
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { pathsBeside } from '../../src/pull/partial-file.ts';
 import * as assert from '../support/assert.ts';
-import { noise } from '../support/packages.ts';
+import { cleanEnvironment, curlew, MAIN } from '../support/curlew.ts';
+import { noise, packageOf } from '../support/packages.ts';
+import { startProxy } from '../support/proxy-server.ts';
 import { largePackage, pullTo } from '../support/pulls.ts';
 import { runFromSource, SOURCE_COMMAND } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { serveFiles } from '../support/web-server.ts';
+import { startCounted } from './support/counted-server.ts';
 import { startNginx } from './support/nginx.ts';
 import { presign } from './support/presign.ts';
 import { cannotRun, run, succeeds } from './support/programs.ts';
@@ -16,6 +21,15 @@ import { BUCKET, cannotServe, S3_KEYS, startS3 } from './support/s3-servers.ts';
 const test = suite('components/pull', { timeoutMs: 120_000 });
 const WEB = largePackage();
 const NAME = 'web.tar.gz';
+
+/** Bytes of blocks that are there already. */
+function sameBytes(partial: Buffer, whole: Buffer): number {
+  let same = 0;
+  for (let at = 0; at < partial.byteLength; at += 4096) {
+    if (partial.subarray(at, at + 4096).equals(whole.subarray(at, at + 4096))) same += 4096;
+  }
+  return same;
+}
 
 async function served(): Promise<Tree> {
   return tree({ [`root/${NAME}`]: WEB.bytes });
@@ -149,5 +163,56 @@ if (noMount === undefined) {
 } else {
   test.skip('a disk that is full', noMount);
 }
+
+test('killed by the system anywhere, and led through another proxy then, it asks for no more than 4 MiB a connection again', async ({
+  signal,
+}) => {
+  const MIB = 1 << 20;
+  const CONNECTIONS = 2;
+  const { bytes } = packageOf('large', '1.0.0', [{ path: 'assets/blob', data: noise(40 * MIB, 7) }]);
+  await using server = await startCounted(bytes);
+  const hosts = { 'files.example:80': server.port };
+  await using first = await startProxy({ hosts });
+  await using second = await startProxy({ hosts });
+  const words = [
+    'pull',
+    `http://files.example/${NAME}`,
+    '--allow-http',
+    'files.example',
+    '--connections',
+    String(CONNECTIONS),
+  ];
+  let most = 0;
+  // Always the same ones, anywhere in the file.
+  for (const [index, part] of [...noise(6, 11)].entries()) {
+    await using box = await tree();
+    const at = Math.floor((bytes.byteLength * (part + 1)) / 258);
+    const reached = server.sent(at);
+    const pulling = execa(process.execPath, [MAIN, ...words], {
+      cwd: box.path,
+      env: cleanEnvironment({ cwd: box.path, env: { HTTP_PROXY: first.url } }),
+      extendEnv: false,
+      reject: false,
+      cancelSignal: signal,
+    });
+    await Promise.race([reached, pulling]);
+    pulling.kill('SIGKILL');
+    const killed = await pulling;
+    assert.is(killed.signal, 'SIGKILL', killed.stderr);
+    server.take();
+    const partial = await readFile(pathsBeside(box.at(NAME)).partial).catch(() => Buffer.alloc(0));
+    const written = sameBytes(partial, bytes);
+    most = Math.max(most, written);
+    const env = { HTTP_PROXY: index % 2 === 0 ? second.url : first.url };
+    const { status, stderr } = await curlew(words, { cwd: box.path, env });
+    assert.is(status, 0, stderr);
+    assert.ok((await readFile(box.at(NAME))).equals(bytes));
+    assert.equal(await readdir(box.path), [NAME]);
+    const again = server.take() - (bytes.byteLength - written);
+    assert.ok(again <= CONNECTIONS * 4 * MIB, `killed with ${written} bytes there: ${again} came again`);
+  }
+  assert.ok(most > CONNECTIONS * 4 * MIB, `no more than ${most} bytes were ever there`);
+  assert.ok(second.log.length > 0 && second.log.every((line) => line.includes('files.example')), second.log.join());
+});
 
 test.run();
