@@ -1,5 +1,5 @@
 /** Releases in real servers of the S3 protocol: promoted by the server, listed, mended and removed. */
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { digestOf } from '../../src/core/digest.ts';
 import { promote, sourceRelease, type PromoteOptions, type PromoteResult } from '../../src/release/promote.ts';
 import { prune } from '../../src/release/prune.ts';
@@ -8,9 +8,10 @@ import { createFolderStore } from '../../src/store/folder.ts';
 import { createS3Store } from '../../src/store/s3.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
-import { collectItems } from '../support/bytes.ts';
+import { specOf } from '../support/bundles.ts';
+import { collect, collectItems } from '../support/bytes.ts';
 import { lockedPackage } from '../support/described.ts';
-import { writePackage } from '../support/packages.ts';
+import { noise, writePackage } from '../support/packages.ts';
 import { runCommand } from '../support/run-command.ts';
 import { countKinds, s3ErrorBody, startS3Proxy } from '../support/s3-proxy.ts';
 import { madePackage, publishAs, readableRelease } from '../support/releases.ts';
@@ -108,6 +109,64 @@ for (const name of Object.keys(S3_SERVERS) as S3ServerName[]) {
     const stated = await runCommand(['provenance', address], box.path, env);
     assert.is(stated.exitCode, 0, stated.stderr);
     assert.match(await readFile(`${path}.provenance.json`, 'utf8'), '[{"digest":{"gitCommit":"abc1234"}},');
+  });
+
+  test(`${name}: signed by every command that makes a release, a bundle is proved; a catalogue that was changed is refused`, async ({
+    signal,
+  }) => {
+    await using own = await tree({
+      'addons/web/1.0.0/Manifest': 'asset words ./words\n',
+      'addons/web/1.0.0/words': noise(300_000),
+      'addons/web/1.0.0/install.sh': 'web() { :; }\n',
+      'installer.yaml': specOf({ web: 'latest' }),
+    });
+    const env = { AWS_ENDPOINT_URL_S3: server.url, XDG_STATE_HOME: own.at('state'), XDG_CONFIG_HOME: own.path };
+    const curlew = async (...words: readonly string[]) => runCommand(words, own.path, env);
+    const done = async (...words: readonly string[]): Promise<string> => {
+      const { exitCode, stdout, stderr } = await curlew(...words);
+      assert.is(exitCode, 0, `${words.join(' ')}: ${stderr}`);
+      return stdout;
+    };
+    const [staging, dist] = [`s3://${BUCKET}/signed-staging`, `s3://${BUCKET}/signed-dist`];
+    for (const key of ['our', 'their']) await done('keygen', key);
+    await done('publish', '--to', staging, '--release', 'v1', '--sign', 'our.key', '--expires', '30d');
+    assert.match(await done('sign', '--store', staging, '--key', 'our.key', '--expires', '60d'), 'v1 is signed as');
+    await done(
+      'promote',
+      '--from',
+      staging,
+      '--to',
+      dist,
+      '--key',
+      'our.pub',
+      '--sign',
+      'their.key',
+      '--expires',
+      '2w',
+    );
+    for (const [store, key] of [
+      [staging, 'our.pub'],
+      [dist, 'their.pub'],
+    ] as const) {
+      await done('bundle', 'installer.yaml', '--from', store, '--key', key, '--plan', '--out', 'plan.json');
+    }
+    const words = ['bundle', 'installer.yaml', '--from', dist, '--key'] as const;
+    const wrong = await curlew(...words, 'our.pub', '-o', 'wrong.tar.gz');
+    assert.is(wrong.exitCode, 30, wrong.stderr);
+    if (name === 'versitygw') {
+      await done(...words, 'their.pub', '-o', 'b.tar.gz');
+      await done('verify', 'b.tar.gz');
+    }
+    const store = open('signed-dist');
+    const key = 'v1/index.json';
+    const { etag, body } = await store.get(key, { signal });
+    const text = (await collect(body)).toString();
+    await store.put(key, Buffer.from(text.replace(/"size":(\d)/, '"size":9$1')), { ifMatch: etag, signal });
+    const release = (await collect((await store.get('VERSION', { signal })).body)).toString().trim();
+    assert.is(release, 'v1');
+    const changed = await curlew(...words, 'their.pub', '-o', 'changed.tar.gz');
+    assert.is(changed.exitCode, 30, changed.stderr);
+    assert.not.ok((await readdir(own.path)).some((one) => /wrong|changed/.test(one)));
   });
 
   test(`${name}: of forty packages two have changed: one listing, two uploads, copies, and little else`, async ({
