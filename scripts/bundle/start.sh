@@ -12,6 +12,7 @@ esac
 if [ -z "${BASH_VERSION-}" ]; then echo "$0: this is a script for bash: run it with bash, not with sh" >&2 && exit 64; fi
 name="${0##*/}" bundle="$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)"
 stop() { printf '%s: %s\n' "$name" "$2" >&2 && exit "$1"; }
+[[ -e "$bundle/bin/curlew" || ! -e "$bundle/contents.json" ]] || stop 22 "$bundle is an unpacked delta, without a curlew: run the one that this machine has over the delta itself, as in: curlew install --bundle delta.tar.gz"
 libc="$(getconf GNU_LIBC_VERSION 2>/dev/null || true)" least='glibc 2.28'
 [[ -z "$libc" || "$(printf '%s\n' "$least" "$libc" | sort -V | head -n 1)" == "$least" ]] || stop 22 "this system has $libc, and the curlew of this bundle needs $least or newer: el8, Amazon Linux 2023, Debian 10, Ubuntu 20.04, or what came after"
 (cd -- "$bundle/bin" && sha256sum --check curlew.sha256 &>/dev/null) || stop 15 "$bundle/bin/curlew is damaged: it is not the one that the bundle was made with. Unpack the bundle again, or get it again"

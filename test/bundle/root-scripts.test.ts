@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { copyFile, chmod, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, chmod, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { digestOf, hexOf } from '../../src/core/digest.ts';
 import { BUNDLE_SCRIPTS } from '../../src/core/layout.ts';
 import * as assert from '../support/assert.ts';
@@ -129,6 +129,15 @@ for (const [title, sum] of [
     assert.equal(await readdir(box.at('here')), ['.keep']);
   });
 }
+
+test('an unpacked delta that holds no tool says what to run in place of its scripts', async () => {
+  await using box = await unpacked();
+  await rm(box.at('a b/bin/curlew'));
+  await writeFile(box.at('a b/contents.json'), '{}');
+  const { code, err } = await run(box, 'install.sh');
+  assert.is(code, 22);
+  assert.match(err, /a b is an unpacked delta, without a curlew: .*curlew install --bundle/);
+});
 
 test('a tool that must not be executed is told apart from a damaged one', async () => {
   await using box = await unpacked();
