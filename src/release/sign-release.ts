@@ -106,15 +106,25 @@ export async function signStore(
   }: { readonly release: string | undefined; readonly signer: Signer; readonly signal: AbortSignal },
 ): Promise<SignedStore> {
   const texts =
-    release === undefined
-      ? await readSigned(store, { release, trust: signer.trust, signal })
-      : await readTexts(store, release, signal);
+    release === undefined ? await readRenewed(store, signer.trust, signal) : await readTexts(store, release, signal);
   const { version } = await signCatalogue(store, texts, signer, { signal });
   const current = await currentRelease(store, { signal });
   const row = { store: store.address, release: texts.release };
   if (release !== undefined && current?.release !== release) return { ...row, version, expires: undefined };
   const statement = await signCurrent(store, texts, signer, { signal });
   return { ...row, version: statement.version, expires: secondsOf(statement.expires) };
+}
+
+/** The release that is signed as the current one, if `VERSION` says so too: a publish without a key leaves it behind. */
+async function readRenewed(store: Store, trust: ReleaseTrust, signal: AbortSignal): Promise<ReleaseTexts> {
+  const texts = await readSigned(store, { release: undefined, trust, signal });
+  const current = await currentRelease(store, { signal });
+  if (current === undefined || current.release === texts.release) return texts;
+  throw new CurlewError(
+    'STORE_CONFLICT',
+    `${store.address}: renew the signature of ${texts.release}: ${current.release} is the current release, and not signed as such`,
+    { hint: `curlew sign --store ${store.address} --release ${current.release} --key FILE signs it` },
+  );
 }
 
 async function readTexts(store: Store, release: string, signal: AbortSignal): Promise<ReleaseTexts> {

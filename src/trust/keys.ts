@@ -38,6 +38,9 @@ export function readPrivateKey(pem: string, name: string, passphrase: string | u
   if (pem.includes('-----BEGIN ENCRYPTED PRIVATE KEY-----') && passphrase === undefined) {
     throw unusable(name, 'it is encrypted', { hint: 'put its passphrase into CURLEW_KEY_PASSPHRASE' });
   }
+  if (pem.includes('-----BEGIN PUBLIC KEY-----') && !pem.includes('PRIVATE KEY-----')) {
+    throw unusable(name, 'it is a public key', { hint: 'name the private one' });
+  }
   try {
     return requireCurve(createPrivateKey({ key: pem, ...(passphrase === undefined ? {} : { passphrase }) }), name);
   } catch (error) {

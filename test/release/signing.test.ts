@@ -98,6 +98,21 @@ test('of two who sign at once, what VERSION says is what is signed at the end', 
   assert.is(await current(store, our.trustedAt(later(2)), signal), await readFile(box.at('store/VERSION'), 'utf8'));
 });
 
+test('a signature is not renewed for a release that a publish without a key has left behind', async ({ signal }) => {
+  const { box, store } = await signedStore(signal);
+  await using _ = box;
+  await publishAs(store, 'v3', [await madePackage(box, 'c', '1.0', 'c')], signal);
+  const before = await readFile(box.at('store/v2/index.json.sigstore.json'), 'utf8');
+  await assert.rejectsWith(
+    signStore(store, { release: undefined, signer: our.at(later(2)), signal }),
+    'STORE_CONFLICT',
+    /renew the signature of v2: v3 is the current release, and not signed as such/,
+  );
+  assert.is(await readFile(box.at('store/v2/index.json.sigstore.json'), 'utf8'), before);
+  await signStore(store, { release: 'v3', signer: our.at(later(2)), signal });
+  assert.is(await current(store, our.trustedAt(later(2)), signal), 'v3');
+});
+
 test('what is written between reading and signing is signed by nobody', async ({ signal }) => {
   const { box, store } = await signedStore(signal);
   await using _ = box;

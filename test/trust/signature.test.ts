@@ -113,6 +113,7 @@ test('need a key of the right kind', () => {
     assert.throwsWith(() => readPrivateKey(secret, 'k', undefined), 'SIGNATURE_INVALID', /not an ECDSA key on P-256/);
   }
   assert.throwsWith(() => readPublicKey(ours.privateKey, 'k'), 'SIGNATURE_INVALID', /it is a private key/);
+  assert.throwsWith(() => readPrivateKey(ours.publicKey, 'k', undefined), 'SIGNATURE_INVALID', /it is a public key/);
   assert.throwsWith(() => readPublicKey('ssh-ed25519 AAAA', 'k'), 'SIGNATURE_INVALID', /it is no public key in PEM/);
   assert.throwsWith(() => readPrivateKey('', 'k', undefined), 'SIGNATURE_INVALID', /it is no private key in PEM/);
   const sealed = '-----BEGIN ENCRYPTED SIGSTORE PRIVATE KEY-----\nAA==\n-----END ENCRYPTED SIGSTORE PRIVATE KEY-----';
