@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import type { RangeSource } from '../archive/entry.ts';
 import { openFileSource, readIndex } from '../archive/read.ts';
+import { counted } from '../core/counted.ts';
 import { CurlewError } from '../core/errors.ts';
 import { reportStep, type Report } from '../core/events.ts';
 import type { Part, PartsHead } from '../core/parts.ts';
@@ -158,7 +159,7 @@ async function writeAll(
       found = await nextParts(head, missing, { folders, next, signal });
     }
   };
-  await reportStep(report, step, write, () => `${head.parts.length} parts joined`);
+  await reportStep(report, step, write, () => `${counted(head.parts.length, 'part')} joined`);
 }
 
 /** Asks until parts are there that can be used. */

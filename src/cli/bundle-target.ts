@@ -11,6 +11,7 @@ import { refuseExisting } from '../files/name-file.ts';
 import { writeText } from '../files/write-whole.ts';
 import { readBundlePlan, type NamedPlan } from './bundle-plan.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
+import { STANDARD_OUTPUT } from './output.ts';
 import { openStandardOutput } from './standard-output.ts';
 import { PARTS_OPTIONS, partsWords, writePartsTo } from './parts-target.ts';
 import { openStoreFor } from './stores.ts';
@@ -40,9 +41,6 @@ export interface Written {
   /** From the plan of `--against`. */
   readonly difference?: PlanDifference | undefined;
 }
-
-/** What `-o` calls standard output. */
-export const STANDARD_OUTPUT = '-';
 
 /** Carries a plan out. */
 export type BundleTarget = (open: NamedPlan) => Promise<Written>;

@@ -1,4 +1,5 @@
 /** Lints add-ons that a command has just made. */
+import { counted } from '../core/counted.ts';
 import { renderDiagnostic } from '../core/diagnostic.ts';
 import type { Report } from '../core/events.ts';
 import { findAddons } from '../manifest/find-addons.ts';
@@ -32,7 +33,6 @@ export async function lintMade(
 /** Errors and warnings with their lines, then their number. */
 export function renderLint({ diagnostics, errors, warnings }: LintReport): readonly string[] {
   const shown = diagnostics.filter(({ severity }) => severity !== 'info');
-  const number = (count: number, thing: string): string => `${count} ${thing}${count === 1 ? '' : 's'}`;
-  const sums = `lint: ${number(errors, 'error')}, ${number(warnings, 'warning')}`;
+  const sums = `lint: ${counted(errors, 'error')}, ${counted(warnings, 'warning')}`;
   return [...shown.map((found) => renderDiagnostic(found, found.source)), sums];
 }

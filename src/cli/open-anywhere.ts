@@ -1,5 +1,7 @@
 /** A package or bundle by a path, a URL or s3://bucket/key: read by range wherever it lies. */
-import { posix, resolve } from 'node:path';
+import { basename, dirname, join, posix, resolve } from 'node:path';
+import { CurlewError } from '../core/errors.ts';
+import { fileNameProblem } from '../core/layout.ts';
 import { isCommit } from '../release/inputs.ts';
 import { openStoreSource } from '../store/source.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
@@ -34,4 +36,18 @@ export async function openAnywhere(word: string, args: Arguments, context: Comma
     await web.close();
     throw error;
   }
+}
+
+/**
+ * Where a document about an archive goes, but for its ending: beside the whole file, also where only its parts are there;
+ * of an address into the current folder. `whole` is that of the archive; a name that no file can have is `USAGE`.
+ */
+export function besideOf(word: string, whole: string): string {
+  const name = basename(whole);
+  if (!isAddress(word)) return join(dirname(word), name);
+  const problem = fileNameProblem(name);
+  if (problem === undefined) return name;
+  throw new CurlewError('USAGE', `write a document beside ${word}: its file name ${problem}`, {
+    hint: 'name the file to write with -o FILE',
+  });
 }

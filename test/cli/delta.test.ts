@@ -35,9 +35,13 @@ async function site(signal: AbortSignal): Promise<Tree> {
 test('from inventory to the whole bundle, by the commands', async ({ signal }) => {
   await using box = await site(signal);
   const listed = await curlew(box, 'inventory', '1.tar.gz', '-o', 'i.json');
-  assert.match(listed.stdout, /i\.json: \d+ files of .* of 1 packages\ninventory sha256:[0-9a-f]{64}$/);
+  assert.match(listed.stdout, /i\.json: \d+ files of .* of 1 package\ninventory sha256:[0-9a-f]{64}$/);
   const printed = await curlew(box, 'inventory', '1.tar.gz');
   assert.is(`${printed.stdout}\n`, await readFile(box.at('i.json'), 'utf8'));
+  assert.is((await curlew(box, 'inventory', '1.tar.gz', '-o', '-')).stdout, printed.stdout);
+  const nowhere = await curlew(box, 'inventory', 'nowhere');
+  assert.is(nowhere.exitCode, 14);
+  assert.match(nowhere.stderr, /no such file or folder\n {2}hint: name a bundle, a folder of bundles/);
 
   const delta = await curlew(box, 'bundle', '2.yaml', '--from', 'store', '--since', 'i.json', '-o', 'd.tar.gz');
   assert.match(
@@ -54,6 +58,7 @@ test('from inventory to the whole bundle, by the commands', async ({ signal }) =
 
   const full = await curlew(box, 'bundle', '2.yaml', '--from', 'store', '-o', '2.tar.gz');
   assert.is(full.exitCode, 0, full.stderr);
+  assert.is((await curlew(box, 'apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', '-')).exitCode, 64);
   const applied = await curlew(box, 'apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', 'made.tar.gz');
   assert.is(applied.exitCode, 0, applied.stderr);
   assert.ok((await readFile(box.at('made.tar.gz'))).equals(await readFile(box.at('2.tar.gz'))));

@@ -56,6 +56,35 @@ test('a package: to standard output, to a file, through a URL, from parts; alway
   assert.is((await curlew(box, 'sbom', 'parts/web.tar.gz.parts.json')).stdout, printed.stdout);
 });
 
+test('many files: an SBOM beside each, of an address into the current folder', async () => {
+  await using box = await boxWithPackage();
+  await mkdir(box.at('parts'));
+  await curlew(box, 'split', 'web.tar.gz', '--size', '2K', '--to', 'parts');
+  await using server = await serveFolder(box.path);
+  const words = ['web.tar.gz', 'parts/web.tar.gz.parts.json', '--beside'];
+  const written = await curlew(box, 'sbom', ...words);
+  assert.is(written.stdout, 'web.tar.gz.cdx.json: 6 components\nparts/web.tar.gz.cdx.json: 6 components');
+  const first = await readFile(box.at('web.tar.gz.cdx.json'), 'utf8');
+  assert.is(first, `${(await curlew(box, 'sbom', 'web.tar.gz', '-o', '-')).stdout}\n`);
+  assert.is(await readFile(box.at('parts/web.tar.gz.cdx.json'), 'utf8'), first);
+  assert.is((await curlew(box, 'sbom', `${server.url}/parts/../web.tar.gz`, '--beside', '--json')).exitCode, 0);
+  assert.equal(
+    (await readdir(box.path)).filter((name) => name.startsWith('web.tar.gz')),
+    ['web.tar.gz', 'web.tar.gz.cdx.json'],
+  );
+
+  const failed = await curlew(box, 'sbom', 'web.tar.gz', 'nothing.tar.gz', '--beside');
+  assert.is(failed.exitCode, 14);
+  assert.match(failed.stderr, /nothing\.tar\.gz: no such file/);
+});
+
+test('words that go together in no way are refused before anything is read', async () => {
+  await using box = await tree();
+  for (const words of [[], ['a', 'b'], ['a', '--beside', '-o', 'x'], ['a', '--beside', '-o', '-']]) {
+    assert.is((await curlew(box, 'sbom', ...words)).exitCode, 64, words.join(' '));
+  }
+});
+
 test('only the ends and small files of a large package are asked for', async () => {
   await using box = await tree();
   const { name, version, files, extra } = lockedPackage();

@@ -124,7 +124,7 @@ test('it says where it listens, logs each request on its own, and ends when it i
   while (printed.length < 2) await new Promise((resolve) => setImmediate(resolve));
   const [line = '', last] = printed;
   const { path, status } = JSON.parse(line) as { readonly path: string; readonly status: number };
-  assert.equal([path, status, last], ['/dist/VERSION', 200, '1 requests, 2 B']);
+  assert.equal([path, status, last], ['/dist/VERSION', 200, '1 request, 2 B']);
 });
 
 test('with --key it hands out what that key has signed, and nothing of a store that another one signed', async ({

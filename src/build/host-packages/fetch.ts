@@ -1,6 +1,7 @@
 /** From the steps for host packages of one add-on to the files of its OS folders: one transaction a system. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { counted } from '../../core/counted.ts';
 import { mapLimited } from '../../core/each.ts';
 import { fileError } from '../../core/errors.ts';
 import { reportStep } from '../../core/events.ts';
@@ -125,6 +126,6 @@ async function collect(
       const doing = `read packages for ${os}`;
       return { inputs, collected, files: await folderFiles(folder, packagePath.archives(os), { doing, signal }) };
     },
-    ({ collected }) => `${collected.packages.length} files`,
+    ({ collected }) => counted(collected.packages.length, 'file'),
   );
 }

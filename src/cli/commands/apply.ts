@@ -10,6 +10,7 @@ import type { Command } from '../command.ts';
 import { checkedIndex } from '../install-source.ts';
 import { NETWORK_OPTIONS } from '../network.ts';
 import { openArchive } from '../open-archive.ts';
+import { fileOutputOf } from '../output.ts';
 import { formatBytes } from '../render/units.ts';
 import { SIGNED_OPTIONS, trustOf } from '../signed.ts';
 
@@ -47,7 +48,7 @@ export const apply: Command<Applied> = {
   run: async (args, context) => {
     const { cwd, report, signal } = context;
     const [path, ...more] = args.positionals;
-    const output = args.text('output');
+    const output = fileOutputOf(args, 'apply');
     const places = args.texts('base');
     if (path === undefined || more.length > 0 || output === undefined || places.length === 0) {
       throw new CurlewError('USAGE', 'curlew apply: one delta, a base and a file to write are needed', {

@@ -1,8 +1,9 @@
 /** `curlew bundle`: one file with everything that an installer spec names. */
 import { summarise, type PlanSummary } from '../../bundle/plan.ts';
 import { BUNDLE_PLAN_OPTIONS, openPlan } from '../bundle-plan.ts';
-import { bundleTarget, BUNDLE_TARGET_OPTIONS, STANDARD_OUTPUT, type Written } from '../bundle-target.ts';
+import { bundleTarget, BUNDLE_TARGET_OPTIONS, type Written } from '../bundle-target.ts';
 import type { Command } from '../command.ts';
+import { STANDARD_OUTPUT } from '../output.ts';
 import { renderBundle } from '../render/bundle.ts';
 import { SINCE_OPTION, sincePlan } from '../since.ts';
 

@@ -1,5 +1,6 @@
 /** `curlew import`: what a repository that was made for another tool finds here. */
 import { join, resolve } from 'node:path';
+import { counted } from '../../core/counted.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import { lookAtRepository, type Migration } from '../../migrate/migrate.ts';
 import { newFiles, writeNewFiles, type WrittenFile } from '../../migrate/write-files.ts';
@@ -12,10 +13,6 @@ interface Imported extends Migration {
   readonly files: readonly WrittenFile[];
   /** Versions of add-ons by what was found. */
   readonly sums: { readonly works: number; readonly differs: number; readonly missing: number };
-}
-
-function counted(number: number, thing: string): string {
-  return `${number} ${thing}${number === 1 ? '' : 's'}`;
 }
 
 /** What is missing, but in no add-on. */

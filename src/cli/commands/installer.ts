@@ -1,4 +1,5 @@
 /** `curlew installer`: what an installer spec says, is made of, and means. */
+import { counted } from '../../core/counted.ts';
 import { renderDiagnostic } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
@@ -90,10 +91,10 @@ function renderResult(result: InstallerResult, paint: Paint): string {
 function renderFindings({ files, valid, addons, diagnostics }: Validated, paint: Paint): string {
   const count = (severity: string, thing: string): readonly string[] => {
     const number = diagnostics.filter((one) => one.severity === severity).length;
-    return number === 0 ? [] : [`${number} ${thing}${number === 1 ? '' : 's'}`];
+    return number === 0 ? [] : [counted(number, thing)];
   };
   const sums = [...count('error', 'error'), ...count('warning', 'warning'), ...count('info', 'remark')];
-  const all = [valid ? `valid, ${addons} add-on${addons === 1 ? '' : 's'}` : 'not valid', ...sums];
+  const all = [valid ? `valid, ${counted(addons, 'add-on')}` : 'not valid', ...sums];
   return [
     ...diagnostics.map((one) => paintDiagnostic(renderDiagnostic(one, one.source), one.severity, paint)),
     `${files.join(' + ')}: ${all.join(', ')}`,

@@ -3,12 +3,14 @@ import { resolve } from 'node:path';
 import { isSea } from 'node:sea';
 import { joinBases, openBase, type BasePayload } from '../../bundle/base.ts';
 import { formatInventory, makeInventory, type Inventory } from '../../bundle/inventory.ts';
+import { counted } from '../../core/counted.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
 import { hashFile } from '../../files/hash-file.ts';
 import { writeText } from '../../files/write-whole.ts';
 import type { Command } from '../command.ts';
+import { outputOf } from '../output.ts';
 import { formatBytes } from '../render/units.ts';
 import { toolVersion } from '../version.ts';
 
@@ -66,7 +68,7 @@ The inventory holds digests and sizes, and the names and versions of packages; n
     const { digest, packages } = made;
     const bytes = made.payloads.reduce((sum, [, size]) => sum + size, 0);
     const counts = { digest, packages, payloads: made.payloads.length, bytes };
-    const output = args.text('output');
+    const output = outputOf(args);
     if (output === undefined) return { file: undefined, ...counts, inventory: made };
     const file = resolve(cwd, output);
     const text = formatInventory(made);
@@ -75,6 +77,6 @@ The inventory holds digests and sizes, and the names and versions of packages; n
   },
   render: ({ file, digest, packages, payloads, bytes, inventory: made }) =>
     made === undefined
-      ? `${file}: ${payloads} files of ${formatBytes(bytes)}, of ${packages.length} packages\ninventory ${digest}`
+      ? `${file}: ${counted(payloads, 'file')} of ${formatBytes(bytes)}, of ${counted(packages.length, 'package')}\ninventory ${digest}`
       : formatInventory(made).trimEnd(),
 };

@@ -1,9 +1,10 @@
 /** `curlew join-parts`: one file out of the parts of a bundle, or only a look at them. */
 import { dirname, resolve } from 'node:path';
 import { checkParts, joinedBytes, joinParts, type JoinOptions } from '../../bundle/join-parts.ts';
+import { counted } from '../../core/counted.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
-import { STANDARD_OUTPUT } from '../bundle-target.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
+import { STANDARD_OUTPUT } from '../output.ts';
 import { columns } from '../render/columns.ts';
 import { formatBytes } from '../render/units.ts';
 import { openStandardOutput } from '../standard-output.ts';
@@ -59,7 +60,8 @@ Where somebody sits at the terminal, media may come one after the other: the nex
   },
   carriesBytes: (args) => args.text('output') === STANDARD_OUTPUT,
   render: (result) => {
-    if (result.kind === 'joined') return `${result.file}: ${formatBytes(result.size)} from ${result.parts} parts`;
+    if (result.kind === 'joined')
+      return `${result.file}: ${formatBytes(result.size)} from ${counted(result.parts, 'part')}`;
     if (result.kind === 'sent') return '';
     return columns(result.parts.map(({ name, problem = 'is right' }) => [name, problem])).join('\n');
   },

@@ -1,4 +1,5 @@
 /** `curlew lint`: judges add-on folders; every finding of all of them, then one line of sums. */
+import { counted } from '../../core/counted.ts';
 import { renderAnnotation, renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import { findAddons, type FoundAddons } from '../../manifest/find-addons.ts';
@@ -8,10 +9,6 @@ import type { Command } from '../command.ts';
 import { paintDiagnostic } from '../render/paint.ts';
 
 const FORMATS = ['text', 'github'];
-
-function count(number: number, thing: string): string {
-  return `${number} ${thing}${number === 1 ? '' : 's'}`;
-}
 
 /** Fixing one thing can bring another to light, such as a line that turns out to stand there twice. */
 const ROUNDS = 3;
@@ -75,8 +72,8 @@ export const lint: Command<Linted> = {
       const text = (): string => paintDiagnostic(renderDiagnostic(found, found.source), found.severity, paint);
       lines.push(github ? renderAnnotation(found) : text());
     }
-    const sums = [count(addons.length, 'add-on'), count(errors, 'error'), count(warnings, 'warning')];
-    if (infos > 0) sums.push(`${count(infos, 'remark')}${args.flag('info') ? '' : ' (--info shows them)'}`);
+    const sums = [counted(addons.length, 'add-on'), counted(errors, 'error'), counted(warnings, 'warning')];
+    if (infos > 0) sums.push(`${counted(infos, 'remark')}${args.flag('info') ? '' : ' (--info shows them)'}`);
     lines.push(sums.join(', '));
     return lines.join('\n');
   },

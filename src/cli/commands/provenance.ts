@@ -1,11 +1,11 @@
 /** `curlew provenance`: a statement of where packages and bundles came from, signed where a key is given. */
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import type { KeyObject } from 'node:crypto';
 import type { RangeSource } from '../../archive/entry.ts';
 import { describeDelta } from '../../bundle/delta-read.ts';
 import { measured, type Digest, type Measurement } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { fileNameProblem, INSTALL_DIRECTORY } from '../../core/layout.ts';
+import { INSTALL_DIRECTORY } from '../../core/layout.ts';
 import { writeStateFile } from '../../files/state-file.ts';
 import { writeText } from '../../files/write-whole.ts';
 import { provenanceOf, type Builder } from '../../sbom/provenance.ts';
@@ -13,8 +13,9 @@ import { readPrivateKey } from '../../trust/keys.ts';
 import { formatStatement, signStatement, type Statement } from '../../trust/statement.ts';
 import { BUILDER_OPTIONS, builderOf } from '../builder.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
-import { ANYWHERE_OPTIONS, isAddress, openAnywhere } from '../open-anywhere.ts';
+import { ANYWHERE_OPTIONS, besideOf, openAnywhere } from '../open-anywhere.ts';
 import { describeArchive } from '../open-described.ts';
+import { fileOutputOf } from '../output.ts';
 import { proveWhole } from '../prove-whole.ts';
 import { readKeyText } from '../signed.ts';
 import { passphraseOf } from './keygen.ts';
@@ -49,7 +50,7 @@ It is to be made where the package is made: builder and commit are what this job
   ],
   run: async (args, context) => {
     const { cwd, env } = context;
-    const [output, keyPath] = [args.text('output'), args.text('sign')];
+    const [output, keyPath] = [fileOutputOf(args, 'provenance'), args.text('sign')];
     if (args.positionals.length === 0 || (output !== undefined && args.positionals.length > 1)) {
       throw new CurlewError('USAGE', 'curlew provenance: name files, and just one with --output', {
         hint: 'curlew provenance FILE…',
@@ -77,16 +78,6 @@ It is to be made where the package is made: builder and commit are what this job
       .map(({ provenance, builder, signed }) => `${provenance}: ${signed ? 'signed, ' : ''}built by ${builder}`)
       .join('\n'),
 };
-
-/** Beside the whole file, also where only its parts are there; of an address in the current folder. */
-function besideOf(path: string, name: string): string {
-  if (!isAddress(path)) return join(dirname(path), name);
-  const problem = fileNameProblem(name);
-  if (problem === undefined) return name;
-  throw new CurlewError('USAGE', `curlew provenance: the file name of ${path} ${problem}`, {
-    hint: 'name the file to write with -o FILE',
-  });
-}
 
 function textOf(statement: Statement, key: KeyObject | undefined): string {
   return key === undefined ? `${formatStatement(statement)}\n` : signStatement(statement, key);

@@ -1,4 +1,5 @@
 /** `curlew prune`: removes old releases from a store. */
+import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { prune, type PruneResult } from '../../release/prune.ts';
 import { ageOf } from '../age.ts';
@@ -46,7 +47,7 @@ export const pruneCommand: Command<PruneResult> = {
     return [
       ...pruned.map(
         ({ release, because, objects, bytes }) =>
-          `${release}: ${would}, ${objects} objects, ${formatBytes(bytes)} (${because})`,
+          `${release}: ${would}, ${counted(objects, 'object')}, ${formatBytes(bytes)} (${because})`,
       ),
       ...latest.map((file) => `${file}: ${would} (no release has it)`),
       ...(uploads === 0 ? [] : [`uploads that never ended: ${uploads} ${dryRun ? 'would be given up' : 'given up'}`]),

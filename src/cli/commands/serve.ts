@@ -1,6 +1,7 @@
 /** `curlew serve`: a store over HTTP: packages, bundles that are made as they are read, online installs, images. */
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { counted } from '../../core/counted.ts';
 import { asError } from '../../core/errors.ts';
 import { readLimited } from '../../files/read-limited.ts';
 import { formatAccess, type Access } from '../../serve/access.ts';
@@ -48,7 +49,7 @@ export const serve: Command<ServedTotals> = {
   ],
   options: { ...SERVE_OPTIONS, ...KEY_OPTIONS, ...WEB_OPTIONS },
   run: runServer,
-  render: ({ requests, bytes }) => `${requests} requests, ${formatBytes(bytes)}`,
+  render: ({ requests, bytes }) => `${counted(requests, 'request')}, ${formatBytes(bytes)}`,
 };
 
 async function runServer(args: Arguments, context: CommandContext): Promise<ServedTotals> {

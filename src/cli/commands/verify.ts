@@ -4,6 +4,7 @@ import { checkParts } from '../../bundle/join-parts.ts';
 import { partsError } from '../../bundle/parts-find.ts';
 import { describeDelta } from '../../bundle/delta-read.ts';
 import type { DeltaJson } from '../../core/bundle.ts';
+import { counted } from '../../core/counted.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isHeadPath } from '../../core/parts.ts';
@@ -62,7 +63,7 @@ export const verify: Command<readonly Verified[]> = {
     verified
       .map(({ path, size, files, digest, signedBy, delta }) =>
         [
-          `${path}: ok, ${files} files, ${formatBytes(size)}`,
+          `${path}: ok, ${counted(files, 'file')}, ${formatBytes(size)}`,
           `contents ${digest}`,
           ...(signedBy === undefined ? [] : [`signed with ${signedBy}`]),
           ...(delta === undefined ? [] : deltaLines(delta)),

@@ -1,5 +1,6 @@
 /** A failure as text: for people a message, its causes and a hint; for machines one JSON object. */
 import { dirname } from 'node:path';
+import { counted } from '../../core/counted.ts';
 import { CurlewError, errnoOf, redact, type ErrorCode } from '../../core/errors.ts';
 import { renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { paintDiagnostic, type Paint } from './paint.ts';
@@ -53,16 +54,12 @@ export function renderFailure(error: Error, paint: Paint): string {
   const findings = new Set(diagnostics.map((found) => found.message));
   // Findings that make up the whole message have been read already.
   const told = findings.size > 0 && message === [...findings].join('; ');
-  const said = told ? count(diagnostics.length, 'mistake') : multiline(message);
+  const said = told ? counted(diagnostics.length, 'mistake') : multiline(message);
   lines.push(`${paint.error(`error ${code}:`)} ${said}`);
   for (const cause of causes(error)) lines.push(`  because: ${multiline(cause)}`);
   const hinted = diagnostics.some((found) => found.hint === hint);
   if (hint !== undefined && !hinted) lines.push(`  ${paint.hint('hint:')} ${multiline(hint)}`);
   return lines.join('\n');
-}
-
-function count(number: number, thing: string): string {
-  return `${number} ${thing}${number === 1 ? '' : 's'}`;
 }
 
 /** The same for machines: what `--json` prints in place of a result. */

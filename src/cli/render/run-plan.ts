@@ -1,4 +1,5 @@
 /** What a dry run says, in lines of eighty columns. */
+import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
 import type { AddonOutlook, DryRun } from '../../runtime/dry-run.ts';
 import { resultLines } from '../../preflight/report.ts';
@@ -13,7 +14,7 @@ const LABEL = 11;
 
 export function renderDryRun(run: DryRun): string {
   const { plan, directory, addons, along = [], host, checks, problems, out } = run;
-  const title = `Plan: ${plan.kind} of ${count(addons.length, 'add-on')} in ${visible(directory)}`;
+  const title = `Plan: ${plan.kind} of ${counted(addons.length, 'add-on')} in ${visible(directory)}`;
   const before = plan.continues === undefined ? [] : [`It goes on where run ${plan.continues.run} stopped.`];
   return [
     [title, ...before],
@@ -28,10 +29,6 @@ export function renderDryRun(run: DryRun): string {
     .filter((lines) => lines.length > 0)
     .map((lines) => lines.join('\n'))
     .join('\n\n');
-}
-
-function count(number: number, thing: string): string {
-  return `${number} ${thing}${number === 1 ? '' : 's'}`;
 }
 
 /** A label and its text, which goes on below itself. */
