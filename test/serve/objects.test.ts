@@ -1,30 +1,11 @@
 import * as assert from '../support/assert.ts';
-import { publishTestPackages } from '../support/bundles.ts';
-import { noise } from '../support/packages.ts';
-import { serveStore } from '../support/served.ts';
+import { FILE, onePackage, serveStore } from '../support/served.ts';
 import { suite } from '../support/suite.ts';
-import { tree, type Tree } from '../support/tree.ts';
-import type { Store } from '../../src/store/store.ts';
 
 const test = suite('serve/objects');
 
-const SIZE = 5_000_000;
-
-async function scene(signal: AbortSignal): Promise<{ readonly box: Tree; readonly store: Store }> {
-  const box = await tree();
-  const data = noise(SIZE);
-  const store = await publishTestPackages(
-    box,
-    [{ name: 'alpha', version: '1.0+k1', files: [{ path: 'images/a', data }] }],
-    signal,
-  );
-  return { box, store };
-}
-
-const FILE = '/dist/r1/alpha-1.0-k1.tar.gz';
-
 test('objects of the store are served as they are, and only those', async ({ signal }) => {
-  const { box, store } = await scene(signal);
+  const { box, store } = await onePackage(signal);
   await using _ = box;
   await using server = await serveStore(store);
   const version = await fetch(`${server.url}/dist/VERSION`);
@@ -43,7 +24,7 @@ test('objects of the store are served as they are, and only those', async ({ sig
 test('a package without a release leads to the current one, or to the web server in front of the store', async ({
   signal,
 }) => {
-  const { box, store } = await scene(signal);
+  const { box, store } = await onePackage(signal);
   await using _ = box;
   await using server = await serveStore(store);
   const near = await fetch(`${server.url}/dist/alpha-1.0+k1.tar.gz`, { redirect: 'manual' });
@@ -62,7 +43,7 @@ test('a package without a release leads to the current one, or to the web server
 });
 
 test('HEAD, conditions and If-Range answer by the etag', async ({ signal }) => {
-  const { box, store } = await scene(signal);
+  const { box, store } = await onePackage(signal);
   await using _ = box;
   await using server = await serveStore(store);
   const ask = async (headers: Record<string, string>, method = 'GET'): Promise<Response> => {
@@ -89,7 +70,7 @@ test('HEAD, conditions and If-Range answer by the etag', async ({ signal }) => {
 });
 
 test('several ranges come as parts that name their places, in the order that was asked for', async ({ signal }) => {
-  const { box, store } = await scene(signal);
+  const { box, store } = await onePackage(signal);
   await using _ = box;
   await using server = await serveStore(store);
   const whole = Buffer.from(await (await fetch(server.url + FILE)).arrayBuffer());

@@ -3,34 +3,15 @@ import { get as httpsGet } from 'node:https';
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import * as assert from '../support/assert.ts';
-import { publishTestPackages, specOf } from '../support/bundles.ts';
-import { noise } from '../support/packages.ts';
-import { keepSpec, rawRequest, serveStore } from '../support/served.ts';
+import { FILE, onePackage, rawRequest, serveStore } from '../support/served.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
-import { tree, type Tree } from '../support/tree.ts';
 import type { Store } from '../../src/store/store.ts';
 
 const test = suite('serve/server');
 
-const SIZE = 5_000_000;
-
-async function scene(signal: AbortSignal): Promise<{ readonly box: Tree; readonly store: Store }> {
-  const box = await tree();
-  const data = noise(SIZE);
-  const store = await publishTestPackages(
-    box,
-    [{ name: 'alpha', version: '1.0+k1', files: [{ path: 'images/a', data }] }],
-    signal,
-  );
-  await keepSpec(box, 'one', specOf({ alpha: 'latest' }));
-  return { box, store };
-}
-
-const FILE = '/dist/r1/alpha-1.0-k1.tar.gz';
-
 test('other methods are refused with those that are allowed', async ({ signal }) => {
-  const { box, store } = await scene(signal);
+  const { box, store } = await onePackage(signal);
   await using _ = box;
   await using server = await serveStore(store);
   for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'POST']) {
@@ -54,7 +35,7 @@ test('other methods are refused with those that are allowed', async ({ signal })
 });
 
 test('a server without a host listens on every address that the machine has', async ({ signal }) => {
-  const { box, store } = await scene(signal);
+  const { box, store } = await onePackage(signal);
   await using _ = box;
   await using server = await serveStore(store, { listen: { host: undefined } });
   assert.match(server.url, /^http:\/\/(?:\[::\]|0\.0\.0\.0):\d+$/);
@@ -62,7 +43,7 @@ test('a server without a host listens on every address that the machine has', as
 });
 
 test('tricks with paths get 400 or 404 as they are sent, and nothing outside the store', async ({ signal }) => {
-  const { box, store } = await scene(signal);
+  const { box, store } = await onePackage(signal);
   await using _ = box;
   await using server = await serveStore(store);
   for (const path of [
@@ -86,7 +67,7 @@ test('tricks with paths get 400 or 404 as they are sent, and nothing outside the
 });
 
 test('a head that is too large, and one that comes letter by letter, end the connection', async ({ signal }) => {
-  const { box, store } = await scene(signal);
+  const { box, store } = await onePackage(signal);
   await using _ = box;
   await using server = await serveStore(store, { limits: { headMs: 300 } });
   const large = `GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(100_000)}\r\n\r\n`;
@@ -96,7 +77,7 @@ test('a head that is too large, and one that comes letter by letter, end the con
 });
 
 test('a client that takes nothing is cut when nothing has moved for a while', async ({ signal }) => {
-  const { box, store } = await scene(signal);
+  const { box, store } = await onePackage(signal);
   await using _ = box;
   await using server = await serveStore(store, { limits: { idleMs: 300 } });
   const ranges = Array.from({ length: 12 }, () => FILE);
@@ -111,7 +92,7 @@ test('a client that takes nothing is cut when nothing has moved for a while', as
 });
 
 test('requests that are sent all at once are answered one after the other, in order', async ({ signal }) => {
-  const { box, store } = await scene(signal);
+  const { box, store } = await onePackage(signal);
   await using _ = box;
   let reading = 0;
   let most = 0;
@@ -135,7 +116,7 @@ test('requests that are sent all at once are answered one after the other, in or
 });
 
 test('more connections than allowed are closed, and the others go on', async ({ signal }) => {
-  const { box, store } = await scene(signal);
+  const { box, store } = await onePackage(signal);
   await using _ = box;
   await using server = await serveStore(store, { limits: { connections: 2 } });
   const sockets = [connect(server.port, '127.0.0.1'), connect(server.port, '127.0.0.1')];
@@ -148,7 +129,7 @@ test('more connections than allowed are closed, and the others go on', async ({ 
 });
 
 test('two hundred clients at once get every byte', async ({ signal }) => {
-  const { box, store } = await scene(signal);
+  const { box, store } = await onePackage(signal);
   await using _ = box;
   await using server = await serveStore(store);
   const size = (await store.head('r1/alpha-1.0-k1.tar.gz', { signal }))?.size;
@@ -166,7 +147,7 @@ test('two hundred clients at once get every byte', async ({ signal }) => {
 test('stopping waits for running answers, takes no new ones, and cuts what is still there after its time', async ({
   signal,
 }) => {
-  const { box, store } = await scene(signal);
+  const { box, store } = await onePackage(signal);
   await using _ = box;
   const server = await serveStore(store, { limits: { graceMs: 30_000 } });
   const answer = await fetch(server.url + FILE);
@@ -178,7 +159,7 @@ test('stopping waits for running answers, takes no new ones, and cuts what is st
 });
 
 test('the log tells what was sent without what may be secret', async ({ signal }) => {
-  const { box, store } = await scene(signal);
+  const { box, store } = await onePackage(signal);
   await using _ = box;
   await using server = await serveStore(store);
   await (
@@ -191,7 +172,7 @@ test('the log tells what was sent without what may be secret', async ({ signal }
 });
 
 test('the end does not wait for who has connected and asks for nothing', async ({ signal }) => {
-  const { box, store } = await scene(signal);
+  const { box, store } = await onePackage(signal);
   await using _ = box;
   const { key, cert, ca } = await makeCertificate();
   for (const tls of [undefined, { key, cert }]) {
@@ -209,7 +190,7 @@ test('the end does not wait for who has connected and asks for nothing', async (
 });
 
 test('health and metrics tell what goes on', async ({ signal }) => {
-  const { box, store } = await scene(signal);
+  const { box, store } = await onePackage(signal);
   await using _ = box;
   await using server = await serveStore(store);
   assert.equal(await (await fetch(`${server.url}/healthz`)).json(), {
@@ -227,7 +208,7 @@ test('health and metrics tell what goes on', async ({ signal }) => {
 });
 
 test('with a certificate it speaks TLS, and addresses in answers are https', async ({ signal }) => {
-  const { box, store } = await scene(signal);
+  const { box, store } = await onePackage(signal);
   await using _ = box;
   const { key, cert, ca } = await makeCertificate();
   await using server = await serveStore(store, { listen: { tls: { key, cert } } });
@@ -243,7 +224,7 @@ test('with a certificate it speaks TLS, and addresses in answers are https', asy
 });
 
 test('a port that somebody else has is told', async ({ signal }) => {
-  const { box, store } = await scene(signal);
+  const { box, store } = await onePackage(signal);
   await using _ = box;
   await using server = await serveStore(store);
   await assert.rejectsWith(serveStore(store, { listen: { port: server.port } }), 'BUSY', /listen on/);

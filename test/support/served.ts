@@ -8,8 +8,9 @@ import { createInstallers } from '../../src/serve/installers.ts';
 import { DEFAULT_LIMITS, startServer, type ListenOptions, type ServeLimits } from '../../src/serve/server.ts';
 import { createSite, type SiteOptions } from '../../src/serve/site.ts';
 import type { Store } from '../../src/store/store.ts';
-import { TOOL } from './bundles.ts';
-import type { Tree } from './tree.ts';
+import { publishTestPackages, specOf, TOOL } from './bundles.ts';
+import { noise } from './packages.ts';
+import { tree, type Tree } from './tree.ts';
 
 export interface Served extends AsyncDisposable {
   readonly url: string;
@@ -67,6 +68,20 @@ export async function serveStore(store: Store, { site, limits, listen }: ServedO
       own.abort();
     },
   };
+}
+
+/** Bytes in the package of {@link onePackage}: nothing in them can be deflated. */
+const SIZE = 5_000_000;
+/** Its address. */
+export const FILE = '/dist/r1/alpha-1.0-k1.tar.gz';
+
+/** A store with one package, and the spec `one` that means it. */
+export async function onePackage(signal: AbortSignal): Promise<{ readonly box: Tree; readonly store: Store }> {
+  const box = await tree();
+  const files = [{ path: 'images/a', data: noise(SIZE) }];
+  const store = await publishTestPackages(box, [{ name: 'alpha', version: '1.0+k1', files }], signal);
+  await keepSpec(box, 'one', specOf({ alpha: 'latest' }));
+  return { box, store };
 }
 
 /** Keeps a spec as people do: a file below the store. */
