@@ -3,9 +3,9 @@ import type { SplicePlan } from '../archive/splice.ts';
 import { BUFFER_SIZE } from './buffers.ts';
 import { bundleRange, type BundleSource } from './bytes.ts';
 
-/** Pieces of 4 MiB, eight of them: what fills a long line, in 32 MiB of memory. */
-const PIECE = 4 * BUFFER_SIZE;
-const AT_ONCE = 8;
+/** Pieces of 2 MiB, five of them: what fills a long line, and leaves room for as much that waits to be collected. */
+const PIECE = 2 * BUFFER_SIZE;
+const AT_ONCE = 5;
 
 interface ReadAheadOptions {
   readonly signal: AbortSignal;
@@ -31,8 +31,11 @@ export async function* readAhead(
   const fill = (): void => {
     while (pieces.length < AT_ONCE && next < end) {
       const count = Math.min(PIECE, end - next);
-      const bytes = bundleRange(splice, sources, { offset: next, length: count, signal: either });
-      const piece = gather(bytes, count, allocate);
+      const range = { offset: next, length: count };
+      const piece = gather((room) => bundleRange(splice, sources, { ...range, signal: either, allocate: room }), {
+        length: count,
+        allocate,
+      });
       // Told when its turn comes.
       piece.catch(() => undefined);
       pieces.push(piece);
@@ -52,25 +55,27 @@ export async function* readAhead(
   }
 }
 
-/** Small chunks put together into large ones. */
+/** Small chunks put together into large ones; a source that can reads right into them. */
 async function gather(
-  bytes: AsyncIterable<Uint8Array>,
-  length: number,
-  allocate: (length: number) => Uint8Array,
+  read: (room: (length: number) => Uint8Array) => AsyncIterable<Uint8Array>,
+  { length, allocate }: Pick<ReadAheadOptions, 'allocate'> & { readonly length: number },
 ): Promise<readonly Uint8Array[]> {
   const gathered: Uint8Array[] = [];
   let last: Uint8Array = new Uint8Array(0);
   let filled = 0;
   let done = 0;
-  for await (const chunk of bytes) {
+  const room = (wanted: number): Uint8Array => {
+    if (filled === last.byteLength) {
+      last = allocate(Math.min(BUFFER_SIZE, length - done));
+      gathered.push(last);
+      filled = 0;
+    }
+    return last.subarray(filled, filled + wanted);
+  };
+  for await (const chunk of read(room)) {
     for (let at = 0; at < chunk.byteLength;) {
-      if (filled === last.byteLength) {
-        last = allocate(Math.min(BUFFER_SIZE, length - done));
-        gathered.push(last);
-        filled = 0;
-      }
-      const some = chunk.subarray(at, at + last.byteLength - filled);
-      last.set(some, filled);
+      const some = chunk.subarray(at, at + room(chunk.byteLength - at).byteLength);
+      if (some.buffer !== last.buffer || some.byteOffset !== last.byteOffset + filled) last.set(some, filled);
       filled += some.byteLength;
       done += some.byteLength;
       at += some.byteLength;
