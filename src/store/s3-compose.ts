@@ -8,7 +8,7 @@ import { copySourceOf } from './s3-copy.ts';
 import { planParts, type PartLimits, type PlannedPart } from './s3-part-plan.ts';
 import { probeMultipart } from './s3-probe.ts';
 import { headObject } from './s3-read.ts';
-import { completeUpload, sendPart } from './s3-upload.ts';
+import { completeUpload, sendPart, withGrace } from './s3-upload.ts';
 import type { CopiedRange, StoredObject } from './store.ts';
 
 /** Copying costs the server time, and this machine nothing. */
@@ -47,7 +47,8 @@ async function composeByParts(job: ComposeJob): Promise<StoredObject> {
     const numbered = parts.map((part, index) => ({ ...part, number: index + 1 }));
     // One that fails does not cut the others off: what they did would arrive behind the end of the upload.
     const limits = { width: AT_ONCE, signal: upload.signal };
-    const done = await mapLimited(numbered, async (part) => makePart(upload, begun, part), limits);
+    const late = withGrace(upload.signal);
+    const done = await mapLimited(numbered, async (part) => makePart(upload, begun, { ...part, late }), limits);
     if (!sourceConditions) await requireSources(job);
     return await completeUpload(upload, begun, done);
   } catch (error) {
@@ -58,11 +59,15 @@ async function composeByParts(job: ComposeJob): Promise<StoredObject> {
   }
 }
 
-type NumberedPart = PlannedPart & { readonly number: number };
+type NumberedPart = PlannedPart & {
+  readonly number: number;
+  /** Stops the request that makes it. */
+  readonly late: AbortSignal;
+};
 
 async function makePart(upload: UploadJob, begun: Begun, part: NumberedPart): Promise<CompletedPart> {
   const { memory, body, signal } = upload;
-  const { at, length, number } = part;
+  const { at, length, number, late } = part;
   if (part.copy !== undefined) return copyPart(upload, begun, { ...part, ...part.copy });
   const buffer = await memory.take(length, { signal });
   try {
@@ -72,16 +77,16 @@ async function makePart(upload: UploadJob, begun: Begun, part: NumberedPart): Pr
       filled += chunk.byteLength;
     }
     if (filled !== length) throw new CurlewError('FETCH_FAILED', `the source gave ${filled} bytes, not ${length}`);
-    return await sendPart(upload, begun, number, buffer.subarray(0, filled));
+    return await sendPart({ ...upload, signal: late }, begun, number, buffer.subarray(0, filled));
   } finally {
     memory.give(buffer);
   }
 }
 
 async function copyPart(
-  { connection, key, body, signal }: UploadJob,
+  { connection, key, body }: UploadJob,
   { target }: Begun,
-  { length, number: PartNumber, range, offset }: NumberedPart & NonNullable<PlannedPart['copy']>,
+  { length, number: PartNumber, range, offset, late: signal }: NumberedPart & NonNullable<PlannedPart['copy']>,
 ): Promise<CompletedPart> {
   const from = connectionOf(connection, range.place);
   const doing = `copy ${from.address}/${range.key} into ${connection.address}/${key}`;

@@ -17,6 +17,23 @@ const MIB = 1024 * 1024;
 /** The source's own failure, or bytes that are not the ones announced: nothing of the upload is worth keeping. */
 class BadSource extends Error {}
 
+/** Milliseconds for the answers to parts that are on their way when an upload is stopped. */
+const GRACE = 2000;
+
+/**
+ * Fires a little later than `signal`: a part that the server has whole, and has not answered yet, would otherwise come into
+ * being behind the end of an upload that is given up.
+ */
+export function withGrace(signal: AbortSignal): AbortSignal {
+  const late = new AbortController();
+  const stop = (): void => {
+    setTimeout(() => late.abort(signal.reason), GRACE).unref();
+  };
+  if (signal.aborted) stop();
+  else signal.addEventListener('abort', stop, { once: true });
+  return late.signal;
+}
+
 /** The object appears whole when all parts are there and the digest is right, or not at all. */
 export async function uploadByParts(job: UploadJob): Promise<StoredObject> {
   const { body, memory } = job;
@@ -40,6 +57,7 @@ export async function uploadByParts(job: UploadJob): Promise<StoredObject> {
 async function sendParts(job: UploadJob, begun: Begun, partSize: number): Promise<CompletedPart[]> {
   const failed = new AbortController();
   const signal = AbortSignal.any([job.signal, failed.signal]);
+  const late = withGrace(signal);
   const parts: CompletedPart[] = [];
   const sending = new Set<Promise<void>>();
   const hash = createHash('sha256');
@@ -50,7 +68,7 @@ async function sendParts(job: UploadJob, begun: Begun, partSize: number): Promis
       const index = number;
       const work = (async () => {
         try {
-          parts[index - 1] = await sendPart({ ...job, signal }, begun, index, part.data);
+          parts[index - 1] = await sendPart({ ...job, signal: late }, begun, index, part.data);
         } catch (error) {
           failed.abort(error);
         } finally {
