@@ -63,7 +63,7 @@ export function planParts(
 
 function tooMany(name: string, size: number): CurlewError {
   return new CurlewError('USAGE', `split ${name}: its ${size} bytes would make more than ${MOST_PARTS} parts`, {
-    hint: `with --split ${Math.ceil(size / MOST_PARTS)} or more they are enough`,
+    hint: `parts of ${Math.ceil(size / MOST_PARTS)} bytes or more are few enough`,
   });
 }
 

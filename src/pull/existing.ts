@@ -8,7 +8,7 @@ import { verifyArchive } from '../archive/verify.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { digestOfAll } from './bricks.ts';
-import type { OpenPlace } from './open-place.ts';
+import { readArchiveEnd, type ArchiveEnd, type OpenPlace } from './open-place.ts';
 import { pathsBeside } from './partial-file.ts';
 
 export interface Wanted {
@@ -18,26 +18,35 @@ export interface Wanted {
   readonly signal: AbortSignal;
 }
 
+/** A file that is there to its last byte. */
+interface Settled {
+  /** Digest of its table of contents; undefined where nobody has to know. */
+  readonly contents: Digest | undefined;
+  /** False where the place tells nothing but a length, which is the same. */
+  readonly compared: boolean;
+}
+
 /**
- * `whole` when the file is there, to the last byte. The beginning of it, as other programs leave it, becomes what is gone
- * on with. Anything else is `FILE_EXISTS`, unless it may be replaced.
+ * Undefined when the file is to be fetched. The beginning of it, as other programs leave it, becomes what is gone on
+ * with. Anything else is `FILE_EXISTS`, unless it may be replaced.
  */
-export async function settleExisting(file: string, opened: OpenPlace, wanted: Wanted): Promise<'whole' | 'free'> {
+export async function settleExisting(file: string, opened: OpenPlace, wanted: Wanted): Promise<Settled | undefined> {
   const { signal, force } = wanted;
-  if (!(await isThere(file))) return 'free';
+  if (!(await isThere(file))) return undefined;
   const { partial } = pathsBeside(file);
   {
     await using source = await openFileSource(file);
-    if (await isWhole(source, opened, wanted)) return 'whole';
-    if (force) return 'free';
-    if ((await isThere(partial)) || !(await isBeginning(source, opened, signal))) throw exists(file);
+    const found = await judge(source, opened, wanted);
+    if (typeof found !== 'string' && (found.compared || !force)) return found;
+    if (force || typeof found !== 'string') return undefined;
+    if ((await isThere(partial)) || !(await isBeginning(source, opened, signal))) throw exists(file, found);
   }
   try {
     await rename(file, partial);
   } catch (error) {
     throw fileError(`go on with ${file}`, error);
   }
-  return 'free';
+  return undefined;
 }
 
 async function isThere(path: string): Promise<boolean> {
@@ -50,26 +59,39 @@ async function isThere(path: string): Promise<boolean> {
   }
 }
 
-function exists(file: string): CurlewError {
-  return new CurlewError('FILE_EXISTS', `pull ${file}: a file of this name is there, and is not the one to fetch`, {
+function exists(file: string, why: string): CurlewError {
+  const what = 'a file of this name is there, and is not the one to fetch';
+  return new CurlewError('FILE_EXISTS', `pull ${file}: ${what}: ${why}`, {
     hint: 'name another file, or replace it with --force',
   });
 }
 
-async function isWhole(source: RangeSource, opened: OpenPlace, { sha256, check, signal }: Wanted): Promise<boolean> {
-  if (source.size !== opened.object.size) return false;
-  if (sha256 !== undefined && (await digestOfAll(source, { signal })) !== sha256) return false;
-  const { end } = opened;
-  if (end === undefined) return sha256 !== undefined;
+/** A text says why the file is another one. */
+async function judge(
+  source: RangeSource,
+  opened: OpenPlace,
+  { sha256, check, signal }: Wanted,
+): Promise<Settled | string> {
+  const { object, end } = opened;
+  if (source.size !== object.size) return `it has ${source.size} bytes, not ${object.size}`;
+  if (sha256 !== undefined && (await digestOfAll(source, { signal })) !== sha256) return 'it has another sha256';
+  if (sha256 !== undefined && end === undefined && check === undefined) return { contents: undefined, compared: true };
+  let own: ArchiveEnd;
   try {
-    if ((await readIndex(source, { signal })).tocDigest !== end.index.tocDigest) return false;
+    own = await readArchiveEnd(source, { signal });
+    const { tocDigest } = own.index;
+    if (end !== undefined && tocDigest !== end.index.tocDigest) {
+      return `its contents are ${tocDigest}, not ${end.index.tocDigest}`;
+    }
     await verifyArchive(source, { signal });
   } catch (error) {
-    if (error instanceof CurlewError && ['PACKAGE_INVALID', 'DIGEST_MISMATCH'].includes(error.code)) return false;
+    if (error instanceof CurlewError && ['PACKAGE_INVALID', 'DIGEST_MISMATCH'].includes(error.code)) {
+      return 'it is damaged, or no bundle and no package';
+    }
     throw error;
   }
-  await check?.(end.toc, opened);
-  return true;
+  await check?.(own.toc, opened);
+  return { contents: own.index.tocDigest, compared: end !== undefined || sha256 !== undefined };
 }
 
 /** Shorter than the file, begins with the header of its first entry, and is no whole archive itself. */

@@ -1,5 +1,4 @@
 /** One place's part in fetching a file: is it the same file, what is there already, what lacks, is it right. */
-import { stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -10,7 +9,7 @@ import { digestOfAll } from './bricks.ts';
 import { settleExisting } from './existing.ts';
 import { fill, fillingOf, proveThere, type Filling, type FillOptions } from './fill.ts';
 import { readArchiveEnd, type ArchiveEnd, type OpenPlace } from './open-place.ts';
-import { isSameFile, openPartial, pathsBeside, type Identity } from './partial-file.ts';
+import { isSameFile, lookAtLeft, openPartial, pathsBeside, type Identity } from './partial-file.ts';
 import { takeFrom } from './reuse.ts';
 
 export interface PullOptions {
@@ -60,8 +59,9 @@ export function mayBeAny({ options: { sha256, check } }: Pull): boolean {
 export async function fromPlace(run: Pull, opened: OpenPlace): Promise<Pulled> {
   const { file, options } = run;
   const found = run.filling === undefined ? await settleExisting(file, opened, options) : undefined;
-  if (found === 'whole') {
-    return { file, size: opened.object.size, contents: opened.end?.index.tocDigest, fetched: 0, from: [] };
+  if (found !== undefined) {
+    if (!found.compared) tellUncompared(run, opened);
+    return { file, size: opened.object.size, contents: found.contents, fetched: 0, from: [] };
   }
   let filling = await fillingFor(run, opened);
   await fillFrom(run, filling, opened);
@@ -109,6 +109,8 @@ async function fillingFor(run: Pull, opened: OpenPlace): Promise<Filling> {
     if (!opened.ranged || (current.end !== undefined) === isArchive) return current;
   }
   if (current !== undefined) {
+    // It may have been replaced while nobody answered: then no request was refused for it.
+    if (current.file.identity().from === opened.name) run.changed.add(opened.place);
     if (!run.changed.has(opened.place)) throw another(opened, current.file.identity());
     await current.file.checkpoint();
     await current.file[Symbol.asyncDispose]();
@@ -117,19 +119,29 @@ async function fillingFor(run: Pull, opened: OpenPlace): Promise<Filling> {
     run.options.report({ type: 'note', level: 'warning', text });
   }
   if (opened.end !== undefined) await run.options.check?.(opened.end.toc, opened);
-  const { partial } = pathsBeside(run.file);
-  const folder = dirname(run.file);
-  const missing = wanted.size - (await bytesOnDisk(partial));
-  await requireSpace(folder, missing, `pull ${basename(run.file)} into ${folder}`);
+  await prepareDisk(run, wanted, current === undefined);
   const file = await openPartial(run.file, wanted);
   run.filling = fillingOf(file, undefined, run.options.sha256);
   return opened.end === undefined ? run.filling : withEnd(run, run.filling, opened.end, undefined);
 }
 
-/** What a file takes up: one with holes is smaller than it says. */
-async function bytesOnDisk(path: string): Promise<number> {
-  const found = await stat(path).catch(() => undefined);
-  return found === undefined ? 0 : found.blocks * 512;
+/** Asks for room, and tells when an earlier run has begun something else. */
+async function prepareDisk({ file, options }: Pull, wanted: Identity, isFirst: boolean): Promise<void> {
+  const [folder, { partial }] = [dirname(file), pathsBeside(file)];
+  const { otherFrom, aside, bytes } = await lookAtLeft(file, wanted);
+  const hint = aside
+    ? `${partial} is of another version: remove it, or free some space, and run the same command again`
+    : undefined;
+  await requireSpace(folder, wanted.size - bytes, `pull ${basename(file)} into ${folder}`, hint);
+  if (otherFrom === undefined || !isFirst) return;
+  const why = otherFrom === wanted.from ? `${otherFrom} has been replaced` : `${otherFrom} had something else`;
+  const what = aside ? 'begun anew with what both versions have in common' : 'begun anew';
+  options.report({ type: 'note', level: 'warning', text: `${why} since ${basename(partial)} was begun: ${what}` });
+}
+
+function tellUncompared({ file, options }: Pull, { name }: OpenPlace): void {
+  const text = `${name} gives no parts of files, and nothing to compare: ${basename(file)} has the same length and is whole; --force fetches it again`;
+  options.report({ type: 'note', level: 'warning', text });
 }
 
 function another({ name, object, end }: OpenPlace, { size, contents, from }: Identity): CurlewError {

@@ -2,7 +2,7 @@
  * A file that is written in any order, in one run or in several, and what is known of it. It stands beside the file that
  * is to be: `FILE.partial`, with a note in `FILE.partial.json` of what is on disk.
  */
-import { constants, open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { constants, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import type { RangeSource } from '../archive/entry.ts';
 import { openFileSource } from '../archive/read.ts';
 import { isDigest, type Digest } from '../core/digest.ts';
@@ -106,6 +106,37 @@ export function isSameFile(a: Identity, b: Identity): boolean {
   return a.from !== b.from || a.etag === b.etag;
 }
 
+/** What an earlier run has left beside a file. */
+export interface Left {
+  /** Of another file than is wanted: the place that it came from. */
+  readonly otherFrom: string | undefined;
+  /** That one goes aside, for its payloads may be of use; otherwise what is there is used again, or removed. */
+  readonly aside: boolean;
+  /** Bytes of the disk that are used again or given back. */
+  readonly bytes: number;
+}
+
+async function readNote(file: string): Promise<Note | undefined> {
+  return lastNote((await readStateFile(pathsBeside(file).note, NOTE_LIMIT)) ?? '');
+}
+
+/** Looks at what is there, and changes nothing. */
+export async function lookAtLeft(file: string, wanted: Identity): Promise<Left> {
+  const { partial, older } = pathsBeside(file);
+  const note = await readNote(file);
+  const isOther = note !== undefined && !isSameFile(note, wanted) && (await bytesOnDisk(partial)) > 0;
+  const aside = isOther && note.contents !== undefined;
+  // What goes aside takes the place of what was put there before.
+  const bytes = await bytesOnDisk(aside ? older : partial);
+  return { otherFrom: isOther ? note.from : undefined, aside, bytes };
+}
+
+/** What a file takes up: one with holes is smaller than it says. */
+async function bytesOnDisk(path: string): Promise<number> {
+  const found = await stat(path).catch(() => undefined);
+  return found === undefined ? 0 : found.blocks * 512;
+}
+
 async function guarded<Result>(doing: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -118,7 +149,7 @@ async function guarded<Result>(doing: string, work: () => Promise<Result>): Prom
 export async function openPartial(file: string, wanted: Identity): Promise<PartialFile> {
   const { partial, note: notePath, older } = pathsBeside(file);
   const doing = `write ${partial}`;
-  const note = lastNote((await readStateFile(notePath, NOTE_LIMIT)) ?? '');
+  const note = await readNote(file);
   if (note !== undefined && !isSameFile(note, wanted)) {
     await guarded(doing, () => (note.contents === undefined ? rm(partial, { force: true }) : putAside(partial, older)));
     await rm(notePath, { force: true });

@@ -77,7 +77,7 @@ test('a shortage is told in bytes, medium by medium', () => {
 
 test('more parts than numbers are refused, with a size that would do', () => {
   const error = assert.throwsWith(() => placed(1000 * 10, [medium('/a', 1e9)], 10), 'USAGE', /more than 999 parts/);
-  assert.match(error.hint ?? '', '--split 11');
+  assert.match(error.hint ?? '', 'parts of 11 bytes or more');
 });
 
 test.run();

@@ -185,38 +185,6 @@ test('a sha256 is held against an archive, too', async ({ signal }) => {
   assert.ok((await readFile(box.at(NAME))).equals(WEB.bytes));
 });
 
-test('another file of that name stays, unless it may be replaced', async ({ signal }) => {
-  await using box = await tree({ [NAME]: 'mine' });
-  await using server = await serveFiles({ [NAME]: WEB.bytes });
-  await assert.rejectsWith(
-    pullTo(box.at(NAME), [`${server.url}/${NAME}`], { signal }),
-    'FILE_EXISTS',
-    /is not the one to fetch/,
-  );
-  assert.is(await readFile(box.at(NAME), 'utf8'), 'mine');
-  assert.equal(await readdir(box.path), [NAME]);
-  await pullTo(box.at(NAME), [`${server.url}/${NAME}`], { signal, force: true });
-  assert.ok((await readFile(box.at(NAME))).equals(WEB.bytes));
-  assert.equal(await readdir(box.path), [NAME]);
-});
-
-test('a whole archive is no beginning of another one, even if it begins in the same way', async ({ signal }) => {
-  const older = largePackage('1.0.0', { blob4: noise(1000, 3) });
-  await using box = await tree({ [NAME]: older.bytes });
-  await using server = await serveFiles({ [NAME]: WEB.bytes });
-  await assert.rejectsWith(pullTo(box.at(NAME), [`${server.url}/${NAME}`], { signal }), 'FILE_EXISTS');
-  assert.ok((await readFile(box.at(NAME))).equals(older.bytes));
-});
-
-test('what an older file of that name has in common is not fetched', async ({ signal }) => {
-  const next = largePackage('2.0.0', { blob3: noise(400_000, 77) });
-  await using box = await tree({ [NAME]: WEB.bytes });
-  await using server = await serveFiles({ [NAME]: next.bytes });
-  const { fetched } = await pullTo(box.at(NAME), [`${server.url}/${NAME}`], { signal, force: true });
-  assert.ok((await readFile(box.at(NAME))).equals(next.bytes));
-  assert.ok(fetched < 420_000, String(fetched));
-});
-
 test('a second one to the same file is refused while the first is at work', async ({ signal }) => {
   await using box = await tree();
   await using server = await serveFiles({ [NAME]: WEB.bytes });

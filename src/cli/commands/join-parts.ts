@@ -2,8 +2,10 @@
 import { dirname, resolve } from 'node:path';
 import { checkParts, joinedBytes, joinParts, type JoinOptions } from '../../bundle/join-parts.ts';
 import { counted } from '../../core/counted.ts';
-import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
+import { CurlewError, ERROR_CODES, redact } from '../../core/errors.ts';
+import { isHeadPath } from '../../core/parts.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
+import { isAddress } from '../open-anywhere.ts';
 import { STANDARD_OUTPUT } from '../output.ts';
 import { columns } from '../render/columns.ts';
 import { formatBytes } from '../render/units.ts';
@@ -81,6 +83,9 @@ function wordsOf(
     new CurlewError('USAGE', `curlew join-parts: ${what}`, { hint: 'curlew join-parts NAME.parts.json -o FILE' });
   const [word, ...more] = args.positionals;
   if (word === undefined) throw usage('name the head file');
+  if (isAddress(word)) throw usage(`${redact(word)} is no file: fetch it and the parts first, with curlew pull`);
+  if (!isHeadPath(word))
+    throw usage(`${word} is no head file: that has the name of the bundle with .parts.json behind it`);
   const output = args.text('output');
   if ((output === undefined) !== args.flag('check')) throw usage('say with -o which file to write, or ask for --check');
   if (output === STANDARD_OUTPUT && args.flag('json'))
