@@ -9,32 +9,39 @@ curlew_has_file() {
   return 1
 }
 
-# usage: curlew_os_folder DIR SUFFIX
-# Prints the folder with this system's packages (SUFFIX is empty or /archives); status 1 for a system that is not known.
-curlew_os_folder() {
-  local dir="$1" suffix="$2" major="${DIST_VERSION_MAJOR-}"
+# Prints the folders in which this system looks for its packages, one a line: the first that has any, or else the last.
+# Status 1 for a system that is not known.
+curlew_os_names() {
+  local major="${DIST_VERSION_MAJOR-}"
   case "${LSB_DIST-}" in
-    ubuntu | debian) printf '%s\n' "$dir/${LSB_DIST}-${DIST_VERSION-}$suffix" ;;
+    ubuntu | debian) printf '%s\n' "${LSB_DIST}-${DIST_VERSION-}" ;;
     centos | rhel | rocky | almalinux | ol)
-      if [[ "$LSB_DIST" == ol ]] && curlew_has_file "$dir/ol-$major$suffix" rpm; then
-        printf '%s\n' "$dir/ol-$major$suffix"
-        return 0
-      fi
+      if [[ "$LSB_DIST" == ol ]]; then printf '%s\n' "ol-$major"; fi
       # The packages of 9 serve 10 too.
       if [[ "$major" == 10 ]]; then major=9; fi
-      printf '%s\n' "$dir/rhel-$major$suffix"
+      printf '%s\n' "rhel-$major"
       ;;
     amzn)
       if [[ "$major" == 2023 ]]; then
-        printf '%s\n' "$dir/amazon-2023$suffix"
-      elif curlew_has_file "$dir/rhel-7-force$suffix" rpm; then
-        printf '%s\n' "$dir/rhel-7-force$suffix"
+        printf '%s\n' amazon-2023
       else
-        printf '%s\n' "$dir/rhel-7$suffix"
+        printf '%s\n' rhel-7-force rhel-7
       fi
       ;;
     *) return 1 ;;
   esac
+}
+
+# usage: curlew_os_folder DIR SUFFIX
+# Prints the folder with this system's packages (SUFFIX is empty or /archives); status 1 for a system that is not known.
+curlew_os_folder() {
+  local names name folder=''
+  names="$(curlew_os_names)" || return 1
+  while IFS= read -r name; do
+    folder="$1/$name$2"
+    if curlew_has_file "$folder" rpm; then break; fi
+  done <<<"$names"
+  printf '%s\n' "$folder"
 }
 
 # usage: curlew_install_host_files DIR SUFFIX PACKAGE…

@@ -30,6 +30,18 @@ folder_on() {
   [ "$(folder_on amzn 2)" = d/rhel-7-force/archives ]
 }
 
+@test "what a system looks into is told from the first to the last" {
+  system ol 7.9
+  run curlew_os_names
+  [ "$output" = "$(lines ol-7 rhel-7)" ]
+  system amzn 2
+  run curlew_os_names
+  [ "$output" = "$(lines rhel-7-force rhel-7)" ]
+  system plan9 4
+  run curlew_os_names
+  [ "$status" -eq 1 ]
+}
+
 @test "an unknown system is refused" {
   system plan9 4
   run install_host_packages d x
