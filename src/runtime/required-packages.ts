@@ -1,10 +1,8 @@
 /** Host packages that add-ons leave to the operator (`Deps`), asked of this machine by the library of hooks. */
-import { join } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { packagePath } from '../core/layout.ts';
 import { formatRef } from '../core/ref.ts';
-import { runProgram } from '../preflight/program.ts';
-import type { RunRequest } from './prepare.ts';
+import { askLibrary, type LibraryOptions } from './ask-library.ts';
 import type { SourcePackage } from './source.ts';
 
 export interface MissingPackage {
@@ -21,14 +19,10 @@ export interface MissingPackages {
   readonly packages: readonly MissingPackage[];
 }
 
-const ASK = 'for file in "$0"/*.sh; do source "$file"; done; curlew_missing_packages "$@"';
-/** A package manager that waits for another one's lock must not hold up a run for ever. */
-const LIMIT_MS = 120_000;
-
 /** What lacks of all that these packages need here; undefined when nothing does. Nothing is changed. */
 export async function missingPackages(
   packages: readonly SourcePackage[],
-  { scripts, env, signal }: Pick<RunRequest, 'scripts' | 'env'> & { readonly signal: AbortSignal },
+  options: LibraryOptions,
 ): Promise<MissingPackages | undefined> {
   const neededBy = new Map<string, string[]>();
   for (const { ref, addon } of packages) {
@@ -41,7 +35,14 @@ export async function missingPackages(
     }
   }
   if (neededBy.size === 0) return undefined;
-  const [command = '', ...rows] = await ask([...neededBy.keys()], join(scripts, 'lib'), env, signal);
+  const doing = 'look for the host packages that add-ons need';
+  // How packages are installed here, then those that lack.
+  const [command = '', ...rows] = await askLibrary(
+    'curlew_missing_packages "$@"',
+    [...neededBy.keys()],
+    doing,
+    options,
+  );
   const found = rows.map((row): MissingPackage => {
     const [key = '', offered] = row.split('\t');
     return { name: key.slice(key.indexOf(' ') + 1), neededBy: neededBy.get(key) ?? [], offered: offered === 'yes' };
@@ -58,36 +59,4 @@ function requireName(name: string, place: string): void {
   throw new CurlewError('PACKAGE_INVALID', `${place}: ${JSON.stringify(name)} is no name of a package`, {
     hint: 'build the add-on again',
   });
-}
-
-/** Lines that the library prints: how packages are installed here, then those that lack. */
-async function ask(
-  keys: readonly string[],
-  library: string,
-  { PATH, CURLEW_OS_RELEASE }: RunRequest['env'],
-  signal: AbortSignal,
-): Promise<readonly string[]> {
-  const limit = AbortSignal.timeout(LIMIT_MS);
-  const doing = 'look for the host packages that add-ons need';
-  try {
-    const host = { env: { PATH, CURLEW_OS_RELEASE, LC_ALL: 'C' }, signal: AbortSignal.any([signal, limit]) };
-    const { status, stdout, stderr } = await runProgram(
-      'bash',
-      ['--noprofile', '--norc', '-c', ASK, library, ...keys],
-      host,
-    );
-    if (status === 0) return stdout.split('\n').filter((line) => line !== '');
-    throw new CurlewError(
-      'PROGRAM_FAILED',
-      `${doing}: ${stderr.trim() === '' ? `bash ended with status ${status}` : stderr.trim()}`,
-    );
-  } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof CurlewError) throw error;
-    const late = limit.aborted ? `: no answer for ${LIMIT_MS / 1000} s` : '';
-    throw new CurlewError('PROGRAM_FAILED', `${doing}${late}`, {
-      hint: 'see whether another program is installing packages, and wait for it to end',
-      cause: error,
-    });
-  }
 }
