@@ -20,6 +20,8 @@ export interface PlanDifference {
   /** Bytes of the whole bundle. */
   readonly size: { readonly before: number; readonly after: number };
   readonly release: { readonly before: string; readonly after: string };
+  /** Whose host packages stay in, undefined for those of all systems; absent when the same. */
+  readonly systems?: { readonly before: readonly string[] | undefined; readonly after: readonly string[] | undefined };
   /** By name; versions are equal where only the package's content differs. */
   readonly packages: readonly PackageDifference[];
   /** Files of the bundle's own with other bytes, or only in one plan. */
@@ -32,10 +34,12 @@ export interface PlanDifference {
 
 export function comparePlans(before: BundlePlan, after: BundlePlan): PlanDifference {
   const [was, is] = [contents(before), contents(after)];
+  const [kept, keeps] = [before.bundle.os?.kept, after.bundle.os?.kept];
   return {
     isSame: before.splice.index.tocDigest === after.splice.index.tocDigest && before.splice.size === after.splice.size,
     size: { before: before.splice.size, after: after.splice.size },
     release: { before: before.bundle.release, after: after.bundle.release },
+    ...(kept?.join() === keeps?.join() ? {} : { systems: { before: kept, after: keeps } }),
     packages: packageDifferences([...before.packages, ...before.beside], [...after.packages, ...after.beside]),
     files: fileDifferences(before, after),
     added: bytesBeside(is, was),

@@ -7,8 +7,10 @@ import { mapLimited } from '../core/each.ts';
 import { digestOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { BUNDLE_SCRIPTS, DELTA_CONTENTS, KURL_FOLDER, ownerOf, prefixOf } from '../core/layout.ts';
+import { OS_IDS } from '../core/os.ts';
 import { openStoreSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
+import { keptPart } from './other-systems.ts';
 import type { SavedBundlePlan } from './plan-file.ts';
 import type { OpenPlan, PlanFromOptions, PlanSource } from './plan-from.ts';
 import { checkPackage, type BundlePlan, type PlannedSource } from './plan.ts';
@@ -21,7 +23,8 @@ const ANEW = 'make the plan anew: curlew bundle installer.yaml --from STORE --pl
 /**
  * Opens what the plan copies from. In the store that it was made from each object must have the etag of then, in any other
  * one the same size and table of contents: else `STORE_CONFLICT`. Another tool for nodes than the plan's, or other scripts,
- * is `PLAN_CHANGED`; entries that are not where the plan says, and packages that are not whole in it, `FILE_UNUSABLE`.
+ * is `PLAN_CHANGED`; entries that are not where the plan says, and packages that are not whole in it but for folders of
+ * systems that it leaves out, `FILE_UNUSABLE`.
  */
 export async function openSavedPlan(
   { store: address, plan }: SavedBundlePlan,
@@ -32,6 +35,7 @@ export async function openSavedPlan(
   const resolved = [...plan.packages, ...plan.beside];
   const packages = plan.sources.slice(0, resolved.length);
   const contents = packageContents(plan, resolved);
+  const kept = plan.bundle.os?.kept ?? OS_IDS;
   const sources = await mapLimited(
     packages.map((planned, at) => ({ planned, at })),
     async ({ planned, at }, context): Promise<PlanSource> => {
@@ -40,7 +44,7 @@ export async function openSavedPlan(
       if (changed) throw conflict(source.name);
       const index = await checkedIndex(source, planned, signal);
       checkEntries(index, plan, at, source.name);
-      checkContents(index, resolved[at], contents);
+      checkContents(index, resolved[at], { contents, kept });
       return source;
     },
     { width: AT_ONCE, signal },
@@ -108,7 +112,11 @@ function packageContents(plan: BundlePlan, packages: readonly ResolvedPackage[])
 }
 
 /** Below its prefix the plan must have the files of a package and no others, wherever it takes them from. */
-function checkContents(index: ArchiveIndex, resolved: ResolvedPackage | undefined, contents: Contents): void {
+function checkContents(
+  index: ArchiveIndex,
+  resolved: ResolvedPackage | undefined,
+  { contents, kept }: { readonly contents: Contents; readonly kept: readonly string[] },
+): void {
   if (resolved === undefined) throw new Error('there is a source for each package');
   try {
     checkPackage(resolved, index);
@@ -116,13 +124,16 @@ function checkContents(index: ArchiveIndex, resolved: ResolvedPackage | undefine
     throw strange(`its ${resolved.key} is not the package that it describes`, error);
   }
   const planned = contents.get(prefixOf(resolved));
-  for (const { path, mode, size, digest } of index.entries) {
+  const { select, notes } = keptPart(resolved, index, { kept, below: undefined });
+  const said = notes.map(({ path, mode, data }) => ({ path, mode, size: data.byteLength, digest: digestOf(data) }));
+  const wanted = [...index.entries.filter(select), ...said];
+  for (const { path, mode, size, digest } of wanted) {
     const found = planned?.get(path);
     if (found?.mode !== mode || found.size !== size || found.digest !== digest) {
       throw strange(`${path} is not that of ${resolved.key}`);
     }
   }
-  if (planned?.size !== index.entries.length)
+  if (planned?.size !== wanted.length)
     throw strange(`it has files for ${prefixOf(resolved)} that ${resolved.key} has not`);
 }
 

@@ -1,6 +1,7 @@
 /** The plan of a bundle, made from a store and an installer spec, with everything that its ranges are read from. */
 import type { ArchiveIndex } from '../archive/entry.ts';
 import type { Catalogue } from '../core/catalogue.ts';
+import type { OsId } from '../core/os.ts';
 import type { Arch } from '../core/ref.ts';
 import type { Installer } from '../installer/installer.ts';
 import { readCatalogue } from '../store/catalogue.ts';
@@ -23,6 +24,8 @@ export interface PlanFromOptions {
   readonly arch: Arch;
   /** Packages that the spec does not name. */
   readonly beside?: BesideOptions | undefined;
+  /** Folders of operating systems that stay in packages; undefined: all. */
+  readonly os?: readonly OsId[] | undefined;
   /** Folder with kURL's own scripts, for a bundle that those install. */
   readonly kurlScripts?: string | undefined;
   /** Packages that lie elsewhere than in the store. */
@@ -65,6 +68,7 @@ export async function planFrom(
     release,
     arch,
     beside = NOTHING_BESIDE,
+    os,
     kurlScripts,
     given = [],
     tool,
@@ -91,6 +95,7 @@ export async function planFrom(
       executable: executable?.index,
       packages,
       beside: [...others, ...given],
+      os,
       tool,
     });
     const toolSource = executable === undefined ? [] : [executable.source];

@@ -5,7 +5,13 @@
 import { basename } from 'node:path';
 import type { ArchiveIndex } from '../archive/entry.ts';
 import { planSplice, type SplicePart, type SplicePlan } from '../archive/splice.ts';
-import { formatBundleJson, BUNDLE_FORMAT, type BundleJson, type DeltaJson } from '../core/bundle.ts';
+import {
+  formatBundleJson,
+  BUNDLE_FORMAT,
+  type BundledSystems,
+  type BundleJson,
+  type DeltaJson,
+} from '../core/bundle.ts';
 import { digestOf, hexOf, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import {
@@ -17,9 +23,11 @@ import {
   packedExecutableName,
   prefixOf,
 } from '../core/layout.ts';
+import { OS_IDS, type OsId } from '../core/os.ts';
 import { packageDigest, type FileMode } from '../core/package.ts';
 import { formatRef, type Arch } from '../core/ref.ts';
 import type { ResolvedBeside } from './beside.ts';
+import { keptPart } from './other-systems.ts';
 import type { ResolvedPackage } from './resolve.ts';
 
 /** A file at the bundle's root. */
@@ -42,6 +50,8 @@ export interface BundleInputs {
   readonly packages: readonly InputPackage<ResolvedPackage>[];
   /** Those that the spec does not name. */
   readonly beside?: readonly InputPackage<ResolvedBeside>[] | undefined;
+  /** Folders of operating systems that stay; the others are left out. Undefined: all stay. */
+  readonly os?: readonly OsId[] | undefined;
   readonly tool: string;
 }
 
@@ -82,10 +92,14 @@ export function planBundle({
   executable,
   packages,
   beside = [],
+  os,
   tool,
 }: BundleInputs): BundlePlan {
   const all = [...packages, ...beside];
   for (const { resolved, index } of all) checkPackage(resolved, index);
+  const below = executable === undefined ? KURL_FOLDER : undefined;
+  const parts = all.map(({ resolved, index }) => keptPart(resolved, index, { kept: os ?? OS_IDS, below }));
+  const omitted = parts.reduce((sum, part) => sum + part.omitted, 0);
   const bundle: BundleJson = {
     format: BUNDLE_FORMAT,
     release,
@@ -94,6 +108,7 @@ export function planBundle({
     packages: packages.map(({ resolved }) => described(resolved)),
     ...(executable === undefined ? { layout: 'kurl' as const } : {}),
     ...(beside.length === 0 ? {} : { beside: beside.map(({ resolved }) => described(resolved)) }),
+    ...(os === undefined ? {} : { os: { kept: os, omitted } }),
     tool,
   };
   const own: readonly RootFile[] = [
@@ -103,12 +118,14 @@ export function planBundle({
     { path: INSTALLER_YAML, mode: 0o644, data: installer },
     { path: BUNDLE_JSON, mode: 0o644, data: Buffer.from(formatBundleJson(bundle)) },
   ];
-  const below = executable === undefined ? KURL_FOLDER : undefined;
   const splice = planSplice([
     ...rootFiles.map((file): SplicePart => ({ kind: 'file', ...file })),
     ...(executable === undefined ? [] : [{ kind: 'archive' as const, source: all.length, index: executable }]),
     ...own.map((file): SplicePart => ({ kind: 'file', ...file })),
-    ...all.map(({ index }, source): SplicePart => ({ kind: 'archive', source, index, below })),
+    ...parts.flatMap(({ index, select, notes }, source): readonly SplicePart[] => [
+      { kind: 'archive', source, index, select, below },
+      ...notes.map((file) => ({ kind: 'file', ...file }) as const),
+    ]),
   ]);
   return {
     bundle,
@@ -122,7 +139,7 @@ export function planBundle({
         ? []
         : [{ key: packedExecutableName(arch), size: executable.size, tocDigest: executable.tocDigest }]),
     ],
-    files: [...rootFiles, ...own],
+    files: [...rootFiles, ...own, ...parts.flatMap(({ notes }) => notes)],
     splice,
   };
 }
@@ -174,6 +191,8 @@ export interface PlanSummary {
   readonly fresh: number;
   /** Unpacked bytes that are there only as hard links. */
   readonly linked: number;
+  /** Of a bundle without the folders of some systems. */
+  readonly os?: BundledSystems | undefined;
   /** Of a delta: the bundle that it makes. */
   readonly delta?: DeltaJson | undefined;
   /** What is copied, in order; `key` in the store, or the file of the tool for nodes. */
@@ -196,5 +215,16 @@ export function summarise({ bundle, packages, beside, sources, splice }: BundleP
   const copied = ranges.reduce((sum, { length }) => sum + length, 0);
   const linked = splice.index.entries.reduce((sum, { size, linkTo }) => sum + (linkTo === undefined ? 0 : size), 0);
   const { size } = splice;
-  return { release, arch, packages, beside, size, fresh: size - copied, linked, delta: bundle.delta, ranges };
+  return {
+    release,
+    arch,
+    packages,
+    beside,
+    size,
+    fresh: size - copied,
+    linked,
+    os: bundle.os,
+    delta: bundle.delta,
+    ranges,
+  };
 }

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { BesideOptions, Wanted } from '../bundle/beside.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
+import { OS_IDS, osFolders, type OsId } from '../core/os.ts';
 import { isAddonName, isVersion } from '../core/ref.ts';
 import type { Installer } from '../installer/installer.ts';
 import { installerYaml } from '../installer/merge.ts';
@@ -24,6 +25,30 @@ export function besideOf(args: Arguments): BesideOptions {
       .texts('upgrade-from')
       .map((text) => wanted('--upgrade-from', text.includes('@') ? text : `kubernetes@${text}`)),
   };
+}
+
+/** Systems that people know by other names than those of their folders. */
+const OTHER_NAMES = ['centos-7', 'rocky-8', 'rocky-9', 'rocky-10', 'almalinux-9', 'ol-8', 'ol-9', 'amazon-2'];
+
+/** The folders of packages that the systems of `--os` read, in the order of the table; undefined: all. */
+export function systemsOf(args: Arguments): readonly OsId[] | undefined {
+  const names = args.texts('os').flatMap((text) => text.split(','));
+  if (names.length === 0) return undefined;
+  const kept = new Set(
+    names.flatMap((name) => {
+      const folders = osFolders(name);
+      if (folders.length > 0) return folders;
+      const near = nearest(name, [...OS_IDS, ...OTHER_NAMES]);
+      throw new CurlewError(
+        'USAGE',
+        `--os ${JSON.stringify(name.slice(0, 40))}: no system that packages are made for`,
+        {
+          hint: `${near === undefined ? '' : `did you mean ${near}? `}known are ${OS_IDS.join(', ')}`,
+        },
+      );
+    }),
+  );
+  return OS_IDS.filter((id) => kept.has(id));
 }
 
 /** The folder with kURL's own scripts, where the words ask for a bundle that those install. */

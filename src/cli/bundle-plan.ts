@@ -14,7 +14,7 @@ import type { ReleaseTrust } from '../release/signed-release.ts';
 import type { Store } from '../store/store.ts';
 import { archOf } from './arch.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
-import { besideOf, kurlScriptsOf, withoutAddons, type ReadSpec } from './bundle-choice.ts';
+import { besideOf, kurlScriptsOf, systemsOf, withoutAddons, type ReadSpec } from './bundle-choice.ts';
 import { BUNDLE_IMAGE_OPTIONS, openImages } from './bundle-images.ts';
 import { catalogueOf, trustOfStore } from './release-trust.ts';
 import { KEY_OPTIONS } from './signed.ts';
@@ -34,6 +34,12 @@ export const BUNDLE_PLAN_OPTIONS = {
     help: 'a package beside those of the spec, which the spec of a site may name',
   },
   without: { type: 'string', multiple: true, value: 'NAME', help: 'leave an add-on out of the spec' },
+  os: {
+    type: 'string',
+    multiple: true,
+    value: 'OS[,OS]',
+    help: 'keep host packages of these systems only, such as ubuntu-22.04,rhel-9 (default: all)',
+  },
   'upgrade-from': {
     type: 'string',
     multiple: true,
@@ -66,6 +72,7 @@ export async function openPlan(args: Arguments, context: CommandContext): Promis
   const { spec, from } = wordsOf(args);
   const arch = archOf(args);
   const beside = besideOf(args);
+  const os = systemsOf(args);
   const kurlScripts = kurlScriptsOf(args, context);
   const { bytes, installer } = withoutAddons(await readSpec(spec, context), args.texts('without'), spec);
   const store = await openStoreFor(from, args, context, { create: false });
@@ -75,7 +82,7 @@ export async function openPlan(args: Arguments, context: CommandContext): Promis
   const catalogue = trust === undefined ? undefined : await catalogueOf(store, { release, trust, signal });
   const images = await openImages(installer, args, context);
   const given = images === undefined ? [] : [images];
-  const wanted = { spec: bytes, catalogue, release, arch, beside, kurlScripts, given, tool: toolVersion() };
+  const wanted = { spec: bytes, catalogue, release, arch, beside, os, kurlScripts, given, tool: toolVersion() };
   const close = async (): Promise<void> => images?.[Symbol.asyncDispose]();
   try {
     const open = await planFrom(store, installer, { ...wanted, signal });
@@ -91,7 +98,7 @@ export async function openPlan(args: Arguments, context: CommandContext): Promis
 }
 
 /** What a plan is made from was decided when it was saved. */
-const DECIDED = ['release', 'arch', 'with', 'without', 'upgrade-from', 'layout', 'kurl-scripts', 'image'];
+const DECIDED = ['release', 'arch', 'with', 'without', 'os', 'upgrade-from', 'layout', 'kurl-scripts', 'image'];
 
 async function openSaved(path: string, args: Arguments, context: CommandContext): Promise<NamedPlan> {
   const other = DECIDED.find((name) => args.texts(name).length > 0);

@@ -6,7 +6,7 @@ import { parseBundleJson, BUNDLE_JSON_LIMIT, INSTALLER_LIMIT, type BundleJson } 
 import { digestOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
-import { ADDON_JSON, BUNDLE_JSON, INSTALLER_YAML, ownerOf, prefixOf } from '../core/layout.ts';
+import { ADDON_JSON, BUNDLE_JSON, INSTALLER_YAML, OMITTED_JSON, ownerOf, prefixOf } from '../core/layout.ts';
 import { compareVersions, formatRef, type Arch } from '../core/ref.ts';
 import type { Installer, InstallerAddon } from '../installer/installer.ts';
 import { resolveVersion } from '../installer/version.ts';
@@ -79,9 +79,9 @@ export async function bundleSource(
       choose: async (installer) => {
         const chosen = chooseAll(installer, packages, { bundle, arch, from: source.name, report });
         const prefixes: string[] = [];
-        for (const { ref, addon } of [...chosen, ...offered.map((one) => one.source)]) {
+        for (const one of [...chosen, ...offered.map(({ source }) => source)]) {
           // What is in place already is not extracted, and hooks may have changed it.
-          if ((await digestInPlace(directory, ref)) !== addon.digest) prefixes.push(prefixOf(ref));
+          if ((await digestInPlace(directory, one.ref, one)) !== one.addon.digest) prefixes.push(prefixOf(one.ref));
         }
         await requireAll(index.entries.filter((entry) => prefixes.some((prefix) => entry.path.startsWith(prefix))));
         return chosen;
@@ -98,7 +98,8 @@ export async function bundleSource(
 /** What is read of a bundle before anything is chosen. */
 function isDocument({ path }: PlacedEntry): boolean {
   const owner = ownerOf(path);
-  return owner === undefined ? path === INSTALLER_YAML || path === BUNDLE_JSON : path === prefixOf(owner) + ADDON_JSON;
+  const own = owner === undefined ? [INSTALLER_YAML, BUNDLE_JSON] : [ADDON_JSON, OMITTED_JSON];
+  return own.includes(owner === undefined ? path : path.slice(prefixOf(owner).length));
 }
 
 /** A bundle that tar has unpacked. `directory` is the install folder, where an earlier run may have moved packages to. */

@@ -1,8 +1,8 @@
 /** `bundle.json` at the root of a bundle: what it holds and what it was made from. Pure; nodes read it. */
 import { canonicalJson, isDigest, type Digest } from './digest.ts';
 import { CurlewError } from './errors.ts';
-import { isObject } from './json.ts';
-import { BUNDLE_JSON, prefixOf } from './layout.ts';
+import { isObject, isTexts } from './json.ts';
+import { BUNDLE_JSON, fileNameProblem, prefixOf } from './layout.ts';
 import { addonRef, ARCHES, type AddonTree, type Arch } from './ref.ts';
 
 export const BUNDLE_FORMAT = 1;
@@ -24,6 +24,14 @@ export interface BundledPackage {
   readonly sha256: Digest;
   /** Bytes of the package's own file. */
   readonly size: number;
+}
+
+/** Of a bundle that some folders of operating systems were left out of. */
+export interface BundledSystems {
+  /** The folders that stay, where packages have them. */
+  readonly kept: readonly string[];
+  /** Unpacked bytes of the files that were left out. */
+  readonly omitted: number;
 }
 
 /** Of a bundle that holds only what another place lacks: which bundle it makes there. */
@@ -57,6 +65,8 @@ export interface BundleJson {
   readonly packages: readonly BundledPackage[];
   /** Those that the spec does not name; absent when there are none. */
   readonly beside?: readonly BesidePackage[] | undefined;
+  /** Absent when the packages are whole. */
+  readonly os?: BundledSystems | undefined;
   /** Whose scripts it is for; absent for curlew's own. */
   readonly layout?: 'kurl' | undefined;
   /** Version of curlew that made the bundle. */
@@ -90,6 +100,7 @@ export function parseBundleJson(text: string, from: string): BundleJson {
   if (!isArch(arch)) throw bad('arch is not known');
   if (!isDigestText(installer)) throw bad('installer');
   if (value['delta'] !== undefined && !isDelta(value['delta'])) throw bad('delta');
+  if (value['os'] !== undefined && !isSystems(value['os'])) throw bad('os');
   if (!Array.isArray(packages)) throw bad('packages');
   const seen = new Set<string>();
   for (const one of packages as readonly unknown[]) {
@@ -128,6 +139,13 @@ function isPackage(value: unknown): value is BundledPackage {
     Number.isSafeInteger(size) &&
     size >= 0
   );
+}
+
+function isSystems(value: unknown): value is BundledSystems {
+  if (!isObject(value)) return false;
+  const { kept, omitted } = value;
+  if (!isTexts(kept) || kept.some((folder) => fileNameProblem(folder) !== undefined)) return false;
+  return kept.length > 0 && typeof omitted === 'number' && Number.isSafeInteger(omitted) && omitted >= 0;
 }
 
 function isDelta(value: unknown): value is DeltaJson {

@@ -7,13 +7,15 @@ import { CurlewError } from './errors.ts';
 import type { AddonRef, AddonTree, Arch } from './ref.ts';
 
 export const ADDON_JSON = 'addon.json';
+/** In a package of a bundle only: the files of it that were left out. */
+export const OMITTED_JSON = 'addon.omitted.json';
 export const MANIFEST = 'Manifest';
 export const MANIFEST_LOCK = 'Manifest.lock';
 export const INSTALL_SH = 'install.sh';
 export const TOC_NAME = 'stargz.index.json';
 
 /** Names that the builder makes; a source folder may not hold them (but a committed `Manifest.lock`). */
-export const RESERVED_NAMES: readonly string[] = [ADDON_JSON, 'images', 'assets'];
+export const RESERVED_NAMES: readonly string[] = [ADDON_JSON, OMITTED_JSON, 'images', 'assets'];
 
 /** Below a package's prefix. */
 export const packagePath = {

@@ -156,3 +156,23 @@ export function osOutputs(keyword: OsKeyword): readonly { readonly os: OsId; rea
     return output === undefined ? [] : [{ os, output }];
   });
 }
+
+/** Distributions that are served by folders of other names, by the number of their major version. */
+const SERVED: readonly (readonly [names: RegExp, folders: (major: string) => readonly string[]])[] = [
+  [/^(?:centos|rhel|rocky|almalinux)$/, (major) => [major === '10' ? 'rhel-9' : `rhel-${major}`]],
+  [/^ol$/, (major) => [`ol-${major}`, major === '10' ? 'rhel-9' : `rhel-${major}`]],
+  [/^(?:amazon|amzn)$/, (major) => (major === '2' ? ['rhel-7-force', 'rhel-7'] : [`amazon-${major}`])],
+];
+
+/**
+ * All folders that a system may read, by the name of its own folder or by distribution and version (`rocky-8.9`):
+ * nodes look into one after the other, so what one of them needs are all of these. In the order of the table; none for
+ * a system that no package can hold anything for. On nodes the library of hooks decides the same (`curlew_os_names`).
+ */
+export function osFolders(name: string): readonly OsId[] {
+  const [, distribution = '', version = ''] = /^([a-z]+)-(\d[\d.]*)$/.exec(name) ?? [];
+  const [major = ''] = version.split('.', 1);
+  const [, served] = SERVED.find(([names]) => names.test(distribution)) ?? [];
+  const found = name === 'rhel-7-force' ? ['rhel-7-force', 'rhel-7'] : (served?.(major) ?? [name]);
+  return OS_IDS.filter((id) => found.includes(id));
+}

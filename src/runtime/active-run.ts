@@ -180,7 +180,8 @@ export class ActiveRun {
         await this.#records.forgetExtracted({ tree, name, version });
         const keep = await this.#isWantedBack(source);
         await renameIntoPlace(source.ref, { directory, run, keep });
-        await this.#records.extracted({ tree, name, version, digest: source.addon.digest });
+        const whole = { tree, name, version, digest: source.addon.digest };
+        await this.#records.extracted(source.omitted.length === 0 ? whole : { ...whole, omitted: source.omitted });
       },
       () => 'extracted',
     );

@@ -19,7 +19,9 @@ export interface AlongFacts {
   readonly ref: AddonRef;
   readonly digest: Digest;
   readonly images: readonly PackageImage[];
-  /** Digest of the package whose files lie in the install folder, whatever the records say. */
+  /** Folders of operating systems that were left out of the package. */
+  readonly omitted?: readonly string[] | undefined;
+  /** Digest of the package whose files lie in the install folder, all that this one has, whatever the records say. */
   readonly inPlace: Digest | undefined;
   readonly because: string;
   readonly isStep: boolean;

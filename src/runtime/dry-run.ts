@@ -5,6 +5,7 @@ import { planHost } from './host-plan.ts';
 import { basisOf, type PlanWords, type SavedPlan } from './plan-file.ts';
 import { portConflicts } from './plan-ports.ts';
 import { sizeOnDisk, type MountPlan } from './plan-disk.ts';
+import { requireOwnSystem } from './own-system.ts';
 import type { RunPlan } from './plan.ts';
 import type { RunView } from './prepare.ts';
 
@@ -54,9 +55,10 @@ export interface DryRunOptions {
   readonly signal: AbortSignal;
 }
 
-/** Nothing is changed, on this machine or in a container runtime. */
+/** Nothing is changed, on this machine or in a container runtime. `UNSUPPORTED` when a run would be, too. */
 export async function dryRun(view: RunView, { words, tool, out, report, signal }: DryRunOptions): Promise<DryRun> {
   const { plan, request } = view;
+  await requireOwnSystem(view, { signal });
   const host = await planHost(view, plan, { signal });
   const checks = await checkHost(view, { onlyLook: true, report, signal });
   const unfit = checks === undefined ? [] : hostProblems(checks);

@@ -8,6 +8,7 @@ import { checkHost, requireFit, type HostChecks } from './host-checks.ts';
 import { requireHost } from './host-plan.ts';
 import { createJournal } from './journal.ts';
 import { endLastRun } from './last-run.ts';
+import { requireOwnSystem } from './own-system.ts';
 import type { RunPlan } from './plan.ts';
 import type { PreparedRun, RunRequest } from './prepare.ts';
 import type { Ask } from './questions.ts';
@@ -42,13 +43,14 @@ export interface RunOptions {
 }
 
 /**
- * Carries out all actions of a plan. `NO_SPACE` and `PREFLIGHT_FAILED` before anything is changed, `HOOK_FAILED` when a
- * hook fails; whatever the error, the same call goes on from a consistent state.
+ * Carries out all actions of a plan. `UNSUPPORTED`, `NO_SPACE` and `PREFLIGHT_FAILED` before anything is changed,
+ * `HOOK_FAILED` when a hook fails; whatever the error, the same call goes on from a consistent state.
  */
 export async function execute(prepared: PreparedRun, plan: RunPlan, options: RunOptions): Promise<RunResult> {
   const started = performance.now();
   const { request, last } = prepared;
   const { directory } = request.place;
+  await requireOwnSystem(prepared, options);
   await requireHost(prepared, plan, options);
   const checks = await checkHost(prepared, { onlyLook: false, ...options });
   if (checks !== undefined) requireFit(checks, options);

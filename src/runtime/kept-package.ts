@@ -4,7 +4,8 @@ import { constants, copyFile, mkdir, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CurlewError, fileError } from '../core/errors.ts';
 import type { Digest } from '../core/digest.ts';
-import { ADDON_JSON, nodePath, prefixOf } from '../core/layout.ts';
+import { ADDON_JSON, nodePath, OMITTED_JSON, prefixOf } from '../core/layout.ts';
+import { OMITTED_JSON_LIMIT } from '../core/omitted.ts';
 import { ADDON_JSON_LIMIT, parseAddonJson, refOf, type PackageFile } from '../core/package.ts';
 import { formatRef, type AddonRef } from '../core/ref.ts';
 import { hashFile } from '../files/hash-file.ts';
@@ -37,10 +38,16 @@ export async function keptPackage(
   });
 }
 
-/** What is known of a package that lies in place, without reading its files. */
-export type PlacedPackage = Pick<SourcePackage, 'ref' | 'addon' | 'files' | 'read'>;
+/** A package from a store has all that belongs to it. */
+const WHOLE = { omitted: [] };
 
-/** The package of this digest that lies in place, as its addon.json and the records say; undefined when it does not. */
+/** What is known of a package that lies in place, without reading its files. */
+export type PlacedPackage = Pick<SourcePackage, 'ref' | 'addon' | 'files' | 'omitted' | 'read'>;
+
+/**
+ * The whole package of this digest that lies in place, as its addon.json and the records say; undefined when it does not,
+ * or only in part.
+ */
 export async function placedPackage(
   directory: string,
   ref: AddonRef,
@@ -53,11 +60,11 @@ export async function placedPackage(
   if (!extracted.some(isThis)) return undefined;
   const folder = join(directory, nodePath.addon(ref));
   try {
-    if ((await digestInPlace(directory, ref)) !== digest) return undefined;
+    if ((await digestInPlace(directory, ref, WHOLE)) !== digest) return undefined;
     const addon = parseAddonJson((await readStateFile(join(folder, ADDON_JSON), ADDON_JSON_LIMIT)) ?? '', folder);
     if (prefixOf(refOf(addon)) !== prefixOf(ref)) return undefined;
     const files = (await filesBelow(folder)).map((file) => ({ ...file, digest: undefined }));
-    return { ref, addon, files, read: readerOf(folder) };
+    return { ref, addon, files, ...WHOLE, read: readerOf(folder) };
   } catch {
     // Whatever it is, the package is fetched as if there were nothing.
     return undefined;
@@ -69,13 +76,13 @@ function readerOf(folder: string): SourcePackage['read'] {
 }
 
 async function readKept(folder: string, ref: AddonRef, signal: AbortSignal): Promise<SourcePackage | undefined> {
-  const text = await readStateFile(join(folder, ADDON_JSON), ADDON_JSON_LIMIT);
-  if (text === undefined) return undefined;
+  const addon = await readStateFile(join(folder, ADDON_JSON), ADDON_JSON_LIMIT);
+  if (addon === undefined) return undefined;
+  const omitted = await readStateFile(join(folder, OMITTED_JSON), OMITTED_JSON_LIMIT);
   const files = await filesOf(folder, signal);
-  const addon = checkedAddon(text, ref, files, folder);
   return {
     ref,
-    addon,
+    ...checkedAddon({ addon, omitted }, ref, files, folder),
     files,
     read: readerOf(folder),
     extract: async (into, options) => copyPackage(folder, files, into, options.signal),

@@ -116,12 +116,14 @@ function alongImages(run: Phased): Actions {
 
 /** Undefined when the files of the package lie in the install folder. */
 function whyExtract(
-  { ref, digest, inPlace }: Pick<PackageFacts, 'ref' | 'digest' | 'inPlace'>,
+  { ref, digest, omitted = [], inPlace }: Pick<PackageFacts, 'ref' | 'digest' | 'omitted' | 'inPlace'>,
   { extracted }: Records,
 ): string | undefined {
   const known = extracted.find(
     ({ tree, name, version }) => tree === ref.tree && name === ref.name && version === ref.version,
   );
+  const lacks = known?.omitted?.filter((folder) => !omitted.includes(folder)) ?? [];
+  if (known?.digest === digest && lacks.length > 0) return `the node has it without ${lacks.join(', ')}`;
   if (known?.digest === digest && inPlace === digest) return undefined;
   return known === undefined ? 'not on this node' : 'the node has another package of this version';
 }

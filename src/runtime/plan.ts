@@ -21,7 +21,9 @@ export interface PackageFacts {
   readonly hasInstallScript: boolean;
   /** The add-on's settings in the installer spec. */
   readonly settings: unknown;
-  /** Digest of the package whose files lie in the install folder, whatever the records say. */
+  /** Folders of operating systems that were left out of the package. */
+  readonly omitted?: readonly string[] | undefined;
+  /** Digest of the package whose files lie in the install folder, all that this one has, whatever the records say. */
   readonly inPlace: Digest | undefined;
   /** The package is elsewhere, and has to be brought here before it can be extracted. */
   readonly remote: boolean;

@@ -144,7 +144,8 @@ async function alongOf(
         ref,
         digest: addon.digest,
         images: addon.images,
-        inPlace: await digestInPlace(directory, ref),
+        omitted: source.omitted,
+        inPlace: await digestInPlace(directory, ref, source),
         because,
         isStep: role === 'step',
       };
@@ -165,7 +166,8 @@ async function factsOf(
     images: addon.images,
     hasInstallScript: files.some(({ path }) => path === INSTALL_SH),
     settings,
-    inPlace: await digestInPlace(directory, ref),
+    omitted: source.omitted,
+    inPlace: await digestInPlace(directory, ref, source),
     remote: source.remote !== undefined,
     hookLimit: hookLimit(addon, settings, general),
   };

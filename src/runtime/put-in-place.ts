@@ -3,7 +3,8 @@ import { lstat, mkdir, readdir, rename, rm, rmdir, stat } from 'node:fs/promises
 import { dirname, join } from 'node:path';
 import { errnoOf, fileError } from '../core/errors.ts';
 import type { Digest } from '../core/digest.ts';
-import { ADDON_JSON, nodePath } from '../core/layout.ts';
+import { ADDON_JSON, nodePath, OMITTED_JSON } from '../core/layout.ts';
+import { OMITTED_JSON_LIMIT, parseOmitted } from '../core/omitted.ts';
 import { ADDON_JSON_LIMIT, parseAddonJson, type PackageFile } from '../core/package.ts';
 import type { AddonRef } from '../core/ref.ts';
 import type { SourcePackage } from './source.ts';
@@ -105,21 +106,33 @@ export async function dropPrevious(directory: string, ref: AddonRef): Promise<vo
 
 /**
  * Digest of the package whose files lie in the install folder, as its addon.json says; undefined when there is none that can
- * be read, or files are missing. What they hold is not read, and hooks may have added to them.
+ * be read, or files are missing. Those that a bundle left out do not count, unless `wanted` has them. What the files hold
+ * is not read, and hooks may have added to them.
  */
-export async function digestInPlace(directory: string, ref: AddonRef): Promise<Digest | undefined> {
+export async function digestInPlace(
+  directory: string,
+  ref: AddonRef,
+  wanted?: Pick<SourcePackage, 'omitted'>,
+): Promise<Digest | undefined> {
   const folder = join(directory, nodePath.addon(ref));
   try {
     const text = await readStateFile(join(folder, ADDON_JSON), ADDON_JSON_LIMIT);
     if (text === undefined) return undefined;
     const { digest, unpacked } = parseAddonJson(text, folder);
+    const note = await readStateFile(join(folder, OMITTED_JSON), OMITTED_JSON_LIMIT);
+    const omitted = note === undefined ? undefined : parseOmitted(note, folder);
+    if (wanted !== undefined && omitted?.folders.every((one) => wanted.omitted.includes(one)) === false)
+      return undefined;
     const files = await filesBelow(folder);
-    const bytes = files.reduce((sum, { path, size }) => (path === ADDON_JSON ? sum : sum + size), 0);
-    return bytes < unpacked.files + unpacked.images ? undefined : digest;
+    const bytes = files.reduce((sum, { path, size }) => (NOTES.includes(path) ? sum : sum + size), 0);
+    return bytes < unpacked.files + unpacked.images - (omitted?.bytes ?? 0) ? undefined : digest;
   } catch {
     return undefined;
   }
 }
+
+/** What says of a package what it is, and is not counted as part of it. */
+const NOTES: readonly string[] = [ADDON_JSON, OMITTED_JSON];
 
 export async function filesBelow(folder: string): Promise<readonly Omit<PackageFile, 'digest'>[]> {
   const files: Omit<PackageFile, 'digest'>[] = [];

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { canonicalJson, digestOf, isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, isTexts } from '../core/json.ts';
 import { nodePath } from '../core/layout.ts';
 import { isAddonName, isVersion, type AddonTree } from '../core/ref.ts';
 import { readOwnFile, writeStateFile } from '../files/state-file.ts';
@@ -15,6 +15,8 @@ export interface ExtractedRecord {
   readonly name: string;
   readonly version: string;
   readonly digest: Digest;
+  /** Folders of operating systems that its bundle had left out; absent when it is whole. */
+  readonly omitted?: readonly string[] | undefined;
 }
 
 /** What an add-on was before the run that is not finished yet. */
@@ -115,8 +117,9 @@ function isText(value: unknown, check: (text: string) => boolean): boolean {
 
 function isExtracted(value: unknown): value is ExtractedRecord {
   if (!isObject(value)) return false;
-  const { tree, name, version, digest } = value;
+  const { tree, name, version, digest, omitted } = value;
   if (tree !== 'addons' && tree !== 'packages') return false;
+  if (omitted !== undefined && !isTexts(omitted)) return false;
   return isText(name, isAddonName) && isText(version, isVersion) && isText(digest, isDigest);
 }
 

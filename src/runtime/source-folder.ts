@@ -10,9 +10,18 @@ import type { PlacedEntry } from '../archive/entry.ts';
 import { parseTocJson } from '../archive/toc.ts';
 import { digestOf, type Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
-import { ADDON_JSON, DELTA_CONTENTS, prefixOf, TOC_NAME } from '../core/layout.ts';
+import { ADDON_JSON, DELTA_CONTENTS, OMITTED_JSON, prefixOf, TOC_NAME } from '../core/layout.ts';
+import { OMITTED_JSON_LIMIT } from '../core/omitted.ts';
 import { ADDON_JSON_LIMIT, type PackageFile } from '../core/package.ts';
-import { checkedAddon, entriesByPackage, missingFile, packageFiles, type SourcePackage } from './source.ts';
+import type { AddonRef } from '../core/ref.ts';
+import {
+  checkedAddon,
+  entriesByPackage,
+  missingFile,
+  packageFiles,
+  type PackageTexts,
+  type SourcePackage,
+} from './source.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import { readStateFile } from '../files/state-file.ts';
 
@@ -56,13 +65,13 @@ export async function folderPackages(
   const packages: SourcePackage[] = [];
   for (const group of entriesByPackage(entries)) {
     signal.throwIfAborted();
-    const found = await readAddon([folder, directory], group.ref, group.entries);
-    if (found === undefined) continue;
+    const texts = await readTexts([folder, directory], group.ref, group.entries);
+    if (texts === undefined) continue;
     const files = packageFiles(group.ref, group.entries);
     const from = join(folder, prefixOf(group.ref));
     packages.push({
       ref: group.ref,
-      addon: checkedAddon(found, group.ref, files, folder),
+      ...checkedAddon(texts, group.ref, files, folder),
       files,
       extract: async (into, options) => {
         await takePackage(from, new Map(files.map((file) => [file.path, file])), into, options.signal);
@@ -91,18 +100,28 @@ export async function folderPackages(
   return { packages, readRoot };
 }
 
-async function readAddon(
+/** Undefined when the package is in none of the folders. */
+async function readTexts(
   folders: readonly string[],
-  ref: SourcePackage['ref'],
+  ref: AddonRef,
   entries: readonly PlacedEntry[],
-): Promise<string | undefined> {
-  const path = `${prefixOf(ref)}${ADDON_JSON}`;
-  const entry = entries.find((one) => one.path === path);
+): Promise<PackageTexts | undefined> {
+  const find = (name: string): PlacedEntry | undefined => entries.find(({ path }) => path === prefixOf(ref) + name);
+  const [addon, omitted] = [find(ADDON_JSON), find(OMITTED_JSON)];
   for (const folder of folders) {
-    const text = await readStateFile(join(folder, path), ADDON_JSON_LIMIT);
-    if (text !== undefined && digestOf(text) === entry?.digest) return text;
+    const text = await readListed(folder, addon, ADDON_JSON_LIMIT);
+    if (text === undefined) continue;
+    if (omitted === undefined) return { addon: text, omitted };
+    const note = await readListed(folder, omitted, OMITTED_JSON_LIMIT);
+    if (note !== undefined) return { addon: text, omitted: note };
   }
   return undefined;
+}
+
+async function readListed(folder: string, entry: PlacedEntry | undefined, limit: number): Promise<string | undefined> {
+  if (entry === undefined) return undefined;
+  const text = await readStateFile(join(folder, entry.path), limit);
+  return text !== undefined && digestOf(text) === entry.digest ? text : undefined;
 }
 
 /** The bytes of the first of these files that exists; their end is an error when they are not what was promised. */

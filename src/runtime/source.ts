@@ -4,7 +4,9 @@ import { extractEntries, type ReadEntry } from '../archive/extract.ts';
 import { findEntry, readPayload } from '../archive/read.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
-import { ADDON_JSON, ownerOf, prefixOf } from '../core/layout.ts';
+import { ADDON_JSON, OMITTED_JSON, ownerOf, prefixOf } from '../core/layout.ts';
+import { OMITTED_JSON_LIMIT, parseOmitted } from '../core/omitted.ts';
+import type { OsId } from '../core/os.ts';
 import {
   ADDON_JSON_LIMIT,
   packageDigest,
@@ -41,8 +43,10 @@ export interface SourcePackage {
   readonly ref: AddonRef;
   /** Its digest has been compared with the table of contents. */
   readonly addon: AddonJson;
-  /** Below the package's prefix. */
+  /** Below the package's prefix; those that were left out are not among them. */
   readonly files: readonly SourceFile[];
+  /** Folders of operating systems that a bundle left out of it. */
+  readonly omitted: readonly OsId[];
   /** Writes all files into a folder that does not exist yet; every byte is verified, and on disk at the end. */
   readonly extract: (into: string, options: { readonly signal: AbortSignal }) => Promise<void>;
   /**
@@ -80,9 +84,21 @@ export function packageFiles(ref: AddonRef, entries: readonly Omit<PlacedEntry, 
   return entries.map(({ path, mode, size, digest }) => ({ path: path.slice(length), mode, size, digest }));
 }
 
-/** Reads an addon.json and compares it with the place it stands in and the files beside it. */
-export function checkedAddon(text: string, ref: AddonRef, files: readonly PackageFile[], from: string): AddonJson {
-  const addon = parseAddonJson(text, `${from}: ${formatRef(ref)}`);
+/** The texts of a package that say what it is. */
+export interface PackageTexts {
+  readonly addon: string;
+  /** Of its {@link OMITTED_JSON}; undefined for a package that is whole. */
+  readonly omitted: string | undefined;
+}
+
+/** Reads an addon.json and compares it with the place it stands in, the files beside it, and those left out. */
+export function checkedAddon(
+  texts: PackageTexts,
+  ref: AddonRef,
+  files: readonly PackageFile[],
+  from: string,
+): Pick<SourcePackage, 'addon' | 'omitted'> {
+  const addon = parseAddonJson(texts.addon, `${from}: ${formatRef(ref)}`);
   const named = refOf(addon);
   if (prefixOf(named) !== prefixOf(ref)) {
     throw new CurlewError(
@@ -91,7 +107,20 @@ export function checkedAddon(text: string, ref: AddonRef, files: readonly Packag
       { hint: 'build or fetch the package again' },
     );
   }
-  if (packageDigest(files) !== addon.digest) {
+  const omitted = texts.omitted === undefined ? undefined : parseOmitted(texts.omitted, `${from}: ${formatRef(ref)}`);
+  const stray = files.find(({ path }) => omitted?.folders.some((folder) => path.startsWith(`${folder}/`)));
+  if (stray !== undefined) {
+    throw new CurlewError(
+      'PACKAGE_INVALID',
+      `${from}: ${prefixOf(ref)}${stray.path} is there, and its folder left out`,
+      {
+        hint: 'make the bundle again',
+      },
+    );
+  }
+  const whole =
+    omitted === undefined ? files : [...files.filter(({ path }) => path !== OMITTED_JSON), ...omitted.files];
+  if (packageDigest(whole) !== addon.digest) {
     throw new CurlewError(
       'DIGEST_MISMATCH',
       `${from}: the files of ${formatRef(ref)} are not those of its ${ADDON_JSON}`,
@@ -100,7 +129,7 @@ export function checkedAddon(text: string, ref: AddonRef, files: readonly Packag
       },
     );
   }
-  return addon;
+  return { addon, omitted: omitted?.folders ?? [] };
 }
 
 /** A package promised a file that is not in it. */
@@ -129,10 +158,14 @@ export async function archivePackages(
     if (entry === undefined)
       throw new CurlewError('PACKAGE_INVALID', `${source.name}: ${prefix}${ADDON_JSON} is missing`);
     const files = packageFiles(ref, entries);
-    const text = await textOf(source.name, entry, { read, limit: ADDON_JSON_LIMIT, signal });
+    const note = findEntry(index, `${prefix}${OMITTED_JSON}`);
+    const texts = {
+      addon: await textOf(source.name, entry, { read, limit: ADDON_JSON_LIMIT, signal }),
+      omitted: note && (await textOf(source.name, note, { read, limit: OMITTED_JSON_LIMIT, signal })),
+    };
     packages.push({
       ref,
-      addon: checkedAddon(text, ref, files, source.name),
+      ...checkedAddon(texts, ref, files, source.name),
       files,
       extract: async (into, options) => {
         const select = ({ path }: PlacedEntry): string | undefined =>

@@ -1,7 +1,7 @@
 /** What a node has installed, and what came of its last run. */
 import { asError } from '../core/errors.ts';
 import type { Digest } from '../core/digest.ts';
-import { addonRef, compareText, type AddonTree } from '../core/ref.ts';
+import { addonRef, compareText } from '../core/ref.ts';
 import { readHistory, readRun, type RunHistory } from './history.ts';
 import { digestInPlace } from './put-in-place.ts';
 import { NO_RUN, type ExtractedRecord, type Records } from './records.ts';
@@ -19,6 +19,8 @@ export interface AddonStatus {
   readonly finished: boolean;
   /** The files of that package lie in the install folder. */
   readonly inPlace: boolean;
+  /** Folders of operating systems that its bundle had left out; absent when it is whole. */
+  readonly omitted?: readonly string[] | undefined;
 }
 
 export interface NodeStatus {
@@ -60,9 +62,10 @@ export async function nodeStatus(directory: string): Promise<NodeStatus> {
 async function addonsOf(directory: string, { applied, extracted }: Records): Promise<readonly AddonStatus[]> {
   const rows = Object.entries(applied).map(async ([name, record]): Promise<AddonStatus> => {
     const { version, digest, settings, run, finished } = record;
-    const tree: AddonTree = extracted.find((one) => one.name === name && one.version === version)?.tree ?? 'addons';
+    const { tree = 'addons', omitted } = extracted.find((one) => one.name === name && one.version === version) ?? {};
     const found = await digestInPlace(directory, addonRef(name, version, tree));
-    return { name, version, digest, settings, run, when: timeOf(run), finished, inPlace: found === digest };
+    const known = { name, version, digest, settings, run, when: timeOf(run), finished, inPlace: found === digest };
+    return omitted === undefined ? known : { ...known, omitted };
   });
   return (await Promise.all(rows)).toSorted((a, b) => compareText(a.name, b.name));
 }

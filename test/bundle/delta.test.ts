@@ -264,7 +264,7 @@ test('base and delta make the whole, bit for bit, whatever the history, by any c
   const releases = fc.array(fc.tuple(RELEASE, fc.boolean()), { minLength: 2, maxLength: 3 });
   const property = fc.asyncProperty(releases, fc.boolean(), async (history, isCompact) => {
     const bundles = [];
-    for (const [release, kurl] of history) bundles.push(await bundleOfPackages(release, kurl));
+    for (const [release, kurl] of history) bundles.push(await bundleOfPackages(release, { kurl }));
     const [first, ...later] = bundles;
     if (first === undefined) return;
     // One site keeps every delta, one the last whole bundle, and one has that unpacked.

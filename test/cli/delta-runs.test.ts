@@ -124,7 +124,11 @@ test('a delta for another architecture, and one for other scripts, are refused w
   }));
   for (const [bundle, code, message] of [
     [await bundleOfPackages(other), 22, /d\.tar\.gz: aaa is not there for a/],
-    [await bundleOfPackages(AFTER, true), 22, /is for kURL's own scripts.*the whole of it with curlew apply, unpack/s],
+    [
+      await bundleOfPackages(AFTER, { kurl: true }),
+      22,
+      /is for kURL's own scripts.*the whole of it with curlew apply, unpack/s,
+    ],
   ] as const) {
     await writeFile(box.at('d.tar.gz'), (await deltaOf(bundle, inventory)).bytes);
     const { exitCode, stderr } = await install(box, 'd.tar.gz', '--installer', 'spec.yaml');

@@ -116,7 +116,7 @@ test('a bundle, one for kURL, and a delta with what its place has', async () => 
   assert.equal(await schemaProblems(JSON.parse(whole.stdout)), []);
   assert.match(whole.stdout, '"bin/curlew"');
 
-  const kurl = await bundleOfPackages([web, newer], true);
+  const kurl = await bundleOfPackages([web, newer], { kurl: true });
   await writeFile(box.at('kurl.tar.gz'), kurl.bytes);
   const forKurl = await curlew(box, 'sbom', 'kurl.tar.gz');
   assert.is(forKurl.exitCode, 0, forKurl.stderr);

@@ -47,6 +47,7 @@ async function sourceOf(name: string, { folder, images }: ImagePackage): Promise
     ref: addonRef(name, '1.0'),
     addon,
     files: sizes.map((file) => ({ ...file, mode: 0o644, digest: `sha256:${'0'.repeat(64)}` })),
+    omitted: [],
     extract: async () => undefined,
     read: files.read,
   };

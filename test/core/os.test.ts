@@ -1,4 +1,4 @@
-import { OS_IDS, OSES, OS_KEYWORDS, isOsId, osOutputs, osRow } from '../../src/core/os.ts';
+import { OS_IDS, OSES, OS_KEYWORDS, isOsId, osFolders, osOutputs, osRow } from '../../src/core/os.ts';
 import { ARCHES } from '../../src/core/ref.ts';
 import { repositoryUrl } from '../../src/core/repositories.ts';
 import * as assert from '../support/assert.ts';
@@ -61,5 +61,27 @@ test('names that objects inherit are no systems', () => {
   assert.not.ok(isOsId('constructor'));
   assert.ok(isOsId('rhel-9'));
 });
+
+for (const [name, folders] of [
+  ['ubuntu-22.04', ['ubuntu-22.04']],
+  ['rhel-8', ['rhel-8']],
+  ['rocky-8.9', ['rhel-8']],
+  ['almalinux-10', ['rhel-9']],
+  ['ol-7.9', ['rhel-7', 'ol-7']],
+  ['ol-8', ['rhel-8']],
+  ['amazon-2', ['rhel-7', 'rhel-7-force']],
+  ['rhel-7-force', ['rhel-7', 'rhel-7-force']],
+  ['amzn-2023', ['amazon-2023']],
+  ['amazon-2032', []],
+  ['rhel-6', []],
+  ['ubuntu', []],
+  ['ubuntu-22.10', []],
+  ['constructor', []],
+  ['', []],
+] as const) {
+  test(`what is kept for ${JSON.stringify(name)} is all that it may read`, () => {
+    assert.equal(osFolders(name), folders);
+  });
+}
 
 test.run();

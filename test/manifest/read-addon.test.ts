@@ -85,6 +85,7 @@ test('hidden files and odd names are kept: nothing is filtered out', async ({ si
 
 for (const [title, files, beside, expected] of [
   ['addon.json', { 'addon.json': '{}' }, {}, ['addon/reserved-name']],
+  ['addon.omitted.json', { 'addon.omitted.json': '{}' }, {}, ['addon/reserved-name']],
   ['a folder images', { 'images/x': '' }, {}, ['addon/reserved-name']],
   ['a folder assets', { 'assets/x': '' }, {}, ['addon/reserved-name']],
   ['an OS folder that a directive makes', { Manifest: 'yum9 a\n', 'rhel-9/x': '' }, {}, ['addon/reserved-name']],

@@ -5,6 +5,7 @@ import { planDelta } from '../../src/bundle/delta-plan.ts';
 import type { Inventory } from '../../src/bundle/inventory.ts';
 import { planBundle, type BundlePlan } from '../../src/bundle/plan.ts';
 import { digestOf } from '../../src/core/digest.ts';
+import { OS_IDS, type OsId } from '../../src/core/os.ts';
 import { specOf, TOOL, type TestPackage } from './bundles.ts';
 import { packageOf } from './packages.ts';
 
@@ -22,10 +23,17 @@ async function assembled(plan: BundlePlan, sources: readonly BundleSource[]): Pr
   return { plan, sources, bytes: Buffer.concat(parts) };
 }
 
-/** The bundle of these packages, in this order; `kurl`: for kURL's own scripts. */
-export async function bundleOfPackages(packages: readonly TestPackage[], kurl = false): Promise<MadeBundle> {
+/**
+ * The bundle of these packages, in this order; `os` names the folders of systems that stay in them, `kurl`: for kURL's own
+ * scripts.
+ */
+export async function bundleOfPackages(
+  packages: readonly TestPackage[],
+  { os, kurl = false }: { readonly os?: readonly OsId[] | undefined; readonly kurl?: boolean } = {},
+): Promise<MadeBundle> {
   const made = packages.map(({ name, version, files, extra }) => {
-    const { bytes, plan, addon } = packageOf(name, version, files, extra);
+    const folders = OS_IDS.filter((id) => files.some(({ path }) => path.startsWith(`${id}/`)));
+    const { bytes, plan, addon } = packageOf(name, version, files, { os: folders, ...extra });
     const { tree, arch, digest } = addon;
     const described = { name, version, tree, arch, requested: version, digest, sha256: digestOf(bytes) };
     return {
@@ -41,6 +49,7 @@ export async function bundleOfPackages(packages: readonly TestPackage[], kurl = 
     rootFiles: [{ path: 'install.sh', mode: 0o755, data: Buffer.from('#!/bin/sh\necho installed\n') }],
     executable: kurl ? undefined : TOOL.plan.index,
     packages: made,
+    os,
     tool: '1.2.3',
   });
   const sources = made.map(({ bytes, resolved }) => memorySource(resolved.name, bytes));

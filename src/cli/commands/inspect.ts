@@ -7,7 +7,8 @@ import type { Digest } from '../../core/digest.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { DeltaJson } from '../../core/bundle.ts';
-import { ADDON_JSON, ownerOf, prefixOf } from '../../core/layout.ts';
+import { ADDON_JSON, OMITTED_JSON, ownerOf, prefixOf } from '../../core/layout.ts';
+import { parseOmitted, type Omitted } from '../../core/omitted.ts';
 import { parseAddonJson, type AddonJson } from '../../core/package.ts';
 import type { Command } from '../command.ts';
 import { openArchive } from '../open-archive.ts';
@@ -20,12 +21,19 @@ interface Inspected {
   /** Of the table of contents. */
   readonly digest: Digest;
   /** Of a delta only those whose addon.json it brings. */
-  readonly packages: readonly AddonJson[];
+  readonly packages: readonly InspectedPackage[];
   /** The bundle that a delta makes. */
   readonly delta?: DeltaJson | undefined;
   /** With `--files`. */
   readonly files?: readonly PlacedEntry[];
 }
+
+interface InspectedPackage extends AddonJson {
+  /** What the bundle is without: folders of operating systems, and how many bytes they unpack to. */
+  readonly omitted?: Pick<Omitted, 'folders' | 'bytes'>;
+}
+
+const WHOLE: Pick<Omitted, 'folders' | 'bytes'> = { folders: [], bytes: 0 };
 
 const DOCUMENT_LIMIT = 32 << 20;
 
@@ -42,14 +50,20 @@ export const inspect: Command<Inspected> = {
     }
     await using source = await openArchive(resolve(cwd, path), { signal });
     const index = await readIndex(source, { signal });
-    const packages: AddonJson[] = [];
+    const textOf = async (name: string): Promise<string | undefined> => {
+      const entry = findEntry(index, name);
+      return entry && Buffer.from(await readFile(source, entry, { limit: DOCUMENT_LIMIT, signal })).toString();
+    };
+    const packages: InspectedPackage[] = [];
     for (const { path: name } of index.entries) {
       const owner = ownerOf(name);
       if (owner === undefined || name !== prefixOf(owner) + ADDON_JSON) continue;
-      const entry = findEntry(index, name);
-      if (entry === undefined) continue;
-      const text = Buffer.from(await readFile(source, entry, { limit: DOCUMENT_LIMIT, signal })).toString();
-      packages.push(parseAddonJson(text, `${path}: ${name}`));
+      const text = await textOf(name);
+      if (text === undefined) continue;
+      const addon = parseAddonJson(text, `${path}: ${name}`);
+      const note = await textOf(prefixOf(owner) + OMITTED_JSON);
+      const { folders, bytes } = note === undefined ? WHOLE : parseOmitted(note, `${path}: ${name}`);
+      packages.push(folders.length === 0 ? addon : { ...addon, omitted: { folders, bytes } });
     }
     const delta = await describeDelta(source, index, { signal });
     const result = { path, size: index.size, digest: index.tocDigest, packages, delta };
@@ -65,14 +79,16 @@ export const inspect: Command<Inspected> = {
     ].join('\n'),
 };
 
-function packageLines(addon: AddonJson): readonly string[] {
-  const { name, version, arch, hooks, images, os, unpacked } = addon;
+function packageLines(addon: InspectedPackage): readonly string[] {
+  const { name, version, arch, hooks, images, os, omitted = WHOLE, unpacked } = addon;
+  const there = os.filter((folder) => !omitted.folders.some((one) => one === folder));
   const rows: readonly (readonly [string, string])[] = [
     ['package', `${name} ${version} (${arch})`],
     ['digest', addon.digest],
-    ['unpacked', `${formatBytes(unpacked.files)} files, ${formatBytes(unpacked.images)} images`],
+    ['unpacked', `${formatBytes(unpacked.files - omitted.bytes)} files, ${formatBytes(unpacked.images)} images`],
     ['hooks', hooks.join(' ') || 'none'],
-    ...(os.length > 0 ? ([['systems', os.join(' ')]] as const) : []),
+    ...(there.length > 0 ? ([['systems', there.join(' ')]] as const) : []),
+    ...(omitted.folders.length > 0 ? ([['without', omitted.folders.join(' ')]] as const) : []),
     ...images.map(({ id, reference }) => ['image', `${id} ${reference}`] as const),
   ];
   return ['', ...rows.map(([label, text]) => line(label, text))];

@@ -26,14 +26,19 @@ export const status: Command<NodeStatus> = {
 
 const SHORT_DIGEST = 'sha256:'.length + 12;
 
+/** Host packages that the node does not have, because it has no use for them. */
+function withoutText(omitted: readonly string[] | undefined): string {
+  return omitted === undefined ? '' : visible(`without ${omitted.join(', ')}`);
+}
+
 function renderStatus({ directory, addons, extracted, lastRun, busy, problems }: NodeStatus): string {
-  const rows = addons.map(({ name, version, digest, settings, when, finished, inPlace }) => [
+  const rows = addons.map(({ name, version, digest, settings, when, finished, inPlace, omitted }) => [
     name,
     version,
     digest?.slice('sha256:'.length, SHORT_DIGEST) ?? 'unknown',
     settings.slice('sha256:'.length, SHORT_DIGEST),
     when.slice(0, 16).replace('T', ' '),
-    finished ? (inPlace ? '' : 'files changed') : 'not finished',
+    finished ? (inPlace ? withoutText(omitted) : 'files changed') : 'not finished',
   ]);
   const table =
     rows.length === 0

@@ -1,4 +1,5 @@
 /** A planned or written bundle for people. */
+import type { BundledSystems } from '../../core/bundle.ts';
 import type { PlanSummary } from '../../bundle/plan.ts';
 import { visible } from '../../core/diagnostic.ts';
 import type { PackageDifference, PlanDifference } from '../../bundle/compare.ts';
@@ -8,7 +9,7 @@ import { formatBytes } from './units.ts';
 
 export function renderBundle(
   { file, saved: plan, difference }: Written,
-  { release, packages, beside, size, fresh, linked, delta, ranges }: PlanSummary,
+  { release, packages, beside, size, fresh, linked, os, delta, ranges }: PlanSummary,
 ): string {
   const lines = packages.map(({ name, version, requested, because, size: bytes }) => {
     const why = because === 'exact' ? '' : `, ${because === requested ? because : `${requested}: ${because}`}`;
@@ -19,6 +20,7 @@ export function renderBundle(
       return `${name} ${version} (${formatBytes(bytes)}, ${role === 'asked' ? `beside the spec, ${because}` : because})`;
     }),
   );
+  if (os !== undefined) lines.push(systemsLine(os));
   if (file === undefined) {
     lines.push(...ranges.map(({ key, offset, length }) => `copy ${length} bytes of ${key} from ${offset}`));
   }
@@ -32,10 +34,16 @@ export function renderBundle(
   return lines.map(visible).join('\n');
 }
 
+/** Which host packages a bundle is without. */
+function systemsLine({ kept, omitted }: BundledSystems): string {
+  return `host packages for ${kept.join(', ')} only: ${formatBytes(omitted)} left out`;
+}
+
 function differenceLines({
   isSame,
   size,
   release,
+  systems,
   packages,
   files,
   added,
@@ -48,11 +56,16 @@ function differenceLines({
     'differs from before:',
     ...[
       ...releases,
+      ...(systems === undefined ? [] : [`host packages: ${keptText(systems.before)} -> ${keptText(systems.after)}`]),
       ...packages.map(packageLine),
       ...files.map((path) => `${path}: other bytes`),
       `${bytes}; unpacked contents: ${formatBytes(added)} new, ${formatBytes(removed)} gone`,
     ].map((line) => `  ${line}`),
   ];
+}
+
+function keptText(kept: readonly string[] | undefined): string {
+  return kept === undefined ? 'all' : `${kept.join(', ')} only`;
 }
 
 function packageLine({ name, before, after, size }: PackageDifference): string {
