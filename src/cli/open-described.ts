@@ -10,6 +10,7 @@ import {
   BUNDLED_TOOL,
   KURL_FOLDER,
   MANIFEST_LOCK,
+  OMITTED_JSON,
   ownerOf,
   prefixOf,
 } from '../core/layout.ts';
@@ -68,7 +69,7 @@ export async function describeArchive(
 }
 
 async function describePackage(
-  { addon, files: listed, ref, read }: SourcePackage,
+  { addon, files: listed, omitted, ref, read }: SourcePackage,
   from: string,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<DescribedPackage> {
@@ -81,14 +82,13 @@ async function describePackage(
   }
   const parts: Uint8Array[] = [];
   for await (const chunk of read(MANIFEST_LOCK, { signal })) parts.push(chunk);
-  return { addon, files, lock: parseLock(Buffer.concat(parts).toString(), `${from}: ${prefixOf(ref)}`) };
+  return { addon, files, omitted, lock: parseLock(Buffer.concat(parts).toString(), `${from}: ${prefixOf(ref)}`) };
 }
 
 function isDocument({ path }: PlacedEntry): boolean {
   const owner = ownerOf(path);
   if (owner === undefined) return false;
-  const name = path.slice(prefixOf(owner).length);
-  return name === ADDON_JSON || name === MANIFEST_LOCK;
+  return [ADDON_JSON, OMITTED_JSON, MANIFEST_LOCK].includes(path.slice(prefixOf(owner).length));
 }
 
 /** The packages of a bundle for kURL's own scripts, where those of any other are. */

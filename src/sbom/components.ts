@@ -3,6 +3,7 @@ import type { Digest } from '../core/digest.ts';
 import { CurlewError, redact } from '../core/errors.ts';
 import { parseImageRef } from '../core/image-ref.ts';
 import { MANIFEST_LOCK, packagePath, prefixOf } from '../core/layout.ts';
+import type { OsId } from '../core/os.ts';
 import { refOf, type AddonJson, type PackageFile } from '../core/package.ts';
 import type { LockedAsset, LockedFile, LockedImage, ManifestLock } from '../manifest/lock.ts';
 import { distroOf } from './distros.ts';
@@ -13,6 +14,8 @@ export interface DescribedPackage {
   readonly addon: AddonJson;
   /** Below the package's prefix. */
   readonly files: readonly PackageFile[];
+  /** Folders of operating systems that a bundle left out of it. */
+  readonly omitted: readonly OsId[];
   readonly lock: ManifestLock;
 }
 
@@ -32,10 +35,10 @@ export interface Component {
 export const MOST_COMPONENTS = 100_000;
 
 /**
- * Images, host packages, assets, and the files that container builds left, in this order, as the lock has them. A lock that
- * names what is not in the package is `PACKAGE_INVALID`.
+ * Images, host packages, assets, and the files that container builds left, in this order, as the lock has them, without
+ * those of systems that a bundle left out. A lock that names anything else that is not in the package is `PACKAGE_INVALID`.
  */
-export function componentsOf({ addon, files, lock }: DescribedPackage): readonly Component[] {
+export function componentsOf({ addon, files, omitted, lock }: DescribedPackage): readonly Component[] {
   const bad = badLock(addon);
   if (holdsHalves([lock, addon.tool])) throw bad('it holds text that is not valid Unicode');
   const paths = new Set<string>(files.map(({ path }) => path));
@@ -52,7 +55,9 @@ export function componentsOf({ addon, files, lock }: DescribedPackage): readonly
       addon.imageFormat === 'oci' ? undefined : paths.has(packagePath.dockerArchive(image.id)),
     );
   });
-  const ours = lock.hostPackages.filter(({ arch }) => arch === addon.arch);
+  const ours = lock.hostPackages.filter(
+    ({ os, arch }) => arch === addon.arch && !omitted.some((folder) => folder === os),
+  );
   const packages = ours.flatMap(({ os, files: locked }) => locked.map((file) => hostPackageComponent(file, os)));
   const assets = lock.assets.map(assetComponent);
   const fetched = [...packages, ...assets].map((component) => requireHeld(component));

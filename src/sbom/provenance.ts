@@ -96,7 +96,7 @@ function packageBuild(described: DescribedPackage): Made {
 }
 
 function bundleBuild({ json, tool }: DescribedBundle): Made {
-  const { release, arch, installer, packages, beside = [] } = json;
+  const { release, arch, installer, os, packages, beside = [] } = json;
   const taken = [...packages, ...beside].map((one): Resource => {
     const { name, version } = one;
     const uri = formatPurl({ type: 'generic', name, version, qualifiers: { arch: one.arch } });
@@ -105,7 +105,7 @@ function bundleBuild({ json, tool }: DescribedBundle): Made {
   return {
     subjects: [],
     buildType: BUILD_TYPES.bundle,
-    parameters: { release, arch, installer },
+    parameters: { release, arch, installer, ...(os === undefined ? {} : { os: os.kept.join(',') }) },
     resources: [...taken, ...(tool === undefined ? [] : [{ name: BUNDLED_TOOL, digest: sha256(tool) }])],
     tool: json.tool,
   };

@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { parseInventory } from '../../src/bundle/inventory.ts';
 import { formatAddonJson } from '../../src/core/package.ts';
 import { formatLock } from '../../src/manifest/lock.ts';
@@ -132,6 +132,27 @@ test('a bundle, one for kURL, and a delta with what its place has', async () => 
   await execa('tar', ['-xzf', box.at('1.tar.gz'), '-C', box.at('base')]);
   const full = await curlew(box, 'sbom', 'd.tar.gz', '--install-dir', 'base');
   assert.is(full.stdout, whole.stdout, full.stderr);
+});
+
+test('a bundle without some systems lists what it has, also where a delta leaves that to its place', async () => {
+  await using box = await tree();
+  const made = await bundleOfPackages([lockedPackage()], { os: ['ubuntu-22.04'] });
+  await writeFile(box.at('b.tar.gz'), made.bytes);
+  const whole = await curlew(box, 'sbom', 'b.tar.gz');
+  assert.is(whole.exitCode, 0, whole.stderr);
+  assert.match(whole.stdout, 'pkg:deb/ubuntu/libc6');
+  assert.not.match(whole.stdout, /pkg:rpm|rhel/);
+  await curlew(box, 'inventory', 'b.tar.gz', '-o', 'i.json');
+  const delta = await deltaOf(made, parseInventory(await readFile(box.at('i.json'), 'utf8'), 'i.json'));
+  await writeFile(box.at('d.tar.gz'), delta.bytes);
+  await mkdir(box.at('base'));
+  await execa('tar', ['-xzf', box.at('b.tar.gz'), '-C', box.at('base')]);
+  const full = await curlew(box, 'sbom', 'd.tar.gz', '--install-dir', 'base');
+  assert.is(full.stdout, whole.stdout, full.stderr);
+  await rm(box.at('base/addons/web/1.0.0/addon.omitted.json'));
+  const lacking = await curlew(box, 'sbom', 'd.tar.gz', '--install-dir', 'base');
+  assert.is(lacking.exitCode, 14, lacking.stderr);
+  assert.match(lacking.stderr, 'addons/web/1.0.0/addon.omitted.json');
 });
 
 for (const imageFormat of ['oci', 'docker-archive'] as const) {

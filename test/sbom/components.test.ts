@@ -48,13 +48,29 @@ test('a folder of a system that is not known is named as it is', () => {
 test('images in the form of docker save are known by the names of their archives', () => {
   const image = { ...LOCK.images[0], platforms: { 'linux/amd64': { digest: digestOf('elsewhere'), size: 1 } } };
   const { addon, files, lock } = describedPackage({ ...LOCK, images: [image] } as ManifestLock);
-  const saved = { addon: { ...addon, imageFormat: 'docker-archive' } as const, lock };
+  const saved = { addon: { ...addon, imageFormat: 'docker-archive' } as const, omitted: [], lock };
   const archive = { path: 'images/app.tar.gz', mode: 0o644, size: 1, digest: digestOf('x') } as const;
   const [found] = componentsOf({ ...saved, files: [...files, archive] });
   assert.is(found?.digest, digestOf('elsewhere'));
   const missing = /team\/app is not in the package/;
   assert.throwsWith(() => componentsOf({ ...saved, files }), 'PACKAGE_INVALID', missing);
-  assert.throwsWith(() => componentsOf({ addon, lock, files: [...files, archive] }), 'PACKAGE_INVALID', missing);
+  assert.throwsWith(
+    () => componentsOf({ addon, omitted: [], lock, files: [...files, archive] }),
+    'PACKAGE_INVALID',
+    missing,
+  );
+});
+
+test('host packages of systems that a bundle left out are no components, and none that should be there lacks', () => {
+  const { files, ...whole } = describedPackage();
+  const there = files.filter(({ path }) => !path.startsWith('rhel-'));
+  const found = componentsOf({ ...whole, files: there, omitted: ['rhel-8', 'rhel-9'] });
+  assert.equal(
+    found.map(({ kind }) => kind),
+    ['image', 'host package', 'asset', 'asset'],
+  );
+  const other = /git is not in the package/;
+  assert.throwsWith(() => componentsOf({ ...whole, files: there, omitted: ['rhel-8'] }), 'PACKAGE_INVALID', other);
 });
 
 const [IMAGE] = LOCK.images;

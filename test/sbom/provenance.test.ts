@@ -69,12 +69,13 @@ test('of a bundle the inputs are its packages, the installer spec and the tool',
     arch,
     installer: digestOf('spec'),
     packages: [listed],
+    os: { kept: ['rhel-9', 'ubuntu-22.04'], omitted: 3 },
     tool: '1.2.3',
   } as const;
   const statement = provenanceOf(FILE, { ...PACKAGE, bundle: { json, tool: digestOf('tool') } }, NOBODY);
   assert.equal(statement.predicate['buildDefinition'], {
     buildType: 'urn:curlew:bundle:v1',
-    externalParameters: { release: 'r1', arch: 'amd64', installer: digestOf('spec') },
+    externalParameters: { release: 'r1', arch: 'amd64', installer: digestOf('spec'), os: 'rhel-9,ubuntu-22.04' },
     resolvedDependencies: [
       {
         name: 'addons/web/1.0.0',

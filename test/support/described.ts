@@ -80,7 +80,7 @@ export function describedPackage(lock: ManifestLock = LOCK, name = 'web'): Descr
   const { addon, plan } = packageOf(name, '1.0.0', files, extra);
   const prefix = `addons/${name}/1.0.0/`;
   const below = plan.index.entries.map(({ path, ...rest }) => ({ ...rest, path: path.slice(prefix.length) }));
-  return { addon: parseAddonJson(JSON.stringify(addon), 'test'), files: below, lock };
+  return { addon: parseAddonJson(JSON.stringify(addon), 'test'), files: below, omitted: [], lock };
 }
 
 /** What the schema of CycloneDX 1.6 says against a document; empty when it fits. */
