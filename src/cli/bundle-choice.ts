@@ -1,6 +1,8 @@
 /** Which packages a bundle has beside its spec, or without part of it, by the words of the command. */
 import { resolve } from 'node:path';
 import type { BesideOptions, Wanted } from '../bundle/beside.ts';
+import { systemsOfPlan } from '../bundle/other-systems.ts';
+import type { BundlePlan } from '../bundle/plan.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { OS_IDS, osFolders, type OsId } from '../core/os.ts';
@@ -32,7 +34,7 @@ const OTHER_NAMES = ['centos-7', 'rocky-8', 'rocky-9', 'rocky-10', 'almalinux-9'
 
 /** The folders of packages that the systems of `--os` read, in the order of the table; undefined: all. */
 export function systemsOf(args: Arguments): readonly OsId[] | undefined {
-  const names = args.texts('os').flatMap((text) => text.split(','));
+  const names = systemNames(args);
   if (names.length === 0) return undefined;
   const kept = new Set(
     names.flatMap((name) => {
@@ -49,6 +51,17 @@ export function systemsOf(args: Arguments): readonly OsId[] | undefined {
     }),
   );
   return OS_IDS.filter((id) => kept.has(id));
+}
+
+function systemNames(args: Arguments): readonly string[] {
+  return args.texts('os').flatMap((text) => text.split(','));
+}
+
+/** Those of `--os` that no package of the bundle has anything for, each in a warning. */
+export function idleSystems(args: Arguments, plan: BundlePlan): readonly string[] {
+  const there = systemsOfPlan(plan);
+  const idle = systemNames(args).filter((name) => !osFolders(name).some((folder) => there.has(folder)));
+  return idle.map((name) => `--os ${name}: no package has anything in ${osFolders(name).join(' or ')}`);
 }
 
 /** The folder with kURL's own scripts, where the words ask for a bundle that those install. */

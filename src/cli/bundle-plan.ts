@@ -14,7 +14,7 @@ import type { ReleaseTrust } from '../release/signed-release.ts';
 import type { Store } from '../store/store.ts';
 import { archOf } from './arch.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
-import { besideOf, kurlScriptsOf, systemsOf, withoutAddons, type ReadSpec } from './bundle-choice.ts';
+import { besideOf, idleSystems, kurlScriptsOf, systemsOf, withoutAddons, type ReadSpec } from './bundle-choice.ts';
 import { BUNDLE_IMAGE_OPTIONS, openImages } from './bundle-images.ts';
 import { catalogueOf, trustOfStore } from './release-trust.ts';
 import { KEY_OPTIONS } from './signed.ts';
@@ -86,6 +86,7 @@ export async function openPlan(args: Arguments, context: CommandContext): Promis
   const close = async (): Promise<void> => images?.[Symbol.asyncDispose]();
   try {
     const open = await planFrom(store, installer, { ...wanted, signal });
+    for (const text of idleSystems(args, open.plan)) context.report({ type: 'note', level: 'warning', text });
     const dispose = async (): Promise<void> => {
       await open[Symbol.asyncDispose]();
       await close();

@@ -3,27 +3,29 @@ import { CurlewError } from '../core/errors.ts';
 import { osFolderOf } from '../core/omitted.ts';
 import { OS_IDS } from '../core/os.ts';
 import { formatRef } from '../core/ref.ts';
-import { askLibrary } from './ask-library.ts';
+import { askLibrary, type LibraryOptions } from './ask-library.ts';
 import type { RunView } from './prepare.ts';
+import type { SourcePackage } from './source.ts';
+
+/** {@link requireSystemOf} the packages of a run. */
+export async function requireOwnSystem(
+  { request, along }: Pick<RunView, 'request' | 'along'>,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<void> {
+  // Of what is taken off nothing is installed any more.
+  if (request.kind === 'reset') return;
+  const packages = [...request.packages, ...along].map(({ source }) => source);
+  await requireSystemOf(packages, { scripts: request.scripts, env: request.env, signal });
+}
 
 /**
  * `UNSUPPORTED` when a bundle left out a folder that this system looks into. One that no package ever had is no reason:
  * then nothing is installed from it. Packages that are whole ask for nothing.
  */
-export async function requireOwnSystem(
-  { request, along }: Pick<RunView, 'request' | 'along'>,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<void> {
-  const packages = [...request.packages, ...along].map(({ source }) => source);
-  // Of what is taken off nothing is installed any more.
-  if (request.kind === 'reset' || packages.every(({ omitted }) => omitted.length === 0)) return;
-  const { scripts, env } = request;
+export async function requireSystemOf(packages: readonly SourcePackage[], options: LibraryOptions): Promise<void> {
+  if (packages.every(({ omitted }) => omitted.length === 0)) return;
   const code = 'detectLsbDist; echo "$LSB_DIST $DIST_VERSION"; curlew_os_names || true';
-  const [system = '', ...folders] = await askLibrary(code, [], 'find out which system this is', {
-    scripts,
-    env,
-    signal,
-  });
+  const [system = '', ...folders] = await askLibrary(code, [], 'find out which system this is', options);
   const without = packages.filter(({ omitted }) => omitted.some((folder) => folders.includes(folder)));
   if (without.length === 0) return;
   const has = OS_IDS.filter((id) => packages.some(({ files }) => files.some(({ path }) => osFolderOf(path) === id)));

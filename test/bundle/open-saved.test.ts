@@ -4,6 +4,7 @@ import { openSavedPlan } from '../../src/bundle/open-saved.ts';
 import { formatBundlePlan, parseBundlePlan } from '../../src/bundle/plan-file.ts';
 import { formatBundleJson } from '../../src/core/bundle.ts';
 import { digestOf } from '../../src/core/digest.ts';
+import type { OsId } from '../../src/core/os.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf, type TestPackage } from '../support/bundles.ts';
@@ -91,5 +92,49 @@ test('hostile plan: a bundle.json that describes other packages than the store h
   const opened = openSavedPlan(saved, store, { executables: box.at('node'), signal });
   await assert.rejectsWith(opened, 'FILE_UNUSABLE', /alpha-1\.0\.0\.tar\.gz is not the package that it describes/);
 });
+
+const SYSTEMS: TestPackage = {
+  name: 'gamma',
+  version: '1.0.0',
+  files: [
+    { path: 'install.sh', data: 'gamma() { :; }\n' },
+    { path: 'rhel-9/archives/a.rpm', data: 'an rpm' },
+    { path: 'ubuntu-22.04/archives/a.deb', data: 'a deb' },
+  ],
+};
+
+for (const [title, kept, gone, message] of [
+  [
+    'to keep fewer systems than it does',
+    ['ubuntu-22.04'],
+    '',
+    /gamma-1\.0\.0\.tar\.gz has not|omitted\.json is not that/,
+  ],
+  [
+    'to keep a system that it is without',
+    ['rhel-8', 'rhel-9', 'ubuntu-22.04'],
+    '',
+    /rhel-8\/b\.rpm is not that of r1\/gamma/,
+  ],
+  ['nothing of what it leaves out', ['rhel-9', 'ubuntu-22.04'], 'addon.omitted.json', /omitted\.json is not that of/],
+  ['to be whole', undefined, '', /rhel-8\/b\.rpm is not that of r1\/gamma/],
+] as const) {
+  test(`hostile plan: it claims ${title}`, async ({ signal }) => {
+    await using box = await tree();
+    const files = [...SYSTEMS.files, { path: 'rhel-8/b.rpm', data: 'another' }];
+    const store = await publishTestPackages(box, [{ ...SYSTEMS, files }], signal);
+    const os: readonly OsId[] = ['rhel-9', 'ubuntu-22.04'];
+    await using open = await planSpec(box, store, specOf({ gamma: 'latest' }), { os, signal });
+    const text = formatBundlePlan({ store: store.address, plan: open.plan });
+    const honest = parseBundlePlan(text, 'p');
+    const executables = box.at('node');
+    await (await openSavedPlan(honest, store, { executables, signal }))[Symbol.asyncDispose]();
+    const { os: said, ...rest } = honest.plan.bundle;
+    const data = formatBundleJson({ ...rest, ...(kept === undefined ? {} : { os: { omitted: 0, ...said, kept } }) });
+    const change = { path: 'bundle.json', data, gone: `addons/gamma/1.0.0/${gone}` };
+    const saved = parseBundlePlan(forged(text, change), 'p');
+    await assert.rejectsWith(openSavedPlan(saved, store, { executables, signal }), 'FILE_UNUSABLE', message);
+  });
+}
 
 test.run();

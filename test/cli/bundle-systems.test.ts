@@ -33,10 +33,10 @@ const SYSTEMS: Files = {
   rocky: 'ID="rocky"\nVERSION_ID="8.9"\n',
 };
 
-async function site(signal: AbortSignal, files: Files = {}): Promise<Tree> {
+async function site(signal: AbortSignal, files: Files = {}, more: readonly TestPackage[] = []): Promise<Tree> {
   const spec = specOf({ plain: '1.0.0', kubernetes: '1.29.9' });
   const box = await tree({ ...SYSTEMS, ...files, 'spec.yaml': spec });
-  await publishTestPackages(box, [KUBERNETES, PLAIN], signal);
+  await publishTestPackages(box, [KUBERNETES, PLAIN, ...more], signal);
   return box;
 }
 
@@ -111,6 +111,37 @@ test('a node whose system was left out is told so by name, and nothing is change
   }
 });
 
+test('preflight refuses such a node as install does, with what comes along, and judges facts of others', async ({
+  signal,
+}) => {
+  const host: TestPackage = { ...KUBERNETES, name: 'host', version: 'openssl', extra: { tree: 'packages' } };
+  await using box = await site(signal, {}, [host]);
+  await bundle(box, '--os', 'ubuntu-22.04', '-o', 'b.tar.gz');
+  const look = async (system: string, ...words: readonly string[]): Promise<SourceOutcome> =>
+    runCommand(['preflight', '--bundle', 'b.tar.gz', ...words], box.path, { CURLEW_OS_RELEASE: box.at(system) });
+  const fit = await look('ubuntu', '--save-facts', 'facts.json');
+  assert.match(fit.stdout, / passed, /, fit.stderr);
+  const refused = await look('rocky');
+  assert.is(refused.exitCode, 22, refused.stderr);
+  const { stderr } = await install(box, 'rocky', '--bundle', 'b.tar.gz');
+  assert.is(refused.stderr, stderr);
+  assert.match(stderr, /left out of (?=.*kubernetes-1\.29\.9)(?=.*host-openssl)/);
+  assert.match((await look('rocky', '--from', 'facts.json')).stdout, / passed, /);
+});
+
+test('a system that no package has anything for is told, once a name', async ({ signal }) => {
+  await using box = await site(signal);
+  const words = ['bundle', 'spec.yaml', '--from', 'store', '--plan', '--os'];
+  const told = await curlew(box, ...words, 'ubuntu-22.04,ubuntu-20.04,ol-7,rocky-9.4');
+  assert.is(told.exitCode, 0, told.stderr);
+  assert.equal(told.stderr.match(/no package .*$/gm), [
+    'no package has anything in ubuntu-20.04',
+    'no package has anything in rhel-7 or ol-7',
+  ]);
+  assert.match(told.stderr, /warning.*--os ubuntu-20\.04: no package/);
+  assert.not.match((await curlew(box, ...words, 'ol-9')).stderr, 'warning');
+});
+
 test('a delta of such a bundle makes it, and brings a node what it lacks', async ({ signal }) => {
   await using box = await site(signal);
   await bundle(box, '--os', 'ubuntu-22.04', '-o', '1.tar.gz');
@@ -151,8 +182,10 @@ test('a delta that counts on a folder which the node is without changes nothing'
 test("kURL's layout has the folders that are kept, and what was left out beside them", async ({ signal }) => {
   const names = ['install.sh', 'join.sh', 'upgrade.sh', 'tasks.sh'].map((name) => [`kurl/${name}`, '#!/bin/bash\n']);
   await using box = await site(signal, Object.fromEntries(names) as Files);
-  const made = await bundle(box, '--layout', 'kurl', '--kurl-scripts', 'kurl', '--os', 'rhel-9', '-o', 'k.tar.gz');
-  assert.match(made, /^host packages for rhel-9 only: 400 kB left out$/m);
+  const words = ['--layout', 'kurl', '--kurl-scripts', 'kurl', '--os', 'rhel-9', '-o', 'k.tar.gz'];
+  const made = await curlew(box, 'bundle', 'spec.yaml', '--from', 'store', ...words);
+  assert.not.match(made.stderr, 'warning');
+  assert.match(made.stdout, /^host packages for rhel-9 only: 400 kB left out$/m);
   const files = await ok(box, 'inspect', 'k.tar.gz', '--files');
   assert.match(files, 'kurl/addons/kubernetes/1.29.9/rhel-9/kubelet.rpm');
   assert.match(files, 'kurl/addons/kubernetes/1.29.9/addon.omitted.json');

@@ -16,7 +16,10 @@ import type { Situation } from '../../preflight/situation.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { RUN_OPTIONS } from '../node-run.ts';
 import { flagsOf, specOf } from '../node-spec.ts';
+import { ownScripts } from '../own-scripts.ts';
+import { requireSystemOf } from '../../runtime/own-system.ts';
 import { addonSpecs, versionsOf } from '../../runtime/preflight-specs.ts';
+import type { SourcePackage } from '../../runtime/source.ts';
 import type { Paint } from '../render/paint.ts';
 import { toolVersion } from '../version.ts';
 import { WEB_OPTIONS } from '../network.ts';
@@ -26,7 +29,7 @@ import { STORE_OPTIONS } from '../stores.ts';
 
 const DETAILS = `Looks at this machine and says whether it is fit: [PASS], [WARN] or [FAIL], a line each. Nothing is changed.
 
-SPEC is a HostPreflight of Troubleshoot (troubleshoot.sh/v1beta2); in its text, {{kurl …}} is carried out first. With --bundle, --dir, --from or --installer the built-in checks, the one in the installer spec (kurl.hostPreflights) and those of its add-ons come before. Without any of them only the SPECs are judged. FLAG is one of kURL's, as install takes them: installer-spec-file=FILE, primary-host=HOST.
+SPEC is a HostPreflight of Troubleshoot (troubleshoot.sh/v1beta2); in its text, {{kurl …}} is carried out first. With --bundle, --dir, --from or --installer the built-in checks, the one in the installer spec (kurl.hostPreflights) and those of its add-ons come before; a bundle without the host packages of this machine's system is refused, as install does. Without any of them only the SPECs are judged. FLAG is one of kURL's, as install takes them: installer-spec-file=FILE, primary-host=HOST.
 
 With --save-facts what was found is kept, and --from takes such a file in place of looking at the machine: its checks can be judged again, elsewhere.
 
@@ -87,7 +90,9 @@ async function runCommand(given: Arguments, context: CommandContext): Promise<Pr
   const files = given.positionals.filter((word) => !isFlag(word));
   const { factsFile, places } = await sortFrom(args, context);
   const limitMs = limitOf(args);
-  const { situation, addons } = await readSituation(withPlaces(args, places), flags, context);
+  const { situation, addons, packages } = await readSituation(withPlaces(args, places), flags, context);
+  // Facts are of another machine.
+  if (factsFile === undefined) await requireSystemOf(packages, { scripts: ownScripts(), env, signal });
   const others = await Promise.all(files.map(async (file) => readSpec(file, cwd)));
   const builtIn = situation.installer !== undefined && !args.flag('exclude-builtin');
   if (situation.installer === undefined && others.length === 0) {
@@ -145,11 +150,14 @@ function limitOf(args: Arguments): number | undefined {
   return ns / 1e6;
 }
 
-async function readSituation(
-  args: Arguments,
-  flags: GivenFlags,
-  context: CommandContext,
-): Promise<{ readonly situation: Situation; readonly addons: readonly AddonSpec[] }> {
+interface Wanted {
+  readonly situation: Situation;
+  readonly addons: readonly AddonSpec[];
+  /** All that the machine is to have, with what comes along. */
+  readonly packages: readonly SourcePackage[];
+}
+
+async function readSituation(args: Arguments, flags: GivenFlags, context: CommandContext): Promise<Wanted> {
   const bare: Situation = {
     installer: undefined,
     versions: new Map(),
@@ -163,12 +171,12 @@ async function readSituation(
     args.text('bundle') !== undefined || args.text('dir') !== undefined || args.texts('from').length > 0;
   if (!hasSource && args.text('installer') === undefined && flags.overlay === undefined) {
     if (flags.settings.length > 0) throw usage('flags need a spec: --bundle, --dir, --from or --installer');
-    return { situation: bare, addons: [] };
+    return { situation: bare, addons: [], packages: [] };
   }
   if (!hasSource) {
     const source = { installerText: undefined, airgap: false };
     const { installer: spec } = await specOf(args, context, { source, flags, recorded: undefined });
-    return { situation: { ...bare, installer: spec }, addons: [] };
+    return { situation: { ...bare, installer: spec }, addons: [], packages: [] };
   }
   const directory = resolve(context.cwd, args.text('install-dir') ?? INSTALL_DIRECTORY);
   await using source = await openSource(args, context, { directory, remember: false });
@@ -176,7 +184,8 @@ async function readSituation(
   const packages = await source.choose(spec);
   const situation = { ...bare, installer: spec, versions: versionsOf(packages) };
   const addons = await addonSpecs(packages, situation, context);
-  return { situation, addons };
+  const machine = (source.offered ?? []).filter(({ role }) => role === 'machine');
+  return { situation, addons, packages: [...packages, ...machine.map((one) => one.source)] };
 }
 
 /** Several are joined by commas. */
