@@ -3,7 +3,7 @@ import { access } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { PlacedEntry } from '../../archive/entry.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { ADDON_JSON, INSTALL_DIRECTORY, ownerOf, prefixOf, TOC_NAME } from '../../core/layout.ts';
+import { ADDON_JSON, INSTALL_DIRECTORY, OMITTED_JSON, ownerOf, prefixOf, TOC_NAME } from '../../core/layout.ts';
 import { findImages, sourceImages, type FoundImages } from '../../runtime/images/find-images.ts';
 import { findImageRuntime, RUNTIME_NAMES } from '../../runtime/images/find-runtime.ts';
 import { loadPackages } from '../../runtime/images/load-packages.ts';
@@ -87,7 +87,7 @@ function isOfImages({ path }: PlacedEntry): boolean {
   const owner = ownerOf(path);
   if (owner === undefined) return false;
   const below = path.slice(prefixOf(owner).length);
-  return below === ADDON_JSON || below.startsWith('images/');
+  return [ADDON_JSON, OMITTED_JSON].includes(below) || below.startsWith('images/');
 }
 
 function usage(what: string): CurlewError {
