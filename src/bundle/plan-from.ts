@@ -7,7 +7,7 @@ import type { Installer } from '../installer/installer.ts';
 import { readCatalogue } from '../store/catalogue.ts';
 import type { Store } from '../store/store.ts';
 import { chooseBeside, NOTHING_BESIDE, type BesideOptions, type ResolvedBeside } from './beside.ts';
-import type { BundleSource } from './bytes.ts';
+import type { BundleSource } from './write/bytes.ts';
 import { readKurlScripts, requireDockerArchives } from './kurl-layout.ts';
 import { openPackages } from './open-packages.ts';
 import { planBundle, type BundlePlan } from './plan.ts';

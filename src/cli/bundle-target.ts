@@ -1,11 +1,11 @@
 /** Where a planned bundle goes, by the words of the command. */
 import { resolve } from 'node:path';
-import { assembleBundle } from '../bundle/assemble.ts';
+import { assembleBundle } from '../bundle/write/assemble.ts';
 import { comparePlans, type PlanDifference } from '../bundle/compare.ts';
 import { formatBundlePlan } from '../bundle/plan-file.ts';
-import { planSource } from '../bundle/plan-source.ts';
-import { pourBundle } from '../bundle/pour.ts';
-import { storeBundle } from '../bundle/store-bundle.ts';
+import { planSource } from '../bundle/write/plan-source.ts';
+import { pourBundle } from '../bundle/write/pour.ts';
+import { storeBundle } from '../bundle/write/store-bundle.ts';
 import { CurlewError } from '../core/errors.ts';
 import { refuseExisting } from '../files/name-file.ts';
 import { writeText } from '../files/write-whole.ts';

@@ -2,7 +2,7 @@
 import { dirname, join } from 'node:path';
 import type { RangeSource } from '../archive/entry.ts';
 import { openFileSource } from '../archive/read.ts';
-import { openParts } from '../bundle/parts-source.ts';
+import { openParts } from '../bundle/parts/parts-source.ts';
 import { isHeadPath } from '../core/parts.ts';
 
 export interface OpenArchive extends RangeSource, AsyncDisposable {

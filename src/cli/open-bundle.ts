@@ -4,8 +4,8 @@ import type { ArchiveIndex, PlacedEntry, RangeSource } from '../archive/entry.ts
 import type { ReadEntry } from '../archive/extract.ts';
 import { readHolder, type Holder } from '../archive/holder.ts';
 import { readPayload } from '../archive/read.ts';
-import { folderBase, type Base } from '../bundle/base.ts';
-import { baseLacks, readDelta } from '../bundle/delta-read.ts';
+import { folderBase, type Base } from '../bundle/delta/base.ts';
+import { baseLacks, readDelta } from '../bundle/delta/delta-read.ts';
 import type { Digest } from '../core/digest.ts';
 
 export interface OpenBundle {

@@ -1,9 +1,9 @@
 /** Where parts go, by the words of commands that write them. */
 import { basename, dirname, resolve } from 'node:path';
-import { writeParts, type Whole, type WrittenParts } from '../bundle/split-write.ts';
+import { writeParts, type Whole, type WrittenParts } from '../bundle/parts/split-write.ts';
 import { CurlewError, redact } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
-import type { PlannedPart } from '../bundle/split-plan.ts';
+import type { PlannedPart } from '../bundle/parts/split-plan.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { formatBytes } from './render/units.ts';
 import { isAddress } from './open-anywhere.ts';

@@ -1,7 +1,7 @@
 /** `--since`: of a planned bundle only what a place lacks. */
 import { resolve } from 'node:path';
-import { planDelta } from '../bundle/delta-plan.ts';
-import { INVENTORY_LIMIT, parseInventory } from '../bundle/inventory.ts';
+import { planDelta } from '../bundle/delta/delta-plan.ts';
+import { INVENTORY_LIMIT, parseInventory } from '../bundle/delta/inventory.ts';
 import type { BundlePlan } from '../bundle/plan.ts';
 import { CurlewError } from '../core/errors.ts';
 import { readLimited } from '../files/read-limited.ts';

@@ -1,7 +1,7 @@
 /** Bundles that nobody has written: plans are kept in memory for a while, bytes are read when they are asked for. */
 import type { ArchiveIndex, RangeSource } from '../archive/entry.ts';
 import { planSplice, type SplicePlan } from '../archive/splice.ts';
-import { bundleRange } from '../bundle/bytes.ts';
+import { bundleRange } from '../bundle/write/bytes.ts';
 import { openPackages } from '../bundle/open-packages.ts';
 import { planFrom, type PlanSource } from '../bundle/plan-from.ts';
 import { checkPackage } from '../bundle/plan.ts';

@@ -1,6 +1,6 @@
 /** What a request is answered with, as data: bytes that can be read by range, or a short text. */
 import type { ByteRange } from '../store/store.ts';
-import type { BundleSource } from '../bundle/bytes.ts';
+import type { BundleSource } from '../bundle/write/bytes.ts';
 
 export interface Content {
   /** Bytes. */

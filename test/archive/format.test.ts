@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { deflateRawSync } from 'node:zlib';
 import { tarHeader } from '../../src/archive/header.ts';
-import { assembleBundle } from '../../src/bundle/assemble.ts';
+import { assembleBundle } from '../../src/bundle/write/assemble.ts';
 import { publishPackages } from '../../src/release/publish.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import * as assert from '../support/assert.ts';

@@ -1,7 +1,7 @@
 import { execa } from 'execa';
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { joinBases, openBase } from '../../src/bundle/base.ts';
-import { makeInventory } from '../../src/bundle/inventory.ts';
+import { joinBases, openBase } from '../../src/bundle/delta/base.ts';
+import { makeInventory } from '../../src/bundle/delta/inventory.ts';
 import * as assert from '../support/assert.ts';
 import { curlew, install, NODE, nodeWith, tracing } from '../support/node-deltas.ts';
 import { trace } from '../support/node-install.ts';

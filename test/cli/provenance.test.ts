@@ -5,7 +5,7 @@ import { verifyStatement } from '../../src/trust/statement.ts';
 import * as assert from '../support/assert.ts';
 import { bundleOfPackages, deltaOf } from '../support/deltas.ts';
 import { lockedPackage } from '../support/described.ts';
-import { makeInventory } from '../../src/bundle/inventory.ts';
+import { makeInventory } from '../../src/bundle/delta/inventory.ts';
 import { writePackage } from '../support/packages.ts';
 import { runCommand } from '../support/run-command.ts';
 import type { SourceOutcome } from '../support/source-command.ts';

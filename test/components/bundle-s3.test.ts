@@ -1,10 +1,10 @@
 /** Bundles from stores in S3, and into them: what the server has already does not pass through this machine. */
 import { readFile, rm, stat } from 'node:fs/promises';
-import { assembleBundle } from '../../src/bundle/assemble.ts';
-import { bundleRange, type BundleSource } from '../../src/bundle/bytes.ts';
-import { pourBundle } from '../../src/bundle/pour.ts';
+import { assembleBundle } from '../../src/bundle/write/assemble.ts';
+import { bundleRange, type BundleSource } from '../../src/bundle/write/bytes.ts';
+import { pourBundle } from '../../src/bundle/write/pour.ts';
 import { summarise } from '../../src/bundle/plan.ts';
-import { storeBundle } from '../../src/bundle/store-bundle.ts';
+import { storeBundle } from '../../src/bundle/write/store-bundle.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import { createS3Store } from '../../src/store/s3.ts';

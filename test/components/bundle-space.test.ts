@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { assembleBundle } from '../../src/bundle/assemble.ts';
+import { assembleBundle } from '../../src/bundle/write/assemble.ts';
 import * as assert from '../support/assert.ts';
 import { planTestBundle, publishTestPackages, specOf } from '../support/bundles.ts';
 import { noise } from '../support/packages.ts';

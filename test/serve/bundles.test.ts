@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { memorySource, openFileSource, readIndex } from '../../src/archive/read.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
-import { assembleBundle } from '../../src/bundle/assemble.ts';
+import { assembleBundle } from '../../src/bundle/write/assemble.ts';
 import { planFrom } from '../../src/bundle/plan-from.ts';
 import { storeKey } from '../../src/core/layout.ts';
 import { installerId } from '../../src/installer/id.ts';

@@ -2,7 +2,7 @@
 import { mkdir } from 'node:fs/promises';
 import type { ArchivePlan } from '../../src/archive/place.ts';
 import { memorySource } from '../../src/archive/read.ts';
-import type { BundleSource } from '../../src/bundle/bytes.ts';
+import type { BundleSource } from '../../src/bundle/write/bytes.ts';
 import { openPackages, type OpenPackage } from '../../src/bundle/open-packages.ts';
 import { planBundle, type BundlePlan } from '../../src/bundle/plan.ts';
 import { resolvePackages } from '../../src/bundle/resolve.ts';

@@ -1,8 +1,8 @@
 /** An archive in parts, and joined again. */
 import { readFile } from 'node:fs/promises';
 import { memorySource } from '../../src/archive/read.ts';
-import { joinParts, type JoinOptions } from '../../src/bundle/join-parts.ts';
-import { writeParts, type SplitOptions, type Whole, type WrittenParts } from '../../src/bundle/split-write.ts';
+import { joinParts, type JoinOptions } from '../../src/bundle/parts/join-parts.ts';
+import { writeParts, type SplitOptions, type Whole, type WrittenParts } from '../../src/bundle/parts/split-write.ts';
 import { archiveOf, noise } from './packages.ts';
 import type { Tree } from './tree.ts';
 

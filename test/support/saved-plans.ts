@@ -1,6 +1,6 @@
 /** Plans of bundles as `curlew bundle` makes them, over a store of small packages and a small tool for nodes. */
 import { mkdir, writeFile } from 'node:fs/promises';
-import { assembleBundle } from '../../src/bundle/assemble.ts';
+import { assembleBundle } from '../../src/bundle/write/assemble.ts';
 import { planFrom, type OpenPlan, type PlanFromOptions } from '../../src/bundle/plan-from.ts';
 import { packedExecutableName } from '../../src/core/layout.ts';
 import { parseInstaller } from '../../src/installer/parse.ts';

@@ -1,8 +1,8 @@
 /** `curlew apply`: the whole bundle, from a delta and what is there. */
 import { resolve } from 'node:path';
-import { applyDelta, findHolders } from '../../bundle/apply.ts';
-import { joinBases, openBase } from '../../bundle/base.ts';
-import { readDelta } from '../../bundle/delta-read.ts';
+import { applyDelta, findHolders } from '../../bundle/delta/apply.ts';
+import { joinBases, openBase } from '../../bundle/delta/base.ts';
+import { readDelta } from '../../bundle/delta/delta-read.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { refuseExisting } from '../../files/name-file.ts';

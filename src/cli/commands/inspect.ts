@@ -1,7 +1,7 @@
 /** `curlew inspect`: what a package or a bundle is, from its first entry and its table of contents. */
 import { resolve } from 'node:path';
 import { findEntry, readFile, readIndex } from '../../archive/read.ts';
-import { describeDelta } from '../../bundle/delta-read.ts';
+import { describeDelta } from '../../bundle/delta/delta-read.ts';
 import type { PlacedEntry } from '../../archive/entry.ts';
 import type { Digest } from '../../core/digest.ts';
 import { visible } from '../../core/diagnostic.ts';

@@ -1,8 +1,8 @@
 /** `curlew inventory`: what a place has, as a small file that deltas are made from. */
 import { resolve } from 'node:path';
 import { isSea } from 'node:sea';
-import { joinBases, openBase, type BasePayload } from '../../bundle/base.ts';
-import { formatInventory, makeInventory, type Inventory } from '../../bundle/inventory.ts';
+import { joinBases, openBase, type BasePayload } from '../../bundle/delta/base.ts';
+import { formatInventory, makeInventory, type Inventory } from '../../bundle/delta/inventory.ts';
 import { counted } from '../../core/counted.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';

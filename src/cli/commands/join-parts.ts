@@ -1,6 +1,6 @@
 /** `curlew join-parts`: one file out of the parts of a bundle, or only a look at them. */
 import { dirname, resolve } from 'node:path';
-import { checkParts, joinedBytes, joinParts, type JoinOptions } from '../../bundle/join-parts.ts';
+import { checkParts, joinedBytes, joinParts, type JoinOptions } from '../../bundle/parts/join-parts.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError, ERROR_CODES, redact } from '../../core/errors.ts';
 import { isHeadPath } from '../../core/parts.ts';

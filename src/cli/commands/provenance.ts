@@ -2,7 +2,7 @@
 import { basename, resolve } from 'node:path';
 import type { KeyObject } from 'node:crypto';
 import type { RangeSource } from '../../archive/entry.ts';
-import { describeDelta } from '../../bundle/delta-read.ts';
+import { describeDelta } from '../../bundle/delta/delta-read.ts';
 import { measured, type Digest, type Measurement } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';

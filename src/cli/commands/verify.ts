@@ -1,8 +1,8 @@
 /** `curlew verify`: proof that packages and bundles are whole and hold nothing but what their tables of contents say. */
 import { dirname, resolve } from 'node:path';
-import { checkParts } from '../../bundle/join-parts.ts';
-import { partsError } from '../../bundle/parts-find.ts';
-import { describeDelta } from '../../bundle/delta-read.ts';
+import { checkParts } from '../../bundle/parts/join-parts.ts';
+import { partsError } from '../../bundle/parts/parts-find.ts';
+import { describeDelta } from '../../bundle/delta/delta-read.ts';
 import type { DeltaJson } from '../../core/bundle.ts';
 import { counted } from '../../core/counted.ts';
 import type { Digest } from '../../core/digest.ts';

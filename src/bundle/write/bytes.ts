@@ -1,8 +1,8 @@
 /** The bytes of a planned bundle: any range of them, without the rest. */
-import type { Segment, SplicePlan } from '../archive/splice.ts';
-import { CurlewError } from '../core/errors.ts';
-import { isFolderStore } from '../store/folder-place.ts';
-import type { StoredObject, StorePlace } from '../store/store.ts';
+import type { Segment, SplicePlan } from '../../archive/splice.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { isFolderStore } from '../../store/folder-place.ts';
+import type { StoredObject, StorePlace } from '../../store/store.ts';
 
 /** Bytes by range, read into memory that the caller may provide. An archive's range source is one. */
 export interface BundleSource {

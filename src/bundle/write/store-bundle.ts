@@ -1,11 +1,11 @@
 /** Carries out a bundle plan into a store: what its server has already, the server itself puts together. */
-import type { SplicePlan } from '../archive/splice.ts';
-import { asError, CurlewError } from '../core/errors.ts';
-import { isFolderStore } from '../store/folder-place.ts';
-import type { CopiedRange, Store, Upload } from '../store/store.ts';
+import type { SplicePlan } from '../../archive/splice.ts';
+import { asError, CurlewError } from '../../core/errors.ts';
+import { isFolderStore } from '../../store/folder-place.ts';
+import type { CopiedRange, Store, Upload } from '../../store/store.ts';
 import { changedSincePlanned, type BundleSource } from './bytes.ts';
 import { createEntryCheck } from './entry-check.ts';
-import type { BundlePlan } from './plan.ts';
+import type { BundlePlan } from '../plan.ts';
 import { planSource } from './plan-source.ts';
 import type { PourOptions } from './pour.ts';
 

@@ -1,8 +1,8 @@
-import { createEntryCheck } from '../../src/bundle/entry-check.ts';
-import { digestOf } from '../../src/core/digest.ts';
-import * as assert from '../support/assert.ts';
-import { archiveOf, noise } from '../support/packages.ts';
-import { suite } from '../support/suite.ts';
+import { createEntryCheck } from '../../../src/bundle/write/entry-check.ts';
+import { digestOf } from '../../../src/core/digest.ts';
+import * as assert from '../../support/assert.ts';
+import { archiveOf, noise } from '../../support/packages.ts';
+import { suite } from '../../support/suite.ts';
 
 const test = suite('bundle/entry-check');
 

@@ -1,9 +1,9 @@
 /** Carries out a bundle plan: its bytes in order, to wherever they are written. */
-import { asError } from '../core/errors.ts';
-import type { Report } from '../core/events.ts';
+import { asError } from '../../core/errors.ts';
+import type { Report } from '../../core/events.ts';
 import { bundleRange, isElsewhere, type BundleSource } from './bytes.ts';
 import { createEntryCheck } from './entry-check.ts';
-import type { BundlePlan } from './plan.ts';
+import type { BundlePlan } from '../plan.ts';
 import { readAhead } from './read-ahead.ts';
 import { createWriteQueue, type Write } from './write-queue.ts';
 

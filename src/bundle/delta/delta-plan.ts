@@ -1,13 +1,13 @@
 /** A bundle that leaves out what a place has: its table of contents, and the payloads that lack there. Pure. */
-import type { PlacedEntry } from '../archive/entry.ts';
-import { planSplice, type SplicePart } from '../archive/splice.ts';
-import { tocJson } from '../archive/toc.ts';
-import { formatBundleJson, type BundleJson } from '../core/bundle.ts';
-import { hexOf } from '../core/digest.ts';
-import { CurlewError } from '../core/errors.ts';
-import { BUNDLE_JSON, BUNDLED_TOOL, BUNDLED_TOOL_LICENSE, DELTA_CONTENTS, ownerOf } from '../core/layout.ts';
+import type { PlacedEntry } from '../../archive/entry.ts';
+import { planSplice, type SplicePart } from '../../archive/splice.ts';
+import { tocJson } from '../../archive/toc.ts';
+import { formatBundleJson, type BundleJson } from '../../core/bundle.ts';
+import { hexOf } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { BUNDLE_JSON, BUNDLED_TOOL, BUNDLED_TOOL_LICENSE, DELTA_CONTENTS, ownerOf } from '../../core/layout.ts';
 import type { Inventory } from './inventory.ts';
-import type { BundlePlan, RootFile } from './plan.ts';
+import type { BundlePlan, RootFile } from '../plan.ts';
 
 /**
  * Lays out the delta from a place with this inventory to a planned bundle, over the sources of that plan. An inventory

@@ -1,13 +1,13 @@
 import { assert as check, asyncProperty, constantFrom, nat, oneof } from 'fast-check';
-import { planSplice, type SplicePart } from '../../src/archive/splice.ts';
-import { memorySource } from '../../src/archive/read.ts';
-import { bundleRange } from '../../src/bundle/bytes.ts';
-import * as assert from '../support/assert.ts';
-import { planTestBundle, publishTestPackages, specOf } from '../support/bundles.ts';
-import { collect } from '../support/bytes.ts';
-import { archiveOf, noise } from '../support/packages.ts';
-import { suite } from '../support/suite.ts';
-import { tree } from '../support/tree.ts';
+import { planSplice, type SplicePart } from '../../../src/archive/splice.ts';
+import { memorySource } from '../../../src/archive/read.ts';
+import { bundleRange } from '../../../src/bundle/write/bytes.ts';
+import * as assert from '../../support/assert.ts';
+import { planTestBundle, publishTestPackages, specOf } from '../../support/bundles.ts';
+import { collect } from '../../support/bytes.ts';
+import { archiveOf, noise } from '../../support/packages.ts';
+import { suite } from '../../support/suite.ts';
+import { tree } from '../../support/tree.ts';
 
 const test = suite('bundle/bytes');
 

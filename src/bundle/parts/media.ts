@@ -1,8 +1,8 @@
 /** Folders that parts are to be written to: how much room there is, and how large a file may be. */
 import { readFile, realpath, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errnoOf, CurlewError, fileError } from '../core/errors.ts';
-import { mountOf, parseMounts } from '../files/mounts.ts';
+import { errnoOf, CurlewError, fileError } from '../../core/errors.ts';
+import { mountOf, parseMounts } from '../../files/mounts.ts';
 import type { Medium } from './split-plan.ts';
 
 /** FAT keeps a file's size in 32 bits. Rounded down to whole MiB, which every medium likes better. */

@@ -1,6 +1,6 @@
 /** Which part of a file lies on which medium. Pure. */
-import { MOST_PARTS, partsPath } from '../core/parts.ts';
-import { CurlewError } from '../core/errors.ts';
+import { MOST_PARTS, partsPath } from '../../core/parts.ts';
+import { CurlewError } from '../../core/errors.ts';
 
 /** A folder that parts are written to, as it is found. */
 export interface Medium {

@@ -1,11 +1,11 @@
 /** Carries out a bundle plan into a file. */
 import type { FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
-import type { Report } from '../core/events.ts';
-import { writeFully } from '../files/write-fully.ts';
-import { writeWhole } from '../files/write-whole.ts';
+import type { Report } from '../../core/events.ts';
+import { writeFully } from '../../files/write-fully.ts';
+import { writeWhole } from '../../files/write-whole.ts';
 import type { BundleSource } from './bytes.ts';
-import type { BundlePlan } from './plan.ts';
+import type { BundlePlan } from '../plan.ts';
 import { pourBundle } from './pour.ts';
 import { WRITES_AT_ONCE } from './write-queue.ts';
 

@@ -1,11 +1,11 @@
 /** Where the parts of a head file are, and what is wrong with them. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Digest } from '../core/digest.ts';
-import { CurlewError } from '../core/errors.ts';
-import { HEAD_LIMIT, isHeadPath, parseHead, type Part, type PartsHead } from '../core/parts.ts';
-import { hashFile } from '../files/hash-file.ts';
-import { readStateFile } from '../files/state-file.ts';
+import type { Digest } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { HEAD_LIMIT, isHeadPath, parseHead, type Part, type PartsHead } from '../../core/parts.ts';
+import { hashFile } from '../../files/hash-file.ts';
+import { readStateFile } from '../../files/state-file.ts';
 
 export interface FoundPart {
   readonly part: Part;

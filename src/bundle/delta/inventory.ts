@@ -1,9 +1,9 @@
 /** What a place holds, as a small file: the digests and sizes of all payloads that are there. Pure. */
-import { digestOf, hexOf, isDigest, type Digest } from '../core/digest.ts';
-import { CurlewError } from '../core/errors.ts';
-import { isObject, isTexts } from '../core/json.ts';
-import { ownerOf, pathProblem } from '../core/layout.ts';
-import { compareText } from '../core/ref.ts';
+import { digestOf, hexOf, isDigest, type Digest } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { isObject, isTexts } from '../../core/json.ts';
+import { ownerOf, pathProblem } from '../../core/layout.ts';
+import { compareText } from '../../core/ref.ts';
 
 export const INVENTORY_FORMAT = 1;
 /** Most bytes of an inventory that are read. */

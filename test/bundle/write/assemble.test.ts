@@ -2,15 +2,15 @@ import { writeFileSync } from 'node:fs';
 import { execFile } from 'node:child_process';
 import { copyFile, open, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { findEntry, openFileSource, readFile as readEntry, readIndex } from '../../src/archive/read.ts';
-import { verifyArchive } from '../../src/archive/verify.ts';
-import { assembleBundle } from '../../src/bundle/assemble.ts';
-import { planBundle, summarise } from '../../src/bundle/plan.ts';
-import { parseBundleJson } from '../../src/core/bundle.ts';
-import { digestOf } from '../../src/core/digest.ts';
-import { CurlewError } from '../../src/core/errors.ts';
-import { partialName } from '../../src/files/partial.ts';
-import * as assert from '../support/assert.ts';
+import { findEntry, openFileSource, readFile as readEntry, readIndex } from '../../../src/archive/read.ts';
+import { verifyArchive } from '../../../src/archive/verify.ts';
+import { assembleBundle } from '../../../src/bundle/write/assemble.ts';
+import { planBundle, summarise } from '../../../src/bundle/plan.ts';
+import { parseBundleJson } from '../../../src/core/bundle.ts';
+import { digestOf } from '../../../src/core/digest.ts';
+import { CurlewError } from '../../../src/core/errors.ts';
+import { partialName } from '../../../src/files/partial.ts';
+import * as assert from '../../support/assert.ts';
 import {
   planTestBundle,
   publishTestPackages,
@@ -18,11 +18,11 @@ import {
   TOOL,
   type PlannedBundle,
   type TestPackage,
-} from '../support/bundles.ts';
-import { archiveOf, noise } from '../support/packages.ts';
-import { deadPartialName } from '../support/partials.ts';
-import { suite } from '../support/suite.ts';
-import { tree } from '../support/tree.ts';
+} from '../../support/bundles.ts';
+import { archiveOf, noise } from '../../support/packages.ts';
+import { deadPartialName } from '../../support/partials.ts';
+import { suite } from '../../support/suite.ts';
+import { tree } from '../../support/tree.ts';
 
 const test = suite('bundle/assemble');
 const run = promisify(execFile);

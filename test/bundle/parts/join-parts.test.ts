@@ -1,15 +1,15 @@
 import { copyFile, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
-import { verifyArchive } from '../../src/archive/verify.ts';
-import { checkParts, joinedBytes, type JoinOptions } from '../../src/bundle/join-parts.ts';
-import { openParts } from '../../src/bundle/parts-source.ts';
-import { digestOf } from '../../src/core/digest.ts';
-import { CurlewError } from '../../src/core/errors.ts';
-import { formatHead, parseHead } from '../../src/core/parts.ts';
-import * as assert from '../support/assert.ts';
-import { noise } from '../support/packages.ts';
-import { BESIDE, join, joining, LIMIT, NAMES, split, WHOLE, wholeOf } from '../support/parts.ts';
-import { suite } from '../support/suite.ts';
-import { tree, type Tree } from '../support/tree.ts';
+import { verifyArchive } from '../../../src/archive/verify.ts';
+import { checkParts, joinedBytes, type JoinOptions } from '../../../src/bundle/parts/join-parts.ts';
+import { openParts } from '../../../src/bundle/parts/parts-source.ts';
+import { digestOf } from '../../../src/core/digest.ts';
+import { CurlewError } from '../../../src/core/errors.ts';
+import { formatHead, parseHead } from '../../../src/core/parts.ts';
+import * as assert from '../../support/assert.ts';
+import { noise } from '../../support/packages.ts';
+import { BESIDE, join, joining, LIMIT, NAMES, split, WHOLE, wholeOf } from '../../support/parts.ts';
+import { suite } from '../../support/suite.ts';
+import { tree, type Tree } from '../../support/tree.ts';
 
 const test = suite('bundle/join-parts');
 

@@ -1,7 +1,7 @@
-import { formatInventory, makeInventory, parseInventory } from '../../src/bundle/inventory.ts';
-import { canonicalJson, digestOf, hexOf } from '../../src/core/digest.ts';
-import * as assert from '../support/assert.ts';
-import { suite } from '../support/suite.ts';
+import { formatInventory, makeInventory, parseInventory } from '../../../src/bundle/delta/inventory.ts';
+import { canonicalJson, digestOf, hexOf } from '../../../src/core/digest.ts';
+import * as assert from '../../support/assert.ts';
+import { suite } from '../../support/suite.ts';
 
 const test = suite('bundle/inventory', { timeoutMs: 60_000 });
 

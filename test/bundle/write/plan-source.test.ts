@@ -1,10 +1,10 @@
-import { memorySource } from '../../src/archive/read.ts';
-import { planSplice, type SplicePart } from '../../src/archive/splice.ts';
-import { planSource } from '../../src/bundle/plan-source.ts';
-import * as assert from '../support/assert.ts';
-import { collect } from '../support/bytes.ts';
-import { archiveOf, noise } from '../support/packages.ts';
-import { suite } from '../support/suite.ts';
+import { memorySource } from '../../../src/archive/read.ts';
+import { planSplice, type SplicePart } from '../../../src/archive/splice.ts';
+import { planSource } from '../../../src/bundle/write/plan-source.ts';
+import * as assert from '../../support/assert.ts';
+import { collect } from '../../support/bytes.ts';
+import { archiveOf, noise } from '../../support/packages.ts';
+import { suite } from '../../support/suite.ts';
 
 const test = suite('bundle/plan-source');
 

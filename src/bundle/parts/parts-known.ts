@@ -1,12 +1,12 @@
 /** What is known already of a set of parts that is to be written: from a try that was cut off, or from an older set. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { canonicalJson, isDigest, type Digest } from '../core/digest.ts';
-import { CurlewError } from '../core/errors.ts';
-import { isObject } from '../core/json.ts';
-import { HEAD_LIMIT, MOST_PARTS, parseHead, partsPath, type PartsHead } from '../core/parts.ts';
-import { writeStateFile } from '../files/state-file.ts';
-import { readLimited } from '../files/read-limited.ts';
+import { canonicalJson, isDigest, type Digest } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { isObject } from '../../core/json.ts';
+import { HEAD_LIMIT, MOST_PARTS, parseHead, partsPath, type PartsHead } from '../../core/parts.ts';
+import { writeStateFile } from '../../files/state-file.ts';
+import { readLimited } from '../../files/read-limited.ts';
 import type { PlannedPart } from './split-plan.ts';
 
 /** What a set of parts is made from and how: only a set of the same can be gone on with. */

@@ -1,19 +1,19 @@
 /** Reading a delta: which bundle it makes, and what it brings of that. */
-import type { ArchiveIndex, PlacedEntry, RangeSource } from '../archive/entry.ts';
-import type { Holder } from '../archive/holder.ts';
-import { isBomb } from '../archive/pack.ts';
-import { findEntry, readFile } from '../archive/read.ts';
-import { indexOfContents } from '../archive/recreate.ts';
+import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../archive/entry.ts';
+import type { Holder } from '../../archive/holder.ts';
+import { isBomb } from '../../archive/pack.ts';
+import { findEntry, readFile } from '../../archive/read.ts';
+import { indexOfContents } from '../../archive/recreate.ts';
 import {
   BUNDLE_JSON_LIMIT,
   formatBundleJson,
   parseBundleJson,
   type BundleJson,
   type DeltaJson,
-} from '../core/bundle.ts';
-import { digestOf, type Digest } from '../core/digest.ts';
-import { CurlewError } from '../core/errors.ts';
-import { BUNDLE_JSON, BUNDLED_TOOL, DELTA_CONTENTS } from '../core/layout.ts';
+} from '../../core/bundle.ts';
+import { digestOf, type Digest } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { BUNDLE_JSON, BUNDLED_TOOL, DELTA_CONTENTS } from '../../core/layout.ts';
 
 /** Most bytes of a table of contents: one of a million entries fits. */
 const CONTENTS_LIMIT = 512 << 20;

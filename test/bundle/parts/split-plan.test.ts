@@ -1,6 +1,6 @@
-import { planParts, type Medium } from '../../src/bundle/split-plan.ts';
-import * as assert from '../support/assert.ts';
-import { suite } from '../support/suite.ts';
+import { planParts, type Medium } from '../../../src/bundle/parts/split-plan.ts';
+import * as assert from '../../support/assert.ts';
+import { suite } from '../../support/suite.ts';
 
 const test = suite('bundle/split-plan');
 
