@@ -4,9 +4,10 @@
  */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ArchiveIndex, PlacedEntry } from '../archive/entry.ts';
 import { findEntry, readFile } from '../archive/read.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
-import { ADDON_JSON, BUNDLE_SCRIPTS, KURL_FOLDER, pathProblem, prefixOf } from '../core/layout.ts';
+import { ADDON_JSON, BUNDLE_SCRIPTS, KURL_FOLDER, ownerOf, pathProblem, prefixOf } from '../core/layout.ts';
 import { ADDON_JSON_LIMIT, parseAddonJson } from '../core/package.ts';
 import { compareText, formatRef } from '../core/ref.ts';
 import { readLimited } from '../files/read-limited.ts';
@@ -88,4 +89,18 @@ export async function requireDockerArchives(
   throw new CurlewError('UNSUPPORTED', `--layout kurl: kURL's scripts cannot load the images of ${others.join(', ')}`, {
     hint: 'build and publish them with --image-format docker-archive',
   });
+}
+
+/** The packages of a bundle for kURL's own scripts, where those of any other are. */
+export function withoutKurlFolder(index: ArchiveIndex): ArchiveIndex {
+  const moved = (path: string): string => {
+    const below = path.startsWith(KURL_FOLDER) ? path.slice(KURL_FOLDER.length) : path;
+    return ownerOf(below) === undefined ? path : below;
+  };
+  const entries = index.entries.map(({ path, linkTo, ...rest }): PlacedEntry => ({
+    ...rest,
+    path: moved(path),
+    ...(linkTo === undefined ? {} : { linkTo: moved(linkTo) }),
+  }));
+  return { ...index, entries };
 }

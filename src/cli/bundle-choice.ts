@@ -110,5 +110,8 @@ export function withoutAddons(given: ReadSpec, names: readonly string[], path: s
   if (parsed.installer === undefined || parsed.document === undefined) {
     throw new CurlewError('SPEC_INVALID', `${path} is no installer spec without ${names.join(', ')}`, parsed);
   }
+  if (parsed.installer.addons.length === 0) {
+    throw new CurlewError('SPEC_INVALID', `${path} has no add-on without ${names.join(', ')}`);
+  }
   return { bytes: Buffer.from(text), installer: parsed.installer, document: parsed.document };
 }

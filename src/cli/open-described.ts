@@ -1,6 +1,7 @@
 /** What an archive is made of, read from its small files: nothing else of it is asked for, however large it is. */
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../archive/entry.ts';
 import { findEntry } from '../archive/read.ts';
+import { withoutKurlFolder } from '../bundle/kurl-layout.ts';
 import { BUNDLE_JSON_LIMIT, parseBundleJson, type BundleJson } from '../core/bundle.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -8,7 +9,6 @@ import {
   ADDON_JSON,
   BUNDLE_JSON,
   BUNDLED_TOOL,
-  KURL_FOLDER,
   MANIFEST_LOCK,
   OMITTED_JSON,
   ownerOf,
@@ -89,20 +89,6 @@ function isDocument({ path }: PlacedEntry): boolean {
   const owner = ownerOf(path);
   if (owner === undefined) return false;
   return [ADDON_JSON, OMITTED_JSON, MANIFEST_LOCK].includes(path.slice(prefixOf(owner).length));
-}
-
-/** The packages of a bundle for kURL's own scripts, where those of any other are. */
-function withoutKurlFolder(index: ArchiveIndex): ArchiveIndex {
-  const moved = (path: string): string => {
-    const below = path.startsWith(KURL_FOLDER) ? path.slice(KURL_FOLDER.length) : path;
-    return ownerOf(below) === undefined ? path : below;
-  };
-  const entries = index.entries.map(({ path, linkTo, ...rest }): PlacedEntry => ({
-    ...rest,
-    path: moved(path),
-    ...(linkTo === undefined ? {} : { linkTo: moved(linkTo) }),
-  }));
-  return { ...index, entries };
 }
 
 /** What is there, and what the bundle says, must be the same packages. */

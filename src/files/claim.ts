@@ -41,7 +41,7 @@ export async function claim(path: string): Promise<AsyncDisposable> {
     await writeFile(mine, text, { flag: 'wx', mode: 0o644 });
     await takeClaim(mine, file, path);
   } catch (error) {
-    throw fileError(`claim ${path}`, error);
+    throw fileError(`write ${path}`, error);
   } finally {
     await rm(mine, { force: true });
   }

@@ -139,6 +139,7 @@ test('one file upgrades through its steps: they lie there for the hook, and are 
 for (const [words, message, hint] of [
   [['--with', 'betaa'], /betaa: release r1 has no such add-on/, /did you mean beta\?/],
   [['--with', 'beta@2.0.1'], /beta: there is no version 2\.0\.1/, /did you mean 2\.0\.0\?/],
+  [['--without', 'alpha'], /spec\.yaml has no add-on without alpha/, /^/],
   [['--without', 'alhpa'], /--without alhpa: spec\.yaml has no such add-on/, /did you mean alpha\?/],
   [['--upgrade-from', '1.27.3'], /kubernetes: to be upgraded, and not in the spec/, /the spec has: alpha/],
 ] as const) {

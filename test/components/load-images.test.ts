@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { ProgressEvent } from '../../src/core/events.ts';
 import * as assert from '../support/assert.ts';
 import { curlew, curlewOk } from '../support/curlew.ts';
+import { bundleOfPackages } from '../support/deltas.ts';
 import { NODE_PLATFORM, writeArchives, writeLayout } from '../support/image-packages.ts';
 import { binaryLike, makeImage, makeLayer } from '../support/images.ts';
 import { packagesOf, run } from '../support/node-install.ts';
@@ -18,8 +19,8 @@ const test = suite('load-images', { timeoutMs: 120_000 });
 const APP = makeImage([makeLayer({ app: binaryLike(400_000, 'app') })]);
 const NAME = 'registry.test/load/app:1';
 
-/** A bundle with one package that has one image. */
-async function writeBundle(box: Tree): Promise<string> {
+/** A package with one image, as a file, and in a bundle for kURL's own scripts. */
+async function writeBundles(box: Tree): Promise<{ readonly bundle: string; readonly forKurl: string }> {
   const { folder, images } = await writeLayout(box.at('source'), { [NAME]: APP });
   const paths = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
   const files = await Promise.all(
@@ -28,11 +29,16 @@ async function writeBundle(box: Tree): Promise<string> {
       return { path: path.slice(folder.length + 1), data: await readFile(path) };
     }),
   );
-  const { bytes } = packageOf('demo', '1.0.0', [{ path: 'install.sh', data: 'demo() { :; }\n' }, ...files], {
-    images: [...images],
-  });
-  await writeFile(box.at('demo.tar.gz'), bytes);
-  return box.at('demo.tar.gz');
+  const demo = {
+    name: 'demo',
+    version: '1.0.0',
+    files: [{ path: 'install.sh', data: 'demo() { :; }\n' }, ...files],
+    extra: { images: [...images] },
+  };
+  const [bundle, forKurl] = [box.at('demo.tar.gz'), box.at('kurl.tar.gz')];
+  await writeFile(bundle, packageOf(demo.name, demo.version, demo.files, demo.extra).bytes);
+  await writeFile(forKurl, (await bundleOfPackages([demo], { kurl: true })).bytes);
+  return { bundle, forKurl };
 }
 
 interface Answer {
@@ -62,12 +68,13 @@ function testCommand(kind: RuntimeKind): void {
     await using box = await tree();
     await using daemon = await kind.start(box.at('runtime'));
     const env = envOf(kind, daemon);
-    const bundle = await writeBundle(box);
+    const { bundle, forKurl } = await writeBundles(box);
     const bytes = [APP.manifest, APP.config, ...APP.layers].reduce((sum, { data }) => sum + data.byteLength, 0);
     const whole = [{ package: 'demo-1.0.0', images: 1, missing: [NAME], bytes }];
     const nothing = [{ package: 'demo-1.0.0', images: 1, missing: [], bytes: 0 }];
     const trial = await answer(box, env, '--bundle', bundle, '--dry-run');
     assert.equal(trial, { runtime: 'containerd', loaded: false, packages: whole });
+    assert.equal((await answer(box, env, '--bundle', forKurl, '--dry-run')).packages, whole);
     assert.is((await client(kind, env, 'images', 'ls', '-q')).trim(), '', 'a dry run loads nothing');
     assert.equal(await answer(box, env, '--bundle', bundle), { runtime: 'containerd', loaded: true, packages: whole });
     assert.equal((await answer(box, env, '--bundle', bundle)).packages, nothing);
@@ -94,7 +101,7 @@ function testCommand(kind: RuntimeKind): void {
     await using box = await tree();
     await using daemon = await kind.start(box.at('runtime'));
     const given = { skipImages: undefined, env: envOf(kind, daemon) };
-    const packages = await packagesOf(await readFile(await writeBundle(box)));
+    const packages = await packagesOf(await readFile((await writeBundles(box)).bundle));
     assert.equal((await run(box, packages, given)).images, { loaded: [NAME], skipped: undefined });
     assert.equal((await run(box, packages, given)).images, { loaded: [], skipped: undefined });
     await forget(given.env);
@@ -123,7 +130,7 @@ function testCommand(kind: RuntimeKind): void {
     await using daemon = await kind.start(box.at('runtime'));
     const env = envOf(kind, daemon);
     await mkdir(box.at('unpacked'));
-    await execa('tar', ['xzf', await writeBundle(box), '-C', box.at('unpacked')]);
+    await execa('tar', ['xzf', (await writeBundles(box)).bundle, '-C', box.at('unpacked')]);
     const [layer] = APP.layers;
     const path = box.at('unpacked/addons/demo/1.0.0/images/blobs/sha256', layer?.digest.slice(7) ?? '');
     await writeFile(path, Buffer.from(layer?.data ?? []).fill(1, 5000, 6000));

@@ -11,6 +11,7 @@ import {
   type BundleJson,
   type DeltaJson,
 } from '../../core/bundle.ts';
+import { counted } from '../../core/counted.ts';
 import { digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { BUNDLE_JSON, BUNDLED_TOOL, DELTA_CONTENTS } from '../../core/layout.ts';
@@ -85,7 +86,7 @@ export function baseLacks(doing: string, missing: readonly PlacedEntry[]): Curle
   const more = missing.length > MOST_NAMED ? `, and ${missing.length - MOST_NAMED} more` : '';
   return new CurlewError(
     'NOT_FOUND',
-    `${doing}: ${missing.length} files of ${bytes} bytes lack there: ${named.join(', ')}${more}`,
+    `${doing}: lacking ${counted(missing.length, 'file')} of ${counted(bytes, 'byte')}: ${named.join(', ')}${more}`,
     { hint: `nothing was changed. ${missing.every(({ path }) => path === BUNDLED_TOOL) ? TOOL_HINT : HINT}` },
   );
 }

@@ -2,6 +2,7 @@
 import { access } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { PlacedEntry } from '../../archive/entry.ts';
+import { withoutKurlFolder } from '../../bundle/kurl-layout.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { ADDON_JSON, INSTALL_DIRECTORY, OMITTED_JSON, ownerOf, prefixOf, TOC_NAME } from '../../core/layout.ts';
 import { findImages, sourceImages, type FoundImages } from '../../runtime/images/find-images.ts';
@@ -74,7 +75,8 @@ export const loadImagesCommand: Command<LoadResult> = {
     const { signal } = context;
     const checked = await checkedIndex(source, source.whole, { trust, signal });
     const directory = resolve(context.cwd, args.text('install-dir') ?? INSTALL_DIRECTORY);
-    const { index, read, requireAll } = await openBundle(source, checked, { directory, signal });
+    const { index: whole, read, requireAll } = await openBundle(source, checked, { directory, signal });
+    const index = whole.entries.some(({ path }) => ownerOf(path) !== undefined) ? whole : withoutKurlFolder(whole);
     await requireAll(index.entries.filter(isOfImages));
     const packages = await archivePackages(source, index, { read, signal });
     return await load(sourceImages(packages), args, context);
