@@ -11,9 +11,8 @@ import { collect } from '../support/bytes.ts';
 import { cleanEnvironment, curlew, curlewOk, MAIN, type Outcome } from '../support/curlew.ts';
 import { noise } from '../support/packages.ts';
 import { countKinds, startS3Proxy, type S3Proxy } from '../support/s3-proxy.ts';
-import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
-import { BUCKET, cannotServe, S3_KEYS, startS3, type S3Server, type S3ServerName } from './support/s3-servers.ts';
+import { BUCKET, S3_KEYS, s3Suite, startS3, type S3Server, type S3ServerName } from './support/s3-servers.ts';
 
 const MIB = 1024 * 1024;
 const DIST = `s3://${BUCKET}/dist`;
@@ -30,13 +29,8 @@ function packageOf(name: string, blob: Uint8Array): TestPackage {
 const PACKAGES = [packageOf('alpha', noise(12 * MIB, 1)), packageOf('beta', noise(2 * MIB, 2))];
 
 for (const name of ['versitygw', 'rclone'] satisfies S3ServerName[]) {
-  const test = suite(`curlew bundle and ${name}`, { timeoutMs: 120_000 });
-  const reason = cannotServe(name);
-  if (reason !== undefined) {
-    test.skip('everything', reason);
-    test.run();
-    continue;
-  }
+  const test = s3Suite(name, `curlew bundle and ${name}`);
+  if (test === undefined) continue;
   let box: Tree;
   let server: S3Server;
   let proxy: S3Proxy;

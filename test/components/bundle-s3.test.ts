@@ -14,9 +14,8 @@ import { planTestBundle, publishTestPackages, specOf, TOOL, type TestPackage } f
 import { collect } from '../support/bytes.ts';
 import { noise } from '../support/packages.ts';
 import { s3ErrorBody, startS3Proxy, type S3Proxy } from '../support/s3-proxy.ts';
-import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
-import { BUCKET, cannotServe, S3_SERVERS, startS3, type S3Server, type S3ServerName } from './support/s3-servers.ts';
+import { BUCKET, S3_SERVERS, s3Suite, startS3, type S3Server, type S3ServerName } from './support/s3-servers.ts';
 
 const MIB = 1024 * 1024;
 const shared = noise(6 * MIB, 2);
@@ -40,13 +39,8 @@ const KEY = 'bundle.tar.gz';
 const quiet = (): void => undefined;
 
 for (const name of ['versitygw', 'moto', 'rclone'] satisfies S3ServerName[]) {
-  const test = suite(`bundles in ${name}`, { timeoutMs: 120_000 });
-  const reason = cannotServe(name);
-  if (reason !== undefined) {
-    test.skip('everything', reason);
-    test.run();
-    continue;
-  }
+  const test = s3Suite(name, `bundles in ${name}`);
+  if (test === undefined) continue;
   let box: Tree;
   let server: S3Server;
   let proxy: S3Proxy;

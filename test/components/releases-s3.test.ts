@@ -16,9 +16,8 @@ import { runCommand } from '../support/run-command.ts';
 import { countKinds, s3ErrorBody, startS3Proxy } from '../support/s3-proxy.ts';
 import { madePackage, publishAs, readableRelease } from '../support/releases.ts';
 import { patterned, uploadOf } from '../support/store-conformance.ts';
-import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
-import { BUCKET, cannotServe, S3_SERVERS, startS3, type S3Server, type S3ServerName } from './support/s3-servers.ts';
+import { BUCKET, S3_SERVERS, s3Suite, startS3, type S3Server, type S3ServerName } from './support/s3-servers.ts';
 
 const quiet = (): void => undefined;
 
@@ -44,13 +43,8 @@ async function promoteTo(
 }
 
 for (const name of Object.keys(S3_SERVERS) as S3ServerName[]) {
-  const test = suite(`releases in ${name}`, { timeoutMs: 120_000 });
-  const reason = cannotServe(name);
-  if (reason !== undefined) {
-    test.skip('everything', reason);
-    test.run();
-    continue;
-  }
+  const test = s3Suite(name, `releases in ${name}`);
+  if (test === undefined) continue;
   let box: Tree;
   let server: S3Server;
   const open = (prefix: string): Store =>

@@ -7,9 +7,8 @@ import * as assert from '../support/assert.ts';
 import { collect, collectItems } from '../support/bytes.ts';
 import { s3ErrorBody, startS3Proxy, type S3Fault, type S3Proxy } from '../support/s3-proxy.ts';
 import { patterned, uploadOf } from '../support/store-conformance.ts';
-import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
-import { BUCKET, cannotServe, S3_KEYS, startS3, type S3Server, type S3ServerName } from './support/s3-servers.ts';
+import { BUCKET, S3_KEYS, s3Suite, startS3, type S3Server, type S3ServerName } from './support/s3-servers.ts';
 
 const LARGE = 40_000_003;
 const PART = /PUT .*partNumber=/;
@@ -19,13 +18,8 @@ function fault(status: number, code: string): S3Fault {
 }
 
 for (const name of ['versitygw', 'moto'] satisfies S3ServerName[]) {
-  const test = suite(`a store in ${name} that fails`, { timeoutMs: 120_000 });
-  const reason = cannotServe(name);
-  if (reason !== undefined) {
-    test.skip('everything', reason);
-    test.run();
-    continue;
-  }
+  const test = s3Suite(name, `a store in ${name} that fails`);
+  if (test === undefined) continue;
   let box: Tree;
   let server: S3Server;
   let proxy: S3Proxy;

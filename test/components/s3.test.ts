@@ -7,19 +7,13 @@ import * as assert from '../support/assert.ts';
 import { collect } from '../support/bytes.ts';
 import { startS3Proxy } from '../support/s3-proxy.ts';
 import { patterned, testStore, uploadOf } from '../support/store-conformance.ts';
-import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
-import { BUCKET, cannotServe, S3_SERVERS, startS3, type S3Server, type S3ServerName } from './support/s3-servers.ts';
+import { BUCKET, S3_SERVERS, s3Suite, startS3, type S3Server, type S3ServerName } from './support/s3-servers.ts';
 
 for (const name of Object.keys(S3_SERVERS) as S3ServerName[]) {
-  const test = suite(`a store in ${name}`, { timeoutMs: 120_000 });
-  const reason = cannotServe(name);
+  const test = s3Suite(name, `a store in ${name}`);
+  if (test === undefined) continue;
   const { conditions, exclusive } = S3_SERVERS[name];
-  if (reason !== undefined) {
-    test.skip('everything', reason);
-    test.run();
-    continue;
-  }
   let box: Tree;
   let server: S3Server;
   let store: Store;

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { suite, type Suite } from '../../support/suite.ts';
 import type { TestCertificate } from '../../support/tls.ts';
 import { freePort, startDaemon, type Daemon } from './daemon.ts';
 import { oracle, ROOT } from './programs.ts';
@@ -67,6 +68,16 @@ export type S3ServerName = keyof typeof S3_SERVERS;
 /** Why this server cannot be started here, or undefined when it can. */
 export function cannotServe(name: S3ServerName): string | undefined {
   return existsSync(S3_SERVERS[name].program) ? undefined : `missing: scripts/tools ${name}`;
+}
+
+/** A suite over this server; undefined where the server cannot be started, which then counts as skipped. */
+export function s3Suite(name: S3ServerName, title: string): Suite | undefined {
+  const test = suite(title, { timeoutMs: 120_000 });
+  const reason = cannotServe(name);
+  if (reason === undefined) return test;
+  test.skip('everything', reason);
+  test.run();
+  return undefined;
 }
 
 /**
