@@ -42,16 +42,11 @@ test('an answer ends when the network has taken it, not before: idle connections
   server.close();
 });
 
-const hasIpv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ family }) => family === 'IPv6'));
-const title = 'a client that names no host is answered, whatever the address is that it came to';
-if (hasIpv6) {
-  test(title, async () => {
-    await using box = await tree();
-    await using server = await serveStore(createFolderStore(box.path), { listen: { host: '::' } });
-    assert.match(await rawRequest(server.port, 'GET /healthz HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 /);
-  });
-} else {
-  test.skip(title, 'there is no IPv6 here');
-}
+test('a client that names no host is answered, whatever the address is that it came to', async () => {
+  const hasIpv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ family }) => family === 'IPv6'));
+  await using box = await tree();
+  await using server = await serveStore(createFolderStore(box.path), { listen: { host: hasIpv6 ? '::' : '0.0.0.0' } });
+  assert.match(await rawRequest(server.port, 'GET /healthz HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 /);
+});
 
 test.run();
