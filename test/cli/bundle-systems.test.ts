@@ -1,7 +1,9 @@
 /** `curlew bundle --os`: from the store to the node. */
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { makeInventory } from '../../src/bundle/delta/inventory.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf, type TestPackage } from '../support/bundles.ts';
+import { bundleOfPackages, deltaOf } from '../support/deltas.ts';
 import { tracer } from '../support/node-install.ts';
 import { noise } from '../support/packages.ts';
 import { runCommand } from '../support/run-command.ts';
@@ -21,6 +23,7 @@ const KUBERNETES: TestPackage = {
     { path: 'ubuntu-22.04/kubelet.deb', data: noise(100_000, 3) },
     { path: 'assets/tool', data: noise(50_000, 4) },
   ],
+  extra: { os: ['rhel-8', 'rhel-9', 'ubuntu-22.04'] },
 };
 const PLAIN: TestPackage = {
   name: 'plain',
@@ -179,6 +182,27 @@ test('a delta that counts on a folder which the node is without changes nothing'
     assert.is(fresh.exitCode, 14);
     assert.match(fresh.stderr, /kubernetes\/1\.29\.9\/addon\.json.*addon\.omitted\.json/s);
   }
+});
+
+test('a delta says what its bundle is without, also when its place has the list of that', async () => {
+  await using box = await tree();
+  const released = (version: string): TestPackage => {
+    const [, ...others] = KUBERNETES.files;
+    return {
+      ...KUBERNETES,
+      version,
+      files: [{ path: 'install.sh', data: `kubernetes() { echo ${version}; }\n` }, ...others],
+    };
+  };
+  const options = { os: ['ubuntu-22.04'] } as const;
+  const before = await bundleOfPackages([released('1.29.9')], options);
+  const after = await bundleOfPackages([released('1.29.10')], options);
+  const inventory = makeInventory({ payloads: before.plan.splice.index.entries, packages: [], tool: 'test' });
+  await writeFile(box.at('d.tar.gz'), (await deltaOf(after, inventory)).bytes);
+  assert.not.match(await ok(box, 'inspect', 'd.tar.gz', '--files'), 'addon.omitted.json');
+  const shown = await ok(box, 'inspect', 'd.tar.gz');
+  assert.match(shown, /^unpacked 150 kB files, /m);
+  assert.match(shown, /\nsystems  ubuntu-22\.04\nwithout  rhel-8 rhel-9$/);
 });
 
 test("kURL's layout has the folders that are kept, and what was left out beside them", async ({ signal }) => {

@@ -1,15 +1,14 @@
 /** `curlew inspect`: what a package or a bundle is, from its first entry and its table of contents. */
 import { resolve } from 'node:path';
 import { findEntry, readFile, readIndex } from '../../archive/read.ts';
-import { describeDelta } from '../../bundle/delta/delta-read.ts';
-import type { PlacedEntry } from '../../archive/entry.ts';
+import { readDelta } from '../../bundle/delta/delta-read.ts';
+import type { ArchiveIndex, PlacedEntry } from '../../archive/entry.ts';
 import type { Digest } from '../../core/digest.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { DeltaJson } from '../../core/bundle.ts';
-import { ADDON_JSON, OMITTED_JSON, ownerOf, prefixOf } from '../../core/layout.ts';
-import { parseOmitted, type Omitted } from '../../core/omitted.ts';
-import { parseAddonJson, type AddonJson } from '../../core/package.ts';
+import { ADDON_JSON, DELTA_CONTENTS, OMITTED_JSON, ownerOf, prefixOf } from '../../core/layout.ts';
+import { parseAddonJson, refOf, type AddonJson } from '../../core/package.ts';
 import type { Command } from '../command.ts';
 import { openArchive } from '../open-archive.ts';
 import { deltaLines } from '../render/delta.ts';
@@ -28,12 +27,17 @@ interface Inspected {
   readonly files?: readonly PlacedEntry[];
 }
 
-interface InspectedPackage extends AddonJson {
-  /** What the bundle is without: folders of operating systems, and how many bytes they unpack to. */
-  readonly omitted?: Pick<Omitted, 'folders' | 'bytes'>;
+/** Folders of operating systems that a bundle is without, and how many bytes they unpack to. */
+interface LeftOut {
+  readonly folders: readonly string[];
+  readonly bytes: number;
 }
 
-const WHOLE: Pick<Omitted, 'folders' | 'bytes'> = { folders: [], bytes: 0 };
+interface InspectedPackage extends AddonJson {
+  readonly omitted?: LeftOut;
+}
+
+const WHOLE: LeftOut = { folders: [], bytes: 0 };
 
 const DOCUMENT_LIMIT = 32 << 20;
 
@@ -50,23 +54,21 @@ export const inspect: Command<Inspected> = {
     }
     await using source = await openArchive(resolve(cwd, path), { signal });
     const index = await readIndex(source, { signal });
-    const textOf = async (name: string): Promise<string | undefined> => {
-      const entry = findEntry(index, name);
-      return entry && Buffer.from(await readFile(source, entry, { limit: DOCUMENT_LIMIT, signal })).toString();
-    };
+    const delta =
+      findEntry(index, DELTA_CONTENTS) === undefined ? undefined : await readDelta(source, index, { signal });
+    const whole = delta?.full ?? index;
     const packages: InspectedPackage[] = [];
     for (const { path: name } of index.entries) {
       const owner = ownerOf(name);
       if (owner === undefined || name !== prefixOf(owner) + ADDON_JSON) continue;
-      const text = await textOf(name);
-      if (text === undefined) continue;
+      const entry = findEntry(index, name);
+      if (entry === undefined) continue;
+      const text = Buffer.from(await readFile(source, entry, { limit: DOCUMENT_LIMIT, signal })).toString();
       const addon = parseAddonJson(text, `${path}: ${name}`);
-      const note = await textOf(prefixOf(owner) + OMITTED_JSON);
-      const { folders, bytes } = note === undefined ? WHOLE : parseOmitted(note, `${path}: ${name}`);
-      packages.push(folders.length === 0 ? addon : { ...addon, omitted: { folders, bytes } });
+      const isWhole = findEntry(whole, prefixOf(owner) + OMITTED_JSON) === undefined;
+      packages.push(isWhole ? addon : { ...addon, omitted: lackingIn(whole, addon) });
     }
-    const delta = await describeDelta(source, index, { signal });
-    const result = { path, size: index.size, digest: index.tocDigest, packages, delta };
+    const result = { path, size: index.size, digest: index.tocDigest, packages, delta: delta?.bundle.delta };
     return args.flag('files') ? { ...result, files: index.entries } : result;
   },
   render: ({ path, size, digest, packages, delta, files }) =>
@@ -79,9 +81,21 @@ export const inspect: Command<Inspected> = {
     ].join('\n'),
 };
 
+/** By what is there, not by the list of what is not: a delta leaves that to a place which has the same one. */
+function lackingIn({ entries }: Pick<ArchiveIndex, 'entries'>, { os, unpacked, ...addon }: AddonJson): LeftOut {
+  const prefix = prefixOf(refOf(addon));
+  const files = entries.filter(({ path }) => path.startsWith(prefix));
+  const there = files.filter(({ path }) => ![ADDON_JSON, OMITTED_JSON].includes(path.slice(prefix.length)));
+  const bytes = there.reduce((sum, { size }) => sum + size, 0);
+  return {
+    folders: os.filter((folder) => !there.some(({ path }) => path.startsWith(`${prefix}${folder}/`))),
+    bytes: Math.max(0, unpacked.files + unpacked.images - bytes),
+  };
+}
+
 function packageLines(addon: InspectedPackage): readonly string[] {
   const { name, version, arch, hooks, images, os, omitted = WHOLE, unpacked } = addon;
-  const there = os.filter((folder) => !omitted.folders.some((one) => one === folder));
+  const there = os.filter((folder) => !omitted.folders.includes(folder));
   const rows: readonly (readonly [string, string])[] = [
     ['package', `${name} ${version} (${arch})`],
     ['digest', addon.digest],
