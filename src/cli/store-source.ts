@@ -11,7 +11,7 @@ import { placedPackage } from '../runtime/kept-package.ts';
 import { NO_RECORDS, readRecords } from '../runtime/records.ts';
 import { archivePackages, type SourcePackage } from '../runtime/source.ts';
 import { atOnePlace, type FetchPlace } from '../store/places.ts';
-import { knownPackage, openRemotePackage, requireContents } from '../runtime/fetch/remote-package.ts';
+import { isWhole, knownPackage, openRemotePackage, requireContents } from '../runtime/fetch/remote-package.ts';
 import { readIndex } from '../archive/read.ts';
 import { isFolderStore } from '../store/folder-place.ts';
 import { openStoreSource } from '../store/source.ts';
@@ -131,7 +131,7 @@ async function openHere(store: Store, resolved: ResolvedPackage, signal: AbortSi
   const index = await readIndex(source, { signal });
   requireContents(source, index, resolved.toc);
   const packages = await archivePackages(source, index, { signal });
-  const found = packages.find(({ addon }) => addon.digest === resolved.digest);
+  const found = packages.find((one) => one.addon.digest === resolved.digest && isWhole(one));
   if (found !== undefined) return found;
   throw new CurlewError('DIGEST_MISMATCH', `${source.name}: not the package that the catalogue names`, {
     hint: 'publish the release again',

@@ -7,6 +7,7 @@ import { isOsId, OS_IDS, osFolders, type OsId } from '../../src/core/os.ts';
 import { formatAddonJson } from '../../src/core/package.ts';
 import { addonRef } from '../../src/core/ref.ts';
 import { askLibrary } from '../../src/runtime/ask-library.ts';
+import { knownPackage, openRemotePackage } from '../../src/runtime/fetch/remote-package.ts';
 import { keptPackage, placedPackage } from '../../src/runtime/kept-package.ts';
 import { planRun } from '../../src/runtime/plan.ts';
 import { digestInPlace } from '../../src/runtime/put-in-place.ts';
@@ -14,6 +15,7 @@ import { readRecords } from '../../src/runtime/records.ts';
 import type { SourcePackage } from '../../src/runtime/source.ts';
 import { folderPackages } from '../../src/runtime/source-folder.ts';
 import { nodeStatus } from '../../src/runtime/status.ts';
+import { createFolderStore } from '../../src/store/folder.ts';
 import * as assert from '../support/assert.ts';
 import type { TestPackage } from '../support/bundles.ts';
 import { bundleOfPackages } from '../support/deltas.ts';
@@ -108,6 +110,29 @@ test('what lies in place in part is no package of a store, but one to go back to
   await assert.rejectsWith(keptPackage(directory, REF, digest, { signal }), 'NOT_FOUND');
 });
 
+test('a store has whole packages: one in part is not the one that it should have', async () => {
+  const [part, { addon: whole }] = [hostileBytes(without('rhel-8'), rowsOf(only('rhel-8'))), WHOLE];
+  await using box = await tree({ 'store/aaa.tar.gz': part });
+  const [source] = await packagesOf(part);
+  assert.equal([source?.addon.digest, source?.omitted], [whole.digest, ['rhel-8']]);
+  const places = [{ store: createFolderStore(box.at('store')), key: 'aaa.tar.gz' }];
+  const published = { digest: whole.digest, sha256: digestOf(part), size: part.byteLength };
+  const options = { report: () => undefined, signal };
+  for (const [said, message] of [
+    [published, /not the package that the catalogue names/],
+    [undefined, /does not hold one whole package/],
+  ] as const) {
+    const file = { name: 'aaa-1.0.0', published: said, places };
+    await assert.rejectsWith(openRemotePackage(file, options), 'DIGEST_MISMATCH', message);
+  }
+  // It was whole when it was looked at.
+  const [seen] = await bundled();
+  if (seen === undefined) throw new Error('a package');
+  const known = knownPackage({ name: 'aaa-1.0.0', published, places }, seen, part.byteLength);
+  const ubuntu = await onSystem(box, 'ubuntu', '22.04');
+  await assert.rejectsWith(run(box, [known], ubuntu), 'DIGEST_MISMATCH', /not the package that was read before/);
+});
+
 test('without the word of what was left out the files in place are no package', async () => {
   await using box = await tree();
   const ubuntu = await onSystem(box, 'ubuntu', '22.04');
@@ -172,13 +197,13 @@ for (const [id, version] of [
 }
 
 const [RPM] = HOST_FILES;
-const { addon: WHOLE } = packageOf('aaa', '1.0.0', addon('aaa').files);
+const WHOLE = packageOf('aaa', '1.0.0', addon('aaa').files);
 
 /** A bundle with some of the package's files, and this said of the others. */
-async function hostile(files: readonly TestFile[], note: string | undefined): Promise<readonly SourcePackage[]> {
+function hostileBytes(files: readonly TestFile[], note: string | undefined): Buffer {
   const notes = note === undefined ? [] : [{ path: 'addon.omitted.json', data: note }];
-  const all = [{ path: 'addon.json', data: formatAddonJson(WHOLE) }, ...files, ...notes];
-  return packagesOf(archiveOf(all.map((file) => ({ ...file, path: `addons/aaa/1.0.0/${file.path}` }))).bytes);
+  const all = [{ path: 'addon.json', data: formatAddonJson(WHOLE.addon) }, ...files, ...notes];
+  return archiveOf(all.map((file) => ({ ...file, path: `addons/aaa/1.0.0/${file.path}` }))).bytes;
 }
 
 function rowsOf(files: readonly TestFile[]): string {
@@ -216,7 +241,7 @@ for (const [title, given, note, code, message] of [
   ['nothing', files, `${JSON.stringify({ files: [], format: 1 })}\n`, 'PACKAGE_INVALID', /: files/],
 ] as const) {
   test(`what a bundle says of what it left out is not believed: ${title}`, async () => {
-    await assert.rejectsWith(hostile(given, note), code, message);
+    await assert.rejectsWith(packagesOf(hostileBytes(given, note)), code, message);
   });
 }
 

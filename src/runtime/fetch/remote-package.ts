@@ -53,8 +53,10 @@ async function openAt(file: RemoteFile, { store, key }: FetchPlace, options: Ope
   const index = await readIndex(source, options);
   requireContents(source, index, published?.toc);
   const [found, other] = await archivePackages(source, index, options);
-  if (found === undefined || other !== undefined || (published && found.addon.digest !== published.digest)) {
-    const what = published === undefined ? 'it does not hold one package' : 'not the package that the catalogue names';
+  const isOther = published !== undefined && found?.addon.digest !== published.digest;
+  if (found === undefined || other !== undefined || !isWhole(found) || isOther) {
+    const what =
+      published === undefined ? 'it does not hold one whole package' : 'not the package that the catalogue names';
     throw new CurlewError('DIGEST_MISMATCH', `${source.name}: ${what}`, {
       hint: 'publish the release again, or name a mirror with another --from',
     });
@@ -102,6 +104,11 @@ export function requireContents({ name }: RangeSource, index: ArchiveIndex, toc:
   });
 }
 
+/** Stores have whole packages: only a bundle may leave something out. */
+export function isWhole({ omitted }: Pick<SourcePackage, 'omitted'>): boolean {
+  return omitted.length === 0;
+}
+
 /** The package of this identity in an archive that lies on this machine. */
 async function packageIn(
   source: RangeSource,
@@ -111,7 +118,7 @@ async function packageIn(
   const index = await readIndex(source, { signal });
   requireContents(source, index, toc);
   const packages = await archivePackages(source, index, { signal });
-  const same = packages.find((one) => one.addon.digest === addon.digest);
+  const same = packages.find((one) => one.addon.digest === addon.digest && isWhole(one));
   if (same !== undefined) return same;
   throw new CurlewError('DIGEST_MISMATCH', `${source.name}: not the package that was read before`, {
     hint: 'it was replaced meanwhile: run the same command again',
