@@ -123,9 +123,11 @@ function whyExtract(
     ({ tree, name, version }) => tree === ref.tree && name === ref.name && version === ref.version,
   );
   const lacks = known?.omitted?.filter((folder) => !omitted.includes(folder)) ?? [];
-  if (known?.digest === digest && lacks.length > 0) return `the node has it without ${lacks.join(', ')}`;
+  // One in part has the identity of the whole: a plan that was made with the other is another plan.
+  const comes = omitted.length === 0 ? '' : `; it comes without ${omitted.join(', ')}`;
+  if (known?.digest === digest && lacks.length > 0) return `the node has it without ${lacks.join(', ')}${comes}`;
   if (known?.digest === digest && inPlace === digest) return undefined;
-  return known === undefined ? 'not on this node' : 'the node has another package of this version';
+  return (known === undefined ? 'not on this node' : 'the node has another package of this version') + comes;
 }
 
 function fetch(ref: PackageFacts['ref'], because: string): PlannedAction {

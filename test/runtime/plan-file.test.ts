@@ -1,11 +1,13 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { digestOf } from '../../src/core/digest.ts';
+import type { OsId } from '../../src/core/os.ts';
 import { dryRun } from '../../src/runtime/dry-run.ts';
 import { plainPlace } from '../../src/runtime/node-place.ts';
 import { basisOf, formatPlan, readPlan, requireSamePlan, whatChanged } from '../../src/runtime/plan-file.ts';
 import { PLAN_SCHEMA } from '../../src/runtime/plan-schema.ts';
 import { viewRun, type RunRequest, type RunView } from '../../src/runtime/prepare.ts';
 import * as assert from '../support/assert.ts';
+import { bundleOfPackages } from '../support/deltas.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { packagesOf, run, tracer } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
@@ -45,6 +47,22 @@ test('a plan is read as it was saved, and holds while nothing changes', async ()
   const saved = await readPlan(await save(box, seen));
   assert.equal(saved.plan, JSON.parse(JSON.stringify(seen.plan)));
   requireSamePlan(saved, await view(box), '1.0.0');
+});
+
+test('a package in part is told, and takes the place of a whole one in no plan', async () => {
+  await using box = await tree();
+  const aaa = { name: 'aaa', version: '1.0.0', files: [{ path: 'rhel-8/archives/a.rpm', data: 'rpm' }] };
+  const planned = async (os?: readonly OsId[]): Promise<RunView> => {
+    const packages = await packagesOf((await bundleOfPackages([aaa], { os })).bytes);
+    return view(box, { packages: packages.map((source) => ({ source, settings: {} })) });
+  };
+  const saved = await readPlan(await save(box, await planned()));
+  const part = await planned(['ubuntu-22.04']);
+  assert.equal(
+    part.plan.actions.map(({ because }) => because),
+    ['not on this node; it comes without rhel-8'],
+  );
+  assert.throwsWith(() => requireSamePlan(saved, part, '1.0.0'), 'PLAN_CHANGED', /or why they are done/);
 });
 
 for (const [title, more, names, message] of [
