@@ -142,9 +142,12 @@ export function createSite(store: Store, options: SiteOptions): Site {
   return { get, post, warm, plans: bundles.size };
 }
 
-/** The path that a proxy has put before those of this server; empty where there is none. */
+/**
+ * The path that a proxy has put before those of this server; empty where there is none. Not parsed as a URL: not every name
+ * that a client may have for a machine can stand in one.
+ */
 function rootOf(base: string): string {
-  return new URL(base).pathname.replace(/\/$/, '');
+  return base.replace(/^\w+:\/\/[^/]*/, '');
 }
 
 function unknown(text: string): Answer {

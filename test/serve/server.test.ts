@@ -42,6 +42,16 @@ test('a server without a host listens on every address that the machine has', as
   assert.is((await fetch(`http://127.0.0.1:${server.port}/healthz`)).status, 200);
 });
 
+test('a name of the machine that can stand in no URL is as good as any other', async ({ signal }) => {
+  const { box, store } = await onePackage(signal);
+  await using _ = box;
+  await using server = await serveStore(store);
+  for (const host of ['node.1', 'a.example.2:8080', '[::::]', 'x:99999']) {
+    const head = `GET /dist/alpha-1.0-k1.tar.gz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
+    assert.match(await rawRequest(server.port, head), /^HTTP\/1\.1 302 .*\r\nLocation: \/dist\/r1\//s, host);
+  }
+});
+
 test('tricks with paths get 400 or 404 as they are sent, and nothing outside the store', async ({ signal }) => {
   const { box, store } = await onePackage(signal);
   await using _ = box;
