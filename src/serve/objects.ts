@@ -18,15 +18,21 @@ export async function storedContent(
     if (error instanceof CurlewError && error.code === 'NOT_FOUND') return undefined;
     throw error;
   }
+  return sourceContent(source);
+}
+
+/** The same of one that has been opened. */
+export function sourceContent({ object, size, read }: StoreSource): Content {
+  const { key, etag } = object;
   const isArchive = key.endsWith('.tar.gz');
   const fileName = key.slice(key.lastIndexOf('/') + 1);
   return {
-    size: source.size,
-    etag: etagHeader(source.object.etag),
+    size,
+    etag: etagHeader(etag),
     type: isArchive ? 'application/gzip' : 'application/json',
     fileName: isArchive ? fileName : undefined,
     cache: 'ask',
-    read: source.read,
+    read,
   };
 }
 

@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts';
 import type { Catalogues } from './catalogues.ts';
 import { dataContent, type Content } from './content.ts';
 import { ofStore } from './failure.ts';
-import { storedContent } from './objects.ts';
+import { sourceContent, storedContent } from './objects.ts';
 import { createShelf } from './shelf.ts';
 import type { WatchOptions } from './watch.ts';
 
@@ -48,7 +48,8 @@ export function createProvedObjects(
     const expected = packageAt(catalogue, file);
     if (expected === undefined) return undefined;
     const found = await ofStore(async () => openStoreSource(store, key, { signal }));
-    if (await isSigned(key, found.object.etag, expected)) return storedContent(store, key, { signal });
+    // The one that was looked at: by now there may be another.
+    if (await isSigned(key, found.object.etag, expected)) return sourceContent(found);
     throw new CurlewError('SIGNATURE_INVALID', `${store.address}/${key}: it is not the package that was signed`);
   };
 }

@@ -101,6 +101,28 @@ for (const [what, harm, paths] of [
   });
 }
 
+test('a package that is replaced while it is looked at is not handed out', async ({ signal }) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  const key = 'v2/b-1.0.tar.gz';
+  const other = await readFile(box.at('store/v1/a-1.0.tar.gz'));
+  const replaced: Store = {
+    ...store,
+    get: async (...args) => {
+      const found = await store.get(...args);
+      if (args[0] !== key) return found;
+      async function* thenReplaced(): AsyncGenerator<Uint8Array> {
+        yield* found.body;
+        await writeFile(box.at('store', key), other);
+      }
+      return { ...found, body: thenReplaced() };
+    },
+  };
+  await using server = await serveSigned(replaced, signal);
+  assert.is(await statusOf(server, `/dist/${key}`), 503);
+  assert.is(await statusOf(server, `/dist/${key}`), 502);
+});
+
 test('a signature of others, one that is over, and a store that is put back while it is served are refused', async ({
   signal,
 }) => {
