@@ -1,4 +1,5 @@
 import { mkdir } from 'node:fs/promises';
+import { execa } from 'execa';
 import { NO_PAINT } from '../../src/cli/render/paint.ts';
 import { serve } from '../../src/cli/commands/serve.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
@@ -10,8 +11,10 @@ import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
 import { madePackage, publishAs } from '../support/releases.ts';
 import { DAY, memory } from '../support/signing.ts';
+import { SOURCE_COMMAND } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
+import { serveFiles } from '../support/web-server.ts';
 
 const test = suite('cli/serve');
 
@@ -125,6 +128,17 @@ test('it says where it listens, logs each request on its own, and ends when it i
   const [line = '', last] = printed;
   const { path, status } = JSON.parse(line) as { readonly path: string; readonly status: number };
   assert.equal([path, status, last], ['/dist/VERSION', 200, '1 request, 2 B']);
+});
+
+test('a store that does not answer keeps no server that is told to end', async () => {
+  await using box = await tree();
+  await using store = await serveFiles({}, { faults: [() => ({ status: 200, sending: 'never' })] });
+  const given = ['serve', '--store', `${store.url}/`, '--allow-http', '127.0.0.1', '--listen', '127.0.0.1:0'];
+  const running = execa(process.execPath, [...SOURCE_COMMAND, ...given], { cwd: box.path, stdin: 'ignore' });
+  running.stderr.on('data', (text: Buffer) => {
+    if (text.includes('serving')) running.kill('SIGTERM');
+  });
+  assert.match((await running).stdout, /^0 requests/);
 });
 
 test('with --key it hands out what that key has signed, and nothing of a store that another one signed', async ({

@@ -62,7 +62,8 @@ async function runServer(args: Arguments, context: CommandContext): Promise<Serv
   const token = await tokenOf(args, context);
   const publicUrl = addressOf(args, 'public-url');
   // What runs when the signal fires is to end by itself: it has no part in it.
-  const { signal: own } = new AbortController();
+  const running = new AbortController();
+  const { signal: own } = running;
   await using opened = await openStores(args, { ...context, signal: own }, address);
   await using executables = openExecutables({ signal: own });
   const tool = toolVersion();
@@ -77,7 +78,10 @@ async function runServer(args: Arguments, context: CommandContext): Promise<Serv
     now: Date.now,
     signal: own,
   });
+  // When all answers have left, nobody needs what is still being looked up.
+  await using _over = { [Symbol.asyncDispose]: async () => running.abort() };
   const warmed = site.warm().catch((error: unknown) => {
+    if (own.aborted) return;
     report({ type: 'note', level: 'warning', text: `${opened.store.address}: ${asError(error).message}` });
   });
   await Promise.race([warmed, setTimeout(WARM_MS, undefined, { ref: false })]);
