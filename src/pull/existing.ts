@@ -36,9 +36,11 @@ export async function settleExisting(file: string, opened: OpenPlace, wanted: Wa
   const { partial } = pathsBeside(file);
   {
     await using source = await openFileSource(file);
+    // Nothing tells whether it is the same one; what is replaced is neither proved nor signed by anybody.
+    if (force && opened.end === undefined && wanted.sha256 === undefined) return undefined;
     const found = await judge(source, opened, wanted);
-    if (typeof found !== 'string' && (found.compared || !force)) return found;
-    if (force || typeof found !== 'string') return undefined;
+    if (typeof found !== 'string') return found;
+    if (force) return undefined;
     if ((await isThere(partial)) || !(await isBeginning(source, opened, signal))) throw exists(file, found);
   }
   try {

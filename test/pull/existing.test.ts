@@ -67,6 +67,20 @@ test('the signature of a file that is there is looked at, whatever the place giv
   }
 });
 
+test('what --force replaces needs no signature where nothing could be compared', async ({ signal }) => {
+  const older = largePackage('1.0.0', { blob4: noise(2_500_004, 9) });
+  assert.is(older.bytes.byteLength, WEB.bytes.byteLength);
+  await using box = await tree({ [NAME]: older.bytes });
+  await using server = await serveFiles({ [NAME]: WEB.bytes }, { faults: [ignoresRange(WEB.bytes)] });
+  const check = async (toc: Uint8Array): Promise<void> => {
+    if (digestOf(toc) !== WEB.plan.index.tocDigest) throw new CurlewError('SIGNATURE_INVALID', 'nobody signed it');
+  };
+  const address = `${server.url}/${NAME}`;
+  await assert.rejectsWith(pullTo(box.at(NAME), [address], { signal, check }), 'SIGNATURE_INVALID');
+  await pullTo(box.at(NAME), [address], { signal, check, force: true });
+  assert.ok((await readFile(box.at(NAME))).equals(WEB.bytes));
+});
+
 test('a whole archive is no beginning of another one, even if it begins in the same way', async ({ signal }) => {
   const older = largePackage('1.0.0', { blob4: noise(1000, 3) });
   await using box = await tree({ [NAME]: older.bytes });
