@@ -51,3 +51,11 @@ export function besideOf(word: string, whole: string): string {
     hint: 'name the file to write with -o FILE',
   });
 }
+
+/** Addresses may name files of one name: the document of one (`written` has them) is not to take the place of another's. */
+export function requireOther(file: string, written: readonly string[]): void {
+  if (!written.includes(file)) return;
+  throw new CurlewError('USAGE', `write ${file}: that is where the document of another file went just now`, {
+    hint: 'name files of one name one by one, with -o FILE',
+  });
+}

@@ -147,6 +147,9 @@ test('of an address it goes into the current folder, under a name without secret
   assert.is(fetched.exitCode, 0, fetched.stderr);
   const statement = await readFile(box.at('file.json'), 'utf8');
   assert.is(await readFile(box.at('web.tar.gz.provenance.json'), 'utf8'), statement);
+  const twice = await curlew(box, ['provenance', 'web.tar.gz', `${server.url}/web.tar.gz`]);
+  assert.is(twice.exitCode, 64);
+  assert.match(twice.stderr, /write web\.tar\.gz\.provenance\.json: .* of another file/);
 
   const split = await curlew(box, ['split', 'web.tar.gz', '--size', '2K', '--to', 'parts']);
   assert.is(split.exitCode, 0, split.stderr);

@@ -73,6 +73,10 @@ test('many files: an SBOM beside each, of an address into the current folder', a
     ['web.tar.gz', 'web.tar.gz.cdx.json'],
   );
 
+  const twice = await curlew(box, 'sbom', `${server.url}/web.tar.gz`, `${server.url}/web.tar.gz?r=2`, '--beside');
+  assert.is(twice.exitCode, 64);
+  assert.match(twice.stderr, /write web\.tar\.gz\.cdx\.json: .* of another file/);
+
   const failed = await curlew(box, 'sbom', 'web.tar.gz', 'nothing.tar.gz', '--beside');
   assert.is(failed.exitCode, 14);
   assert.match(failed.stderr, /nothing\.tar\.gz: no such file/);

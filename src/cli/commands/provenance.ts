@@ -13,7 +13,7 @@ import { readPrivateKey } from '../../trust/keys.ts';
 import { formatStatement, signStatement, type Statement } from '../../trust/statement.ts';
 import { BUILDER_OPTIONS, builderOf } from '../builder.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
-import { ANYWHERE_OPTIONS, besideOf, openAnywhere } from '../open-anywhere.ts';
+import { ANYWHERE_OPTIONS, besideOf, openAnywhere, requireOther } from '../open-anywhere.ts';
 import { describeArchive } from '../open-described.ts';
 import { fileOutputOf } from '../output.ts';
 import { proveWhole } from '../prove-whole.ts';
@@ -66,6 +66,10 @@ It is to be made where the package is made: builder and commit are what this job
     for (const path of args.positionals) {
       const { statement, sha256, builder, name } = await stateOf(path, args, context);
       const provenance = output ?? `${besideOf(path, name)}.provenance${key === undefined ? '' : '.sigstore'}.json`;
+      requireOther(
+        provenance,
+        stated.map((one) => one.provenance),
+      );
       const text = textOf(statement, key);
       if (output === undefined) await writeStateFile(resolve(cwd, provenance), text, 0o644);
       else await writeText(resolve(cwd, output), text, { force: args.flag('force') });

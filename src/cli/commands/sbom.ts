@@ -8,7 +8,7 @@ import { writeText } from '../../files/write-whole.ts';
 import { formatSbom, type Sbom } from '../../sbom/cyclonedx.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
-import { ANYWHERE_OPTIONS, besideOf, openAnywhere } from '../open-anywhere.ts';
+import { ANYWHERE_OPTIONS, besideOf, openAnywhere, requireOther } from '../open-anywhere.ts';
 import { describeArchive } from '../open-described.ts';
 import { outputOf } from '../output.ts';
 import { toolVersion } from '../version.ts';
@@ -87,6 +87,10 @@ async function writeBeside(args: Arguments, context: CommandContext): Promise<re
   for (const word of args.positionals) {
     const { text, serialNumber, components, whole } = await makeSbom(word, args, context);
     const file = `${besideOf(word, whole)}.cdx.json`;
+    requireOther(
+      file,
+      written.map((one) => one.file),
+    );
     signal.throwIfAborted();
     await writeStateFile(resolve(cwd, file), text, 0o644);
     written.push({ file, serialNumber, components });
