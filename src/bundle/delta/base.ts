@@ -3,7 +3,7 @@
  * an unpacked bundle or the install folder of a node.
  */
 import { lstat, readdir, stat } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../archive/entry.ts';
 import type { Holder } from '../../archive/holder.ts';
 import { openFileSource, readIndex } from '../../archive/read.ts';
@@ -46,13 +46,16 @@ export async function openBase(path: string, { report, signal }: OpenOptions): P
   const names = await readdir(path).catch((error: unknown) => {
     throw fileError(`read ${path}`, error);
   });
-  const isTree = names.some((name) => TREES.includes(name));
-  if (isTree || names.includes(basename(KURL_FOLDER))) {
-    const base = await folderBase(isTree ? path : join(path, KURL_FOLDER), { signal });
+  if (names.some((name) => TREES.includes(name))) {
+    const base = await folderBase(path, { signal });
     if (base.packages.length > 0) return base;
   }
+  // Unpacked beside it, as kURL tells people to, it may be another one than the bundle that lies there.
+  const kurl = await folderBase(join(path, KURL_FOLDER), { signal });
+  const unpacked = kurl.packages.length > 0 ? [kurl] : [];
   const archives: OpenArchive[] = [];
   for (const name of await archivesBelow(path)) {
+    if (unpacked.length > 0 && name.startsWith(KURL_FOLDER)) continue;
     try {
       archives.push(await openArchive(join(path, name), { signal }));
     } catch (error) {
@@ -60,12 +63,10 @@ export async function openBase(path: string, { report, signal }: OpenOptions): P
       report({ type: 'note', level: 'warning', text: `${error.message}: left out` });
     }
   }
-  if (archives.length === 0) {
-    throw new CurlewError('NOT_FOUND', `read ${path}: neither bundles nor packages are in it`, {
-      hint: PLACES,
-    });
+  if (archives.length + unpacked.length === 0) {
+    throw new CurlewError('NOT_FOUND', `read ${path}: neither bundles nor packages are in it`, { hint: PLACES });
   }
-  return archiveBase(archives);
+  return joinBases([archiveBase(archives), ...unpacked]);
 }
 
 const PLACES = 'name a bundle, a folder of bundles, or the install folder of a node';
@@ -233,7 +234,8 @@ export async function folderBase(folder: string, { signal }: Cancellable): Promi
 async function packageFiles(folder: string, { signal }: Cancellable): Promise<readonly PlainFile[]> {
   const files: PlainFile[] = [];
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
-    if (errnoOf(error) === 'ENOENT') return [];
+    // Of the same name there may be a file.
+    if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error) ?? '')) return [];
     throw fileError(`read ${folder}`, error);
   });
   for (const entry of entries) {
