@@ -67,6 +67,14 @@ test('the signature of a file that is there is looked at, whatever the place giv
   }
 });
 
+test('a file that the signature at the place is of has been compared', async ({ signal }) => {
+  await using box = await tree({ [NAME]: WEB.bytes });
+  await using server = await serveFiles({ [NAME]: WEB.bytes }, { faults: [ignoresRange(WEB.bytes)] });
+  const check = async (toc: Uint8Array): Promise<void> => assert.is(digestOf(toc), WEB.plan.index.tocDigest);
+  const { fetched, notes } = await pullTo(box.at(NAME), [`${server.url}/${NAME}`], { signal, check });
+  assert.equal([fetched, notes], [0, []]);
+});
+
 test('what --force replaces needs no signature where nothing could be compared', async ({ signal }) => {
   const older = largePackage('1.0.0', { blob4: noise(2_500_004, 9) });
   assert.is(older.bytes.byteLength, WEB.bytes.byteLength);
