@@ -142,7 +142,7 @@ for (const name of Object.keys(S3_SERVERS) as S3ServerName[]) {
       [staging, 'our.pub'],
       [dist, 'their.pub'],
     ] as const) {
-      await done('bundle', 'installer.yaml', '--from', store, '--key', key, '--plan', '--out', 'plan.json');
+      await done('bundle', 'installer.yaml', '--from', store, '--key', key, '--plan', '--out', `${key}.json`);
     }
     const words = ['bundle', 'installer.yaml', '--from', dist, '--key'] as const;
     const wrong = await curlew(...words, 'our.pub', '-o', 'wrong.tar.gz');
