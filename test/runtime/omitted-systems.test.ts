@@ -111,7 +111,7 @@ test('what lies in place in part is no package of a store, but one to go back to
 });
 
 test('a store has whole packages: one in part is not the one that it should have', async () => {
-  const [part, { addon: whole }] = [hostileBytes(without('rhel-8'), rowsOf(only('rhel-8'))), WHOLE];
+  const [part, { addon: whole }] = [hostileBytes(without('rhel-8'), rowsOf(folderOf('rhel-8'))), WHOLE];
   await using box = await tree({ 'store/aaa.tar.gz': part });
   const [source] = await packagesOf(part);
   assert.equal([source?.addon.digest, source?.omitted], [whole.digest, ['rhel-8']]);
@@ -216,17 +216,23 @@ function rowsOf(files: readonly TestFile[]): string {
 
 const files = addon('aaa').files;
 const without = (gone: string): readonly TestFile[] => files.filter(({ path }) => !path.startsWith(gone));
-const only = (kept: string): readonly TestFile[] => files.filter(({ path }) => path.startsWith(kept));
+const folderOf = (kept: string): readonly TestFile[] => files.filter(({ path }) => path.startsWith(kept));
 
 for (const [title, given, note, code, message] of [
   ['files that are gone', without('rhel-8'), undefined, 'DIGEST_MISMATCH', /files of aaa/],
-  ['a script', without('install.sh'), rowsOf(only('install.sh')), 'PACKAGE_INVALID', /install\.sh" is in no folder/],
-  ['rows of others', without('rhel-8'), rowsOf(only('ubuntu')), 'PACKAGE_INVALID', /deb is there, and its folder/],
-  ['what is there', files, rowsOf(only('rhel-8')), 'PACKAGE_INVALID', /rhel-8\/archives\/a\.rpm is there, and its/],
+  [
+    'a script',
+    without('install.sh'),
+    rowsOf(folderOf('install.sh')),
+    'PACKAGE_INVALID',
+    /install\.sh" is in no folder/,
+  ],
+  ['rows of others', without('rhel-8'), rowsOf(folderOf('ubuntu')), 'PACKAGE_INVALID', /deb is there, and its folder/],
+  ['what is there', files, rowsOf(folderOf('rhel-8')), 'PACKAGE_INVALID', /rhel-8\/archives\/a\.rpm is there, and its/],
   [
     'a row too many',
     without('rhel-8'),
-    rowsOf([...only('rhel-8'), { path: 'rhel-9/x', data: '' }]),
+    rowsOf([...folderOf('rhel-8'), { path: 'rhel-9/x', data: '' }]),
     'DIGEST_MISMATCH',
     /files of aaa/,
   ],
