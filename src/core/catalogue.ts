@@ -4,7 +4,7 @@
  */
 import { canonicalJson, isDigest, type Digest } from './digest.ts';
 import { CurlewError } from './errors.ts';
-import { isObject, isTexts } from './json.ts';
+import { isObject, isTexts, parseObject } from './json.ts';
 import { packageFileName } from './layout.ts';
 import { addonRef, ARCHES, isVersion, type AddonRef, type AddonTree, type Arch } from './ref.ts';
 
@@ -72,13 +72,7 @@ export function parseCatalogue(text: string, from: string): Catalogue {
       hint: 'publish the release again under another name',
       cause,
     });
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw bad('it is no JSON', error);
-  }
-  if (!isObject(value)) throw bad('it is no object');
+  const value = parseObject(text, bad);
   const { format, release, addons } = value;
   if (format !== CATALOGUE_FORMAT) {
     throw new CurlewError('UNSUPPORTED', `${from}: catalogue format ${JSON.stringify(format)} is not known`, {

@@ -9,3 +9,16 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 export function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
+
+/** The object in a JSON text from outside, its fields still to be checked; `bad` makes the error of anything else. */
+export function parseObject(text: string, bad: (what: string, cause?: unknown) => Error): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    // Not the words of the parser: they repeat what stands in the file.
+    throw bad('not JSON', error);
+  }
+  if (!isObject(value)) throw bad('not an object');
+  return value;
+}

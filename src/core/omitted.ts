@@ -5,7 +5,7 @@
  */
 import { canonicalJson, isDigest, type Digest } from './digest.ts';
 import { CurlewError } from './errors.ts';
-import { isObject } from './json.ts';
+import { parseObject } from './json.ts';
 import { OMITTED_JSON, pathProblem } from './layout.ts';
 import { isOsId, OS_IDS, type OsId } from './os.ts';
 import type { FileMode, PackageFile } from './package.ts';
@@ -45,14 +45,7 @@ export function parseOmitted(text: string, from: string): Omitted {
       hint: 'make the bundle again',
       cause,
     });
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw bad('not JSON', error);
-  }
-  if (!isObject(value)) throw bad('not an object');
-  const { format, files: rows } = value;
+  const { format, files: rows } = parseObject(text, bad);
   if (format !== OMITTED_FORMAT) {
     throw new CurlewError('UNSUPPORTED', `${from}: ${OMITTED_JSON} of format ${JSON.stringify(format)} is not known`, {
       hint: 'a newer curlew made this bundle; use the one inside it',

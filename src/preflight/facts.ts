@@ -1,6 +1,6 @@
 /** Facts about a machine: what collectors found, or why they found nothing; as data, as a file, and back. Pure. */
 import { CurlewError } from '../core/errors.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, parseObject } from '../core/json.ts';
 import type { Json } from '../installer/yaml.ts';
 import { COLLECTORS } from './collectors.ts';
 import type { AnyCollector } from './collector.ts';
@@ -50,13 +50,7 @@ export function parseFacts(text: string, file: string): HostFacts {
       hint: 'make one with: curlew preflight --save-facts FILE …',
       cause,
     });
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw bad('it is not JSON', error);
-  }
-  if (!isObject(value)) throw bad('not an object');
+  const value = parseObject(text, bad);
   if (value['format'] !== FACTS_FORMAT)
     throw bad(`format ${JSON.stringify(value['format'])?.slice(0, 40)} is not known`);
   const { tool, time, facts } = value;

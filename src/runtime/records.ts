@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { canonicalJson, digestOf, isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import { isObject, isTexts } from '../core/json.ts';
+import { isObject, isTexts, parseObject } from '../core/json.ts';
 import { nodePath } from '../core/layout.ts';
 import { isAddonName, isVersion, type AddonTree } from '../core/ref.ts';
 import { readOwnFile, writeStateFile } from '../files/state-file.ts';
@@ -72,14 +72,7 @@ export async function readRecords(directory: string): Promise<Records> {
       hint: 'restore it from a backup, or move it away: everything then counts as not installed and is installed again',
       cause,
     });
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    // Not the words of the parser: they repeat what stands in the file.
-    throw damaged('not JSON', error);
-  }
-  if (!isObject(value)) throw damaged('not an object');
+  const value = parseObject(text, damaged);
   if (value['format'] !== RECORDS_FORMAT) throw damaged(`format ${JSON.stringify(value['format'])} is not known`);
   const { lastRun, cluster, extracted, applied } = value;
   if (lastRun !== undefined && (typeof lastRun !== 'string' || !isRunId(lastRun))) throw damaged('lastRun');

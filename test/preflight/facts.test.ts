@@ -25,7 +25,7 @@ test('facts come back from a file as they were', () => {
 test('a file that is something else is refused by name, and says what is wrong', () => {
   const memory = { kind: 'memory', name: 'memory', ms: 1, status: 'collected' };
   const cases: readonly (readonly [string, RegExp])[] = [
-    ['{', /read facts.json: not a facts file: it is not JSON/],
+    ['{', /read facts.json: not a facts file: not JSON/],
     ['[]', /not an object/],
     [text((facts) => ({ ...facts, format: 2 })), /format 2 is not known/],
     [text((facts) => ({ ...facts, time: 'yesterday' })), /tool or time/],

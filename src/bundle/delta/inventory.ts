@@ -1,7 +1,7 @@
 /** What a place holds, as a small file: the digests and sizes of all payloads that are there. Pure. */
 import { digestOf, hexOf, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { isObject, isTexts } from '../../core/json.ts';
+import { isTexts, parseObject } from '../../core/json.ts';
 import { ownerOf, pathProblem } from '../../core/layout.ts';
 import { compareText } from '../../core/ref.ts';
 
@@ -61,14 +61,7 @@ export function parseInventory(text: string, from: string): Inventory {
       hint: 'make it again with curlew inventory',
       cause,
     });
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw bad('not JSON', error);
-  }
-  if (!isObject(value)) throw bad('not an object');
-  const { format, payloads, packages, digest, tool } = value;
+  const { format, payloads, packages, digest, tool } = parseObject(text, bad);
   if (format !== INVENTORY_FORMAT) {
     throw new CurlewError('UNSUPPORTED', `read ${from}: inventory format ${JSON.stringify(format)} is not known`, {
       hint: typeof format === 'number' ? 'a newer curlew made it; use that version or a newer one' : undefined,
