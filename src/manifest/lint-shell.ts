@@ -56,6 +56,11 @@ async function run(program: string, args: readonly string[], options: ShellOptio
     cancelSignal: signal,
   });
   signal.throwIfAborted();
+  if (result.code !== undefined && result.code !== 'ENOENT' && !result.isMaxBuffer) {
+    throw new CurlewError('PROGRAM_FAILED', `start ${program}: ${result.code}`, {
+      hint: `check that ${program} and the current folder may be used by this user`,
+    });
+  }
   return { text: result.stdout, absent: result.code === 'ENOENT' };
 }
 

@@ -166,4 +166,15 @@ test('612 generated add-ons are clean but for the images that are not pinned', a
   assert.equal(rook?.hooks, ['rook_pre_init', 'rook', 'rook_already_applied', 'rook_join']);
 });
 
+test('a bash that cannot be started is an error of its own, and no finding about the script', async ({ signal }) => {
+  await using box = await tree({
+    'addons/ekco/1/Manifest': '',
+    'addons/ekco/1/install.sh': 'ekco() { :; }\n',
+    'bin/bash': 'not executable',
+  });
+  const found = await findAddons(box.path, [], { signal });
+  const options = { shellcheck: false, complete: true, searchPath: box.at('bin'), signal };
+  await assert.rejectsWith(lintAddons(found, options), 'PROGRAM_FAILED', /start bash: EACCES/);
+});
+
 test.run();
