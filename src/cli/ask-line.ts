@@ -22,13 +22,14 @@ export async function askLine(query: string, { secret = false, signal }: AskOpti
       done();
     },
   });
-  if (secret) process.stderr.write(query);
   const lines = createInterface({
     input: process.stdin,
     output: secret ? nowhere : process.stderr,
     terminal: true,
     historySize: 0,
   });
+  // Not before the terminal has stopped to show what is typed.
+  if (secret) process.stderr.write(query);
   // The terminal passes the key on, in place of sending the signal.
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   const close = (): void => lines.close();
