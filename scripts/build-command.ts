@@ -1,0 +1,12 @@
+/**
+ * Bundles the command into dist/cli, where the compiler has put its modules before.
+ * usage: tsx scripts/build-command.ts
+ */
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { bundleCommand } from './command/bundle.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+
+await rm(join(ROOT, 'dist/cli'), { recursive: true });
+await bundleCommand(ROOT, join(ROOT, 'dist/cli'));

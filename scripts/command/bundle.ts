@@ -1,0 +1,39 @@
+/**
+ * The command as it is run from its npm package and by tests: few files, its npm packages inside. Node reads hundreds of
+ * small modules twice as slowly, and a command is started far more often than it is built.
+ */
+import { build } from 'esbuild';
+import { ABSENT } from '../node-tool/code.ts';
+
+/** Loads native code where there is any, and files beside its own. */
+const OUTSIDE = ['dockerode'];
+/** A name that no module has at its top. */
+const OWN = 'createRequireOfChunk';
+
+/**
+ * Bundles the command of the checkout `root` into the folder `to`: `main.js`, `frame-worker.js` and their chunks, all in that
+ * one folder. It must be two levels below a folder with `scripts` and `package.json`. Same sources, same bytes.
+ */
+export async function bundleCommand(root: string, to: string): Promise<void> {
+  await build({
+    absWorkingDir: root,
+    entryPoints: ['src/cli/main.ts', 'src/archive/frame-worker.ts'],
+    outdir: to,
+    entryNames: '[name]',
+    bundle: true,
+    splitting: true,
+    external: [...ABSENT, ...OUTSIDE],
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    // CommonJS packages ask for modules of Node by `require`.
+    banner: { js: `import { createRequire as ${OWN} } from 'node:module'; const require = ${OWN}(import.meta.url);` },
+    // Names stay, so that what a user reports can be read.
+    minifyWhitespace: true,
+    minifySyntax: true,
+    legalComments: 'none',
+    sourcemap: 'linked',
+    sourcesContent: false,
+    logLevel: 'warning',
+  });
+}
