@@ -1,86 +1,220 @@
 /**
- * Runs every `*.test.ts` below the folders named (default: all of test/), one process a file, as many at a time as
- * there are cores, and prints the failures. The last line is `N passed, N failed, N skipped`.
- * usage: tsx test/run.ts [--exclude FOLDER]… [--width N] [FILTER…]
+ * Compiles the tests and runs those of a tier, one process a file, several files at a time, and reports them. The last
+ * line is `N passed, N failed, N skipped`. `scripts/test --help` has the options.
  */
 import { execa } from 'execa';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import { readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { eachLimited } from '../src/core/each.ts';
+import { compiledPath, compileTests } from './runner/compile.ts';
+import { busyLoops, cpuSeconds } from './runner/machine.ts';
+import { failureText, minutes, progressLine, skippedLines, slowestLines } from './runner/report.ts';
+import { runStep, runTestFile } from './runner/run-process.ts';
+import { inOrder, runJobs, timeLeft, type Job, type Result, type Times } from './runner/schedule.ts';
+import { withSourcePlaces } from './runner/stack.ts';
+import { chooseFiles, groupOf, readTestFile, TIERS, type LeftOut, type TestFile, type Tier } from './runner/tiers.ts';
 
-/** Against hanging; no measurement. */
-const FILE_LIMIT_MS = 1_200_000;
+const ROOT = join(import.meta.dirname, '..');
+const LOGS = '.curlew/log/tests';
+const TIMES = '.curlew/test-times.json';
+const BUILD = 'build';
 
 const { values, positionals } = parseArgs({
   options: {
-    exclude: { type: 'string', multiple: true, default: [] },
-    width: { type: 'string', default: String(availableParallelism()) },
+    tier: { type: 'string', default: 'default' },
+    only: { type: 'string' },
+    repeat: { type: 'string', default: '1' },
+    load: { type: 'string', default: '0' },
+    width: { type: 'string' },
+    // Runs of a workflow are numbered: so many of them in a row reach every point of a sweep.
+    seed: {
+      type: 'string',
+      default: process.env['GITHUB_RUN_NUMBER'] ?? String(Math.floor(Math.random() * 1_000_000)),
+    },
   },
   allowPositionals: true,
 });
 
-async function testFiles(): Promise<readonly string[]> {
-  const all = await readdir('test', { recursive: true });
-  return all
-    .map((path) => `test/${path}`)
-    .filter((path) => path.endsWith('.test.ts'))
-    .filter((path) => !values.exclude.some((folder) => path.startsWith(folder)))
-    .filter((path) => positionals.length === 0 || positionals.some((part) => path.includes(part)))
-    .toSorted();
+const tier = tierOf(values.tier);
+/** Many tests wait for other processes and for disks. */
+const width = Number(values.width ?? availableParallelism() + 1);
+const repeat = Number(values.repeat);
+const LIMIT = tier === 'soak' ? 'soak' : 'test';
+const isPart = positionals.length > 0 || values.only !== undefined;
+
+function tierOf(name: string): Tier {
+  const found = TIERS.find((one) => one === name);
+  if (found === undefined) throw new Error(`--tier is one of ${TIERS.join(', ')}`);
+  return found;
 }
 
-interface Outcome {
-  readonly passed: number;
-  readonly failed: number;
-  readonly skipped: number;
-  readonly output: string;
+async function testFiles(): Promise<readonly TestFile[]> {
+  const all = await readdir(join(ROOT, 'test'), { recursive: true });
+  const paths = all.filter((path) => path.endsWith('.test.ts')).map((path) => `test/${path}`);
+  return Promise.all(
+    paths.toSorted().map(async (path) => readTestFile(path, await readFile(join(ROOT, path), 'utf8'))),
+  );
 }
 
-function count(output: string, pattern: RegExp): number {
-  return Number(pattern.exec(output)?.[1] ?? 0);
+async function readTimes(): Promise<Times> {
+  const text = await readFile(join(ROOT, TIMES), 'utf8').catch(() => '{}');
+  try {
+    return JSON.parse(text) as Times;
+  } catch {
+    return {};
+  }
 }
 
-/** A file that ends badly without a failed test of its own (it crashed, hung or ran nothing) is one failure. */
-async function runFile(path: string, signal: AbortSignal): Promise<Outcome> {
-  const result = await execa('node', ['--import', './test/support/tsx.mjs', path], {
-    all: true,
+/** The command that runs a file again, with the same points of its sweeps. */
+function commandOf({ path, soak }: TestFile): string {
+  const option = { fast: ' --fast', default: '', all: ' --all', soak: ' --soak' }[tier];
+  return `scripts/test${option}${soak === undefined ? '' : ` --seed ${values.seed}`} ${path}`;
+}
+
+function fileJob(file: TestFile, round: number, needsBuild: ReadonlySet<string>): Job {
+  const { path, alone } = file;
+  const name = round === 1 ? path : `${path} (${round})`;
+  return {
+    name,
+    command: commandOf(file),
+    alone,
+    after: needsBuild.has(path) ? BUILD : undefined,
+    run: async (signal) =>
+      runTestFile([process.execPath, join(ROOT, compiledPath(path))], {
+        log: join(ROOT, LOGS, `${name}.log`),
+        kind: LIMIT,
+        mayBeEmpty: values.only !== undefined,
+        env: {
+          CURLEW_TEST_TIER: values.tier,
+          CURLEW_TEST_SEED: values.seed,
+          ...(values.only === undefined ? {} : { CURLEW_TEST_ONLY: values.only }),
+        },
+        signal,
+      }),
+  };
+}
+
+function step(name: string, words: readonly string[]): Job {
+  const log = join(ROOT, LOGS, `${name.replaceAll(/[^a-z]+/g, '-')}.log`);
+  const command = words.join(' ');
+  return {
+    name,
+    command,
+    alone: undefined,
+    after: undefined,
+    run: async (signal) => runStep(words, { log, kind: LIMIT, signal }),
+  };
+}
+
+function planJobs(files: readonly TestFile[], times: Times, needsBuild: ReadonlySet<string>): readonly Job[] {
+  const rounds = Array.from({ length: repeat }, (_, index) => index + 1);
+  const tests = rounds.flatMap((round) => files.map((file) => fileJob(file, round, needsBuild)));
+  const steps = [
+    ...(needsBuild.size > 0 ? [step(BUILD, ['npm', 'run', '--silent', 'build'])] : []),
+    ...(isPart ? [] : [step('format, lint, types, dead code, shell', ['scripts/check'])]),
+  ];
+  return [...steps, ...inOrder(tests, times)];
+}
+
+/** Why suites over real components cannot run here, or undefined. */
+function whyUnable(): string | undefined {
+  if (process.getuid?.() !== 0) return 'needs root';
+  return existsSync('/usr/bin/apt-get') ? undefined : 'needs a Debian or Ubuntu machine';
+}
+
+/** Makes what is missing of the tools of this tier; what it says is seen as it comes. */
+async function prepareTools(): Promise<boolean> {
+  const words = ['prepare', tier === 'default' ? 'default' : 'all'];
+  const { exitCode } = await execa('scripts/tools', words, {
+    cwd: ROOT,
+    stdio: ['ignore', 'inherit', 'inherit'],
     reject: false,
-    stdin: 'ignore',
-    timeout: FILE_LIMIT_MS,
-    cancelSignal: signal,
-    env: { NO_COLOR: '1', FORCE_COLOR: '0' },
   });
-  const output = result.all.replaceAll(/\u001b\[[0-9;]*m/g, '');
-  const total = count(output, /^ {2}Total: +(\d+)/m);
-  const passed = count(output, /^ {2}Passed: +(\d+)/m);
-  const skipped = [...output.matchAll(/^SKIPPED /gm)].length;
-  const broken = result.exitCode !== 0 || total === 0;
-  return { passed, failed: Math.max(total - passed, broken ? 1 : 0), skipped, output };
+  return exitCode === 0;
 }
 
-const files = await testFiles();
-const sum = { passed: 0, failed: 0, skipped: 0 };
-const stop = new AbortController();
-for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-  process.once(name, () => {
-    stop.abort();
-  });
+function leftOutLine({ group, files }: LeftOut, unable: string | undefined): string {
+  const { folder, reason, command } = group;
+  return `SKIPPED ${files.length} files of ${folder}: ${unable ?? `${reason}; run: ${command}`}`;
 }
-await eachLimited(
-  files,
-  async (path, { signal }) => {
-    const started = performance.now();
-    const { passed, failed, skipped, output } = await runFile(path, signal);
-    const seconds = Math.round((performance.now() - started) / 1000);
-    sum.passed += passed;
-    sum.failed += failed;
-    sum.skipped += skipped;
-    console.log(`${failed === 0 ? 'ok  ' : 'FAIL'} ${path} (${passed} passed, ${seconds} s)`);
-    if (failed > 0) console.log(output);
-    else if (skipped > 0) console.log([...output.matchAll(/^SKIPPED .*$/gm)].map(([line]) => line).join('\n'));
-  },
-  { width: Number(values.width), signal: stop.signal },
-);
-console.log(`${sum.passed} passed, ${sum.failed} failed, ${sum.skipped} skipped`);
-process.exitCode = sum.failed === 0 && files.length > 0 ? 0 : 1;
+
+async function main(): Promise<number> {
+  const started = performance.now();
+  const unable = tier === 'fast' ? undefined : whyUnable();
+  const { files, leftOut } = chooseFiles(await testFiles(), unable === undefined ? tier : 'fast', positionals);
+  if (files.length === 0) {
+    for (const { group, files: others } of leftOut) {
+      console.log(
+        `${others.map(({ path }) => path).join(', ')}: in another tier; run: ${group.command} ${positionals.join(' ')}`,
+      );
+    }
+    console.log(leftOut.length === 0 ? `no test file has ${positionals.join(' or ')} in its path` : 'nothing was run');
+    return 1;
+  }
+  if (files.some((file) => groupOf(file) !== undefined) && !(await prepareTools())) {
+    console.log('0 passed, 1 failed, 0 skipped');
+    return 1;
+  }
+  const times = await readTimes();
+  const taken = new Map<string, number>();
+  const totals = { passed: 0, failed: 0, skipped: 0 };
+  const reasons: string[] = [];
+  const failedNames: string[] = [];
+  const stop = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(name, () => stop.abort());
+  await rm(join(ROOT, LOGS), { recursive: true, force: true });
+  const needsBuild = await compileTests(
+    ROOT,
+    files.map(({ path }) => path),
+  );
+  const jobs = planJobs(files, times, needsBuild);
+  console.log(`${jobs.length} jobs, ${width} at a time, seed ${values.seed}; logs: ${LOGS}`);
+  let done = 0;
+  const report = (job: Job, result: Result, waiting: readonly Job[]): void => {
+    done += 1;
+    totals.passed += result.passed;
+    totals.failed += result.failed;
+    totals.skipped += result.skipped.length;
+    reasons.push(...result.skipped);
+    taken.set(job.name, result.seconds);
+    const left = timeLeft(waiting, { ...times, ...Object.fromEntries(taken) }, width);
+    console.log(progressLine(job, result, { done, all: jobs.length, left }));
+    if (result.failed === 0) return;
+    failedNames.push(job.name);
+    console.log(withSourcePlaces(failureText(job, result), ROOT));
+  };
+  {
+    using _load = busyLoops(Number(values.load));
+    await runJobs(jobs, report, { width, signal: stop.signal });
+  }
+  if (!isPart && !stop.signal.aborted) {
+    for (const group of leftOut) {
+      totals.skipped += group.files.length;
+      console.log(leftOutLine(group, unable));
+    }
+  }
+  for (const line of skippedLines(reasons)) console.log(line);
+  if (values.only === undefined) await keepTimes(times, taken);
+  if (taken.size > 1) console.log(['slowest:', ...slowestLines(taken)].join('\n'));
+  if (failedNames.length > 0) console.log(['failed:', ...failedNames.map((name) => `  ${name}`)].join('\n'));
+  const wall = (performance.now() - started) / 1000;
+  console.log(`${minutes(wall)} minutes, ${Math.round(cpuSeconds())} CPU-s`);
+  if (stop.signal.aborted) console.log(`stopped: ${jobs.length - done} of ${jobs.length} jobs have not ended`);
+  console.log(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
+  if (stop.signal.aborted) return 130;
+  if (values.only !== undefined && totals.passed + totals.failed === 0)
+    console.error(`no test has the title ${values.only}`);
+  return totals.failed === 0 && totals.passed > 0 ? 0 : 1;
+}
+
+async function keepTimes(before: Times, taken: ReadonlyMap<string, number>): Promise<void> {
+  const first = [...taken].filter(([name]) => !name.endsWith(')'));
+  const rounded = first.map(([name, seconds]) => [name, Math.round(seconds * 10) / 10]);
+  const path = join(ROOT, TIMES);
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, `${JSON.stringify({ ...before, ...Object.fromEntries(rounded) }, undefined, 2)}\n`);
+}
+
+process.exitCode = await main();

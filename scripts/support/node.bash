@@ -30,7 +30,8 @@ node_packages() {
 # Builds dist/ when a source is newer than it.
 node_build() {
   if [[ -f dist/cli/main.js ]] && [[ -z "$(find src scripts/lib scripts/*.sh scripts/host-packages scripts/new \
-    scripts/build-node-tool.ts scripts/node-tool package.json tsconfig.build.json tsconfig.json \
+    scripts/build-command.ts scripts/build-node-tool.ts scripts/command scripts/node-tool package.json \
+    tsconfig.build.json tsconfig.json \
     -newer dist/cli/main.js -print -quit 2>/dev/null)" ]]; then
     return 0
   fi

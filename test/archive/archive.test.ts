@@ -10,12 +10,12 @@ import { verifyArchive } from '../../src/archive/verify.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
 import { archiveOf, noise, type TestFile } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
 const test = suite('archive');
-const never = new AbortController().signal;
 
 const FILES: readonly TestFile[] = [
   { path: 'addons/a/1/addon.json', data: '{}\n' },

@@ -5,12 +5,12 @@ import { memorySource } from '../../src/archive/read.ts';
 import { planSplice, type SplicePlan } from '../../src/archive/splice.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
 import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
 import { archiveOf, noise } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
 const test = suite('archive/splice');
-const never = new AbortController().signal;
 
 function perform(plan: SplicePlan, sources: readonly Buffer[]): Buffer {
   const parts = plan.segments.map((segment) =>

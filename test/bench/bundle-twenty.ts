@@ -6,6 +6,7 @@ import { packageFileName } from '../../src/core/layout.ts';
 import { publishPackages } from '../../src/release/publish.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import { specOf } from '../support/bundles.ts';
+import { never, noReport } from '../support/context.ts';
 import { writePackage } from '../support/packages.ts';
 import { rssTarget, type Options } from './images.ts';
 import { measure, pairwise, spread, type Sample } from './measure.ts';
@@ -44,8 +45,8 @@ async function publishLayers(
     carry: false,
     commit: undefined,
     jobs: 2,
-    report: () => undefined,
-    signal: new AbortController().signal,
+    report: noReport,
+    signal: never,
   });
   await rm(out, { recursive: true });
   const spec = join(work, 'twenty.yaml');

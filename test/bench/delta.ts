@@ -32,10 +32,9 @@ export async function benchDelta(home: string, { rounds, say }: Options): Promis
   const names = packages.map(({ name }) => [name, '1.0.0'] as const);
   await writeFile(at('1.yaml'), specOf(Object.fromEntries(names)));
   await writeFile(at('2.yaml'), specOf(Object.fromEntries([...names.slice(1), ['addon-0', '1.0.1']])));
-  const curlew = async (...words: readonly string[]): Promise<unknown> =>
-    execa('node', [CURLEW, ...words, '--quiet'], { cwd: folder });
   for (const number of ['1', '2']) {
-    await curlew('bundle', `${number}.yaml`, '--from', 'store', '-o', `${number}.tar.gz`, '--force');
+    const words = ['bundle', `${number}.yaml`, '--from', 'store', '-o', `${number}.tar.gz`, '--force', '--quiet'];
+    await execa('node', [CURLEW, ...words], { cwd: folder });
   }
   const values = [folder, CURLEW];
   const words = (line: string): string => `cd "$1" && node "$2" ${line} --quiet --force >/dev/null`;

@@ -9,6 +9,7 @@ import { createGunzip, createGzip } from 'node:zlib';
 import { digestOf } from '../../src/core/digest.ts';
 import { sendTar, type SentEntry, sentBytes } from '../../src/archive/send-tar.ts';
 import { startContainerd, type SocketDaemon } from '../components/support/services.ts';
+import { never } from '../support/context.ts';
 import { writeAddons, type Options } from './images.ts';
 import { SET, storedBlob } from './image-set.ts';
 import { measure, pairwise, spread, type Sample } from './measure.ts';
@@ -98,7 +99,7 @@ async function kurlArchives({ host, storage, blobs }: Place, home: string): Prom
     entries.push(sentBytes(name, await readFile(storedBlob(storage, config.digest))));
     entries.push(sentBytes('manifest.json', JSON.stringify([row])));
     const target = createWriteStream(join(folder, `${repository.replace('/', '-')}.tar.gz`));
-    await pipeline(Readable.from(sendTar(entries, { signal: new AbortController().signal })), createGzip(), target);
+    await pipeline(Readable.from(sendTar(entries, { signal: never })), createGzip(), target);
   }
   await rm(join(folder, 'layer.tar'));
   await writeFile(mark, '');

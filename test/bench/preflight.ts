@@ -2,6 +2,7 @@
 import { assembleSpecs, type AddonSpec } from '../../src/preflight/assemble.ts';
 import { runPreflights } from '../../src/preflight/run.ts';
 import { parseInstaller } from '../../src/installer/parse.ts';
+import { noReport } from '../support/context.ts';
 import { specText } from '../support/preflight.ts';
 import { startServer } from '../support/web-server.ts';
 import type { Options } from './images.ts';
@@ -68,7 +69,7 @@ export async function benchPreflight({ rounds, say }: Options): Promise<Section>
     const addons = ADDONS.map((addon, at) => specOf(addon, at, silent.url));
     const { specs } = assembleSpecs(situation, { addons, others: [], builtIn: true });
     const env = { PATH: process.env['PATH'] };
-    const { facts } = await runPreflights(specs, { root: '/', env, tool: '' }, { report: () => undefined, signal });
+    const { facts } = await runPreflights(specs, { root: '/', env, tool: '' }, { report: noReport, signal });
     whole.push((performance.now() - start) / 1000);
     const times = facts.facts.map(({ ms }) => ms / 1000);
     slowest.push(Math.max(...times));

@@ -9,6 +9,7 @@ import type { PackageFileToPublish } from '../../src/release/upload.ts';
 import { createS3Store } from '../../src/store/s3.ts';
 import { oracle } from '../components/support/programs.ts';
 import { BUCKET, startS3 } from '../components/support/s3-servers.ts';
+import { noReport } from '../support/context.ts';
 import { noise, writePackage } from '../support/packages.ts';
 import { startS3Proxy, type S3Request } from '../support/s3-proxy.ts';
 import { rcloneEnvironment } from './upload.ts';
@@ -65,8 +66,8 @@ async function makeSets(root: string): Promise<Sets> {
 function ours({ old, changed }: Sets): Way {
   const publish = async (endpoint: string, files: readonly PackageFileToPublish[], release: string): Promise<void> => {
     const { signal } = new AbortController();
-    const store = createS3Store(`s3://${BUCKET}/ours`, { endpoint, report: () => undefined });
-    const options = { now: new Date(), carry: true, commit: 'abc1234', jobs: JOBS, report: () => undefined, signal };
+    const store = createS3Store(`s3://${BUCKET}/ours`, { endpoint, report: noReport });
+    const options = { now: new Date(), carry: true, commit: 'abc1234', jobs: JOBS, report: noReport, signal };
     await publishPackages(files, { store, release, ...options });
   };
   return {

@@ -53,7 +53,7 @@ const { signal } = new AbortController();
 const digest = 'sha256:' + '0'.repeat(64);
 const about = { name: 'big', version: '1', arch: 'amd64', tree: 'addons', requires: [], fulfills: [] };
 const addon = { ...about, digest, images: [], unpacked: { files: 0, images: 0 } };
-const store = createS3Store(address, { endpoint, report: () => undefined });
+const store = createS3Store(address, { endpoint, report: noReport });
 const wanted = { file: { path, addon }, earlier: undefined };
 const { outcome } = await placePackage(wanted, { store, release: 'v1', commit: undefined, fresh: true, signal });
 if (outcome !== 'uploaded') throw new Error(outcome);

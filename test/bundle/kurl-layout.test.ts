@@ -19,6 +19,7 @@ import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { specOf } from '../support/bundles.ts';
+import { noReport } from '../support/context.ts';
 import { noise, packageOf } from '../support/packages.ts';
 import { planSpec, writePlan } from '../support/saved-plans.ts';
 import { suite } from '../support/suite.ts';
@@ -70,7 +71,7 @@ async function publish(
     carry: false,
     commit: undefined,
     jobs: 2,
-    report: () => undefined,
+    report: noReport,
   };
   await publishPackages(files, { store, ...options, signal });
   return store;
@@ -142,7 +143,7 @@ test('a delta of it leaves out what its packages have, and makes it again', asyn
   await using source = await openFileSource(box.at('d.tar.gz'));
   const delta = await readDelta(source, await readIndex(source, { signal }), { signal });
   if (delta === undefined) throw new Error('no delta');
-  const quiet = { report: () => undefined, signal };
+  const quiet = { report: noReport, signal };
   const base = await openBase(box.at('b.tar.gz'), quiet);
   assert.equal(base.packages, ['addons/alpha/1.0.0', 'addons/beta/1.0.0']);
   await mkdir(box.at('unpacked'));

@@ -9,7 +9,9 @@ import type { TestPackage } from '../support/bundles.ts';
 import { bundleOfPackages } from '../support/deltas.ts';
 import { noise } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
+import { cases } from '../support/sweep.ts';
 
+// soak: random cases
 const test = suite('bundle/other-systems');
 const signal = new AbortController().signal;
 
@@ -86,7 +88,7 @@ test('whatever is kept of whatever is there, all packages prove themselves', asy
       assert.not(there.some(({ path }) => gone.some((id) => path.startsWith(`${id}/`))));
     }
   });
-  await fc.assert(property, { numRuns: 60 });
+  await fc.assert(property, cases(60));
 });
 
 test('where nothing is to be left out only bundle.json says what was asked for', async () => {

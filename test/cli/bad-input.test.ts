@@ -1,16 +1,16 @@
 /** Packages that are not well: each ends in one error that says who, which hook, where, what it printed, and what to do. */
-import { execa } from 'execa';
 import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { memorySource, readIndex } from '../../src/archive/read.ts';
 import { formatAddonJson } from '../../src/core/package.ts';
 import { readRecords } from '../../src/runtime/records.ts';
+import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
+import { curlew, startCurlew, type Outcome } from '../support/curlew.ts';
 import { bundleOf, specOf } from '../support/node-bundles.ts';
-import { tracer } from '../support/node-install.ts';
+import { traced, tracer } from '../support/node-install.ts';
 import { archiveOf, packageOf } from '../support/packages.ts';
-import { runFromSource, SOURCE_COMMAND, type SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
@@ -22,12 +22,12 @@ function words(box: Tree, ...more: readonly string[]): readonly string[] {
   return ['install', '--bundle', 'b.tar.gz', '--root', box.at('root'), '--unconfined', ...more];
 }
 
-async function install(box: Tree, ...more: readonly string[]): Promise<SourceOutcome> {
-  return runFromSource(words(box, ...more), { cwd: box.path, env: { TRACE: box.at('trace') } });
+async function install(box: Tree, ...more: readonly string[]): Promise<Outcome> {
+  return curlew(words(box, ...more), traced(box));
 }
 
 /** One error, with this status; nothing that could drive a terminal. */
-function oneError({ exitCode, stdout, stderr }: SourceOutcome, status: number): void {
+function oneError({ exitCode, stdout, stderr }: Outcome, status: number): void {
   assert.equal([exitCode, stdout], [status, ''], stderr);
   assert.is(stderr.split('\n').filter((line) => /^error [A-Z_]+: /.test(line)).length, 1, stderr);
   assert.not.match(stderr, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
@@ -114,12 +114,8 @@ test('a hook that never ends: Ctrl-C tells what it was doing, and how to go on',
   await using box = await tree();
   const script = 'bad() {\n  echo begun; touch "$DIR/ready"\n  sleep 1000\n}\n';
   await writeFile(box.at('b.tar.gz'), bundleOf([{ name: 'bad', version: '1.0.0', files: { 'install.sh': script } }]));
-  const child = execa(process.execPath, [...SOURCE_COMMAND, ...words(box, '--quiet')], {
-    cwd: box.path,
-    reject: false,
-  });
-  while (child.exitCode === null && (await stat(box.at(NODE, 'ready')).catch(() => undefined)) === undefined)
-    await wait(10);
+  const child = startCurlew(words(box, '--quiet'), traced(box));
+  await appears(box.at(NODE, 'ready'), child);
   child.kill('SIGINT');
   const { exitCode, stderr } = await child;
   assert.is(exitCode, 130, stderr);
@@ -142,7 +138,7 @@ test('a process left in the background is ended, named, and no failure', async (
 test('a byte flipped anywhere in a bundle is told with the file that it is in, and nothing is put in place', async () => {
   await using box = await tree();
   const good = bundleOf([tracer('aaa', `# ${'x'.repeat(300)}`)]);
-  const index = await readIndex(memorySource('b', good), { signal: new AbortController().signal });
+  const index = await readIndex(memorySource('b', good), { signal: never });
   const payload = index.entries.find(({ path }) => path.endsWith('install.sh'))?.offset ?? 0;
   for (const [what, at, said] of [
     ['payload', payload + 30, /b\.tar\.gz: .*addons\/aaa\/1\.0\.0\/install\.sh/],
@@ -180,12 +176,8 @@ test('a second installer at once is told which process is at work, and what to d
   await using box = await tree();
   const slow = 'bad() { touch "$DIR/ready"; until [ -e "$DIR/go" ]; do sleep 0.01; done; }';
   await writeFile(box.at('b.tar.gz'), bundleOf([{ name: 'bad', version: '1.0.0', files: { 'install.sh': slow } }]));
-  const first = execa(process.execPath, [...SOURCE_COMMAND, ...words(box, '--quiet')], {
-    cwd: box.path,
-    reject: false,
-  });
-  while (first.exitCode === null && (await stat(box.at(NODE, 'ready')).catch(() => undefined)) === undefined)
-    await wait(10);
+  const first = startCurlew(words(box, '--quiet'), traced(box));
+  await appears(box.at(NODE, 'ready'), first);
   const second = await install(box, '--quiet');
   oneError(second, 19);
   assert.match(second.stderr, `another run is at work (process ${first.pid ?? 0})`);

@@ -6,6 +6,7 @@ import { bundleSource } from '../../src/cli/install-source.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf } from '../support/bundles.ts';
+import { noReport } from '../support/context.ts';
 import { makeImage, makeLayer } from '../support/images.ts';
 import { startRegistry } from '../support/registry-server.ts';
 import { suite } from '../support/suite.ts';
@@ -20,7 +21,7 @@ type Result = Awaited<ReturnType<typeof bundle.run>>;
 function make(box: Tree, signal: AbortSignal, ...words: readonly string[]): Promise<Result> {
   const env = { XDG_CACHE_HOME: box.at('cache'), HOME: box.path };
   const args = readArguments(bundle, ['spec.yaml', '--from', 'store', ...words]);
-  return bundle.run(args, { cwd: box.path, env, report: () => undefined, signal });
+  return bundle.run(args, { cwd: box.path, env, report: noReport, signal });
 }
 
 test('an image of a registry comes into a package of its own, which nodes are offered; a saved plan cannot have it', async ({
@@ -37,7 +38,7 @@ test('an image of a registry comes into a package of its own, which nodes are of
     beside.map(({ name, role, because }) => [name, role, because]),
     [['extra-images', 'machine', 'images asked for: 1']],
   );
-  const common = { cwd: box.path, arch: 'amd64', trust: undefined, report: () => undefined, signal } as const;
+  const common = { cwd: box.path, arch: 'amd64', trust: undefined, report: noReport, signal } as const;
   await using source = await bundleSource('b.tar.gz', { ...common, directory: box.at('node') });
   const [offered] = source.offered ?? [];
   assert.is(offered?.role, 'machine');

@@ -3,11 +3,11 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { makeInventory } from '../../src/bundle/delta/inventory.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf, type TestPackage } from '../support/bundles.ts';
+import type { Outcome } from '../support/curlew.ts';
 import { bundleOfPackages, deltaOf } from '../support/deltas.ts';
-import { tracer } from '../support/node-install.ts';
+import { tracerPackage } from '../support/node-install.ts';
 import { noise } from '../support/packages.ts';
-import { runCommand } from '../support/run-command.ts';
-import type { SourceOutcome } from '../support/source-command.ts';
+import { runCommand, runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Files, type Tree } from '../support/tree.ts';
 
@@ -25,11 +25,7 @@ const KUBERNETES: TestPackage = {
   ],
   extra: { os: ['rhel-8', 'rhel-9', 'ubuntu-22.04'] },
 };
-const PLAIN: TestPackage = {
-  name: 'plain',
-  version: '1.0.0',
-  files: Object.entries(tracer('plain').files).map(([path, data]) => ({ path, data })),
-};
+const PLAIN = tracerPackage('plain');
 
 const SYSTEMS: Files = {
   ubuntu: 'ID=ubuntu\nVERSION_ID="22.04"\n',
@@ -43,12 +39,8 @@ async function site(signal: AbortSignal, files: Files = {}, more: readonly TestP
   return box;
 }
 
-async function curlew(box: Tree, ...words: readonly string[]): Promise<SourceOutcome> {
-  return runCommand(words, box.path);
-}
-
 async function ok(box: Tree, ...words: readonly string[]): Promise<string> {
-  const { exitCode, stdout, stderr } = await curlew(box, ...words);
+  const { exitCode, stdout, stderr } = await runCommand(words, box.path);
   assert.is(exitCode, 0, stderr);
   return stdout;
 }
@@ -57,9 +49,9 @@ async function bundle(box: Tree, ...words: readonly string[]): Promise<string> {
   return ok(box, 'bundle', 'spec.yaml', '--from', 'store', ...words);
 }
 
-async function install(box: Tree, system: string, ...words: readonly string[]): Promise<SourceOutcome> {
+async function install(box: Tree, system: string, ...words: readonly string[]): Promise<Outcome> {
   const all = ['install', '--root', 'root', '--unconfined', ...words];
-  return runCommand(all, box.path, { CURLEW_OS_RELEASE: box.at(system), TRACE: box.at('trace') });
+  return runTraced(all, box, { CURLEW_OS_RELEASE: box.at(system) });
 }
 
 const NODE = 'root/var/lib/curlew';
@@ -120,7 +112,7 @@ test('preflight refuses such a node as install does, with what comes along, and 
   const host: TestPackage = { ...KUBERNETES, name: 'host', version: 'openssl', extra: { tree: 'packages' } };
   await using box = await site(signal, {}, [host]);
   await bundle(box, '--os', 'ubuntu-22.04', '-o', 'b.tar.gz');
-  const look = async (system: string, ...words: readonly string[]): Promise<SourceOutcome> =>
+  const look = async (system: string, ...words: readonly string[]): Promise<Outcome> =>
     runCommand(['preflight', '--bundle', 'b.tar.gz', ...words], box.path, { CURLEW_OS_RELEASE: box.at(system) });
   const fit = await look('ubuntu', '--save-facts', 'facts.json');
   assert.match(fit.stdout, / passed, /, fit.stderr);
@@ -135,14 +127,14 @@ test('preflight refuses such a node as install does, with what comes along, and 
 test('a system that no package has anything for is told, once a name', async ({ signal }) => {
   await using box = await site(signal);
   const words = ['bundle', 'spec.yaml', '--from', 'store', '--plan', '--os'];
-  const told = await curlew(box, ...words, 'ubuntu-22.04,ubuntu-20.04,ol-7,rocky-9.4');
+  const told = await runCommand([...words, 'ubuntu-22.04,ubuntu-20.04,ol-7,rocky-9.4'], box.path);
   assert.is(told.exitCode, 0, told.stderr);
   assert.equal(told.stderr.match(/no package .*$/gm), [
     'no package has anything in ubuntu-20.04',
     'no package has anything in rhel-7 or ol-7',
   ]);
   assert.match(told.stderr, /warning.*--os ubuntu-20\.04: no package/);
-  assert.not.match((await curlew(box, ...words, 'ol-9')).stderr, 'warning');
+  assert.not.match((await runCommand([...words, 'ol-9'], box.path)).stderr, 'warning');
 });
 
 test('a delta of such a bundle makes it, and brings a node what it lacks', async ({ signal }) => {
@@ -178,7 +170,7 @@ test('a delta that counts on a folder which the node is without changes nothing'
   await ok(box, 'inventory', '1.tar.gz', '-o', 'j.json');
   await bundle(box, '--os', 'ubuntu-22.04', '--since', 'j.json', '-o', 'e.tar.gz');
   const words = ['--bundle', 'e.tar.gz', '--install-dir', box.at('other')];
-  for (const fresh of [await install(box, 'ubuntu', ...words), await curlew(box, 'load-images', ...words)]) {
+  for (const fresh of [await install(box, 'ubuntu', ...words), await runCommand(['load-images', ...words], box.path)]) {
     assert.is(fresh.exitCode, 14);
     assert.match(fresh.stderr, /kubernetes\/1\.29\.9\/addon\.json.*addon\.omitted\.json/s);
   }
@@ -209,7 +201,7 @@ test("kURL's layout has the folders that are kept, and what was left out beside 
   const names = ['install.sh', 'join.sh', 'upgrade.sh', 'tasks.sh'].map((name) => [`kurl/${name}`, '#!/bin/bash\n']);
   await using box = await site(signal, Object.fromEntries(names) as Files);
   const words = ['--layout', 'kurl', '--kurl-scripts', 'kurl', '--os', 'rhel-9', '-o', 'k.tar.gz'];
-  const made = await curlew(box, 'bundle', 'spec.yaml', '--from', 'store', ...words);
+  const made = await runCommand(['bundle', 'spec.yaml', '--from', 'store', ...words], box.path);
   assert.not.match(made.stderr, 'warning');
   assert.match(made.stdout, /^host packages for rhel-9 only: 400 kB left out$/m);
   const files = await ok(box, 'inspect', 'k.tar.gz', '--files');
@@ -227,7 +219,10 @@ for (const [words, message] of [
 ] as const) {
   test(`a system that nobody knows is told with a near one: ${words.join(' ')}`, async () => {
     await using box = await tree({ 'spec.yaml': specOf({}) });
-    const { exitCode, stderr } = await curlew(box, 'bundle', 'spec.yaml', '--from', 'store', '--plan', ...words);
+    const { exitCode, stderr } = await runCommand(
+      ['bundle', 'spec.yaml', '--from', 'store', '--plan', ...words],
+      box.path,
+    );
     assert.is(exitCode, 64, stderr);
     assert.match(stderr, message);
   });
@@ -237,7 +232,7 @@ test('a saved plan has decided on systems already', async () => {
   await using box = await tree();
   await writeFile(box.at('p.json'), '{}');
   const words = ['bundle', '--from-plan', 'p.json', '--from', 'store', '-o', 'b.tar.gz', '--os', 'rhel-8'];
-  const { exitCode, stderr } = await curlew(box, ...words);
+  const { exitCode, stderr } = await runCommand(words, box.path);
   assert.is(exitCode, 64);
   assert.match(stderr, /--os already/);
 });

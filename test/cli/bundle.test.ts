@@ -2,8 +2,9 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf, type TestPackage } from '../support/bundles.ts';
+import { curlew, type Outcome } from '../support/curlew.ts';
+import { traced } from '../support/node-install.ts';
 import { noise } from '../support/packages.ts';
-import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
@@ -23,8 +24,8 @@ async function storeBox(packages: readonly TestPackage[], spec: string, signal: 
   return box;
 }
 
-function bundle(box: Tree, ...words: readonly string[]): Promise<SourceOutcome> {
-  return runFromSource(['bundle', ...words], { cwd: box.path });
+function bundle(box: Tree, ...words: readonly string[]): Promise<Outcome> {
+  return curlew(['bundle', ...words], { cwd: box.path });
 }
 
 async function ok(box: Tree, ...words: readonly string[]): Promise<string> {
@@ -104,7 +105,7 @@ test('packages beside the spec, steps of an upgrade, and a spec without an add-o
   const made = await ok(box, '--from-plan', 'plan.json', '--from', 'store', '-o', 'a.tar.gz');
   assert.match(made, /^kubernetes 1\.28\.15 \(.*, on the way from 1\.27\.3 to 1\.29\.9\)$/m);
   assert.match(made, /^beta 2\.0\.0 \(.*, beside the spec, latest\)$/m);
-  const { exitCode, stdout } = await runFromSource(['inspect', 'a.tar.gz', '--files'], { cwd: box.path });
+  const { exitCode, stdout } = await curlew(['inspect', 'a.tar.gz', '--files'], { cwd: box.path });
   assert.is(exitCode, 0);
   assert.match(stdout, 'addons/kubernetes/1.28.15/install.sh');
   assert.match(stdout, 'addons/beta/2.0.0/install.sh');
@@ -120,9 +121,9 @@ test('one file upgrades through its steps: they lie there for the hook, and are 
     return { name: 'rook', version, files };
   });
   await using box = await storeBox(rook, specOf({ rook: '1.9.12' }), signal);
-  const install = (...words: readonly string[]): Promise<SourceOutcome> => {
+  const install = (...words: readonly string[]): Promise<Outcome> => {
     const all = ['install', '--bundle', 'b.tar.gz', '--root', 'root', '--unconfined', ...words];
-    return runFromSource(all, { cwd: box.path, env: { TRACE: box.at('trace') } });
+    return curlew(all, traced(box));
   };
   await ok(box, 'spec.yaml', '--from', 'store', '-o', 'b.tar.gz');
   assert.is((await install()).exitCode, 0);

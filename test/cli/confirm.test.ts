@@ -1,13 +1,14 @@
 /** The question before a reset, on a terminal: script(1) makes one. */
 import { execa } from 'execa';
-import { stat, writeFile } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { shellQuote } from '../../src/runtime/settings.ts';
 import * as assert from '../support/assert.ts';
-import { bundleOf } from '../support/node-bundles.ts';
-import { tracer } from '../support/node-install.ts';
-import { runFromSource, SOURCE_COMMAND } from '../support/source-command.ts';
+import { MAIN } from '../support/compiled.ts';
+import { cleanEnvironment, curlewOk } from '../support/curlew.ts';
+import { boxWith } from '../support/node-bundles.ts';
+import { traced, tracer } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
-import { tree, type Tree } from '../support/tree.ts';
+import type { Tree } from '../support/tree.ts';
 
 const test = suite('cli/confirm', { timeoutMs: 120_000 });
 
@@ -19,12 +20,13 @@ interface Answered {
 
 /** Types the answer when the question stands there. */
 async function answered(box: Tree, answer: string): Promise<Answered> {
-  const words = [process.execPath, ...SOURCE_COMMAND, 'reset', '--root', box.at('root'), '--unconfined'];
+  const words = [process.execPath, MAIN, 'reset', '--root', box.at('root'), '--unconfined'];
   const command = `stty rows 24 cols 80; exec ${words.map(shellQuote).join(' ')}`;
   const child = execa('script', ['-qefc', command, '/dev/null'], {
     cwd: box.path,
     reject: false,
-    env: { TERM: 'xterm', NO_COLOR: '1' },
+    env: cleanEnvironment({ cwd: box.path, env: { TERM: 'xterm', NO_COLOR: '1' } }),
+    extendEnv: false,
     stdin: 'pipe',
   });
   let text = '';
@@ -47,14 +49,8 @@ async function isThere(box: Tree): Promise<boolean> {
 
 if ((await execa('script', ['--version'], { reject: false })).exitCode === 0) {
   test('no, Ctrl-C and the end of the input change nothing and say so; yes does it', async () => {
-    await using box = await tree();
-    await writeFile(box.at('b.tar.gz'), bundleOf([tracer('aaa')]));
-    const env = { TRACE: box.at('trace') };
-    const made = await runFromSource(['install', '--root', 'root', '--unconfined', '--bundle', 'b.tar.gz'], {
-      cwd: box.path,
-      env,
-    });
-    assert.is(made.exitCode, 0, made.stderr);
+    await using box = await boxWith([tracer('aaa')]);
+    await curlewOk(['install', '--root', 'root', '--unconfined', '--bundle', 'b.tar.gz'], traced(box));
     for (const answer of ['n\r', '\r', 'yellow\r', '\u0003', '\u0004', 'y\u0003']) {
       const { exitCode, shown } = await answered(box, answer);
       const typed = JSON.stringify([answer, shown]);

@@ -3,9 +3,11 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { joinBases, openBase } from '../../src/bundle/delta/base.ts';
 import { makeInventory } from '../../src/bundle/delta/inventory.ts';
 import * as assert from '../support/assert.ts';
-import { curlew, install, NODE, nodeWith, tracing } from '../support/node-deltas.ts';
-import { trace } from '../support/node-install.ts';
+import { noReport } from '../support/context.ts';
+import { install, NODE, nodeWith } from '../support/node-deltas.ts';
+import { trace, tracerPackage } from '../support/node-install.ts';
 import { noise } from '../support/packages.ts';
+import { runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
@@ -14,8 +16,11 @@ const signal = new AbortController().signal;
 
 const [ONE, TWO, THREE] = [noise(300_000, 1), noise(200_000, 2), noise(100_000, 3)];
 
-const BEFORE = [tracing('aaa', '1.0.0', { one: ONE, two: TWO })];
-const AFTER = [tracing('aaa', '1.0.1', { one: ONE, three: THREE }), tracing('bbb', '1.0.0', { 'data/two': TWO })];
+const BEFORE = [tracerPackage('aaa', '1.0.0', { one: ONE, two: TWO })];
+const AFTER = [
+  tracerPackage('aaa', '1.0.1', { one: ONE, three: THREE }),
+  tracerPackage('bbb', '1.0.0', { 'data/two': TWO }),
+];
 
 test('a delta is installed with what the node has', async () => {
   await using box = await nodeWith(BEFORE, AFTER);
@@ -40,7 +45,7 @@ test('a delta is installed with what the node has', async () => {
 });
 
 test('a package that takes the place of another one of its version still gives what others need', async () => {
-  const same = [tracing('aaa', '1.0.0', { one: ONE, three: THREE }), tracing('bbb', '1.0.0', { two: TWO })];
+  const same = [tracerPackage('aaa', '1.0.0', { one: ONE, three: THREE }), tracerPackage('bbb', '1.0.0', { two: TWO })];
   await using box = await nodeWith(BEFORE, same);
   const { exitCode, stderr } = await install(box, 'd.tar.gz');
   assert.is(exitCode, 0, stderr);
@@ -51,7 +56,7 @@ test('a delta goes on where a hook has failed, with the delta alone', async () =
   const failing = 'bbb() { echo bbb >>"$TRACE"; [ -e "$TRACE-ok" ]; }';
   const [aaa] = AFTER;
   if (aaa === undefined) throw new Error('no package');
-  await using box = await nodeWith(BEFORE, [aaa, tracing('bbb', '1.0.0', { two: TWO }, failing)]);
+  await using box = await nodeWith(BEFORE, [aaa, tracerPackage('bbb', '1.0.0', { two: TWO }, failing)]);
   assert.is((await install(box, 'd.tar.gz')).exitCode, 20);
   await writeFile(box.at('trace-ok'), '');
   const { exitCode, stderr } = await install(box, 'd.tar.gz');
@@ -78,7 +83,7 @@ for (const [title, change, name] of [
 test('what a package shares with one that is in place is looked for, too, before anything is changed', async () => {
   const [aaa] = BEFORE;
   if (aaa === undefined) throw new Error('no package');
-  await using box = await nodeWith(BEFORE, [aaa, tracing('bbb', '1.0.0', { 'data/two': TWO })]);
+  await using box = await nodeWith(BEFORE, [aaa, tracerPackage('bbb', '1.0.0', { 'data/two': TWO })]);
   await writeFile(box.at(NODE, 'addons/aaa/1.0.0/two'), noise(TWO.byteLength, 9));
   const before = [await readFile(box.at(NODE, 'records.json')), await readdir(box.at(NODE))] as const;
   const { exitCode, stderr } = await install(box, 'd.tar.gz');
@@ -100,14 +105,14 @@ test('an unpacked delta is not taken, and says what is', async () => {
   await mkdir(box.at('out'));
   await execa('tar', ['xzf', box.at('d.tar.gz'), '-C', box.at('out')]);
   const words = ['install', '--dir', 'out', '--root', 'root', '--unconfined'];
-  const { exitCode, stderr } = await curlew(box, ...words);
+  const { exitCode, stderr } = await runTraced(words, box);
   assert.is(exitCode, 22, stderr);
   assert.match(stderr, '--bundle');
 });
 
 test('the whole bundle is made from a node, when the tool for nodes comes with the delta', async () => {
   await using box = await nodeWith(BEFORE, AFTER);
-  const { exitCode, stderr } = await curlew(box, 'apply', 'd.tar.gz', '--base', NODE, '-o', 'made.tar.gz');
+  const { exitCode, stderr } = await runTraced(['apply', 'd.tar.gz', '--base', NODE, '-o', 'made.tar.gz'], box);
   assert.is(exitCode, 0, stderr);
   assert.ok((await readFile(box.at('made.tar.gz'))).equals(await readFile(box.at('2.tar.gz'))));
 });
@@ -117,7 +122,7 @@ test('what hooks keep from other users is in no inventory, and neither is what i
   await execa('chmod', ['600', box.at('addons/aaa/1.0.0/secret')]);
   await execa('ln', ['-s', '/etc/hostname', box.at('addons/aaa/1.0.0/link')]);
   await execa('mkfifo', [box.at('addons/aaa/1.0.0/pipe')]);
-  const base = joinBases([await openBase(box.path, { report: () => undefined, signal })]);
+  const base = joinBases([await openBase(box.path, { report: noReport, signal })]);
   const payloads = [];
   for await (const one of base.payloads({ signal })) payloads.push(one);
   assert.equal(

@@ -4,9 +4,10 @@ import { parseInventory } from '../../src/bundle/delta/inventory.ts';
 import * as assert from '../support/assert.ts';
 import { specOf } from '../support/bundles.ts';
 import { bundleOfPackages, deltaOf } from '../support/deltas.ts';
-import { curlew, install, NODE, nodeWith, runBelow, tracing } from '../support/node-deltas.ts';
-import { trace } from '../support/node-install.ts';
+import { install, NODE, nodeWith, runBelow } from '../support/node-deltas.ts';
+import { trace, tracerPackage } from '../support/node-install.ts';
 import { noise } from '../support/packages.ts';
+import { runCommand, runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('cli/delta-runs', { timeoutMs: 120_000 });
@@ -20,8 +21,8 @@ spec:
   analyzers: [{memory: {outcomes: [{pass: {message: looked at}}]}}]
 `;
 const JOINS = 'aaa_join() { echo "joined $AAA_VERSION" >>"$TRACE"; }';
-const BEFORE = [tracing('aaa', '1.0.0', { one: ONE, two: TWO, 'host-preflight.yaml': CHECK }, JOINS)];
-const AFTER = [tracing('aaa', '1.0.1', { one: ONE, three: THREE, 'host-preflight.yaml': CHECK }, JOINS)];
+const BEFORE = [tracerPackage('aaa', '1.0.0', { one: ONE, two: TWO, 'host-preflight.yaml': CHECK }, JOINS)];
+const AFTER = [tracerPackage('aaa', '1.0.1', { one: ONE, three: THREE, 'host-preflight.yaml': CHECK }, JOINS)];
 
 for (const [kind, first] of [
   ['join', 'install'],
@@ -48,30 +49,30 @@ for (const [kind, first] of [
 test('preflight judges the specs of a delta that lie on the node already', async () => {
   await using box = await nodeWith(BEFORE, AFTER);
   const words = ['preflight', '--bundle', 'd.tar.gz', '--exclude-builtin'];
-  const { exitCode, stdout, stderr } = await curlew(box, ...words, '--install-dir', NODE);
+  const { exitCode, stdout, stderr } = await runTraced([...words, '--install-dir', NODE], box);
   assert.is(exitCode, 0, stderr);
   assert.match(stdout, 'looked at');
-  const elsewhere = await curlew(box, ...words, '--install-dir', 'elsewhere');
+  const elsewhere = await runTraced([...words, '--install-dir', 'elsewhere'], box);
   assert.is(elsewhere.exitCode, 14, elsewhere.stderr);
   assert.match(elsewhere.stderr, /which is a delta, with what \S+elsewhere has: .*host-preflight\.yaml/);
 });
 
 test('load-images needs the images of a delta, and not what hooks have changed since', async () => {
   const images = { 'images/oci-layout': '{"imageLayoutVersion":"1.0.0"}', text: TWO };
-  await using box = await nodeWith([tracing('aaa', '1.0.0', images)], [tracing('aaa', '1.0.1', images)]);
+  await using box = await nodeWith([tracerPackage('aaa', '1.0.0', images)], [tracerPackage('aaa', '1.0.1', images)]);
   const words = ['load-images', '--bundle', 'd.tar.gz', '--install-dir', NODE, '--runtime', 'docker'];
   const env = { DOCKER_HOST: `unix://${box.at('none.sock')}` };
   await appendFile(box.at(NODE, 'addons/aaa/1.0.0/text'), 'changed');
-  const { exitCode, stderr } = await curlew({ ...box, env }, ...words);
+  const { exitCode, stderr } = await runTraced(words, box, env);
   assert.is(exitCode, 26, stderr);
   assert.match(stderr, 'docker does not answer');
   await rm(box.at(NODE, 'addons/aaa/1.0.0/images'), { recursive: true });
-  const lacking = await curlew({ ...box, env }, ...words);
+  const lacking = await runTraced(words, box, env);
   assert.is(lacking.exitCode, 14, lacking.stderr);
   assert.match(lacking.stderr, /lacking 1 file of 30 bytes: addons\/aaa\/1\.0\.1\/images\/oci-layout/);
 });
 
-const FAILING = tracing('aaa', '1.0.1', { one: ONE, three: THREE }, 'aaa() { [ -e "$TRACE-ok" ]; }');
+const FAILING = tracerPackage('aaa', '1.0.1', { one: ONE, three: THREE }, 'aaa() { [ -e "$TRACE-ok" ]; }');
 
 test('resume goes on with a delta, from any folder, and says when it has gone', async () => {
   await using box = await nodeWith(BEFORE, [FAILING]);
@@ -79,11 +80,11 @@ test('resume goes on with a delta, from any folder, and says when it has gone', 
   const resume = ['resume', '--root', box.at('root')];
   const delta = await readFile(box.at('d.tar.gz'));
   await rm(box.at('d.tar.gz'));
-  const gone = await curlew(box, ...resume);
+  const gone = await runTraced(resume, box);
   assert.equal([gone.exitCode, /d\.tar\.gz: no such file/.test(gone.stderr)], [14, true], gone.stderr);
   await writeFile(box.at('d.tar.gz'), delta);
   await writeFile(box.at('trace-ok'), '');
-  const { exitCode, stdout, stderr } = await curlew({ ...box, path: '/' }, ...resume);
+  const { exitCode, stdout, stderr } = await runCommand(resume, '/', { TRACE: box.at('trace') });
   assert.is(exitCode, 0, stderr);
   assert.match(stdout, /^aaa {2}1\.0\.1 {2}installed/);
 });
@@ -104,8 +105,8 @@ test('an upgrade by a delta that failed is rolled back without it, and the delta
 test('the next delta is made since a node that a delta has upgraded', async () => {
   await using box = await nodeWith(BEFORE, AFTER);
   assert.is((await install(box, 'd.tar.gz')).exitCode, 0);
-  const { stdout } = await curlew(box, 'inventory', NODE);
-  const next = await bundleOfPackages([tracing('bbb', '1.0.0', { one: ONE, three: THREE })]);
+  const { stdout } = await runTraced(['inventory', NODE], box);
+  const next = await bundleOfPackages([tracerPackage('bbb', '1.0.0', { one: ONE, three: THREE })]);
   const delta = await deltaOf(next, parseInventory(stdout, 'inventory'));
   assert.ok(delta.bytes.byteLength < 60_000, `${delta.bytes.byteLength} bytes`);
   await writeFile(box.at('next.tar.gz'), delta.bytes);
@@ -117,7 +118,7 @@ test('the next delta is made since a node that a delta has upgraded', async () =
 test('a delta for another architecture, and one for other scripts, are refused with what they are for', async () => {
   await using box = await nodeWith(BEFORE, []);
   await writeFile(box.at('spec.yaml'), specOf({ aaa: '1.0.1' }));
-  const inventory = parseInventory((await curlew(box, 'inventory', NODE)).stdout, 'inventory');
+  const inventory = parseInventory((await runTraced(['inventory', NODE], box)).stdout, 'inventory');
   const other = AFTER.map((one) => ({
     ...one,
     extra: { arch: process.arch === 'arm64' ? 'amd64' : 'arm64' } as const,

@@ -3,15 +3,10 @@ import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf, type TestPackage } from '../support/bundles.ts';
 import { noise } from '../support/packages.ts';
 import { runCommand } from '../support/run-command.ts';
-import type { SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('cli/delta', { timeoutMs: 120_000 });
-
-async function curlew(box: Tree, ...words: readonly string[]): Promise<SourceOutcome> {
-  return runCommand(words, box.path);
-}
 
 const package_ = (version: string, seed: number): TestPackage => ({
   name: 'alpha',
@@ -27,80 +22,94 @@ const package_ = (version: string, seed: number): TestPackage => ({
 async function site(signal: AbortSignal): Promise<Tree> {
   const box = await tree({ '1.yaml': specOf({ alpha: '1.0.0' }), '2.yaml': specOf({ alpha: '1.0.1' }) });
   await publishTestPackages(box, [package_('1.0.0', 2), package_('1.0.1', 3)], signal);
-  const made = await curlew(box, 'bundle', '1.yaml', '--from', 'store', '-o', '1.tar.gz');
+  const made = await runCommand(['bundle', '1.yaml', '--from', 'store', '-o', '1.tar.gz'], box.path);
   assert.is(made.exitCode, 0, made.stderr);
   return box;
 }
 
 test('from inventory to the whole bundle, by the commands', async ({ signal }) => {
   await using box = await site(signal);
-  const listed = await curlew(box, 'inventory', '1.tar.gz', '-o', 'i.json');
+  const listed = await runCommand(['inventory', '1.tar.gz', '-o', 'i.json'], box.path);
   assert.match(listed.stdout, /i\.json: \d+ files of .* of 1 package\ninventory sha256:[0-9a-f]{64}$/);
-  const printed = await curlew(box, 'inventory', '1.tar.gz');
+  const printed = await runCommand(['inventory', '1.tar.gz'], box.path);
   assert.is(`${printed.stdout}\n`, await readFile(box.at('i.json'), 'utf8'));
-  assert.is((await curlew(box, 'inventory', '1.tar.gz', '-o', '-')).stdout, printed.stdout);
-  const nowhere = await curlew(box, 'inventory', 'nowhere');
+  assert.is((await runCommand(['inventory', '1.tar.gz', '-o', '-'], box.path)).stdout, printed.stdout);
+  const nowhere = await runCommand(['inventory', 'nowhere'], box.path);
   assert.is(nowhere.exitCode, 14);
   assert.match(nowhere.stderr, /no such file or folder\n {2}hint: name a bundle, a folder of bundles/);
 
-  const delta = await curlew(box, 'bundle', '2.yaml', '--from', 'store', '--since', 'i.json', '-o', 'd.tar.gz');
+  const delta = await runCommand(
+    ['bundle', '2.yaml', '--from', 'store', '--since', 'i.json', '-o', 'd.tar.gz'],
+    box.path,
+  );
   assert.match(
     delta.stdout,
-    /d\.tar\.gz: 2\d\d kB from release r1.*\na delta: makes a bundle of \S+ MB\n {2}since {2}sha256/,
+    /d\.tar\.gz: 2\d\d kB from release r1.*\na delta: makes a bundle of \S+ [kM]B\n {2}since {2}sha256/,
   );
   const planned = ['bundle', '2.yaml', '--from', 'store', '--since', 'i.json', '--plan', '--out', 'p.json'];
-  assert.is((await curlew(box, ...planned)).exitCode, 0);
-  const later = await curlew(box, 'bundle', '--from-plan', 'p.json', '--from', 'store', '-o', 'later.tar.gz');
+  assert.is((await runCommand(planned, box.path)).exitCode, 0);
+  const later = await runCommand(
+    ['bundle', '--from-plan', 'p.json', '--from', 'store', '-o', 'later.tar.gz'],
+    box.path,
+  );
   assert.is(later.exitCode, 0, later.stderr);
   assert.ok((await readFile(box.at('later.tar.gz'))).equals(await readFile(box.at('d.tar.gz'))));
   const twice = ['bundle', '--from-plan', 'p.json', '--from', 'store', '--since', 'i.json', '-o', 'x'];
-  assert.is((await curlew(box, ...twice)).exitCode, 64);
+  assert.is((await runCommand(twice, box.path)).exitCode, 64);
 
-  const full = await curlew(box, 'bundle', '2.yaml', '--from', 'store', '-o', '2.tar.gz');
+  const full = await runCommand(['bundle', '2.yaml', '--from', 'store', '-o', '2.tar.gz'], box.path);
   assert.is(full.exitCode, 0, full.stderr);
-  assert.is((await curlew(box, 'apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', '-')).exitCode, 64);
-  const applied = await curlew(box, 'apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', 'made.tar.gz');
+  assert.is((await runCommand(['apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', '-'], box.path)).exitCode, 64);
+  const applied = await runCommand(['apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', 'made.tar.gz'], box.path);
   assert.is(applied.exitCode, 0, applied.stderr);
   assert.ok((await readFile(box.at('made.tar.gz'))).equals(await readFile(box.at('2.tar.gz'))));
   const { tocDigest } = JSON.parse(
-    (await curlew(box, 'bundle', '2.yaml', '--from', 'store', '--plan', '--json')).stdout,
+    (await runCommand(['bundle', '2.yaml', '--from', 'store', '--plan', '--json'], box.path)).stdout,
   ) as { tocDigest: string };
-  const word = new RegExp(`\\na delta: makes a bundle of .* MB\\n {2}since {2}sha256:\\w+\\n {2}bundle ${tocDigest}`);
-  assert.match((await curlew(box, 'verify', 'd.tar.gz')).stdout, word);
-  assert.match((await curlew(box, 'inspect', 'd.tar.gz')).stdout, word);
-  assert.not.match((await curlew(box, 'verify', '2.tar.gz')).stdout, 'delta');
+  const word = new RegExp(
+    `\\na delta: makes a bundle of .* [kM]B\\n {2}since {2}sha256:\\w+\\n {2}bundle ${tocDigest}`,
+  );
+  assert.match((await runCommand(['verify', 'd.tar.gz'], box.path)).stdout, word);
+  assert.match((await runCommand(['inspect', 'd.tar.gz'], box.path)).stdout, word);
+  assert.not.match((await runCommand(['verify', '2.tar.gz'], box.path)).stdout, 'delta');
 });
 
 test('a compact inventory is smaller, and its delta makes the same bundle', async ({ signal }) => {
   await using box = await site(signal);
-  await curlew(box, 'inventory', '1.tar.gz', '-o', 'i.json');
-  await curlew(box, 'inventory', '1.tar.gz', '--compact', '-o', 'c.json');
+  await runCommand(['inventory', '1.tar.gz', '-o', 'i.json'], box.path);
+  await runCommand(['inventory', '1.tar.gz', '--compact', '-o', 'c.json'], box.path);
   const [all, compact] = [await readFile(box.at('i.json')), await readFile(box.at('c.json'))];
   assert.ok(compact.byteLength < all.byteLength);
-  await curlew(box, 'bundle', '2.yaml', '--from', 'store', '--since', 'c.json', '-o', 'd.tar.gz');
-  const { exitCode, stderr } = await curlew(box, 'apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', 'made.tar.gz');
+  await runCommand(['bundle', '2.yaml', '--from', 'store', '--since', 'c.json', '-o', 'd.tar.gz'], box.path);
+  const { exitCode, stderr } = await runCommand(
+    ['apply', 'd.tar.gz', '--base', '1.tar.gz', '-o', 'made.tar.gz'],
+    box.path,
+  );
   assert.is(exitCode, 0, stderr);
 });
 
 test('a bundle in parts is as good a base as a whole one, named or in its folder', async ({ signal }) => {
   await using box = await site(signal);
   await mkdir(box.at('parts'));
-  await curlew(box, 'split', '1.tar.gz', '-o', 'parts/1.tar.gz', '--size', '30M');
-  await curlew(box, 'inventory', '1.tar.gz', '-o', 'whole.json');
-  await curlew(box, 'inventory', 'parts/1.tar.gz.parts.json', '-o', 'i.json');
+  await runCommand(['split', '1.tar.gz', '-o', 'parts/1.tar.gz', '--size', '30M'], box.path);
+  await runCommand(['inventory', '1.tar.gz', '-o', 'whole.json'], box.path);
+  await runCommand(['inventory', 'parts/1.tar.gz.parts.json', '-o', 'i.json'], box.path);
   assert.is(await readFile(box.at('i.json'), 'utf8'), await readFile(box.at('whole.json'), 'utf8'));
-  await curlew(box, 'bundle', '2.yaml', '--from', 'store', '--since', 'i.json', '-o', 'd.tar.gz');
+  await runCommand(['bundle', '2.yaml', '--from', 'store', '--since', 'i.json', '-o', 'd.tar.gz'], box.path);
   await mkdir(box.at('parts/elsewhere'));
   await copyFile(box.at('parts/1.tar.gz.parts.json'), box.at('parts/elsewhere/1.tar.gz.parts.json'));
-  const { exitCode, stderr } = await curlew(box, 'apply', 'd.tar.gz', '--base', 'parts', '-o', 'made.tar.gz');
+  const { exitCode, stderr } = await runCommand(
+    ['apply', 'd.tar.gz', '--base', 'parts', '-o', 'made.tar.gz'],
+    box.path,
+  );
   assert.is(exitCode, 0, stderr);
   assert.match(stderr, /1\.tar\.gz\.part-001 is missing.*: left out/);
 });
 
 test('what cannot be done is told with its status, and nothing is written', async ({ signal }) => {
   await using box = await site(signal);
-  await curlew(box, 'inventory', '1.tar.gz', '-o', 'i.json');
-  await curlew(box, 'bundle', '2.yaml', '--from', 'store', '--since', 'i.json', '-o', 'd.tar.gz');
+  await runCommand(['inventory', '1.tar.gz', '-o', 'i.json'], box.path);
+  await runCommand(['bundle', '2.yaml', '--from', 'store', '--since', 'i.json', '-o', 'd.tar.gz'], box.path);
   await writeFile(box.at('other.json'), '{"format":7}');
   await writeFile(box.at('text'), 'text');
   const before = (await readdir(box.path)).toSorted();
@@ -121,7 +130,7 @@ test('what cannot be done is told with its status, and nothing is written', asyn
     [['bundle', '2.yaml', '--from', 'store', '--since', 'text', '-o', 'x'], 25, /not an inventory/],
     [['bundle', '2.yaml', '--from', 'store', '--since', 'other.json', '-o', 'x'], 22, /inventory format 7/],
   ] as const) {
-    const outcome = await curlew(box, ...words);
+    const outcome = await runCommand(words, box.path);
     assert.equal([outcome.exitCode, outcome.stdout], [exitCode, ''], outcome.stderr);
     assert.match(outcome.stderr, message);
     assert.equal((await readdir(box.path)).toSorted(), before);

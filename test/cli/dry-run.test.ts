@@ -4,27 +4,18 @@ import { join, relative } from 'node:path';
 import type { DryRun } from '../../src/runtime/dry-run.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
+import { MAIN } from '../support/compiled.ts';
+import { curlew } from '../support/curlew.ts';
 import { writeLayout } from '../support/image-packages.ts';
 import { binaryLike, makeImage, makeLayer } from '../support/images.ts';
-import { bundleOf, specOf, type TestAddon } from '../support/node-bundles.ts';
-import { tracer } from '../support/node-install.ts';
-import { SOURCE_COMMAND, runFromSource, type SourceOutcome } from '../support/source-command.ts';
+import { boxWith, bundleOf, specOf } from '../support/node-bundles.ts';
+import { traced, tracer, tracerPackage } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
-import { tree, type Tree } from '../support/tree.ts';
+import { tree } from '../support/tree.ts';
 
 const test = suite('cli/dry-run', { timeoutMs: 120_000 });
 
-async function curlew(box: Tree, ...words: readonly string[]): Promise<SourceOutcome> {
-  return runFromSource(words, { cwd: box.path, env: { TRACE: box.at('trace') } });
-}
-
 const PLACE = ['--root', 'root', '--unconfined'];
-
-async function boxWith(addons: readonly TestAddon[], spec?: string): Promise<Tree> {
-  const box = await tree();
-  await writeFile(box.at('b.tar.gz'), bundleOf(addons, spec));
-  return box;
-}
 
 /** Everything below a folder: names, sizes, modes, times, and bytes of small files. */
 async function snapshot(folder: string): Promise<readonly string[]> {
@@ -52,7 +43,10 @@ const HOOKS = { extra: { hooks: ['aaa', 'aaa_outro', 'aaa_pre_init'] } };
 
 test('a dry run tells what would be done and why, in eighty columns', async () => {
   await using box = await boxWith([{ ...tracer('aaa'), ...HOOKS }, tracer('bbb')]);
-  const { exitCode, stdout, stderr } = await curlew(box, 'install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run');
+  const { exitCode, stdout, stderr } = await curlew(
+    ['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run'],
+    traced(box),
+  );
   assert.equal([exitCode, stderr], [0, '']);
   assert.match(stdout, /^Plan: install of 2 add-ons in .*\/root\/var\/lib\/curlew$/m);
   assert.match(
@@ -68,11 +62,11 @@ test('a dry run tells what would be done and why, in eighty columns', async () =
 test('a dry run changes nothing: no lock, no folder, no file, before an install and after one', async () => {
   await using box = await boxWith([tracer('aaa')]);
   const before = await snapshot(box.path);
-  await curlew(box, 'install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run');
+  await curlew(['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run'], traced(box));
   assert.equal(await snapshot(box.path), before);
-  await curlew(box, 'install', '--bundle', 'b.tar.gz', ...PLACE);
+  await curlew(['install', '--bundle', 'b.tar.gz', ...PLACE], traced(box));
   const installed = await snapshot(box.path);
-  const { stdout } = await curlew(box, 'install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run');
+  const { stdout } = await curlew(['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run'], traced(box));
   assert.match(stdout, /extract {2}its files are in place/);
   assert.match(stdout, /skip {5}same version, package and settings/);
   assert.equal(await snapshot(box.path), installed);
@@ -83,14 +77,13 @@ test('an unpacked bundle and a store stay as they are, too', async ({ signal }) 
   await writeFile(box.at('b.tar.gz'), bundleOf([tracer('aaa')]));
   await mkdir(box.at('unpacked'));
   await execa('tar', ['xzf', box.at('b.tar.gz'), '-C', box.at('unpacked')]);
-  const files = Object.entries(tracer('aaa').files).map(([path, data]) => ({ path, data }));
-  await publishTestPackages(box, [{ name: 'aaa', version: '1.0.0', files }], signal);
+  await publishTestPackages(box, [tracerPackage('aaa')], signal);
   const before = await snapshot(box.path);
   for (const source of [
     ['--dir', 'unpacked'],
     ['--from', 'store', '--installer', 'spec.yaml'],
   ]) {
-    const { exitCode, stderr } = await curlew(box, 'install', ...source, ...PLACE, '--dry-run');
+    const { exitCode, stderr } = await curlew(['install', ...source, ...PLACE, '--dry-run'], traced(box));
     assert.is(exitCode, 0, stderr);
   }
   assert.equal(await snapshot(box.path), before);
@@ -98,14 +91,17 @@ test('an unpacked bundle and a store stay as they are, too', async ({ signal }) 
 
 test('a saved plan is run without saying anything again, once', async () => {
   await using box = await boxWith([tracer('aaa')]);
-  const dry = await curlew(box, 'install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json');
+  const dry = await curlew(
+    ['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json'],
+    traced(box),
+  );
   assert.match(dry.stdout, /Nothing was changed; the plan is in .*plan\.json/);
   assert.is((await stat(box.at('plan.json'))).mode & 0o777, 0o600);
-  const held = await curlew(box, 'install', '--plan', 'plan.json', '--dry-run');
+  const held = await curlew(['install', '--plan', 'plan.json', '--dry-run'], traced(box));
   assert.is(held.exitCode, 0, held.stderr);
-  const done = await curlew(box, 'install', '--plan', 'plan.json');
+  const done = await curlew(['install', '--plan', 'plan.json'], traced(box));
   assert.match(done.stdout, /^aaa {2}1\.0\.0 {2}installed/);
-  const again = await curlew(box, 'install', '--plan', 'plan.json');
+  const again = await curlew(['install', '--plan', 'plan.json'], traced(box));
   assert.is(again.exitCode, 32);
   assert.match(again.stderr, /error PLAN_CHANGED: .*\n {2}the records of this node: run \S+ came between\n {2}hint: /);
 });
@@ -114,22 +110,22 @@ test('a file that is there does not become a plan, unless it may be replaced', a
   await using box = await boxWith([tracer('aaa')]);
   await writeFile(box.at('plan.json'), 'mine');
   const words = ['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json'];
-  const refused = await curlew(box, ...words);
+  const refused = await curlew(words, traced(box));
   assert.equal([refused.exitCode, refused.stdout], [24, '']);
   assert.match(refused.stderr, /plan\.json: the file is there already\n {2}hint: .*--force$/m);
   assert.is(await readFile(box.at('plan.json'), 'utf8'), 'mine');
-  assert.is((await curlew(box, ...words, '--force')).exitCode, 0);
-  assert.is((await curlew(box, 'install', '--plan', 'plan.json', '--dry-run')).exitCode, 0);
+  assert.is((await curlew([...words, '--force'], traced(box))).exitCode, 0);
+  assert.is((await curlew(['install', '--plan', 'plan.json', '--dry-run'], traced(box))).exitCode, 0);
 });
 
 test('a plan holds the run to the packages and settings that it was made from', async () => {
   await using box = await boxWith([tracer('aaa')]);
-  await curlew(box, 'install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json');
+  await curlew(['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json'], traced(box));
   await writeFile(box.at('other.tar.gz'), bundleOf([tracer('aaa', ': changed')]));
-  const other = await curlew(box, 'install', '--plan', 'plan.json', '--bundle', 'other.tar.gz');
+  const other = await curlew(['install', '--plan', 'plan.json', '--bundle', 'other.tar.gz'], traced(box));
   assert.is(other.exitCode, 32);
   assert.match(other.stderr, 'another package of aaa-1.0.0');
-  const settings = await curlew(box, 'install', '--plan', 'plan.json', '--set', 'aaa.colour=blue');
+  const settings = await curlew(['install', '--plan', 'plan.json', '--set', 'aaa.colour=blue'], traced(box));
   assert.is(settings.exitCode, 32);
   assert.match(settings.stderr, 'the settings of aaa');
   assert.is(await stat(box.at('root/var/lib/curlew/records.json')).catch(() => 'absent'), 'absent');
@@ -139,20 +135,12 @@ test('settings of --set are not in the plan', async () => {
   await using box = await boxWith([tracer('aaa')]);
   const set = ['--set', 'aaa.password=hunter2'];
   const dry = await curlew(
-    box,
-    'install',
-    '--bundle',
-    'b.tar.gz',
-    ...PLACE,
-    ...set,
-    '--dry-run',
-    '--out',
-    'p',
-    '--json',
+    ['install', '--bundle', 'b.tar.gz', ...PLACE, ...set, '--dry-run', '--out', 'p', '--json'],
+    traced(box),
   );
   assert.is(dry.exitCode, 0, dry.stderr);
   assert.not((dry.stdout + (await readFile(box.at('p'), 'utf8'))).includes('hunter2'));
-  const done = await curlew(box, 'install', '--plan', 'p', ...set);
+  const done = await curlew(['install', '--plan', 'p', ...set], traced(box));
   assert.is(done.exitCode, 0, done.stderr);
 });
 
@@ -172,12 +160,12 @@ const MISTAKES = [
 
 test('options that do not go together are mistakes of usage, and nothing is run', async () => {
   await using box = await boxWith([tracer('aaa')]);
-  await curlew(box, 'install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json');
+  await curlew(['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json'], traced(box));
   const text = await readFile(box.at('plan.json'), 'utf8');
   await writeFile(box.at('join.json'), text.replace('"kind": "install"', '"kind": "join"'));
   await writeFile(box.at('remote.json'), text.replace(/"bundle": "[^"]*"/, '"from": ["s3://evil/dist"]'));
   for (const [title, words, message] of MISTAKES) {
-    const { exitCode, stderr, stdout } = await curlew(box, 'install', ...words);
+    const { exitCode, stderr, stdout } = await curlew(['install', ...words], traced(box));
     assert.equal([exitCode, stdout], [64, ''], `${title}: ${stderr}`);
     assert.match(stderr, message);
   }
@@ -187,7 +175,7 @@ test('options that do not go together are mistakes of usage, and nothing is run'
 test('a plan that is no plan is refused before anything else', async () => {
   await using box = await boxWith([tracer('aaa')]);
   await writeFile(box.at('plan.json'), '{"format":1,"words":{"bundle":"\u001b[31m"}}');
-  const { exitCode, stderr } = await curlew(box, 'install', '--plan', 'plan.json');
+  const { exitCode, stderr } = await curlew(['install', '--plan', 'plan.json'], traced(box));
   assert.is(exitCode, 25);
   assert.match(stderr, /error FILE_UNUSABLE: read .*plan\.json: not a saved plan: /);
   assert.not(stderr.includes('\u001b'));
@@ -196,7 +184,10 @@ test('a plan that is no plan is refused before anything else', async () => {
 test('join and upgrade plan, too', async () => {
   await using box = await boxWith([{ ...tracer('aaa'), extra: { hooks: ['aaa_join'] } }]);
   for (const kind of ['join', 'upgrade']) {
-    const { exitCode, stdout } = await curlew(box, kind, '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--json');
+    const { exitCode, stdout } = await curlew(
+      [kind, '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--json'],
+      traced(box),
+    );
     assert.is(exitCode, 0);
     const told = JSON.parse(stdout) as DryRun;
     assert.equal([told.plan.kind, told.addons[0]?.hooks], [kind, ['aaa_join']]);
@@ -210,7 +201,7 @@ if ((await execa(command, [...userWords, 'true'], { reject: false })).exitCode =
   test(NOBODY, async () => {
     await using box = await boxWith([tracer('aaa')]);
     await chmod(box.path, 0o755);
-    const args = [...SOURCE_COMMAND, 'install', '--bundle', box.at('b.tar.gz'), '--install-dir', box.at('node')];
+    const args = [MAIN, 'install', '--bundle', box.at('b.tar.gz'), '--install-dir', box.at('node')];
     const { exitCode, stdout, stderr } = await execa(command, [...userWords, process.execPath, ...args, '--dry-run'], {
       reject: false,
     });
@@ -234,7 +225,7 @@ if ((await execa('unshare', [...ROOMY, 'true'], { reject: false })).exitCode ===
     await using box = await boxWith([addon]);
     const args = ['install', '--bundle', 'b.tar.gz', '--install-dir', box.at('node'), '--unconfined', '--dry-run'];
     const env = ['env', `PATH=${box.at('none')}`, `CONTAINERD_ADDRESS=${box.at('none')}`];
-    const words = [...ROOMY, ...env, process.execPath, ...SOURCE_COMMAND, ...args];
+    const words = [...ROOMY, ...env, process.execPath, MAIN, ...args];
     const { exitCode, stdout, stderr } = await execa('unshare', words, { cwd: box.path, reject: false });
     assert.is(exitCode, 0, `${stdout}\n${stderr}`);
     assert.match(stdout, /images {3}1 of 1 to load, 30\d kB: docker\.io\/library\/x:1/);

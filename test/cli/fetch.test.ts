@@ -1,45 +1,36 @@
-import { execa } from 'execa';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import * as assert from '../support/assert.ts';
-import { publishTestPackages } from '../support/bundles.ts';
+import { publishTestPackages, type TestPackage } from '../support/bundles.ts';
+import { startCurlew } from '../support/curlew.ts';
 import { sendsOtherBytes } from '../support/faults.ts';
 import { bundleOf, specOf } from '../support/node-bundles.ts';
-import { tracer } from '../support/node-install.ts';
+import { traced, tracer, tracerPackage } from '../support/node-install.ts';
 import { noise, writePackage } from '../support/packages.ts';
 import { startProxy } from '../support/proxy-server.ts';
 import { publishAs } from '../support/releases.ts';
-import { SOURCE_COMMAND } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { serveFolder, type Fault } from '../support/web-server.ts';
 
 const test = suite('cli: what is fetched for a run', { timeoutMs: 120_000 });
-const BLOB = { path: 'assets/blob', data: noise(3_000_000) };
+const BLOB = noise(3_000_000);
 
-function filesOf(name: string): readonly { readonly path: string; readonly data: string | Buffer }[] {
-  const own = Object.entries(tracer(name).files).map(([path, data]) => ({ path, data }));
-  return [...own, BLOB];
+function packageWithBlob(name: string): TestPackage {
+  return tracerPackage(name, '1.0.0', { 'assets/blob': BLOB });
 }
 
 // The result's type follows from the options.
 function start(box: Tree, more: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const words = ['install', '--root', box.at('root'), '--unconfined', '--installer', 'spec.yaml', ...more];
-  return execa(process.execPath, [...SOURCE_COMMAND, ...words], {
-    cwd: box.path,
-    reject: false,
-    env: { TRACE: box.at('trace'), ...env },
-  });
+  return startCurlew(words, traced(box, env));
 }
 
 async function storeBox(signal: AbortSignal, names: readonly string[] = ['aaa', 'bbb']): Promise<Tree> {
   const box = await tree({ 'spec.yaml': specOf(names.map((name) => ({ name, version: 'latest' }))) });
-  await publishTestPackages(
-    box,
-    names.map((name) => ({ name, version: '1.0.0', files: filesOf(name) })),
-    signal,
-  );
+  const packages = names.map((name) => packageWithBlob(name));
+  await publishTestPackages(box, packages, signal);
   return box;
 }
 
@@ -67,7 +58,7 @@ test('packages come from the web server in front of a store, are removed once ex
   assert.is(first.exitCode, 0, first.stderr);
   assert.match(first.stdout, /^aaa {2}1\.0\.0 {2}installed/);
   assert.match(first.stderr, 'fetch aaa-1.0.0');
-  assert.ok((await readFile(box.at(NODE, 'addons/bbb/1.0.0/assets/blob'))).equals(BLOB.data));
+  assert.ok((await readFile(box.at(NODE, 'addons/bbb/1.0.0/assets/blob'))).equals(BLOB));
   assert.is(await stat(box.at(NODE, 'fetched')).catch(() => 'absent'), 'absent');
   const asked = server.log.filter(({ path }) => path.includes('.tar.gz')).length;
   const second = await start(box, ['--from', server.url]);
@@ -143,8 +134,8 @@ test('a mirror steps in for a store that gives wrong bytes', async ({ signal }) 
 
 test('--release picks a release that is not the current one', async ({ signal }) => {
   await using box = await tree({ 'spec.yaml': specOf([{ name: 'aaa', version: 'latest' }]) });
-  const store = await publishTestPackages(box, [{ name: 'aaa', version: '1.0.0', files: filesOf('aaa') }], signal);
-  const files = filesOf('aaa').map(({ path, data }) => ({ path, data }));
+  const store = await publishTestPackages(box, [packageWithBlob('aaa')], signal);
+  const { files } = packageWithBlob('aaa');
   const path = box.at('out/newer.tar.gz');
   await publishAs(store, 'r2', [{ path, addon: await writePackage(path, 'aaa', '2.0.0', files) }], signal);
   await using server = await serveFolder(box.at('store'));
@@ -178,7 +169,7 @@ const overridden = (version: string, address: string): string =>
 
 test('an s3Override takes the place of the published package, and proves itself', async ({ signal }) => {
   await using box = await storeBox(signal, ['aaa']);
-  const files = filesOf('aaa').filter(({ path }) => path !== 'data/x.yaml');
+  const files = packageWithBlob('aaa').files.filter(({ path }) => path !== 'data/x.yaml');
   await writePackage(box.at('store/pr-aaa.tar.gz'), 'aaa', '1.0.1', files);
   await using server = await serveFolder(box.at('store'));
   const address = `${server.url}/pr-aaa.tar.gz?sig=topsecret`;

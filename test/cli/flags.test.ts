@@ -1,23 +1,17 @@
 /** The flags of kURL's scripts behind install, join and upgrade, and a site's own spec among them. */
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
-import { bundleOf, specOf, type TestAddon } from '../support/node-bundles.ts';
-import { tracer } from '../support/node-install.ts';
-import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
+import { curlew, type Outcome } from '../support/curlew.ts';
+import { boxWith, specOf } from '../support/node-bundles.ts';
+import { traced, tracer } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
-import { tree, type Tree } from '../support/tree.ts';
+import type { Tree } from '../support/tree.ts';
 
 const test = suite('cli/flags', { timeoutMs: 120_000 });
 
-async function boxWith(addons: readonly TestAddon[], spec?: string): Promise<Tree> {
-  const box = await tree();
-  await writeFile(box.at('b.tar.gz'), bundleOf(addons, spec));
-  return box;
-}
-
-async function install(box: Tree, ...more: readonly string[]): Promise<SourceOutcome> {
+async function install(box: Tree, ...more: readonly string[]): Promise<Outcome> {
   const words = ['install', '--root', box.at('root'), '--unconfined', '--bundle', 'b.tar.gz', ...more];
-  return runFromSource(words, { cwd: box.path, env: { TRACE: box.at('trace') } });
+  return curlew(words, traced(box));
 }
 
 const HEAD = 'apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nmetadata: {name: site}\nspec:\n';
@@ -41,10 +35,7 @@ test('hooks find what flags and a site’s spec say, and both are gone on with',
   assert.match(seen.at(-1) ?? '', /^[0-9a-f]{7}$/);
   await writeFile(box.at('trace.go'), '');
   await writeFile(box.at('site.yaml'), 'no longer a spec');
-  const again = await runFromSource(['resume', '--root', box.at('root')], {
-    cwd: box.path,
-    env: { TRACE: box.at('trace') },
-  });
+  const again = await curlew(['resume', '--root', box.at('root')], traced(box));
   assert.is(again.exitCode, 0, again.stderr);
   assert.is((await readFile(box.at('trace.seen'), 'utf8')).trim().split('\n').length, seen.length);
 });

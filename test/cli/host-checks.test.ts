@@ -9,11 +9,11 @@ import type { DryRun } from '../../src/runtime/dry-run.ts';
 import type { HostChecks } from '../../src/runtime/host-checks.ts';
 import * as assert from '../support/assert.ts';
 import { ENFORCED, install, isUntouched, TRIAL } from '../support/install-command.ts';
-import { bundleOf, specOf, type TestAddon } from '../support/node-bundles.ts';
+import { boxWith, bundleOf, specOf, type TestAddon } from '../support/node-bundles.ts';
 import { tracer } from '../support/node-install.ts';
 import { specText } from '../support/preflight.ts';
 import { suite } from '../support/suite.ts';
-import { tree, type Tree } from '../support/tree.ts';
+import { tree } from '../support/tree.ts';
 
 const test = suite('cli/host-checks', { timeoutMs: 60_000 });
 
@@ -27,12 +27,6 @@ function judging(verdict: string, name: string = verdict): string {
 function addon(name: string, preflight: string, more: Partial<TestAddon> = {}): TestAddon {
   const made = tracer(name, more.files?.['install.sh'] as string | undefined);
   return { ...made, ...more, files: { ...made.files, 'host-preflight.yaml': preflight } };
-}
-
-async function boxWith(addons: readonly TestAddon[], spec?: string): Promise<Tree> {
-  const box = await tree();
-  await writeFile(box.at('b.tar.gz'), bundleOf(addons, spec));
-  return box;
 }
 
 test('what fails stops a run before its first change, all of it at once', async () => {

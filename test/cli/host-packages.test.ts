@@ -1,10 +1,10 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
 import { ENFORCED, install, isUntouched, TRIAL } from '../support/install-command.ts';
-import { bundleOf, type TestAddon } from '../support/node-bundles.ts';
+import { boxWith, type TestAddon } from '../support/node-bundles.ts';
 import { tracer } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
-import { tree, type Tree } from '../support/tree.ts';
+import type { Tree } from '../support/tree.ts';
 
 const test = suite('cli/host-packages', { timeoutMs: 60_000 });
 
@@ -33,12 +33,6 @@ async function machine(
 
 const UBUNTU = 'ID=ubuntu\nVERSION_ID="24.04"\n';
 const ROCKY = 'ID="rocky"\nVERSION_ID="9.4"\n';
-
-async function boxWith(addons: readonly TestAddon[]): Promise<Tree> {
-  const box = await tree();
-  await writeFile(box.at('b.tar.gz'), bundleOf(addons));
-  return box;
-}
 
 function needing(name: string, deps: Readonly<Record<string, readonly string[]>>): TestAddon {
   return { ...tracer(name), extra: { deps } };

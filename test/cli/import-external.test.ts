@@ -6,6 +6,7 @@ import { digestOf, hexOf } from '../../src/core/digest.ts';
 import type { ImportResult } from '../../src/release/import-external.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import * as assert from '../support/assert.ts';
+import { noReport } from '../support/context.ts';
 import { resetsAtHalf } from '../support/faults.ts';
 import { noise } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
@@ -25,7 +26,7 @@ async function bring(
 ): Promise<ImportResult> {
   await writeFile(box.at('versions.json'), typeof content === 'string' ? content : JSON.stringify(content));
   const args = readArguments(importExternalCommand, ['versions.json', '--to', 'store', '--cache', 'cache', ...words]);
-  return importExternalCommand.run(args, { cwd: box.path, env: { HOME: box.path }, report: () => undefined, signal });
+  return importExternalCommand.run(args, { cwd: box.path, env: { HOME: box.path }, report: noReport, signal });
 }
 
 async function registryOf(box: Tree): Promise<Record<string, readonly Record<string, unknown>[]>> {

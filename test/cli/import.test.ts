@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
+import { curlew } from '../support/curlew.ts';
 import { KURL_SCRIPTS, kurlAddon, versionsScript } from '../support/kurl-repository.ts';
-import { runFromSource } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Files } from '../support/tree.ts';
 
@@ -19,7 +19,7 @@ const LACKING: Files = {
 
 test('what is missing comes first, then what differs, add-on by add-on, in lines of eighty columns', async () => {
   await using box = await tree(LACKING);
-  const { exitCode, stdout } = await runFromSource(['import', 'kurl', '.'], { cwd: box.path });
+  const { exitCode, stdout } = await curlew(['import', 'kurl', '.'], { cwd: box.path });
   assert.is(exitCode, 22);
   const lines = stdout.split('\n');
   assert.equal(
@@ -49,19 +49,19 @@ test('what is missing comes first, then what differs, add-on by add-on, in lines
 test('nothing missing is status 0; --notes shows what is good to know; --out writes', async () => {
   const { 'addons/other/2.0/install.sh': _, ...rest } = LACKING;
   await using box = await tree({ ...rest, 'addons/other/2.0/install.sh': 'other() { frobnicate; }\n' });
-  const { exitCode, stdout } = await runFromSource(['import', 'kurl', '.', '--notes', '--out', '.'], { cwd: box.path });
+  const { exitCode, stdout } = await curlew(['import', 'kurl', '.', '--notes', '--out', '.'], { cwd: box.path });
   assert.is(exitCode, 0);
   assert.match(stdout, /Notes\n {2}order other\n/);
   assert.match(stdout, / {2}program frobnicate\n/);
   assert.match(stdout, /2 files written below /);
   assert.is(await readFile(box.at('addons/demo/versions.json'), 'utf8'), '[\n  "1.0",\n  "1.1"\n]\n');
-  const lint = await runFromSource(['lint', '--no-shellcheck'], { cwd: box.path });
+  const lint = await curlew(['lint', '--no-shellcheck'], { cwd: box.path });
   assert.is(lint.exitCode, 0, lint.stdout);
 });
 
 test('--json is all of it as data', async () => {
   await using box = await tree(LACKING);
-  const { exitCode, stdout } = await runFromSource(['import', 'kurl', '.', '--json'], { cwd: box.path });
+  const { exitCode, stdout } = await curlew(['import', 'kurl', '.', '--json'], { cwd: box.path });
   assert.is(exitCode, 22);
   const { addons, orders, sums, files } = JSON.parse(stdout) as {
     addons: {
@@ -83,7 +83,7 @@ test('--json is all of it as data', async () => {
 test('other words are a usage error', async () => {
   await using box = await tree();
   for (const words of [[], ['kurl'], ['kots', '.'], ['kurl', '.', '.']]) {
-    const { exitCode } = await runFromSource(['import', ...words], { cwd: box.path });
+    const { exitCode } = await curlew(['import', ...words], { cwd: box.path });
     assert.is(exitCode, 64);
   }
 });

@@ -5,32 +5,24 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { RunResult } from '../../src/runtime/execute.ts';
 import { membersOf } from '../../src/runtime/process-tree.ts';
 import { readRecords } from '../../src/runtime/records.ts';
+import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
-import { bundleOf, specOf, type TestAddon } from '../support/node-bundles.ts';
-import { tracer } from '../support/node-install.ts';
-import { SOURCE_COMMAND, runFromSource, type SourceOutcome } from '../support/source-command.ts';
+import { MAIN } from '../support/compiled.ts';
+import { curlew, curlewOk, startCurlew, type Outcome } from '../support/curlew.ts';
+import { boxWith, specOf } from '../support/node-bundles.ts';
+import { traced, tracer, tracerPackage } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('cli/install', { timeoutMs: 120_000 });
 
-function installWords(box: Tree, more: readonly string[]): readonly string[] {
+function words(box: Tree, more: readonly string[]): readonly string[] {
   return ['install', '--root', box.at('root'), '--unconfined', ...more];
 }
 
-function words(box: Tree, more: readonly string[]): readonly string[] {
-  return [...SOURCE_COMMAND, ...installWords(box, more)];
-}
-
-async function curlew(box: Tree, ...more: string[]): Promise<SourceOutcome> {
-  return runFromSource(installWords(box, more), { cwd: box.path, env: { TRACE: box.at('trace') } });
-}
-
-async function boxWith(addons: readonly TestAddon[], spec?: string): Promise<Tree> {
-  const box = await tree();
-  await writeFile(box.at('b.tar.gz'), bundleOf(addons, spec));
-  return box;
+async function install(box: Tree, ...more: string[]): Promise<Outcome> {
+  return curlew(words(box, more), traced(box));
 }
 
 const SETTINGS = `aaa() { [ "$AAA_GREETING" = '$(id) "x"' ]; [ "$AAA_VERSION" = 1.0.0 ]; [ "$AIRGAP$OFFLINE_DOCKER_INSTALL" = 11 ]; }`;
@@ -38,11 +30,11 @@ const SETTINGS = `aaa() { [ "$AAA_GREETING" = '$(id) "x"' ]; [ "$AAA_VERSION" = 
 test('a bundle is installed with its settings; a second run says that it is already applied', async () => {
   const spec = `${specOf([{ name: 'aaa', version: '1.0.x' }])}    greeting: '$(id) "x"'\n`;
   await using box = await boxWith([tracer('aaa', SETTINGS)], spec);
-  const first = await curlew(box, '--bundle', 'b.tar.gz');
+  const first = await install(box, '--bundle', 'b.tar.gz');
   assert.is(first.exitCode, 0, first.stderr);
   assert.match(first.stdout, /^aaa {2}1\.0\.0 {2}installed \(it was not installed\)\nimages not loaded: /);
   assert.match(first.stderr, 'aaa 1.0.0: install: done');
-  const second = await curlew(box, '--bundle', 'b.tar.gz', '--json', '--quiet');
+  const second = await install(box, '--bundle', 'b.tar.gz', '--json', '--quiet');
   assert.is(second.stderr, '');
   const result = JSON.parse(second.stdout) as RunResult;
   assert.equal(
@@ -55,7 +47,7 @@ test('a bundle is installed with its settings; a second run says that it is alre
 test('a spec of the operator goes before that of the bundle', async () => {
   await using box = await boxWith([tracer('aaa'), tracer('bbb')]);
   await writeFile(box.at('mine.yaml'), specOf([{ name: 'bbb', version: 'latest' }]));
-  const { stdout } = await curlew(box, '--bundle', 'b.tar.gz', '--installer', 'mine.yaml', '--install-dir', '/opt/c');
+  const { stdout } = await install(box, '--bundle', 'b.tar.gz', '--installer', 'mine.yaml', '--install-dir', '/opt/c');
   assert.match(stdout, /^bbb {2}1\.0\.0 {2}installed/);
   await stat(box.at('root/opt/c/records.json'));
 });
@@ -64,23 +56,21 @@ test('an unpacked bundle is installed', async () => {
   await using box = await boxWith([tracer('aaa')]);
   await mkdir(box.at('unpacked'));
   await execa('tar', ['xzf', box.at('b.tar.gz'), '-C', box.at('unpacked')]);
-  assert.match((await curlew(box, '--dir', 'unpacked')).stdout, /^aaa {2}1\.0\.0 {2}installed/);
-  assert.match((await curlew(box, '--dir', 'unpacked')).stdout, /^aaa {2}1\.0\.0 {2}already applied/);
+  assert.match((await install(box, '--dir', 'unpacked')).stdout, /^aaa {2}1\.0\.0 {2}installed/);
+  assert.match((await install(box, '--dir', 'unpacked')).stdout, /^aaa {2}1\.0\.0 {2}already applied/);
 });
 
 test('a store is installed from, and so is a bundle that was made of it', async ({ signal }) => {
   await using box = await tree({ 'spec.yaml': specOf([{ name: 'aaa', version: 'latest' }]) });
-  const files = Object.entries(tracer('aaa').files).map(([path, data]) => ({ path, data }));
-  await publishTestPackages(box, [{ name: 'aaa', version: '1.0.0', files }], signal);
+  await publishTestPackages(box, [tracerPackage('aaa')], signal);
   assert.match(
-    (await curlew(box, '--from', 'store', '--installer', 'spec.yaml')).stdout,
+    (await install(box, '--from', 'store', '--installer', 'spec.yaml')).stdout,
     /^aaa {2}1\.0\.0 {2}installed/,
   );
-  const make = [...SOURCE_COMMAND, 'bundle', 'spec.yaml', '--from', 'store', '-o', 'made.tar.gz'];
-  await execa(process.execPath, make, { cwd: box.path });
-  assert.match((await curlew(box, '--bundle', 'made.tar.gz')).stdout, /^aaa {2}1\.0\.0 {2}already applied/);
+  await curlewOk(['bundle', 'spec.yaml', '--from', 'store', '-o', 'made.tar.gz'], { cwd: box.path });
+  assert.match((await install(box, '--bundle', 'made.tar.gz')).stdout, /^aaa {2}1\.0\.0 {2}already applied/);
   assert.match(
-    (await curlew(box, '--bundle', 'made.tar.gz', '--install-dir', '/opt/other')).stdout,
+    (await install(box, '--bundle', 'made.tar.gz', '--install-dir', '/opt/other')).stdout,
     /^aaa {2}1\.0\.0 {2}installed/,
   );
 });
@@ -112,7 +102,7 @@ for (const [title, more, exitCode, message] of [
     await writeFile(box.at('text'), 'x'.repeat(100));
     await writeFile(box.at('other.yaml'), specOf([{ name: 'other', version: '1.0.0' }]));
     await writeFile(box.at('newer.yaml'), specOf([{ name: 'aaa', version: '2.0.0' }]));
-    const outcome = await curlew(box, ...more);
+    const outcome = await install(box, ...more);
     assert.equal([outcome.exitCode, outcome.stdout], [exitCode, ''], outcome.stderr);
     assert.match(outcome.stderr, message);
     assert.is(await stat(box.at('root')).catch(() => 'absent'), 'absent');
@@ -121,7 +111,7 @@ for (const [title, more, exitCode, message] of [
 
 test('a failing hook ends with status 20, the place, the last lines, the log and what to run next', async () => {
   await using box = await boxWith([tracer('aaa', 'aaa() {\n  echo "disk \u001b[31mfull\u001b[0m"\n  return 3\n}')]);
-  const { exitCode, stderr, stdout } = await curlew(box, '--bundle', 'b.tar.gz');
+  const { exitCode, stderr, stdout } = await install(box, '--bundle', 'b.tar.gz');
   assert.equal([exitCode, stdout], [20, '']);
   assert.match(stderr, /error HOOK_FAILED: aaa: aaa failed with status 3 at .*addons\/aaa\/1\.0\.0\/install\.sh:\d+/);
   assert.match(stderr, 'disk full');
@@ -137,7 +127,7 @@ if ((await execa(userCommand, [...userWords, 'true'], { reject: false })).exitCo
   test(NOBODY, async () => {
     await using box = await boxWith([tracer('aaa')]);
     for (const more of [['--root', box.at('root')], []]) {
-      const args = [...SOURCE_COMMAND, 'install', '--bundle', box.at('b.tar.gz'), ...more];
+      const args = [MAIN, 'install', '--bundle', box.at('b.tar.gz'), ...more];
       const { exitCode, stderr } = await execa(userCommand, [...userWords, process.execPath, ...args], {
         reject: false,
       });
@@ -158,7 +148,7 @@ test('an empty value, and folders that are no place to install to, are mistakes 
     [['--install-dir', '/'], '--install-dir / is no folder of its own'],
     [['--root', '/'], '--root / would confine nothing'],
   ] as const) {
-    const { exitCode, stderr } = await curlew(box, '--bundle', 'b.tar.gz', ...more);
+    const { exitCode, stderr } = await install(box, '--bundle', 'b.tar.gz', ...more);
     assert.is(exitCode, 64);
     assert.match(stderr, message);
   }
@@ -167,14 +157,14 @@ test('an empty value, and folders that are no place to install to, are mistakes 
 
 test('a bundle that is not there is told before any folder is made', async () => {
   await using box = await tree();
-  assert.is((await curlew(box, '--bundle', 'b.tar.gz')).exitCode, 14);
+  assert.is((await install(box, '--bundle', 'b.tar.gz')).exitCode, 14);
   assert.equal(await readdir(box.path), []);
 });
 
 test('a reader of standard error that has gone changes nothing', async () => {
   await using box = await boxWith([tracer('aaa')]);
   const command = '{ "$@" 2>&1 >out && echo fine >status; } | true';
-  const args = [process.execPath, ...words(box, ['--bundle', 'b.tar.gz'])];
+  const args = [process.execPath, MAIN, ...words(box, ['--bundle', 'b.tar.gz'])];
   await execa('bash', ['-c', command, 'bash', ...args], { cwd: box.path, env: { TRACE: box.at('trace') } });
   assert.is(await readFile(box.at('status'), 'utf8'), 'fine\n');
   assert.match(await readFile(box.at('out'), 'utf8'), /^aaa {2}1\.0\.0 {2}installed/);
@@ -190,14 +180,9 @@ const SLOW = tracer(
 
 test('Ctrl-C ends what was started and exits with 130', async () => {
   await using box = await boxWith([SLOW]);
-  const child = execa(process.execPath, words(box, ['--bundle', 'b.tar.gz']), {
-    cwd: box.path,
-    reject: false,
-    env: { TRACE: box.at('trace') },
-  });
+  const child = startCurlew(words(box, ['--bundle', 'b.tar.gz']), traced(box));
   const node = box.at('root/var/lib/curlew');
-  while (child.exitCode === null && (await stat(join(node, 'ready')).catch(() => undefined)) === undefined)
-    await wait(10);
+  await appears(join(node, 'ready'), child);
   child.kill('SIGINT');
   const { exitCode, stderr } = await child;
   assert.is(exitCode, 130, stderr);
@@ -208,20 +193,15 @@ test('Ctrl-C ends what was started and exits with 130', async () => {
 
 test('a run that was killed leaves its hook at work; the next run ends it and goes on', async () => {
   await using box = await boxWith([SLOW]);
-  const child = execa(process.execPath, words(box, ['--bundle', 'b.tar.gz']), {
-    cwd: box.path,
-    reject: false,
-    env: { TRACE: box.at('trace') },
-  });
+  const child = startCurlew(words(box, ['--bundle', 'b.tar.gz']), traced(box));
   const node = box.at('root/var/lib/curlew');
-  while (child.exitCode === null && (await stat(join(node, 'ready')).catch(() => undefined)) === undefined)
-    await wait(10);
+  await appears(join(node, 'ready'), child);
   child.kill('SIGKILL');
   await child;
   const { lastRun = '' } = await readRecords(node);
   const family = { session: -1, marker: `CURLEW_HOOK=${lastRun}/aaa` };
   assert.ok(membersOf(family).outside.length > 0);
-  const next = curlew(box, '--bundle', 'b.tar.gz');
+  const next = install(box, '--bundle', 'b.tar.gz');
   while (membersOf(family).outside.length > 0) await wait(10);
   await writeFile(join(node, 'go'), '');
   const { exitCode, stdout, stderr } = await next;
@@ -232,14 +212,9 @@ test('a run that was killed leaves its hook at work; the next run ends it and go
 
 test('a run goes on when its terminal hangs up', async () => {
   await using box = await boxWith([SLOW]);
-  const child = execa(process.execPath, words(box, ['--bundle', 'b.tar.gz']), {
-    cwd: box.path,
-    reject: false,
-    env: { TRACE: box.at('trace') },
-  });
+  const child = startCurlew(words(box, ['--bundle', 'b.tar.gz']), traced(box));
   const node = box.at('root/var/lib/curlew');
-  while (child.exitCode === null && (await stat(join(node, 'ready')).catch(() => undefined)) === undefined)
-    await wait(10);
+  await appears(join(node, 'ready'), child);
   child.kill('SIGHUP');
   await writeFile(join(node, 'go'), '');
   const { exitCode, stdout, stderr } = await child;

@@ -1,45 +1,18 @@
 import { execa } from 'execa';
 import { writeFile } from 'node:fs/promises';
-import { installerCommand } from '../../src/cli/commands/installer.ts';
-import { readArguments } from '../../src/cli/read-arguments.ts';
-import { renderFailure } from '../../src/cli/render/failure.ts';
-import { NO_PAINT } from '../../src/cli/render/paint.ts';
-import { CurlewError, ERROR_CODES } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
+import type { Outcome } from '../support/curlew.ts';
 import { bundleOf, specOf } from '../support/node-bundles.ts';
-import { tracer } from '../support/node-install.ts';
+import { tracer, tracerPackage } from '../support/node-install.ts';
+import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('cli/installer');
 
-interface Outcome {
-  readonly exitCode: number | undefined;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** What the command would print, and its status. */
 async function installer(box: Tree, ...words: readonly string[]): Promise<Outcome> {
-  const notes: string[] = [];
-  const { signal } = new AbortController();
-  try {
-    const args = readArguments(installerCommand, words);
-    const result = await installerCommand.run(args, {
-      cwd: box.path,
-      env: { PATH: process.env['PATH'] },
-      report: (event) => {
-        if (event.type === 'note') notes.push(event.text);
-      },
-      signal,
-    });
-    const stdout = args.flag('json') ? JSON.stringify(result) : installerCommand.render(result, args, NO_PAINT);
-    return { exitCode: installerCommand.exitCode?.(result), stdout, stderr: notes.join('\n') };
-  } catch (error) {
-    if (!(error instanceof CurlewError)) throw error;
-    return { exitCode: ERROR_CODES[error.code], stdout: '', stderr: renderFailure(error, NO_PAINT) };
-  }
+  return runCommand(['installer', ...words], box.path);
 }
 
 const HEAD = 'apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nmetadata: {name: site}\nspec:\n';
@@ -120,15 +93,7 @@ test('resolve says which versions a store or a bundle has for a spec, and env ta
     'a.yaml': spec,
     'c.yaml': `${HEAD}  aaa: {version: 1.0.1}\n  ccc: {version: latest}\n`,
   });
-  const files = Object.entries(tracer('aaa').files).map(([path, data]) => ({ path, data }));
-  await publishTestPackages(
-    box,
-    [
-      { name: 'aaa', version: '1.0.0', files },
-      { name: 'bbb', version: '1.0.2', files },
-    ],
-    signal,
-  );
+  await publishTestPackages(box, [tracerPackage('aaa'), tracerPackage('bbb', '1.0.2')], signal);
   await writeFile(box.at('b.tar.gz'), bundleOf([tracer('aaa'), tracer('bbb')], specOf([])));
   const store = await installer(box, 'resolve', 'a.yaml', '--from', 'store');
   assert.is(store.stdout, 'aaa  1.0.0  latest\nbbb  1.0.2  greatest patch of 1.0', store.stderr);
@@ -154,7 +119,7 @@ test('settings are held against the schema of the package', async () => {
   await writeFile(box.at('b.tar.gz'), bundleOf([addon]));
   const slip = await installer(box, 'resolve', 'a.yaml', '--bundle', 'b.tar.gz');
   assert.equal([slip.exitCode, slip.stdout], [0, 'aaa  1.0.0  exact']);
-  assert.is(slip.stderr, 'a.yaml:6:3: the package of aaa knows no setting "siez" (did you mean "size"?)');
+  assert.is(slip.stderr, 'warning: a.yaml:6:3: the package of aaa knows no setting "siez" (did you mean "size"?)');
   const wrong = await installer(box, 'resolve', 'b.yaml', '--bundle', 'b.tar.gz');
   assert.is(wrong.exitCode, 11);
   assert.match(wrong.stderr, 'b.yaml:6:3 error installer/schema: aaa.size must be integer');

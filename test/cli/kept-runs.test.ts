@@ -2,18 +2,17 @@ import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import type { RunResult } from '../../src/runtime/execute.ts';
 import { readRecords } from '../../src/runtime/records.ts';
 import * as assert from '../support/assert.ts';
+import { curlew, type Outcome } from '../support/curlew.ts';
 import { bundleOf, specOf, type TestAddon } from '../support/node-bundles.ts';
-import { trace, tracer } from '../support/node-install.ts';
-import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
+import { trace, traced, tracer } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('cli/resume, rollback and reset', { timeoutMs: 240_000 });
 const NODE = 'root/var/lib/curlew';
 
-async function curlew(box: Tree, command: string, ...more: readonly string[]): Promise<SourceOutcome> {
-  const words = [command, '--root', box.at('root'), ...more];
-  return runFromSource(words, { cwd: box.path, env: { TRACE: box.at('trace') } });
+async function onNode(box: Tree, command: string, ...more: readonly string[]): Promise<Outcome> {
+  return curlew([command, '--root', box.at('root'), ...more], traced(box, { HOME: box.at() }));
 }
 
 async function put(box: Tree, addons: readonly TestAddon[], spec?: string): Promise<void> {
@@ -32,29 +31,29 @@ test('resume goes on as the last run was asked for, from any folder, though its 
   await put(box, [tracer('aaa', SAYS, '2.0.0')]);
   await writeFile(box.at('mine.yaml'), greeting('2.0.0', 'hello'));
   const words = ['--unconfined', '--bundle', 'b.tar.gz', '--installer', 'mine.yaml', '--set', 'aaa.greeting=moin'];
-  assert.is((await curlew(box, 'install', ...words)).exitCode, 20);
+  assert.is((await onNode(box, 'install', ...words)).exitCode, 20);
   await rm(box.at('mine.yaml'));
   await writeFile(box.at(NODE, 'go'), '');
   await trace(box);
-  const resumed = await curlew({ ...box, path: '/' }, 'resume', '--json');
+  const resumed = await onNode({ ...box, path: '/' }, 'resume', '--json');
   assert.is(resumed.exitCode, 0, resumed.stderr);
   assert.equal((await trace(box)).slice(0, 1), ['aaa 2.0.0 moin']);
-  const nothing = await curlew(box, 'resume');
+  const nothing = await onNode(box, 'resume');
   assert.equal([nothing.exitCode, nothing.stdout], [0, 'There is no run to go on with.']);
 });
 
 test('a failed upgrade is rolled back to the package and settings of before, of the same version too', async () => {
   await using box = await tree();
   await put(box, [tracer('aaa', SAYS), tracer('bbb')], greeting('1.0.0', 'before') + specRow('bbb'));
-  assert.is((await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 0);
+  assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 0);
   for (const version of ['2.0.0', '1.0.0']) {
     const fails = version === '1.0.0' ? `${SAYS}\naaa_pre_init() { false; }` : SAYS;
     await put(box, [tracer('aaa', fails, version)], greeting(version, 'after'));
-    const failed = await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');
+    const failed = await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');
     assert.is(failed.exitCode, 20);
     assert.match(failed.stderr.replaceAll(/\s+/g, ' '), 'curlew rollback aaa goes back to 1.0.0');
     await trace(box);
-    const back = await curlew(box, 'rollback', 'aaa', '--unconfined', '--json', '--quiet');
+    const back = await onNode(box, 'rollback', 'aaa', '--unconfined', '--json', '--quiet');
     assert.is(back.exitCode, 0, back.stderr);
     const { addons } = JSON.parse(back.stdout) as RunResult;
     assert.equal(
@@ -73,9 +72,9 @@ test('a failed upgrade is rolled back to the package and settings of before, of 
     const { extracted } = await readRecords(box.at(NODE));
     assert.equal(extracted.map(({ name, version: one }) => `${name} ${one}`).toSorted(), ['aaa 1.0.0', 'bbb 1.0.0']);
   }
-  const again = await curlew(box, 'rollback', 'aaa', '--unconfined');
+  const again = await onNode(box, 'rollback', 'aaa', '--unconfined');
   assert.equal([again.exitCode, /its last run finished/.test(again.stderr)], [14, true]);
-  assert.match((await curlew(box, 'rollback', 'ccc', '--unconfined')).stderr, 'it is not installed');
+  assert.match((await onNode(box, 'rollback', 'ccc', '--unconfined')).stderr, 'it is not installed');
 });
 
 function specRow(name: string): string {
@@ -85,10 +84,10 @@ function specRow(name: string): string {
 test('what was before goes away when an upgrade succeeds', async () => {
   await using box = await tree();
   await put(box, [tracer('aaa', SAYS)]);
-  await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');
+  await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');
   await put(box, [tracer('aaa', SAYS, '2.0.0')]);
   await writeFile(box.at(NODE, 'go'), '');
-  assert.is((await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 0);
+  assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 0);
   assert.equal(await readdir(box.at(NODE, 'addons/aaa')), ['2.0.0']);
   assert.equal(
     (await readRecords(box.at(NODE))).extracted.map(({ version }) => version),
@@ -104,7 +103,7 @@ test('versions that have failed go away when a later one succeeds', async () => 
     ['1.0.0', 0],
   ] as const) {
     await put(box, [tracer('aaa', SAYS, version)]);
-    assert.is((await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, status);
+    assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, status);
   }
   assert.equal(await readdir(box.at(NODE, 'addons/aaa')), ['1.0.0']);
 });
@@ -116,7 +115,7 @@ test('a rollback that was not heard to finish can be given again, and only that'
     ['2.0.0', 20],
   ] as const) {
     await put(box, [tracer('aaa', SAYS, version)]);
-    assert.is((await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, status);
+    assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, status);
   }
   const forgetEnd = async (): Promise<void> => {
     const { lastRun = '' } = await readRecords(box.at(NODE));
@@ -124,14 +123,14 @@ test('a rollback that was not heard to finish can be given again, and only that'
     await writeFile(path, (await readFile(path, 'utf8')).replace(/.*"type":"ended".*\n$/, ''));
   };
   const rollback = async (): Promise<number | undefined> =>
-    (await curlew(box, 'rollback', 'aaa', '--unconfined')).exitCode;
+    (await onNode(box, 'rollback', 'aaa', '--unconfined')).exitCode;
   assert.is(await rollback(), 0);
   await forgetEnd();
   assert.is(await rollback(), 0);
   assert.is(await rollback(), 14);
-  assert.is((await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz', '--set', 'aaa.x=1')).exitCode, 20);
+  assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz', '--set', 'aaa.x=1')).exitCode, 20);
   await writeFile(box.at(NODE, 'go'), '');
-  assert.is((await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 0);
+  assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 0);
   await forgetEnd();
   assert.is(await rollback(), 14);
 });
@@ -139,17 +138,17 @@ test('a rollback that was not heard to finish can be given again, and only that'
 test('reset takes off what is installed, in reverse, and goes on after a hook that failed', async () => {
   await using box = await tree();
   await put(box, [tracer('aaa', SAYS), tracer('bbb', 'bbb_uninstall() { echo bbb gone >>"$TRACE"; }')]);
-  await curlew(box, 'install', '--unconfined', '--bundle', 'b.tar.gz', '--set', 'aaa.greeting=hello');
+  await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz', '--set', 'aaa.greeting=hello');
   await writeFile(box.at(NODE, 'stay'), '');
   await writeFile(box.at(NODE, 'containerd-last-applied'), '');
   await trace(box);
-  const unasked = await curlew(box, 'reset', '--unconfined');
+  const unasked = await onNode(box, 'reset', '--unconfined');
   assert.equal([unasked.exitCode, /add --yes/.test(unasked.stderr)], [64, true]);
-  const failed = await curlew(box, 'reset', '--unconfined', '--yes');
+  const failed = await onNode(box, 'reset', '--unconfined', '--yes');
   assert.is(failed.exitCode, 20, failed.stderr);
   assert.equal(await trace(box), ['bbb gone', 'gone hello']);
   await rm(box.at(NODE, 'stay'));
-  const done = await curlew(box, 'reset', '--unconfined', '--yes', '--json', '--quiet');
+  const done = await onNode(box, 'reset', '--unconfined', '--yes', '--json', '--quiet');
   assert.is(done.exitCode, 0, done.stderr);
   assert.equal(
     (JSON.parse(done.stdout) as RunResult).addons.map(({ name, outcome }) => [name, outcome]),
@@ -157,7 +156,7 @@ test('reset takes off what is installed, in reverse, and goes on after a hook th
   );
   assert.equal(await trace(box), ['gone hello']);
   assert.is(await stat(box.at(NODE)).catch(() => 'absent'), 'absent');
-  assert.match((await curlew(box, 'reset', '--yes')).stdout, 'nothing was installed');
+  assert.match((await onNode(box, 'reset', '--yes')).stdout, 'nothing was installed');
 });
 
 test.run();

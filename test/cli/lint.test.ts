@@ -1,8 +1,8 @@
 import { readFile, symlink } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
-import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
+import { curlew } from '../support/curlew.ts';
 import { suite } from '../support/suite.ts';
-import { tree, type Files, type Tree } from '../support/tree.ts';
+import { tree, type Files } from '../support/tree.ts';
 
 const test = suite('cli/lint');
 
@@ -12,19 +12,15 @@ const BROKEN: Files = {
   'addons/ekco/1/install.sh': 'ekco() { :; }\n',
 };
 
-async function curlew(box: Tree, words: readonly string[], env: Record<string, string> = {}): Promise<SourceOutcome> {
-  return runFromSource(words, { cwd: box.path, env });
-}
-
 test('a clean folder: one line, status 0', async () => {
   await using box = await tree(CLEAN);
-  const { exitCode, stdout } = await curlew(box, ['lint', '--no-shellcheck']);
+  const { exitCode, stdout } = await curlew(['lint', '--no-shellcheck'], { cwd: box.path });
   assert.equal([exitCode, stdout], [0, '1 add-on, 0 errors, 0 warnings']);
 });
 
 test('findings show place, line, caret and hint, and an error ends with status 10', async () => {
   await using box = await tree(BROKEN);
-  const { exitCode, stdout } = await curlew(box, ['lint', '--no-shellcheck']);
+  const { exitCode, stdout } = await curlew(['lint', '--no-shellcheck'], { cwd: box.path });
   assert.is(exitCode, 10);
   const lines = stdout.split('\n');
   assert.equal(lines.slice(0, 3), [
@@ -38,14 +34,14 @@ test('findings show place, line, caret and hint, and an error ends with status 1
 
 test('warnings alone end with status 0', async () => {
   await using box = await tree({ ...CLEAN, 'addons/ekco/1/Manifest': 'image a quay.io/a\n' });
-  const { exitCode, stdout } = await curlew(box, ['lint', 'ekco', '--no-shellcheck']);
+  const { exitCode, stdout } = await curlew(['lint', 'ekco', '--no-shellcheck'], { cwd: box.path });
   assert.is(exitCode, 0);
   assert.match(stdout, /1 add-on, 0 errors, 1 warning$/);
 });
 
 test('--json is the same report as data', async () => {
   await using box = await tree(BROKEN);
-  const { exitCode, stdout } = await curlew(box, ['lint', '--json', '--no-shellcheck']);
+  const { exitCode, stdout } = await curlew(['lint', '--json', '--no-shellcheck'], { cwd: box.path });
   const { addons, diagnostics, errors, warnings } = JSON.parse(stdout) as {
     addons: unknown;
     diagnostics: { code: string; place: unknown }[];
@@ -64,7 +60,7 @@ test('--json is the same report as data', async () => {
 
 test('--format github writes annotations', async () => {
   await using box = await tree(BROKEN);
-  const { stdout } = await curlew(box, ['lint', '--format', 'github', '--no-shellcheck']);
+  const { stdout } = await curlew(['lint', '--format', 'github', '--no-shellcheck'], { cwd: box.path });
   const [first = '', second = ''] = stdout.split('\n');
   assert.match(
     first,
@@ -75,19 +71,21 @@ test('--format github writes annotations', async () => {
 
 test('what is only remarked is counted, and shown when it is asked for', async () => {
   await using box = await tree({ ...CLEAN, 'addons/ekco/1/Manifest': 'asset f https://h/f\n' });
-  const short = await curlew(box, ['lint', '--no-shellcheck']);
+  const short = await curlew(['lint', '--no-shellcheck'], { cwd: box.path });
   assert.equal([short.exitCode, short.stdout], [0, '1 add-on, 0 errors, 0 warnings, 1 remark (--info shows them)']);
-  const long = await curlew(box, ['lint', '--no-shellcheck', '--info']);
+  const long = await curlew(['lint', '--no-shellcheck', '--info'], { cwd: box.path });
   assert.match(long.stdout, /^addons\/ekco\/1\/Manifest:1:9 info asset\/no-digest: [^]*, 1 remark$/);
-  const github = await curlew(box, ['lint', '--no-shellcheck', '--info', '--format', 'github']);
+  const github = await curlew(['lint', '--no-shellcheck', '--info', '--format', 'github'], { cwd: box.path });
   assert.match(github.stdout, /^::notice file=addons\/ekco\/1\/Manifest,line=1,/);
-  const { infos } = JSON.parse((await curlew(box, ['lint', '--no-shellcheck', '--json'])).stdout) as { infos: number };
+  const { infos } = JSON.parse((await curlew(['lint', '--no-shellcheck', '--json'], { cwd: box.path })).stdout) as {
+    infos: number;
+  };
   assert.is(infos, 1);
 });
 
 test('--fix prints what it changed, goes on until nothing is left to do, and then tells the rest', async () => {
   await using box = await tree({ ...CLEAN, 'addons/ekco/1/Manifest': 'image a b:1 # c\r\nimage a b:1 # d\nimag x\n' });
-  const { exitCode, stdout } = await curlew(box, ['lint', '--no-shellcheck', '--fix']);
+  const { exitCode, stdout } = await curlew(['lint', '--no-shellcheck', '--fix'], { cwd: box.path });
   assert.is(exitCode, 10);
   assert.equal(stdout.split('\n').slice(0, 5), [
     'addons/ekco/1/Manifest:1 fixed manifest/crlf: CR taken out',
@@ -101,13 +99,13 @@ test('--fix prints what it changed, goes on until nothing is left to do, and the
 
 test('control characters of a file do not reach the terminal', async () => {
   await using box = await tree({ ...CLEAN, 'addons/ekco/1/Manifest': 'imag \u001b[2J\u0007\n' });
-  const { stdout } = await curlew(box, ['lint', '--no-shellcheck']);
+  const { stdout } = await curlew(['lint', '--no-shellcheck'], { cwd: box.path });
   assert.not.match(stdout, /[\u0007\u001b]/);
 });
 
 test('a format that is not known is a usage error', async () => {
   await using box = await tree(CLEAN);
-  const { exitCode, stderr } = await curlew(box, ['lint', '--format', 'xml']);
+  const { exitCode, stderr } = await curlew(['lint', '--format', 'xml'], { cwd: box.path });
   assert.is(exitCode, 64);
   assert.match(stderr, /unknown format "xml"/);
 });
@@ -115,7 +113,7 @@ test('a format that is not known is a usage error', async () => {
 test('a path that names nothing ends with the code for it', async () => {
   await using box = await tree(CLEAN);
   for (const path of ['nothing', 'addons/ekco/1/Manifest/x', 'addons/ekco/2']) {
-    const { exitCode, stderr } = await curlew(box, ['lint', path]);
+    const { exitCode, stderr } = await curlew(['lint', path], { cwd: box.path });
     assert.is(exitCode, 14, path);
     assert.match(stderr, /no add-on is named by/);
   }
@@ -124,7 +122,7 @@ test('a path that names nothing ends with the code for it', async () => {
 test('without shellcheck on the machine the rest is checked, and the lack is told', async () => {
   await using box = await tree({ ...CLEAN, 'bin/x': '' });
   await symlink('/bin/bash', box.at('bin/bash'));
-  const { exitCode, stdout, stderr } = await curlew(box, ['lint'], { PATH: box.at('bin') });
+  const { exitCode, stdout, stderr } = await curlew(['lint'], { cwd: box.path, env: { PATH: box.at('bin') } });
   assert.equal([exitCode, stdout], [0, '1 add-on, 0 errors, 0 warnings']);
   assert.match(stderr, /shellcheck is not installed/);
 });

@@ -12,10 +12,10 @@ const NO_RUNTIME = { PATH: '/nowhere', CONTAINERD_ADDRESS: '/nowhere.sock', DOCK
 test('wrong words are told apart from folders without images', async () => {
   await using box = await tree({ 'empty/addons/demo/1.0/install.sh': '', file: '' });
   const both = await curlew(['load-images', '--bundle', 'a', '--dir', 'b'], { cwd: box.path });
-  assert.is(both.status, 64);
+  assert.is(both.exitCode, 64);
   assert.match(both.stderr, /only one of --bundle and --dir/);
   const word = await curlew(['load-images', 'demo'], { cwd: box.path });
-  assert.is(word.status, 64);
+  assert.is(word.exitCode, 64);
   assert.match(word.stderr, /unknown flag "demo"/);
   for (const words of [
     ['--dir', 'empty'],
@@ -23,29 +23,29 @@ test('wrong words are told apart from folders without images', async () => {
     ['--dir', 'file'],
     ['--install-dir', 'empty'],
   ]) {
-    const { status, stderr } = await curlew(['load-images', ...words], { cwd: box.path });
-    assert.is(status, 14, words.join(' '));
+    const { exitCode, stderr } = await curlew(['load-images', ...words], { cwd: box.path });
+    assert.is(exitCode, 14, words.join(' '));
     assert.match(stderr, /there are none/);
   }
-  assert.is((await curlew(['load-images', '--bundle', 'nowhere'], { cwd: box.path })).status, 14);
+  assert.is((await curlew(['load-images', '--bundle', 'nowhere'], { cwd: box.path })).exitCode, 14);
 });
 
 test("words of kURL's task are taken: where packages lie counts, the rest makes no difference", async () => {
   await using box = await tree({ 'node/kurl/addons/demo/1.0/addon.json': '{"format":1}' });
   const words = ['load-images', 'airgap', `kurl-install-directory=${box.at('node')}`];
-  const { status, stderr } = await curlew(words, { cwd: box.path, env: NO_RUNTIME });
-  assert.is(status, 16, stderr);
+  const { exitCode, stderr } = await curlew(words, { cwd: box.path, env: NO_RUNTIME });
+  assert.is(exitCode, 16, stderr);
   assert.match(stderr, /node\/kurl\/.*addon\.json/);
 });
 
 test('a machine without a container runtime is told what to start', async () => {
   await using box = await tree();
   await writeFile(box.at('bundle.tar.gz'), bundleOf([{ name: 'demo', version: '1.0', files: { 'install.sh': '' } }]));
-  const { status, stderr } = await curlew(['load-images', '--bundle', 'bundle.tar.gz'], {
+  const { exitCode, stderr } = await curlew(['load-images', '--bundle', 'bundle.tar.gz'], {
     cwd: box.path,
     env: NO_RUNTIME,
   });
-  assert.is(status, 26);
+  assert.is(exitCode, 26);
   assert.match(stderr, /neither containerd nor docker answers/);
   assert.match(stderr, /CONTAINERD_ADDRESS=/);
   const only = ['load-images', '--bundle', 'bundle.tar.gz', '--runtime'];
@@ -53,7 +53,7 @@ test('a machine without a container runtime is told what to start', async () => 
     (await curlew([...only, 'docker'], { cwd: box.path, env: NO_RUNTIME })).stderr,
     /docker does not answer/,
   );
-  assert.is((await curlew([...only, 'podman'], { cwd: box.path, env: NO_RUNTIME })).status, 64);
+  assert.is((await curlew([...only, 'podman'], { cwd: box.path, env: NO_RUNTIME })).exitCode, 64);
 });
 
 test('an addon.json that cannot be believed is an error, and so is a damaged archive', async () => {
@@ -64,10 +64,10 @@ test('an addon.json that cannot be believed is an error, and so is a damaged arc
     'archive/addons/.new-run/1.0/images/app.tar.gz': 'no archive either',
   });
   const json = await curlew(['load-images', '--dir', 'json'], { cwd: box.path, env: NO_RUNTIME });
-  assert.is(json.status, 16);
+  assert.is(json.exitCode, 16);
   assert.match(json.stderr, /addon\.json/);
   const archive = await curlew(['load-images', '--dir', 'archive'], { cwd: box.path, env: NO_RUNTIME });
-  assert.is(archive.status, 27);
+  assert.is(archive.exitCode, 27);
   assert.match(archive.stderr, /demo\/1\.0: images\/app\.tar\.gz: it ends early/);
 });
 

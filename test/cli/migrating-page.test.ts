@@ -1,8 +1,8 @@
 /** docs/migrating.md: its commands, typed one after the other in a repository in kURL's manner, do what the page says. */
 import { readFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
+import { curlew } from '../support/curlew.ts';
 import { KURL_SCRIPTS, kurlAddon, versionsScript } from '../support/kurl-repository.ts';
-import { runFromSource } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
@@ -32,7 +32,7 @@ test('every line of the page works, in its order', async () => {
     // What lies beside a checkout is a folder of its own here.
     const given = words.map((word) => word.replace(/^\.\.\//, `${box.path}/`));
     const env = { HOME: box.path, XDG_CACHE_HOME: box.at('cache') };
-    const { exitCode, stdout, stderr } = await runFromSource(given, { cwd: root.path, env });
+    const { exitCode, stdout, stderr } = await curlew(given, { cwd: root.path, env });
     assert.is(exitCode, 0, `${line}\n${stdout}\n${stderr}`);
     said.set(line, stdout);
   }

@@ -1,9 +1,9 @@
-import { execa } from 'execa';
-import { resolve } from 'node:path';
 import type { Arguments } from '../../src/cli/command.ts';
 import { openNetwork } from '../../src/cli/network.ts';
 import * as assert from '../support/assert.ts';
 import { addon } from '../support/builds.ts';
+import { noReport } from '../support/context.ts';
+import { curlew } from '../support/curlew.ts';
 import { answers } from '../support/faults.ts';
 import { makeImage, makeLayer } from '../support/images.ts';
 import { startProxy } from '../support/proxy-server.ts';
@@ -35,7 +35,7 @@ async function look(
   { cwd = '/', env = {} }: { readonly cwd?: string; readonly env?: Readonly<Record<string, string>> },
   signal: AbortSignal,
 ): Promise<string> {
-  await using network = await openNetwork(words(given), { cwd, env, signal, report: () => undefined });
+  await using network = await openNetwork(words(given), { cwd, env, signal, report: noReport });
   return (await network.registry.headManifest(ref(reference), { signal })).digest;
 }
 
@@ -84,17 +84,10 @@ async function build(
   more: readonly string[],
   env: Readonly<Record<string, string>>,
   files: Readonly<Record<string, string>> = {},
-): Promise<{ readonly status: number | undefined; readonly said: string }> {
+): Promise<{ readonly exitCode: number; readonly said: string }> {
   await using box = await tree({ ...addon('a', `image one ${image}\n`), ...files });
-  const loader = resolve('test/support/tsx.mjs');
-  const main = ['--import', loader, resolve('src/cli/main.ts'), 'build', ...more];
-  const result = await execa(process.execPath, main, {
-    cwd: box.path,
-    reject: false,
-    extendEnv: false,
-    env: { PATH: process.env['PATH'] ?? '', HOME: box.path, ...env },
-  });
-  return { status: result.exitCode, said: `${result.stdout}\n${result.stderr}` };
+  const { exitCode, stdout, stderr } = await curlew(['build', ...more], { cwd: box.path, env });
+  return { exitCode, said: `${stdout}\n${stderr}` };
 }
 
 for (const [title, status, address] of [
@@ -107,7 +100,7 @@ for (const [title, status, address] of [
     for (const more of [[], ['--json']]) {
       const env = { HTTPS_PROXY: address(proxy.port) };
       const found = await build('registry.test/app:1', more, env);
-      assert.is(found.status, status, found.said);
+      assert.is(found.exitCode, status, found.said);
       assert.match(found.said, /proxy/i);
       assert.not.match(found.said, /hush|aHVzaC1odXNo/);
     }
@@ -118,14 +111,14 @@ test('credentials in the address of a mirror are in no output', async () => {
   await using mirror = await startRegistry({}, { auth: { kind: 'basic', username: 'x', password: 'y' } });
   const address = `http://me:hush-hush@${mirror.host}`;
   const found = await build('registry.invalid/app:1', ['--registry-mirror', `registry.invalid=${address}`], {});
-  assert.is(found.status, 13, found.said);
+  assert.is(found.exitCode, 13, found.said);
   assert.not.match(found.said, /hush/);
 });
 
 test('an empty DOCKER_CONFIG is none, not the current folder', async () => {
   await using registry = await startRegistry(IMAGES);
   const found = await build(`${registry.host}/app:1`, [], { DOCKER_CONFIG: '' }, { 'config.json': 'no JSON' });
-  assert.is(found.status, 0, found.said);
+  assert.is(found.exitCode, 0, found.said);
 });
 
 test.run();

@@ -6,16 +6,16 @@ import { readRecords } from '../../src/runtime/records.ts';
 import type { NodeStatus } from '../../src/runtime/status.ts';
 import type { AddonHistory } from '../../src/runtime/why.ts';
 import * as assert from '../support/assert.ts';
+import { curlew, type Outcome } from '../support/curlew.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { packagesOf, run, tracer } from '../support/node-install.ts';
-import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('cli/node-answers', { timeoutMs: 120_000 });
 
-async function ask(box: Tree, ...words: readonly string[]): Promise<SourceOutcome> {
-  return runFromSource([...words, '--install-dir', box.at('node')], { cwd: box.path });
+async function ask(box: Tree, ...words: readonly string[]): Promise<Outcome> {
+  return curlew([...words, '--install-dir', box.at('node')], { cwd: box.path });
 }
 
 async function told<Result>(box: Tree, ...words: readonly string[]): Promise<Result> {

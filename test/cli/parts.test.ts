@@ -1,15 +1,12 @@
 import { copyFile, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { execa } from 'execa';
-import { COMMANDS } from '../../src/cli/commands.ts';
-import { readArguments } from '../../src/cli/read-arguments.ts';
-import { paintFor } from '../../src/cli/render/paint.ts';
-import type { ErrorCode } from '../../src/core/errors.ts';
+import { ERROR_CODES, type ErrorCode } from '../../src/core/errors.ts';
 import type { Ask } from '../../src/runtime/questions.ts';
-import type { Report } from '../../src/core/events.ts';
 import * as assert from '../support/assert.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { tracer } from '../support/node-install.ts';
 import { noise } from '../support/packages.ts';
+import { runCommand, runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
@@ -18,41 +15,16 @@ const test = suite('cli/parts', { timeoutMs: 120_000 });
 const HEAD = 'parts/b.tar.gz.parts.json';
 const PARTS = [1, 2, 3].map((number) => `b.tar.gz.part-00${number}`);
 
-interface Outcome {
-  readonly exitCode: number;
-  readonly stdout: string;
-  readonly notes: readonly string[];
-}
-
-/** The command in this process: starting one for each would take most of the time. */
-async function curlew(box: Tree, ...words: string[]): Promise<Outcome> {
-  return curlewWith(box, undefined, ...words);
-}
-
-async function curlewWith(box: Tree, ask: Ask | undefined, ...[name = '', ...words]: string[]): Promise<Outcome> {
-  const command = await COMMANDS.get(name)?.load();
-  if (command === undefined) throw new Error(name);
-  const args = readArguments(command, words);
-  const notes: string[] = [];
-  const report: Report = (event) => {
-    if (event.type === 'note') notes.push(event.text);
-  };
-  const env = { PATH: process.env['PATH'], TRACE: box.at('trace'), XDG_CONFIG_HOME: box.path };
-  const context = { cwd: box.path, env, report, ask, signal: new AbortController().signal };
-  const result = await command.run(args, context);
-  const paint = paintFor(process.stdout, { NO_COLOR: '1' });
-  const stdout = args.flag('json') ? JSON.stringify(result) : command.render(result, args, paint);
-  return { exitCode: command.exitCode?.(result) ?? 0, stdout, notes };
-}
-
-async function curlewOk(box: Tree, ...words: string[]): Promise<string> {
-  const { exitCode, stdout } = await curlew(box, ...words);
-  assert.is(exitCode, 0, stdout);
+async function ok(box: Tree, ...words: string[]): Promise<string> {
+  const { exitCode, stdout, stderr } = await runTraced(words, box);
+  assert.is(exitCode, 0, stderr);
   return stdout;
 }
 
 async function refused(box: Tree, code: ErrorCode, message: RegExp, words: readonly string[]): Promise<void> {
-  await assert.rejectsWith(curlew(box, ...words), code, message);
+  const { exitCode, stderr } = await runTraced(words, box);
+  assert.is(exitCode, ERROR_CODES[code], stderr);
+  assert.match(stderr, new RegExp(`^error ${code}: .*(?:${message.source})`, 'm'));
 }
 
 /** A signed bundle of some 250 kB, and its parts below `parts/`. */
@@ -60,10 +32,10 @@ async function partsBox(): Promise<Tree> {
   const box = await tree({ 'parts/.keep': '' });
   const { files, ...addon } = tracer('aaa');
   await writeFile(box.at('b.tar.gz'), bundleOf([{ ...addon, files: { ...files, 'assets/x.gz': noise(250_000) } }]));
-  await curlewOk(box, 'keygen', 'our');
-  await curlewOk(box, 'keygen', 'their');
-  await curlewOk(box, 'sign', 'b.tar.gz', '--key', 'our.key');
-  await curlewOk(box, 'split', 'b.tar.gz', '--size', '100KB', '-o', 'parts/b.tar.gz', '--verify');
+  await ok(box, 'keygen', 'our');
+  await ok(box, 'keygen', 'their');
+  await ok(box, 'sign', 'b.tar.gz', '--key', 'our.key');
+  await ok(box, 'split', 'b.tar.gz', '--size', '100KB', '-o', 'parts/b.tar.gz', '--verify');
   return box;
 }
 
@@ -72,16 +44,16 @@ test('a signed bundle that is split is verified, read and installed from its par
   const beside = ['.keep', ...PARTS, 'b.tar.gz.parts.json', 'b.tar.gz.parts.sha256', 'b.tar.gz.sigstore.json'];
   assert.equal((await readdir(box.at('parts'))).toSorted(), beside);
   await execa('sha256sum', ['--check', '--strict', 'b.tar.gz.parts.sha256'], { cwd: box.at('parts') });
-  assert.match(await curlewOk(box, 'verify', HEAD, '--key', 'our.pub'), /^signed with .*our\.pub$/m);
+  assert.match(await ok(box, 'verify', HEAD, '--key', 'our.pub'), /^signed with .*our\.pub$/m);
   await refused(box, 'SIGNATURE_INVALID', /was not made with .*their\.pub/, ['verify', HEAD, '--key', 'their.pub']);
-  const whole = JSON.parse(await curlewOk(box, 'inspect', 'b.tar.gz', '--json')) as object;
-  assert.equal(JSON.parse(await curlewOk(box, 'inspect', HEAD, '--json')), { ...whole, path: HEAD });
+  const whole = JSON.parse(await ok(box, 'inspect', 'b.tar.gz', '--json')) as object;
+  assert.equal(JSON.parse(await ok(box, 'inspect', HEAD, '--json')), { ...whole, path: HEAD });
   const trial = ['install', '--root', 'root', '--unconfined', '--bundle', HEAD, '--key', 'our.pub', '--require-signed'];
-  assert.match(await curlewOk(box, ...trial), /^aaa {2}1\.0\.0 {2}installed/);
-  const joined = await curlewOk(box, 'join-parts', HEAD, '-o', 'parts/b.tar.gz');
+  assert.match(await ok(box, ...trial), /^aaa {2}1\.0\.0 {2}installed/);
+  const joined = await ok(box, 'join-parts', HEAD, '-o', 'parts/b.tar.gz');
   assert.match(joined, /b\.tar\.gz: \d+ kB from 3 parts$/);
   assert.ok((await readFile(box.at('parts/b.tar.gz'))).equals(await readFile(box.at('b.tar.gz'))));
-  assert.match(await curlewOk(box, 'verify', 'parts/b.tar.gz', '--key', 'our.pub'), /^signed with/m);
+  assert.match(await ok(box, 'verify', 'parts/b.tar.gz', '--key', 'our.pub'), /^signed with/m);
 });
 
 test('parts that never were one file are signed as the file that they make', async () => {
@@ -93,9 +65,9 @@ test('parts that never were one file are signed as the file that they make', asy
     '--key',
     'our.pub',
   ]);
-  assert.match(await curlewOk(box, 'sign', HEAD, '--key', 'our.key'), /^parts\/b\.tar\.gz\.sigstore\.json: /);
+  assert.match(await ok(box, 'sign', HEAD, '--key', 'our.key'), /^parts\/b\.tar\.gz\.sigstore\.json: /);
   await copyFile(box.at('parts/b.tar.gz.sigstore.json'), box.at('b.tar.gz.sigstore.json'));
-  await curlewOk(box, 'verify', HEAD, 'b.tar.gz', '--key', 'our.pub');
+  await ok(box, 'verify', HEAD, 'b.tar.gz', '--key', 'our.pub');
 });
 
 test('what is wrong with parts is named by every command that reads them, and nothing is installed', async () => {
@@ -107,7 +79,7 @@ test('what is wrong with parts is named by every command that reads them, and no
   for (const words of [['verify', HEAD], ['inspect', HEAD], ['join-parts', HEAD, '-o', 'x'], install]) {
     await refused(box, 'NOT_FOUND', lacks, words);
   }
-  const checked = await curlew(box, 'join-parts', HEAD, '--check');
+  const checked = await runTraced(['join-parts', HEAD, '--check'], box);
   assert.is(checked.exitCode, 14);
   assert.equal(
     checked.stdout.split('\n').map((line) => line.split(/ {2,}/)[1]),
@@ -116,24 +88,24 @@ test('what is wrong with parts is named by every command that reads them, and no
   await copyFile(box.at(first), box.at(second));
   await refused(box, 'DIGEST_MISMATCH', /part-002 is a copy of b\.tar\.gz\.part-001/, ['verify', HEAD]);
   await refused(box, 'DIGEST_MISMATCH', /part-002 is a copy of b\.tar\.gz\.part-001/, ['join-parts', HEAD, '-o', 'x']);
-  assert.is((await curlew(box, 'join-parts', HEAD, '--check', '--json')).exitCode, 15);
+  assert.is((await runTraced(['join-parts', HEAD, '--check', '--json'], box)).exitCode, 15);
   assert.equal(
     (await readdir(box.path)).filter((name) => name === 'x' || name === 'root'),
     [],
   );
   await mkdir(box.at('medium'));
   await rename(box.at('away'), box.at('medium', PARTS[1] ?? ''));
-  await curlewOk(box, 'join-parts', HEAD, 'medium', '-o', 'x');
+  await ok(box, 'join-parts', HEAD, 'medium', '-o', 'x');
 });
 
 test('media get their parts, the head file and the signature', async () => {
   await using box = await partsBox();
   await mkdir(box.at('one'));
-  const done = await curlew(box, 'split', 'b.tar.gz', '--to', 'one', '--size', '200KB');
+  const done = await runTraced(['split', 'b.tar.gz', '--to', 'one', '--size', '200KB'], box);
   assert.match(done.stdout, /one\/b\.tar\.gz\.parts\.json: 2 parts, /);
-  assert.match(done.notes[0] ?? '', /one: 2 parts, \d+ kB$/);
-  assert.match(done.notes.join('\n'), /one: 2 parts, .* are on disk: it can be unmounted and taken out/);
-  await curlewOk(box, 'verify', 'one/b.tar.gz.parts.json', '--key', 'our.pub');
+  assert.match(done.stderr, /^[^\n]*one: 2 parts, \d+ kB$/m);
+  assert.match(done.stderr, /one: 2 parts, .* are on disk: it can be unmounted and taken out/);
+  await ok(box, 'verify', 'one/b.tar.gz.parts.json', '--key', 'our.pub');
   await refused(box, 'FILE_EXISTS', /the file is there already/, [
     'split',
     'b.tar.gz',
@@ -147,10 +119,10 @@ test('media get their parts, the head file and the signature', async () => {
 test('parts are split again under the name of the bundle, in another folder or otherwise named', async () => {
   await using box = await partsBox();
   await mkdir(box.at('one'));
-  await curlewOk(box, 'split', HEAD, '--size', '200KB', '--to', 'one');
+  await ok(box, 'split', HEAD, '--size', '200KB', '--to', 'one');
   const names = ['b.tar.gz.part-001', 'b.tar.gz.part-002', 'b.tar.gz.parts.json', 'b.tar.gz.parts.sha256'];
   assert.equal((await readdir(box.at('one'))).toSorted(), [...names, 'b.tar.gz.sigstore.json']);
-  await curlewOk(box, 'verify', 'one/b.tar.gz.parts.json', '--key', 'our.pub');
+  await ok(box, 'verify', 'one/b.tar.gz.parts.json', '--key', 'our.pub');
   const before = await readdir(box.at('parts'));
   await symlink('parts', box.at('link'));
   for (const words of [
@@ -162,9 +134,9 @@ test('parts are split again under the name of the bundle, in another folder or o
     await refused(box, 'USAGE', /would take the place of .*parts\/b\.tar\.gz\.part/, ['split', HEAD, ...words]);
   }
   assert.equal(await readdir(box.at('parts')), before);
-  await curlewOk(box, 'join-parts', HEAD, '--check');
-  await curlewOk(box, 'split', HEAD, '-o', 'parts/c.tar.gz', '--size', '200KB');
-  await curlewOk(box, 'join-parts', 'parts/c.tar.gz.parts.json', '--check');
+  await ok(box, 'join-parts', HEAD, '--check');
+  await ok(box, 'split', HEAD, '-o', 'parts/c.tar.gz', '--size', '200KB');
+  await ok(box, 'join-parts', 'parts/c.tar.gz.parts.json', '--check');
 });
 
 test('whoever sits at the terminal is asked for the next medium, and may stop', async () => {
@@ -178,12 +150,12 @@ test('whoever sits at the terminal is asked for the next medium, and may stop', 
     return '';
   };
   const stop: Ask = async () => 'q';
-  await assert.rejectsWith(
-    curlewWith(box, stop, 'join-parts', HEAD, '-o', 'x'),
-    'CANCELLED',
-    /part-002 is missing: nothing was joined/,
-  );
-  await curlewWith(box, ask, 'join-parts', HEAD, '-o', 'x');
+  const join = ['join-parts', HEAD, '-o', 'x'];
+  const stopped = await runCommand(join, box.path, {}, { ask: stop });
+  assert.is(stopped.exitCode, ERROR_CODES.CANCELLED);
+  assert.match(stopped.stderr, /part-002 is missing: nothing was joined/);
+  const joined = await runCommand(join, box.path, {}, { ask });
+  assert.is(joined.exitCode, 0, joined.stderr);
   assert.is(asked.length, 1);
   assert.match(
     asked[0] ?? '',

@@ -1,35 +1,16 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { preflight as command } from '../../src/cli/commands/preflight.ts';
-import { readArguments } from '../../src/cli/read-arguments.ts';
-import { renderFailure } from '../../src/cli/render/failure.ts';
-import { NO_PAINT } from '../../src/cli/render/paint.ts';
-import { CurlewError, ERROR_CODES } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
-import { bundleOf, specOf } from '../support/node-bundles.ts';
+import type { Outcome } from '../support/curlew.ts';
+import { boxWith, bundleOf, specOf } from '../support/node-bundles.ts';
 import { specText } from '../support/preflight.ts';
+import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Files, type Tree } from '../support/tree.ts';
 
 const test = suite('cli/preflight');
-interface Outcome {
-  readonly exitCode: number | undefined;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
-/** What the command would print, and its status. */
 async function preflight(box: Tree, ...words: readonly string[]): Promise<Outcome> {
-  const env = { PATH: process.env['PATH'] };
-  const signal = new AbortController().signal;
-  try {
-    const args = readArguments(command, words);
-    const result = await command.run(args, { cwd: box.path, env, report: () => undefined, signal });
-    const stdout = args.flag('json') ? JSON.stringify(result) : command.render(result, args, NO_PAINT);
-    return { exitCode: command.exitCode?.(result), stdout, stderr: '' };
-  } catch (error) {
-    if (!(error instanceof CurlewError)) throw error;
-    return { exitCode: ERROR_CODES[error.code], stdout: '', stderr: renderFailure(error, NO_PAINT) };
-  }
+  return runCommand(['preflight', ...words], box.path);
 }
 
 const judging = (name: string, verdict: string): string =>
@@ -98,8 +79,7 @@ test('a bundle brings its specs, judged with its settings', async () => {
   };
   const addon = { name: 'aaa', version: '1.0.0', files };
   const spec = `${specOf([addon])}    size: big\n`;
-  await using box = await tree();
-  await writeFile(box.at('b.tar.gz'), bundleOf([addon], spec));
+  await using box = await boxWith([addon], spec);
   const { stdout, exitCode } = await preflight(box, '--bundle', 'b.tar.gz', '--exclude-builtin');
   assert.equal([exitCode, stdout.split('\n')[0]], [3, '[WARN] bigtrue: bigtrue says warn']);
   const set = await preflight(box, '--bundle', 'b.tar.gz', '--exclude-builtin', '--set', 'aaa.size=tiny');

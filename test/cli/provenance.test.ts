@@ -8,7 +8,6 @@ import { lockedPackage } from '../support/described.ts';
 import { makeInventory } from '../../src/bundle/delta/inventory.ts';
 import { writePackage } from '../support/packages.ts';
 import { runCommand } from '../support/run-command.ts';
-import type { SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { serveFolder } from '../support/web-server.ts';
@@ -16,10 +15,6 @@ import { serveFolder } from '../support/web-server.ts';
 const test = suite('cli/provenance', { timeoutMs: 60_000 });
 
 type Env = Readonly<Record<string, string>>;
-
-async function curlew(box: Tree, words: readonly string[], env: Env = {}): Promise<SourceOutcome> {
-  return runCommand(words, box.path, { XDG_CONFIG_HOME: box.path, ...env });
-}
 
 async function boxWithPackage(): Promise<Tree> {
   const box = await tree();
@@ -42,7 +37,7 @@ interface Statement {
 
 /** The statement that these words and this environment lead to. */
 async function stated(box: Tree, words: readonly string[], env: Env = {}): Promise<Statement> {
-  const { exitCode, stderr } = await curlew(box, ['provenance', 'web.tar.gz', ...words], env);
+  const { exitCode, stderr } = await runCommand(['provenance', 'web.tar.gz', ...words], box.path, env);
   assert.is(exitCode, 0, stderr);
   return JSON.parse(await readFile(box.at('web.tar.gz.provenance.json'), 'utf8')) as Statement;
 }
@@ -115,8 +110,8 @@ for (const [title, words, env, builder, source, run] of [
 test('a signed statement is verified by its key, of packages and of bundles', async () => {
   await using box = await boxWithPackage();
   await writeFile(box.at('b.tar.gz'), (await bundleOfPackages([lockedPackage()])).bytes);
-  await curlew(box, ['keygen', 'our']);
-  const made = await curlew(box, ['provenance', 'web.tar.gz', 'b.tar.gz', '--sign', 'our.key']);
+  await runCommand(['keygen', 'our'], box.path);
+  const made = await runCommand(['provenance', 'web.tar.gz', 'b.tar.gz', '--sign', 'our.key'], box.path);
   assert.is(made.exitCode, 0, made.stderr);
   assert.match(made.stdout, /^web\.tar\.gz\.provenance\.sigstore\.json: signed, built by urn:curlew:builder:unnamed$/m);
   const key = readPublicKey(await readFile(box.at('our.pub'), 'utf8'), 'our.pub');
@@ -131,29 +126,29 @@ test('a signed statement is verified by its key, of packages and of bundles', as
 
 test('it is made twice with the same bytes, and goes where one asks for it once', async () => {
   await using box = await boxWithPackage();
-  await curlew(box, ['provenance', 'web.tar.gz']);
+  await runCommand(['provenance', 'web.tar.gz'], box.path);
   const first = await readFile(box.at('web.tar.gz.provenance.json'));
-  assert.is((await curlew(box, ['provenance', 'web.tar.gz', '-o', 'other.json'])).exitCode, 0);
+  assert.is((await runCommand(['provenance', 'web.tar.gz', '-o', 'other.json'], box.path)).exitCode, 0);
   assert.ok(first.equals(await readFile(box.at('other.json'))));
-  assert.is((await curlew(box, ['provenance', 'web.tar.gz', '-o', 'other.json'])).exitCode, 24);
-  assert.is((await curlew(box, ['provenance', 'web.tar.gz', '-o', 'other.json', '--force'])).exitCode, 0);
+  assert.is((await runCommand(['provenance', 'web.tar.gz', '-o', 'other.json'], box.path)).exitCode, 24);
+  assert.is((await runCommand(['provenance', 'web.tar.gz', '-o', 'other.json', '--force'], box.path)).exitCode, 0);
 });
 
 test('of an address it goes into the current folder, under a name without secrets; of parts, beside them', async () => {
   await using box = await boxWithPackage();
   await using server = await serveFolder(box.path);
-  await curlew(box, ['provenance', 'web.tar.gz', '-o', 'file.json']);
-  const fetched = await curlew(box, ['provenance', `${server.url}/web.tar.gz?token=hush`]);
+  await runCommand(['provenance', 'web.tar.gz', '-o', 'file.json'], box.path);
+  const fetched = await runCommand(['provenance', `${server.url}/web.tar.gz?token=hush`], box.path);
   assert.is(fetched.exitCode, 0, fetched.stderr);
   const statement = await readFile(box.at('file.json'), 'utf8');
   assert.is(await readFile(box.at('web.tar.gz.provenance.json'), 'utf8'), statement);
-  const twice = await curlew(box, ['provenance', 'web.tar.gz', `${server.url}/web.tar.gz`]);
+  const twice = await runCommand(['provenance', 'web.tar.gz', `${server.url}/web.tar.gz`], box.path);
   assert.is(twice.exitCode, 64);
   assert.match(twice.stderr, /write web\.tar\.gz\.provenance\.json: .* of another file/);
 
-  const split = await curlew(box, ['split', 'web.tar.gz', '--size', '2K', '--to', 'parts']);
+  const split = await runCommand(['split', 'web.tar.gz', '--size', '2K', '--to', 'parts'], box.path);
   assert.is(split.exitCode, 0, split.stderr);
-  const joined = await curlew(box, ['provenance', 'parts/web.tar.gz.parts.json']);
+  const joined = await runCommand(['provenance', 'parts/web.tar.gz.parts.json'], box.path);
   assert.is(joined.exitCode, 0, joined.stderr);
   assert.is(await readFile(box.at('parts/web.tar.gz.provenance.json'), 'utf8'), statement);
 });
@@ -181,7 +176,7 @@ for (const [title, words, exitCode, message] of [
     const delta = await deltaOf(await bundleOfPackages([lockedPackage()]), nothing);
     await writeFile(box.at('delta.tar.gz'), delta.bytes);
     const before = await readdir(box.path);
-    const { exitCode: status, stderr } = await curlew(box, ['provenance', ...words]);
+    const { exitCode: status, stderr } = await runCommand(['provenance', ...words], box.path);
     assert.is(status, exitCode, stderr);
     assert.match(stderr, message);
     assert.not.match(stderr, 'hush');

@@ -3,6 +3,7 @@ import { publish } from '../../src/cli/commands/publish.ts';
 import type { Arguments } from '../../src/cli/command.ts';
 import * as assert from '../support/assert.ts';
 import { addon } from '../support/builds.ts';
+import { noReport } from '../support/context.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
@@ -20,7 +21,7 @@ for (const [what, code, options] of [
 ] as const) {
   test(`${what} is refused before anything is built`, async ({ signal }) => {
     await using box = await tree(addon('a', ''));
-    const context = { cwd: box.path, env: {}, report: () => undefined, signal };
+    const context = { cwd: box.path, env: {}, report: noReport, signal };
     await assert.rejectsWith(publish.run(words(options), context), code);
     assert.equal(await readdir(box.path), ['addons']);
   });

@@ -1,14 +1,13 @@
-import { execa } from 'execa';
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { digestOf, hexOf } from '../../src/core/digest.ts';
 import { pathsBeside } from '../../src/pull/partial-file.ts';
 import { createPace } from '../../src/pull/pace.ts';
 import * as assert from '../support/assert.ts';
+import { startCurlew, type Outcome } from '../support/curlew.ts';
 import { noise } from '../support/packages.ts';
 import { largePackage } from '../support/pulls.ts';
 import { runCommand } from '../support/run-command.ts';
-import { SOURCE_COMMAND, type SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { serveFiles, serveFolder } from '../support/web-server.ts';
@@ -16,15 +15,6 @@ import { serveFiles, serveFolder } from '../support/web-server.ts';
 const test = suite('cli: pull', { timeoutMs: 240_000 });
 const WEB = largePackage();
 const NAME = 'web.tar.gz';
-
-async function run(box: Tree, ...words: readonly string[]): Promise<SourceOutcome> {
-  return runCommand(words, box.path);
-}
-
-// The result's type follows from the options.
-function start(box: Tree, ...words: readonly string[]) {
-  return execa(process.execPath, [...SOURCE_COMMAND, ...words], { cwd: box.path, reject: false });
-}
 
 /** Resolves when a started pull has noted some bytes beyond those that were noted before; returns how many are. */
 async function noted(box: Tree, before: number, signal: AbortSignal): Promise<number> {
@@ -42,21 +32,27 @@ async function noted(box: Tree, before: number, signal: AbortSignal): Promise<nu
 test('the file takes the name of the address, and what is there is told', async () => {
   await using box = await tree();
   await using server = await serveFiles({ [`dist/${NAME}`]: WEB.bytes });
-  const { exitCode, stdout, stderr } = await run(box, 'pull', `${server.url}/dist/${NAME}?token=secret123`);
+  const { exitCode, stdout, stderr } = await runCommand(
+    ['pull', `${server.url}/dist/${NAME}?token=secret123`],
+    box.path,
+  );
   assert.is(exitCode, 0, stderr);
   assert.match(stdout, `${NAME}: ok, 10 MB, `);
   assert.match(stdout, `contents ${WEB.plan.index.tocDigest}`);
   assert.not.match(stdout + stderr, 'secret123');
-  const again = await run(box, 'pull', `${server.url}/dist/${NAME}`, '-o', '.', '--json');
+  const again = await runCommand(['pull', `${server.url}/dist/${NAME}`, '-o', '.', '--json'], box.path);
   const { file, fetched, size } = JSON.parse(again.stdout) as Record<string, unknown>;
   assert.equal({ file, fetched, size }, { file: box.at(NAME), fetched: 0, size: WEB.bytes.byteLength });
 });
 
 test('a store in a folder is a place like others', async () => {
   await using box = await tree({ [`dist/${NAME}`]: WEB.bytes });
-  const { exitCode, stderr } = await run(box, 'pull', `missing/${NAME}`, `dist/${NAME}`, '-o', 'copy.tar.gz');
+  const { exitCode, stderr } = await runCommand(
+    ['pull', `missing/${NAME}`, `dist/${NAME}`, '-o', 'copy.tar.gz'],
+    box.path,
+  );
   assert.is(exitCode, 14, stderr);
-  const second = await run(box, 'pull', `dist/none.tar.gz`, `dist/${NAME}`, '-o', 'copy.tar.gz');
+  const second = await runCommand(['pull', `dist/none.tar.gz`, `dist/${NAME}`, '-o', 'copy.tar.gz'], box.path);
   assert.is(second.exitCode, 0, second.stderr);
   assert.match(second.stderr, 'there is no none.tar.gz; the next place is asked');
   assert.ok((await readFile(box.at('copy.tar.gz'))).equals(WEB.bytes));
@@ -69,13 +65,13 @@ test('killed again and again, it comes to its end, and fetches nothing that was 
   const words = ['pull', `${server.url}/${NAME}`, '--connections', '2'];
   let before = 200_000;
   for (let kills = 0; kills < 2; kills += 1) {
-    const pulling = start(box, ...words, '--limit-rate', '1M');
+    const pulling = startCurlew([...words, '--limit-rate', '1M'], { cwd: box.path });
     before = await noted(box, before, signal);
     pulling.kill('SIGKILL');
     await pulling;
     assert.not.ok((await readdir(box.path)).includes(NAME));
   }
-  const { exitCode, stdout, stderr } = await run(box, ...words, '--json');
+  const { exitCode, stdout, stderr } = await runCommand([...words, '--json'], box.path);
   assert.is(exitCode, 0, stderr);
   const { fetched } = JSON.parse(stdout) as { readonly fetched: number };
   assert.ok(fetched <= WEB.bytes.byteLength - before, `${fetched} bytes fetched, ${before} were noted`);
@@ -86,27 +82,29 @@ test('killed again and again, it comes to its end, and fetches nothing that was 
 test('Ctrl-C keeps what has come, and says how to go on', async ({ signal }) => {
   await using box = await tree();
   await using server = await serveFiles({ [NAME]: WEB.bytes });
-  const pulling = start(box, 'pull', `${server.url}/${NAME}`, '--limit-rate', '1M', '--connections', '1');
+  const pulling = startCurlew(['pull', `${server.url}/${NAME}`, '--limit-rate', '1M', '--connections', '1'], {
+    cwd: box.path,
+  });
   await noted(box, 200_000, signal);
   pulling.kill('SIGINT');
   const { exitCode, stderr } = await pulling;
   assert.is(exitCode, 130, stderr);
   assert.match(stderr, /stopped with \d+ of 100\d+ bytes there\n {2}hint: the same command goes on where it stopped/);
   assert.equal((await readdir(box.path)).toSorted(), [`${NAME}.partial`, `${NAME}.partial.json`]);
-  assert.is((await run(box, 'pull', `${server.url}/${NAME}`)).exitCode, 0);
+  assert.is((await runCommand(['pull', `${server.url}/${NAME}`], box.path)).exitCode, 0);
 });
 
 test('with a key, the signature beside the file is checked first, and comes along', async () => {
   await using box = await tree();
   await writeTreeFile(box, `served/${NAME}`, WEB.bytes);
   await using server = await serveFolder(box.at('served'));
-  for (const name of ['release', 'other']) await run(box, 'keygen', name);
-  const pull = async (...words: readonly string[]): Promise<SourceOutcome> =>
-    run(box, 'pull', `${server.url}/${NAME}`, ...words);
+  for (const name of ['release', 'other']) await runCommand(['keygen', name], box.path);
+  const pull = async (...words: readonly string[]): Promise<Outcome> =>
+    runCommand(['pull', `${server.url}/${NAME}`, ...words], box.path);
   const unsigned = await pull('--key', 'release.pub');
   assert.is(unsigned.exitCode, 30, unsigned.stderr);
   assert.match(unsigned.stderr, `there is no signature ${server.url}/${NAME}.sigstore.json`);
-  const signed = await run(box, 'sign', `served/${NAME}`, '--key', 'release.key');
+  const signed = await runCommand(['sign', `served/${NAME}`, '--key', 'release.key'], box.path);
   assert.is(signed.exitCode, 0, signed.stderr);
   const wrong = await pull('--key', 'other.pub');
   assert.is(wrong.exitCode, 30, wrong.stderr);
@@ -118,7 +116,7 @@ test('with a key, the signature beside the file is checked first, and comes alon
   const right = await pull('--key', 'other.pub', '--key', 'release.pub');
   assert.is(right.exitCode, 0, right.stderr);
   assert.match(right.stdout, /signed with .*release\.pub/);
-  assert.is((await run(box, 'verify', NAME, '--key', 'release.pub')).exitCode, 0);
+  assert.is((await runCommand(['verify', NAME, '--key', 'release.pub'], box.path)).exitCode, 0);
   const nobody = await pull('--require-signed');
   assert.is(nobody.exitCode, 64, nobody.stderr);
   // A signature that came another way.
@@ -132,10 +130,13 @@ test('any file is taken with its sha256', async () => {
   const data = noise(300_000, 5);
   await using box = await tree();
   await using server = await serveFiles({ 'disk.img': data });
-  const wrong = await run(box, 'pull', `${server.url}/disk.img`);
+  const wrong = await runCommand(['pull', `${server.url}/disk.img`], box.path);
   assert.is(wrong.exitCode, 16, wrong.stderr);
   assert.match(wrong.stderr, '--sha256 HEX');
-  const right = await run(box, 'pull', `${server.url}/disk.img`, '--sha256', hexOf(digestOf(data)).toUpperCase());
+  const right = await runCommand(
+    ['pull', `${server.url}/disk.img`, '--sha256', hexOf(digestOf(data)).toUpperCase()],
+    box.path,
+  );
   assert.is(right.exitCode, 0, right.stderr);
   assert.is((await stat(box.at('disk.img'))).size, 300_000);
 });
@@ -153,7 +154,7 @@ test('words that mean nothing are refused before anybody is asked', async () => 
     [['s3://bucket'], 'no file'],
   ] as const;
   for (const [words, message] of cases) {
-    const { exitCode, stderr } = await run(box, 'pull', ...words);
+    const { exitCode, stderr } = await runCommand(['pull', ...words], box.path);
     assert.is(exitCode, 64, `${words.join(' ')}: ${stderr}`);
     assert.match(stderr, message);
   }

@@ -1,15 +1,17 @@
 /** Questions of hooks on a terminal: script(1) makes one. */
 import { execa } from 'execa';
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { questionText } from '../../src/cli/ask-operator.ts';
 import { shellQuote } from '../../src/runtime/settings.ts';
 import * as assert from '../support/assert.ts';
-import { bundleOf } from '../support/node-bundles.ts';
-import { tracer } from '../support/node-install.ts';
-import { runFromSource, SOURCE_COMMAND } from '../support/source-command.ts';
+import { MAIN } from '../support/compiled.ts';
+import { cleanEnvironment, curlew } from '../support/curlew.ts';
+import { boxWith } from '../support/node-bundles.ts';
+import { traced, tracer } from '../support/node-install.ts';
+import { missing, unless } from '../support/needs.ts';
 import { suite } from '../support/suite.ts';
-import { tree, type Tree } from '../support/tree.ts';
+import type { Tree } from '../support/tree.ts';
 
 const test = suite('cli/questions', { timeoutMs: 120_000 });
 
@@ -21,11 +23,7 @@ const ASKING = `aaa() {
   [ "$PROMPT_RESULT" = hunter2 ] && echo typed >>"$TRACE.said"
 }`;
 
-const hasScript = (await execa('script', ['--version'], { reject: false })).exitCode === 0;
-const onTerminal = (name: string, body: () => Promise<void>): void => {
-  if (hasScript) test(name, body);
-  else test.skip(name, 'script(1) is not there');
-};
+const onTerminal = unless(missing('script', 'stty'), test);
 
 const TRIAL = ['install', '--bundle', 'b.tar.gz', '--root', 'root', '--unconfined'];
 
@@ -68,15 +66,14 @@ function terminal(child: ChildProcessWithoutNullStreams): Terminal {
 }
 
 async function boxWithQuestions(): Promise<Tree> {
-  const box = await tree();
-  await writeFile(box.at('b.tar.gz'), bundleOf([tracer('aaa', ASKING)]));
+  const box = await boxWith([tracer('aaa', ASKING)]);
   return box;
 }
 
 function start(box: Tree, more: readonly string[] = []): Terminal {
-  const line = [process.execPath, ...SOURCE_COMMAND, ...TRIAL, ...more].map(shellQuote).join(' ');
-  const env = { ...process.env, TERM: 'xterm', TRACE: box.at('trace') };
-  return terminal(spawn('script', ['-qefc', line, '/dev/null'], { cwd: box.path, env }));
+  const line = [process.execPath, MAIN, ...TRIAL, ...more].map(shellQuote).join(' ');
+  const env = cleanEnvironment(traced(box, { TERM: 'xterm' }));
+  return terminal(spawn('script', ['-qefc', `tty >tty; exec ${line}`, '/dev/null'], { cwd: box.path, env }));
 }
 
 onTerminal(
@@ -88,6 +85,9 @@ onTerminal(
     assert.match(asked, /aaa asks:\s+The data of aaa is removed\. Continue\? \(y\/N\)/);
     run.type('y\r');
     await run.until('Password:');
+    // Who pastes the answer at once must not see it either.
+    const settings = await execa('stty', ['-a', '-F', (await readFile(box.at('tty'), 'utf8')).trim()]);
+    assert.match(settings.stdout, / -echo /);
     run.type('hunter2\r');
     const rest = await run.until('installed');
     assert.not(rest.includes('hunter2'));
@@ -112,13 +112,11 @@ onTerminal('Ctrl-C at a question, shown or hidden, stops the run', async () => {
 });
 
 test('--yes answers what hooks want confirmed; without a terminal the defaults count', async () => {
-  await using box = await tree();
-  await writeFile(box.at('b.tar.gz'), bundleOf([tracer('aaa', ASKING.replace(/ {2}printf 'Password[^]*said"\n/, ''))]));
-  const env = { TRACE: box.at('trace') };
-  const none = await runFromSource(TRIAL, { cwd: box.path, env });
+  await using box = await boxWith([tracer('aaa', ASKING.replace(/ {2}printf 'Password[^]*said"\n/, ''))]);
+  const none = await curlew(TRIAL, traced(box));
   assert.equal([none.exitCode, await readFile(box.at('trace.said'), 'utf8')], [0, 'no\n'], none.stderr);
   assert.match(none.stderr, 'Automatically declining prompt');
-  const yes = await runFromSource([...TRIAL, '--reapply', '--yes'], { cwd: box.path, env });
+  const yes = await curlew([...TRIAL, '--reapply', '--yes'], traced(box));
   assert.equal([yes.exitCode, await readFile(box.at('trace.said'), 'utf8')], [0, 'yes\n'], yes.stderr);
 });
 

@@ -2,16 +2,12 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import type { PromoteResult } from '../../src/release/promote.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import * as assert from '../support/assert.ts';
+import { curlew } from '../support/curlew.ts';
 import { madePackage, publishAs } from '../support/releases.ts';
-import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('cli/releases');
-
-async function curlew(box: Tree, ...words: readonly string[]): Promise<SourceOutcome> {
-  return runFromSource(words, { cwd: box.path });
-}
 
 /** A box with a store `staging` whose release s1 has rook and ekco. */
 async function staged(signal: AbortSignal): Promise<Tree> {
@@ -28,12 +24,14 @@ async function staged(signal: AbortSignal): Promise<Tree> {
 
 test('a release goes from store to store under the name behind the @', async ({ signal }) => {
   await using box = await staged(signal);
-  const done = await curlew(box, 'promote', '--from', 'staging@s1', '--to', 'dist@v1', '--deep');
+  const done = await curlew(['promote', '--from', 'staging@s1', '--to', 'dist@v1', '--deep'], { cwd: box.path });
   assert.is(done.exitCode, 0, done.stderr);
   assert.match(done.stdout, 'rook 1.0.4-14.2.21: copied by the store');
   assert.match(done.stdout, /v1 is the current release, promoted from s1 of .*staging$/);
   assert.is(await readFile(box.at('dist/VERSION'), 'utf8'), 'v1');
-  const again = await curlew(box, 'promote', '--from', 'staging', '--to', 'dist@v1', '--json', '--quiet');
+  const again = await curlew(['promote', '--from', 'staging', '--to', 'dist@v1', '--json', '--quiet'], {
+    cwd: box.path,
+  });
   const { packages } = JSON.parse(again.stdout) as PromoteResult;
   assert.ok(packages.every(({ outcome }) => outcome === 'present'));
 });
@@ -50,7 +48,7 @@ for (const [what, status, words] of [
 ] as const) {
   test(`promote with ${what} is refused and makes nothing`, async ({ signal }) => {
     await using box = await staged(signal);
-    const { exitCode, stdout, stderr } = await curlew(box, 'promote', ...words);
+    const { exitCode, stdout, stderr } = await curlew(['promote', ...words], { cwd: box.path });
     assert.is(exitCode, status, stderr);
     assert.is(stdout, '');
     assert.ok(!(await readdir(box.path)).includes('dist'));
@@ -59,15 +57,15 @@ for (const [what, status, words] of [
 
 test('versions are listed in order, and a word is answered with the version that it means', async ({ signal }) => {
   await using box = await staged(signal);
-  const all = await curlew(box, 'versions', '--from', 'staging');
+  const all = await curlew(['versions', '--from', 'staging'], { cwd: box.path });
   assert.is(all.stdout, 'ekco: 0.28.14\nrook: 1.0.4-14.2.21 1.0.4');
-  const some = await curlew(box, 'versions', 'rook@1.0.x', 'rook@1.0.4', 'ekco', '--from', 'staging');
+  const some = await curlew(['versions', 'rook@1.0.x', 'rook@1.0.4', 'ekco', '--from', 'staging'], { cwd: box.path });
   assert.is(some.stdout, 'rook 1.0.4-14.2.21 (greatest patch of 1.0)\nrook 1.0.4 (exact)\nekco: 0.28.14');
-  const near = await curlew(box, 'versions', 'rok', '--from', 'staging');
+  const near = await curlew(['versions', 'rok', '--from', 'staging'], { cwd: box.path });
   assert.is(near.exitCode, 14);
   assert.match(near.stderr, 'did you mean rook?');
-  assert.is((await curlew(box, 'versions', 'rook@2.0.x', '--from', 'staging')).exitCode, 11);
-  assert.is((await curlew(box, 'versions')).exitCode, 64);
+  assert.is((await curlew(['versions', 'rook@2.0.x', '--from', 'staging'], { cwd: box.path })).exitCode, 11);
+  assert.is((await curlew(['versions'], { cwd: box.path })).exitCode, 64);
 });
 
 test('publish takes the order of versions from versions.json beside them, and refuses one that is none', async () => {
@@ -79,11 +77,11 @@ test('publish takes the order of versions from versions.json beside them, and re
     'addons/web/1.1.0/install.sh': script,
     'addons/web/versions.json': '["1.0.0"]',
   });
-  const done = await curlew(box, 'publish', '--to', 'dist', '--release', 'v1');
+  const done = await curlew(['publish', '--to', 'dist', '--release', 'v1'], { cwd: box.path });
   assert.is(done.exitCode, 0, done.stderr);
-  assert.is((await curlew(box, 'versions', '--from', 'dist')).stdout, 'web: 1.0.0 1.1.0');
+  assert.is((await curlew(['versions', '--from', 'dist'], { cwd: box.path })).stdout, 'web: 1.0.0 1.1.0');
   await writeFile(box.at('addons/web/versions.json'), '{}');
-  const refused = await curlew(box, 'publish', '--to', 'dist', '--release', 'v2');
+  const refused = await curlew(['publish', '--to', 'dist', '--release', 'v2'], { cwd: box.path });
   assert.is(refused.exitCode, 10);
   assert.match(refused.stderr, /addons\/web\/versions\.json: not an order of versions: it is no list/);
 });
@@ -93,14 +91,14 @@ test('old releases go from a store, after a dry run has named them', async ({ si
   const more = await madePackage(box, 'ekco', '0.28.15', 'e2');
   await publishAs(createFolderStore(box.at('staging')), 's2', [more], signal);
   const words = ['prune', '--from', 'staging', '--keep', '1'];
-  const planned = await curlew(box, ...words, '--dry-run');
+  const planned = await curlew([...words, '--dry-run'], { cwd: box.path });
   assert.match(planned.stdout, /^s1: would go, 6 objects, .*newer ones are enough/);
   assert.match(planned.stdout, '1 release stays; current is s2');
-  assert.is((await curlew(box, ...words, '--older-than', '1d')).stdout.split('\n').length, 1);
-  assert.match((await curlew(box, ...words)).stdout, /^s1: removed, 6 objects/);
-  assert.is((await curlew(box, 'versions', '--from', 'staging')).exitCode, 0);
+  assert.is((await curlew([...words, '--older-than', '1d'], { cwd: box.path })).stdout.split('\n').length, 1);
+  assert.match((await curlew(words, { cwd: box.path })).stdout, /^s1: removed, 6 objects/);
+  assert.is((await curlew(['versions', '--from', 'staging'], { cwd: box.path })).exitCode, 0);
   for (const wrong of [[], ['--keep', '0'], ['--older-than', 'long']]) {
-    assert.is((await curlew(box, 'prune', '--from', 'staging', ...wrong)).exitCode, 64);
+    assert.is((await curlew(['prune', '--from', 'staging', ...wrong], { cwd: box.path })).exitCode, 64);
   }
 });
 
@@ -111,16 +109,16 @@ test('a damaged catalogue is named with the command that mends it, and that comm
     ['versions', '--from', 'staging'],
     ['promote', '--from', 'staging', '--to', 'dist'],
   ]) {
-    const { exitCode, stderr } = await curlew(box, ...words);
+    const { exitCode, stderr } = await curlew(words, { cwd: box.path });
     assert.is(exitCode, 16);
     assert.match(stderr, 's1/index.json');
     assert.match(stderr, `curlew reindex ${box.at('staging')} --release s1`);
   }
-  const mended = await curlew(box, 'reindex', box.at('staging'), '--release', 's1');
+  const mended = await curlew(['reindex', box.at('staging'), '--release', 's1'], { cwd: box.path });
   assert.is(mended.exitCode, 0, mended.stderr);
   assert.match(mended.stdout, 'the catalogue of s1 was damaged\n  names 3 packages');
-  assert.is((await curlew(box, 'versions', '--from', 'staging')).exitCode, 0);
-  assert.is((await curlew(box, 'reindex')).exitCode, 64);
+  assert.is((await curlew(['versions', '--from', 'staging'], { cwd: box.path })).exitCode, 0);
+  assert.is((await curlew(['reindex'], { cwd: box.path })).exitCode, 64);
 });
 
 test.run();

@@ -12,16 +12,11 @@ import { makeImage, makeLayer } from '../support/images.ts';
 import { archiveOf, noise, packageOf, writePackage, type TestFile } from '../support/packages.ts';
 import { startRegistry } from '../support/registry-server.ts';
 import { runCommand } from '../support/run-command.ts';
-import type { SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { serveFolder } from '../support/web-server.ts';
 
 const test = suite('cli/sbom', { timeoutMs: 60_000 });
-
-async function curlew(box: Tree, ...words: readonly string[]): Promise<SourceOutcome> {
-  return runCommand(words, box.path, { XDG_CONFIG_HOME: box.path });
-}
 
 async function boxWithPackage(): Promise<Tree> {
   const box = await tree();
@@ -32,52 +27,58 @@ async function boxWithPackage(): Promise<Tree> {
 
 test('a package: to standard output, to a file, through a URL, from parts; always the same bytes', async () => {
   await using box = await boxWithPackage();
-  const printed = await curlew(box, 'sbom', 'web.tar.gz');
+  const printed = await runCommand(['sbom', 'web.tar.gz'], box.path);
   assert.is(printed.exitCode, 0, printed.stderr);
   assert.equal(await schemaProblems(JSON.parse(printed.stdout)), []);
   assert.not.match(printed.stdout, 'hush');
 
-  const written = await curlew(box, 'sbom', 'web.tar.gz', '-o', 'web.cdx.json');
+  const written = await runCommand(['sbom', 'web.tar.gz', '-o', 'web.cdx.json'], box.path);
   assert.match(written.stdout, /web\.cdx\.json: 6 components\nurn:uuid:[0-9a-f-]{36}$/);
   assert.is(await readFile(box.at('web.cdx.json'), 'utf8'), `${printed.stdout}\n`);
-  assert.is((await curlew(box, 'sbom', 'web.tar.gz', '-o', 'web.cdx.json')).exitCode, 24);
-  assert.is((await curlew(box, 'sbom', 'web.tar.gz', '-o', 'web.cdx.json', '--force')).exitCode, 0);
+  assert.is((await runCommand(['sbom', 'web.tar.gz', '-o', 'web.cdx.json'], box.path)).exitCode, 24);
+  assert.is((await runCommand(['sbom', 'web.tar.gz', '-o', 'web.cdx.json', '--force'], box.path)).exitCode, 0);
 
-  const json = await curlew(box, 'sbom', 'web.tar.gz', '--json');
+  const json = await runCommand(['sbom', 'web.tar.gz', '--json'], box.path);
   assert.equal(JSON.parse(json.stdout), JSON.parse(printed.stdout));
 
   await using server = await serveFolder(box.path);
-  const fetched = await curlew(box, 'sbom', `${server.url}/web.tar.gz`);
+  const fetched = await runCommand(['sbom', `${server.url}/web.tar.gz`], box.path);
   assert.is(fetched.stdout, printed.stdout, fetched.stderr);
 
   await mkdir(box.at('parts'));
-  const split = await curlew(box, 'split', 'web.tar.gz', '--size', '2K', '--to', 'parts');
+  const split = await runCommand(['split', 'web.tar.gz', '--size', '2K', '--to', 'parts'], box.path);
   assert.is(split.exitCode, 0, split.stderr);
-  assert.is((await curlew(box, 'sbom', 'parts/web.tar.gz.parts.json')).stdout, printed.stdout);
+  assert.is((await runCommand(['sbom', 'parts/web.tar.gz.parts.json'], box.path)).stdout, printed.stdout);
 });
 
 test('many files: an SBOM beside each, of an address into the current folder', async () => {
   await using box = await boxWithPackage();
   await mkdir(box.at('parts'));
-  await curlew(box, 'split', 'web.tar.gz', '--size', '2K', '--to', 'parts');
+  await runCommand(['split', 'web.tar.gz', '--size', '2K', '--to', 'parts'], box.path);
   await using server = await serveFolder(box.path);
   const words = ['web.tar.gz', 'parts/web.tar.gz.parts.json', '--beside'];
-  const written = await curlew(box, 'sbom', ...words);
+  const written = await runCommand(['sbom', ...words], box.path);
   assert.is(written.stdout, 'web.tar.gz.cdx.json: 6 components\nparts/web.tar.gz.cdx.json: 6 components');
   const first = await readFile(box.at('web.tar.gz.cdx.json'), 'utf8');
-  assert.is(first, `${(await curlew(box, 'sbom', 'web.tar.gz', '-o', '-')).stdout}\n`);
+  assert.is(first, `${(await runCommand(['sbom', 'web.tar.gz', '-o', '-'], box.path)).stdout}\n`);
   assert.is(await readFile(box.at('parts/web.tar.gz.cdx.json'), 'utf8'), first);
-  assert.is((await curlew(box, 'sbom', `${server.url}/parts/../web.tar.gz`, '--beside', '--json')).exitCode, 0);
+  assert.is(
+    (await runCommand(['sbom', `${server.url}/parts/../web.tar.gz`, '--beside', '--json'], box.path)).exitCode,
+    0,
+  );
   assert.equal(
     (await readdir(box.path)).filter((name) => name.startsWith('web.tar.gz')),
     ['web.tar.gz', 'web.tar.gz.cdx.json'],
   );
 
-  const twice = await curlew(box, 'sbom', `${server.url}/web.tar.gz`, `${server.url}/web.tar.gz?r=2`, '--beside');
+  const twice = await runCommand(
+    ['sbom', `${server.url}/web.tar.gz`, `${server.url}/web.tar.gz?r=2`, '--beside'],
+    box.path,
+  );
   assert.is(twice.exitCode, 64);
   assert.match(twice.stderr, /write web\.tar\.gz\.cdx\.json: .* of another file/);
 
-  const failed = await curlew(box, 'sbom', 'web.tar.gz', 'nothing.tar.gz', '--beside');
+  const failed = await runCommand(['sbom', 'web.tar.gz', 'nothing.tar.gz', '--beside'], box.path);
   assert.is(failed.exitCode, 14);
   assert.match(failed.stderr, /nothing\.tar\.gz: no such file/);
 });
@@ -85,7 +86,7 @@ test('many files: an SBOM beside each, of an address into the current folder', a
 test('words that go together in no way are refused before anything is read', async () => {
   await using box = await tree();
   for (const words of [[], ['a', 'b'], ['a', '--beside', '-o', 'x'], ['a', '--beside', '-o', '-']]) {
-    assert.is((await curlew(box, 'sbom', ...words)).exitCode, 64, words.join(' '));
+    assert.is((await runCommand(['sbom', ...words], box.path)).exitCode, 64, words.join(' '));
   }
 });
 
@@ -95,7 +96,7 @@ test('only the ends and small files of a large package are asked for', async () 
   const large = [...files, { path: 'images/blobs/sha256/layer', data: noise(2_000_000) }];
   await writePackage(box.at('web.tar.gz'), name, version, large, extra);
   await using server = await serveFolder(box.path);
-  const { exitCode, stderr } = await curlew(box, 'sbom', `${server.url}/web.tar.gz`);
+  const { exitCode, stderr } = await runCommand(['sbom', `${server.url}/web.tar.gz`], box.path);
   assert.is(exitCode, 0, stderr);
   const lengths = server.log.flatMap(({ headers }) => {
     const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(String(headers['range'] ?? '')) ?? [];
@@ -115,26 +116,26 @@ test('a bundle, one for kURL, and a delta with what its place has', async () => 
   await writeFile(box.at('1.tar.gz'), (await bundleOfPackages([web, other])).bytes);
   const next = await bundleOfPackages([web, newer]);
   await writeFile(box.at('2.tar.gz'), next.bytes);
-  const whole = await curlew(box, 'sbom', '2.tar.gz');
+  const whole = await runCommand(['sbom', '2.tar.gz'], box.path);
   assert.is(whole.exitCode, 0, whole.stderr);
   assert.equal(await schemaProblems(JSON.parse(whole.stdout)), []);
   assert.match(whole.stdout, '"bin/curlew"');
 
   const kurl = await bundleOfPackages([web, newer], { kurl: true });
   await writeFile(box.at('kurl.tar.gz'), kurl.bytes);
-  const forKurl = await curlew(box, 'sbom', 'kurl.tar.gz');
+  const forKurl = await runCommand(['sbom', 'kurl.tar.gz'], box.path);
   assert.is(forKurl.exitCode, 0, forKurl.stderr);
   assert.match(forKurl.stdout, '"addons/other/1.1.0/"');
 
-  await curlew(box, 'inventory', '1.tar.gz', '-o', 'i.json');
+  await runCommand(['inventory', '1.tar.gz', '-o', 'i.json'], box.path);
   const delta = await deltaOf(next, parseInventory(await readFile(box.at('i.json'), 'utf8'), 'i.json'));
   await writeFile(box.at('d.tar.gz'), delta.bytes);
   await mkdir(box.at('base'));
-  const alone = await curlew(box, 'sbom', 'd.tar.gz', '--install-dir', 'base');
+  const alone = await runCommand(['sbom', 'd.tar.gz', '--install-dir', 'base'], box.path);
   assert.is(alone.exitCode, 14, alone.stderr);
   assert.match(alone.stderr, /which is a delta/);
   await execa('tar', ['-xzf', box.at('1.tar.gz'), '-C', box.at('base')]);
-  const full = await curlew(box, 'sbom', 'd.tar.gz', '--install-dir', 'base');
+  const full = await runCommand(['sbom', 'd.tar.gz', '--install-dir', 'base'], box.path);
   assert.is(full.stdout, whole.stdout, full.stderr);
 });
 
@@ -142,19 +143,19 @@ test('a bundle without some systems lists what it has, also where a delta leaves
   await using box = await tree();
   const made = await bundleOfPackages([lockedPackage()], { os: ['ubuntu-22.04'] });
   await writeFile(box.at('b.tar.gz'), made.bytes);
-  const whole = await curlew(box, 'sbom', 'b.tar.gz');
+  const whole = await runCommand(['sbom', 'b.tar.gz'], box.path);
   assert.is(whole.exitCode, 0, whole.stderr);
   assert.match(whole.stdout, 'pkg:deb/ubuntu/libc6');
   assert.not.match(whole.stdout, /pkg:rpm|rhel/);
-  await curlew(box, 'inventory', 'b.tar.gz', '-o', 'i.json');
+  await runCommand(['inventory', 'b.tar.gz', '-o', 'i.json'], box.path);
   const delta = await deltaOf(made, parseInventory(await readFile(box.at('i.json'), 'utf8'), 'i.json'));
   await writeFile(box.at('d.tar.gz'), delta.bytes);
   await mkdir(box.at('base'));
   await execa('tar', ['-xzf', box.at('b.tar.gz'), '-C', box.at('base')]);
-  const full = await curlew(box, 'sbom', 'd.tar.gz', '--install-dir', 'base');
+  const full = await runCommand(['sbom', 'd.tar.gz', '--install-dir', 'base'], box.path);
   assert.is(full.stdout, whole.stdout, full.stderr);
   await rm(box.at('base/addons/web/1.0.0/addon.omitted.json'));
-  const lacking = await curlew(box, 'sbom', 'd.tar.gz', '--install-dir', 'base');
+  const lacking = await runCommand(['sbom', 'd.tar.gz', '--install-dir', 'base'], box.path);
   assert.is(lacking.exitCode, 14, lacking.stderr);
   assert.match(lacking.stderr, 'addons/web/1.0.0/addon.omitted.json');
 });
@@ -166,7 +167,7 @@ for (const imageFormat of ['oci', 'docker-archive'] as const) {
     const manifest = 'image one images.example/team/one:1\nasset data ./data\napt24 jq\n';
     await using box = await tree(addon('a', manifest, { data: 'x' }));
     await buildAll({ root: box.path, registry: registry.host, imageFormat });
-    const { exitCode, stdout, stderr } = await curlew(box, 'sbom', 'out/a-1.0.tar.gz');
+    const { exitCode, stdout, stderr } = await runCommand(['sbom', 'out/a-1.0.tar.gz'], box.path);
     assert.is(exitCode, 0, stderr);
     const document = JSON.parse(stdout) as { readonly components: readonly { readonly purl: string }[] };
     assert.equal(await schemaProblems(document), []);
@@ -240,7 +241,7 @@ for (const [title, exitCode, message] of [
 ] as const) {
   test(`a file is refused that is, or has, ${title}`, async () => {
     await using box = await tree({ 'bad.tar.gz': BAD[title] ?? '' });
-    const { exitCode: status, stderr, stdout } = await curlew(box, 'sbom', 'bad.tar.gz', '-o', 'out');
+    const { exitCode: status, stderr, stdout } = await runCommand(['sbom', 'bad.tar.gz', '-o', 'out'], box.path);
     assert.is(status, exitCode, stderr);
     assert.match(stderr, message);
     assert.is(stdout, '');
@@ -257,16 +258,19 @@ test('a bundle is refused whose packages are not those that it names', async () 
   await writeFile(box.at('none.tar.gz'), archiveOf([bundle]).bytes);
   assert.ok(bytes.byteLength > 0);
   assert.match(
-    (await curlew(box, 'sbom', 'other.tar.gz')).stderr,
+    (await runCommand(['sbom', 'other.tar.gz'], box.path)).stderr,
     /addons\/other\/1\.0\.0\/ is not the one that bundle/,
   );
-  assert.match((await curlew(box, 'sbom', 'none.tar.gz')).stderr, /not all of its packages are there that bundle/);
+  assert.match(
+    (await runCommand(['sbom', 'none.tar.gz'], box.path)).stderr,
+    /not all of its packages are there that bundle/,
+  );
 });
 
 test('one file is to be named', async () => {
   await using box = await tree();
-  for (const words of [[], ['a', 'b']]) assert.is((await curlew(box, 'sbom', ...words)).exitCode, 64);
-  assert.is((await curlew(box, 'sbom', 'missing.tar.gz')).exitCode, 14);
+  for (const words of [[], ['a', 'b']]) assert.is((await runCommand(['sbom', ...words], box.path)).exitCode, 64);
+  assert.is((await runCommand(['sbom', 'missing.tar.gz'], box.path)).exitCode, 14);
 });
 
 test.run();

@@ -1,5 +1,4 @@
 import { mkdir } from 'node:fs/promises';
-import { execa } from 'execa';
 import { NO_PAINT } from '../../src/cli/render/paint.ts';
 import { serve } from '../../src/cli/commands/serve.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
@@ -9,9 +8,10 @@ import { createFolderStore } from '../../src/store/folder.ts';
 import { makeKeyPair, publicPart, readPrivateKey } from '../../src/trust/keys.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
+import { noReport } from '../support/context.ts';
+import { startCurlew } from '../support/curlew.ts';
 import { madePackage, publishAs } from '../support/releases.ts';
 import { DAY, memory } from '../support/signing.ts';
-import { SOURCE_COMMAND } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { serveFiles } from '../support/web-server.ts';
@@ -80,7 +80,7 @@ test('who may post is said by a flag and a token, and the token is never told', 
   const context = (env: CommandContext['env'] = {}): CommandContext => ({
     cwd: box.path,
     env,
-    report: () => undefined,
+    report: noReport,
     signal,
   });
   const token = async (env: CommandContext['env'], ...given: readonly string[]): Promise<string | undefined> =>
@@ -134,11 +134,13 @@ test('a store that does not answer keeps no server that is told to end', async (
   await using box = await tree();
   await using store = await serveFiles({}, { faults: [() => ({ status: 200, sending: 'never' })] });
   const given = ['serve', '--store', `${store.url}/`, '--allow-http', '127.0.0.1', '--listen', '127.0.0.1:0'];
-  const running = execa(process.execPath, [...SOURCE_COMMAND, ...given], { cwd: box.path, stdin: 'ignore' });
+  const running = startCurlew(given, { cwd: box.path });
   running.stderr.on('data', (text: Buffer) => {
     if (text.includes('serving')) running.kill('SIGTERM');
   });
-  assert.match((await running).stdout, /^0 requests/);
+  const { exitCode, stdout, stderr } = await running;
+  assert.is(exitCode, 0, stderr);
+  assert.match(stdout, /^0 requests/);
 });
 
 test('with --key it hands out what that key has signed, and nothing of a store that another one signed', async ({

@@ -1,9 +1,9 @@
 import { execa } from 'execa';
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
-import { bundleOf, specOf } from '../support/node-bundles.ts';
-import { tracer } from '../support/node-install.ts';
-import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
+import { curlew } from '../support/curlew.ts';
+import { boxWith, bundleOf, specOf } from '../support/node-bundles.ts';
+import { traced, tracer } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
@@ -11,21 +11,16 @@ const test = suite('cli/sign', { timeoutMs: 120_000 });
 
 const INVALID = 30;
 
-async function curlew(box: Tree, words: readonly string[], env: Record<string, string> = {}): Promise<SourceOutcome> {
-  return runFromSource(words, { cwd: box.path, env: { TRACE: box.at('trace'), XDG_CONFIG_HOME: box.path, ...env } });
-}
-
 /** A bundle, keys, and its signature; other keys, and a bundle that is not signed. */
 async function signedBox(): Promise<Tree> {
-  const box = await tree();
-  await writeFile(box.at('b.tar.gz'), bundleOf([tracer('aaa')]));
+  const box = await boxWith([tracer('aaa')]);
   await writeFile(box.at('other.tar.gz'), bundleOf([tracer('bbb')]));
   for (const words of [
     ['keygen', 'our'],
     ['keygen', 'their'],
     ['sign', 'b.tar.gz', '--key', 'our.key'],
   ]) {
-    const { exitCode, stderr } = await curlew(box, words);
+    const { exitCode, stderr } = await curlew(words, traced(box));
     assert.is(exitCode, 0, stderr);
   }
   return box;
@@ -43,7 +38,7 @@ async function isMissing(path: string): Promise<boolean> {
 }
 
 async function refused(box: Tree, words: readonly string[], message: RegExp): Promise<void> {
-  const { exitCode, stderr } = await curlew(box, words);
+  const { exitCode, stderr } = await curlew(words, traced(box));
   assert.is(exitCode, INVALID, stderr);
   assert.match(stderr, /^error SIGNATURE_INVALID: /m);
   assert.match(stderr.replaceAll('\n', ' '), message);
@@ -51,38 +46,37 @@ async function refused(box: Tree, words: readonly string[], message: RegExp): Pr
 
 test('keygen makes a private key for its owner alone, and never overwrites one', async () => {
   await using box = await tree();
-  const made = await curlew(box, ['keygen', '--json'], { CURLEW_KEY_PASSPHRASE: 'correct horse' });
+  const made = await curlew(['keygen', '--json'], traced(box, { CURLEW_KEY_PASSPHRASE: 'correct horse' }));
   assert.equal(JSON.parse(made.stdout), { privateKey: 'curlew.key', publicKey: 'curlew.pub', encrypted: true });
   assert.is((await stat(box.at('curlew.key'))).mode & 0o777, 0o600);
   assert.match(await readFile(box.at('curlew.key'), 'utf8'), /^-----BEGIN ENCRYPTED PRIVATE KEY-----/);
   const before = await readFile(box.at('curlew.key'));
-  const again = await curlew(box, ['keygen']);
+  const again = await curlew(['keygen'], traced(box));
   assert.is(again.exitCode, 24);
   assert.ok(before.equals(await readFile(box.at('curlew.key'))));
   await rename(box.at('curlew.key'), box.at('elsewhere.key'));
-  assert.is((await curlew(box, ['keygen'])).exitCode, 24);
+  assert.is((await curlew(['keygen'], traced(box))).exitCode, 24);
   assert.ok(await isMissing(box.at('curlew.key')), 'half a pair was left');
 });
 
 test('a locked key signs by its passphrase, which is printed nowhere', async () => {
-  await using box = await tree();
-  await writeFile(box.at('b.tar.gz'), bundleOf([tracer('aaa')]));
-  await curlew(box, ['keygen'], { CURLEW_KEY_PASSPHRASE: 'correct horse' });
+  await using box = await boxWith([tracer('aaa')]);
+  await curlew(['keygen'], traced(box, { CURLEW_KEY_PASSPHRASE: 'correct horse' }));
   const sign = ['sign', 'b.tar.gz', '--key', 'curlew.key'];
   await refused(box, sign, /read the key curlew\.key: it is encrypted/);
-  const wrong = await curlew(box, sign, { CURLEW_KEY_PASSPHRASE: 'wrong battery' });
+  const wrong = await curlew(sign, traced(box, { CURLEW_KEY_PASSPHRASE: 'wrong battery' }));
   assert.is(wrong.exitCode, INVALID);
   assert.not.match(wrong.stderr, 'battery');
-  assert.is((await curlew(box, sign, { CURLEW_KEY_PASSPHRASE: 'correct horse' })).exitCode, 0);
+  assert.is((await curlew(sign, traced(box, { CURLEW_KEY_PASSPHRASE: 'correct horse' }))).exitCode, 0);
   assert.match(
-    (await curlew(box, ['verify', 'b.tar.gz', '--key', 'curlew.pub'])).stdout,
+    (await curlew(['verify', 'b.tar.gz', '--key', 'curlew.pub'], traced(box))).stdout,
     /^signed with .*curlew\.pub$/m,
   );
 });
 
 test('verify tells a signature that holds from all others', async () => {
   await using box = await signedBox();
-  const held = await curlew(box, ['verify', 'b.tar.gz', '--key', 'their.pub', '--key', 'our.pub']);
+  const held = await curlew(['verify', 'b.tar.gz', '--key', 'their.pub', '--key', 'our.pub'], traced(box));
   assert.match(held.stdout, /^signed with .*our\.pub$/m);
   await refused(box, ['verify', 'b.tar.gz', '--key', 'their.pub'], /was not made with .*their\.pub/);
   await refused(
@@ -93,7 +87,7 @@ test('verify tells a signature that holds from all others', async () => {
   const swapped = ['verify', 'other.tar.gz', '--key', 'our.pub', '--signature', 'b.tar.gz.sigstore.json'];
   await refused(box, swapped, /is of another file/);
   await refused(box, ['verify', 'b.tar.gz', '--key', 'our.key'], /it is a private key/);
-  const unnamed = await curlew(box, ['verify', 'b.tar.gz', '--require-signed']);
+  const unnamed = await curlew(['verify', 'b.tar.gz', '--require-signed'], traced(box));
   assert.is(unnamed.exitCode, 64);
   assert.match(unnamed.stderr, 'no key is named');
 });
@@ -103,7 +97,7 @@ test('only what is whole is signed', async () => {
   const bytes = await readFile(box.at('other.tar.gz'));
   bytes[600] = (bytes[600] ?? 0) ^ 1;
   await writeFile(box.at('other.tar.gz'), bytes);
-  const { exitCode } = await curlew(box, ['sign', 'other.tar.gz', '--key', 'our.key']);
+  const { exitCode } = await curlew(['sign', 'other.tar.gz', '--key', 'our.key'], traced(box));
   assert.ok(exitCode === 15 || exitCode === 16, String(exitCode));
   assert.ok(await isMissing(box.at('other.tar.gz.sigstore.json')));
 });
@@ -113,7 +107,7 @@ test('a run that asks for a signature takes the signed bundle, and nothing befor
   await refused(box, installing('--bundle', 'other.tar.gz', '--key', 'our.pub'), /there is no signature/);
   await refused(box, installing('--bundle', 'b.tar.gz', '--key', 'their.pub'), /was not made with/);
   assert.ok(await isMissing(box.at('root')), 'something was made');
-  const done = await curlew(box, installing('--bundle', 'b.tar.gz', '--key', 'our.pub', '--require-signed'));
+  const done = await curlew(installing('--bundle', 'b.tar.gz', '--key', 'our.pub', '--require-signed'), traced(box));
   assert.match(done.stdout, /^aaa {2}1\.0\.0 {2}installed/);
 });
 
@@ -125,15 +119,15 @@ test('an unpacked bundle is held to the signature of its table of contents', asy
   await refused(box, words, /there is no signature .*unpacked\/stargz\.index\.json\.sigstore\.json/);
   const named = [...words, '--signature', 'b.tar.gz.sigstore.json'];
   await writeFile(box.at('unpacked/addons/aaa/1.0.0/install.sh'), 'aaa() { : ; }\n');
-  assert.match((await curlew(box, named)).stderr, /^error DIGEST_MISMATCH: /m);
+  assert.match((await curlew(named, traced(box))).stderr, /^error DIGEST_MISMATCH: /m);
   await execa('tar', ['xzf', box.at('b.tar.gz'), '-C', box.at('unpacked')]);
-  assert.match((await curlew(box, named)).stdout, /^aaa {2}1\.0\.0 {2}installed/);
+  assert.match((await curlew(named, traced(box))).stdout, /^aaa {2}1\.0\.0 {2}installed/);
 });
 
 test('a configuration that names keys lets nothing unsigned in, wherever it comes from', async () => {
   await using box = await signedBox();
-  await mkdir(box.at('curlew'));
-  await writeFile(box.at('curlew/config.json'), '{"trustedKeys": ["../our.pub"]}');
+  await mkdir(box.at('.config/curlew'), { recursive: true });
+  await writeFile(box.at('.config/curlew/config.json'), '{"trustedKeys": ["../../our.pub"]}');
   await refused(box, installing('--bundle', 'other.tar.gz'), /there is no signature/);
   await refused(box, ['preflight', '--bundle', 'other.tar.gz'], /there is no signature/);
   await refused(box, ['load-images', '--bundle', 'other.tar.gz', '--dry-run'], /there is no signature/);
@@ -143,7 +137,7 @@ test('a configuration that names keys lets nothing unsigned in, wherever it come
   await mkdir(box.at('store'));
   await writeFile(box.at('store/VERSION'), 'r1');
   await refused(box, installing('--from', 'store', '--installer', 'spec.yaml'), /there is no signature VERSION/);
-  assert.is((await curlew(box, installing('--bundle', 'b.tar.gz'))).exitCode, 0);
+  assert.is((await curlew(installing('--bundle', 'b.tar.gz'), traced(box))).exitCode, 0);
 });
 
 test.run();

@@ -1,20 +1,14 @@
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { COMMANDS } from '../../src/cli/commands.ts';
-import { readArguments } from '../../src/cli/read-arguments.ts';
-import { renderFailure } from '../../src/cli/render/failure.ts';
-import { NO_PAINT } from '../../src/cli/render/paint.ts';
-import { createPlainLines } from '../../src/cli/render/plain.ts';
-import { CurlewError, ERROR_CODES } from '../../src/core/errors.ts';
-import type { ProgressEvent } from '../../src/core/events.ts';
 import { formatAddonJson } from '../../src/core/package.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import * as assert from '../support/assert.ts';
 import { planTestBundle, publishTestPackages } from '../support/bundles.ts';
+import type { Outcome } from '../support/curlew.ts';
 import { specOf } from '../support/node-bundles.ts';
-import { tracer } from '../support/node-install.ts';
+import { tracerPackage } from '../support/node-install.ts';
 import { archiveOf, noise, packageOf } from '../support/packages.ts';
 import { madePackage, publishAs } from '../support/releases.ts';
-import type { SourceOutcome } from '../support/source-command.ts';
+import { runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { serveFolder } from '../support/web-server.ts';
@@ -22,46 +16,16 @@ import { serveFolder } from '../support/web-server.ts';
 const test = suite('cli: signed releases', { timeoutMs: 120_000 });
 
 const INVALID = 30;
-const FILES = [
-  ...Object.entries(tracer('aaa').files).map(([path, data]) => ({ path, data })),
-  { path: 'assets/blob', data: noise(300_000) },
-];
+const PACKAGE = tracerPackage('aaa', '1.0.0', { 'assets/blob': noise(300_000) });
 
-/** A command inside of this process. */
-async function curlew(box: Tree, name: string, ...words: readonly string[]): Promise<SourceOutcome> {
-  const said: string[] = [];
-  const line = createPlainLines(Date.now);
-  const env = {
-    PATH: process.env['PATH'],
-    TRACE: box.at('trace'),
-    XDG_STATE_HOME: box.at('state'),
-    HOME: box.at('home'),
-  };
-  const report = (event: ProgressEvent): number => said.push(line(event) ?? '');
-  const command = await COMMANDS.get(name)?.load();
-  if (command === undefined) throw new Error(`no command ${name}`);
-  try {
-    const args = readArguments(command, words);
-    const result = await command.run(args, { cwd: box.path, env, report, signal: new AbortController().signal });
-    return { exitCode: 0, stdout: command.render(result, args, NO_PAINT), stderr: said.join('\n') };
-  } catch (error) {
-    if (!(error instanceof CurlewError)) throw error;
-    return {
-      exitCode: ERROR_CODES[error.code],
-      stdout: '',
-      stderr: [...said, renderFailure(error, NO_PAINT)].join('\n'),
-    };
-  }
-}
-
-async function done(box: Tree, name: string, ...words: readonly string[]): Promise<SourceOutcome> {
-  const outcome = await curlew(box, name, ...words);
+async function done(box: Tree, name: string, ...words: readonly string[]): Promise<Outcome> {
+  const outcome = await runTraced([name, ...words], box);
   assert.is(outcome.exitCode, 0, outcome.stderr);
   return outcome;
 }
 
 async function refused(box: Tree, message: RegExp, name: string, ...words: readonly string[]): Promise<void> {
-  const { exitCode, stderr } = await curlew(box, name, ...words);
+  const { exitCode, stderr } = await runTraced([name, ...words], box);
   assert.is(exitCode, INVALID, stderr);
   assert.match(stderr.replaceAll('\n', ' '), message);
 }
@@ -69,7 +33,7 @@ async function refused(box: Tree, message: RegExp, name: string, ...words: reado
 /** A store with the signed release r1 of one package, and two pairs of keys. */
 async function signedBox(signal: AbortSignal): Promise<Tree> {
   const box = await tree({ 'spec.yaml': specOf([{ name: 'aaa', version: 'latest' }]) });
-  await publishTestPackages(box, [{ name: 'aaa', version: '1.0.0', files: FILES }], signal);
+  await publishTestPackages(box, [PACKAGE], signal);
   for (const name of ['our', 'their']) await done(box, 'keygen', name);
   await done(box, 'sign', '--store', 'store', '--release', 'r1', '--key', 'our.key');
   return box;
@@ -112,7 +76,10 @@ test('a run refuses what is not signed, and nothing is made', async ({ signal })
   );
   const words = ['--root', 'root', '--unconfined', '--installer', 'o.yaml', '--from', 'store', '--key', 'our.pub'];
   await refused(box, /nobody has signed the package of its s3Override/, 'install', ...words);
-  const misled = await curlew(box, 'install', ...installing('--from', 'store', '--key', 'our.pub', '--signature', 's'));
+  const misled = await runTraced(
+    ['install', ...installing('--from', 'store', '--key', 'our.pub', '--signature', 's')],
+    box,
+  );
   assert.is(misled.exitCode, 64);
   assert.is(await stat(box.at('trace')).catch(() => 'absent'), 'absent');
 });
@@ -133,10 +100,10 @@ async function swapAddonJson(box: Tree, signal: AbortSignal): Promise<void> {
   const store = createFolderStore(box.at('store'));
   const key = 'r1/aaa-1.0.0.tar.gz';
   const right = await readFile(box.at('store', key));
-  const { addon } = packageOf('aaa', '1.0.0', FILES);
+  const { addon } = packageOf('aaa', '1.0.0', PACKAGE.files);
   const forged = 'abcdefghijklmnopqrstuvwxyz'.split('').map((letter) => {
     const text = formatAddonJson({ ...addon, tool: letter + addon.tool.slice(1) });
-    const files = [{ path: 'addon.json', data: text }, ...FILES];
+    const files = [{ path: 'addon.json', data: text }, ...PACKAGE.files];
     return archiveOf(files.map((file) => ({ ...file, path: `addons/aaa/1.0.0/${file.path}` }))).bytes;
   });
   const bytes = forged.find((one) => one.byteLength === right.byteLength && !one.equals(right));
@@ -152,7 +119,7 @@ test('a package whose addon.json was exchanged is refused, though it has the ide
   await swapAddonJson(box, signal);
   await using server = await serveFolder(box.at('store'));
   for (const from of ['store', server.url]) {
-    const { exitCode, stderr } = await curlew(box, 'install', ...installing('--from', from, '--key', 'our.pub'));
+    const { exitCode, stderr } = await runTraced(['install', ...installing('--from', from, '--key', 'our.pub')], box);
     assert.is(exitCode, 15, stderr);
   }
   const spec = await readFile(box.at('spec.yaml'), 'utf8');
@@ -173,7 +140,7 @@ test('a node and a workstation refuse a store that was put back behind what they
   await refused(box, /r1 is signed as version \d+, and version \d+ was seen before/, 'install', ...words);
   await refused(box, /was seen before/, 'promote', '--from', 'store', '--to', 'dist@d2', '--key', 'our.pub');
   await writeFile(box.at(NODE, 'seen-releases.json'), '{}');
-  const damaged = await curlew(box, 'install', ...words);
+  const damaged = await runTraced(['install', ...words], box);
   assert.is(damaged.exitCode, 25, damaged.stderr);
 });
 
@@ -189,7 +156,7 @@ test('of a signed release every byte is proved on its way into parts, too', asyn
   await mkdir(box.at('parts'));
   const words = ['bundle', 'spec.yaml', '--from', 'store', '--key', 'our.pub', '-o', 'parts/b.tar.gz'] as const;
   for (const more of [[], ['--split', '20M']]) {
-    const { exitCode, stderr } = await curlew(box, ...words, ...more);
+    const { exitCode, stderr } = await runTraced([...words, ...more], box);
     assert.is(exitCode, 15, stderr);
     assert.match(stderr, /assets\/blob/);
   }
@@ -220,9 +187,9 @@ test('words that do not go together are told', async ({ signal }) => {
     ['promote', ['--from', 'store', '--to', 'dist', '--expires', '30d']],
     ['bundle', ['spec.yaml', '--from', 'store', '--plan', '--require-signed']],
   ] as const) {
-    assert.is((await curlew(box, name, ...words)).exitCode, 64, words.join(' '));
+    assert.is((await runTraced([name, ...words], box)).exitCode, 64, words.join(' '));
   }
-  assert.is((await curlew(box, 'sign', '--store', 'store', '--key', 'our.key', '--release', 'r9')).exitCode, 14);
+  assert.is((await runTraced(['sign', '--store', 'store', '--key', 'our.key', '--release', 'r9'], box)).exitCode, 14);
 });
 
 test.run();

@@ -10,6 +10,7 @@ import { publishPackages } from '../../src/release/publish.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import * as assert from '../support/assert.ts';
 import { addon } from '../support/builds.ts';
+import { noReport } from '../support/context.ts';
 import { makeImage, makeLayer, type Image } from '../support/images.ts';
 import { startRegistry } from '../support/registry-server.ts';
 import { suite } from '../support/suite.ts';
@@ -209,7 +210,7 @@ test('what was judged by one release is not published on top of another', async 
     commit: undefined,
     jobs: 1,
   };
-  const late = publishPackages([], { ...given, report: () => undefined, signal });
+  const late = publishPackages([], { ...given, report: noReport, signal });
   await assert.rejectsWith(late, 'STORE_CONFLICT', /another publisher made r2 current/);
 });
 

@@ -4,12 +4,13 @@ import { mkdir, readdir, readFile, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { unpackScripts } from '../../src/cli/unpack-scripts.ts';
 import * as assert from '../support/assert.ts';
+import { compiledModule } from '../support/compiled.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('cli/unpack-scripts');
 
-const MODULE = join(import.meta.dirname, '../../src/cli/unpack-scripts.ts');
+const MODULE = compiledModule('src/cli/unpack-scripts.ts');
 const TEXTS = { 'hook-runner.sh': 'runner\n', 'lib/a.sh': 'library\n' };
 
 /** A process of its own unpacks into `box` and runs a line with `folder`. */
@@ -20,7 +21,7 @@ async function unpacking(box: Tree, line: string): Promise<string> {
     const { readdirSync, statSync } = await import('node:fs');
     const folder = unpackScripts(${JSON.stringify(TEXTS)});
     ${line}`;
-  const { stdout } = await execa(process.execPath, ['--import', 'tsx', '--input-type', 'module', '--eval', code], {
+  const { stdout } = await execa(process.execPath, ['--input-type', 'module', '--eval', code], {
     cwd: join(import.meta.dirname, '../..'),
     reject: false,
   });

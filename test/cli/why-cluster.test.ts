@@ -3,9 +3,9 @@ import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { readRecords, type AppliedRecord } from '../../src/runtime/records.ts';
 import type { AddonHistory } from '../../src/runtime/why.ts';
 import * as assert from '../support/assert.ts';
+import { curlew, type Outcome } from '../support/curlew.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { packagesOf, run, tracer } from '../support/node-install.ts';
-import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
@@ -39,10 +39,10 @@ async function note(box: Tree, applied: Readonly<Record<string, AppliedRecord>>,
   await writeFile(box.at('answers/curlew-records'), JSON.stringify({ metadata: {}, data }));
 }
 
-async function ask(box: Tree, name: string, ...more: readonly string[]): Promise<SourceOutcome> {
+async function ask(box: Tree, name: string, ...more: readonly string[]): Promise<Outcome> {
   const env = { PATH: `${box.at('path')}:${process.env['PATH'] ?? ''}`, KUBECONFIG: box.at('admin.conf') };
   const words = ['why', name, '--install-dir', box.at('node'), ...more];
-  return runFromSource(words, { cwd: box.path, env: { ...env, ANSWERS: box.at('answers') } });
+  return curlew(words, { cwd: box.path, env: { ...env, ANSWERS: box.at('answers') } });
 }
 
 async function told(box: Tree, name: string): Promise<AddonHistory> {

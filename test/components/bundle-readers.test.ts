@@ -14,6 +14,7 @@ import { writeParts } from '../../src/bundle/parts/split-write.ts';
 import { TOC_NAME } from '../../src/core/layout.ts';
 import * as assert from '../support/assert.ts';
 import { planTestBundle, publishTestPackages, specOf } from '../support/bundles.ts';
+import { noReport } from '../support/context.ts';
 import { noise } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -118,7 +119,7 @@ if (reason === undefined) {
     const packages = ['one', 'two'].map((name) => ({ name, version: '1.0.0', files }));
     const store = await publishTestPackages(box, packages, signal);
     const { plan, sources } = await planTestBundle(store, specOf({ one: '1.0.0', two: 'latest' }), signal);
-    const common = { force: false, verify: true, report: () => undefined, signal };
+    const common = { force: false, verify: true, report: noReport, signal };
     await assembleBundle(plan, sources, bundle(), common);
     const { index, size } = plan.splice;
     const source = planSource('b.tar.gz', plan.splice, sources);

@@ -7,8 +7,10 @@ import { createS3Store } from '../../src/store/s3.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf, type TestPackage } from '../support/bundles.ts';
+import { BUILT_MAIN as MAIN } from '../support/built.ts';
 import { collect } from '../support/bytes.ts';
-import { cleanEnvironment, curlew, curlewOk, MAIN, type Outcome } from '../support/curlew.ts';
+import { noReport } from '../support/context.ts';
+import { cleanEnvironment, curlew, curlewOk, startCurlew, type Outcome } from '../support/curlew.ts';
 import { noise } from '../support/packages.ts';
 import { countKinds, startS3Proxy, type S3Proxy } from '../support/s3-proxy.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -17,7 +19,6 @@ import { BUCKET, S3_KEYS, s3Suite, startS3, type S3Server, type S3ServerName } f
 const MIB = 1024 * 1024;
 const DIST = `s3://${BUCKET}/dist`;
 const SPEC = specOf({ alpha: '1.0.0', beta: '1.0.0' });
-const quiet = (): void => undefined;
 
 function packageOf(name: string, blob: Uint8Array): TestPackage {
   const files = [
@@ -35,13 +36,13 @@ for (const name of ['versitygw', 'rclone'] satisfies S3ServerName[]) {
   let server: S3Server;
   let proxy: S3Proxy;
   const open = (prefix: string): Store =>
-    createS3Store(`s3://${BUCKET}/${prefix}`, { endpoint: server.url, report: quiet });
+    createS3Store(`s3://${BUCKET}/${prefix}`, { endpoint: server.url, report: noReport });
   const options = (env: Readonly<Record<string, string>> = {}) => ({
     cwd: box.path,
     env: { ...S3_KEYS, AWS_ENDPOINT_URL_S3: proxy.url, ...env },
   });
   const bundle = async (words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Outcome> =>
-    curlew(['bundle', ...words], options(env));
+    curlew(['bundle', ...words], { ...options(env), main: MAIN });
   const uploadsBegun = async (signal: AbortSignal): Promise<number> =>
     (await open('bundles').sweepUploads?.(new Date(Date.now() + 86_400_000), { dryRun: true, signal })) ?? 0;
 
@@ -52,7 +53,7 @@ for (const name of ['versitygw', 'rclone'] satisfies S3ServerName[]) {
     proxy = await startS3Proxy(server.url);
     const { signal } = new AbortController();
     await publishTestPackages(box, PACKAGES, signal, open('dist'));
-    await curlewOk(['bundle', 'installer.yaml', '--from', DIST, '-o', 'file.tar.gz'], options());
+    await curlewOk(['bundle', 'installer.yaml', '--from', DIST, '-o', 'file.tar.gz'], { ...options(), main: MAIN });
   });
   test.after(async () => {
     await proxy[Symbol.asyncDispose]();
@@ -64,29 +65,29 @@ for (const name of ['versitygw', 'rclone'] satisfies S3ServerName[]) {
     const target = `s3://${BUCKET}/bundles/b.tar.gz`;
     const words = ['installer.yaml', '--from', DIST, '-o', target];
     const first = await bundle([...words, '--verify']);
-    assert.is(first.status, 0, first.stderr);
+    assert.is(first.exitCode, 0, first.stderr);
     assert.match(first.stdout, `${target}: `);
     const expected = await readFile(box.at('file.tar.gz'));
     const { body, etag } = await open('bundles').get('b.tar.gz', { signal });
     assert.ok((await collect(body)).equals(expected));
     const second = await bundle(words);
-    assert.is(second.status, 24, second.stderr);
+    assert.is(second.exitCode, 24, second.stderr);
     assert.match(second.stderr, /there is such an object already\n.*--force/);
     assert.is((await open('bundles').head('b.tar.gz', { signal }))?.etag, etag);
     if (name !== 'versitygw') return;
     await open('bundles').put('b.tar.gz', Buffer.from('other'), { signal });
     const third = await bundle([...words, '--force']);
-    assert.is(third.status, 0, third.stderr);
+    assert.is(third.exitCode, 0, third.stderr);
     assert.is((await open('bundles').head('b.tar.gz', { signal }))?.size, expected.byteLength);
     assert.is(await uploadsBegun(signal), 0);
   });
 
   test(`${name}: buckets that are not there are told, on either side`, async () => {
     const into = await bundle(['installer.yaml', '--from', DIST, '-o', 's3://nobody.example/b.tar.gz']);
-    assert.is(into.status, 14, into.stderr);
+    assert.is(into.exitCode, 14, into.stderr);
     assert.match(into.stderr, 'there is no bucket nobody.example');
     const from = await bundle(['installer.yaml', '--from', 's3://nobody.example/dist', '-o', 'x.tar.gz']);
-    assert.is(from.status, 14, from.stderr);
+    assert.is(from.exitCode, 14, from.stderr);
     assert.match(from.stderr, 'there is no bucket nobody.example');
   });
 
@@ -94,14 +95,14 @@ for (const name of ['versitygw', 'rclone'] satisfies S3ServerName[]) {
     const store = await publishTestPackages(box, PACKAGES, signal, open('planned'));
     const from = ['--from', `s3://${BUCKET}/planned`];
     const planned = await bundle(['installer.yaml', ...from, '--plan', '--out', 'plan.json']);
-    assert.is(planned.status, 0, planned.stderr);
+    assert.is(planned.exitCode, 0, planned.stderr);
     // As long as before, and with the same table of contents: only the etag tells.
     const bytes = await readFile(box.at('out/alpha-1.0.0.tar.gz'));
     bytes[1_000_000] = (bytes[1_000_000] ?? 0) ^ 1;
     await store.put('r1/alpha-1.0.0.tar.gz', bytes, { signal });
     for (const target of ['planned.tar.gz', `s3://${BUCKET}/bundles/planned.tar.gz`]) {
-      const { status, stderr } = await bundle(['--from-plan', 'plan.json', ...from, '-o', target]);
-      assert.is(status, 17, stderr);
+      const { exitCode, stderr } = await bundle(['--from-plan', 'plan.json', ...from, '-o', target]);
+      assert.is(exitCode, 17, stderr);
       assert.match(stderr, /STORE_CONFLICT.*alpha-1\.0\.0\.tar\.gz: has changed since the plan was made/);
       assert.match(stderr, 'make the plan anew');
     }
@@ -117,7 +118,7 @@ for (const name of ['versitygw', 'rclone'] satisfies S3ServerName[]) {
   test('whoever may not write, or shows wrong keys, is told so', async ({ signal }) => {
     const words = ['installer.yaml', '--from', DIST, '-o', `s3://${BUCKET}/bundles/denied.tar.gz`];
     const wrong = await bundle(words, { AWS_SECRET_ACCESS_KEY: 'not-the-secret' });
-    assert.is(wrong.status, 13, wrong.stderr);
+    assert.is(wrong.exitCode, 13, wrong.stderr);
     assert.match(wrong.stderr, 'check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY');
     assert.not.match(wrong.stderr + wrong.stdout, 'not-the-secret');
     assert.is(await open('bundles').head('denied.tar.gz', { signal }), undefined);
@@ -128,13 +129,7 @@ for (const name of ['versitygw', 'rclone'] satisfies S3ServerName[]) {
   const startUntilParts = async (key: string, parts: number, signal: AbortSignal) => {
     const words = ['installer.yaml', '--from', DIST, '-o', `s3://${BUCKET}/bundles/${key}`];
     const before = proxy.log.length;
-    const running = execa(process.execPath, [MAIN, 'bundle', ...words], {
-      cwd: box.path,
-      env: cleanEnvironment(options()),
-      extendEnv: false,
-      reject: false,
-      cancelSignal: signal,
-    });
+    const running = startCurlew(['bundle', ...words], { ...options(), main: MAIN, signal });
     const arrived = (): number =>
       proxy.log.slice(before).filter(({ kind, path, answered }) => {
         return kind === 'UploadPart' && path.includes(key) && answered;
@@ -152,7 +147,7 @@ for (const name of ['versitygw', 'rclone'] satisfies S3ServerName[]) {
     assert.is(await open('bundles').head('killed.tar.gz', { signal }), undefined);
     assert.is(await uploadsBegun(signal), 1);
     const again = await bundle(['installer.yaml', '--from', DIST, '-o', `s3://${BUCKET}/bundles/killed.tar.gz`]);
-    assert.is(again.status, 0, again.stderr);
+    assert.is(again.exitCode, 0, again.stderr);
     const expected = await readFile(box.at('file.tar.gz'));
     const { body } = await open('bundles').get('killed.tar.gz', { signal });
     assert.ok((await collect(body)).equals(expected));

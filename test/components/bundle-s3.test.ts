@@ -12,6 +12,7 @@ import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { planTestBundle, publishTestPackages, specOf, TOOL, type TestPackage } from '../support/bundles.ts';
 import { collect } from '../support/bytes.ts';
+import { noReport } from '../support/context.ts';
 import { noise } from '../support/packages.ts';
 import { s3ErrorBody, startS3Proxy, type S3Proxy } from '../support/s3-proxy.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -36,7 +37,6 @@ const PACKAGES: readonly TestPackage[] = [
 const SPEC = specOf({ alpha: '1.0.0', beta: '1.0.0', gamma: '1.0.0' });
 const REFUSAL = { status: 403, body: s3ErrorBody('AccessDenied') };
 const KEY = 'bundle.tar.gz';
-const quiet = (): void => undefined;
 
 for (const name of ['versitygw', 'moto', 'rclone'] satisfies S3ServerName[]) {
   const test = s3Suite(name, `bundles in ${name}`);
@@ -47,8 +47,8 @@ for (const name of ['versitygw', 'moto', 'rclone'] satisfies S3ServerName[]) {
   let source: Store;
   const { conditions: copiesParts } = S3_SERVERS[name];
   const into = (prefix: string): Store =>
-    createS3Store(`s3://${BUCKET}/${prefix}`, { endpoint: proxy.url, report: quiet });
-  const options = (signal: AbortSignal) => ({ force: false, verify: false, report: quiet, signal });
+    createS3Store(`s3://${BUCKET}/${prefix}`, { endpoint: proxy.url, report: noReport });
+  const options = (signal: AbortSignal) => ({ force: false, verify: false, report: noReport, signal });
   const uploadsBegun = async (store: Store, signal: AbortSignal): Promise<number> =>
     (await store.sweepUploads?.(new Date(Date.now() + 86_400_000), { dryRun: true, signal })) ?? 0;
 
@@ -81,7 +81,14 @@ for (const name of ['versitygw', 'moto', 'rclone'] satisfies S3ServerName[]) {
 
     const piped: Buffer[] = [];
     const write = async (piece: Uint8Array): Promise<void> => void piped.push(Buffer.from(piece));
-    await pourBundle(plan, sources, write, { name: 'p', title: 'p', atOnce: 1, verify: false, report: quiet, signal });
+    await pourBundle(plan, sources, write, {
+      name: 'p',
+      title: 'p',
+      atOnce: 1,
+      verify: false,
+      report: noReport,
+      signal,
+    });
     assert.ok(Buffer.concat(piped).equals(expected), 'through a pipe');
 
     const ranges: Buffer[] = [];

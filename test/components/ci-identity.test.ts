@@ -36,7 +36,7 @@ if (reason === undefined) {
         ACTIONS_ID_TOKEN_REQUEST_TOKEN: 'request-token',
       };
       const result = await ci(box, [name.replace(/.*\//, ''), ...rest], env);
-      assert.is(result.status, status, result.stdout + result.stderr);
+      assert.is(result.exitCode, status, result.stdout + result.stderr);
       assert.not.match(result.stdout + result.stderr, TOKEN);
       assert.is(github.log.length, words.length);
     });

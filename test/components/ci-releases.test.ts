@@ -4,6 +4,7 @@ import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { addonFiles, ci, commit, git, repository } from '../support/ci.ts';
+import { noReport } from '../support/context.ts';
 import { suite } from '../support/suite.ts';
 import { tree, writeTree, type Tree } from '../support/tree.ts';
 import { BUCKET, cannotServe, S3_KEYS, S3_SERVERS, startS3, type S3ServerName } from './support/s3-servers.ts';
@@ -28,8 +29,8 @@ async function seen(store: Store, signal: AbortSignal): Promise<readonly string[
 /** Two commits, each published and promoted by its tag. */
 async function released(box: Tree, env: Readonly<Record<string, string>>): Promise<void> {
   const ok = async (...words: readonly string[]): Promise<void> => {
-    const { status, stdout, stderr } = await ci(box, words, env);
-    assert.is(status, 0, `${words.join(' ')}: ${stdout}${stderr}`);
+    const { exitCode, stdout, stderr } = await ci(box, words, env);
+    assert.is(exitCode, 0, `${words.join(' ')}: ${stdout}${stderr}`);
     for (const secret of [S3_KEYS.AWS_SECRET_ACCESS_KEY]) assert.not.match(stdout + stderr, secret);
   };
   await ok('publish-staging');
@@ -59,7 +60,7 @@ for (const kind of kinds) {
     const base = server === undefined ? data.path : `s3://${BUCKET}`;
     const endpoint = server === undefined ? {} : { AWS_ENDPOINT_URL_S3: server.url, ...S3_KEYS };
     await released(box, { CURLEW_STAGING: `${base}/staging`, CURLEW_PRODUCTION: `${base}/dist`, ...endpoint });
-    const options = { cwd: box.path, create: false, s3: { endpoint: server?.url }, report: () => undefined, signal };
+    const options = { cwd: box.path, create: false, s3: { endpoint: server?.url }, report: noReport, signal };
     const rows: string[] = [];
     for (const place of ['staging', 'dist']) {
       for (const row of await seen(await openStore(`${base}/${place}`, options), signal)) rows.push(`${place}/${row}`);

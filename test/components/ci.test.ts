@@ -33,8 +33,8 @@ if (reason === undefined) {
     await git(box, 'branch', 'base');
     await writeTree(box.path, { ...addonFiles('web', '1.1.0'), ...NEVER });
     await commit(box, 'second');
-    const { status, stdout, stderr } = await ci(box, ['pull-request', 'base'], { NO_TRIAL: 'never' });
-    assert.is(status, 0, stdout + stderr);
+    const { exitCode, stdout, stderr } = await ci(box, ['pull-request', 'base'], { NO_TRIAL: 'never' });
+    assert.is(exitCode, 0, stdout + stderr);
     assert.match(stdout, /^web +1\.1\.0 +installed/m);
     assert.match(stdout, /^web +1\.1\.0 +already applied/m);
     assert.match(stdout, 'never 1.0.0: not tried');
@@ -44,17 +44,17 @@ if (reason === undefined) {
 
   test('an add-on that cannot be installed fails, with the line of its hook', async () => {
     await using box = await repository(NEVER);
-    assert.is((await ci(box, ['build-twice'])).status, 0);
-    const { status, stderr } = await ci(box, ['try-install']);
-    assert.is(status, 20, stderr);
+    assert.is((await ci(box, ['build-twice'])).exitCode, 0);
+    const { exitCode, stderr } = await ci(box, ['try-install']);
+    assert.is(exitCode, 20, stderr);
     assert.match(stderr, /install\.sh:2/);
   });
 
   test('an add-on that is not found already applied fails', async () => {
     const install = '# shellcheck shell=bash\nweb() { :; }\nweb_already_applied() { false; }\n';
     await using box = await repository({ ...addonFiles('web'), 'addons/web/1.0.0/install.sh': install });
-    const { status, stderr } = await ci(box, ['try-install']);
-    assert.is(status, 1, stderr);
+    const { exitCode, stderr } = await ci(box, ['try-install']);
+    assert.is(exitCode, 1, stderr);
     assert.match(stderr, 'web 1.0.0: the second install did not find it already applied');
   });
 
@@ -66,8 +66,8 @@ if (reason === undefined) {
     await commit(box, 'samples');
     for (const step of ['build-twice', 'try-install']) {
       const steps = `${ROOT}/scripts/ci/${step}`;
-      const { status, stdout: said, stderr } = await ci(box, ['with-samples', steps]);
-      assert.is(status, 0, said + stderr);
+      const { exitCode, stdout: said, stderr } = await ci(box, ['with-samples', steps]);
+      assert.is(exitCode, 0, said + stderr);
     }
   });
 } else {

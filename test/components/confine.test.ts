@@ -6,17 +6,19 @@ import { confinedPlace } from '../../src/runtime/confine.ts';
 import type { NodePlace } from '../../src/runtime/node-place.ts';
 import { membersOf } from '../../src/runtime/process-tree.ts';
 import { readRecords } from '../../src/runtime/records.ts';
+import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
+import { curlew, startCurlew, type Outcome } from '../support/curlew.ts';
 import { bundleOf, specOf } from '../support/node-bundles.ts';
 import { packagesOf, run } from '../support/node-install.ts';
-import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
+import { unless } from '../support/needs.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('confined hooks', { timeoutMs: 120_000 });
 
 const SCRIPTS = join(import.meta.dirname, '../../scripts');
-const never = new AbortController().signal;
 const uid = process.geteuid?.() ?? -1;
 
 async function placeIn(box: Tree): Promise<NodePlace> {
@@ -35,14 +37,13 @@ async function isPossible(): Promise<boolean> {
 
 const possible = await isPossible();
 
-async function mounts(): Promise<string> {
-  return readFile('/proc/self/mountinfo', 'utf8');
+/** Mounts of the machine, without those that other tests make in their folders. */
+async function mounts(box: Tree): Promise<string> {
+  const lines = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n');
+  return lines.filter((line) => !line.includes('/curlew-test-') || line.includes(box.path)).join('\n');
 }
 
-function when(name: string, body: () => Promise<void>): void {
-  if (possible) test(name, body);
-  else test.skip(name, 'needs root and a kernel that lets it mount overlays');
-}
+const when = unless(possible ? undefined : 'needs root and a kernel that lets it mount overlays', test);
 
 const ADDON = {
   name: 'aaa',
@@ -66,7 +67,7 @@ aaa_already_applied() { [ "$(cat /etc/curlew-test.conf)" = new ]; [ ! -e /etc/ho
 when('writes of hooks land below the root; the next hook sees them; the machine does not', async () => {
   await using mine = await tree();
   await using hostname = await tree();
-  const before = await mounts();
+  const before = await mounts(mine);
   const name = await readFile('/etc/hostname', 'utf8').catch(() => undefined);
   if (name === undefined) return;
   const place = await placeIn(mine);
@@ -78,7 +79,7 @@ when('writes of hooks land below the root; the next hook sees them; the machine 
   assert.is(await readFile(mine.at('var/lib/curlew/kustomize/aaa/data'), 'utf8'), 'x');
   assert.is(await stat('/etc/curlew-test.conf').catch(() => 'absent'), 'absent');
   assert.is(await readFile('/etc/hostname', 'utf8'), name);
-  assert.is(await mounts(), before, 'no mount stays behind');
+  assert.is(await mounts(mine), before, 'no mount stays behind');
 });
 
 when('a failing hook is told with the path that hooks see, and its log with the real one', async () => {
@@ -130,29 +131,15 @@ when('without a way to confine them, hooks are not run', async () => {
 
 when('an interrupted command leaves neither processes nor mounts', async () => {
   await using mine = await tree();
-  const before = await mounts();
+  const before = await mounts(mine);
   const slow = { name: 'aaa', version: '1.0.0', files: { 'install.sh': 'aaa() { touch "$DIR/ready"; sleep 1000; }' } };
   await writeFile(mine.at('bundle.tar.gz'), bundleOf([slow], specOf([slow])));
-  const main = join(import.meta.dirname, '../../src/cli/main.ts');
-  const words = [
-    '--import',
-    import.meta.resolve('tsx'),
-    main,
-    'install',
-    '--bundle',
-    'bundle.tar.gz',
-    '--root',
-    'root',
-  ];
-  const child = execa('node', words, { cwd: mine.path, reject: false });
-  while ((await stat(mine.at('root/var/lib/curlew/ready')).catch(() => undefined)) === undefined) {
-    if (child.exitCode !== null) break;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
+  const child = startCurlew(['install', '--bundle', 'bundle.tar.gz', '--root', 'root'], { cwd: mine.path });
+  await appears(mine.at('root/var/lib/curlew/ready'), child);
   child.kill('SIGINT');
   const { exitCode, stderr } = await child;
   assert.is(exitCode, 130, stderr);
-  assert.is(await mounts(), before);
+  assert.is(await mounts(mine), before);
   const { lastRun = '' } = await readRecords(mine.at('root/var/lib/curlew'));
   assert.equal(membersOf({ session: -1, marker: `CURLEW_HOOK=${lastRun}/aaa` }), { inSession: [], outside: [] });
 });
@@ -167,9 +154,9 @@ aaa_uninstall() { rm -r /opt/curlew-test; }
 
 when('a trial is rolled back and reset below its root, and the machine is as before', async () => {
   await using mine = await tree();
-  const before = await mounts();
-  const given = async (...words: readonly string[]): Promise<SourceOutcome> =>
-    runFromSource([...words, '--root', 'root'], { cwd: mine.path });
+  const before = await mounts(mine);
+  const given = async (...words: readonly string[]): Promise<Outcome> =>
+    curlew([...words, '--root', 'root'], { cwd: mine.path });
   const app = async (): Promise<string> =>
     readFile(mine.at('root/host/opt/curlew-test/app'), 'utf8').catch(() => 'none');
   for (const [version, status] of [
@@ -192,7 +179,7 @@ when('a trial is rolled back and reset below its root, and the machine is as bef
   // What hooks have written stays for whoever tried them.
   assert.ok((await readdir(mine.at('root'))).includes('host'));
   assert.is(await stat('/opt/curlew-test').catch(() => 'absent'), 'absent');
-  assert.is(await mounts(), before);
+  assert.is(await mounts(mine), before);
   const nothing = await given('reset', '--yes');
   assert.equal([nothing.exitCode, /nothing was installed/.test(nothing.stdout)], [0, true]);
 });

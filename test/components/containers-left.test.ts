@@ -5,6 +5,7 @@ import { execa } from 'execa';
 import { CurlewError } from '../../src/core/errors.ts';
 import type { ContainerRequest } from '../../src/build/containers/containers.ts';
 import * as assert from '../support/assert.ts';
+import { compiledModule } from '../support/compiled.ts';
 import { makeImage, makeLayer } from '../support/images.ts';
 import { startRegistry } from '../support/registry-server.ts';
 import { suite } from '../support/suite.ts';
@@ -150,7 +151,7 @@ else {
       'tools/box:1': IMAGE,
     });
     const reference = `${registry.host}/tools/box:1`;
-    const helper = execa('node', ['--import', 'tsx', 'test/components/support/killed-run.ts', reference], {
+    const helper = execa('node', [compiledModule('test/components/support/killed-run.ts'), reference], {
       cwd: ROOT,
       env: engine.env,
       stdin: 'ignore',

@@ -1,11 +1,11 @@
 /** What has to be on disk before a name is given: seen from outside, since only a power cut would show it. */
 import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import * as assert from '../support/assert.ts';
+import { compiledModule } from '../support/compiled.ts';
 import { archiveOf } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
-import { cannotRun, ROOT, run } from './support/programs.ts';
+import { cannotRun, run } from './support/programs.ts';
 
 const test = suite('components/durable', { timeoutMs: 120_000 });
 
@@ -17,13 +17,13 @@ if (reason === undefined) {
     const { bytes } = archiveOf([{ path: 'a/b/c/file', data: 'x' }]);
     await writeFile(box.at('p.tar.gz'), bytes);
     const script = `
-      const { openFileSource, readIndex } = await import(${JSON.stringify(join(ROOT, 'src/archive/read.ts'))});
-      const { extractEntries } = await import(${JSON.stringify(join(ROOT, 'src/archive/extract.ts'))});
+      const { openFileSource, readIndex } = await import(${JSON.stringify(compiledModule('src/archive/read.ts'))});
+      const { extractEntries } = await import(${JSON.stringify(compiledModule('src/archive/extract.ts'))});
       const { signal } = new AbortController();
       const source = await openFileSource(${JSON.stringify(box.at('p.tar.gz'))});
       const index = await readIndex(source, { signal });
       await extractEntries(source, index, { into: ${JSON.stringify(box.at('out'))}, sync: true, signal });`;
-    const node = [process.execPath, '--import', 'tsx', '--input-type=module', '-e', script];
+    const node = [process.execPath, '--input-type=module', '-e', script];
     await run('strace', ['-f', '-y', '-qq', '-e', 'trace=fsync,fdatasync', '-o', box.at('trace'), ...node]);
     const trace = await readFile(box.at('trace'), 'utf8');
     for (const path of ['out/a/b/c/file', 'out/a/b/c', 'out/a/b', 'out/a', 'out']) {

@@ -45,8 +45,8 @@ if (reason === undefined) {
     await docker('pull', '-q', `${registry.host}/team/local:1`);
     await docker('tag', `${registry.host}/team/local:1`, 'registry.invalid/team/local:1');
 
-    const { status, stderr } = await curlew(['build', 'local'], { cwd: box.path });
-    assert.is(status, 12, stderr);
+    const { exitCode, stderr } = await curlew(['build', 'local'], { cwd: box.path });
+    assert.is(exitCode, 12, stderr);
     assert.is(await build(box, engine), 'built');
     assert.is(await build(box, engine), 'unchanged');
     assert.equal(await namesIn(box), ['registry.invalid/team/local:1']);
@@ -84,8 +84,8 @@ if (reason === undefined) {
       'addons/local/1.0/install.sh': SCRIPT,
     });
     const env = { DOCKER_HOST: `unix://${box.at('none.sock')}` };
-    const { status, stderr } = await curlew(['build', 'local', '--from-engine'], { cwd: box.path, env });
-    assert.is(status, 12);
+    const { exitCode, stderr } = await curlew(['build', 'local', '--from-engine'], { cwd: box.path, env });
+    assert.is(exitCode, 12);
     assert.match(stderr, /local-1\.0: image local: .*Docker engine/);
     assert.match(stderr, /DOCKER_HOST/);
   });

@@ -2,10 +2,9 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
-import { execa } from 'execa';
 import { OS_IDS, osRow } from '../../src/core/os.ts';
 import * as assert from '../support/assert.ts';
-import { cleanEnvironment, curlew, curlewOk, MAIN } from '../support/curlew.ts';
+import { curlew, curlewOk, startCurlew } from '../support/curlew.ts';
 import { makeImage, makeLayer } from '../support/images.ts';
 import { startRegistry, type RegistryServer } from '../support/registry-server.ts';
 import { suite } from '../support/suite.ts';
@@ -147,8 +146,8 @@ if (reason === undefined) {
     await curlewOk(['build', ...how, ...elsewhere], options);
     assert.is(await hashOf(box.at('elsewhere/all-1.0.tar.gz')), await hashOf(box.at('out/all-1.0.tar.gz')));
     await writeFile(box.at('addons/all/template/Dockerfile'), `${DOCKERFILE}# changed\n`);
-    const { status, stderr } = await curlew(['build', '--locked', ...how, ...elsewhere], options);
-    assert.is(status, 23, stderr);
+    const { exitCode, stderr } = await curlew(['build', '--locked', ...how, ...elsewhere], options);
+    assert.is(exitCode, 23, stderr);
     assert.match(stderr, /container-build rhel-9 addons\/all\/template\/Dockerfile: locked 1\.2 sha256:/);
     assert.equal(await engine.inventory(), before);
   });
@@ -168,13 +167,7 @@ if (reason === undefined) {
       const before = await engine.inventory();
       const builders = OS_IDS.flatMap((os) => ['--builder', `${os}=${BUILDER}`]);
       const words = ['build', '--container-network', 'host', '--cache', 'cache', ...builders];
-      const options = { cwd: box.path, env: engine.env };
-      const child = execa(process.execPath, [MAIN, ...words], {
-        cwd: box.path,
-        env: cleanEnvironment(options),
-        extendEnv: false,
-        reject: false,
-      });
+      const child = startCurlew(words, { cwd: box.path, env: engine.env });
       while (child.exitCode === null && (await engine.docker('container', 'ls', '--quiet')).trim() === '')
         await wait(20);
       child.kill('SIGINT');
@@ -199,8 +192,8 @@ if (reason === undefined) {
       'config.json': JSON.stringify({ repositories: Object.fromEntries(repositories) }),
     });
     const how = ['build', '--packages-by', 'host', ...flags];
-    const { status, stderr } = await curlew(how, { cwd: box.path });
-    assert.is(status, 12, stderr);
+    const { exitCode, stderr } = await curlew(how, { cwd: box.path });
+    assert.is(exitCode, 12, stderr);
     await curlewOk([...how, '--ca-file', 'ca.pem'], { cwd: box.path });
   });
 
@@ -212,8 +205,8 @@ if (reason === undefined) {
       'addons/all/template/Dockerfile': 'FROM registry.example/tool:1\nCMD true\n',
     });
     const env = { DOCKER_HOST: `unix://${box.at('nothing.sock')}` };
-    const { status, stderr } = await curlew(['build', ...flags], { cwd: box.path, env });
-    assert.is(status, 12, stderr);
+    const { exitCode, stderr } = await curlew(['build', ...flags], { cwd: box.path, env });
+    assert.is(exitCode, 12, stderr);
     assert.match(stderr, /the Docker engine does not answer/);
     assert.match(stderr, /hint: start it .*DOCKER_HOST/);
   });
@@ -250,8 +243,8 @@ if (reason === undefined) {
     });
     await writeFile(box.at('config.json'), config);
     await rm(box.at('out'), { recursive: true });
-    const { status, stderr } = await curlew(['build', '--locked', ...how], { cwd: box.path });
-    assert.is(status, 23, stderr);
+    const { exitCode, stderr } = await curlew(['build', '--locked', ...how], { cwd: box.path });
+    assert.is(exitCode, 23, stderr);
     assert.match(stderr, /package ubuntu-22\.04 zebra-early\.all: locked 1\.0 sha256:\w+, now 1\.1 sha256:/);
     const text = await curlewOk(['outdated', ...how], { cwd: box.path });
     assert.match(text, /package ubuntu-22\.04 zebra-early\.all\n +locked +1\.0 \w{12}\n +now +1\.1 \w{12}/);

@@ -2,10 +2,10 @@ import { statfsSync, writeFileSync } from 'node:fs';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
+import { curlew, type Outcome } from '../support/curlew.ts';
 import { specOf } from '../support/node-bundles.ts';
-import { tracer } from '../support/node-install.ts';
+import { traced, tracerPackage } from '../support/node-install.ts';
 import { noise } from '../support/packages.ts';
-import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 import { serveFolder } from '../support/web-server.ts';
@@ -19,11 +19,7 @@ if (reason === undefined) {
   test(TITLE, async ({ signal }) => {
     const names = ['aaa', 'bbb'];
     await using box = await tree({ 'spec.yaml': specOf(names.map((name) => ({ name, version: 'latest' }))) });
-    const blob = { path: 'assets/blob', data: noise(3_000_000) };
-    const packages = names.map((name) => {
-      const own = Object.entries(tracer(name).files).map(([path, data]) => ({ path, data }));
-      return { name, version: '1.0.0', files: [...own, blob] };
-    });
+    const packages = names.map((name) => tracerPackage(name, '1.0.0', { 'assets/blob': noise(3_000_000) }));
     await publishTestPackages(box, packages, signal);
     let sent = 0;
     let fill = true;
@@ -46,8 +42,7 @@ if (reason === undefined) {
     await run('mount', ['-t', 'tmpfs', '-o', 'size=60m', 'tmpfs', box.at('root')]);
     try {
       const words = ['--root', 'root', '--unconfined', '--installer', 'spec.yaml', '--from', server.url];
-      const install = async (): Promise<SourceOutcome> =>
-        runFromSource(['install', ...words], { cwd: box.path, env: { TRACE: box.at('trace') } });
+      const install = async (): Promise<Outcome> => curlew(['install', ...words], traced(box));
       const full = await install();
       assert.is(full.exitCode, 18, full.stderr);
       assert.match(full.stderr, 'run the same command again');

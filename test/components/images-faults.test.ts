@@ -7,6 +7,7 @@ import type { ImageRuntime } from '../../src/runtime/images/image-runtime.ts';
 import { loadImages, type LoadedImages } from '../../src/runtime/images/load.ts';
 import type { WantedImage } from '../../src/runtime/images/wanted.ts';
 import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
 import { blobPath, writeLayout } from '../support/image-packages.ts';
 import { binaryLike, makeImage, makeLayer, type Image } from '../support/images.ts';
 import { suite } from '../support/suite.ts';
@@ -25,7 +26,6 @@ import type { SocketDaemon } from './support/services.ts';
 
 const test = suite('images that cannot be loaded at once', { timeoutMs: 120_000 });
 
-const never = new AbortController().signal;
 const APP = 'registry.test/faults/app:1';
 
 function imageOf(seed: string, bytes = 200_000): Image {

@@ -14,6 +14,7 @@ import { planImages } from '../../src/runtime/images/plan.ts';
 import { archiveImages, type WantedImage } from '../../src/runtime/images/wanted.ts';
 import type { SourcePackage } from '../../src/runtime/source.ts';
 import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
 import { binaryLike, makeImage, makeLayer, plainTar, type Image, type Layer } from '../support/images.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -60,7 +61,6 @@ for (const kind of runtimeKinds()) {
 
 function testRuntime(kind: RuntimeKind): void {
   const { title } = kind;
-  const never = new AbortController().signal;
   let box: Tree;
   let daemon: SocketDaemon;
   let env: Env;

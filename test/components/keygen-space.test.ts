@@ -1,7 +1,7 @@
 import { execa } from 'execa';
 import { readdir, writeFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
-import { runFromSource } from '../support/source-command.ts';
+import { curlew } from '../support/curlew.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
@@ -14,12 +14,12 @@ if (process.getuid?.() === 0) {
     try {
       // As much as fits.
       await writeFile(box.at('disk/filler'), Buffer.alloc(1 << 20)).catch(() => undefined);
-      const { exitCode, stderr } = await runFromSource(['keygen'], { cwd: box.at('disk') });
+      const { exitCode, stderr } = await curlew(['keygen'], { cwd: box.at('disk') });
       assert.is(exitCode, 18, stderr);
       assert.equal(await readdir(box.at('disk')), ['filler']);
       // Room for one file, and not for the other.
       await writeFile(box.at('disk/filler'), Buffer.alloc(60 << 10));
-      assert.is((await runFromSource(['keygen'], { cwd: box.at('disk') })).exitCode, 18);
+      assert.is((await curlew(['keygen'], { cwd: box.at('disk') })).exitCode, 18);
       assert.equal(await readdir(box.at('disk')), ['filler']);
     } finally {
       await execa('umount', [box.at('disk')]);

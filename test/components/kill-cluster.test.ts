@@ -8,6 +8,7 @@ import { tryPoints } from './support/kill-trial.ts';
 import { createOpened } from './support/opened.ts';
 import { cannotRun } from './support/programs.ts';
 
+// soak: every point
 const test = suite('a run with a cluster that is killed', { timeoutMs: 1_200_000 });
 const reason = cannotRun(...API_SERVER_PROGRAMS);
 const opened = createOpened();

@@ -10,6 +10,7 @@ import { client, containerds, envOf, type Env, type RuntimeKind } from './suppor
 import { openScene, smallAddon, type State } from './support/kill-scene.ts';
 import { tryPoints } from './support/kill-trial.ts';
 
+// soak: every point
 const test = suite('a run with images that is killed', { timeoutMs: 1_200_000 });
 /** containerd is asked for an alias of it, too. */
 const NAME = 'registry.k8s.io/killed:1';

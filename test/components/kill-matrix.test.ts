@@ -4,6 +4,7 @@ import { suite } from '../support/suite.ts';
 import { HOOK_MOMENTS, killAddon, openScene, type SceneKind } from './support/kill-scene.ts';
 import { problemOf, tryPoints, undisturbed } from './support/kill-trial.ts';
 
+// soak: every point
 const test = suite('a run that is killed', { timeoutMs: 1_200_000 });
 const width = availableParallelism() + 1;
 

@@ -6,7 +6,8 @@ import { readFile } from 'node:fs/promises';
 import { executableFileName } from '../../src/core/layout.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
-import { built, OWN } from './support/executables.ts';
+import { built } from '../support/built.ts';
+import { OWN } from './support/executables.ts';
 import {
   cannotPlay,
   field,

@@ -134,8 +134,8 @@ function testCommand(kind: RuntimeKind): void {
     const [layer] = APP.layers;
     const path = box.at('unpacked/addons/demo/1.0.0/images/blobs/sha256', layer?.digest.slice(7) ?? '');
     await writeFile(path, Buffer.from(layer?.data ?? []).fill(1, 5000, 6000));
-    const { status, stderr } = await curlew(['load-images', '--dir', 'unpacked'], { cwd: box.path, env });
-    assert.is(status, 15);
+    const { exitCode, stderr } = await curlew(['load-images', '--dir', 'unpacked'], { cwd: box.path, env });
+    assert.is(exitCode, 15);
     assert.match(stderr, /not the file that the bundle holds/);
     assert.is((await client(kind, env, 'images', 'ls', '-q')).trim(), '');
   });

@@ -7,6 +7,7 @@ import { writeParts, type Whole } from '../../src/bundle/parts/split-write.ts';
 import { memorySource } from '../../src/archive/read.ts';
 import { partsPath } from '../../src/core/parts.ts';
 import * as assert from '../support/assert.ts';
+import { noReport } from '../support/context.ts';
 import { archiveOf, noise } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -46,7 +47,7 @@ if (process.getuid?.() !== 0) {
     const whole = wholeOf(8 * MIB);
     await using mounted = await media(box, [6, 3, 8]);
     const { folders } = mounted;
-    const options = { folders, limit: undefined, force: false, verify: true, report: () => undefined, signal };
+    const options = { folders, limit: undefined, force: false, verify: true, report: noReport, signal };
     const written = await writeParts(whole, options);
     assert.equal(
       written.media.map(({ medium, parts }) => [medium.type, parts.map(({ size }) => size >> 20)]),
@@ -60,7 +61,7 @@ if (process.getuid?.() !== 0) {
     for (const folder of folders)
       await run('sha256sum', ['--check', '--strict', partsPath.sums('b.tar.gz')], { cwd: folder });
     const head = written.media[1]?.path ?? '';
-    await joinParts(head, box.at('joined'), { folders, force: false, report: () => undefined, signal });
+    await joinParts(head, box.at('joined'), { folders, force: false, report: noReport, signal });
     assert.ok((await readFile(box.at('joined'))).equals(whole.bytes));
   });
 
@@ -69,7 +70,7 @@ if (process.getuid?.() !== 0) {
     const whole = wholeOf(8 * MIB);
     await using mounted = await media(box, [4, 5]);
     const { folders } = mounted;
-    const options = { folders, limit: undefined, force: false, verify: false, report: () => undefined, signal };
+    const options = { folders, limit: undefined, force: false, verify: false, report: noReport, signal };
     const error = await assert.rejectsWith(writeParts(whole, options), 'NO_SPACE');
     const lacking = whole.index.size - (2 + 3) * MIB;
     assert.match(error.message, `${whole.index.size} bytes are needed, ${lacking} do not fit`);
@@ -93,7 +94,7 @@ if (process.getuid?.() !== 0) {
         yield* whole.source.read(...range);
       },
     };
-    const options = { folders: [folder], limit: 2 * MIB, force: false, verify: false, report: () => undefined, signal };
+    const options = { folders: [folder], limit: 2 * MIB, force: false, verify: false, report: noReport, signal };
     await assert.rejectsWith(writeParts({ ...whole, source }, options), 'NO_SPACE');
     assert.equal(
       (await readdir(folder)).filter((name) => name.startsWith('.curlew')),
@@ -101,7 +102,7 @@ if (process.getuid?.() !== 0) {
     );
     await run('rm', [`${folder}/other`]);
     assert.is((await writeParts(whole, options)).kept, 2);
-    const joining = { folders: [folder], force: false, report: () => undefined, signal };
+    const joining = { folders: [folder], force: false, report: noReport, signal };
     await joinParts(`${folder}/b.tar.gz.parts.json`, box.at('joined'), joining);
     assert.ok((await readFile(box.at('joined'))).equals(whole.bytes));
   });
@@ -110,19 +111,19 @@ if (process.getuid?.() !== 0) {
     await using box = await tree();
     await using mounted = await media(box, [7]);
     const { folders } = mounted;
-    const options = { folders, limit: undefined, verify: false, report: () => undefined, signal };
+    const options = { folders, limit: undefined, verify: false, report: noReport, signal };
     await writeParts(wholeOf(3 * MIB), { ...options, force: false });
     const whole = wholeOf(4 * MIB);
     await writeParts(whole, { ...options, force: true });
     const head = `${folders[0] ?? ''}/b.tar.gz.parts.json`;
-    await joinParts(head, box.at('joined'), { folders, force: false, report: () => undefined, signal });
+    await joinParts(head, box.at('joined'), { folders, force: false, report: noReport, signal });
     assert.ok((await readFile(box.at('joined'))).equals(whole.bytes));
   });
 
   test('a disk without room for the whole is told before it is joined', async ({ signal }) => {
     await using box = await tree({ 'parts/.keep': '' });
     const whole = wholeOf(4 * MIB);
-    const common = { force: false, report: () => undefined, signal };
+    const common = { force: false, report: noReport, signal };
     await writeParts(whole, { ...common, folders: [box.at('parts')], limit: MIB, verify: false });
     await using mounted = await media(box, [3]);
     const [folder = ''] = mounted.folders;

@@ -5,9 +5,9 @@ import type { RunSummary } from '../../src/runtime/hook-logs.ts';
 import { readRecords } from '../../src/runtime/records.ts';
 import type { AddonHistory } from '../../src/runtime/why.ts';
 import * as assert from '../support/assert.ts';
+import { curlew, type Outcome } from '../support/curlew.ts';
 import { bundleOf } from '../support/node-bundles.ts';
-import { tracer } from '../support/node-install.ts';
-import { runFromSource, type SourceOutcome } from '../support/source-command.ts';
+import { traced, tracer } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { cannotRun, run } from './support/programs.ts';
@@ -15,9 +15,9 @@ import { cannotRun, run } from './support/programs.ts';
 const test = suite('components/odd-machines', { timeoutMs: 300_000 });
 const NODE = 'root/var/lib/curlew';
 
-async function install(box: Tree, env: Readonly<Record<string, string>> = {}): Promise<SourceOutcome> {
+async function install(box: Tree, env: Readonly<Record<string, string>> = {}): Promise<Outcome> {
   const words = ['install', '--bundle', 'b.tar.gz', '--root', box.at('root'), '--unconfined', '--quiet'];
-  return runFromSource(words, { cwd: box.path, env: { TRACE: box.at('trace'), ...env } });
+  return curlew(words, traced(box, env));
 }
 
 const noDisk = cannotRun('mount', 'umount');
@@ -72,7 +72,7 @@ if (existsSync(FAKE)) {
     }
     assert.equal(ids.toSorted(), ids);
     const asked = async (...words: readonly string[]): Promise<string> => {
-      const { stdout, stderr, exitCode } = await runFromSource(
+      const { stdout, stderr, exitCode } = await curlew(
         [...words, '--json', '--quiet', '--install-dir', box.at(NODE)],
         { cwd: box.path, env },
       );

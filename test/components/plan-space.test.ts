@@ -33,11 +33,11 @@ if (reason === undefined) {
         const words = ['install', '--bundle', 'b.tar.gz', '--root', 'disk', '--unconfined'];
         const env = { TRACE: box.at('trace') };
         const told = await curlew([...words, '--dry-run'], { cwd: box.path, env });
-        assert.is(told.status, 18, told.stderr);
+        assert.is(told.exitCode, 18, told.stderr);
         assert.match(told.stdout, /^Problem: .*\/disk is too small: /m);
         assert.equal(await readdir(box.at('disk')), []);
-        const { status, stderr } = await curlew(words, { cwd: box.path, env });
-        assert.is(status, 18, stderr);
+        const { exitCode, stderr } = await curlew(words, { cwd: box.path, env });
+        assert.is(exitCode, 18, stderr);
         assert.match(stderr, /^error NO_SPACE: plan: the disk is too small; nothing was changed$/m);
         assert.match(stderr, lack);
         assert.equal(

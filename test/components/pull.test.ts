@@ -1,14 +1,13 @@
 /** Fetching from real servers, after real programs, and onto a disk that is full. */
-import { execa } from 'execa';
 import { renameSync, statfsSync, writeFileSync } from 'node:fs';
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { pathsBeside } from '../../src/pull/partial-file.ts';
 import * as assert from '../support/assert.ts';
-import { cleanEnvironment, curlew, MAIN } from '../support/curlew.ts';
+import { MAIN } from '../support/compiled.ts';
+import { curlew, curlewOk, startCurlew } from '../support/curlew.ts';
 import { noise, packageOf } from '../support/packages.ts';
 import { startProxy } from '../support/proxy-server.ts';
 import { largePackage, pullTo } from '../support/pulls.ts';
-import { runFromSource, SOURCE_COMMAND } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { serveFiles } from '../support/web-server.ts';
@@ -88,18 +87,18 @@ if (noS3 === undefined) {
     await using box = await tree({ [NAME]: WEB.bytes });
     await using server = await startS3('versitygw', box.at('s3'));
     const env = { ...S3_KEYS, AWS_ENDPOINT_URL_S3: server.url, AWS_REGION: 'us-east-1' };
-    const curlew = async (...words: readonly string[]) => runFromSource(words, { cwd: box.path, env });
-    await curlew('keygen', 'release');
-    await curlew('sign', NAME, '--key', 'release.key');
+    const options = { cwd: box.path, env };
+    await curlewOk(['keygen', 'release'], options);
+    await curlewOk(['sign', NAME, '--key', 'release.key'], options);
     const folder = box.at('s3/data', BUCKET, 'dist');
     await mkdir(folder, { recursive: true });
     for (const name of [NAME, `${NAME}.sigstore.json`]) await copyFile(box.at(name), `${folder}/${name}`);
     const address = `s3://${BUCKET}/dist/${NAME}`;
-    const first = await curlew('pull', address, '-o', 'first.tar.gz', '--key', 'release.pub');
+    const first = await curlew(['pull', address, '-o', 'first.tar.gz', '--key', 'release.pub'], options);
     assert.is(first.exitCode, 0, first.stderr);
     assert.match(first.stdout, 'signed with');
     assert.ok((await readFile(box.at('first.tar.gz'))).equals(WEB.bytes));
-    const second = await curlew('pull', presign(server.url, `dist/${NAME}`), '-o', 'second.tar.gz');
+    const second = await curlew(['pull', presign(server.url, `dist/${NAME}`), '-o', 'second.tar.gz'], options);
     assert.is(second.exitCode, 0, second.stderr);
     assert.not.match(second.stdout + second.stderr, 'X-Amz-Signature');
     assert.ok((await readFile(box.at('second.tar.gz'))).equals(WEB.bytes));
@@ -114,7 +113,7 @@ if (noStrace === undefined) {
     await using box = await tree();
     await using server = await serveFiles({ [NAME]: WEB.bytes });
     const inject = ['-f', '-qq', '-o', box.at('trace'), '-e', 'inject=link,linkat:error=EPERM'];
-    const words = [...SOURCE_COMMAND, 'pull', `${server.url}/${NAME}`, '-o', box.at('out', NAME)];
+    const words = [MAIN, 'pull', `${server.url}/${NAME}`, '-o', box.at('out', NAME)];
     await mkdir(box.at('out'));
     await run('strace', [...inject, process.execPath, ...words]);
     // Another thread may come between the call and its end: then the end has a line of its own.
@@ -188,13 +187,7 @@ test('killed by the system anywhere, and led through another proxy then, it asks
     await using box = await tree();
     const at = Math.floor((bytes.byteLength * (part + 1)) / 258);
     const reached = server.sent(at);
-    const pulling = execa(process.execPath, [MAIN, ...words], {
-      cwd: box.path,
-      env: cleanEnvironment({ cwd: box.path, env: { HTTP_PROXY: first.url } }),
-      extendEnv: false,
-      reject: false,
-      cancelSignal: signal,
-    });
+    const pulling = startCurlew(words, { cwd: box.path, env: { HTTP_PROXY: first.url }, signal });
     await Promise.race([reached, pulling]);
     pulling.kill('SIGKILL');
     const killed = await pulling;
@@ -204,8 +197,8 @@ test('killed by the system anywhere, and led through another proxy then, it asks
     const written = sameBytes(partial, bytes);
     most = Math.max(most, written);
     const env = { HTTP_PROXY: index % 2 === 0 ? second.url : first.url };
-    const { status, stderr } = await curlew(words, { cwd: box.path, env });
-    assert.is(status, 0, stderr);
+    const { exitCode, stderr } = await curlew(words, { cwd: box.path, env });
+    assert.is(exitCode, 0, stderr);
     assert.ok((await readFile(box.at(NAME))).equals(bytes));
     assert.equal(await readdir(box.path), [NAME]);
     const again = server.take() - (bytes.byteLength - written);

@@ -3,6 +3,7 @@ import { execa } from 'execa';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
+import { NODES } from '../support/built.ts';
 import { cleanEnvironment, curlewOk } from '../support/curlew.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
@@ -24,9 +25,10 @@ if (reason === undefined) {
     await shell(
       `cd "$1"; git ls-files -z -co --exclude-standard | xargs -0 cp --parents -t "$2" --
        cp -al node_modules "$2/"; touch "$2/node_modules/.package-lock.json"
-       mkdir "$2/.curlew"; cp -al .curlew/node "$2/.curlew/"`,
+       mkdir "$2/.curlew"; cp -al "$3" "$2/.curlew/node"`,
       ROOT,
       box.path,
+      NODES,
     );
     let said = '';
     for (const _run of ['first', 'second']) {

@@ -10,6 +10,7 @@ import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { specOf } from '../support/bundles.ts';
 import { collect, collectItems } from '../support/bytes.ts';
+import { noReport } from '../support/context.ts';
 import { lockedPackage } from '../support/described.ts';
 import { noise, writePackage } from '../support/packages.ts';
 import { runCommand } from '../support/run-command.ts';
@@ -18,8 +19,6 @@ import { madePackage, publishAs, readableRelease } from '../support/releases.ts'
 import { patterned, uploadOf } from '../support/store-conformance.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { BUCKET, S3_SERVERS, s3Suite, startS3, type S3Server, type S3ServerName } from './support/s3-servers.ts';
-
-const quiet = (): void => undefined;
 
 async function promoteTo(
   to: Store,
@@ -36,7 +35,7 @@ async function promoteTo(
     stream: false,
     dryRun: false,
     jobs: 4,
-    report: quiet,
+    report: noReport,
     signal,
     ...options,
   });
@@ -48,7 +47,7 @@ for (const name of Object.keys(S3_SERVERS) as S3ServerName[]) {
   let box: Tree;
   let server: S3Server;
   const open = (prefix: string): Store =>
-    createS3Store(`s3://${BUCKET}/${prefix}`, { endpoint: server.url, report: quiet });
+    createS3Store(`s3://${BUCKET}/${prefix}`, { endpoint: server.url, report: noReport });
 
   test.before(async () => {
     box = await tree();
@@ -93,7 +92,7 @@ for (const name of Object.keys(S3_SERVERS) as S3ServerName[]) {
     const path = box.at('web-1.0.0.tar.gz');
     const published = { path, addon: await writePackage(path, addon, version, files, extra) };
     await publishAs(open('described'), 'r1', [published], signal, { commit: 'abc1234' });
-    const env = { AWS_ENDPOINT_URL_S3: server.url, XDG_CONFIG_HOME: box.path };
+    const env = { AWS_ENDPOINT_URL_S3: server.url };
     const address = `s3://${BUCKET}/described/r1/web-1.0.0.tar.gz`;
     const [far, near] = [
       await runCommand(['sbom', address], box.path, env),
@@ -114,10 +113,9 @@ for (const name of Object.keys(S3_SERVERS) as S3ServerName[]) {
       'addons/web/1.0.0/install.sh': 'web() { :; }\n',
       'installer.yaml': specOf({ web: 'latest' }),
     });
-    const env = { AWS_ENDPOINT_URL_S3: server.url, XDG_STATE_HOME: own.at('state'), XDG_CONFIG_HOME: own.path };
-    const curlew = async (...words: readonly string[]) => runCommand(words, own.path, env);
+    const env = { AWS_ENDPOINT_URL_S3: server.url };
     const done = async (...words: readonly string[]): Promise<string> => {
-      const { exitCode, stdout, stderr } = await curlew(...words);
+      const { exitCode, stdout, stderr } = await runCommand(words, own.path, env);
       assert.is(exitCode, 0, `${words.join(' ')}: ${stderr}`);
       return stdout;
     };
@@ -145,7 +143,7 @@ for (const name of Object.keys(S3_SERVERS) as S3ServerName[]) {
       await done('bundle', 'installer.yaml', '--from', store, '--key', key, '--plan', '--out', `${key}.json`);
     }
     const words = ['bundle', 'installer.yaml', '--from', dist, '--key'] as const;
-    const wrong = await curlew(...words, 'our.pub', '-o', 'wrong.tar.gz');
+    const wrong = await runCommand([...words, 'our.pub', '-o', 'wrong.tar.gz'], own.path, env);
     assert.is(wrong.exitCode, 30, wrong.stderr);
     if (name === 'versitygw') {
       await done(...words, 'their.pub', '-o', 'b.tar.gz');
@@ -158,7 +156,7 @@ for (const name of Object.keys(S3_SERVERS) as S3ServerName[]) {
     await store.put(key, Buffer.from(text.replace(/"size":(\d)/, '"size":9$1')), { ifMatch: etag, signal });
     const release = (await collect((await store.get('VERSION', { signal })).body)).toString().trim();
     assert.is(release, 'v1');
-    const changed = await curlew(...words, 'their.pub', '-o', 'changed.tar.gz');
+    const changed = await runCommand([...words, 'their.pub', '-o', 'changed.tar.gz'], own.path, env);
     assert.is(changed.exitCode, 30, changed.stderr);
     assert.not.ok((await readdir(own.path)).some((one) => /wrong|changed/.test(one)));
   });
@@ -167,7 +165,7 @@ for (const name of Object.keys(S3_SERVERS) as S3ServerName[]) {
     signal,
   }) => {
     await using proxy = await startS3Proxy(server.url);
-    const store = createS3Store(`s3://${BUCKET}/forty`, { endpoint: proxy.url, report: quiet });
+    const store = createS3Store(`s3://${BUCKET}/forty`, { endpoint: proxy.url, report: noReport });
     const made = async (at: number, content: string) => {
       const file = await madePackage(box, `p${at}`, '1', `${content} ${at}`);
       return { ...file, inputs: { saw: content } };
@@ -207,14 +205,14 @@ for (const name of Object.keys(S3_SERVERS) as S3ServerName[]) {
 
   test(`${name}: uploads that never ended are given up by pruning, a week later`, async ({ signal }) => {
     await using proxy = await startS3Proxy(server.url);
-    const store = createS3Store(`s3://${BUCKET}/sweep`, { endpoint: proxy.url, report: quiet });
+    const store = createS3Store(`s3://${BUCKET}/sweep`, { endpoint: proxy.url, report: noReport });
     await publishAs(store, 'r1', [await madePackage(box, 'a', '1', 'a')], signal);
     const data = patterned(20_000_003);
     proxy.fail(/POST .*uploadId=/, { status: 400, body: s3ErrorBody('InvalidRequest') });
     const cut = store.put('r2/b-1.tar.gz', uploadOf(data), { ifNoneMatch: '*', digest: digestOf(data), signal });
     await assert.rejectsWith(cut, 'FETCH_FAILED');
     proxy.heal();
-    const options = { keep: 1, olderThan: undefined, dryRun: false, jobs: 2, report: quiet, signal };
+    const options = { keep: 1, olderThan: undefined, dryRun: false, jobs: 2, report: noReport, signal };
     const later = new Date(Date.now() + 8 * 24 * 3_600_000);
     // To this one every upload was begun years ago.
     if (name !== 'moto') assert.is((await prune(store, { ...options, now: new Date() })).uploads, 0);
@@ -237,7 +235,7 @@ for (const name of Object.keys(S3_SERVERS) as S3ServerName[]) {
     const { was, packages, lost } = await reindex(store, options);
     assert.equal([was, packages, lost], ['damaged', 2, []]);
     assert.is(await readableRelease(store, signal), 'r2');
-    const rule = { keep: 1, olderThan: undefined, now: new Date(), dryRun: false, jobs: 2, report: quiet, signal };
+    const rule = { keep: 1, olderThan: undefined, now: new Date(), dryRun: false, jobs: 2, report: noReport, signal };
     const { kept, pruned } = await prune(store, rule);
     assert.is(kept.length + pruned.length, 2);
     assert.is(await readableRelease(store, signal), 'r2');

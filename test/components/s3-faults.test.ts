@@ -5,6 +5,7 @@ import { createS3Store } from '../../src/store/s3.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { collect, collectItems } from '../support/bytes.ts';
+import { noReport } from '../support/context.ts';
 import { s3ErrorBody, startS3Proxy, type S3Fault, type S3Proxy } from '../support/s3-proxy.ts';
 import { patterned, uploadOf } from '../support/store-conformance.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -25,7 +26,7 @@ for (const name of ['versitygw', 'moto'] satisfies S3ServerName[]) {
   let proxy: S3Proxy;
 
   const open = (prefix: string, bucket = BUCKET, idleMs?: number): Store =>
-    createS3Store(`s3://${bucket}/${prefix}`, { endpoint: proxy.url, idleMs, report: () => undefined });
+    createS3Store(`s3://${bucket}/${prefix}`, { endpoint: proxy.url, idleMs, report: noReport });
   /** A store whose server has been tried already. */
   const warm = async (prefix: string, signal: AbortSignal): Promise<Store> => {
     proxy.heal();
@@ -217,7 +218,7 @@ for (const name of ['versitygw', 'moto'] satisfies S3ServerName[]) {
   });
 
   test('a server that is not there is named', async ({ signal }) => {
-    const store = createS3Store(`s3://${BUCKET}/x`, { endpoint: 'http://127.0.0.1:1', report: () => undefined });
+    const store = createS3Store(`s3://${BUCKET}/x`, { endpoint: 'http://127.0.0.1:1', report: noReport });
     const error = await refused(store.head('VERSION', { signal }), 'FETCH_FAILED', /ECONNREFUSED/);
     assert.match(error.hint ?? '', /--s3-endpoint/);
   });

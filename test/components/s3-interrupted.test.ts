@@ -4,7 +4,6 @@
  */
 import { execa } from 'execa';
 import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { digestOf } from '../../src/core/digest.ts';
 import { importExternal } from '../../src/release/import-external.ts';
@@ -13,7 +12,9 @@ import { prune } from '../../src/release/prune.ts';
 import { createS3Store } from '../../src/store/s3.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
+import { compiledModule } from '../support/compiled.ts';
 import { collect, collectItems } from '../support/bytes.ts';
+import { noReport } from '../support/context.ts';
 import { madePackage, publishAs, readableRelease } from '../support/releases.ts';
 import { s3ErrorBody, startS3Proxy, type S3Proxy, type S3Request } from '../support/s3-proxy.ts';
 import { patterned } from '../support/store-conformance.ts';
@@ -23,7 +24,6 @@ import { BUCKET, cannotServe, startS3, type S3Server } from './support/s3-server
 
 const test = suite('interrupted work in S3', { timeoutMs: 400_000 });
 
-const quiet = (): void => undefined;
 /** Not asked again by the client. */
 const REFUSAL = { status: 400, body: s3ErrorBody('InvalidRequest') } as const;
 const PART = 6 << 20;
@@ -36,9 +36,9 @@ if (reason !== undefined) {
   let server: S3Server;
   let proxy: S3Proxy;
   const direct = (prefix: string): Store =>
-    createS3Store(`s3://${BUCKET}/${prefix}`, { endpoint: server.url, report: quiet });
+    createS3Store(`s3://${BUCKET}/${prefix}`, { endpoint: server.url, report: noReport });
   const failing = (prefix: string): Store =>
-    createS3Store(`s3://${BUCKET}/${prefix}`, { endpoint: proxy.url, report: quiet });
+    createS3Store(`s3://${BUCKET}/${prefix}`, { endpoint: proxy.url, report: noReport });
 
   test.before(async () => {
     box = await tree();
@@ -56,11 +56,13 @@ if (reason !== undefined) {
   }) => {
     const data = patterned(90_000_000);
     await writeFile(box.at('package'), data);
-    const loader = join(import.meta.dirname, '../support/tsx.mjs');
     const words = [
-      ['--import', loader, join(import.meta.dirname, '../support/upload-once.ts')],
-      [proxy.url, `s3://${BUCKET}/killed`, 'k', box.at('package')],
-    ].flat();
+      compiledModule('test/support/upload-once.ts'),
+      proxy.url,
+      `s3://${BUCKET}/killed`,
+      'k',
+      box.at('package'),
+    ];
     const isPart = ({ kind }: S3Request): boolean => kind === 'UploadPart';
     const running = execa('node', words, { reject: false, cancelSignal: signal });
     while (proxy.log.filter((request) => isPart(request) && request.answered).length < 4) {
@@ -126,7 +128,7 @@ if (reason !== undefined) {
       signal,
     );
     await publishAs(staging, 's2', [await madePackage(box, 'a', '1', 'two')], signal);
-    const options = { deep: false, stream: false, dryRun: false, jobs: 2, report: quiet, signal };
+    const options = { deep: false, stream: false, dryRun: false, jobs: 2, report: noReport, signal };
     const cuts = await everyCut(1, async (store, at) => {
       const prefix = `promote-${at}`;
       const release = async (to: Store, from: Store, name: string) =>
@@ -152,7 +154,7 @@ if (reason !== undefined) {
   }) => {
     const packages = await Promise.all(['a', 'b'].map(async (name) => madePackage(box, name, '1', `prune ${name}`)));
     const other = await madePackage(box, 'c', '1', 'prune c');
-    const options = { keep: 1, olderThan: undefined, dryRun: false, jobs: 2, report: quiet, signal };
+    const options = { keep: 1, olderThan: undefined, dryRun: false, jobs: 2, report: noReport, signal };
     // Servers date objects by whole seconds, and what is as new as the current release stays.
     const dated = (store: Store): Store => ({
       ...store,
@@ -197,7 +199,7 @@ if (reason !== undefined) {
       [/HEAD /, { status: 503 }],
       [/GET .*index\.json/, 'reset answer'],
     ] as const;
-    const options = { deep: true, stream: false, dryRun: false, jobs: 2, report: quiet, signal };
+    const options = { deep: true, stream: false, dryRun: false, jobs: 2, report: noReport, signal };
     for (const [index, [which, fault]] of faults.entries()) {
       proxy.fail(which, fault, 1);
       const source = await sourceRelease(from, { release: 's1', signal });
@@ -213,7 +215,7 @@ if (reason !== undefined) {
     const digest = digestOf(await readFile(path));
     const offer = { name: 'acme', version: '1.0.0', url: 'https://packages.example/acme.tar.gz', range: '*', digest };
     const offers = [{ ...offer, isPrerelease: false }];
-    const options = { store, fetch: async () => ({ path, digest }), jobs: 2, report: quiet, signal };
+    const options = { store, fetch: async () => ({ path, digest }), jobs: 2, report: noReport, signal };
     assert.is((await importExternal(offers, options)).versions[0]?.outcome, 'imported');
     assert.is((await importExternal(offers, options)).versions[0]?.outcome, 'present');
     const keys = (await collectItems(store.list('', { signal }))).map(({ key }) => key);

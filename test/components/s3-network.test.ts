@@ -3,6 +3,7 @@ import { digestOf } from '../../src/core/digest.ts';
 import { createS3Store } from '../../src/store/s3.ts';
 import * as assert from '../support/assert.ts';
 import { collect } from '../support/bytes.ts';
+import { noReport } from '../support/context.ts';
 import { curlew } from '../support/curlew.ts';
 import { startProxy } from '../support/proxy-server.ts';
 import { patterned, uploadOf } from '../support/store-conformance.ts';
@@ -47,7 +48,7 @@ if (reason !== undefined) {
       await using proxy = await proxied();
       const address = withCredentials(proxy.url);
       const env = { HTTPS_PROXY: address, http_proxy: address };
-      const options = { endpoint: `${scheme}://${NAME}`, env, ca: [tls.ca], report: () => undefined };
+      const options = { endpoint: `${scheme}://${NAME}`, env, ca: [tls.ca], report: noReport };
       const store = createS3Store(ADDRESS, options);
       const data = patterned(20_000_003);
       await store.put('large', uploadOf(data), { ifNoneMatch: '*', digest: digestOf(data), signal });
@@ -64,7 +65,7 @@ if (reason !== undefined) {
       await using proxy = await startProxy({ authorization: 'Basic right' });
       const address = withCredentials(proxy.url);
       const env = { HTTPS_PROXY: address, HTTP_PROXY: address };
-      const store = createS3Store(ADDRESS, { endpoint: `${scheme}://${NAME}`, env, report: () => undefined });
+      const store = createS3Store(ADDRESS, { endpoint: `${scheme}://${NAME}`, env, report: noReport });
       const error = await assert.rejectsWith(
         store.head('k', { signal }),
         'AUTH_FAILED',
@@ -77,7 +78,7 @@ if (reason !== undefined) {
   test('a proxy that is not there, and one that is no proxy, are named', async ({ signal }) => {
     for (const address of ['http://me:canary@127.0.0.1:1', withCredentials(plain.url)]) {
       const env = { HTTPS_PROXY: address };
-      const store = createS3Store(ADDRESS, { endpoint: `https://${NAME}`, env, report: () => undefined });
+      const store = createS3Store(ADDRESS, { endpoint: `https://${NAME}`, env, report: noReport });
       const error = await assert.rejectsWith(
         store.head('k', { signal }),
         'FETCH_FAILED',
@@ -90,7 +91,7 @@ if (reason !== undefined) {
   test('this machine itself is asked without the proxy', async ({ signal }) => {
     const env = { HTTPS_PROXY: 'http://127.0.0.1:1', HTTP_PROXY: 'http://127.0.0.1:1' };
     for (const { url } of [plain, secure]) {
-      const store = createS3Store(ADDRESS, { endpoint: url, env, ca: [tls.ca], report: () => undefined });
+      const store = createS3Store(ADDRESS, { endpoint: url, env, ca: [tls.ca], report: noReport });
       assert.is(await store.head('none', { signal }), undefined);
     }
   });
@@ -116,12 +117,12 @@ if (reason !== undefined) {
       const told = await curlew(['versions', '--from', store, ...server], { cwd: work.path, env });
       assert.not.match(`${published.stdout}${published.stderr}${told.stdout}${told.stderr}`, /canary|testsecret/);
       if (trust === 'nothing') {
-        assert.not.equal(published.status, 0);
+        assert.not.equal(published.exitCode, 0);
         assert.match(published.stderr, /certificate|self-signed|issuer/i);
         assert.match(published.stderr, /--ca-file/);
         return;
       }
-      assert.is(published.status, 0, published.stderr);
+      assert.is(published.exitCode, 0, published.stderr);
       assert.match(told.stdout, /web/);
       assert.ok(proxy.log.every((line) => line === `CONNECT ${NAME}:443`));
     });

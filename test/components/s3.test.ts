@@ -5,6 +5,7 @@ import { createS3Store } from '../../src/store/s3.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { collect } from '../support/bytes.ts';
+import { noReport } from '../support/context.ts';
 import { startS3Proxy } from '../support/s3-proxy.ts';
 import { patterned, testStore, uploadOf } from '../support/store-conformance.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -32,7 +33,7 @@ for (const name of Object.keys(S3_SERVERS) as S3ServerName[]) {
   testStore(test, { name, store: () => store, exclusive });
 
   test(`${name}: another prefix of the bucket is another store, which can be copied from`, async ({ signal }) => {
-    const staging = createS3Store(`s3://${BUCKET}/staging/`, { endpoint: server.url, report: () => undefined });
+    const staging = createS3Store(`s3://${BUCKET}/staging/`, { endpoint: server.url, report: noReport });
     const from = await staging.put('v1/k', Buffer.from('bytes'), { metadata: { n: '1' }, signal });
     assert.is(await store.head('v1/k', { signal }), undefined);
     const options = { from: staging.place, sourceIfMatch: from.etag, ifNoneMatch: '*', signal } as const;
@@ -49,7 +50,7 @@ for (const name of Object.keys(S3_SERVERS) as S3ServerName[]) {
     }) => {
       await using proxy = await startS3Proxy(server.url);
       const copyLimits = { whole: 8 << 20, part: 5 << 20 };
-      const options = { endpoint: proxy.url, copyLimits, report: () => undefined };
+      const options = { endpoint: proxy.url, copyLimits, report: noReport };
       const small = createS3Store(`s3://${BUCKET}/dist`, options);
       const data = patterned(20_000_003);
       await small.put('parts/k', uploadOf(data), { metadata: { n: '1' }, signal });

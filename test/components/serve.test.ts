@@ -8,13 +8,16 @@ import { digestOf } from '../../src/core/digest.ts';
 import { createS3Store } from '../../src/store/s3.ts';
 import * as assert from '../support/assert.ts';
 import { specOf } from '../support/bundles.ts';
-import { MAIN } from '../support/curlew.ts';
+import { noReport } from '../support/context.ts';
+import { BUILT_MAIN as MAIN } from '../support/built.ts';
+import { cleanEnvironment, startCurlew } from '../support/curlew.ts';
 import { publishImages } from '../support/image-release.ts';
 import { makeImage, makeLayer } from '../support/images.ts';
 import { noise } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
-import { freePort, startDaemon, type Daemon } from './support/daemon.ts';
+import { freePort } from '../support/ports.ts';
+import { startDaemon, type Daemon } from './support/daemon.ts';
 import { cannotRun, oracle, run } from './support/programs.ts';
 import { BUCKET, cannotServe, S3_KEYS, startS3, type S3Server } from './support/s3-servers.ts';
 import { startContainerd } from './support/services.ts';
@@ -91,7 +94,7 @@ if (reason !== undefined) {
   test.before(async () => {
     box = await tree();
     s3 = await startS3('versitygw', box.path);
-    const store = createS3Store(`s3://${BUCKET}/dist`, { endpoint: s3.url, report: () => undefined });
+    const store = createS3Store(`s3://${BUCKET}/dist`, { endpoint: s3.url, report: noReport });
     const { signal } = new AbortController();
     await publishImages(box, [{ name: 'web', version: '1.0', images: { [REFERENCE]: IMAGE } }], signal, store);
     await store.put('installers/one.yaml', Buffer.from(specOf({ web: 'latest' })), { signal });
@@ -200,7 +203,7 @@ if (reason !== undefined) {
 
   test('curl | bash installs from it', async () => {
     const line = `curl --fail --silent http://${host}/one | setsid bash -s -- --root "$1" --preflights ignore`;
-    const env = { PATH: process.env['PATH'] ?? '', HOME: box.path, CURLEW_CACHE: box.at('cache') };
+    const env = cleanEnvironment({ cwd: box.path, env: { CURLEW_CACHE: box.at('cache') } });
     const done = await execa('bash', ['-c', line, 'bash', box.at('node')], { env, extendEnv: false, reject: false });
     assert.is(done.exitCode, 0, done.stderr);
     const records = await readFile(box.at('node/var/lib/curlew/records.json'), 'utf8');
@@ -209,14 +212,8 @@ if (reason !== undefined) {
 
   test('SIGTERM lets a running download end, and the process ends with 0 after it', async () => {
     const own = `127.0.0.1:${await freePort()}`;
-    const child = execa(
-      process.execPath,
-      [MAIN, 'serve', '--store', `s3://${BUCKET}/dist`, '--s3-endpoint', s3.url, '--listen', own],
-      {
-        env: S3_KEYS,
-        reject: false,
-      },
-    );
+    const words = ['serve', '--store', `s3://${BUCKET}/dist`, '--s3-endpoint', s3.url, '--listen', own];
+    const child = startCurlew(words, { cwd: box.path, env: S3_KEYS, main: MAIN });
     const up = async (): Promise<boolean> =>
       fetch(`http://${own}/healthz`).then(
         ({ ok }) => ok,

@@ -44,10 +44,10 @@ if (reason === undefined) {
       const words = ['build', 'big', '--registry-mirror', `registry.example=${registry.host}`];
       {
         await using _disk = await smallDisk(box, folder);
-        const { status, stdout, stderr } = await curlew([...words, option, folder], { cwd: box.path });
+        const { exitCode, stdout, stderr } = await curlew([...words, option, folder], { cwd: box.path });
         // A build that needs no room in the cache is as good as one that says that there is none.
-        if (folder === 'cache' && status === 0) return;
-        assert.is(status, 18, stdout + stderr);
+        if (folder === 'cache' && exitCode === 0) return;
+        assert.is(exitCode, 18, stdout + stderr);
         assert.match(stderr, /^error NO_SPACE: /m);
         const left = await readdir(box.at(folder), { recursive: true });
         assert.equal(
@@ -67,8 +67,8 @@ if (reason === undefined) {
     await curlewOk(['publish', 'big', '--to', 'store', '--release', 'v1', ...mirror], { cwd: box.path });
     await using _disk = await smallDisk(box, 'small');
     const words = ['bundle', 'installer.yaml', '--from', 'store', '-o', 'small/bundle.tar.gz'];
-    const { status, stderr } = await curlew(words, { cwd: box.path });
-    assert.is(status, 18, stderr);
+    const { exitCode, stderr } = await curlew(words, { cwd: box.path });
+    assert.is(exitCode, 18, stderr);
     assert.equal(await readdir(box.at('small')), []);
   });
 
@@ -81,8 +81,8 @@ if (reason === undefined) {
     const words = ['install', '--bundle', 'bundle.tar.gz', '--root', 'node', '--unconfined', '--skip-images'];
     {
       await using _disk = await smallDisk(box, 'node');
-      const { status, stderr } = await curlew(words, { cwd: box.path });
-      assert.is(status, 18, stderr);
+      const { exitCode, stderr } = await curlew(words, { cwd: box.path });
+      assert.is(exitCode, 18, stderr);
     }
     assert.match(await curlewOk(words, { cwd: box.path }), /big +1\.0\.0 +installed/);
   });

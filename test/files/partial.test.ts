@@ -1,17 +1,17 @@
 import { execa } from 'execa';
 import { once } from 'node:events';
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { ownOwner } from '../../src/files/owner.ts';
 import { partialName, sweepPartials } from '../../src/files/partial.ts';
 import * as assert from '../support/assert.ts';
+import { compiledModule } from '../support/compiled.ts';
 import { deadPartialName, partialNameOf } from '../support/partials.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
 const test = suite('files/partial');
 
-const PARTIAL = join(import.meta.dirname, '../../src/files/partial.ts');
+const PARTIAL = compiledModule('src/files/partial.ts');
 const DAY = 24 * 60 * 60 * 1000;
 
 /** A process that makes a partial file in a folder, says so, and waits to be killed. */
@@ -24,7 +24,7 @@ async function writerIn(folder: string, command: readonly string[] = []) {
     console.log('written');
     setInterval(() => undefined, 1000);`;
   const [program, ...words] = [...command, process.execPath];
-  const child = execa(program, [...words, '--import', 'tsx', '--input-type=module', '-e', script], {
+  const child = execa(program, [...words, '--input-type=module', '-e', script], {
     reject: false,
     buffer: false,
     stdin: 'ignore',

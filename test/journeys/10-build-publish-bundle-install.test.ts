@@ -4,7 +4,7 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import * as assert from '../support/assert.ts';
-import { cleanEnvironment, curlew, curlewOk, MAIN } from '../support/curlew.ts';
+import { cleanEnvironment, curlew, curlewOk, startCurlew } from '../support/curlew.ts';
 import { answers } from '../support/faults.ts';
 import { binaryLike, makeImage, makeLayer } from '../support/images.ts';
 import { startRegistry, type RegistryServer } from '../support/registry-server.ts';
@@ -95,7 +95,7 @@ test('it is built, published, bundled, verified, installed, and then found alrea
   for (const ref of ['addons/web/1.0.0/', 'pkg:oci/web@sha256:', 'pkg:generic/page?checksum=']) assert.match(sbom, ref);
   await curlewOk(['provenance', PACKAGE, bundle], { cwd: box.path });
   const first = await curlew(['install', '--bundle', bundle, ...TRIAL], { cwd: box.path });
-  assert.is(first.status, 0, first.stderr);
+  assert.is(first.exitCode, 0, first.stderr);
   assert.match(first.stdout, /web +1\.0\.0 +installed/);
   assert.match(first.stdout, /\n\nweb:\n  ✔ all done: port 8080$/);
   assert.not.match(first.stderr, 'all done');
@@ -143,13 +143,8 @@ test('Ctrl-C in the middle of a layer ends with 130, leaves no package and no pr
   await using box = await tree(ADDON);
   await using registry = await registryWith(answers({ status: 200, sending: 'never' }, { path: /\/blobs\// }));
   const mark = `CURLEW_TEST_MARK=${box.path}`;
-  const child = execa(process.execPath, [MAIN, 'build', 'web', ...mirror(registry)], {
-    cwd: box.path,
-    env: cleanEnvironment({ cwd: box.path, env: { CURLEW_TEST_MARK: box.path } }),
-    extendEnv: false,
-    reject: false,
-    stdin: 'ignore',
-  });
+  const options = { cwd: box.path, env: { CURLEW_TEST_MARK: box.path } };
+  const child = startCurlew(['build', 'web', ...mirror(registry)], options);
   await until(() => registry.blobRequests().length > 0);
   child.kill('SIGINT');
   const { exitCode, stderr } = await child;
@@ -162,12 +157,7 @@ test('after Ctrl-C the same command succeeds', async () => {
   await using box = await tree(ADDON);
   {
     await using registry = await registryWith(answers({ status: 200, sending: 'never' }, { path: /\/blobs\// }));
-    const child = execa(process.execPath, [MAIN, 'build', 'web', ...mirror(registry)], {
-      cwd: box.path,
-      env: cleanEnvironment({ cwd: box.path }),
-      extendEnv: false,
-      reject: false,
-    });
+    const child = startCurlew(['build', 'web', ...mirror(registry)], { cwd: box.path });
     await until(() => registry.blobRequests().length > 0);
     child.kill('SIGTERM');
     assert.is((await child).exitCode, 130);
@@ -184,11 +174,11 @@ test('two builds of the same add-on at once: both end well, or one says that the
     [1, 2].map(async () => curlew(['build', 'web', ...mirror(registry)], { cwd: box.path })),
   );
   assert.ok(
-    outcomes.some(({ status }) => status === 0),
+    outcomes.some(({ exitCode }) => exitCode === 0),
     outcomes.map(({ stderr }) => stderr).join('\n'),
   );
-  for (const { status, stderr } of outcomes) {
-    if (status !== 0) assert.match(stderr, /error BUSY/);
+  for (const { exitCode, stderr } of outcomes) {
+    if (exitCode !== 0) assert.match(stderr, /error BUSY/);
   }
   await curlewOk(['verify', PACKAGE], { cwd: box.path });
   assert.equal(await filesBelow(box.at('out')), [box.at(PACKAGE)]);
@@ -197,8 +187,8 @@ test('two builds of the same add-on at once: both end well, or one says that the
 test('a folder where the package should go is an error that touches nothing', async () => {
   await using box = await tree({ ...ADDON, [`${PACKAGE}/keep`]: 'mine' });
   await using registry = await registryWith();
-  const { status, stderr } = await curlew(['build', 'web', ...mirror(registry)], { cwd: box.path });
-  assert.ok(status >= 10 && status < 64, `${status}: ${stderr}`);
+  const { exitCode, stderr } = await curlew(['build', 'web', ...mirror(registry)], { cwd: box.path });
+  assert.ok(exitCode >= 10 && exitCode < 64, `${exitCode}: ${stderr}`);
   assert.match(stderr, /^error [A-Z_]+: /m);
   assert.equal(await filesBelow(box.at('out')), [box.at(PACKAGE, 'keep')]);
 });
@@ -208,8 +198,8 @@ test('a bundle does not replace a file unless it is told to', async () => {
   const bundle = await bundled(box);
   await writeFile(bundle, 'mine');
   const words = ['bundle', 'installer.yaml', '--from', 'store', '-o', bundle];
-  const { status, stderr } = await curlew(words, { cwd: box.path });
-  assert.is(status, 24, stderr);
+  const { exitCode, stderr } = await curlew(words, { cwd: box.path });
+  assert.is(exitCode, 24, stderr);
   assert.is(await readFile(bundle, 'utf8'), 'mine');
   await curlewOk([...words, '--force'], { cwd: box.path });
   await curlewOk(['verify', bundle], { cwd: box.path });
@@ -219,8 +209,8 @@ test('without a network a build says what it could not reach, and leaves nothing
   await using box = await tree(ADDON);
   const registry = await registryWith();
   await registry[Symbol.asyncDispose]();
-  const { status, stderr } = await curlew(['build', 'web', ...mirror(registry)], { cwd: box.path });
-  assert.is(status, 12, stderr);
+  const { exitCode, stderr } = await curlew(['build', 'web', ...mirror(registry)], { cwd: box.path });
+  assert.is(exitCode, 12, stderr);
   assert.match(stderr, /error FETCH_FAILED: .*registry\.example\/web:1\.0/);
   assert.equal(await filesBelow(box.at('out')), []);
 });
@@ -231,8 +221,8 @@ test('a hook that fails ends the install with its code, its place and its log', 
     'addons/web/1.0.0/install.sh': INSTALL.replace('web() {\n', 'web() {\n  echo before; false\n'),
   });
   const bundle = await bundled(box);
-  const { status, stderr } = await curlew(['install', '--bundle', bundle, ...TRIAL], { cwd: box.path });
-  assert.is(status, 20, stderr);
+  const { exitCode, stderr } = await curlew(['install', '--bundle', bundle, ...TRIAL], { cwd: box.path });
+  assert.is(exitCode, 20, stderr);
   assert.match(stderr, /error HOOK_FAILED: .*web/);
   assert.match(stderr, /install\.sh:\d+/);
 });
@@ -240,8 +230,8 @@ test('a hook that fails ends the install with its code, its place and its log', 
 test('a folder that cannot be written is named', async () => {
   await using box = await tree({ ...ADDON, out: 'a file' });
   await using registry = await registryWith();
-  const { status, stderr } = await curlew(['build', 'web', ...mirror(registry)], { cwd: box.path });
-  assert.ok(status >= 10 && status < 64, `${status}: ${stderr}`);
+  const { exitCode, stderr } = await curlew(['build', 'web', ...mirror(registry)], { cwd: box.path });
+  assert.ok(exitCode >= 10 && exitCode < 64, `${exitCode}: ${stderr}`);
   assert.match(stderr, /out/);
 });
 

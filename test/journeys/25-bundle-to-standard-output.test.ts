@@ -5,7 +5,8 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf } from '../support/bundles.ts';
-import { cleanEnvironment, curlew, curlewOk, MAIN } from '../support/curlew.ts';
+import { MAIN } from '../support/compiled.ts';
+import { cleanEnvironment, curlew, curlewOk } from '../support/curlew.ts';
 import { noise } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -83,7 +84,7 @@ test('a terminal is refused, and so is JSON beside the bytes', async ({ signal }
   assert.is(shown.exitCode, 64);
   assert.match(shown.stdout, /it is a terminal/);
   const json = await curlew([...WORDS, '--json'], { cwd: made.path });
-  assert.is(json.status, 64);
+  assert.is(json.exitCode, 64);
   assert.match(json.stderr, /^error USAGE: .*standard output carries/m);
   const plan = await curlewOk([...WORDS, '--plan', '--json'], { cwd: made.path });
   assert.is((JSON.parse(plan) as { release: string }).release, 'r1');

@@ -4,7 +4,8 @@ import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf } from '../support/bundles.ts';
-import { cleanEnvironment, curlewOk, MAIN } from '../support/curlew.ts';
+import { MAIN } from '../support/compiled.ts';
+import { curlewOk, startCurlew } from '../support/curlew.ts';
 import { noise } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -14,10 +15,10 @@ const test = suite('journeys/bundle-in-parts', { timeoutMs: 180_000 });
 const WORDS = ['bundle', 'installer.yaml', '--from', 'store', '--split', '4M'];
 const HEAD = 'parts/b.tar.gz.parts.json';
 
-/** A store with a release of one package, and a spec; the tool for nodes makes the bundle large enough. */
+/** A store with a release of one package of some ten parts, and a spec. */
 async function made(signal: AbortSignal): Promise<Tree> {
   const box = await tree({ 'installer.yaml': specOf({ alpha: '1.0.0' }) });
-  const files = [{ path: 'assets/a.gz', data: noise(300_000) }];
+  const files = [{ path: 'assets/a.gz', data: noise(40_000_000) }];
   await publishTestPackages(box, [{ name: 'alpha', version: '1.0.0', files }], signal);
   await mkdir(box.at('parts'));
   return box;
@@ -30,8 +31,7 @@ async function partsOf(box: Tree): Promise<readonly string[]> {
 test('killed in the middle, the same command goes on, and the parts are the bundle', async ({ signal }) => {
   await using box = await made(signal);
   const words = [...WORDS, '-o', 'parts/b.tar.gz'];
-  const options = { cwd: box.path, env: cleanEnvironment({ cwd: box.path }), extendEnv: false, reject: false } as const;
-  const killed = execa(process.execPath, [MAIN, ...words], options);
+  const killed = startCurlew(words, { cwd: box.path });
   while ((await partsOf(box)).length < 2) await wait(2, undefined, { signal });
   killed.kill('SIGKILL');
   await killed;

@@ -1,16 +1,17 @@
 /** From the YAML of somebody's project to an installed add-on, and to its next version, as its author would go. */
-import { execa } from 'execa';
 import { once } from 'node:events';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
-import { cleanEnvironment, curlew, curlewOk, MAIN } from '../support/curlew.ts';
+import { curlew, curlewOk, startCurlew } from '../support/curlew.ts';
 import { binaryLike, makeImage, makeLayer } from '../support/images.ts';
 import { startRegistry } from '../support/registry-server.ts';
+import { missing, unless } from '../support/needs.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { serveFiles } from '../support/web-server.ts';
 
 const test = suite('a new add-on and its next version', { timeoutMs: 120_000 });
+const withCurl = unless(missing('curl'), test);
 
 function upstreamYaml(version: string): string {
   return `apiVersion: v1
@@ -61,12 +62,12 @@ async function install(box: Tree, ...more: readonly string[]): Promise<readonly 
   await writeFile(box.at('log'), '');
   const env = { PATH: `${box.at('bin')}:${process.env['PATH'] ?? ''}`, KUBECTL_LOG: box.at('log') };
   const words = ['install', '--bundle', 'bundle.tar.gz', ...TRIAL, ...more];
-  const { status, stderr } = await curlew(words, { cwd: box.path, env });
-  assert.is(status, 0, stderr);
+  const { exitCode, stderr } = await curlew(words, { cwd: box.path, env });
+  assert.is(exitCode, 0, stderr);
   return (await readFile(box.at('log'), 'utf8')).trim().split('\n');
 }
 
-test('it is made, linted, built, bundled, installed, and its next version is generated', async () => {
+withCurl('it is made, linted, built, bundled, installed, and its next version is generated', async () => {
   await using box = await tree({ 'web.yaml': upstreamYaml('1.0'), 'installer.yaml': SPEC, 'bin/kubectl': KUBECTL });
   await using registry = await startRegistry({ 'web:1.0': image, 'web:1.1': image, 'side:1': image });
   await using upstream = await serveFiles({ newest: '{"tag_name": "v1.1"}', 'v1.1/web.yaml': upstreamYaml('1.1') });
@@ -113,15 +114,15 @@ test('what a generator makes is linted, and an error is the status', async () =>
   await using box = await tree({
     'addons/web/template/generate.sh': '#!/bin/sh\nmkdir ../2\necho "immage a b" >../2/Manifest\n',
   });
-  const { status, stdout } = await curlew(['generate', 'web'], { cwd: box.path });
-  assert.is(status, 10);
+  const { exitCode, stdout } = await curlew(['generate', 'web'], { cwd: box.path });
+  assert.is(exitCode, 10);
   assert.match(stdout, 'manifest/unknown-directive');
 });
 
 test('what is there is not overwritten, and said', async () => {
   await using box = await tree({ 'addons/web/1.0/Manifest': '' });
-  const { status, stderr, stdout } = await curlew(['new', 'web'], { cwd: box.path });
-  assert.is(status, 24);
+  const { exitCode, stderr, stdout } = await curlew(['new', 'web'], { cwd: box.path });
+  assert.is(exitCode, 24);
   assert.match(stderr, /addons\/web is there already, with 1\.0/);
   assert.match(stderr, /curlew generate web/);
   assert.is(stdout, '');
@@ -131,13 +132,7 @@ test('Ctrl-C ends the generator and all that it started, with 130', async () => 
   await using box = await tree({
     'addons/web/template/generate.sh': '#!/usr/bin/env bash\nsleep 1000 & echo $! >child; echo started; wait\n',
   });
-  const child = execa(process.execPath, [MAIN, 'generate', 'web'], {
-    cwd: box.path,
-    env: cleanEnvironment({ cwd: box.path }),
-    extendEnv: false,
-    reject: false,
-    stdin: 'ignore',
-  });
+  const child = startCurlew(['generate', 'web'], { cwd: box.path });
   while (!(await readdir(box.at('addons/web/template'))).includes('child')) {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
@@ -158,8 +153,8 @@ for (const [title, words, message] of [
 ] as const) {
   test(`wrong words are refused: ${title}`, async () => {
     await using box = await tree();
-    const { status, stderr } = await curlew(words, { cwd: box.path });
-    assert.is(status, 64, stderr);
+    const { exitCode, stderr } = await curlew(words, { cwd: box.path });
+    assert.is(exitCode, 64, stderr);
     assert.match(stderr, message);
     assert.not.match(stderr, 'secret');
     assert.equal(await readdir(box.path), []);

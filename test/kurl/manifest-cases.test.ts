@@ -3,6 +3,7 @@ import { openFileSource, readIndex } from '../../src/archive/read.ts';
 import { parseManifest } from '../../src/manifest/parse.ts';
 import * as assert from '../support/assert.ts';
 import { addon, buildAll } from '../support/builds.ts';
+import { never } from '../support/context.ts';
 import { makeImage, makeLayer } from '../support/images.ts';
 import { startRegistry } from '../support/registry-server.ts';
 import { suite } from '../support/suite.ts';
@@ -20,7 +21,7 @@ async function filesOf(files: Files, given: { readonly registry?: string } = {})
   await using box = await tree(files);
   const [built] = await buildAll({ root: box.path, imageFormat: 'docker-archive', ...given });
   await using source = await openFileSource(built?.path ?? '');
-  const { entries } = await readIndex(source, { signal: new AbortController().signal });
+  const { entries } = await readIndex(source, { signal: never });
   const paths = entries.map(({ path }) => path.replace('addons/demo/1.0/', ''));
   return paths.filter((path) => !['', 'addon.json', 'Manifest.lock', 'stargz.index.json'].includes(path)).toSorted();
 }

@@ -4,7 +4,9 @@ import { MANIFEST_LIMIT, parseManifest } from '../../src/manifest/parse.ts';
 import { planManifest } from '../../src/manifest/plan.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
+import { cases } from '../support/sweep.ts';
 
+// soak: random cases
 const test = suite('manifest/parse');
 const HEX = 'ab'.repeat(32);
 
@@ -202,7 +204,7 @@ test('whatever the text, reading does not throw and places lie inside it', () =>
         assert.ok(place.column - 1 + place.length <= (line?.length ?? 0), JSON.stringify(place));
       }
     }),
-    { numRuns: 2000 },
+    cases(2000),
   );
 });
 

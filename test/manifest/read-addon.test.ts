@@ -4,6 +4,7 @@ import { digestOf } from '../../src/core/digest.ts';
 import { findAddons } from '../../src/manifest/find-addons.ts';
 import { listAddon, readAddon, type AddonSource } from '../../src/manifest/read-addon.ts';
 import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Files, type Tree } from '../support/tree.ts';
 
@@ -186,7 +187,7 @@ test('a version folder that is gone is said to be', async ({ signal }) => {
 test('reading stops when it is cancelled', async () => {
   await using box = await addon({});
   await writeFile(box.at(AT, 'big'), Buffer.alloc(8 * 2 ** 20));
-  const { folders } = await findAddons(box.path, [AT], { signal: new AbortController().signal });
+  const { folders } = await findAddons(box.path, [AT], { signal: never });
   const [first] = folders;
   if (first === undefined) throw new Error('not found');
   let thrown: unknown;

@@ -3,7 +3,9 @@ import { findFunctions } from '../../src/manifest/shell.ts';
 import * as assert from '../support/assert.ts';
 import { corpusScript } from '../support/corpus.ts';
 import { suite } from '../support/suite.ts';
+import { cases } from '../support/sweep.ts';
 
+// soak: random cases
 const test = suite('manifest/shell');
 
 function names(text: string): readonly string[] {
@@ -93,7 +95,7 @@ test('whatever the text, scanning ends and places are those of the names', () =>
         assert.is(lines[place.line - 1]?.slice(place.column - 1, place.column - 1 + place.length), name);
       }
     }),
-    { numRuns: 2000 },
+    cases(2000),
   );
 });
 

@@ -3,6 +3,7 @@ import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lookAtRepository, type Migration } from '../../src/migrate/migrate.ts';
 import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
@@ -11,7 +12,7 @@ const LIBRARY = join(import.meta.dirname, '../../scripts/lib');
 
 async function look(box: Tree): Promise<Migration> {
   const searchPath = process.env['PATH'] ?? '/usr/bin:/bin';
-  return lookAtRepository(box.path, { library: LIBRARY, searchPath, signal: new AbortController().signal });
+  return lookAtRepository(box.path, { library: LIBRARY, searchPath, signal: never });
 }
 
 function missing({ addons }: Migration): readonly string[] {

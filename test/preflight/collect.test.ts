@@ -2,13 +2,14 @@ import { createServer } from 'node:net';
 import { collectFacts } from '../../src/preflight/collect.ts';
 import { judgeFacts } from '../../src/preflight/judge.ts';
 import * as assert from '../support/assert.ts';
+import { noReport } from '../support/context.ts';
 import { preflightOf } from '../support/preflight.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
 const test = suite('preflight/collect');
 const PATH = process.env['PATH'];
-const quiet = { root: '/', env: { PATH }, report: () => undefined };
+const quiet = { root: '/', env: { PATH }, report: noReport };
 
 const run = (name: string, script: string, more = ''): string =>
   `    - run: {collectorName: ${name}, command: sh, args: ['-c', '${script}']${more}}\n`;

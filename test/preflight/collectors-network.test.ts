@@ -4,6 +4,7 @@ import type { Json } from '../../src/installer/yaml.ts';
 import type { HttpFacts } from '../../src/preflight/collectors/http.ts';
 import * as assert from '../support/assert.ts';
 import { collect } from '../support/preflight.ts';
+import { freePort } from '../support/ports.ts';
 import { suite } from '../support/suite.ts';
 import { startProxy } from '../support/proxy-server.ts';
 import { makeCertificate } from '../support/tls.ts';
@@ -25,11 +26,6 @@ async function listen(): Promise<Listener> {
       server.close(() => resolve());
     });
   return { port: (server.address() as AddressInfo).port, [Symbol.asyncDispose]: close };
-}
-
-async function freePort(): Promise<number> {
-  await using listener = await listen();
-  return listener.port;
 }
 
 const status = (facts: Json): Json | undefined => (facts as Record<string, Json>)['status'];

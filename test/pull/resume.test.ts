@@ -9,9 +9,11 @@ import { answers, ignoresRange } from '../support/faults.ts';
 import { noise } from '../support/packages.ts';
 import { largePackage, pullTo } from '../support/pulls.ts';
 import { suite } from '../support/suite.ts';
+import { cases } from '../support/sweep.ts';
 import { tree } from '../support/tree.ts';
 import { serveFiles, type Fault, type WebServer } from '../support/web-server.ts';
 
+// soak: random cases
 const test = suite('pull: going on', { timeoutMs: 240_000 });
 const WEB = largePackage();
 const NAME = 'web.tar.gz';
@@ -62,7 +64,7 @@ test('killed anywhere, it asks for no more than 4 MiB a connection again', async
       assert.ok(again <= connections * 4 * MIB, `${again} bytes came again`);
       assert.equal(await readdir(join(file, '..')), [NAME]);
     }),
-    { numRuns: 12 },
+    cases(12),
   );
 });
 

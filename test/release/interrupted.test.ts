@@ -4,7 +4,6 @@
  */
 import { execa } from 'execa';
 import { rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { findPackage } from '../../src/core/catalogue.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { packageFileName } from '../../src/core/layout.ts';
@@ -14,7 +13,9 @@ import { currentRelease, readCatalogue } from '../../src/store/catalogue.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
+import { compiledModule } from '../support/compiled.ts';
 import { collect } from '../support/bytes.ts';
+import { noReport } from '../support/context.ts';
 import { createFaultyStore, Cut } from '../support/faulty-store.ts';
 import { noise, writePackage } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
@@ -78,7 +79,7 @@ async function publish(
   signal: AbortSignal,
   jobs = 4,
 ): Promise<PublishResult> {
-  const options = { release: undefined, now: NOW, carry: true, commit: undefined, report: () => undefined };
+  const options = { release: undefined, now: NOW, carry: true, commit: undefined, report: noReport };
   return publishPackages(files, { store, ...options, jobs, signal });
 }
 
@@ -158,15 +159,8 @@ test('killed by the system at a sample of its calls', async ({ signal }) => {
   await writeFile(box.at('files.json'), JSON.stringify(sets.second));
   const run = async (root: string, at: number, when: string) => {
     await copyStore(box.at('first'), root);
-    const words = [
-      join(import.meta.dirname, '../support/killed-publish.ts'),
-      root,
-      box.at('files.json'),
-      String(at),
-      when,
-    ];
-    const loader = join(import.meta.dirname, '../support/tsx.mjs');
-    return execa('node', ['--import', loader, ...words], { reject: false, cancelSignal: signal });
+    const words = [compiledModule('test/support/killed-publish.ts'), root, box.at('files.json'), String(at), when];
+    return execa('node', words, { reject: false, cancelSignal: signal });
   };
   const whole = await run(box.at('whole'), 0, 'never');
   const calls = Number(/^done (\d+)$/.exec(whole.stdout)?.[1]);

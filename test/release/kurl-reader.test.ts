@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { promote, sourceRelease } from '../../src/release/promote.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import * as assert from '../support/assert.ts';
+import { noReport } from '../support/context.ts';
 import { madePackage, publishAs } from '../support/releases.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -61,7 +62,7 @@ async function bucket(box: Tree, signal: AbortSignal): Promise<void> {
     release: 'v2026.11.20-0',
     ...flags,
     jobs: 2,
-    report: () => undefined,
+    report: noReport,
     signal,
   });
 }

@@ -5,6 +5,7 @@ import { currentRelease } from '../../src/store/catalogue.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
+import { noReport } from '../support/context.ts';
 import { createFaultyStore, Cut } from '../support/faulty-store.ts';
 import { madePackage, publishAs, readableRelease } from '../support/releases.ts';
 import { suite } from '../support/suite.ts';
@@ -33,7 +34,7 @@ async function promoteTo(
   options: Partial<PromoteOptions> = {},
 ): Promise<PromoteResult> {
   const source = await sourceRelease(from, { release: undefined, signal });
-  const defaults = { deep: false, stream: false, dryRun: false, jobs: 2, report: () => undefined };
+  const defaults = { deep: false, stream: false, dryRun: false, jobs: 2, report: noReport };
   return promote(source, { to, release, ...defaults, signal, ...options });
 }
 
@@ -109,7 +110,7 @@ test('without another name the release keeps its own; onto itself it cannot go; 
   await using box = await tree();
   const { staging, dist } = await stores(box, signal);
   const source = await sourceRelease(staging, { release: 's1', signal });
-  const rest = { deep: false, stream: false, dryRun: false, jobs: 1, report: () => undefined, signal };
+  const rest = { deep: false, stream: false, dryRun: false, jobs: 1, report: noReport, signal };
   assert.is((await promote(source, { to: dist, release: undefined, ...rest })).release, 's1');
   await assert.rejectsWith(promote(source, { to: staging, release: undefined, ...rest }), 'USAGE', /itself/);
   assert.is((await promote(source, { to: staging, release: 'v1', ...rest })).release, 'v1');

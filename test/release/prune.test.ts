@@ -4,6 +4,7 @@ import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { collectItems } from '../support/bytes.ts';
+import { noReport } from '../support/context.ts';
 import { createFaultyStore, Cut } from '../support/faulty-store.ts';
 import { madePackage, publishAs, readableRelease } from '../support/releases.ts';
 import { suite } from '../support/suite.ts';
@@ -26,7 +27,7 @@ async function stored(box: Tree, signal: AbortSignal, name = 'store'): Promise<S
 
 async function run(store: Store, signal: AbortSignal, options: Partial<PruneOptions> = {}): Promise<PruneResult> {
   const defaults = { keep: undefined, olderThan: undefined, now: new Date(), dryRun: false, jobs: 2 };
-  return prune(store, { ...defaults, report: () => undefined, signal, ...options });
+  return prune(store, { ...defaults, report: noReport, signal, ...options });
 }
 
 async function keysOf(store: Store, signal: AbortSignal): Promise<readonly string[]> {

@@ -6,6 +6,7 @@ import { currentRelease, readCatalogue } from '../../src/store/catalogue.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
+import { noReport } from '../support/context.ts';
 import { createFaultyStore, Cut } from '../support/faulty-store.ts';
 import { madePackage, readableRelease } from '../support/releases.ts';
 import { suite } from '../support/suite.ts';
@@ -21,7 +22,7 @@ function publish(
   signal: AbortSignal,
   options: Partial<PublishOptions> = {},
 ): Promise<PublishResult> {
-  const defaults = { release: undefined, now: NOW, carry: true, commit: undefined, jobs: 2, report: () => undefined };
+  const defaults = { release: undefined, now: NOW, carry: true, commit: undefined, jobs: 2, report: noReport };
   return publishPackages(files, { store, ...defaults, signal, ...options });
 }
 

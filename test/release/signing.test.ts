@@ -8,6 +8,7 @@ import { signStore } from '../../src/release/sign-release.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
+import { noReport } from '../support/context.ts';
 import { createFaultyStore, Cut } from '../support/faulty-store.ts';
 import { madePackage, publishAs } from '../support/releases.ts';
 import { current, later, NOW, our, refuses, signedStore, their } from '../support/signing.ts';
@@ -162,7 +163,7 @@ test('promotion takes a signed release, signs it in its new place, and hands on 
   await using _ = box;
   await mkdir(box.at('dist'));
   const dist = createFolderStore(box.at('dist'));
-  const options = { deep: true, stream: false, dryRun: false, jobs: 2, report: () => undefined, signal };
+  const options = { deep: true, stream: false, dryRun: false, jobs: 2, report: noReport, signal };
   await refuses(sourceRelease(store, { release: 'v2', trust: their.trustedAt(NOW), signal }), /was not made with/);
   const source = await sourceRelease(store, { release: undefined, trust: our.trustedAt(later(2)), signal });
   const result = await promote(source, { to: dist, release: undefined, ...options });
@@ -177,7 +178,7 @@ test('prune keeps the release that is signed as the current one', async ({ signa
   const { box, store } = await signedStore(signal);
   await using _ = box;
   for (const name of ['v3', 'v4']) await publishAs(store, name, [await madePackage(box, name, '1', name)], signal);
-  const rule = { keep: 1, olderThan: undefined, now: later(2), dryRun: false, jobs: 2, report: () => undefined };
+  const rule = { keep: 1, olderThan: undefined, now: later(2), dryRun: false, jobs: 2, report: noReport };
   const { pruned } = await prune(store, { ...rule, signal });
   assert.equal(
     pruned.map(({ release }) => release),

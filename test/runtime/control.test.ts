@@ -3,6 +3,7 @@ import { appendFile } from 'node:fs/promises';
 import { followControl, parseControlLine, type ControlRecord } from '../../src/runtime/control.ts';
 import { endOfLog, lastLines, plainLine } from '../../src/runtime/log-tail.ts';
 import * as assert from '../support/assert.ts';
+import { compiledModule } from '../support/compiled.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
@@ -44,13 +45,13 @@ if ((await execa('unshare', [...words, 'true'], { reject: false })).exitCode ===
     await using box = await tree({ control: '' });
     const script = `
       import { appendFileSync } from 'node:fs';
-      import { followControl } from ${JSON.stringify(import.meta.resolve('../../src/runtime/control.ts'))};
+      import { followControl } from ${JSON.stringify(compiledModule('src/runtime/control.ts'))};
       const seen = new Promise((resolve) => followControl(process.argv[1], resolve));
       appendFileSync(process.argv[1], 'absent\\tdemo\\n');
       setInterval(() => undefined, 1000);
       console.log((await seen).function);
       process.exit(0);`;
-    const node = [process.execPath, '--import', import.meta.resolve('tsx'), '--input-type=module', '--eval', script];
+    const node = [process.execPath, '--input-type=module', '--eval', script];
     const { stdout } = await execa('unshare', [...words, ...node, box.at('control')]);
     assert.is(stdout, 'demo');
   });

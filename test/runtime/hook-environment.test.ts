@@ -1,14 +1,13 @@
-import { readFile, stat } from 'node:fs/promises';
-import { setTimeout as wait } from 'node:timers/promises';
+import { readFile } from 'node:fs/promises';
 import { CurlewError } from '../../src/core/errors.ts';
 import { lookUpFunctions } from '../../src/runtime/hook.ts';
+import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
+import { never, noReport } from '../support/context.ts';
 import { hooks } from '../support/hook-shell.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('the shell that hooks start in');
-
-const never = new AbortController().signal;
 
 test('functions that the caller has exported are none of the hooks', async () => {
   await using box = await hooks(['demo() { type -t grep ls | sort -u >out; }'], {
@@ -16,7 +15,7 @@ test('functions that the caller has exported are none of the hooks', async () =>
   });
   await box.run('demo');
   assert.is(await readFile(box.at('out'), 'utf8'), 'file\n');
-  const found = await lookUpFunctions(box.shell, { report: () => undefined, signal: never });
+  const found = await lookUpFunctions(box.shell, { report: noReport, signal: never });
   assert.not.ok(found.has('demo_outro'));
 });
 
@@ -83,7 +82,7 @@ test('a hook that is ended just when it starts a program says where it was, ever
     const controller = new AbortController();
     // What SIGTERM does not end is left to SIGKILL, which lets nobody say anything.
     const running = box.run('demo', { signal: controller.signal, graceMs: 100_000 });
-    while ((await stat(box.at('ready')).catch(() => undefined)) === undefined) await wait(1);
+    await appears(box.at('ready'));
     controller.abort(new CurlewError('CANCELLED', 'cancelled'));
     const where = /^demo: demo was cancelled at \S*install\.sh:1 in demo: (?:touch ready|sleep 1000)/;
     await assert.rejectsWith(running, 'CANCELLED', where);

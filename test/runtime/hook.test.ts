@@ -3,21 +3,13 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { CurlewError } from '../../src/core/errors.ts';
 import { lookUpFunctions } from '../../src/runtime/hook.ts';
 import { membersOf } from '../../src/runtime/process-tree.ts';
+import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
+import { never, noReport } from '../support/context.ts';
 import { hooks, type Hooks } from '../support/hook-shell.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('hook processes');
-
-const never = new AbortController().signal;
-
-/** Waits for a file that a hook writes when it has come so far. */
-async function appears(path: string): Promise<void> {
-  for (;;) {
-    if ((await stat(path).catch(() => undefined)) !== undefined) return;
-    await wait(5);
-  }
-}
 
 function alive(box: Hooks, name: string): number {
   const { inSession, outside } = membersOf({ session: -1, marker: `CURLEW_HOOK=${box.shell.run}/${name}` });
@@ -171,7 +163,7 @@ test('a missing function is named', async () => {
 
 test('functions are looked up without running anything', async () => {
   await using box = await hooks(['demo() { touch ran; }\ncert-manager_pre_init() { :; }']);
-  const found = await lookUpFunctions(box.shell, { report: () => undefined, signal: never });
+  const found = await lookUpFunctions(box.shell, { report: noReport, signal: never });
   assert.ok(found.has('demo') && found.has('cert-manager_pre_init') && found.has('spinner_until'));
   assert.not(found.has('demo_join'));
   assert.is(await stat(box.at('ran')).catch(() => 'absent'), 'absent');
@@ -186,7 +178,8 @@ test('a background process left in the session is ended and named', async () => 
 
 test('a daemon that left the session lives on and is named', async () => {
   await using box = await hooks([
-    'demo() { setsid sleep 1000 & echo $! >pid; until [ "$(ps -o sid= -p $!)" -eq $! ]; do :; done; }',
+    // The sixth field is the session; a bare system has no ps.
+    'demo() { setsid sleep 1000 & echo $! >pid; until [ "$(cut -d " " -f 6 "/proc/$!/stat")" -eq $! ]; do :; done; }',
   ]);
   const { ended, daemons } = await box.run('demo');
   assert.equal([ended, daemons], [[], ['sleep']]);

@@ -1,11 +1,11 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { setTimeout as wait } from 'node:timers/promises';
 import { CurlewError } from '../../src/core/errors.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
 import { readJournal } from '../../src/runtime/journal.ts';
 import { membersOf } from '../../src/runtime/process-tree.ts';
 import { readRecords } from '../../src/runtime/records.ts';
 import { nodeStatus } from '../../src/runtime/status.ts';
+import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { packagesOf, run, trace, tracer, type Given } from '../support/node-install.ts';
@@ -182,7 +182,7 @@ test('a second run at once is refused', async () => {
     bundleOf([tracer('aaa', 'aaa() { touch "$DIR/ready"; until [ -e "$DIR/go" ]; do sleep 0.01; done; }')]),
   );
   const first = run(box, packages);
-  while ((await stat(box.at('node/ready')).catch(() => undefined)) === undefined) await wait(5);
+  await appears(box.at('node/ready'));
   await assert.rejectsWith(run(box, packages), 'BUSY');
   await writeFile(box.at('node/go'), '');
   await first;
@@ -195,7 +195,7 @@ test('an abort ends hooks and leaves the folder free for the next run', async ()
   );
   const controller = new AbortController();
   const running = run(box, packages, { signal: controller.signal });
-  while ((await stat(box.at('node/ready')).catch(() => undefined)) === undefined) await wait(5);
+  await appears(box.at('node/ready'));
   controller.abort(new CurlewError('CANCELLED', 'cancelled'));
   await assert.rejectsWith(running, 'CANCELLED');
   const { lastRun = '' } = await readRecords(box.at('node'));

@@ -9,8 +9,10 @@ import {
 } from '../../src/runtime/journal.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
+import { cases } from '../support/sweep.ts';
 import { tree } from '../support/tree.ts';
 
+// soak: random cases
 const test = suite('journal');
 
 test('entries come back as they were written, also when many are written at once', async () => {
@@ -50,7 +52,7 @@ test('a journal cut anywhere gives the entries that are whole', () => {
       const whole = ends.filter((end) => end <= cut).length;
       assert.is(parseJournal(text.slice(0, cut), 'j').length, whole);
     }),
-    { numRuns: 500 },
+    cases(500),
   );
 });
 

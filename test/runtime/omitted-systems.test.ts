@@ -18,8 +18,9 @@ import { nodeStatus } from '../../src/runtime/status.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import * as assert from '../support/assert.ts';
 import type { TestPackage } from '../support/bundles.ts';
+import { noReport } from '../support/context.ts';
 import { bundleOfPackages } from '../support/deltas.ts';
-import { packagesOf, run, trace, tracer } from '../support/node-install.ts';
+import { packagesOf, run, trace, tracerPackage } from '../support/node-install.ts';
 import { archiveOf, packageOf, type TestFile } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -35,8 +36,8 @@ const HOST_FILES: readonly TestFile[] = [
 ];
 
 function addon(name: string, hostFiles = HOST_FILES): TestPackage {
-  const own = Object.entries(tracer(name).files).map(([path, data]) => ({ path, data }));
-  return { name, version: '1.0.0', files: [...own, ...hostFiles] };
+  const own = tracerPackage(name);
+  return { ...own, files: [...own.files, ...hostFiles] };
 }
 
 const REF = addonRef('aaa', '1.0.0', 'addons');
@@ -117,7 +118,7 @@ test('a store has whole packages: one in part is not the one that it should have
   assert.equal([source?.addon.digest, source?.omitted], [whole.digest, ['rhel-8']]);
   const places = [{ store: createFolderStore(box.at('store')), key: 'aaa.tar.gz' }];
   const published = { digest: whole.digest, sha256: digestOf(part), size: part.byteLength };
-  const options = { report: () => undefined, signal };
+  const options = { report: noReport, signal };
   for (const [said, message] of [
     [published, /not the package that the catalogue names/],
     [undefined, /does not hold one whole package/],

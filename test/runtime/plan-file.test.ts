@@ -7,6 +7,7 @@ import { basisOf, formatPlan, readPlan, requireSamePlan, whatChanged } from '../
 import { PLAN_SCHEMA } from '../../src/runtime/plan-schema.ts';
 import { viewRun, type RunRequest, type RunView } from '../../src/runtime/prepare.ts';
 import * as assert from '../support/assert.ts';
+import { never, noReport } from '../support/context.ts';
 import { bundleOfPackages } from '../support/deltas.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { packagesOf, run, tracer } from '../support/node-install.ts';
@@ -14,7 +15,6 @@ import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('runtime/plan-file');
-const never = new AbortController().signal;
 
 async function view(box: Tree, more: Partial<RunRequest> = {}, ...names: readonly string[]): Promise<RunView> {
   const wanted = names.length === 0 ? ['aaa', 'bbb'] : names;
@@ -36,7 +36,7 @@ async function view(box: Tree, more: Partial<RunRequest> = {}, ...names: readonl
 
 async function save(box: Tree, seen: RunView): Promise<string> {
   const words = { bundle: '/b.tar.gz', 'install-dir': box.at('node') };
-  const told = await dryRun(seen, { words, tool: '1.0.0', out: undefined, report: () => undefined, signal: never });
+  const told = await dryRun(seen, { words, tool: '1.0.0', out: undefined, report: noReport, signal: never });
   await writeFile(box.at('plan.json'), formatPlan(told));
   return box.at('plan.json');
 }

@@ -7,6 +7,7 @@ import { readRecords } from '../../src/runtime/records.ts';
 import type { SourcePackage } from '../../src/runtime/source.ts';
 import { folderPackages } from '../../src/runtime/source-folder.ts';
 import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
 import { bundleOf, type TestAddon } from '../support/node-bundles.ts';
 import { packagesOf, run, trace, tracer } from '../support/node-install.ts';
 import { archiveOf, packageOf } from '../support/packages.ts';
@@ -14,8 +15,6 @@ import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('package sources of a run');
-
-const never = new AbortController().signal;
 
 test('a flipped byte in a payload stops the run before anything is in place', async () => {
   await using box = await tree();

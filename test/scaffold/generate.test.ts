@@ -2,18 +2,21 @@ import { chmod, readdir, readFile } from 'node:fs/promises';
 import type { ProgressEvent } from '../../src/core/events.ts';
 import { findTemplates, generateAddon, type Generated, type GenerateOptions } from '../../src/scaffold/generate.ts';
 import * as assert from '../support/assert.ts';
+import { noReport } from '../support/context.ts';
 import { newIn, RESOURCES, runGenerator } from '../support/scaffold.ts';
+import { missing, unless } from '../support/needs.ts';
 import { suite } from '../support/suite.ts';
 import { tree, writeTree, type Files, type Tree } from '../support/tree.ts';
 import { serveFiles } from '../support/web-server.ts';
 
 const test = suite('scaffold/generate');
+const withCurl = unless(missing('curl'), test);
 
 type Given = Partial<GenerateOptions> & { readonly signal: AbortSignal };
 
 async function generateIn(box: Tree, name: string, given: Given): Promise<Generated> {
   const env = { PATH: process.env['PATH'] ?? '' };
-  return generateAddon(box.path, name, { version: undefined, force: false, env, report: () => undefined, ...given });
+  return generateAddon(box.path, name, { version: undefined, force: false, env, report: noReport, ...given });
 }
 
 function template(script: string, more: Files = {}): Files {
@@ -65,7 +68,7 @@ test('one that is not there is refused, with one that is near', async ({ signal 
   await assert.rejectsWith(generateIn(box, 'web', { version: '../../x', signal }), 'PACKAGE_INVALID');
 });
 
-test('an abort ends it, and its own generator leaves what was there before', async ({ signal }) => {
+withCurl('an abort ends it, and its own generator leaves what was there before', async ({ signal }) => {
   await using box = await tree({ 'web.yaml': RESOURCES });
   await using server = await serveFiles({}, { faults: [() => ({ status: 200, sending: 'never' })] });
   await newIn(box, { from: 'web.yaml', upstream: `${server.url}/{version}/web.yaml` });
@@ -92,7 +95,7 @@ for (const [title, newest, told] of [
   ['JSON with a version', '{\n  "version": "2.0.0"\n}\n', '2.0.0'],
   ['nothing but the version', '\n v2.0.0 \n', '2.0.0'],
 ] as const) {
-  test(`the generator of a new template finds the newest version: ${title}`, async ({ signal }) => {
+  withCurl(`the generator of a new template finds the newest version: ${title}`, async ({ signal }) => {
     await using server = await serveFiles({ newest, 'v2.0.0/web.yaml': RESOURCES.replace('web:1.0', 'web:2.0') });
     await using box = await tree({ 'web.yaml': RESOURCES });
     await newIn(box, {
@@ -111,7 +114,7 @@ for (const [title, newest, told] of [
   });
 }
 
-test('it follows an address that leads to a release', async ({ signal }) => {
+withCurl('it follows an address that leads to a release', async ({ signal }) => {
   await using server = await serveFiles(
     { 'x/releases/tag/v3.1': '<html>', '3.1.yaml': RESOURCES },
     {

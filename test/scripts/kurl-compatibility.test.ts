@@ -56,8 +56,8 @@ test("tasks of kURL's are commands, or known by name with dashes and underscores
     assert.is(COMMANDS.has(name), status !== 'absent', name);
     assert.is(taskOf(name.replaceAll('-', '_'))?.name, name);
   }
-  const { status, stderr } = await curlew(['join_token', 'ha'], { cwd: ROOT });
-  assert.is(status, 22);
+  const { exitCode, stderr } = await curlew(['join_token', 'ha'], { cwd: ROOT });
+  assert.is(exitCode, 22);
   assert.match(stderr, /join_token: a task of kURL's that curlew does not have\n +hint: .*kubeadm token create/);
 });
 

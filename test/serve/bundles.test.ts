@@ -11,6 +11,7 @@ import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf, TOOL } from '../support/bundles.ts';
+import { noReport } from '../support/context.ts';
 import { noise, writePackage } from '../support/packages.ts';
 import { keepSpec, serveStore } from '../support/served.ts';
 import { suite } from '../support/suite.ts';
@@ -281,7 +282,7 @@ test('what serve sends is what bundle would have written', async ({ signal }) =>
     executable,
     signal,
   });
-  const options = { force: false, verify: true, report: () => undefined, signal };
+  const options = { force: false, verify: true, report: noReport, signal };
   await assembleBundle(plan.plan, plan.sources, box.at('bundle.tar.gz'), options);
   assert.ok((await readFile(box.at('bundle.tar.gz'))).equals(sent));
   await using file = await openFileSource(box.at('bundle.tar.gz'));

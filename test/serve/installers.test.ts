@@ -4,12 +4,15 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { memorySource } from '../../src/archive/read.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf } from '../support/bundles.ts';
+import { cleanEnvironment } from '../support/curlew.ts';
 import { archiveOf } from '../support/packages.ts';
 import { keepSpec, rawRequest, serveStore } from '../support/served.ts';
+import { missing, unless } from '../support/needs.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
 const test = suite('serve/installers');
+const withCurl = unless(missing('curl'), test);
 
 const TOKEN = 'correct-horse-battery';
 const PACKAGES = [{ name: 'alpha', version: '1.0', files: [{ path: 'install.sh', data: 'alpha() { :; }\n' }] }];
@@ -128,7 +131,7 @@ test('a script that was cut off anywhere runs nothing, and a spec in it is text 
   assert.is(`${shown.stdout}\n`, spec);
 });
 
-test('the script brings a curlew of the right sum, and refuses another one', async ({ signal }) => {
+withCurl('the script brings a curlew of the right sum, and refuses another one', async ({ signal }) => {
   const { box, store } = await scene(signal);
   await using _ = box;
   await keepSpec(box, 'one', specOf({ alpha: 'latest' }));
@@ -137,7 +140,7 @@ test('the script brings a curlew of the right sum, and refuses another one', asy
   const executable = async () => ({ source: memorySource('tool', tool.bytes), index: tool.plan.index });
   await using server = await serveStore(store, { site: { executable } });
   const cache = box.at('cache');
-  const env = { PATH: process.env['PATH'] ?? '', HOME: box.path, CURLEW_CACHE: cache };
+  const env = cleanEnvironment({ cwd: box.path, env: { CURLEW_CACHE: cache } });
   const run = async (
     script: string,
     words = '',

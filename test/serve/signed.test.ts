@@ -5,6 +5,7 @@ import type { ProveRelease } from '../../src/serve/catalogues.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { specOf } from '../support/bundles.ts';
+import { never } from '../support/context.ts';
 import { keepSpec, serveStore, type Served } from '../support/served.ts';
 import { later, memory, our, signedStore, their } from '../support/signing.ts';
 import { suite } from '../support/suite.ts';
@@ -73,7 +74,7 @@ test('the scripts ask the node for keys of its own, but for those that run any c
   assert.not.match(await (await fetch(`${plain.url}/two/install.sh`)).text(), /require-signed/);
 });
 
-const ONCE = { signal: new AbortController().signal };
+const ONCE = { signal: never };
 const CURRENT = ['/bundle/two.tar.gz', '/dist/VERSION', '/two/install.sh', '/v2/_catalog', '/dist/b-1.0.tar.gz'];
 
 for (const [what, harm, paths] of [

@@ -2,16 +2,16 @@
 import { execa } from 'execa';
 import { once } from 'node:events';
 import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { createFolderStore } from '../../src/store/folder.ts';
 import * as assert from '../support/assert.ts';
+import { compiledModule } from '../support/compiled.ts';
 import { collect } from '../support/bytes.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
 const test = suite('store/folder-writers');
 
-const FOLDER = join(import.meta.dirname, '../../src/store/folder.ts');
+const FOLDER = compiledModule('src/store/folder.ts');
 const text = (value: string): Uint8Array => Buffer.from(value);
 
 async function read(root: string, key: string, signal: AbortSignal): Promise<string> {
@@ -95,7 +95,7 @@ test('the next writer removes what a killed one left, and nothing that a running
     };
     const signal = new AbortController().signal;
     await createFolderStore(${JSON.stringify(box.path)}).put('v1/k', { size: 1e12, read }, { signal });`;
-  const child = execa(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+  const child = execa(process.execPath, ['--input-type=module', '-e', script], {
     reject: false,
     buffer: false,
     stdin: 'ignore',

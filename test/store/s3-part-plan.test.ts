@@ -3,7 +3,9 @@ import { planParts, type PartLimits } from '../../src/store/s3-part-plan.ts';
 import type { CopiedRange } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
+import { cases } from '../support/sweep.ts';
 
+// soak: random cases
 const test = suite('store/s3-part-plan');
 
 const place = { server: 's3:', base: 'bucket' };
@@ -41,7 +43,7 @@ test('parts tile the object, none but the last is too small, and copies are of t
       }
       assert.is(at, size);
     }),
-    { numRuns: 1000 },
+    cases(1000),
   );
 });
 
@@ -55,7 +57,7 @@ test('what is sent is what nobody holds, and less than a smallest part for each 
       const held = copies.reduce((sum, { length }) => sum + length, 0);
       assert.ok(sent <= size - held + 2 * copies.length * limits.least, `${sent} bytes are sent`);
     }),
-    { numRuns: 1000 },
+    cases(1000),
   );
 });
 

@@ -21,6 +21,7 @@ import { createCredentials } from '../../src/registry/credentials.ts';
 import { NO_CONFIG } from '../../src/registry/docker-config.ts';
 import type { Mirrors } from '../../src/registry/endpoint.ts';
 import { quickHttp } from './client.ts';
+import { never } from './context.ts';
 import type { Files } from './tree.ts';
 
 export interface BuildGiven {
@@ -48,7 +49,7 @@ export function addon(name: string, manifest: string, more: Files = {}): Files {
 
 /** Plans all add-ons of a folder, and hands the plan over with the ports of the test. */
 async function withPorts<Result>(
-  { root, registry, events, signal = new AbortController().signal, ...given }: BuildGiven,
+  { root, registry, events, signal = never, ...given }: BuildGiven,
   work: (plan: BuildPlan, ports: BuildPorts) => Promise<Result>,
 ): Promise<Result> {
   const out = join(root, given.out ?? 'out');
@@ -85,7 +86,7 @@ async function withPorts<Result>(
 
 /** Builds all add-ons of a folder; every package is verified as a whole before it is handed back. */
 export async function buildAll(given: BuildGiven): Promise<readonly BuiltPackage[]> {
-  const { jobs = 2, lock = 'compare', signal = new AbortController().signal } = given;
+  const { jobs = 2, lock = 'compare', signal = never } = given;
   const built = await withPorts(given, async (plan, ports) => buildAddons(plan, ports, { jobs, lock, signal }));
   for (const { path } of built) {
     await using source = await openFileSource(path);
@@ -96,6 +97,6 @@ export async function buildAll(given: BuildGiven): Promise<readonly BuiltPackage
 
 /** Compares all add-ons of a folder with their locks. */
 export async function outdatedAll(given: BuildGiven): Promise<readonly OutdatedAddon[]> {
-  const { jobs = 2, signal = new AbortController().signal } = given;
+  const { jobs = 2, signal = never } = given;
   return withPorts(given, async (plan, ports) => findOutdated(plan, ports, { jobs, signal }));
 }

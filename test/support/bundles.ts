@@ -13,6 +13,7 @@ import { publishPackages } from '../../src/release/publish.ts';
 import { readCatalogue } from '../../src/store/catalogue.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
+import { noReport } from './context.ts';
 import { archiveOf, writePackage, type TestFile } from './packages.ts';
 import type { Tree } from './tree.ts';
 
@@ -45,7 +46,7 @@ export async function publishTestPackages(
     carry: false,
     commit: undefined,
     jobs: 2,
-    report: () => undefined,
+    report: noReport,
     signal,
   });
   return store;

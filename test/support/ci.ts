@@ -1,10 +1,11 @@
 /** An add-on repository under git, and the steps of continuous integration run in it as a workflow runs them. */
 import { execa } from 'execa';
 import { join } from 'node:path';
+import { PRODUCT } from './compiled.ts';
 import { cleanEnvironment, type Outcome } from './curlew.ts';
 import { tree, type Files, type Tree } from './tree.ts';
 
-const SCRIPTS: string = join(import.meta.dirname, '../../scripts/ci');
+const ROOT = join(import.meta.dirname, '../..');
 /** In New York; in UTC it is the next day. */
 const DAY = '2026-11-20T23:30:00-0500';
 const IDENTITY = ['-c', 'user.name=a', '-c', 'user.email=a@b.example', '-c', 'init.defaultBranch=main'];
@@ -31,20 +32,28 @@ export async function repository(files: Files): Promise<Tree> {
   return box;
 }
 
-/** Runs `scripts/ci/<first word>` in the repository, and hands back what it said, whatever its status. */
+/**
+ * Runs `scripts/ci/<first word>` in the repository, and returns what it printed, whatever its status. `home` is the curlew
+ * that it uses.
+ */
 export async function ci(
   box: Tree,
   [name = '', ...words]: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  home: string = join(ROOT, PRODUCT),
 ): Promise<Outcome> {
-  const result = await execa(join(SCRIPTS, name), words, {
+  const {
+    exitCode = 255,
+    stdout,
+    stderr,
+  } = await execa(join(home, 'scripts/ci', name), words, {
     cwd: box.path,
     env: cleanEnvironment({ cwd: box.path, env }),
     extendEnv: false,
     reject: false,
     stdin: 'ignore',
   });
-  return { status: result.exitCode ?? 255, stdout: result.stdout, stderr: result.stderr };
+  return { exitCode, stdout, stderr };
 }
 
 /** Files of an add-on that needs nothing from elsewhere. */

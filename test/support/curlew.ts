@@ -1,11 +1,9 @@
-/** The built command, run as a user would: `npm run build` comes first. */
+/** The command as a process of its own, run as a user would. */
 import { execa } from 'execa';
-import { join } from 'node:path';
-
-export const MAIN: string = join(import.meta.dirname, '../../dist/cli/main.js');
+import { MAIN } from './compiled.ts';
 
 export interface Outcome {
-  readonly status: number;
+  readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
 }
@@ -16,6 +14,10 @@ export interface CurlewOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Another Node than the one that runs the tests. */
   readonly node?: string;
+  /** Another build of the command, such as `BUILT_MAIN` of built.ts. */
+  readonly main?: string;
+  /** Kills it when it is aborted. */
+  readonly signal?: AbortSignal;
 }
 
 /** The environment that commands of the tests get: nothing of the machine's own proxies, configuration or locale. */
@@ -23,21 +25,27 @@ export function cleanEnvironment({ cwd, env = {} }: CurlewOptions): Record<strin
   return { PATH: process.env['PATH'] ?? '', HOME: cwd, ...env };
 }
 
-/** Runs `curlew …` and hands back what it said, whatever its status. */
-export async function curlew(args: readonly string[], options: CurlewOptions): Promise<Outcome> {
-  const result = await execa(options.node ?? process.execPath, [MAIN, ...args], {
+/** Starts `curlew …`, for whoever sends it signals; a failure rejects nothing. The type follows from the options. */
+export function startCurlew(args: readonly string[], options: CurlewOptions) {
+  return execa(options.node ?? process.execPath, [options.main ?? MAIN, ...args], {
     cwd: options.cwd,
     env: cleanEnvironment(options),
     extendEnv: false,
     reject: false,
     stdin: 'ignore',
+    ...(options.signal === undefined ? {} : { cancelSignal: options.signal }),
   });
-  return { status: result.exitCode ?? 255, stdout: result.stdout, stderr: result.stderr };
+}
+
+/** Runs `curlew …` and returns what it printed, whatever its status. */
+export async function curlew(args: readonly string[], options: CurlewOptions): Promise<Outcome> {
+  const { exitCode = 255, stdout, stderr } = await startCurlew(args, options);
+  return { exitCode, stdout, stderr };
 }
 
 /** Runs `curlew …`, which must succeed, and hands back its standard output. */
 export async function curlewOk(args: readonly string[], options: CurlewOptions): Promise<string> {
-  const { status, stdout, stderr } = await curlew(args, options);
-  if (status !== 0) throw new Error(`curlew ${args.join(' ')}: status ${status}\n${stdout}\n${stderr}`);
+  const { exitCode, stdout, stderr } = await curlew(args, options);
+  if (exitCode !== 0) throw new Error(`curlew ${args.join(' ')}: status ${exitCode}\n${stdout}\n${stderr}`);
   return stdout;
 }

@@ -6,6 +6,7 @@ import { adoptCarried, runHook } from '../../src/runtime/hook.ts';
 import type { HookOptions, HookOutcome, HookRequest, HookShell } from '../../src/runtime/hook-process.ts';
 import { plainPlace } from '../../src/runtime/node-place.ts';
 import { settingsText, type ShellVariable } from '../../src/runtime/settings.ts';
+import { never } from './context.ts';
 import { tree, type Tree } from './tree.ts';
 
 const SCRIPTS = join(import.meta.dirname, '../../scripts');
@@ -62,7 +63,7 @@ export async function hooks(
       const outcome = await runHook(
         shell,
         { addon: 'demo', function: name, own, words, attempt, limitMs },
-        { report: (event) => events.push(event), signal: new AbortController().signal, ...options },
+        { report: (event) => events.push(event), signal: never, ...options },
       );
       await adoptCarried(shell);
       return outcome;

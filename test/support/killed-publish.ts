@@ -8,6 +8,7 @@ import { publishPackages } from '../../src/release/publish.ts';
 import type { PackageFileToPublish } from '../../src/release/upload.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
+import { noReport } from './context.ts';
 
 const [root = '', list = '', at = '0', when = 'before'] = process.argv.slice(2);
 const files = JSON.parse(await readFile(list, 'utf8')) as readonly PackageFileToPublish[];
@@ -46,7 +47,7 @@ await publishPackages(files, {
   carry: true,
   commit: undefined,
   jobs: 4,
-  report: () => undefined,
+  report: noReport,
   signal,
 });
 console.log(`done ${calls}`);

@@ -2,6 +2,7 @@
 import type { AddonJson } from '../../src/core/package.ts';
 import { formatAddonJson } from '../../src/core/package.ts';
 import { archiveOf, packageOf, type TestFile } from './packages.ts';
+import { tree, type Tree } from './tree.ts';
 
 export interface TestAddon {
   readonly name: string;
@@ -32,4 +33,9 @@ export function specOf(addons: readonly Pick<TestAddon, 'name' | 'version'>[]): 
 /** Bytes of a bundle. */
 export function bundleOf(addons: readonly TestAddon[], spec: string = specOf(addons)): Buffer {
   return archiveOf([{ path: 'installer.yaml', data: spec }, ...addons.flatMap(entriesOf)]).bytes;
+}
+
+/** A folder with the bundle b.tar.gz of these add-ons. */
+export async function boxWith(addons: readonly TestAddon[], spec?: string): Promise<Tree> {
+  return tree({ 'b.tar.gz': bundleOf(addons, spec) });
 }

@@ -6,11 +6,13 @@ import { execute, type RunResult } from '../../src/runtime/execute.ts';
 import { plainPlace } from '../../src/runtime/node-place.ts';
 import { prepare, type RunRequest } from '../../src/runtime/prepare.ts';
 import { archivePackages, type SourcePackage } from '../../src/runtime/source.ts';
+import type { TestPackage } from './bundles.ts';
+import { never } from './context.ts';
+import type { CurlewOptions } from './curlew.ts';
 import type { TestAddon } from './node-bundles.ts';
 import type { Tree } from './tree.ts';
 
 const SCRIPTS = `${import.meta.dirname}/../../scripts`;
-const never = new AbortController().signal;
 
 export async function packagesOf(bytes: Uint8Array): Promise<readonly SourcePackage[]> {
   const source = memorySource('bundle.tar.gz', bytes);
@@ -54,6 +56,22 @@ export function tracer(name: string, more = '', version = '1.0.0'): TestAddon {
     version,
     files: { Manifest: '', 'install.sh': `${lines.join('\n')}\n${more}\n`, 'data/x.yaml': 'x: 1\n' },
   };
+}
+
+/** A package for stores with the files of a tracer, and more of them. */
+export function tracerPackage(
+  name: string,
+  version = '1.0.0',
+  files: Readonly<Record<string, Buffer | string>> = {},
+  hooks = '',
+): TestPackage {
+  const all = [...Object.entries(tracer(name, hooks).files), ...Object.entries(files)];
+  return { name, version, files: all.map(([path, data]) => ({ path, data })) };
+}
+
+/** For commands that run hooks in this box: tracers write into it. */
+export function traced(box: Tree, env: Readonly<Record<string, string>> = {}): CurlewOptions {
+  return { cwd: box.path, env: { TRACE: box.at('trace'), ...env } };
 }
 
 /** What tracers wrote since the last look: function and attempt. */

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { memorySource } from '../../src/archive/read.ts';
 import { joinParts, type JoinOptions } from '../../src/bundle/parts/join-parts.ts';
 import { writeParts, type SplitOptions, type Whole, type WrittenParts } from '../../src/bundle/parts/split-write.ts';
+import { noReport } from './context.ts';
 import { archiveOf, noise } from './packages.ts';
 import type { Tree } from './tree.ts';
 
@@ -25,12 +26,12 @@ export async function split(
   signal: AbortSignal,
   { whole = WHOLE, ...more }: Partial<SplitOptions> & { readonly whole?: Whole } = {},
 ): Promise<WrittenParts> {
-  const options = { folders: [box.path], limit: LIMIT, force: false, verify: false, report: () => undefined, signal };
+  const options = { folders: [box.path], limit: LIMIT, force: false, verify: false, report: noReport, signal };
   return writeParts(whole, { ...options, ...more });
 }
 
 export function joining(box: Tree, signal: AbortSignal, more: Partial<JoinOptions> = {}): JoinOptions {
-  return { folders: [box.path], force: false, report: () => undefined, signal, ...more };
+  return { folders: [box.path], force: false, report: noReport, signal, ...more };
 }
 
 /** Joins what lies in the box, and hands back the bytes. */

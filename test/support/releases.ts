@@ -8,6 +8,7 @@ import { currentRelease, readCatalogue } from '../../src/store/catalogue.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from './assert.ts';
 import { collect } from './bytes.ts';
+import { noReport } from './context.ts';
 import { noise, writePackage } from './packages.ts';
 import type { Tree } from './tree.ts';
 
@@ -34,7 +35,7 @@ export async function publishAs(
   signal: AbortSignal,
   options: Partial<PublishOptions> = {},
 ): Promise<PublishResult> {
-  const defaults = { now: new Date(), carry: true, commit: undefined, jobs: 2, report: () => undefined };
+  const defaults = { now: new Date(), carry: true, commit: undefined, jobs: 2, report: noReport };
   return publishPackages(files, { store, release, ...defaults, signal, ...options });
 }
 

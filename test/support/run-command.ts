@@ -1,27 +1,29 @@
 /** Any command inside of the process of a test: no time goes into starting one. */
+import type { CommandContext } from '../../src/cli/command.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { renderFailure } from '../../src/cli/render/failure.ts';
 import { NO_PAINT } from '../../src/cli/render/paint.ts';
 import { createPlainLines } from '../../src/cli/render/plain.ts';
 import { CurlewError, ERROR_CODES } from '../../src/core/errors.ts';
-import type { ProgressEvent } from '../../src/core/events.ts';
-import type { SourceOutcome } from './source-command.ts';
+import { never } from './context.ts';
+import { cleanEnvironment, type Outcome } from './curlew.ts';
+import type { Tree } from './tree.ts';
 
-/** What the command would print, and its status. */
+/** What the command would print, and its status. `env` is added to the environment that `curlew` has in tests. */
 export async function runCommand(
   [name = '', ...words]: readonly string[],
   cwd: string,
   env: Readonly<Record<string, string>> = {},
-): Promise<SourceOutcome> {
+  { ask }: Pick<CommandContext, 'ask'> = {},
+): Promise<Outcome> {
   const said: string[] = [];
   const line = createPlainLines(Date.now);
-  const context = {
-    cwd,
-    env: { PATH: process.env['PATH'], ...env },
-    report: (event: ProgressEvent) => said.push(line(event) ?? ''),
-    signal: new AbortController().signal,
+  const report: CommandContext['report'] = (event) => {
+    const text = line(event);
+    if (text !== undefined) said.push(text);
   };
+  const context = { cwd, env: cleanEnvironment({ cwd, env }), report, ask, signal: never };
   try {
     const command = await COMMANDS.get(name)?.load();
     if (command === undefined) throw new Error(`no command ${name}`);
@@ -34,4 +36,13 @@ export async function runCommand(
     said.push(renderFailure(error, NO_PAINT));
     return { exitCode: ERROR_CODES[error.code], stdout: '', stderr: said.join('\n') };
   }
+}
+
+/** The same for commands that run hooks in a box: tracers write into it. */
+export async function runTraced(
+  words: readonly string[],
+  box: Tree,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Outcome> {
+  return runCommand(words, box.path, { TRACE: box.at('trace'), ...env });
 }

@@ -6,6 +6,7 @@ import { packedExecutableName } from '../../src/core/layout.ts';
 import { parseInstaller } from '../../src/installer/parse.ts';
 import type { Store } from '../../src/store/store.ts';
 import { TOOL } from './bundles.ts';
+import { noReport } from './context.ts';
 import type { Tree } from './tree.ts';
 
 /** Puts the tool into `node/` of the box, and returns that folder. */
@@ -34,5 +35,5 @@ export async function planSpec(
 }
 
 export async function writePlan({ plan, sources }: OpenPlan, path: string, signal: AbortSignal): Promise<void> {
-  await assembleBundle(plan, sources, path, { force: false, verify: true, report: () => undefined, signal });
+  await assembleBundle(plan, sources, path, { force: false, verify: true, report: noReport, signal });
 }

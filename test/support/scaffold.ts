@@ -2,6 +2,7 @@
 import { execa } from 'execa';
 import { join } from 'node:path';
 import { makeAddon, type MadeAddon, type NewAddon } from '../../src/scaffold/new-addon.ts';
+import { never } from './context.ts';
 import type { Tree } from './tree.ts';
 
 const SAMPLES: string = join(import.meta.dirname, '../../scripts/new');
@@ -15,7 +16,7 @@ export interface NewGiven extends Partial<NewAddon> {
 
 /** Makes the add-on `web` unless told otherwise; `from` is a path below the folder. */
 export async function newIn(box: Tree, given: NewGiven = {}): Promise<MadeAddon> {
-  const { path = process.env['PATH'] ?? '', samples = SAMPLES, signal = new AbortController().signal, ...more } = given;
+  const { path = process.env['PATH'] ?? '', samples = SAMPLES, signal = never, ...more } = given;
   const usual = { name: 'web', version: '1.0.0', from: undefined, hooks: [], upstream: undefined, newest: undefined };
   const env = { PATH: path, HOME: box.path };
   return makeAddon({ ...usual, root: box.path, ...more }, { cwd: box.path, env, samples, signal });

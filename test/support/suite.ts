@@ -4,6 +4,13 @@
  */
 import { suite as uvuSuite } from 'uvu';
 
+/** A soak takes hours. */
+const PATIENCE = process.env['CURLEW_TEST_TIER'] === 'soak' ? 100 : 1;
+/** What is still running this long after the last test ends with the process. */
+const LEFT_MS = 5000;
+/** Part of the titles of the tests to run; all of them when it is not set. */
+const ONLY = process.env['CURLEW_TEST_ONLY'];
+
 type Body = (context: { readonly signal: AbortSignal }) => void | Promise<void>;
 
 export interface Suite {
@@ -17,6 +24,10 @@ export interface Suite {
 }
 
 const neverRun = new Set<string>();
+/** Suites that have not come to their end. */
+let open = 0;
+/** A test was given up while it ran: what it waits for keeps the process alive. */
+let isHung = false;
 process.on('exit', () => {
   if (neverRun.size === 0) return;
   console.error(`suites without .run(): ${[...neverRun].join(', ')}`);
@@ -28,6 +39,7 @@ async function withDeadline(body: Body, timeoutMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
+      isHung = true;
       const error = new Error(`still running after ${timeoutMs} ms`);
       controller.abort(error);
       reject(error);
@@ -52,10 +64,11 @@ export function suite(title: string, { timeoutMs = 60_000 }: { readonly timeoutM
   const inner = uvuSuite(title);
   const late: Error[] = [];
   let setup: Error | undefined;
+  let isChosen = ONLY === undefined;
   neverRun.add(title);
   const guarded = (body: Body) => async (): Promise<void> => {
     if (setup !== undefined) throw new Error(`before hook failed: ${setup.message}`, { cause: setup });
-    await withDeadline(body, timeoutMs);
+    await withDeadline(body, timeoutMs * PATIENCE);
   };
   const caught = (hook: () => void | Promise<void>, keep: (error: Error) => void) => async (): Promise<void> => {
     try {
@@ -66,6 +79,8 @@ export function suite(title: string, { timeoutMs = 60_000 }: { readonly timeoutM
   };
   return Object.assign(
     (name: string, body: Body): void => {
+      if (ONLY !== undefined && !name.includes(ONLY)) return;
+      isChosen = true;
       inner(name, guarded(body));
     },
     {
@@ -82,7 +97,7 @@ export function suite(title: string, { timeoutMs = 60_000 }: { readonly timeoutM
         );
       },
       skip: (name: string, reason: string): void => {
-        console.log(`SKIPPED ${title}: ${name}: ${reason}`);
+        console.log(`SKIPPED ${reason} | ${title}: ${name}`);
       },
       only: (name: string, body: Body): void => {
         if (process.env['CI'] !== undefined) throw new Error(`.only("${name}") must not reach CI`);
@@ -90,6 +105,12 @@ export function suite(title: string, { timeoutMs = 60_000 }: { readonly timeoutM
       },
       run: (): void => {
         neverRun.delete(title);
+        if (!isChosen) return;
+        open += 1;
+        inner.after(() => {
+          open -= 1;
+          if (open === 0 && isHung) setTimeout(() => process.exit(1), LEFT_MS).unref();
+        });
         inner('setup succeeds', () => {
           if (setup !== undefined) throw setup;
         });

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { openFileSource } from '../../src/archive/read.ts';
 import { createS3Store } from '../../src/store/s3.ts';
+import { noReport } from './context.ts';
 
 const [endpoint = '', address = '', key = '', path = ''] = process.argv.slice(2);
 const { signal } = new AbortController();
@@ -9,6 +10,6 @@ await using source = await openFileSource(path);
 const hash = createHash('sha256');
 for await (const chunk of source.read(0, source.size, { signal })) hash.update(chunk);
 const digest = `sha256:${hash.digest('hex')}` as const;
-const store = createS3Store(address, { endpoint, report: () => undefined });
+const store = createS3Store(address, { endpoint, report: noReport });
 await store.put(key, source, { ifNoneMatch: '*', digest, metadata: { sha256: digest }, signal });
 console.log('done');

@@ -11,14 +11,16 @@ import { formatBundleJson, parseBundleJson } from '../../../src/core/bundle.ts';
 import { digestOf } from '../../../src/core/digest.ts';
 import * as assert from '../../support/assert.ts';
 import type { TestPackage } from '../../support/bundles.ts';
+import { never, noReport } from '../../support/context.ts';
 import { bundleOfPackages, deltaOf, type MadeBundle } from '../../support/deltas.ts';
 import { archiveOf, noise, type TestFile } from '../../support/packages.ts';
 import { suite } from '../../support/suite.ts';
+import { cases } from '../../support/sweep.ts';
 import { tree, type Tree } from '../../support/tree.ts';
 
+// soak: random cases
 const test = suite('bundle/delta', { timeoutMs: 120_000 });
-const never = new AbortController().signal;
-const options = { report: () => undefined, signal: never };
+const options = { report: noReport, signal: never };
 
 async function inventoryOf(base: Base, least = 0): Promise<Inventory> {
   const payloads = [];
@@ -282,7 +284,7 @@ test('base and delta make the whole, bit for bit, whatever the history, by any c
       whole = next;
     }
   });
-  await fc.assert(property, { numRuns: 20 });
+  await fc.assert(property, cases(20));
 });
 
 async function unpacked(box: Tree, { bytes }: MadeBundle): Promise<string> {

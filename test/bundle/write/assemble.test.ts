@@ -19,6 +19,7 @@ import {
   type PlannedBundle,
   type TestPackage,
 } from '../../support/bundles.ts';
+import { noReport } from '../../support/context.ts';
 import { archiveOf, noise } from '../../support/packages.ts';
 import { deadPartialName } from '../../support/partials.ts';
 import { suite } from '../../support/suite.ts';
@@ -52,7 +53,7 @@ const PACKAGES: readonly TestPackage[] = [
 const SPEC = specOf({ alpha: 'latest', beta: '2.0.x' });
 
 function write({ plan, sources }: PlannedBundle, path: string, signal: AbortSignal, options = {}): Promise<void> {
-  const defaults = { force: false, verify: false, report: () => undefined, signal };
+  const defaults = { force: false, verify: false, report: noReport, signal };
   return assembleBundle(plan, sources, path, { ...defaults, ...options });
 }
 
@@ -187,7 +188,7 @@ test('cancelled half way it leaves nothing', async ({ signal }) => {
     assembleBundle(planned.plan, [first ?? cutting, cutting, tool ?? cutting], box.at('b.tar.gz'), {
       force: false,
       verify: true,
-      report: () => undefined,
+      report: noReport,
       signal: stop.signal,
     }),
     'CANCELLED',

@@ -7,8 +7,10 @@ import { planTestBundle, publishTestPackages, specOf } from '../../support/bundl
 import { collect } from '../../support/bytes.ts';
 import { archiveOf, noise } from '../../support/packages.ts';
 import { suite } from '../../support/suite.ts';
+import { cases } from '../../support/sweep.ts';
 import { tree } from '../../support/tree.ts';
 
+// soak: random cases
 const test = suite('bundle/bytes');
 
 const shared = noise(9000, 3);
@@ -37,7 +39,7 @@ test('any range of a planned bundle is that slice of the whole', async ({ signal
       const range = await collect(bundleRange(plan, sources, { offset, length: end - offset, signal }));
       assert.ok(range.equals(whole.subarray(offset, end)), `${offset}–${end}`);
     }),
-    { numRuns: 300 },
+    cases(300),
   );
 });
 

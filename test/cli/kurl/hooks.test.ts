@@ -1,19 +1,15 @@
 /** A hook calls a program of kURL's below bin/, and this tool answers. */
 import { readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { shellQuote } from '../../../src/runtime/settings.ts';
 import * as assert from '../../support/assert.ts';
+import { MAIN } from '../../support/compiled.ts';
 import { hooks } from '../../support/hook-shell.ts';
 import { suite } from '../../support/suite.ts';
 
 const test = suite('cli/kurl, from hooks', { timeoutMs: 60_000 });
 
-const MAIN = join(import.meta.dirname, '../../../src/cli/main.ts');
-
 test('yamlutil, htpasswd and bcrypt, found by their usual paths', async () => {
-  const words = [process.execPath, '--import', join(import.meta.dirname, '../../support/tsx.mjs'), MAIN]
-    .map(shellQuote)
-    .join(' ');
+  const words = [process.execPath, MAIN].map(shellQuote).join(' ');
   const script = `demo() {
     printf 'a: 1\\n' >file.yaml
     "$DIR"/bin/yamlutil -a -fp file.yaml -yp 'data_app-version-label' -v 'two words'

@@ -1,10 +1,10 @@
 import { compare } from 'bcryptjs';
 import { readFile, stat } from 'node:fs/promises';
 import { execa } from 'execa';
-import { join } from 'node:path';
 import { runKurlTool } from '../../../src/cli/kurl/tools.ts';
 import { withOwnProgram } from '../../../src/cli/own-program.ts';
 import * as assert from '../../support/assert.ts';
+import { MAIN } from '../../support/compiled.ts';
 import { suite } from '../../support/suite.ts';
 import { tree } from '../../support/tree.ts';
 
@@ -119,8 +119,7 @@ test('flags without value, unknown and missing ones are told', async () => {
 
 test('hooks call this program by BIN_CURLEW', async () => {
   const { BIN_CURLEW = '' } = withOwnProgram({});
-  const main = join(import.meta.dirname, '../../../src/cli/main.ts');
-  const words = BIN_CURLEW.replace(/'[^']*'$/, `'${main}'`);
+  const words = BIN_CURLEW.replace(/'[^']*'$/, `'${MAIN}'`);
   const { stdout } = await execa('bash', ['-c', `eval "exec ${words} kurl kurl format-address ::1"`]);
   assert.is(stdout, '[::1]');
 });

@@ -3,7 +3,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generate } from 'selfsigned';
 import { makeCertificate } from '../../support/tls.ts';
-import { freePort, startDaemon, type Daemon } from './daemon.ts';
+import { freePort } from '../../support/ports.ts';
+import { startDaemon, type Daemon } from './daemon.ts';
 import { oracle, run, succeeds } from './programs.ts';
 
 export interface ApiServer extends AsyncDisposable {

@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { eachLimited } from '../../../src/core/each.ts';
 import type { Repository } from '../../../src/core/repositories.ts';
+import { never } from '../../support/context.ts';
 import { startServer, type ServerOptions, type WebServer } from '../../support/web-server.ts';
 import { run } from './programs.ts';
 
@@ -64,7 +65,7 @@ async function buildPackage(folder: string, tiny: TinyPackage): Promise<void> {
   const names = Array.from({ length: files }, (_, index) => join(data, `file-${index}`));
   await eachLimited(names, async (path) => writeFile(path, `${name} ${version}\n`), {
     width: 32,
-    signal: new AbortController().signal,
+    signal: never,
   });
   // Debian's pools leave the epoch out of file names.
   const file = `${name}_${version.replace(/^\d+:/, '')}_${arch}.deb`;

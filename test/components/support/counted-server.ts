@@ -8,7 +8,7 @@ const CHUNK = 64 << 10;
 
 export interface CountedServer extends AsyncDisposable {
   readonly port: number;
-  /** Bytes sent since the last time. */
+  /** Bytes sent since the last time. Answers that were begun before are given up: they count for nothing any more. */
   readonly take: () => number;
   /** Resolves when so many bytes have been sent since the last time; none is sent any more until somebody connects anew. */
   readonly sent: (bytes: number) => Promise<void>;
@@ -16,8 +16,10 @@ export interface CountedServer extends AsyncDisposable {
 
 export async function startCounted(body: Uint8Array): Promise<CountedServer> {
   let sent = 0;
+  let round = 0;
   let limit: { readonly bytes: number; readonly reached: () => void } | undefined;
   const answer = async (asked: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const own = round;
     const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(asked.headers.range ?? '') ?? [];
     const offset = Number(first ?? 0);
     const end = last === undefined ? body.byteLength : Number(last) + 1;
@@ -32,6 +34,7 @@ export async function startCounted(body: Uint8Array): Promise<CountedServer> {
       return;
     }
     for (let at = offset; at < end && !response.destroyed; at += CHUNK) {
+      if (own !== round) return;
       if (limit !== undefined && sent >= limit.bytes) {
         limit.reached();
         return;
@@ -56,6 +59,7 @@ export async function startCounted(body: Uint8Array): Promise<CountedServer> {
     port: (server.address() as AddressInfo).port,
     take: () => {
       const taken = sent;
+      round += 1;
       [sent, limit] = [0, undefined];
       return taken;
     },

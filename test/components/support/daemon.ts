@@ -1,7 +1,6 @@
 /** Real daemons for component tests: started with folders and ports of their own, waited for, ended by their pid. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { open, readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 
 export interface Daemon extends AsyncDisposable {
@@ -85,20 +84,4 @@ async function waitUntil(
     await pause(50);
   }
   return `not ready after ${limitMs} ms`;
-}
-
-/** A port on loopback that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const address = server.address();
-  await new Promise<void>((resolve) => {
-    server.close(() => {
-      resolve();
-    });
-  });
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }

@@ -3,10 +3,11 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createContainers, type Containers } from '../../../src/build/containers/containers.ts';
-import type { ProgressEvent } from '../../../src/core/events.ts';
+import type { ProgressEvent, Report } from '../../../src/core/events.ts';
 import { createRegistryClient } from '../../../src/registry/client.ts';
 import { ANONYMOUS } from '../../../src/registry/credentials.ts';
 import { quickHttp } from '../../support/client.ts';
+import { noReport } from '../../support/context.ts';
 import { run, shell } from './programs.ts';
 import { startDockerd } from './services.ts';
 
@@ -57,7 +58,7 @@ export async function startEngine(folder: string): Promise<EngineBox> {
 export interface OpenContainers extends AsyncDisposable {
   readonly containers: Containers;
   readonly events: ProgressEvent[];
-  readonly report: (event: ProgressEvent) => void;
+  readonly report: Report;
   /** Lines that programs have said. */
   readonly lines: () => readonly string[];
 }
@@ -65,11 +66,11 @@ export interface OpenContainers extends AsyncDisposable {
 /** The containers of one run against an engine, with what they tell. */
 export async function openContainers(
   env: Readonly<Record<string, string>>,
-  heard: (event: ProgressEvent) => void = () => undefined,
+  heard: Report = noReport,
   network?: string,
 ): Promise<OpenContainers> {
   const events: ProgressEvent[] = [];
-  const report = (event: ProgressEvent): void => {
+  const report: Report = (event) => {
     events.push(event);
     heard(event);
   };

@@ -1,17 +1,13 @@
 /** Executables for nodes as the build made them, and a sample bundle of each architecture. */
 import { execa } from 'execa';
 import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { ARCHES, type Arch } from '../../../src/core/ref.ts';
+import { BUILT_MAIN as main } from '../../support/built.ts';
 import { curlewOk, type Outcome } from '../../support/curlew.ts';
 import { tree, type Tree } from '../../support/tree.ts';
-import { ROOT, run } from './programs.ts';
+import { run } from './programs.ts';
 
 export const OWN: Arch = process.arch === 'arm64' ? 'arm64' : 'amd64';
-
-export function built(name: string): string {
-  return join(ROOT, 'dist/node', name);
-}
 
 const ADDON = {
   'addons/web/1.0.0/Manifest': 'asset words ./words\n',
@@ -46,10 +42,10 @@ export async function makeSample(): Promise<Sample> {
   const bundle = (arch: Arch): string => box.at(`${arch}.tar.gz`);
   for (const arch of ARCHES) {
     const words = ['web', '--arch', arch, '--out', 'out'];
-    await curlewOk(['build', ...words], { cwd: box.path });
-    await curlewOk(['publish', ...words, '--to', `store-${arch}`, '--release', 'v1'], { cwd: box.path });
+    await curlewOk(['build', ...words], { cwd: box.path, main });
+    await curlewOk(['publish', ...words, '--to', `store-${arch}`, '--release', 'v1'], { cwd: box.path, main });
     const spec = ['installer.yaml', '--from', `store-${arch}`, '--arch', arch, '-o', bundle(arch)];
-    await curlewOk(['bundle', ...spec], { cwd: box.path });
+    await curlewOk(['bundle', ...spec], { cwd: box.path, main });
   }
   return {
     ...box,
@@ -67,11 +63,11 @@ export async function outcome(words: readonly string[], cwd: string, env = {}): 
   const [command = '', ...args] = words;
   const options = { cwd, env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: cwd, ...env }, extendEnv: false } as const;
   const { exitCode, stdout, stderr } = await execa(command, args, { ...options, reject: false, stdin: 'ignore' });
-  return { status: exitCode ?? 255, stdout, stderr };
+  return { exitCode: exitCode ?? 255, stdout, stderr };
 }
 
 export async function succeeds(words: readonly string[], cwd: string, env = {}): Promise<string> {
-  const { status, stdout, stderr } = await outcome(words, cwd, env);
-  if (status !== 0) throw new Error(`${words.join(' ')}: status ${status}\n${stdout}\n${stderr}`);
+  const { exitCode, stdout, stderr } = await outcome(words, cwd, env);
+  if (exitCode !== 0) throw new Error(`${words.join(' ')}: status ${exitCode}\n${stdout}\n${stderr}`);
   return stdout;
 }

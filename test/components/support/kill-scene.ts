@@ -1,12 +1,12 @@
 /** Add-ons with every hook, and a command over them that is to be killed at any moment. */
-import { build } from 'esbuild';
 import { execa } from 'execa';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { ABSENT } from '../../../scripts/node-tool/code.ts';
+import { join } from 'node:path';
+import { MAIN } from '../../support/compiled.ts';
 import { bundleOf, type TestAddon } from '../../support/node-bundles.ts';
 
+const POINTS = join(import.meta.dirname, 'kill-points.mjs');
 const HOOKS = ['_pre_init', '', '_already_applied', '_post_init', '_outro', '_join', '_upgrade'] as const;
 /** Hooks die, or lose their parent, at these moments of their own. */
 export const HOOK_MOMENTS = ['middle', 'end'] as const;
@@ -132,27 +132,6 @@ export async function openScene(kind: SceneKind = INSTALL): Promise<Scene> {
   const path = await quickFolder();
   const at = (...parts: readonly string[]): string => join(path, ...parts);
   const folder = (node: string): string => at('nodes', node, INSTALL_FOLDER);
-  await mkdir(at('bin/cli'), { recursive: true });
-  for (const name of ['scripts', 'node_modules', 'package.json']) await symlink(resolve(name), at(name));
-  const [main, points] = [at('bin/cli/main.mjs'), at('bin/kill-points.mjs')];
-  await build({
-    entryPoints: ['src/cli/main.ts'],
-    outdir: at('bin/cli'),
-    outExtension: { '.js': '.mjs' },
-    bundle: true,
-    // Each start reads only what its command needs.
-    splitting: true,
-    platform: 'node',
-    format: 'esm',
-    external: [...ABSENT, 'dockerode', '@aws-sdk/*'],
-    // Packages in CommonJS ask for Node's own modules by require, which a module does not have.
-    banner: {
-      js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);",
-    },
-    logLevel: 'error',
-    target: 'node20',
-  });
-  await cp('test/components/support/kill-points.mjs', points);
   const command = async (
     asked: readonly string[],
     node: string,
@@ -161,7 +140,7 @@ export async function openScene(kind: SceneKind = INSTALL): Promise<Scene> {
   ): Promise<Ended> => {
     const target = kind.env === undefined ? ['--root', at('nodes', node)] : ['--install-dir', folder(node)];
     const words = [...asked, ...target, '--quiet', ...more];
-    const [program, ...rest] = [...under, process.execPath, '--import', points, main, ...words] as const;
+    const [program, ...rest] = [...under, process.execPath, '--import', POINTS, MAIN, ...words] as const;
     const { exitCode, signal, stderr } = await execa(program ?? '', rest, {
       cwd: path,
       reject: false,

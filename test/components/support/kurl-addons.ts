@@ -2,6 +2,7 @@
 import { cp, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { NODE_PLATFORM } from '../../support/image-packages.ts';
+import { BUILT_MAIN as main } from '../../support/built.ts';
 import { curlewOk } from '../../support/curlew.ts';
 import { makeImage, makeLayer, type Image } from '../../support/images.ts';
 import { startRegistry } from '../../support/registry-server.ts';
@@ -68,7 +69,7 @@ export async function makeBundles(box: Tree, wishes: readonly BundleWish[]): Pro
   await writeFile(box.at('config.json'), JSON.stringify({ repositories }));
   const mirrors = REGISTRIES.flatMap((host) => ['--registry-mirror', `${host}=${registry.host}`]);
   const how = ['--packages-by', 'host', '--config', 'config.json', '--cache', 'cache', ...mirrors];
-  await curlewOk(['publish', '--to', 'store', '--release', 'v2026.11.21-0', ...how], { cwd: box.path });
+  await curlewOk(['publish', '--to', 'store', '--release', 'v2026.11.21-0', ...how], { cwd: box.path, main });
   const spec = await readFile(box.at('installer.yaml'), 'utf8');
   for (const { file, versions } of wishes) {
     const text = Object.entries(versions).reduce(
@@ -78,7 +79,7 @@ export async function makeBundles(box: Tree, wishes: readonly BundleWish[]): Pro
     await mkdir(box.at(file));
     await writeFile(box.at(file, 'installer.yaml'), text);
     const made = box.at(file, 'part');
-    await curlewOk(['bundle', join(file, 'installer.yaml'), '--from', 'store', '-o', made], { cwd: box.path });
+    await curlewOk(['bundle', join(file, 'installer.yaml'), '--from', 'store', '-o', made], { cwd: box.path, main });
     await rename(made, box.at(file, 'bundle.tar.gz'));
   }
 }

@@ -111,8 +111,8 @@ export async function startNode(options: NodeOptions): Promise<KurlNode> {
   return {
     outcome,
     run: async (line) => {
-      const { status, stdout, stderr } = await outcome(line);
-      if (status !== 0) throw new Error(`${line}: status ${status}\n${stdout}\n${stderr}`);
+      const { exitCode, stdout, stderr } = await outcome(line);
+      if (exitCode !== 0) throw new Error(`${line}: status ${exitCode}\n${stdout}\n${stderr}`);
       return stdout;
     },
     [Symbol.asyncDispose]: async () => {
@@ -132,5 +132,5 @@ async function within(init: number, line: string): Promise<Outcome> {
     reject: false,
     stdin: 'ignore',
   });
-  return { status: exitCode ?? 255, stdout, stderr };
+  return { exitCode: exitCode ?? 255, stdout, stderr };
 }

@@ -1,7 +1,8 @@
 /** Debian's nginx on loopback, with files of a folder. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { freePort, startDaemon, type Daemon } from './daemon.ts';
+import { freePort } from '../../support/ports.ts';
+import { startDaemon, type Daemon } from './daemon.ts';
 
 export interface Nginx extends Daemon {
   /** `http://127.0.0.1:<port>` */

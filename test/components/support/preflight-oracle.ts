@@ -2,7 +2,7 @@
 import { execa } from 'execa';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { MAIN } from '../../support/curlew.ts';
+import { MAIN } from '../../support/compiled.ts';
 import { tree, type Files } from '../../support/tree.ts';
 import * as assert from '../../support/assert.ts';
 import { specText } from '../../support/preflight.ts';

@@ -1,7 +1,7 @@
 /** Programs that component tests run, and how they learn that one is missing. */
 import { execa } from 'execa';
-import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { missing } from '../../support/needs.ts';
 
 export const ROOT: string = join(import.meta.dirname, '../../..');
 
@@ -30,21 +30,8 @@ export function oracle(name: string): string {
   return join(ROOT, '.curlew/tools/bin', name);
 }
 
-function present(program: string): boolean {
-  if (program.includes('/')) return existsSync(program);
-  return (process.env['PATH'] ?? '').split(':').some((folder) => {
-    try {
-      accessSync(join(folder, program), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
-}
-
 /** Why tests that need root and these programs cannot run here, or undefined when they can. */
 export function cannotRun(...programs: readonly string[]): string | undefined {
   if (process.getuid?.() !== 0) return 'needs root';
-  const missing = programs.filter((program) => !present(program));
-  return missing.length === 0 ? undefined : `missing: ${missing.join(', ')}`;
+  return missing(...programs);
 }

@@ -6,6 +6,7 @@ import { createHostCollector } from '../../../src/build/host-packages/host-colle
 import type { OsId } from '../../../src/core/os.ts';
 import type { Arch } from '../../../src/core/ref.ts';
 import type { Repository } from '../../../src/core/repositories.ts';
+import { never, noReport } from '../../support/context.ts';
 import type { Fault, WebServer } from '../../support/web-server.ts';
 import { tree, type Tree } from '../../support/tree.ts';
 import { cannotRun, ROOT, shell } from './programs.ts';
@@ -86,7 +87,7 @@ export function repositoryOf(lab: RpmLab): Repository {
 /** Collects with the host backend. */
 export async function take(lab: RpmLab, names: readonly string[], asking: Asking = {}): Promise<Taken> {
   count += 1;
-  const { os = 'rhel-8', arch = 'amd64', signal = new AbortController().signal } = asking;
+  const { os = 'rhel-8', arch = 'amd64', signal = never } = asking;
   const folder = asking.folder ?? lab.box.at(`taken-${count}`);
   const scratch = asking.scratch ?? lab.box.at(`scratch-${count}`);
   await mkdir(folder, { recursive: true });
@@ -95,7 +96,7 @@ export async function take(lab: RpmLab, names: readonly string[], asking: Asking
   const collector = createHostCollector({ scripts: SCRIPTS, env: process.env, repositories });
   const { task = 'collect' } = asking;
   const request = { id: os, task, os, arch, names, known: asking.known, folder, scratch };
-  const collected = await collector.collect(request, { report: () => undefined, signal });
+  const collected = await collector.collect(request, { report: noReport, signal });
   return { ...collected, folder, files: await filesIn(folder) };
 }
 

@@ -3,6 +3,7 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { eachLimited } from '../../../src/core/each.ts';
+import { never } from '../../support/context.ts';
 import { ranged, startServer, type Fault, type WebServer } from '../../support/web-server.ts';
 import { run, shell } from './programs.ts';
 
@@ -91,7 +92,7 @@ export async function makeRpms(folder: string, specs: readonly RpmSpec[]): Promi
       env: { SOURCE_DATE_EPOCH: String(BUILT), LC_ALL: 'C' },
     });
   };
-  await eachLimited(specs, build, { width: 2, signal: new AbortController().signal });
+  await eachLimited(specs, build, { width: 2, signal: never });
   await shell('rm -rf "$1"', work);
 }
 

@@ -6,7 +6,8 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { suite, type Suite } from '../../support/suite.ts';
 import type { TestCertificate } from '../../support/tls.ts';
-import { freePort, startDaemon, type Daemon } from './daemon.ts';
+import { freePort } from '../../support/ports.ts';
+import { startDaemon, type Daemon } from './daemon.ts';
 import { oracle, ROOT } from './programs.ts';
 
 export const S3_KEYS = { AWS_ACCESS_KEY_ID: 'testaccess', AWS_SECRET_ACCESS_KEY: 'testsecret12' };

@@ -1,7 +1,8 @@
 /** The services that component tests talk to: Debian's registry, a Docker engine, containerd. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { freePort, startDaemon, type Daemon } from './daemon.ts';
+import { freePort } from '../../support/ports.ts';
+import { startDaemon, type Daemon } from './daemon.ts';
 import { succeeds } from './programs.ts';
 
 export interface RegistryDaemon extends Daemon {

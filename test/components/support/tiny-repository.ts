@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Collected } from '../../../src/build/host-packages/collector.ts';
 import { createHostCollector } from '../../../src/build/host-packages/host-collector.ts';
 import type { Arch } from '../../../src/core/ref.ts';
+import { noReport } from '../../support/context.ts';
 import { tree } from '../../support/tree.ts';
 import {
   addPackages,
@@ -83,7 +84,7 @@ export async function openTinyRepository(): Promise<TinyRepository> {
       });
       const os = 'ubuntu-22.04' as const;
       const request = { id: os, task: 'collect', os, arch, names, known, folder, scratch } as const;
-      const collected = await collector.collect(request, { report: () => undefined, signal });
+      const collected = await collector.collect(request, { report: noReport, signal });
       await rm(scratch, { recursive: true });
       return { ...collected, folder, files: await readdir(folder) };
     },

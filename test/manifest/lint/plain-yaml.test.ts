@@ -3,7 +3,9 @@ import { isMap, isScalar, parseAllDocuments, visit } from 'yaml';
 import { isPlainYaml } from '../../../src/manifest/lint/plain-yaml.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
+import { cases } from '../../support/sweep.ts';
 
+// soak: random cases
 const test = suite('manifest/lint/plain-yaml');
 
 for (const [title, text] of [
@@ -68,7 +70,7 @@ test('what is called plain is well-formed for the parser', () => {
   const texts = fc.array(line, { minLength: 1, maxLength: 9 }).map((lines) => `${lines.join('\n')}\n`);
   fc.assert(
     fc.property(texts, (text) => !isPlainYaml(text) || isWellFormed(text)),
-    { numRuns: 5000 },
+    cases(5000),
   );
 });
 

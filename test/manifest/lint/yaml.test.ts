@@ -5,7 +5,9 @@ import type { Remark } from '../../../src/manifest/lint/spot.ts';
 import * as assert from '../../support/assert.ts';
 import { lintFiles, told, toldOf } from '../../support/lint.ts';
 import { suite } from '../../support/suite.ts';
+import { cases } from '../../support/sweep.ts';
 
+// soak: random cases
 const test = suite('manifest/lint/yaml');
 
 for (const [title, text, expected] of [
@@ -125,7 +127,7 @@ test('whatever the text, it is judged without an error of our own, and places li
       const { remarks, uses, rewrites } = await yamlFacts(text);
       return [...remarks, ...uses, ...rewrites].every(({ from, to }) => from >= 0 && from <= text.length && to >= from);
     }),
-    { numRuns: 2000 },
+    cases(2000),
   );
 });
 

@@ -1,10 +1,9 @@
 import { createTurns } from '../../../src/runtime/images/turns.ts';
 import * as assert from '../../support/assert.ts';
+import { never } from '../../support/context.ts';
 import { suite } from '../../support/suite.ts';
 
 const test = suite('turns of image loads');
-
-const never = new AbortController().signal;
 
 /** Work that goes on until it is told to end; `log` has what began. */
 function work(log: string[], name: string): { readonly run: () => Promise<string>; readonly end: () => void } {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import * as assert from '../../support/assert.ts';
 import { addonFiles, git, repository } from '../../support/ci.ts';
+import { PRODUCT } from '../../support/compiled.ts';
 import { cleanEnvironment, type Outcome } from '../../support/curlew.ts';
 import { suite } from '../../support/suite.ts';
 import type { Tree } from '../../support/tree.ts';
@@ -30,7 +31,7 @@ async function act(box: Tree, inputs: Readonly<Record<string, string>>): Promise
     assert.ok(input in action.inputs, `${name}: ${value}`);
     return [name, inputs[input] ?? ''];
   });
-  const added = { ...(Object.fromEntries(filled) as Record<string, string>), GITHUB_ACTION_PATH: ROOT };
+  const added = { ...(Object.fromEntries(filled) as Record<string, string>), GITHUB_ACTION_PATH: join(ROOT, PRODUCT) };
   const { exitCode, stdout, stderr } = await execa('bash', ['-eo', 'pipefail', '-c', run], {
     cwd: box.path,
     env: { ...cleanEnvironment({ cwd: box.path, env: added }), GITHUB_REF_NAME: 'v2026.11.21-0' },
@@ -38,7 +39,7 @@ async function act(box: Tree, inputs: Readonly<Record<string, string>>): Promise
     reject: false,
     stdin: 'ignore',
   });
-  return { status: exitCode ?? 255, stdout, stderr };
+  return { exitCode: exitCode ?? 255, stdout, stderr };
 }
 
 test('publishes and promotes another repository, by inputs alone', async () => {
@@ -46,8 +47,8 @@ test('publishes and promotes another repository, by inputs alone', async () => {
   await git(box, 'tag', 'v2026.11.21-0');
   const stores = { staging: '.curlew/staging', production: '.curlew/dist' };
   for (const run of ['publish-staging', 'promote-production']) {
-    const { status, stdout, stderr } = await act(box, { run, ...stores });
-    assert.is(status, 0, stdout + stderr);
+    const { exitCode, stdout, stderr } = await act(box, { run, ...stores });
+    assert.is(exitCode, 0, stdout + stderr);
   }
   assert.is(await readFile(box.at('.curlew/dist/VERSION'), 'utf8'), 'v2026.11.21-0');
 });
@@ -55,8 +56,8 @@ test('publishes and promotes another repository, by inputs alone', async () => {
 for (const run of ['', 'set-up', '../../bin/sh', 'with-samples']) {
   test(`"${run}" is nothing that it runs`, async () => {
     await using box = await repository(addonFiles('web'));
-    const { status, stderr } = await act(box, { run });
-    assert.is(status, 64);
+    const { exitCode, stderr } = await act(box, { run });
+    assert.is(exitCode, 64);
     assert.match(stderr, 'run is one of');
   });
 }

@@ -24,8 +24,8 @@ test('names what differs from where the branch began, in batches; what is gone o
   await writeTree(box.path, addonFiles('late'));
   await commit(box, 'meanwhile');
   await git(box, 'switch', '--quiet', 'topic');
-  const { status, stdout, stderr } = await ci(box, ['changed', 'main'], { BATCH: '2' });
-  assert.is(status, 0, stderr);
+  const { exitCode, stdout, stderr } = await ci(box, ['changed', 'main'], { BATCH: '2' });
+  assert.is(exitCode, 0, stderr);
   assert.is(stdout, 'batches=["api/1.0.0 db/2.0.0","web/1.0.0"]');
 });
 
@@ -36,16 +36,16 @@ test('nothing changed is an empty list', async () => {
 
 test('a base that was not fetched is said', async () => {
   await using box = await repository(addonFiles('web'));
-  const { status, stderr } = await ci(box, ['changed'], { BASE: 'origin/main' });
-  assert.is(status, 1);
+  const { exitCode, stderr } = await ci(box, ['changed'], { BASE: 'origin/main' });
+  assert.is(exitCode, 1);
   assert.match(stderr, 'fetch-depth: 0');
 });
 
 test('names that are no names go no further', async () => {
   await using box = await repository(addonFiles('web'));
   for (const ADDONS of ['--out', '../../etc', '$(id)', 'a;b']) {
-    const { status, stderr } = await ci(box, ['lint'], { ADDONS });
-    assert.is(status, 1);
+    const { exitCode, stderr } = await ci(box, ['lint'], { ADDONS });
+    assert.is(exitCode, 1);
     assert.match(stderr, 'not the name of an add-on');
   }
 });
@@ -53,7 +53,7 @@ test('names that are no names go no further', async () => {
 test('lint annotates the lines of a pull request, and only in a workflow', async () => {
   await using box = await repository({ ...addonFiles('web'), 'addons/web/1.0.0/Manifest': 'asset page\n' });
   const there = await ci(box, ['lint'], { GITHUB_ACTIONS: 'true' });
-  assert.is(there.status, 10);
+  assert.is(there.exitCode, 10);
   assert.match(there.stdout, /^::error file=addons\/web\/1\.0\.0\/Manifest,line=1/m);
   assert.not.match((await ci(box, ['lint', 'web'])).stdout, '::error');
 });

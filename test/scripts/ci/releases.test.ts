@@ -13,8 +13,8 @@ const STORES = { CURLEW_STAGING: '.curlew/staging', CURLEW_PRODUCTION: '.curlew/
 
 /** Publishes the checked-out commit; the release that came of it. */
 async function staged(box: Tree): Promise<string> {
-  const { status, stdout, stderr } = await ci(box, ['publish-staging'], STORES);
-  assert.is(status, 0, stdout + stderr);
+  const { exitCode, stdout, stderr } = await ci(box, ['publish-staging'], STORES);
+  assert.is(exitCode, 0, stdout + stderr);
   return stdout.slice(stdout.lastIndexOf('release=') + 'release='.length);
 }
 
@@ -40,8 +40,8 @@ test('the same commit again is the same release', async () => {
 
 test('without a store it is said which variable is missing', async () => {
   await using box = await repository(addonFiles('web'));
-  const { status, stderr } = await ci(box, ['publish-staging'], { CURLEW_STAGING: '' });
-  assert.is(status, 1);
+  const { exitCode, stderr } = await ci(box, ['publish-staging'], { CURLEW_STAGING: '' });
+  assert.is(exitCode, 1);
   assert.match(stderr, 'CURLEW_STAGING is not set');
 });
 
@@ -49,8 +49,8 @@ test('what differs from the store is what a pull request tries', async () => {
   await using box = await repository({ ...addonFiles('web'), ...addonFiles('db') });
   await staged(box);
   await writeTree(box.path, { ...addonFiles('web', '1.0.0', 'other'), ...addonFiles('new') });
-  const { status, stdout, stderr } = await ci(box, ['changed'], { CURLEW_STORE: '.curlew/staging', BATCH: '1' });
-  assert.is(status, 0, stderr);
+  const { exitCode, stdout, stderr } = await ci(box, ['changed'], { CURLEW_STORE: '.curlew/staging', BATCH: '1' });
+  assert.is(exitCode, 0, stderr);
   assert.is(stdout, 'batches=["new/1.0.0","web/1.0.0"]');
 });
 
@@ -59,8 +59,8 @@ test('a tag promotes the bytes that staging has of its commit, under its own nam
   const release = await staged(box);
   await git(box, 'tag', TAG);
   for (const round of ['first', 'again']) {
-    const { status, stdout, stderr } = await ci(box, ['promote-production', TAG], STORES);
-    assert.is(status, 0, `${round}: ${stdout}${stderr}`);
+    const { exitCode, stdout, stderr } = await ci(box, ['promote-production', TAG], STORES);
+    assert.is(exitCode, 0, `${round}: ${stdout}${stderr}`);
   }
   assert.is(await readFile(box.at('.curlew/dist/VERSION'), 'utf8'), TAG);
   for (const name of ['web-1.0.0.tar.gz', 'db-1.0.0.tar.gz']) {
@@ -78,8 +78,8 @@ test('later commits in staging do not reach production by an earlier tag', async
   await commit(box, 'second');
   assert.is.not(await staged(box), before);
   await git(box, 'switch', '--quiet', '--detach', TAG);
-  const { status, stderr } = await ci(box, ['promote-production'], { ...STORES, GITHUB_REF_NAME: TAG });
-  assert.is(status, 0, stderr);
+  const { exitCode, stderr } = await ci(box, ['promote-production'], { ...STORES, GITHUB_REF_NAME: TAG });
+  assert.is(exitCode, 0, stderr);
   assert.not.match(await readFile(box.at(`.curlew/dist/${TAG}/index.json`), 'utf8'), '2.0.0');
 });
 
@@ -97,8 +97,8 @@ for (const [title, tag, expected] of [
     await writeTree(box.path, addonFiles('web', '2.0.0'));
     await commit(box, 'second');
     await git(box, 'tag', TAG);
-    const { status, stderr } = await ci(box, ['promote-production', tag], STORES);
-    assert.ok(status !== 0);
+    const { exitCode, stderr } = await ci(box, ['promote-production', tag], STORES);
+    assert.ok(exitCode !== 0);
     assert.match(stderr, expected);
     assert.not.ok(existsSync(box.at('.curlew/dist/VERSION')));
   });

@@ -17,6 +17,7 @@ interface Step {
 interface Job {
   readonly 'timeout-minutes'?: number;
   readonly permissions?: Readonly<Record<string, string>>;
+  readonly strategy?: { readonly matrix: { readonly include?: readonly { readonly command?: string }[] } };
   readonly steps: readonly Step[];
 }
 
@@ -32,10 +33,12 @@ const FOLDER = join(ROOT, '.github/workflows');
 const names = (await readdir(FOLDER)).toSorted();
 const texts = new Map<string, string>();
 for (const name of names) texts.set(name, await readFile(join(FOLDER, name), 'utf8'));
+/** A step whose output is what a script prints. */
+const OUTPUT = /^key="\$\((.+)\)" && echo "key=\$key" >>"\$GITHUB_OUTPUT"$/;
 const action = await readFile(join(ROOT, 'action.yml'), 'utf8');
 
 test('are these', () => {
-  const kinds = ['addons-pr', 'check', 'promote-production', 'publish-staging', 'release', 'update-addons'];
+  const kinds = ['addons-pr', 'check', 'nightly', 'promote-production', 'publish-staging', 'release', 'update-addons'];
   assert.equal(
     names,
     kinds.map((kind) => `${kind}.yml`),
@@ -66,12 +69,18 @@ for (const [name, text] of texts) {
   });
 
   test(`${name}: every step is a script that is there and can be run`, async () => {
-    for (const { run } of steps) {
-      if (run === undefined || run.startsWith('git config ')) continue;
+    for (const { run: line } of steps) {
+      if (line === undefined || line.startsWith('git config ')) continue;
+      const run = OUTPUT.exec(line)?.[1] ?? line;
       assert.not.match(run, '${{', 'values come by the environment');
       const scripts = run.split(' ').filter((word) => /^(scripts|\.ci)\//.test(word));
       assert.ok(scripts.length > 0 && run.startsWith(scripts[0] ?? '-') && !run.includes('\n'), run);
       for (const script of scripts) await access(join(ROOT, script), constants.X_OK);
+    }
+    const commands = jobs.flatMap(([, { strategy }]) => strategy?.matrix.include ?? []);
+    for (const { command = '' } of commands) {
+      const [script = '-'] = command.split(' ').filter((word) => !word.startsWith('-'));
+      await access(join(ROOT, script), constants.X_OK);
     }
   });
 }
@@ -79,14 +88,16 @@ for (const [name, text] of texts) {
 test('actions are pinned by their commit, with the version beside it', () => {
   for (const text of [...texts.values(), action]) {
     for (const [line] of text.matchAll(/^.*\buses:.*$/gm)) {
-      assert.match(line, /uses: actions\/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+      assert.match(line, /uses: actions\/[a-z/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
     }
   }
 });
 
 test('the same action has the same commit everywhere', () => {
   const commits = new Map<string, string>();
-  for (const [, name = '', pin = ''] of [...texts.values(), action].join('\n').matchAll(/uses: ([^@]+)@(.+)$/gm)) {
+  for (const [, name = '', pin = ''] of [...texts.values(), action]
+    .join('\n')
+    .matchAll(/uses: ([^@/]+\/[^@/]+)[^@]*@(.+)$/gm)) {
     assert.is(commits.get(name) ?? pin, pin, name);
     commits.set(name, pin);
   }

@@ -6,8 +6,8 @@ import * as assert from '../support/assert.ts';
 import type { Outcome } from '../support/curlew.ts';
 import { suite } from '../support/suite.ts';
 import { writeTree } from '../support/tree.ts';
-import { makeSample, outcome, OWN, succeeds, type Sample } from './support/executables.ts';
-import { cannotRun, ROOT, run, shell } from './support/programs.ts';
+import { makeSample, outcome, OWN, succeeds, type Sample } from '../components/support/executables.ts';
+import { cannotRun, ROOT, run, shell } from '../components/support/programs.ts';
 
 const test = suite('the executable on nodes', { timeoutMs: 300_000 });
 
@@ -49,50 +49,50 @@ if (bare === undefined) {
   });
 
   test('a bare system without Node installs a bundle, really, and again', async () => {
-    const { status, stdout, stderr } = await inBareSystem(
+    const { exitCode, stdout, stderr } = await inBareSystem(
       `! command -v node; ! ls /usr/lib/*/libatomic.so.1 2>/dev/null
        mkdir /srv/bundle; tar -xzf /mnt/bundle.tar.gz -C /srv/bundle; cd /
        /srv/bundle/install.sh; /srv/bundle/install.sh
        cat /var/lib/curlew/kustomize/web/seen; /srv/bundle/tasks.sh --version; find /tmp -mindepth 1`,
     );
-    assert.is(status, 0, stderr);
+    assert.is(exitCode, 0, stderr);
     assert.match(stdout, /web +1\.0\.0 +installed/);
     assert.match(stdout, /web +1\.0\.0 +already applied/);
     assert.match(stdout, new RegExp(`\nport 8080\n${version.replaceAll('.', String.raw`\.`)}$`));
   });
 
   test('a system that is too old says so before anything else', async () => {
-    const { status, stderr } = await inBareSystem(
+    const { exitCode, stderr } = await inBareSystem(
       `mkdir /srv/bundle; tar -xzf /mnt/bundle.tar.gz -C /srv/bundle; : >/srv/bundle/bin/curlew
        PATH="/mnt/old:$PATH" /srv/bundle/install.sh`,
     );
-    assert.is(status, 22);
+    assert.is(exitCode, 22);
     assert.match(stderr, /^install\.sh: this system has glibc 2\.17, and the curlew of this bundle needs glibc 2\.28/);
   });
 
   test('a system without libstdc++ is told what is missing', async () => {
-    const { status, stderr } = await inBareSystem(
+    const { exitCode, stderr } = await inBareSystem(
       `mkdir /srv/bundle; tar -xzf /mnt/bundle.tar.gz -C /srv/bundle; rm /usr/lib/*/libstdc++.so.6
        /srv/bundle/install.sh`,
     );
-    assert.is(status, 22);
+    assert.is(exitCode, 22);
     assert.match(stderr, /does not run on this system .*libstdc\+\+\.so\.6: cannot open shared object file/);
   });
 
   test('a bundle that lies where nothing may run says so, and what to do', async () => {
-    const { status, stderr } = await inBareSystem(
+    const { exitCode, stderr } = await inBareSystem(
       `mount -t tmpfs -o noexec,size=300m tmpfs /srv; tar -xzf /mnt/bundle.tar.gz -C /srv
        bash /srv/install.sh`,
     );
-    assert.is(status, 25);
+    assert.is(exitCode, 25);
     assert.match(stderr, /bin\/curlew must not be executed: its file system is mounted noexec.*remount,exec/);
   });
   test('an install folder from which nothing may run is refused before anything is written', async () => {
-    const { status, stdout, stderr } = await inBareSystem(
+    const { exitCode, stdout, stderr } = await inBareSystem(
       `mkdir /srv/bundle; tar -xzf /mnt/bundle.tar.gz -C /srv/bundle; mount -t tmpfs -o noexec tmpfs /var/lib
        /srv/bundle/install.sh || { code=$?; ls -A /var/lib; exit $code; }`,
     );
-    assert.is(status, 25);
+    assert.is(exitCode, 25);
     assert.match(stderr, /install into \/var\/lib\/curlew: \/var\/lib is mounted noexec/);
     assert.match(stderr, /hint: name another folder with --install-dir, or run: mount -o remount,exec \/var\/lib/);
     assert.is(stdout, '');
@@ -105,11 +105,11 @@ const emulated = cannotRun('qemu-aarch64-static', '/usr/aarch64-linux-gnu/lib/li
 if (emulated === undefined && OWN === 'amd64') {
   test('of arm64, made on amd64, runs under an emulator: version, verify, install', async () => {
     const folder = await box.unpack('emulated', 'arm64');
-    const curlew = [...ARM64, join(folder, 'bin/curlew')];
-    assert.is(await succeeds([...curlew, '--version'], box.path), version);
-    await succeeds([...curlew, 'verify', box.bundle('arm64')], box.path);
+    const program = [...ARM64, join(folder, 'bin/curlew')];
+    assert.is(await succeeds([...program, '--version'], box.path), version);
+    await succeeds([...program, 'verify', box.bundle('arm64')], box.path);
     const words = ['install', '--bundle', box.bundle('arm64'), '--root', box.at('arm64-root'), '--unconfined'];
-    assert.match(await succeeds([...curlew, ...words], box.path), /web +1\.0\.0 +installed/);
+    assert.match(await succeeds([...program, ...words], box.path), /web +1\.0\.0 +installed/);
     assert.is(await readFile(box.at('arm64-root/var/lib/curlew/kustomize/web/seen'), 'utf8'), 'port 8080\n');
     await run('sha256sum', ['--check', '--status', 'curlew.sha256'], { cwd: join(folder, 'bin') });
   });

@@ -8,12 +8,13 @@ import { digestOf } from '../../src/core/digest.ts';
 import { executableFileName, packedExecutableName } from '../../src/core/layout.ts';
 import { ARCHES, compareVersions } from '../../src/core/ref.ts';
 import * as assert from '../support/assert.ts';
+import { built, BUILT_MAIN as main, NODES } from '../support/built.ts';
 import { cleanEnvironment, curlewOk } from '../support/curlew.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
-import { built, makeSample, outcome, OWN, succeeds, type Sample } from './support/executables.ts';
-import { ROOT, run, shell } from './support/programs.ts';
-import { BUCKET, cannotServe, S3_KEYS, startS3 } from './support/s3-servers.ts';
+import { makeSample, outcome, OWN, succeeds, type Sample } from '../components/support/executables.ts';
+import { ROOT, run, shell } from '../components/support/programs.ts';
+import { BUCKET, cannotServe, S3_KEYS, startS3 } from '../components/support/s3-servers.ts';
 
 const test = suite('the executable for nodes', { timeoutMs: 300_000 });
 
@@ -37,7 +38,7 @@ for (const arch of ARCHES) {
     const digest = digestOf(await readFile(built(executableFileName(arch))));
     assert.is(findEntry(index, 'bin/curlew')?.digest, digest);
     assert.ok((await stat(box.bundle(arch))).size <= MOST_BYTES + 1_000_000);
-    await curlewOk(['verify', packed, box.bundle(arch)], { cwd: box.path });
+    await curlewOk(['verify', packed, box.bundle(arch)], { cwd: box.path, main });
     const listed = await run('tar', ['-tvzf', packed]);
     assert.match(listed, /^-rwxr-xr-x .* bin\/curlew$/m);
     assert.match(listed, /^-rw-r--r-- .* bin\/curlew\.license$/m);
@@ -66,7 +67,7 @@ for (const arch of ARCHES) {
 
 test('says its version, whatever is in NODE_OPTIONS, and knows every command', async () => {
   assert.is(await succeeds([EXECUTABLE, '--version'], box.path, { NODE_OPTIONS: '--require=/missing.js' }), version);
-  assert.is(await succeeds([EXECUTABLE, '--help'], box.path), await curlewOk(['--help'], { cwd: box.path }));
+  assert.is(await succeeds([EXECUTABLE, '--help'], box.path), await curlewOk(['--help'], { cwd: box.path, main }));
 });
 
 test('its worker threads make the package that a Node with files makes', async () => {
@@ -78,13 +79,13 @@ test('its worker threads make the package that a Node with files makes', async (
 
 test('its SBOM of a bundle is the one that a Node with files makes', async () => {
   const words = ['sbom', box.bundle(OWN)];
-  assert.is(await succeeds([EXECUTABLE, ...words], box.path), await curlewOk(words, { cwd: box.path }));
+  assert.is(await succeeds([EXECUTABLE, ...words], box.path), await curlewOk(words, { cwd: box.path, main }));
 });
 
 test('what it cannot do is said: Docker engines and bundles are for those who build', async () => {
   const words = ['bundle', 'installer.yaml', '--from', `store-${OWN}`, '-o', 'b.tar.gz'];
-  const { status, stderr } = await outcome([EXECUTABLE, ...words], box.path);
-  assert.is(status, 22);
+  const { exitCode, stderr } = await outcome([EXECUTABLE, ...words], box.path);
+  assert.is(exitCode, 22);
   assert.match(stderr, /make a bundle: the curlew for nodes cannot/);
 });
 
@@ -106,20 +107,20 @@ test('a delta since its node makes the whole bundle there; one that counts on th
   const node = box.at('delta-root/var/lib/curlew');
   const make = ['bundle', 'installer.yaml', '--from', `store-${OWN}`, '--arch', OWN];
   await succeeds([EXECUTABLE, 'inventory', node, '-o', 'node.json'], box.path);
-  await curlewOk([...make, '--since', 'node.json', '-o', 'whole-delta.tar.gz'], { cwd: box.path });
+  await curlewOk([...make, '--since', 'node.json', '-o', 'whole-delta.tar.gz'], { cwd: box.path, main });
   await succeeds([EXECUTABLE, 'apply', 'whole-delta.tar.gz', '--base', node, '-o', 'made.tar.gz'], box.path);
   assert.is(digestOf(await readFile(box.at('made.tar.gz'))), digestOf(await readFile(bundle)));
 
   await succeeds([EXECUTABLE, 'inventory', node, '--with-tool', '-o', 'tool.json'], box.path);
-  await curlewOk([...make, '--since', 'tool.json', '-o', 'small-delta.tar.gz'], { cwd: box.path });
+  await curlewOk([...make, '--since', 'tool.json', '-o', 'small-delta.tar.gz'], { cwd: box.path, main });
   assert.ok((await stat(box.at('small-delta.tar.gz'))).size < 100_000);
   assert.match(
     await succeeds([EXECUTABLE, 'install', '--bundle', 'small-delta.tar.gz', ...trial], box.path),
     /already/,
   );
   const words = ['apply', 'small-delta.tar.gz', '--base', node, '-o', 'made-2.tar.gz'];
-  const { status, stderr } = await outcome([EXECUTABLE, ...words], box.path);
-  assert.is(status, 14);
+  const { exitCode, stderr } = await outcome([EXECUTABLE, ...words], box.path);
+  assert.is(exitCode, 14);
   assert.match(stderr, /lacking 1 file of \d+ bytes: bin\/curlew .*same bin\/curlew with another --base/s);
   await succeeds([EXECUTABLE, ...words, '--base', bundle], box.path);
 });
@@ -130,8 +131,8 @@ test('a flipped byte is found before it runs', async () => {
   const at = Math.floor((await file.stat()).size / 2);
   const { buffer } = await file.read(Buffer.alloc(1), 0, 1, at);
   await file.write(Buffer.from([(buffer[0] ?? 0) ^ 1]), 0, 1, at);
-  const { status, stderr } = await outcome([join(folder, 'install.sh'), '--root', box.at('never')], box.path);
-  assert.is(status, 15);
+  const { exitCode, stderr } = await outcome([join(folder, 'install.sh'), '--root', box.at('never')], box.path);
+  assert.is(exitCode, 15);
   assert.match(stderr, /bin\/curlew is damaged/);
   assert.not.ok(existsSync(box.at('never')));
 });
@@ -143,11 +144,11 @@ if (s3 === undefined) {
     await using server = await startS3('versitygw', box.at('s3'));
     const store = [`s3://${BUCKET}/dist`, '--s3-endpoint', server.url];
     const words = ['web', '--arch', OWN, '--out', 'out', '--release', 'v1', '--to', ...store];
-    await curlewOk(['publish', ...words], { cwd: box.path, env: S3_KEYS });
+    await curlewOk(['publish', ...words], { cwd: box.path, main, env: S3_KEYS });
     const install = [EXECUTABLE, 'install', '--from', ...store, '--installer', 'installer.yaml'];
     const trial = ['--root', box.at('s3-root'), '--unconfined', '--skip-images'];
-    const { status, stdout, stderr } = await outcome([...install, ...trial], box.path, S3_KEYS);
-    assert.is(status, 0, stderr);
+    const { exitCode, stdout, stderr } = await outcome([...install, ...trial], box.path, S3_KEYS);
+    assert.is(exitCode, 0, stderr);
     assert.match(stdout, /web +1\.0\.0 +installed/);
     assert.not.match(stderr, /warning|NodeDeprecation/i);
   });
@@ -160,10 +161,11 @@ test('is the same, byte for byte, from another folder, with another umask, time 
   await shell(
     `cd "$1"; git ls-files -z -co --exclude-standard src scripts package.json tsconfig.json |
        xargs -0 cp --parents -t "$2" --
-     ln -s "$1/node_modules" "$2/node_modules"; mkdir "$2/.curlew"; cp -al .curlew/node "$2/.curlew/"
+     ln -s "$1/node_modules" "$2/node_modules"; mkdir "$2/.curlew"; cp -al "$3" "$2/.curlew/node"
      rm -f "$2"/.curlew/node/*-${OWN}/*.deflate`,
     ROOT,
     other.path,
+    NODES,
   );
   await execa('bash', ['-euc', 'umask 077; exec node --import tsx scripts/build-node-tool.ts'], {
     cwd: other.path,

@@ -1,27 +1,19 @@
 /** Signatures beside real cosign, in a namespace without a network: what either signs, the other verifies. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
+import { MAIN } from '../support/compiled.ts';
 import { publishTestPackages } from '../support/bundles.ts';
+import { curlewOk } from '../support/curlew.ts';
 import { lockedPackage } from '../support/described.ts';
-import { bundleOf, specOf } from '../support/node-bundles.ts';
-import { tracer } from '../support/node-install.ts';
+import { boxWith, specOf } from '../support/node-bundles.ts';
+import { traced, tracer, tracerPackage } from '../support/node-install.ts';
 import { writePackage } from '../support/packages.ts';
-import { runFromSource, SOURCE_COMMAND } from '../support/source-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
-import { cannotRun, oracle, shell } from './support/programs.ts';
+import { cannotRun, oracle, shell } from '../components/support/programs.ts';
 
 const test = suite('signatures of and for cosign', { timeoutMs: 180_000 });
 const COSIGN = oracle('cosign');
-
-async function curlew(box: Tree, ...words: string[]): Promise<string> {
-  const { exitCode, stdout, stderr } = await runFromSource(words, {
-    cwd: box.path,
-    env: { TRACE: box.at('trace'), XDG_STATE_HOME: box.path },
-  });
-  assert.is(exitCode, 0, stderr);
-  return stdout;
-}
 
 /** Runs cosign in the box; `$1` of the line is its program. */
 async function cosign(box: Tree, line: string): Promise<string> {
@@ -30,8 +22,7 @@ async function cosign(box: Tree, line: string): Promise<string> {
 }
 
 async function boxWithBundle(): Promise<Tree> {
-  const box = await tree();
-  await writeFile(box.at('b.tar.gz'), bundleOf([tracer('aaa')]));
+  const box = await boxWith([tracer('aaa')]);
   await shell('tar -xOf "$1" stargz.index.json >"$2"', box.at('b.tar.gz'), box.at('contents.json'));
   return box;
 }
@@ -40,8 +31,8 @@ const reason = cannotRun(COSIGN, 'unshare');
 if (reason === undefined) {
   test('cosign verifies what curlew has signed, and refuses the contents of another bundle', async () => {
     await using box = await boxWithBundle();
-    await curlew(box, 'keygen', 'our');
-    await curlew(box, 'sign', 'b.tar.gz', '--key', 'our.key');
+    await curlewOk(['keygen', 'our'], traced(box));
+    await curlewOk(['sign', 'b.tar.gz', '--key', 'our.key'], traced(box));
     const verify =
       '"$1" verify-blob --key our.pub --bundle b.tar.gz.sigstore.json --insecure-ignore-tlog contents.json';
     assert.match(await cosign(box, verify), 'Verified OK');
@@ -54,19 +45,22 @@ if (reason === undefined) {
     const sign =
       '"$1" generate-key-pair && "$1" sign-blob --yes --key cosign.key --bundle b.tar.gz.sigstore.json --tlog-upload=false --use-signing-config=false contents.json';
     await cosign(box, sign);
-    assert.match(await curlew(box, 'verify', 'b.tar.gz', '--key', 'cosign.pub'), /^signed with .*cosign\.pub$/m);
+    assert.match(
+      await curlewOk(['verify', 'b.tar.gz', '--key', 'cosign.pub'], traced(box)),
+      /^signed with .*cosign\.pub$/m,
+    );
     await mkdir(box.at('root'));
     const words = ['install', '--root', 'root', '--unconfined', '--bundle', 'b.tar.gz', '--key', 'cosign.pub'];
-    assert.match(await curlew(box, ...words), /^aaa {2}1\.0\.0 {2}installed/);
+    assert.match(await curlewOk(words, traced(box)), /^aaa {2}1\.0\.0 {2}installed/);
   });
 
   test('a private key of curlew is taken by cosign', async () => {
     await using box = await boxWithBundle();
-    await curlew(box, 'keygen', 'our');
+    await curlewOk(['keygen', 'our'], traced(box));
     const sign =
       '"$1" import-key-pair --key our.key && "$1" sign-blob --yes --key import-cosign.key --bundle b.tar.gz.sigstore.json --tlog-upload=false --use-signing-config=false contents.json';
     await cosign(box, sign);
-    assert.match(await curlew(box, 'verify', 'b.tar.gz', '--key', 'our.pub'), /^signed with /m);
+    assert.match(await curlewOk(['verify', 'b.tar.gz', '--key', 'our.pub'], traced(box)), /^signed with /m);
   });
 
   test('cosign verifies which release of a store is the current one, and refuses another catalogue', async ({
@@ -74,8 +68,8 @@ if (reason === undefined) {
   }) => {
     await using box = await tree();
     await publishTestPackages(box, [{ name: 'aaa', version: '1.0.0', files: [] }], signal);
-    await curlew(box, 'keygen', 'our');
-    await curlew(box, 'sign', '--store', 'store', '--release', 'r1', '--key', 'our.key');
+    await curlewOk(['keygen', 'our'], traced(box));
+    await curlewOk(['sign', '--store', 'store', '--release', 'r1', '--key', 'our.key'], traced(box));
     for (const signature of ['VERSION.sigstore.json', 'r1/index.json.sigstore.json']) {
       const verify = `"$1" verify-blob-attestation --key our.pub --bundle store/${signature} --insecure-ignore-tlog --type urn:curlew:release:v1`;
       assert.match(await cosign(box, `${verify} store/r1/index.json`), 'Verified OK');
@@ -89,8 +83,8 @@ if (reason === undefined) {
     await writePackage(box.at('web.tar.gz'), name, version, files, extra);
     await shell('tar -xOf "$1" stargz.index.json >"$2"', box.at('web.tar.gz'), box.at('contents.json'));
     await writeFile(box.at('other'), 'other');
-    await curlew(box, 'keygen', 'our');
-    await curlew(box, 'provenance', 'web.tar.gz', '--sign', 'our.key');
+    await curlewOk(['keygen', 'our'], traced(box));
+    await curlewOk(['provenance', 'web.tar.gz', '--sign', 'our.key'], traced(box));
     const words = '--key our.pub --bundle web.tar.gz.provenance.sigstore.json --insecure-ignore-tlog';
     const verify = `"$1" verify-blob-attestation ${words} --type slsaprovenance1`;
     assert.match(await cosign(box, `${verify} web.tar.gz`), 'Verified OK');
@@ -100,16 +94,14 @@ if (reason === undefined) {
 
   test('a signed store is installed from without a network', async ({ signal }) => {
     await using box = await tree({ 'spec.yaml': specOf([{ name: 'aaa', version: 'latest' }]) });
-    const files = Object.entries(tracer('aaa').files).map(([path, data]) => ({ path, data }));
-    await publishTestPackages(box, [{ name: 'aaa', version: '1.0.0', files }], signal);
-    await curlew(box, 'keygen', 'our');
+    await publishTestPackages(box, [tracerPackage('aaa')], signal);
+    await curlewOk(['keygen', 'our'], traced(box));
     const alone = async (words: string): Promise<string> =>
       shell(
-        `cd "$1" && unshare --net env TRACE="$1/trace" XDG_STATE_HOME="$1" "$2" --import "$3" "$4" ${words} 2>&1`,
+        `cd "$1" && unshare --net env TRACE="$1/trace" XDG_STATE_HOME="$1" "$2" "$3" ${words} 2>&1`,
         box.path,
         process.execPath,
-        SOURCE_COMMAND[1] ?? '',
-        SOURCE_COMMAND[2] ?? '',
+        MAIN,
       );
     assert.match(await alone('sign --store store --release r1 --key our.key'), /r1 is signed as version/);
     const words = 'install --root root --unconfined --installer spec.yaml --from store --key our.pub';

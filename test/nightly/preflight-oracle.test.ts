@@ -17,8 +17,8 @@ import {
   same,
   UBUNTU,
   WORLDS,
-} from './support/preflight-oracle.ts';
-import { ROOT } from './support/programs.ts';
+} from '../components/support/preflight-oracle.ts';
+import { ROOT } from '../components/support/programs.ts';
 
 const test = suite('preflight beside Troubleshoot: the machine', { timeoutMs: 600_000 });
 const compare = comparisons(test);

@@ -1,31 +1,51 @@
 /** What a release of curlew itself is made of, from this checkout's own build. */
 import { execa } from 'execa';
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { cp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import * as assert from '../../support/assert.ts';
-import { ci } from '../../support/ci.ts';
-import { suite } from '../../support/suite.ts';
-import { tree, type Tree } from '../../support/tree.ts';
+import * as assert from '../support/assert.ts';
+import { CHECKOUT } from '../support/built.ts';
+import { ci } from '../support/ci.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+import { createOpened } from '../components/support/opened.ts';
 
 const test = suite('scripts/ci/release-pack and release-publish', { timeoutMs: 120_000 });
 
 const GH = '#!/bin/sh\nprintf "%s\\n" "$*" >"$HOME/gh"\n';
-const manifest = await readFile(join(import.meta.dirname, '../../../package.json'), 'utf8');
+const manifest = await readFile(join(import.meta.dirname, '../../package.json'), 'utf8');
 const { version } = JSON.parse(manifest) as { readonly version: string };
 const FILES = ['-linux-amd64.tar.gz', '-linux-arm64.tar.gz', '.tgz'].map((end) => `curlew-${version}${end}`);
 
-/** A checkout of which only the version counts, packed into `release`, with a `gh` that writes down its words. */
+/** A checkout of which only the version counts, with a `gh` that writes down its words. */
+async function checkout(): Promise<Tree> {
+  return tree({ 'package.json': manifest, 'bin/gh': GH });
+}
+
+async function pack(box: Tree): Promise<void> {
+  const { exitCode, stderr } = await ci(box, ['release-pack', box.at('release')], {}, CHECKOUT);
+  assert.is(exitCode, 0, stderr);
+}
+
+const opened = createOpened();
+let made: Tree;
+test.before(async () => {
+  made = opened.keep(await checkout());
+  await pack(made);
+});
+test.after(opened.close);
+
+/** A checkout with a copy of the release that was packed once. */
 async function packed(): Promise<Tree> {
-  const box = await tree({ 'package.json': manifest, 'bin/gh': GH });
-  const { status, stderr } = await ci(box, ['release-pack', box.at('release')]);
-  assert.is(status, 0, stderr);
+  const box = await checkout();
+  await cp(made.at('release'), box.at('release'), { recursive: true });
   return box;
 }
 
 test('is the npm package, the executables for nodes and their checksums, the same every time', async () => {
   await using first = await packed();
-  await using second = await packed();
+  await using second = await checkout();
+  await pack(second);
   const sums = await readFile(first.at('release/SHA256SUMS'), 'utf8');
   assert.is(sums, await readFile(second.at('release/SHA256SUMS'), 'utf8'));
   const names = [...sums.matchAll(/^[0-9a-f]{64} {2}(.+)$/gm)].map(([, name]) => name);
@@ -39,8 +59,8 @@ test('is the npm package, the executables for nodes and their checksums, the sam
 test('is published under the tag of its version', async () => {
   await using box = await packed();
   const env = { PATH: `${box.at('bin')}:${process.env['PATH'] ?? ''}` };
-  const { status, stderr } = await ci(box, ['release-publish', `v${version}`, 'release'], env);
-  assert.is(status, 0, stderr);
+  const { exitCode, stderr } = await ci(box, ['release-publish', `v${version}`, 'release'], env, CHECKOUT);
+  assert.is(exitCode, 0, stderr);
   const words = await readFile(box.at('gh'), 'utf8');
   assert.match(words, `release create v${version} --verify-tag`);
   assert.match(words, ['SHA256SUMS', ...FILES].map((name) => `release/${name}`).join(' '));
@@ -54,7 +74,7 @@ for (const [title, tag, damage] of [
     await using box = await packed();
     await execa('bash', ['-c', `printf '${damage}' >>release/curlew-${version}.tgz`], { cwd: box.path });
     const env = { PATH: `${box.at('bin')}:${process.env['PATH'] ?? ''}` };
-    assert.is((await ci(box, ['release-publish', tag, 'release'], env)).status, 1);
+    assert.is((await ci(box, ['release-publish', tag, 'release'], env, CHECKOUT)).exitCode, 1);
     assert.not.ok(existsSync(box.at('gh')));
   });
 }

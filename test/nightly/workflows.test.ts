@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
-import { oracle, ROOT } from './support/programs.ts';
+import { oracle, ROOT } from '../components/support/programs.ts';
 
 const test = suite('linters of workflows', { timeoutMs: 120_000 });
 

@@ -3,25 +3,22 @@ import { createPrivateKey } from 'node:crypto';
 import { createServer, type AddressInfo } from 'node:net';
 import { generate } from 'selfsigned';
 import { specText } from '../support/preflight.ts';
+import { freePort } from '../support/ports.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 import { startServer } from '../support/web-server.ts';
-import { asking, comparisons, countComparisons, each, same, UBUNTU, WORLDS } from './support/preflight-oracle.ts';
+import {
+  asking,
+  comparisons,
+  countComparisons,
+  each,
+  same,
+  UBUNTU,
+  WORLDS,
+} from '../components/support/preflight-oracle.ts';
 
 const test = suite('preflight beside Troubleshoot: network and programs', { timeoutMs: 600_000 });
 const compare = comparisons(test);
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
-  return port;
-}
 
 compare('ports and connections', async () => {
   const server = createServer((socket) => socket.destroy());

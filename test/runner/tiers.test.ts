@@ -1,0 +1,52 @@
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+import { chooseFiles, readTestFile, type Choice } from './tiers.ts';
+
+const test = suite('runner/tiers');
+
+const FILES = [
+  readTestFile('test/core/ref.test.ts', ''),
+  readTestFile('test/core/fuzz.test.ts', "import x from 'y';\n// soak: random cases\nconst test = 1;\n"),
+  readTestFile('test/components/s3.test.ts', '// runs alone: fills the disk of the machine\n'),
+  readTestFile('test/nightly/oracle.test.ts', ''),
+];
+
+function names({ files, leftOut }: Choice): readonly unknown[] {
+  return [files.map(({ path }) => path), leftOut.map(({ group, files: left }) => [group.folder, left.length])];
+}
+
+test('each tier takes what the one before it takes, and says what it leaves out', () => {
+  const [ref, fuzz, s3, oracle] = FILES.map(({ path }) => path);
+  assert.equal(names(chooseFiles(FILES, 'fast', [])), [
+    [ref, fuzz],
+    [
+      ['test/components/', 1],
+      ['test/nightly/', 1],
+    ],
+  ]);
+  assert.equal(names(chooseFiles(FILES, 'default', [])), [[ref, fuzz, s3], [['test/nightly/', 1]]]);
+  assert.equal(names(chooseFiles(FILES, 'all', [])), [[ref, fuzz, s3, oracle], []]);
+  assert.equal(names(chooseFiles(FILES, 'soak', [])), [[fuzz], []]);
+});
+
+test('filters choose by parts of paths', () => {
+  assert.equal(names(chooseFiles(FILES, 'default', ['core/ref', 's3'])), [
+    ['test/core/ref.test.ts', 'test/components/s3.test.ts'],
+    [],
+  ]);
+  assert.equal(names(chooseFiles(FILES, 'default', ['oracle'])), [[], [['test/nightly/', 1]]]);
+});
+
+test('a file says by lines of its own that it runs alone, or has more to do in a soak', () => {
+  assert.equal(
+    FILES.map(({ alone, soak }) => [alone, soak]),
+    [
+      [undefined, undefined],
+      [undefined, 'random cases'],
+      ['fills the disk of the machine', undefined],
+      [undefined, undefined],
+    ],
+  );
+});
+
+test.run();

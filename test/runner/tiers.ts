@@ -1,0 +1,70 @@
+/** Which test files a run takes. A tier takes what the one before it takes, and more; a soak is outside of them. */
+
+export const TIERS = ['fast', 'default', 'all', 'soak'] as const;
+export type Tier = (typeof TIERS)[number];
+
+/** A test file, and what its lines `// runs alone: REASON` and `// soak: WHAT` say. */
+export interface TestFile {
+  readonly path: string;
+  /** What it needs the machine to itself for. */
+  readonly alone: string | undefined;
+  /** What it does more of in a soak. */
+  readonly soak: string | undefined;
+}
+
+export interface Group {
+  /** Folder of the test files, with `/` at its end. */
+  readonly folder: string;
+  readonly tier: Tier;
+  /** Why the tiers before leave it out. */
+  readonly reason: string;
+  /** Command that runs it. */
+  readonly command: string;
+}
+
+/** A file in none of these folders belongs to every tier. */
+const GROUPS: readonly Group[] = [
+  {
+    folder: 'test/components/',
+    tier: 'default',
+    reason: 'needs real servers, engines and runtimes',
+    command: 'scripts/test',
+  },
+  {
+    folder: 'test/nightly/',
+    tier: 'all',
+    reason: 'needs compiled oracles, other architectures or many minutes',
+    command: 'scripts/test --all',
+  },
+];
+
+export interface LeftOut {
+  readonly group: Group;
+  readonly files: readonly TestFile[];
+}
+
+export interface Choice {
+  readonly files: readonly TestFile[];
+  readonly leftOut: readonly LeftOut[];
+}
+
+export function readTestFile(path: string, text: string): TestFile {
+  const mark = (word: string): string | undefined => new RegExp(`^// ${word}: (.+)$`, 'm').exec(text)?.[1];
+  return { path, alone: mark('runs alone'), soak: mark('soak') };
+}
+
+export function groupOf({ path }: TestFile): Group | undefined {
+  return GROUPS.find(({ folder }) => path.startsWith(folder));
+}
+
+/** Divides the test files whose path contains one of the filters (all of them when there is none) at the tier. */
+export function chooseFiles(all: readonly TestFile[], tier: Tier, filters: readonly string[]): Choice {
+  const wanted = all.filter(({ path }) => filters.length === 0 || filters.some((part) => path.includes(part)));
+  if (tier === 'soak') return { files: wanted.filter(({ soak }) => soak !== undefined), leftOut: [] };
+  const isIn = (group: Group | undefined): boolean =>
+    group === undefined || TIERS.indexOf(group.tier) <= TIERS.indexOf(tier);
+  const leftOut = GROUPS.filter((group) => !isIn(group))
+    .map((group) => ({ group, files: wanted.filter((file) => groupOf(file) === group) }))
+    .filter(({ files }) => files.length > 0);
+  return { files: wanted.filter((file) => isIn(groupOf(file))), leftOut };
+}

@@ -1,0 +1,31 @@
+/** Where `scripts/test` puts the compiled tests and the command that they start, below the checkout. */
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+/** Compiled modules: `<COMPILED>/test/core/ref.test.js`. */
+export const COMPILED = '.curlew/tests/code';
+/** The command with `dist` and `scripts`, as an npm package has them. */
+export const PRODUCT = '.curlew/tests/product';
+
+/** Modules besides the tests themselves that processes of their own run or import. */
+export const MODULES: readonly string[] = [
+  'src/archive/extract.ts',
+  'src/archive/read.ts',
+  'src/cli/unpack-scripts.ts',
+  'src/files/partial.ts',
+  'src/runtime/control.ts',
+  'src/store/folder.ts',
+  'test/components/support/killed-run.ts',
+  'test/support/killed-publish.ts',
+  'test/support/upload-once.ts',
+];
+
+/** Absolute path of what was compiled from one of `MODULES`. */
+export function compiledModule(path: string): string {
+  if (!MODULES.includes(path)) throw new Error(`${path} is none of the MODULES of test/support/compiled.ts`);
+  return join(ROOT, COMPILED, path.replace(/\.ts$/, '.js'));
+}
+
+/** The command that tests start. */
+export const MAIN: string = join(ROOT, PRODUCT, 'dist/cli/main.js');
