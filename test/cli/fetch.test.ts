@@ -12,7 +12,7 @@ import { publishAs } from '../support/releases.ts';
 import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
 import { tree, type Tree } from '../support/tree.ts';
-import { serveFolder, type Fault } from '../support/web-server.ts';
+import { bytesOf, serveFolder, type Fault } from '../support/web-server.ts';
 
 const test = suite('cli: what is fetched for a run', { timeoutMs: 120_000 });
 const BLOB = noise(3_000_000);
@@ -91,7 +91,7 @@ test('killed in the middle of a package: the same command asks for the rest of i
   const count = counting();
   let halts = true;
   const halt: Fault = ({ method, headers }, regular) => {
-    const large = Buffer.from(regular.body ?? '').byteLength > 1_000_000;
+    const large = bytesOf(regular.body).byteLength > 1_000_000;
     if (!halts || method !== 'GET' || !large || headers['range'] === undefined) return undefined;
     return { ...regular, sending: { haltAt: 2_000_000 } };
   };
@@ -120,7 +120,7 @@ test('a mirror steps in for a store that gives wrong bytes', async ({ signal }) 
   await using box = await storeBox(signal, ['aaa']);
   const large: Fault = (asked, regular) => {
     const wrong = sendsOtherBytes({ path: /\.tar\.gz$/ });
-    return Buffer.from(regular.body ?? '').byteLength > 1_000_000 ? wrong(asked, regular) : undefined;
+    return bytesOf(regular.body).byteLength > 1_000_000 ? wrong(asked, regular) : undefined;
   };
   await using bad = await serveFolder(box.at('store'), { faults: [large] });
   const { exitCode, stderr } = await start(box, ['--from', bad.url, '--from', 'store']);

@@ -2,7 +2,7 @@
 import { mkdir, readdir, symlink } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
-import type { Fault } from '../support/web-server.ts';
+import { bytesOf, type Fault } from '../support/web-server.ts';
 import { indexed, servePool } from './support/apt-repository.ts';
 import { cannotRun, run, shell } from './support/programs.ts';
 import { openTinyRepository, TINY_PROGRAMS, type TinyRepository } from './support/tiny-repository.ts';
@@ -16,9 +16,7 @@ const NAMES = ['zebra-app', 'zebra-many'];
 /** Replies with the same number of other bytes for paths that match. */
 function altered(pattern: RegExp): Fault {
   return ({ path }, regular) =>
-    pattern.test(path)
-      ? { ...regular, body: Buffer.alloc(Buffer.from(regular.body ?? '').byteLength, 'x') }
-      : undefined;
+    pattern.test(path) ? { ...regular, body: Buffer.alloc(bytesOf(regular.body).byteLength, 'x') } : undefined;
 }
 
 /** A folder with so little room, until it is disposed of. */

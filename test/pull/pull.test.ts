@@ -9,7 +9,7 @@ import { archiveOf, noise } from '../support/packages.ts';
 import { askedRanges, largePackage, pullTo } from '../support/pulls.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
-import { serveFiles, startServer, type Fault } from '../support/web-server.ts';
+import { bytesOf, serveFiles, startServer, type Fault } from '../support/web-server.ts';
 
 const test = suite('pull', { timeoutMs: 120_000 });
 const WEB = largePackage();
@@ -21,7 +21,7 @@ function flips(at: number, times: number): Fault {
   return ({ method, headers }, regular) => {
     const [, first] = /^bytes=(\d+)-/.exec(String(headers['range'] ?? 'bytes=0-')) ?? [];
     const from = regular.status === 206 ? Number(first) : 0;
-    const body = Buffer.from(regular.body ?? '');
+    const body = bytesOf(regular.body);
     if (method !== 'GET' || left <= 0 || at < from || at >= from + body.byteLength) return undefined;
     left -= 1;
     const other = Buffer.from(body);
@@ -94,7 +94,7 @@ test('a server that stands still is given up and asked again', async ({ signal }
   await using box = await tree();
   let left = 2;
   const halts: Fault = (_, regular) => {
-    if (regular.status !== 206 || Buffer.from(regular.body ?? '').byteLength < 1_000_000 || left <= 0) return undefined;
+    if (regular.status !== 206 || bytesOf(regular.body).byteLength < 1_000_000 || left <= 0) return undefined;
     left -= 1;
     return { ...regular, sending: { haltAt: 300_000 } };
   };

@@ -11,7 +11,7 @@ import { largePackage, pullTo } from '../support/pulls.ts';
 import { suite } from '../support/suite.ts';
 import { cases } from '../support/sweep.ts';
 import { tree } from '../support/tree.ts';
-import { serveFiles, type Fault, type WebServer } from '../support/web-server.ts';
+import { bytesOf, serveFiles, type Fault, type WebServer } from '../support/web-server.ts';
 
 // soak: random cases
 const test = suite('pull: going on', { timeoutMs: 240_000 });
@@ -160,7 +160,7 @@ test('a server that goes away leaves what came; the same command goes on, at ano
   await using box = await tree();
   let sent = 0;
   const dies: Fault = ({ method }, regular) => {
-    sent += method === 'GET' ? Buffer.from(regular.body ?? '').byteLength : 0;
+    sent += method === 'GET' ? bytesOf(regular.body).byteLength : 0;
     return sent > 7_000_000 ? { ...regular, sending: { resetAt: 0 } } : undefined;
   };
   await using first = await serveFiles({ [NAME]: WEB.bytes }, { faults: [dies] });
@@ -209,7 +209,7 @@ test('mirrors with a file of another length or other contents are told, and left
     {
       faults: [
         (asked, regular) =>
-          asked.method === 'HEAD' || Buffer.from(regular.body ?? '').byteLength < 100_000
+          asked.method === 'HEAD' || bytesOf(regular.body).byteLength < 100_000
             ? undefined
             : answers({ status: 500 })(asked, regular),
       ],

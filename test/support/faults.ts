@@ -1,5 +1,5 @@
 /** Ways in which servers fail, for `startServer`, `serveFiles` and `startRegistry`. */
-import type { Asked, Fault, Reply } from './web-server.ts';
+import { bytesOf, type Asked, type Fault, type Reply } from './web-server.ts';
 
 export interface When {
   /** Only requests whose path matches. */
@@ -29,7 +29,7 @@ export function redirects(to: string | ((asked: Asked) => string), when: When = 
 /** Sends half of the body, then resets the connection. */
 export function resetsAtHalf(when: When = {}): Fault {
   return fault((_, regular) => {
-    const { byteLength } = Buffer.from(regular.body ?? '');
+    const { byteLength } = bytesOf(regular.body);
     return { ...regular, sending: { resetAt: Math.floor(byteLength / 2) } };
   }, when);
 }
@@ -37,7 +37,7 @@ export function resetsAtHalf(when: When = {}): Fault {
 /** Announces the whole body and closes the connection a few bytes before its end. */
 export function endsShort(when: When = {}): Fault {
   return fault((_, regular) => {
-    const { byteLength } = Buffer.from(regular.body ?? '');
+    const { byteLength } = bytesOf(regular.body);
     return { ...regular, sending: { closeAt: Math.max(0, byteLength - 10) } };
   }, when);
 }

@@ -51,9 +51,14 @@ export interface ServerOptions {
   readonly name?: string;
 }
 
+/** Without a copy of what is bytes already. */
+export function bytesOf(body: Reply['body'] = ''): Buffer {
+  return typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+}
+
 /** The reply for the part that a Range header asks for; If-Range is honoured. */
 export function ranged(asked: Asked, reply: Reply): Reply {
-  const body = Buffer.from(reply.body ?? '');
+  const body = bytesOf(reply.body);
   const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(String(asked.headers['range'] ?? '')) ?? [];
   const condition = asked.headers['if-range'];
   const { etag, 'last-modified': modified } = reply.headers ?? {};
@@ -72,7 +77,7 @@ export function ranged(asked: Asked, reply: Reply): Reply {
 }
 
 function send(asked: Asked, reply: Reply, response: ServerResponse): void {
-  const body = Buffer.from(reply.body ?? '');
+  const body = bytesOf(reply.body);
   const { sending = 'whole' } = reply;
   if (sending === 'never') return;
   if (sending === 'endless') {
@@ -168,7 +173,7 @@ export async function serveFiles(
     const [path = ''] = asked.path.slice(1).split('?', 1);
     const body = files[path];
     if (body === undefined) return { status: 404, body: 'no such file' };
-    const headers = { etag: `"${Buffer.from(body).byteLength}-${path}"`, 'content-type': 'application/octet-stream' };
+    const headers = { etag: `"${bytesOf(body).byteLength}-${path}"`, 'content-type': 'application/octet-stream' };
     return ranged(asked, { status: 200, headers, body });
   }, options);
 }
