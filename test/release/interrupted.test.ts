@@ -16,11 +16,12 @@ import * as assert from '../support/assert.ts';
 import { compiledModule } from '../support/compiled.ts';
 import { collect } from '../support/bytes.ts';
 import { noReport } from '../support/context.ts';
-import { createFaultyStore, Cut } from '../support/faulty-store.ts';
+import { createFaultyStore, Cut, cutAtCalls, thrownBy } from '../support/faulty-store.ts';
 import { noise, writePackage } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
+// soak: cuts at each call
 const test = suite('release/interrupted', { timeoutMs: 240_000 });
 
 const NOW = new Date('2026-11-21T12:00:00Z');
@@ -133,22 +134,15 @@ for (const [when, jobs] of [
     await using box = await tree({ 'first/.keep': '' });
     const sets = await packages(box);
     await publish(createFolderStore(box.at('first')), sets.first, signal);
-    let cuts = 0;
-    for (let at = 1; ; at += 1) {
+    await cutAtCalls({ when, least: 25 }, async (breaking) => {
       const root = box.at('store');
       await copyStore(box.at('first'), root);
       const { store, keys } = noting(createFolderStore(root));
-      const error = await publish(createFaultyStore(store, { at, when }), sets.second, signal, jobs).then(
-        () => undefined,
-        (thrown: unknown) => thrown,
-      );
+      const error = await thrownBy(publish(breaking(store), sets.second, signal, jobs));
       await completes(root, sets, keys, signal);
       await rm(root, { recursive: true });
-      if (error === undefined) break;
-      assert.instance(error, Cut);
-      cuts += 1;
-    }
-    assert.ok(cuts > 25, `only ${cuts} calls`);
+      return error;
+    });
   });
 }
 
@@ -181,10 +175,8 @@ test('a release that was begun with other content is left, and its number is not
   const { first, second } = await packages(box);
   const store = createFolderStore(box.at('store'));
   await publish(store, first, signal);
-  const begun = await publish(createFaultyStore(store, { at: 18, when: 'after' }), second, signal, 1).catch(
-    () => undefined,
-  );
-  assert.is(begun, undefined);
+  const begun = publish(createFaultyStore(store, { at: 18, when: 'after' }), second, signal, 1);
+  assert.instance(await thrownBy(begun), Cut);
   assert.is((await publish(store, first, signal)).release, 'v2026.11.21-2');
   assert.is(await readable(store, signal), 'v2026.11.21-2');
 });

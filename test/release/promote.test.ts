@@ -6,11 +6,12 @@ import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { noReport } from '../support/context.ts';
-import { createFaultyStore, Cut } from '../support/faulty-store.ts';
+import { cutAtCalls, thrownBy } from '../support/faulty-store.ts';
 import { madePackage, publishAs, readableRelease } from '../support/releases.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
+// soak: cuts at each call
 const test = suite('release/promote');
 
 /** Two folder stores; `staging` has a release s1 of three packages. */
@@ -248,16 +249,12 @@ for (const when of ['before', 'after'] as const) {
     await using box = await tree();
     const { staging } = await stores(box, signal);
     const old = [await madePackage(box, 'b', '1', 'old b')];
-    let cuts = 0;
-    for (let at = 1; ; at += 1) {
-      const root = box.at(`dist-${at}`);
+    await cutAtCalls({ when, least: 15 }, async (breaking) => {
+      const root = box.at('cut');
       await mkdir(root);
       const dist = createFolderStore(root);
       await publishAs(dist, 'v0', old, signal);
-      const error = await promoteTo(createFaultyStore(dist, { at, when }), staging, 'v1', signal, { jobs: 1 }).then(
-        () => undefined,
-        (thrown: unknown) => thrown,
-      );
+      const error = await thrownBy(promoteTo(breaking(dist), staging, 'v1', signal, { jobs: 1 }));
       const seen = await readableRelease(dist, signal);
       assert.ok(seen === 'v0' || seen === 'v1');
       await promoteTo(dist, staging, 'v1', signal);
@@ -265,11 +262,8 @@ for (const when of ['before', 'after'] as const) {
       const latest = await dist.head('b-1.tar.gz', { signal });
       assert.is(latest?.metadata['sha256'], (await dist.head('v1/b-1.tar.gz', { signal }))?.metadata['sha256']);
       await rm(root, { recursive: true });
-      if (error === undefined) break;
-      assert.instance(error, Cut);
-      cuts += 1;
-    }
-    assert.ok(cuts > 15, `only ${cuts} calls`);
+      return error;
+    });
   });
 }
 

@@ -5,19 +5,20 @@ import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { collectItems } from '../support/bytes.ts';
 import { noReport } from '../support/context.ts';
-import { createFaultyStore, Cut } from '../support/faulty-store.ts';
+import { cutAtCalls, thrownBy } from '../support/faulty-store.ts';
 import { madePackage, publishAs, readableRelease } from '../support/releases.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
+// soak: cuts at each call
 const test = suite('release/prune');
 
 const DAY = 24 * 60 * 60 * 1000;
 
 /** A store with releases r1 (a-1, b-1), r2 (a-1, c-1), r3 (a-2); r3 is current. */
-async function stored(box: Tree, signal: AbortSignal, name = 'store'): Promise<Store> {
-  await mkdir(box.at(name));
-  const store = createFolderStore(box.at(name));
+async function stored(box: Tree, signal: AbortSignal): Promise<Store> {
+  await mkdir(box.at('store'));
+  const store = createFolderStore(box.at('store'));
   const a = await madePackage(box, 'a', '1', 'a');
   await publishAs(store, 'r1', [a, await madePackage(box, 'b', '1', 'b')], signal, { carry: false });
   await publishAs(store, 'r2', [a, await madePackage(box, 'c', '1', 'c')], signal, { carry: false });
@@ -140,27 +141,18 @@ test('releases published meanwhile are whole, with their unversioned copies', as
 for (const when of ['before', 'after'] as const) {
   test(`cut off ${when} any call, the current release is whole and the next run completes`, async ({ signal }) => {
     await using box = await tree();
-    let cuts = 0;
     let wanted: readonly string[] | undefined;
-    for (let at = 0; ; at += 1) {
-      const store = await stored(box, signal, `store-${at}`);
-      const error = await run(createFaultyStore(store, { at, when }), signal, { keep: 1, jobs: 1 }).then(
-        () => undefined,
-        (thrown: unknown) => thrown,
-      );
+    await cutAtCalls({ when, least: 15 }, async (breaking) => {
+      const store = await stored(box, signal);
+      const error = await thrownBy(run(breaking(store), signal, { keep: 1, jobs: 1 }));
       assert.is(await readableRelease(store, signal), 'r3');
       await run(store, signal, { keep: 1 });
       const keys = await keysOf(store, signal);
       wanted ??= keys;
       assert.equal(keys, wanted);
-      await rm(box.at(`store-${at}`), { recursive: true });
-      if (at > 0 && error === undefined) break;
-      if (at > 0) {
-        assert.instance(error, Cut);
-        cuts += 1;
-      }
-    }
-    assert.ok(cuts > 15, `only ${cuts} calls`);
+      await rm(box.at('store'), { recursive: true });
+      return error;
+    });
   });
 }
 

@@ -7,11 +7,12 @@ import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
 import { noReport } from '../support/context.ts';
-import { createFaultyStore, Cut } from '../support/faulty-store.ts';
+import { cutAtCalls, thrownBy } from '../support/faulty-store.ts';
 import { madePackage, readableRelease } from '../support/releases.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
+// soak: cuts at each call
 const test = suite('release/publish');
 
 const NOW = new Date('2026-11-20T23:30:00-02:00');
@@ -231,17 +232,12 @@ for (const when of ['before', 'after'] as const) {
     const second = [first[0], await madePackage(box, 'b', '1', 'b2'), await madePackage(box, 'c', '1', 'c')].flatMap(
       (one) => one ?? [],
     );
-    let cuts = 0;
-    for (let at = 1; ; at += 1) {
-      const root = box.at(`store-${at}`);
+    await cutAtCalls({ when, least: 15 }, async (breaking) => {
+      const root = box.at('store');
       await mkdir(root);
       const store = createFolderStore(root);
       await publish(store, first, signal, { release: 'r1' });
-      const faulty = createFaultyStore(store, { at, when });
-      const error = await publish(faulty, second, signal, { release: 'r2', jobs: 1 }).then(
-        () => undefined,
-        (thrown: unknown) => thrown,
-      );
+      const error = await thrownBy(publish(breaking(store), second, signal, { release: 'r2', jobs: 1 }));
       const release = await readableRelease(store, signal);
       assert.ok(release === 'r1' || release === 'r2');
       await publish(store, second, signal, { release: 'r2' });
@@ -249,11 +245,8 @@ for (const when of ['before', 'after'] as const) {
       assert.is((await store.head('b-1.tar.gz', { signal }))?.metadata['digest'], second[1]?.addon.digest);
       assert.is((await store.head('c-1.tar.gz', { signal }))?.metadata['digest'], second[2]?.addon.digest);
       await rm(root, { recursive: true });
-      if (error === undefined) break;
-      assert.instance(error, Cut);
-      cuts += 1;
-    }
-    assert.ok(cuts > 15, `only ${cuts} calls`);
+      return error;
+    });
   });
 }
 

@@ -1,5 +1,10 @@
 /** A store in front of another that breaks at one of its calls, before or after that call has taken effect. */
 import type { Store } from '../../src/store/store.ts';
+import * as assert from './assert.ts';
+import { sampleOf } from './sweep.ts';
+
+/** Of so many points one is tried in a run. */
+const CUTS_SHARE = 6;
 
 export class Cut extends Error {}
 
@@ -41,4 +46,33 @@ export function createFaultyStore(inner: Store, { at, when }: Fault): FaultyStor
       yield* inner.list(...args);
     },
   };
+}
+
+/**
+ * Breaks work at a sample of its calls, each in an `attempt` of its own, after one in which nothing breaks: that one must
+ * make more than `least` calls. `attempt` lets the work run on what `breaking` makes of its store, and returns what it threw.
+ */
+export async function cutAtCalls(
+  { when, least }: { readonly when: Fault['when']; readonly least: number },
+  attempt: (breaking: (inner: Store) => Store) => Promise<unknown>,
+): Promise<void> {
+  let whole: FaultyStore | undefined;
+  assert.is(await attempt((inner) => (whole = createFaultyStore(inner, { at: 0, when }))), undefined);
+  const calls = whole?.calls() ?? 0;
+  assert.ok(calls > least, `only ${calls} calls`);
+  const points = Array.from({ length: calls }, (_, index) => index + 1);
+  for (const at of sampleOf(points, CUTS_SHARE)) {
+    const error = await attempt((inner) => createFaultyStore(inner, { at, when }));
+    assert.instance(error, Cut, `at call ${at} of ${calls}: ${String(error)}`);
+  }
+}
+
+/** What the promise is rejected with; undefined where it is not. */
+export async function thrownBy(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    await promise;
+    return undefined;
+  } catch (error) {
+    return error;
+  }
 }
