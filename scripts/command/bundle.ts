@@ -5,10 +5,11 @@
 import { build } from 'esbuild';
 import { ABSENT } from '../node-tool/code.ts';
 
-/** Loads native code where there is any, and files beside its own. */
-const OUTSIDE = ['dockerode'];
-/** A name that no module has at its top. */
-const OWN = 'createRequireOfChunk';
+/** Packages that stay outside: dockerode loads native code where there is any, and files beside its own. */
+export const OUTSIDE: readonly string[] = [...ABSENT, 'dockerode'];
+/** CommonJS packages ask for modules of Node by `require`. No module has the other name at its top. */
+export const REQUIRE =
+  "import { createRequire as createRequireOfChunk } from 'node:module'; const require = createRequireOfChunk(import.meta.url);";
 
 /**
  * Bundles the command of the checkout `root` into the folder `to`: `main.js`, `frame-worker.js` and their chunks, all in that
@@ -22,12 +23,11 @@ export async function bundleCommand(root: string, to: string): Promise<void> {
     entryNames: '[name]',
     bundle: true,
     splitting: true,
-    external: [...ABSENT, ...OUTSIDE],
+    external: [...OUTSIDE],
     platform: 'node',
     format: 'esm',
     target: 'node20',
-    // CommonJS packages ask for modules of Node by `require`.
-    banner: { js: `import { createRequire as ${OWN} } from 'node:module'; const require = ${OWN}(import.meta.url);` },
+    banner: { js: REQUIRE },
     // Names stay, so that what a user reports can be read.
     minifyWhitespace: true,
     minifySyntax: true,

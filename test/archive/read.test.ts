@@ -22,8 +22,8 @@ function inPieces(bytes: Buffer, piece: number): RangeSource {
   };
 }
 
-/** Too large to be inflated in one piece. */
-const LONG = Buffer.from(Array.from({ length: 150_000 }, (_, at) => `compress me ${at} `).join(''));
+/** Inflated in many pieces. */
+const LONG = Buffer.from(Array.from({ length: 30_000 }, (_, at) => `compress me ${at} `).join(''));
 
 for (const piece of [1, 7, 9, 10, 11, 4096]) {
   test(`a deflated payload is read whole when it arrives in pieces of ${piece} bytes`, async ({ signal }) => {

@@ -189,14 +189,7 @@ const BAD: Readonly<Record<string, Uint8Array>> = {
   'a lock that is no JSON': packed(lockedPackage('web', '{')),
   'a lock that is a list': packed(lockedPackage('web', '[]')),
   'a lock of a later format': packed(lockedPackage('web', '{"format":2,"gems":[]}')),
-  'a huge lock': packed(
-    lockedPackage(
-      'web',
-      `"${noise(1 << 20)
-        .toString('hex')
-        .repeat(17)}"`,
-    ),
-  ),
+  'a huge lock': packed(lockedPackage('web', lockOf(34))),
   'huge locks together': hugeLocks(),
   'a lock that names more than is there': packed(
     lockedPackage('web', wrong.replace('"assets":[]', `"assets":[${asset()}]`)),
@@ -204,12 +197,13 @@ const BAD: Readonly<Record<string, Uint8Array>> = {
   'two packages and no bundle.json': archiveOf(['a', 'b'].flatMap((name) => entriesOf(name))).bytes,
 };
 
+function lockOf(mebibytes: number): string {
+  return `"${'x'.repeat(mebibytes << 20)}"`;
+}
+
 /** Each within its limit. */
 function hugeLocks(): Buffer {
-  const lock = `"${noise(1 << 20)
-    .toString('hex')
-    .repeat(15)}"`;
-  const packages = ['a', 'b', 'c'].map((name) => lockedPackage(name, lock));
+  const packages = ['a', 'b', 'c'].map((name) => lockedPackage(name, lockOf(30)));
   return archiveOf(packages.flatMap(({ name, files, extra }) => entriesOf(name, files, extra))).bytes;
 }
 

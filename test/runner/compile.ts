@@ -1,16 +1,11 @@
 /** The tests and the command under test as plain JavaScript: compiled once, so that no process of a test compiles anything. */
-import { build, type Metafile, type Plugin } from 'esbuild';
-import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { BUNDLED_TOOL, BUNDLED_TOOL_LICENSE, packedExecutableName } from '../../src/core/layout.ts';
-import { ARCHES } from '../../src/core/ref.ts';
-import { bundleCommand } from '../../scripts/command/bundle.ts';
-import { archiveOf } from '../support/packages.ts';
+import { build, type Metafile } from 'esbuild';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { OUTSIDE, REQUIRE } from '../../scripts/command/bundle.ts';
 import { COMPILED, MODULES, PRODUCT } from '../support/compiled.ts';
-
-/** What the command and the scripts find beside it. */
-const BESIDE = ['scripts', 'package.json', 'node_modules', 'addons'];
+import { OWN_PLACES, ownPlaces } from './own-places.ts';
+import { makeProduct } from './product.ts';
 
 /** Whoever imports it waits for `npm run build`. */
 const BUILT = 'test/support/built.ts';
@@ -53,56 +48,16 @@ async function compileModules(root: string, entryPoints: readonly string[]): Pro
     bundle: true,
     splitting: true,
     chunkNames: 'chunks/[name]-[hash]',
-    packages: 'external',
+    external: [...OUTSIDE, 'esbuild'],
+    banner: { js: REQUIRE },
     platform: 'node',
     format: 'esm',
     target: 'node20',
     sourcemap: 'linked',
     sourcesContent: false,
     logLevel: 'warning',
-    define: { 'import.meta.url': 'moduleUrl', 'import.meta.dirname': 'moduleFolder' },
+    define: OWN_PLACES,
     plugins: [ownPlaces(root)],
   });
   return metafile;
-}
-
-/**
- * `import.meta` of a module names its place in the checkout, not that of its chunk. For modules of the command it names a
- * place in the compiled one, since they look for what is beside it.
- */
-function ownPlaces(root: string): Plugin {
-  return {
-    name: 'own-places',
-    setup: (bundler) => {
-      bundler.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
-        const text = await readFile(path, 'utf8');
-        if (!text.includes('import.meta.')) return { contents: text, loader: 'ts' };
-        const own = relative(root, path).startsWith('src/')
-          ? join(root, PRODUCT, 'dist/cli', `${path.slice(path.lastIndexOf('/') + 1, -3)}.js`)
-          : path;
-        const url = JSON.stringify(pathToFileURL(own).href);
-        // On the first line, so that the others keep their numbers.
-        const places = `const moduleUrl = ${url}, moduleFolder = ${JSON.stringify(dirname(own))};`;
-        return { contents: `${places}${text}`, loader: 'ts' };
-      });
-    },
-  };
-}
-
-/**
- * The command with what it has beside it. The executables for nodes are launchers of this same command instead of tens of
- * megabytes with a Node inside, which every bundle of every test would carry; suites in test/components use the real ones.
- */
-async function makeProduct(root: string): Promise<void> {
-  const product = join(root, PRODUCT);
-  const main = join(product, 'dist/cli/main.js');
-  await mkdir(join(product, 'dist/node'), { recursive: true });
-  await Promise.all(BESIDE.map(async (name) => symlink(join(root, name), join(product, name))));
-  await bundleCommand(root, dirname(main));
-  const launcher = `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`;
-  const { bytes } = archiveOf([
-    { path: BUNDLED_TOOL, data: launcher, mode: 0o755 },
-    { path: BUNDLED_TOOL_LICENSE, data: 'The licenses of what a real one has inside.\n' },
-  ]);
-  for (const arch of ARCHES) await writeFile(join(product, 'dist/node', packedExecutableName(arch)), bytes);
 }
