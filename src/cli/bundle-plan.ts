@@ -149,9 +149,9 @@ export async function readBundlePlan(path: string, { cwd }: Pick<CommandContext,
 }
 
 function wordsOf(args: Arguments): { readonly spec: string; readonly from: string } {
-  const [spec, ...more] = args.positionals;
+  const [spec] = args.positionals;
   const from = args.text('from');
-  if (spec === undefined || more.length > 0) {
+  if (spec === undefined) {
     throw new CurlewError('USAGE', 'curlew bundle: name one installer spec', {
       hint: 'curlew bundle installer.yaml …',
     });

@@ -1,6 +1,5 @@
 /** The install folder that a command looks at. */
 import { join, resolve } from 'node:path';
-import { CurlewError } from '../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 
@@ -15,13 +14,4 @@ export function folderOf(args: Arguments, { cwd }: Pick<CommandContext, 'cwd'>):
   const folder = resolve(cwd, args.text('install-dir') ?? INSTALL_DIRECTORY);
   const root = args.text('root');
   return root === undefined ? folder : join(resolve(cwd, root), folder);
-}
-
-/** `USAGE` when there are more words than these. */
-export function operandsOf(args: Arguments, names: readonly string[]): readonly (string | undefined)[] {
-  const [extra] = args.positionals.slice(names.length);
-  if (extra !== undefined) {
-    throw new CurlewError('USAGE', `unexpected word "${extra}"`, { hint: 'the --help of the command shows its words' });
-  }
-  return names.map((_, index) => args.positionals[index]);
 }

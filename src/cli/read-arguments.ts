@@ -6,7 +6,7 @@ import { GLOBAL_OPTIONS, parseArgsOptions, type Arguments, type Command } from '
 
 /** Throws `USAGE` for words that the command does not take. */
 export function readArguments(
-  { name, options, bareWords = [] }: Pick<Command<never>, 'name' | 'options' | 'bareWords'>,
+  { name, operands, options, bareWords = [] }: Pick<Command<never>, 'name' | 'operands' | 'options' | 'bareWords'>,
   words: readonly string[],
 ): Arguments {
   const specs = { ...options, ...GLOBAL_OPTIONS };
@@ -23,6 +23,8 @@ export function readArguments(
     // Most likely a shell variable that is not set; as a path it would mean the current folder.
     const empty = Object.entries(all).find(([, value]) => [value].flat().includes(''));
     if (empty !== undefined) throw wrong(`--${empty[0]} has an empty value`);
+    const extra = positionals[mostOperands(operands)];
+    if (extra !== undefined) throw wrong(`unexpected word "${extra}"`, usageOf(name, operands));
     return {
       positionals,
       text: (option) => (typeof all[option] === 'string' ? all[option] : undefined),
@@ -48,4 +50,14 @@ export function readArguments(
       dashed ? `a value that begins with a dash is written ${option}=-VALUE` : undefined,
     );
   }
+}
+
+/** How many words fit the operands of a help text, such as `[ADDON [HOOK]]` or `FILE…`. */
+function mostOperands(operands: string): number {
+  if (operands.includes('…')) return Number.POSITIVE_INFINITY;
+  return operands.split(' ').filter((word) => word !== '').length;
+}
+
+function usageOf(name: string, operands: string): string {
+  return operands === '' ? `curlew ${name} takes only options` : `usage: curlew ${name} ${operands} [options]`;
 }

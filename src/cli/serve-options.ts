@@ -51,7 +51,6 @@ const TOKEN_LIMIT = 4096;
 
 export function storeOf(args: Arguments): string {
   const store = args.text('store');
-  if (args.positionals.length > 0) throw usage(`curlew serve takes no operand: ${args.positionals.join(' ')}`);
   if (store === undefined) throw usage('curlew serve: say with --store what to serve');
   return store;
 }

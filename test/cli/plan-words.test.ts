@@ -10,7 +10,7 @@ import { suite } from '../support/suite.ts';
 const test = suite('cli/plan-words');
 
 function words(...given: readonly string[]): ReturnType<typeof planWords> {
-  return planWords(readArguments({ name: 'install', options: RUN_OPTIONS }, given), { cwd: '/home/me' });
+  return planWords(readArguments({ name: 'install', operands: '', options: RUN_OPTIONS }, given), { cwd: '/home/me' });
 }
 
 test('a plan remembers every option of a run but settings, which may be secret, and its own', () => {
@@ -35,10 +35,13 @@ test('paths are kept absolute, addresses without what is secret in them', () => 
 
 test('what the plan remembers comes back, unless the command line says where packages are', () => {
   const saved = { words: words('--bundle', 'b.tar.gz', '--reapply') } as SavedPlan;
-  const none = readArguments({ name: 'install', options: RUN_OPTIONS }, []);
+  const none = readArguments({ name: 'install', operands: '', options: RUN_OPTIONS }, []);
   const back = withPlanWords(none, saved);
   assert.equal([back.text('bundle'), back.flag('reapply'), back.texts('from')], ['/home/me/b.tar.gz', true, []]);
-  const other = withPlanWords(readArguments({ name: 'install', options: RUN_OPTIONS }, ['--dir', 'd']), saved);
+  const other = withPlanWords(
+    readArguments({ name: 'install', operands: '', options: RUN_OPTIONS }, ['--dir', 'd']),
+    saved,
+  );
   assert.equal([other.text('bundle'), other.text('dir'), other.flag('reapply')], [undefined, 'd', true]);
 });
 

@@ -1,4 +1,5 @@
 import type { OptionSpecs } from '../../src/cli/command.ts';
+import { COMMANDS } from '../../src/cli/commands.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
@@ -11,9 +12,32 @@ const options: OptionSpecs = {
   force: { type: 'boolean', help: '' },
 };
 
+/** Commands that use, or judge, any number of words. */
+const UNLIMITED = [
+  'build',
+  'changed',
+  'install',
+  'installer',
+  'inventory',
+  'join',
+  'join-parts',
+  'lint',
+  'load-images',
+  'outdated',
+  'preflight',
+  'provenance',
+  'publish',
+  'pull',
+  'sbom',
+  'sign',
+  'upgrade',
+  'verify',
+  'versions',
+];
+
 function refusal(...words: readonly string[]): string {
   try {
-    readArguments({ name: 'build', options }, words);
+    readArguments({ name: 'build', operands: '[addon…]', options }, words);
   } catch (error) {
     if (error instanceof CurlewError) return `${error.code} ${error.message} | ${error.hint ?? ''}`;
     throw error;
@@ -22,7 +46,7 @@ function refusal(...words: readonly string[]): string {
 }
 
 test('words, values and flags are read', () => {
-  const args = readArguments({ name: 'build', options }, [
+  const args = readArguments({ name: 'build', operands: '[addon…]', options }, [
     'a',
     '-o',
     'x',
@@ -54,6 +78,19 @@ test('wrong words are refused with what was meant, or where it says more', () =>
     refusal('--out', ''),
     'USAGE curlew build: --out has an empty value | curlew build --help lists the options',
   );
+});
+
+test('every command refuses words beyond those that its help names', async () => {
+  const unlimited: string[] = [];
+  for (const [name, { load }] of COMMANDS) {
+    const command = await load();
+    const most = command.operands.split(' ').filter((word) => word !== '').length;
+    const words = Array.from({ length: most }, (_, index) => `w${index}`);
+    assert.equal(readArguments(command, words).positionals, words, name);
+    if (command.operands.includes('…')) unlimited.push(name);
+    else assert.throwsWith(() => readArguments(command, [...words, 'webby']), 'USAGE', /: unexpected word "webby"$/);
+  }
+  assert.equal(unlimited.toSorted(), UNLIMITED);
 });
 
 test.run();

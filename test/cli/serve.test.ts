@@ -67,7 +67,7 @@ test('addresses that clients are sent to are plain, without a slash at the end, 
 
 test('a store is needed, operands are not, and a log has one of its forms', () => {
   assert.throwsWith(() => storeOf(words()), 'USAGE', /--store/);
-  assert.throwsWith(() => storeOf(words('/srv/dist')), 'USAGE', /operand/);
+  assert.throwsWith(() => storeOf(words('/srv/dist')), 'USAGE', /unexpected word/);
   assert.throwsWith(() => logFormOf(words('--log', 'xml')), 'USAGE', /json, text, none/);
 });
 

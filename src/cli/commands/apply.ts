@@ -47,10 +47,10 @@ export const apply: Command<Applied> = {
   examples: ['curlew apply delta.tar.gz --base bundle-1.tar.gz -o bundle-2.tar.gz'],
   run: async (args, context) => {
     const { cwd, report, signal } = context;
-    const [path, ...more] = args.positionals;
+    const [path] = args.positionals;
     const output = fileOutputOf(args, 'apply');
     const places = args.texts('base');
-    if (path === undefined || more.length > 0 || output === undefined || places.length === 0) {
+    if (path === undefined || output === undefined || places.length === 0) {
       throw new CurlewError('USAGE', 'curlew apply: one delta, a base and a file to write are needed', {
         hint: 'curlew apply DELTA --base PLACE -o FILE',
       });

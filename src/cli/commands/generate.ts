@@ -46,9 +46,9 @@ export const generate: Command<Result> = {
   examples: ['curlew generate web', 'curlew generate web --version 1.3.0 --force', 'curlew generate --list --json'],
   async run(args, { signal, report, env, cwd }) {
     const root = resolve(cwd, args.text('dir') ?? '.');
-    const [name, ...more] = args.positionals;
+    const [name] = args.positionals;
     if (args.flag('list') && name === undefined) return { templates: await findTemplates(root) };
-    if (name === undefined || more.length > 0 || args.flag('list')) {
+    if (name === undefined || args.flag('list')) {
       throw new CurlewError('USAGE', 'generate: give one add-on, or --list', { hint: 'curlew generate <addon>' });
     }
     const version = args.text('version');

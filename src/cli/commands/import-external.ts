@@ -42,8 +42,8 @@ export const importExternalCommand: Command<ImportResult> = {
   ],
   run: async (args, context) => {
     const { cwd, report, signal } = context;
-    const [path, more] = args.positionals;
-    if (path === undefined || more !== undefined) {
+    const [path] = args.positionals;
+    if (path === undefined) {
       throw new CurlewError('USAGE', 'curlew import-external: name one versions.json');
     }
     const to = args.text('to');

@@ -36,8 +36,8 @@ export const importCommand: Command<Imported> = {
     'writes versions.json beside the versions of each add-on that has a list in versions.js, and .curlew-lint.json.',
   examples: ['curlew import kurl .', 'curlew import kurl ../kURL --notes', 'curlew import kurl . --out .'],
   async run(args, { cwd, env, signal }) {
-    const [kind, path, more] = args.positionals;
-    if (kind !== 'kurl' || path === undefined || more !== undefined) {
+    const [kind, path] = args.positionals;
+    if (kind !== 'kurl' || path === undefined) {
       throw new CurlewError('USAGE', 'curlew import: say what to import: kurl, and one folder', {
         hint: 'curlew import kurl .',
       });

@@ -48,8 +48,8 @@ export const inspect: Command<Inspected> = {
   options: { files: { type: 'boolean', help: 'list every file with size, mode and digest' } },
   examples: ['curlew inspect bundle.tar.gz', 'curlew inspect bundle.tar.gz --json | jq .packages'],
   run: async (args, { cwd, signal }) => {
-    const [path, ...more] = args.positionals;
-    if (path === undefined || more.length > 0) {
+    const [path] = args.positionals;
+    if (path === undefined) {
       throw new CurlewError('USAGE', 'curlew inspect: name one file', { hint: 'curlew inspect FILE' });
     }
     await using source = await openArchive(resolve(cwd, path), { signal });

@@ -22,9 +22,7 @@ The keys are of ECDSA on P-256 in PEM. cosign takes the public one as it is, and
   examples: ['curlew keygen', 'CURLEW_KEY_PASSPHRASE="$(cat passphrase)" curlew keygen release'],
   options: {},
   run: async (args, { cwd, env, report }) => {
-    const [name = 'curlew', ...others] = args.positionals;
-    if (others.length > 0)
-      throw new CurlewError('USAGE', 'curlew keygen: one name at most', { hint: 'curlew keygen NAME' });
+    const [name = 'curlew'] = args.positionals;
     const passphrase = passphraseOf(env);
     const pair = makeKeyPair(passphrase);
     const made = { privateKey: `${name}.key`, publicKey: `${name}.pub`, encrypted: passphrase !== undefined };

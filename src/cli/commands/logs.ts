@@ -3,7 +3,7 @@ import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import { listRunLogs, readHookLogs, type HookLog, type RunSummary } from '../../runtime/hook-logs.ts';
 import type { Command } from '../command.ts';
-import { FOLDER_OPTIONS, folderOf, operandsOf } from '../node-folder.ts';
+import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
 import { runLine } from '../render/run-line.ts';
 import { formatBytes } from '../render/units.ts';
 
@@ -29,7 +29,7 @@ export const logs: Command<Logs> = {
     ...FOLDER_OPTIONS,
   },
   run: async (args, context) => {
-    const [addon, hook] = operandsOf(args, ['ADDON', 'HOOK']);
+    const [addon, hook] = args.positionals;
     const directory = folderOf(args, context);
     const run = args.text('run');
     const lines = linesOf(args.text('lines'));

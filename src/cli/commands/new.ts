@@ -57,8 +57,8 @@ export const newAddon: Command<Made> = {
     'curlew new web --hooks install,join,uninstall',
   ],
   async run(args, { signal, report, env, cwd }) {
-    const [name, ...more] = args.positionals;
-    if (name === undefined || more.length > 0) {
+    const [name] = args.positionals;
+    if (name === undefined) {
       throw new CurlewError('USAGE', 'new: give one name', { hint: 'curlew new <name>' });
     }
     const root = resolve(cwd, args.text('dir') ?? '.');

@@ -40,7 +40,6 @@ export const promoteCommand: Command<PromoteResult> = {
   ],
   run: async (args, context) => {
     const { report, signal } = context;
-    if (args.positionals.length > 0) throw new CurlewError('USAGE', 'curlew promote takes only options');
     const [from, to] = ['from', 'to'].map((option) => {
       const text = args.text(option);
       if (text !== undefined) return parseStoreRelease(text, `--${option}`);

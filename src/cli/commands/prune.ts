@@ -30,7 +30,6 @@ export const pruneCommand: Command<PruneResult> = {
   run: async (args, context) => {
     const { report, signal } = context;
     const from = args.text('from');
-    if (args.positionals.length > 0) throw new CurlewError('USAGE', 'curlew prune takes only options');
     if (from === undefined) throw new CurlewError('USAGE', 'curlew prune: name a store with --from');
     const age = args.text('older-than');
     const keep = args.text('keep') === undefined ? undefined : countOf(args, 'keep', 1);

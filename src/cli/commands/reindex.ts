@@ -32,8 +32,8 @@ export const reindexCommand: Command<ReindexResult> = {
   examples: ['curlew reindex /srv/dist', 'curlew reindex s3://bucket/dist --release v2026.11.20-0 --dry-run'],
   run: async (args, context) => {
     const { signal } = context;
-    const [address, ...more] = args.positionals;
-    if (address === undefined || more.length > 0) {
+    const [address] = args.positionals;
+    if (address === undefined) {
       throw new CurlewError('USAGE', 'curlew reindex: name one store', { hint: 'curlew reindex STORE' });
     }
     const given = args.text('release');

@@ -2,9 +2,10 @@
 import { CurlewError } from '../../core/errors.ts';
 import { lastAsked } from '../../runtime/last-asked.ts';
 import { argumentsOf, parseAskedCommand, type AskedCommand } from '../asked-command.ts';
-import type { Command, CommandContext } from '../command.ts';
+import type { Arguments, Command, CommandContext } from '../command.ts';
 import { runReset, runRollback } from '../kept-run.ts';
-import { FOLDER_OPTIONS, folderOf, operandsOf } from '../node-folder.ts';
+import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
+import { YES_OPTION } from '../node-target.ts';
 import { runNode, type NodeResult } from '../node-run.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 
@@ -18,21 +19,21 @@ export const resume: Command<ResumeResult> = {
   operands: '',
   details: DETAILS,
   examples: ['curlew resume', 'curlew resume --root /tmp/trial'],
-  options: FOLDER_OPTIONS,
+  options: { ...FOLDER_OPTIONS, ...YES_OPTION },
   run: async (args, context) => {
-    operandsOf(args, []);
     const last = await lastAsked(folderOf(args, context));
     if (last === undefined) return { resumed: undefined };
     const asked = parseAskedCommand(last.asked?.command);
-    return { resumed: last.run, result: await again(asked, { ...context, cwd: asked.cwd }) };
+    const words = argumentsOf(asked);
+    const given = { ...words, flag: (name: string) => words.flag(name) || (name === 'yes' && args.flag('yes')) };
+    return { resumed: last.run, result: await again(asked, given, { ...context, cwd: asked.cwd }) };
   },
   render: (result) =>
     result.resumed === undefined ? 'There is no run to go on with.' : renderNodeResult(result.result),
   exitCode: (result) => (result.resumed === undefined ? 0 : nodeExitCode(result.result)),
 };
 
-async function again(asked: AskedCommand, context: CommandContext): Promise<NodeResult> {
-  const args = argumentsOf(asked);
+async function again(asked: AskedCommand, args: Arguments, context: CommandContext): Promise<NodeResult> {
   switch (asked.name) {
     case 'install':
     case 'join':

@@ -15,8 +15,8 @@ export const rollback: Command<RunResult> = {
   examples: ['curlew rollback registry'],
   options: ROLLBACK_OPTIONS,
   run: async (args, context) => {
-    const [addon, extra] = args.positionals;
-    if (addon === undefined || extra !== undefined) {
+    const [addon] = args.positionals;
+    if (addon === undefined) {
       throw new CurlewError('USAGE', 'curlew rollback: one add-on is to be named', {
         hint: 'curlew status shows what is installed, and what did not finish',
       });

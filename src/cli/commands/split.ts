@@ -39,8 +39,8 @@ Every command that takes a bundle takes the head file as well: nothing has to be
   examples: ['curlew split bundle.tar.gz --size 4480M', 'curlew split bundle.tar.gz --to /media/one,/media/two'],
   run: async (args, context) => {
     const { cwd, report, signal } = context;
-    const [path, ...more] = args.positionals;
-    if (path === undefined || more.length > 0) throw usage('name one file');
+    const [path] = args.positionals;
+    if (path === undefined) throw usage('name one file');
     if (args.text('size') === undefined && args.texts('to').length === 0) throw usage('say with --size how large');
     if (isAddress(path)) throw elsewhere(path);
     const output = fileOutputOf(args, 'split');

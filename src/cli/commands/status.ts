@@ -3,7 +3,7 @@ import { ERROR_CODES } from '../../core/errors.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { nodeStatus, type NodeStatus } from '../../runtime/status.ts';
 import type { Command } from '../command.ts';
-import { FOLDER_OPTIONS, folderOf, operandsOf } from '../node-folder.ts';
+import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
 import { columns } from '../render/columns.ts';
 import { runLine } from '../render/run-line.ts';
 
@@ -17,7 +17,6 @@ export const status: Command<NodeStatus> = {
   examples: ['curlew status', 'curlew status --json'],
   options: FOLDER_OPTIONS,
   run: async (args, context) => {
-    operandsOf(args, []);
     return nodeStatus(folderOf(args, context));
   },
   render: renderStatus,

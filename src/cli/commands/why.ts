@@ -5,7 +5,7 @@ import { whyAddon, type AddonHistory } from '../../runtime/why.ts';
 import type { Command } from '../command.ts';
 import { wrap } from '../help.ts';
 import { clusterFinder } from '../node-cluster.ts';
-import { FOLDER_OPTIONS, folderOf, operandsOf } from '../node-folder.ts';
+import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
 import { columns } from '../render/columns.ts';
 import { runLine } from '../render/run-line.ts';
 
@@ -19,7 +19,7 @@ export const why: Command<AddonHistory> = {
   examples: ['curlew why ekco'],
   options: FOLDER_OPTIONS,
   run: async (args, context) => {
-    const [name] = operandsOf(args, ['ADDON']);
+    const [name] = args.positionals;
     if (name === undefined) {
       throw new CurlewError('USAGE', 'curlew why: which add-on?', { hint: 'curlew status lists what is installed' });
     }
