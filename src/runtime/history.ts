@@ -12,8 +12,11 @@ import { runsOf } from './run-folder.ts';
 /** `interrupted`: it neither came to an end nor is it at work. */
 export type RunState = 'finished' | 'failed' | 'cancelled' | 'at work' | 'interrupted';
 
-/** How far an action came; `not reached` also when the run ended before it. */
-export type ActionState = 'done' | 'failed' | 'begun' | 'not reached';
+/**
+ * How far an action came; `not reached` also when the run ended before it, `not defined` for a hook that the install.sh of a
+ * finished run does not have.
+ */
+export type ActionState = 'done' | 'failed' | 'begun' | 'not reached' | 'not defined';
 
 export interface ActionHistory {
   readonly id: string;
@@ -96,12 +99,12 @@ function historyOf(run: string, entries: readonly JournalEntry[], { busy }: { re
     ended: end?.at,
     state: end?.outcome ?? open,
     message: end?.message,
-    actions: (plan?.actions ?? []).map((action) => actionOf(action, entries, end === undefined && busy)),
+    actions: (plan?.actions ?? []).map((action) => actionOf(action, entries, end?.outcome ?? open)),
     plan,
   };
 }
 
-function actionOf(action: PlannedAction, entries: readonly JournalEntry[], atWork: boolean): ActionHistory {
+function actionOf(action: PlannedAction, entries: readonly JournalEntry[], run: RunState): ActionHistory {
   const { id, kind, addon, because } = action;
   const own = entries.filter((entry) => 'action' in entry && entry.action === id);
   const last = own.at(-1);
@@ -112,6 +115,9 @@ function actionOf(action: PlannedAction, entries: readonly JournalEntry[], atWor
   const common = { id, kind, addon, because, ...called };
   if (last?.type === 'done') return { ...common, state: 'done', outcome: last.outcome };
   if (last?.type === 'failed') return { ...common, state: 'failed', outcome: last.message };
-  if (last === undefined) return { ...common, state: 'not reached', outcome: undefined };
-  return { ...common, state: atWork ? 'begun' : 'failed', outcome: undefined };
+  if (last === undefined) {
+    const state = run === 'finished' && kind === 'hook' ? 'not defined' : 'not reached';
+    return { ...common, state, outcome: undefined };
+  }
+  return { ...common, state: run === 'at work' ? 'begun' : 'failed', outcome: undefined };
 }

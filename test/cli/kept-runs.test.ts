@@ -2,9 +2,10 @@ import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import type { RunResult } from '../../src/runtime/execute.ts';
 import { readRecords } from '../../src/runtime/records.ts';
 import * as assert from '../support/assert.ts';
-import { curlew, type Outcome } from '../support/curlew.ts';
+import type { Outcome } from '../support/curlew.ts';
 import { bundleOf, specOf, type TestAddon } from '../support/node-bundles.ts';
-import { trace, traced, tracer } from '../support/node-install.ts';
+import { trace, tracer } from '../support/node-install.ts';
+import { runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
@@ -12,7 +13,7 @@ const test = suite('cli/resume, rollback and reset', { timeoutMs: 240_000 });
 const NODE = 'root/var/lib/curlew';
 
 async function onNode(box: Tree, command: string, ...more: readonly string[]): Promise<Outcome> {
-  return curlew([command, '--root', box.at('root'), ...more], traced(box, { HOME: box.at() }));
+  return runTraced([command, '--root', box.at('root'), ...more], box, { HOME: box.at() });
 }
 
 async function put(box: Tree, addons: readonly TestAddon[], spec?: string): Promise<void> {
@@ -40,6 +41,28 @@ test('resume goes on as the last run was asked for, from any folder, though its 
   assert.equal((await trace(box)).slice(0, 1), ['aaa 2.0.0 moin']);
   const nothing = await onNode(box, 'resume');
   assert.equal([nothing.exitCode, nothing.stdout], [0, 'There is no run to go on with.']);
+});
+
+test('resume answers yes to what the first run had nobody to ask, where that is said', async () => {
+  await using box = await tree();
+  const asks = 'aaa() { confirmN || return 1; echo agreed >>"$TRACE"; }';
+  await put(box, [tracer('aaa', asks)]);
+  assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 20);
+  assert.is((await onNode(box, 'resume')).exitCode, 20);
+  await trace(box);
+  const { exitCode, stderr } = await onNode(box, 'resume', '--yes');
+  assert.is(exitCode, 0, stderr);
+  assert.ok((await trace(box)).includes('agreed'));
+});
+
+test('reset with a word that it does not take removes nothing', async () => {
+  await using box = await tree();
+  await put(box, [tracer('aaa', SAYS)]);
+  await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');
+  const { exitCode, stderr } = await onNode(box, 'reset', 'aaa', '--unconfined', '--yes');
+  assert.is(exitCode, 64);
+  assert.match(stderr, /curlew reset: unexpected word "aaa"/);
+  assert.equal(Object.keys((await readRecords(box.at(NODE))).applied), ['aaa']);
 });
 
 test('a failed upgrade is rolled back to the package and settings of before, of the same version too', async () => {

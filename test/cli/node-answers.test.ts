@@ -6,16 +6,17 @@ import { readRecords } from '../../src/runtime/records.ts';
 import type { NodeStatus } from '../../src/runtime/status.ts';
 import type { AddonHistory } from '../../src/runtime/why.ts';
 import * as assert from '../support/assert.ts';
-import { curlew, type Outcome } from '../support/curlew.ts';
+import type { Outcome } from '../support/curlew.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { packagesOf, run, tracer } from '../support/node-install.ts';
+import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('cli/node-answers', { timeoutMs: 120_000 });
 
 async function ask(box: Tree, ...words: readonly string[]): Promise<Outcome> {
-  return curlew([...words, '--install-dir', box.at('node')], { cwd: box.path });
+  return runCommand([...words, '--install-dir', box.at('node')], box.path);
 }
 
 async function told<Result>(box: Tree, ...words: readonly string[]): Promise<Result> {
@@ -95,6 +96,22 @@ test('why tells what was planned, how far it came, and what the next run does', 
   assert.match(stdout, /^next run {3}it is installed again: its last run did not finish$/m);
   const fine = await ask(box, 'why', 'aaa');
   assert.match(fine.stdout, /^skipped {4}same version, package and settings/m);
+});
+
+test('why tells hooks that a finished run did not find from those that a failed one has not reached', async () => {
+  await using box = await tree();
+  const files = { Manifest: '', 'install.sh': 'ccc() { :; }\nccc_outro() { :; }\n' };
+  await run(box, await packagesOf(bundleOf([{ name: 'ccc', version: '1.0.0', files }])));
+  const { last } = await told<AddonHistory>(box, 'why', 'ccc');
+  assert.equal(
+    last?.actions.filter(({ kind }) => kind === 'hook').map(({ id, state }) => [id, state]),
+    [
+      ['hook ccc_pre_init', 'not defined'],
+      ['hook ccc', 'done'],
+      ['hook ccc_post_init', 'not defined'],
+      ['hook ccc_outro', 'done'],
+    ],
+  );
 });
 
 test('an add-on that no run had is told with the one that may be meant', async () => {
