@@ -10,9 +10,11 @@ import { readable } from '../runtime/history.ts';
 import { CHECK_MODES } from '../runtime/host-checks.ts';
 import { parseLimit } from '../runtime/hook-limit.ts';
 import { plainPlace } from '../runtime/node-place.ts';
-import type { RunKind } from '../runtime/plan.ts';
+import { kindOnNode } from '../runtime/node-kind.ts';
+import type { SpecKind } from '../runtime/plan.ts';
 import { formatPlan, readPlan, requireSamePlan, type SavedPlan } from '../runtime/plan-file.ts';
 import { prepare, viewRun, type RunRequest } from '../runtime/prepare.ts';
+import { readRecords } from '../runtime/records.ts';
 import { refuseExisting } from '../files/name-file.ts';
 import { writeText } from '../files/write-whole.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
@@ -45,6 +47,7 @@ export const RUN_OPTIONS = {
   set: { type: 'string', multiple: true, value: 'NAME.FIELD=VALUE', help: 'a setting on top of the spec' },
   ...TARGET_OPTIONS,
   reapply: { type: 'boolean', help: 'install what is applied already, too' },
+  'allow-downgrade': { type: 'boolean', help: 'install an older version of an add-on than the one that is installed' },
   adopt: { type: 'boolean', help: 'take over a cluster that kURL has made; nothing of kURL is deleted' },
   'skip-images': { type: 'boolean', help: 'load no images' },
   preflights: {
@@ -63,21 +66,22 @@ export const RUN_OPTIONS = {
 /** What a run did, or would do. */
 export type NodeResult = RunResult | DryRun;
 
-type SpecKind = Exclude<RunKind, 'reset'>;
-
 /**
- * Carries out a run of this kind as the words ask for it, or tells what it would do. `recorded` is the text of the
- * installer spec that the words name, where a run that is gone on with has kept it.
+ * Carries out a run of this kind as the words ask for it, or tells what it would do; an upgrade of the node that add-ons were
+ * installed from is an install. `recorded` is the text of the installer spec that the words name, where a run that is gone
+ * on with has kept it.
  */
 export async function runNode(
-  kind: SpecKind,
+  asked: SpecKind,
   given: Arguments,
   context: CommandContext,
   recorded?: string,
 ): Promise<NodeResult> {
   checkPlanOptions(given);
-  const saved = await savedPlan(kind, given, context);
+  const saved = await savedPlan(given, context);
   const { flags, args } = flagsOf(saved === undefined ? given : withPlanWords(given, saved), context);
+  const kind = await kindOf(asked, args, context);
+  if (saved !== undefined) requireSameKind(kind, saved, args.text('plan') ?? '');
   if (given.flag('dry-run')) return tellRun(kind, { args, flags }, context, saved);
   const restore = outliveTerminal();
   try {
@@ -120,13 +124,25 @@ async function tellRun(
   return told;
 }
 
-async function savedPlan(kind: SpecKind, args: Arguments, { cwd }: CommandContext): Promise<SavedPlan | undefined> {
+async function kindOf(asked: SpecKind, args: Arguments, context: CommandContext): Promise<SpecKind> {
+  const { directory } = placesOf(args, context);
+  const kind = kindOnNode(asked, await readable(directory, async () => readRecords(directory)));
+  if (kind !== asked) {
+    const text = 'the add-ons of this cluster were installed from this node: it is upgraded as curlew install does it';
+    context.report({ type: 'note', level: 'info', text });
+  }
+  return kind;
+}
+
+async function savedPlan(args: Arguments, { cwd }: CommandContext): Promise<SavedPlan | undefined> {
   const file = args.text('plan');
-  if (file === undefined) return undefined;
-  const saved = await readPlan(resolve(cwd, file));
-  if (saved.plan.kind === kind) return saved;
+  return file === undefined ? undefined : readPlan(resolve(cwd, file));
+}
+
+function requireSameKind(kind: SpecKind, { plan }: SavedPlan, file: string): void {
+  if (plan.kind === kind) return;
   throw new CurlewError('USAGE', `${file} is the plan of another kind of run`, {
-    hint: `curlew ${saved.plan.kind} --plan ${file}`,
+    hint: `curlew ${plan.kind} --plan ${file}`,
   });
 }
 
@@ -152,6 +168,7 @@ async function wantedOf(
     variables: [...new Map([...shellVariables(installer, versions), ...told])],
     env: hookEnv(args, context),
     reapply: args.flag('reapply'),
+    allowDowngrade: args.flag('allow-downgrade'),
     skipImages: whySkipImages(args),
     hookLimit,
     checks: checksOf(args, installer),

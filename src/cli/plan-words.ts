@@ -21,6 +21,7 @@ const DECIDED: readonly string[] = [
   'root',
   'unconfined',
   'reapply',
+  'allow-downgrade',
   'adopt',
   'skip-images',
   'preflights',

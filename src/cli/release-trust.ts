@@ -20,6 +20,11 @@ import { readKeyText, trustOf, type Trust } from './signed.ts';
 
 const group = 'Options of signatures';
 
+/** Of every command that makes a release current. */
+export const MAKE_CURRENT = {
+  'make-current': { type: 'boolean', help: 'make a release current that was published before the current one' },
+} satisfies OptionSpecs;
+
 /** Options of commands that make a release. */
 export const SIGNER_OPTIONS = {
   sign: {

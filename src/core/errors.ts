@@ -29,6 +29,7 @@ export const ERROR_CODES = {
   PROGRAM_FAILED: 31,
   PLAN_CHANGED: 32,
   CLUSTER_FAILED: 33,
+  DOWNGRADE: 34,
   USAGE: 64,
   CANCELLED: 130,
 } as const satisfies Record<string, number>;

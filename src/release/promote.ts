@@ -13,6 +13,7 @@ import type { Store } from '../store/store.ts';
 import { SIGNATURE_LIMIT } from '../trust/signature.ts';
 import { fileOf, listPackages, type ListedPackage } from './catalogue.ts';
 import { finishRelease, holds } from './finish.ts';
+import { refuseOlder } from './refuse-older.ts';
 import { formatRecorded, parseRecorded, readRecorded } from './inputs.ts';
 import { writeLatest } from './latest.ts';
 import { keysBelow } from './previous.ts';
@@ -36,6 +37,8 @@ export interface PromoteOptions {
   readonly deep: boolean;
   /** Let the bytes pass through this machine where the stores cannot copy from each other. */
   readonly stream: boolean;
+  /** The release may be one that was there before the current one. */
+  readonly makeCurrent?: boolean | undefined;
   /** Signs the release in its new place. */
   readonly signer?: Signer | undefined;
   /** Check everything that can be checked without writing, and write nothing. */
@@ -83,7 +86,7 @@ export async function sourceRelease(
 
 /**
  * Promotes a release. The same release with other content there, a source that changes meanwhile, or somebody else who
- * was faster, is `STORE_CONFLICT`; a package that is not what its catalogue says is `DIGEST_MISMATCH`.
+ * was faster, is `STORE_CONFLICT`; one that was there before the current one is `DOWNGRADE`; a package that is not what its catalogue says is `DIGEST_MISMATCH`.
  */
 export async function promote(source: SourceRelease, options: PromoteOptions): Promise<PromoteResult> {
   const { to, jobs, report, signal, dryRun, signer } = options;
@@ -92,6 +95,7 @@ export async function promote(source: SourceRelease, options: PromoteOptions): P
   const catalogue: Catalogue = { ...original, release };
   refuseImpossible(source, release, options);
   const current = await currentRelease(to, { signal });
+  await refuseOlder(to, release, { current, makeCurrent: options.makeCurrent, signal });
   await refuseOther(to, catalogue, signal);
   await noteStrangers(source, report, signal);
   const taken = await keysBelow(to, `${release}/`, signal);

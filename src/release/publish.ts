@@ -14,6 +14,7 @@ import { finishRelease, holds } from './finish.ts';
 import { formatRecorded, type RecordedPackage } from './inputs.ts';
 import { writeLatest, type KnownObject } from './latest.ts';
 import { readPrevious, type Previous } from './previous.ts';
+import { refuseOlder } from './refuse-older.ts';
 import { checkedRelease, releasesToTry } from './release-name.ts';
 import type { Signer } from './sign-release.ts';
 import type { VersionOrders } from './version-order.ts';
@@ -42,6 +43,8 @@ export interface PublishOptions {
   readonly orders?: VersionOrders;
   /** Signs the release; what is taken over from the previous one must be signed too (`readPrevious` with its trust). */
   readonly signer?: Signer | undefined;
+  /** The release may be one that was published before the current one. */
+  readonly makeCurrent?: boolean | undefined;
   /** Git commit for the metadata of uploaded packages, when known. */
   readonly commit: string | undefined;
   /** Packages at once. */
@@ -74,7 +77,7 @@ export interface PublishResult {
 
 /**
  * Publishes package files as a release. The same release with other content, or another publisher who was faster, is
- * `STORE_CONFLICT`. Without a release string, one of the day that was begun and never became current is gone on with,
+ * `STORE_CONFLICT`; one that was published before the current one is `DOWNGRADE`. Without a release string, one of the day that was begun and never became current is gone on with,
  * unless it holds other content: then the next number is taken.
  */
 export async function publishPackages(
@@ -83,6 +86,8 @@ export async function publishPackages(
 ): Promise<PublishResult> {
   const { store, jobs, signal } = options;
   const previous = options.previous ?? (await readPrevious(store, { signal }));
+  if (options.release !== undefined)
+    await refuseOlder(store, options.release, { ...options, current: previous.current });
   const wanted = gather(files, previous, options);
   if (wanted.length === 0) throw new CurlewError('USAGE', 'there is no package to publish');
   const { release, placed, fresh } = await placeInFirst(wanted, previous, options);

@@ -13,6 +13,7 @@ export const PLAN_WORDS: Readonly<Record<string, WordKind>> = {
   root: 'path',
   unconfined: 'flag',
   reapply: 'flag',
+  'allow-downgrade': 'flag',
   adopt: 'flag',
   'skip-images': 'flag',
   preflights: 'text',

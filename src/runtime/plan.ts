@@ -2,7 +2,7 @@
 import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { PackageImage } from '../core/package.ts';
-import type { AddonRef } from '../core/ref.ts';
+import { compareVersions, type AddonRef } from '../core/ref.ts';
 import { orderAddons } from '../installer/order.ts';
 import type { AlongFacts } from './along.ts';
 import type { LoadBalancerMove } from './cluster/load-balancer.ts';
@@ -68,6 +68,9 @@ export interface DoneAction {
 /** `install` is for a primary, `join` and `upgrade` are for the nodes beside it; `reset` takes everything off a node. */
 export type RunKind = 'install' | 'join' | 'upgrade' | 'reset';
 
+/** Kinds of runs that carry out a spec. */
+export type SpecKind = Exclude<RunKind, 'reset'>;
+
 export interface RunPlan {
   readonly format: 1;
   readonly kind: RunKind;
@@ -81,6 +84,8 @@ export interface RunPlan {
 export interface PlanOptions {
   /** Install everything, whatever the records say. */
   readonly reapply: boolean;
+  /** An older version may take the place of a newer one. */
+  readonly allowDowngrade?: boolean | undefined;
   readonly images: boolean;
   /** Shell variables of the spec: some of them ask for special hooks. */
   readonly variables: readonly ShellVariable[];
@@ -90,7 +95,10 @@ export interface PlanOptions {
   readonly along?: readonly AlongFacts[] | undefined;
 }
 
-/** An add-on that stands in the spec twice is `SPEC_INVALID`, and so is a cycle of `requires`. */
+/**
+ * An add-on that stands in the spec twice is `SPEC_INVALID`, and so is a cycle of `requires`. An older version than the one
+ * that is recorded is `DOWNGRADE`, unless that is allowed.
+ */
 export function planRun(
   kind: RunKind,
   packages: readonly PackageFacts[],
@@ -102,11 +110,30 @@ export function planRun(
     if (names.has(ref.name)) throw new CurlewError('SPEC_INVALID', `plan: ${ref.name} stands in the spec twice`);
     names.add(ref.name);
   }
+  if (kind !== 'reset' && options.allowDowngrade !== true) refuseDowngrades(packages, records);
   const ordered = orderAddons(packages.map((facts) => ({ ...facts, name: facts.ref.name })));
   // What came last rests on what came before it.
   const inOrder = kind === 'reset' ? ordered.toReversed() : ordered;
   const addons = inOrder.map((facts) => planAddon(kind, facts, records, options));
   return { format: 1, kind, addons, actions: phases(kind, { facts: inOrder, addons, records, options }) };
+}
+
+function refuseDowngrades(packages: readonly PackageFacts[], { applied }: Records): void {
+  const older = packages.flatMap(({ ref: { name, version } }) => {
+    const before = Object.hasOwn(applied, name) ? applied[name] : undefined;
+    // What never was installed to its end is no version to go back from.
+    if (before === undefined || (!before.finished && before.previous === undefined)) return [];
+    return compareVersions(before.version, version) > 0 ? [{ name, version, before }] : [];
+  });
+  if (older.length === 0) return;
+  const rows = older.map(({ name, version, before }) => `${name} from ${before.version} to ${version}`);
+  const failed = older.find(({ version, before }) => before.previous?.version === version);
+  throw new CurlewError('DOWNGRADE', `this would downgrade ${rows.join(', ')}`, {
+    hint:
+      failed === undefined
+        ? 'use a newer bundle or release; --allow-downgrade installs this one, which may not understand newer data'
+        : `curlew rollback ${failed.name} goes back to what it was before the upgrade that failed`,
+  });
 }
 
 function planAddon(kind: RunKind, facts: PackageFacts, records: Records, options: PlanOptions): PlannedAddon {
@@ -136,6 +163,7 @@ export function whyInstall(
   reapply: boolean,
 ): string | undefined {
   if (record === undefined) return 'it was not installed';
+  if (record.by === 'join') return 'this node has joined with it, and has not installed it';
   if (record.version !== ref.version) return `version ${record.version} was installed`;
   if (record.digest === undefined) return `nobody knows which package of ${record.version} was installed`;
   if (record.digest !== digest) return 'another package of this version was installed';

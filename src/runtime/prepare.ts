@@ -37,6 +37,8 @@ export interface RunRequest {
   readonly variables: readonly ShellVariable[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly reapply: boolean;
+  /** An older version may take the place of a newer one; absent: it may not. */
+  readonly allowDowngrade?: boolean | undefined;
   /** Why images are not to be loaded; undefined when they are. */
   readonly skipImages: string | undefined;
   /** Seconds that each hook may take, where neither its add-on's settings nor its author say otherwise. */
@@ -99,10 +101,10 @@ export async function viewRun(given: RunRequest): Promise<RunView> {
   const { records } = view;
   const request = { ...given, cluster, variables: variablesFor(given.variables, view) };
   const packages = await Promise.all(request.packages.map(async (wanted) => factsOf(request, wanted)));
-  const { kind, reapply, skipImages, variables } = request;
+  const { kind, reapply, allowDowngrade, skipImages, variables } = request;
   const loadBalancer = await loadBalancerMove(view, variables);
   const along = await alongOf(request, records);
-  const options = { reapply, images: skipImages === undefined, variables, loadBalancer, along };
+  const options = { reapply, allowDowngrade, images: skipImages === undefined, variables, loadBalancer, along };
   const fresh = planRun(kind, packages, records, options);
   const now = { identity: runIdentity(fresh, options), boot: await bootId() };
   const begun = await continued(directory, fresh, view.moved ? undefined : last, now);

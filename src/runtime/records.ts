@@ -28,6 +28,8 @@ export interface PreviousRecord {
   readonly run: string;
 }
 
+export type AppliedBy = 'install' | 'join';
+
 /** What was applied last. */
 export interface AppliedRecord {
   readonly version: string;
@@ -39,6 +41,8 @@ export interface AppliedRecord {
   readonly run: string;
   /** That run went to its end. */
   readonly finished: boolean;
+  /** Whose hook has done it: on a node that joins, most add-ons are not installed. Absent where nobody knows any more. */
+  readonly by?: AppliedBy | undefined;
   /** What can be gone back to: as long as this is not finished, and is something else. */
   readonly previous?: PreviousRecord | undefined;
 }
@@ -118,8 +122,9 @@ function isExtracted(value: unknown): value is ExtractedRecord {
 
 export function isApplied(value: unknown): value is AppliedRecord {
   if (!isObject(value)) return false;
-  const { finished, previous } = value;
+  const { finished, previous, by } = value;
   if (!isPrevious(value) || typeof finished !== 'boolean') return false;
+  if (by !== undefined && by !== 'install' && by !== 'join') return false;
   return previous === undefined || (isObject(previous) && previous['digest'] !== undefined && isPrevious(previous));
 }
 

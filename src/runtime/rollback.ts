@@ -6,7 +6,7 @@ import { keptPackage } from './kept-package.ts';
 import type { RunRequest } from './prepare.ts';
 import { readRecords } from './records.ts';
 
-export type KeptRequest = Pick<RunRequest, 'kind' | 'packages' | 'variables' | 'reapply'>;
+export type KeptRequest = Pick<RunRequest, 'kind' | 'packages' | 'variables' | 'reapply' | 'allowDowngrade'>;
 
 interface RollbackOptions {
   /** Whether the last run was this very rollback, and came to no end: it may have died after its last record. */
@@ -42,6 +42,7 @@ export async function rollbackRequest(
     packages: [{ source, settings: asked.settings[name] ?? {} }],
     variables: asked.variables,
     reapply: true,
+    allowDowngrade: true,
   };
 }
 

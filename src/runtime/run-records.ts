@@ -67,9 +67,17 @@ export class RunRecords {
     await this.#write({ applied: Object.fromEntries(rows) });
   }
 
-  #row({ ref, digest, settings }: PlannedAddon, finished: boolean): Readonly<Record<string, AppliedRecord>> {
-    const row = { version: ref.version, digest, settings, run: this.#run, finished };
+  #row({ ref, digest, settings, mode }: PlannedAddon, finished: boolean): Readonly<Record<string, AppliedRecord>> {
     const before = Object.hasOwn(this.#records.applied, ref.name) ? this.#records.applied[ref.name] : undefined;
+    const by = mode === 'join' ? 'join' : mode === 'install' ? 'install' : before?.by;
+    const row = {
+      version: ref.version,
+      digest,
+      settings,
+      run: this.#run,
+      finished,
+      ...(by === undefined ? {} : { by }),
+    };
     return { [ref.name]: finished ? row : withPrevious(row, before?.previous) };
   }
 

@@ -3,7 +3,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { promote, sourceRelease, type PromoteResult } from '../../release/promote.ts';
 import { countOf } from '../building.ts';
 import type { Command } from '../command.ts';
-import { noteUnsigned, trustOfStore, SIGNER_OPTIONS, signerOf } from '../release-trust.ts';
+import { MAKE_CURRENT, noteUnsigned, trustOfStore, SIGNER_OPTIONS, signerOf } from '../release-trust.ts';
 import { KEY_OPTIONS } from '../signed.ts';
 import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
 import { formatBytes } from '../render/units.ts';
@@ -24,6 +24,7 @@ export const promoteCommand: Command<PromoteResult> = {
     to: { type: 'string', value: 'STORE@R', help: 'where it goes, made if need be (R: the same name)' },
     deep: { type: 'boolean', help: 'read every package in its new place and compare its digest' },
     stream: { type: 'boolean', help: 'let bytes pass through here where the stores cannot copy from each other' },
+    ...MAKE_CURRENT,
     'dry-run': { type: 'boolean', help: 'check and show what would be done, and write nothing' },
     jobs: { type: 'string', value: 'N', help: `packages at once (default: ${JOBS})` },
     ...SIGNER_OPTIONS,
@@ -52,7 +53,12 @@ export const promoteCommand: Command<PromoteResult> = {
     const source = await sourceRelease(store, { release: from.release, trust, signal });
     const dryRun = args.flag('dry-run');
     const target = await openStoreFor(to.store, args, context, { create: !dryRun });
-    const flags = { deep: args.flag('deep'), stream: args.flag('stream'), dryRun };
+    const flags = {
+      deep: args.flag('deep'),
+      stream: args.flag('stream'),
+      dryRun,
+      makeCurrent: args.flag('make-current'),
+    };
     const signer = await signerOf(args, context, { addresses: [target.address] });
     const promoted = await promote(source, { to: target, release: to.release, signer, ...flags, jobs, report, signal });
     if (!dryRun) await noteUnsigned(target, { release: promoted.release, signer }, context);

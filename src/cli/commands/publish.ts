@@ -5,12 +5,13 @@ import { buildAddons } from '../../build/build.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isCommit } from '../../release/inputs.ts';
 import { readPrevious, type Previous } from '../../release/previous.ts';
+import { refuseOlder } from '../../release/refuse-older.ts';
 import { nextRelease, publishPackages, type PublishResult } from '../../release/publish.ts';
 import { checkedRelease } from '../../release/release-name.ts';
 import { openBuildPorts } from '../build-ports.ts';
 import { BUILD_OPTIONS, countOf, lockMode, planAddons } from '../building.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
-import { noteUnsigned, SIGNER_OPTIONS, signerOf } from '../release-trust.ts';
+import { MAKE_CURRENT, noteUnsigned, SIGNER_OPTIONS, signerOf } from '../release-trust.ts';
 import { KEY_OPTIONS } from '../signed.ts';
 import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
 import { compareWithRelease, type Change, type ComparedAddon } from '../recorded.ts';
@@ -48,6 +49,7 @@ export const publish: Command<PublishResult | PublishPlan> = {
   options: {
     to: { type: 'string', value: 'STORE', help: 'folder, made if need be, or s3://bucket/prefix' },
     release: { type: 'string', value: 'R', help: 'release string (default: vYYYY.MM.DD-N, the next N of today)' },
+    ...MAKE_CURRENT,
     commit: { type: 'string', value: 'SHA', help: 'git commit to note beside the packages (default: $GITHUB_SHA)' },
     'dry-run': { type: 'boolean', help: 'say what would be built, uploaded and copied, and why; change nothing' },
     ...SIGNER_OPTIONS,
@@ -83,6 +85,8 @@ export const publish: Command<PublishResult | PublishPlan> = {
     const store = await openStoreFor(to, args, context, { create: true });
     const signer = await signerOf(args, context, { addresses: [store.address] });
     const previous = await readPrevious(store, { trust: signer?.trust, signal });
+    const makeCurrent = args.flag('make-current');
+    if (release !== undefined) await refuseOlder(store, release, { current: previous.current, makeCurrent, signal });
     await using ports = await openBuildPorts(args, context);
     const jobs = countOf(args, 'jobs', JOBS);
     const compared = await compareWithRelease(plan, previous.packages, ports, { jobs: AT_ONCE, lock, signal });
@@ -93,6 +97,7 @@ export const publish: Command<PublishResult | PublishPlan> = {
       store,
       signer,
       release,
+      makeCurrent,
       now: new Date(),
       carry: args.positionals.length > 0,
       previous,
@@ -126,6 +131,9 @@ async function dryRun(
   });
   const previous: Previous =
     store === undefined ? { current: undefined, packages: new Map() } : await readPrevious(store, { signal });
+  const makeCurrent = args.flag('make-current');
+  if (store !== undefined && given !== undefined)
+    await refuseOlder(store, given, { current: previous.current, makeCurrent, signal });
   await using ports = await openBuildPorts(args, context);
   const options = { jobs: AT_ONCE, lock: undefined, signal };
   const compared = await compareWithRelease(plan, previous.packages, ports, options);

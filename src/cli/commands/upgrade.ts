@@ -4,7 +4,7 @@ import type { Command } from '../command.ts';
 import { RUN_OPTIONS, runNode, type NodeResult } from '../node-run.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 
-const DETAILS = `For nodes beside the primary, which is upgraded by \`curlew install\` with the new bundle, and before them. The container runtime is installed, the join hooks of all add-ons run, then kubernetes of this node is upgraded.
+const DETAILS = `On the node that add-ons were installed from, which is upgraded first, this is \`curlew install\` with the new bundle. On every other node the container runtime is installed, the join hooks of all add-ons run, then kubernetes of this node is upgraded.
 
 FLAGs are those of kURL's upgrade.sh, such as ha or labels=a=b, on top of the spec; installer-spec-file=FILE lays a site's own spec over it.
 

@@ -1,0 +1,62 @@
+/** Older bundles on a node that has a newer version. */
+import { writeFile } from 'node:fs/promises';
+import * as assert from '../support/assert.ts';
+import type { Outcome } from '../support/curlew.ts';
+import { boxWith, bundleOf } from '../support/node-bundles.ts';
+import { trace, tracer } from '../support/node-install.ts';
+import { runTraced } from '../support/run-command.ts';
+import { suite } from '../support/suite.ts';
+import type { Tree } from '../support/tree.ts';
+
+const test = suite('cli, downgrades', { timeoutMs: 120_000 });
+
+/** b.tar.gz has web 1.9.0, newer.tar.gz has 1.10.0, with `more` in its install.sh. */
+async function boxOfTwo(more = ''): Promise<Tree> {
+  const box = await boxWith([tracer('web', '', '1.9.0'), tracer('db')]);
+  await writeFile(box.at('newer.tar.gz'), bundleOf([tracer('web', more, '1.10.0'), tracer('db')]));
+  return box;
+}
+
+async function on(box: Tree, command: string, bundle: string, ...more: readonly string[]): Promise<Outcome> {
+  const words = ['--bundle', box.at(bundle), '--root', 'root', '--unconfined', ...more];
+  return runTraced([command, ...words], box);
+}
+
+for (const kind of ['install', 'join'] as const) {
+  test(`${kind} refuses an older version and names both, also where it only plans`, async () => {
+    await using box = await boxOfTwo();
+    await on(box, kind, 'newer.tar.gz');
+    await trace(box);
+    for (const more of [[], ['--dry-run']]) {
+      const { exitCode, stderr } = await on(box, kind, 'b.tar.gz', ...more);
+      assert.is(exitCode, 34);
+      assert.match(stderr, 'error DOWNGRADE: this would downgrade web from 1.10.0 to 1.9.0\n');
+      assert.match(stderr, '--allow-downgrade installs this one');
+    }
+    assert.equal(await trace(box), []);
+    const allowed = await on(box, kind, 'b.tar.gz', '--allow-downgrade');
+    assert.match(allowed.stdout, /^web {2}1\.9\.0 {2}(installed \(version 1\.10\.0 was installed\)|joined)/m);
+  });
+}
+
+test('a saved plan of a downgrade is carried out as it was allowed', async () => {
+  await using box = await boxOfTwo();
+  await on(box, 'install', 'newer.tar.gz');
+  await on(box, 'install', 'b.tar.gz', '--dry-run', '--out', 'plan.json', '--allow-downgrade');
+  const { exitCode, stdout, stderr } = await runTraced(['install', '--plan', 'plan.json'], box);
+  assert.is(exitCode, 0, stderr);
+  assert.match(stdout, /^web {2}1\.9\.0 {2}installed/m);
+});
+
+test('after an upgrade that failed, the way back is rollback', async () => {
+  await using box = await boxOfTwo('web() { false; }');
+  await on(box, 'install', 'b.tar.gz');
+  assert.is((await on(box, 'install', 'newer.tar.gz')).exitCode, 20);
+  const { exitCode, stderr } = await on(box, 'install', 'b.tar.gz');
+  assert.is(exitCode, 34);
+  assert.match(stderr, 'curlew rollback web goes back to what it was before the upgrade that failed');
+  const back = await runTraced(['rollback', 'web', '--root', 'root', '--unconfined'], box);
+  assert.is(back.exitCode, 0, back.stderr);
+});
+
+test.run();
