@@ -4,7 +4,9 @@ import { join, resolve } from 'node:path';
 import { createFramePool } from '../archive/frame-pool.ts';
 import { findDonors, type Donors } from '../build/donors.ts';
 import { createLanes } from '../build/lanes.ts';
+import type { AddonPlan } from '../build/plan.ts';
 import type { BuildPorts, ImageEngine } from '../build/ports.ts';
+import { CurlewError } from '../core/errors.ts';
 import { openBackends } from './backends.ts';
 import type { Arguments, CommandContext } from './command.ts';
 import { xdgFolder } from './config.ts';
@@ -14,10 +16,18 @@ import { toolVersion } from './version.ts';
 /** Blobs on their way at once: enough to keep two cores and a network busy. */
 const BLOBS_AT_ONCE = 4;
 
-/** Dispose of it to close connections and end threads. */
-export async function openBuildPorts(args: Arguments, context: CommandContext): Promise<BuildPorts & AsyncDisposable> {
+/**
+ * Dispose of it to close connections and end threads. Packages of the add-ons go to `--out`, or to the folder `out` of their
+ * repository; below the current folder when there is no such one repository. Throws `USAGE` for a folder inside an add-on,
+ * whose next package would have this one in it.
+ */
+export async function openBuildPorts(
+  addons: readonly Pick<AddonPlan, 'root'>[],
+  args: Arguments,
+  context: CommandContext,
+): Promise<BuildPorts & AsyncDisposable> {
   const { cwd, env, report, signal } = context;
-  const out = resolve(cwd, args.text('out') ?? 'out');
+  const out = outFolder(addons, args.text('out'), cwd);
   const cacheFlag = args.text('cache');
   const cache =
     cacheFlag === undefined ? join(xdgFolder(env, 'XDG_CACHE_HOME', '.cache'), 'curlew') : resolve(cwd, cacheFlag);
@@ -47,6 +57,17 @@ export async function openBuildPorts(args: Arguments, context: CommandContext): 
       await network[Symbol.asyncDispose]();
     },
   };
+}
+
+function outFolder(addons: readonly Pick<AddonPlan, 'root'>[], given: string | undefined, cwd: string): string {
+  const repositories = new Set(addons.map(({ root }) => resolve(root, '../../..')));
+  const [repository = cwd, ...others] = repositories;
+  const out = given === undefined ? join(others.length === 0 ? repository : cwd, 'out') : resolve(cwd, given);
+  const around = addons.find(({ root }) => out === resolve(root) || out.startsWith(`${resolve(root)}/`));
+  if (around === undefined) return out;
+  throw new CurlewError('USAGE', `--out ${out} is inside the add-on ${around.root}`, {
+    hint: 'name a folder outside: what is in the folder of an add-on becomes part of its package',
+  });
 }
 
 /** Loaded only when it is asked for: the engine's client costs more than a whole build of nothing. */

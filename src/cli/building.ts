@@ -4,8 +4,11 @@ import { buildAddons } from '../build/build.ts';
 import type { LockMode } from '../build/committed-lock.ts';
 import { findOutdated, type OutdatedAddon } from '../build/outdated.ts';
 import { planBuild, type BuildPlan } from '../build/plan.ts';
+import { counted } from '../core/counted.ts';
+import type { Diagnostic } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { findAddons } from '../manifest/find-addons.ts';
+import { lintAddons } from '../manifest/lint.ts';
 import { planManifest } from '../manifest/plan.ts';
 import { listAddon } from '../manifest/read-addon.ts';
 import { archOf } from './arch.ts';
@@ -15,7 +18,7 @@ import { BACKEND_OPTIONS } from './backends.ts';
 import { NETWORK_OPTIONS } from './network.ts';
 
 export const BUILD_OPTIONS = {
-  out: { type: 'string', value: 'DIR', help: 'folder for packages (default: out)' },
+  out: { type: 'string', value: 'DIR', help: 'folder for packages (default: out, beside addons)' },
   arch: { type: 'string', value: 'ARCH', help: 'amd64 or arm64 (default: amd64)' },
   'image-format': { type: 'string', value: 'FORM', help: 'oci (default) or docker-archive, as kURL has it' },
   'from-engine': { type: 'boolean', help: 'take images that no registry gives from the Docker engine' },
@@ -37,6 +40,23 @@ export function countOf(args: Arguments, option: string, fallback: number): numb
   return Number(text);
 }
 
+/**
+ * Plans the add-ons that the patterns name, for packages to be made of them: what `curlew lint` calls an error is one here,
+ * too, but for what shellcheck says, which not every machine has. All errors come at once.
+ */
+export async function planPackages(
+  patterns: readonly string[],
+  args: Arguments,
+  context: CommandContext,
+): Promise<BuildPlan> {
+  const { cwd, env, signal } = context;
+  const found = await findAddons(cwd, patterns, { signal });
+  const searchPath = env['PATH'] ?? '/usr/bin:/bin';
+  const { diagnostics } = await lintAddons(found, { shellcheck: false, complete: false, searchPath, signal });
+  refuseErrors(diagnostics);
+  return planAddons(patterns, args, context);
+}
+
 /** Plans the add-ons that the patterns name. Errors in any Manifest come all at once. */
 export async function planAddons(
   patterns: readonly string[],
@@ -50,18 +70,18 @@ export async function planAddons(
   const found = await findAddons(cwd, patterns, { signal });
   const listings = [];
   for (const folder of found.folders) listings.push(await listAddon(folder, { signal }));
-  const errors = [...found.diagnostics, ...listings.flatMap(({ diagnostics }) => diagnostics)].filter(
-    ({ severity }) => severity === 'error',
-  );
-  if (errors.length > 0) {
-    const count = errors.length === 1 ? '1 error' : `${errors.length} errors`;
-    throw new CurlewError('MANIFEST_INVALID', `${count} in the add-ons to be built`, {
-      diagnostics: errors,
-      hint: 'curlew lint shows them with their lines',
-    });
-  }
+  refuseErrors([...found.diagnostics, ...listings.flatMap(({ diagnostics }) => diagnostics)]);
   const addons = listings.map(({ ref, folder, manifest }) => ({ ref, root: folder, steps: planManifest(manifest) }));
   return planBuild(addons, { arch: archOf(args), imageFormat });
+}
+
+function refuseErrors(diagnostics: readonly Diagnostic[]): void {
+  const errors = diagnostics.filter(({ severity }) => severity === 'error');
+  if (errors.length === 0) return;
+  throw new CurlewError('MANIFEST_INVALID', `${counted(errors.length, 'error')} in the add-ons to be built`, {
+    diagnostics: errors,
+    hint: 'curlew lint shows them with their lines',
+  });
 }
 
 /** Carries out a plan with the clients and folders that the flags name. */
@@ -71,7 +91,7 @@ export async function runBuild(
   context: CommandContext,
 ): Promise<readonly BuiltPackage[]> {
   const lock = lockMode(args);
-  await using ports = await openBuildPorts(args, context);
+  await using ports = await openBuildPorts(plan.addons, args, context);
   const { signal } = context;
   return await buildAddons(plan, ports, { jobs: countOf(args, 'jobs', JOBS), lock, signal });
 }
@@ -81,7 +101,7 @@ export async function runOutdated(
   args: Arguments,
   context: CommandContext,
 ): Promise<readonly OutdatedAddon[]> {
-  await using ports = await openBuildPorts(args, context);
+  await using ports = await openBuildPorts(plan.addons, args, context);
   const { signal } = context;
   return await findOutdated(plan, ports, { jobs: countOf(args, 'jobs', JOBS), signal });
 }

@@ -1,14 +1,14 @@
 /** Reads an add-on folder from disk: an edge. What is wrong with the folder becomes findings; only I/O errors throw. */
 import { createReadStream, readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import { digestOf, measured, type Measurement } from '../core/digest.ts';
 import { mapLimited } from '../core/each.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
-import { INSTALL_SH, MANIFEST, pathProblem, prefixOf, RESERVED_NAMES } from '../core/layout.ts';
+import { INSTALL_SH, MANIFEST, packageFileName, pathProblem, prefixOf, RESERVED_NAMES } from '../core/layout.ts';
 import type { FileMode, PackageFile } from '../core/package.ts';
-import { compareText, type AddonRef } from '../core/ref.ts';
+import { ARCHES, compareText, type AddonRef } from '../core/ref.ts';
 import type { AddonFolder } from './find-addons.ts';
 import { definedHooks, hookFunction } from './hooks.ts';
 import { parseCategories, parseSettingsSchema, type Categories } from './metadata.ts';
@@ -216,6 +216,11 @@ async function walkFolder(walk: Walk, below: string, { signal }: Options): Promi
   for (const name of names) await walkName(walk, below === '' ? name : `${below}/${name}`, { signal });
 }
 
+/** What a build calls packages of the add-on. */
+function ownPackages(place: AddonFolder): readonly string[] {
+  return ARCHES.map((arch) => packageFileName(place, arch));
+}
+
 async function walkName(walk: Walk, path: string, { signal }: Options): Promise<void> {
   const { place, made, find, files } = walk;
   const at = startOf(`${place.shown}/${path}`);
@@ -235,6 +240,10 @@ async function walkName(walk: Walk, path: string, { signal }: Options): Promise<
   if (stats.isDirectory()) {
     await walkFolder(walk, path, { signal });
   } else if (stats.isFile()) {
+    if (ownPackages(place).includes(basename(path))) {
+      const hint = 'delete it, and build into a folder outside of the add-on';
+      find(finding('addon/own-package', at, 'this is a package of this add-on', hint));
+    }
     files.push({ path, mode: (stats.mode & 0o100) === 0 ? 0o644 : 0o755, size: stats.size });
   } else {
     const what = stats.isSymbolicLink() ? 'a symbolic link' : 'not a regular file';

@@ -109,6 +109,7 @@ export const RULES = {
   },
   'addon/not-regular': { severity: 'error', about: 'A file is a symbolic link, a socket, a pipe or a device.' },
   'addon/reserved-name': { severity: 'error', about: 'A file has a name that the builder gives to what it makes.' },
+  'addon/own-package': { severity: 'error', about: 'A package of the add-on is inside its own folder.' },
   'addon/path': { severity: 'error', about: 'The path of a file cannot be kept in a package.' },
   'addon/too-many-files': { severity: 'error', about: 'The add-on has more than 100,000 files.' },
   'addon/empty-folder': { severity: 'warning', about: 'A folder without files: packages hold files only.' },

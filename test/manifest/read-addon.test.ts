@@ -91,6 +91,8 @@ for (const [title, files, beside, expected] of [
   ['a folder assets', { 'assets/x': '' }, {}, ['addon/reserved-name']],
   ['an OS folder that a directive makes', { Manifest: 'yum9 a\n', 'rhel-9/x': '' }, {}, ['addon/reserved-name']],
   ['an OS folder that no directive makes', { Manifest: 'yum8 a\n', 'rhel-9/Deps': '' }, {}, []],
+  ['a package of its own', { 'out/ekco-0.28.14_arm64.tar.gz': '' }, {}, ['addon/own-package']],
+  ['an archive of another name', { 'out/ekco.tar.gz': '' }, {}, []],
   ['a name with a backslash', { 'a\\b': '' }, {}, ['addon/path']],
   ['a name with a newline', { 'a\nb': '' }, {}, ['addon/path']],
   ['categories.json that is no JSON', {}, { 'addons/ekco/categories.json': '{' }, ['addon/categories']],

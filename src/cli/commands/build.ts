@@ -5,7 +5,7 @@ import { parseBuildPlan, type BuildPlan } from '../../build/plan.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
-import { BUILD_OPTIONS, planAddons, runBuild } from '../building.ts';
+import { BUILD_OPTIONS, planPackages, runBuild } from '../building.ts';
 import { formatBytes } from '../render/units.ts';
 
 interface Built {
@@ -25,7 +25,7 @@ type Result = BuildPlan | { readonly packages: readonly Built[] };
 
 async function planOf(args: Arguments, context: CommandContext): Promise<BuildPlan> {
   const file = args.text('from-plan');
-  if (file === undefined) return planAddons(args.positionals, args, context);
+  if (file === undefined) return planPackages(args.positionals, args, context);
   if (args.positionals.length > 0) {
     throw new CurlewError('USAGE', 'curlew build: --from-plan says already which add-ons are built');
   }

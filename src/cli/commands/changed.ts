@@ -61,7 +61,7 @@ export const changed: Command<ChangedAddons> = {
     const plan = await planAddons(args.positionals, args, context);
     const store = await openStoreFor(from, args, context, { create: false });
     const { release, packages } = await readRelease(store, { release: wanted, signal });
-    await using ports = await openBuildPorts(args, context);
+    await using ports = await openBuildPorts(plan.addons, args, context);
     const compared = await compareWithRelease(plan, packages, ports, { jobs: AT_ONCE, lock: undefined, signal });
     const stale = compared.filter(({ because }) => because !== undefined).map(({ change }) => change);
     const known = new Set(compared.map(({ file }) => file));

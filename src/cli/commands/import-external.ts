@@ -50,7 +50,7 @@ export const importExternalCommand: Command<ImportResult> = {
     if (to === undefined) throw new CurlewError('USAGE', 'curlew import-external: say with --to where to import');
     const offers = parseOffers(await readOffers(resolve(cwd, path)), path, args.text('name'));
     const store = await openStoreFor(to, args, context, { create: true });
-    await using ports = await openBuildPorts(args, context);
+    await using ports = await openBuildPorts([], args, context);
     const scratch = await makeScratch(ports.cache, 'external');
     const none = async (): Promise<ReadonlyMap<never, never>> => new Map<never, never>();
     const fetch = async (offer: OfferedVersion, within: { readonly signal: AbortSignal }) => {

@@ -9,7 +9,7 @@ import { refuseOlder } from '../../release/refuse-older.ts';
 import { nextRelease, publishPackages, type PublishResult } from '../../release/publish.ts';
 import { checkedRelease } from '../../release/release-name.ts';
 import { openBuildPorts } from '../build-ports.ts';
-import { BUILD_OPTIONS, countOf, lockMode, planAddons } from '../building.ts';
+import { BUILD_OPTIONS, countOf, lockMode, planPackages } from '../building.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { MAKE_CURRENT, noteUnsigned, SIGNER_OPTIONS, signerOf } from '../release-trust.ts';
 import { KEY_OPTIONS } from '../signed.ts';
@@ -79,7 +79,7 @@ export const publish: Command<PublishResult | PublishPlan> = {
     const given = args.text('release');
     const release = given === undefined ? undefined : checkedRelease(given, '--release');
     const lock = lockMode(args);
-    const plan = await planAddons(args.positionals, args, context);
+    const plan = await planPackages(args.positionals, args, context);
     const orders = await readVersionOrders(plan, { cwd, signal });
     if (args.flag('dry-run')) return dryRun(to, release, plan, args, context);
     const store = await openStoreFor(to, args, context, { create: true });
@@ -87,7 +87,7 @@ export const publish: Command<PublishResult | PublishPlan> = {
     const previous = await readPrevious(store, { trust: signer?.trust, signal });
     const makeCurrent = args.flag('make-current');
     if (release !== undefined) await refuseOlder(store, release, { current: previous.current, makeCurrent, signal });
-    await using ports = await openBuildPorts(args, context);
+    await using ports = await openBuildPorts(plan.addons, args, context);
     const jobs = countOf(args, 'jobs', JOBS);
     const compared = await compareWithRelease(plan, previous.packages, ports, { jobs: AT_ONCE, lock, signal });
     const stale = compared.filter(({ because }) => because !== undefined);
@@ -120,7 +120,7 @@ const AT_ONCE = 16;
 async function dryRun(
   to: string,
   given: string | undefined,
-  plan: Awaited<ReturnType<typeof planAddons>>,
+  plan: Awaited<ReturnType<typeof planPackages>>,
   args: Arguments,
   context: CommandContext,
 ): Promise<PublishPlan> {
@@ -134,14 +134,13 @@ async function dryRun(
   const makeCurrent = args.flag('make-current');
   if (store !== undefined && given !== undefined)
     await refuseOlder(store, given, { current: previous.current, makeCurrent, signal });
-  await using ports = await openBuildPorts(args, context);
+  await using ports = await openBuildPorts(plan.addons, args, context);
   const options = { jobs: AT_ONCE, lock: undefined, signal };
   const compared = await compareWithRelease(plan, previous.packages, ports, options);
   const named = new Set(compared.map(({ file }) => file));
   const carried = args.positionals.length === 0 ? [] : [...previous.packages].filter(([file]) => !named.has(file));
-  const out = resolve(cwd, args.text('out') ?? 'out');
   const rows: PlannedPackage[] = [];
-  for (const one of compared) rows.push({ ...one.change, size: await sizeOf(one, previous, out) });
+  for (const one of compared) rows.push({ ...one.change, size: await sizeOf(one, previous, ports.out) });
   for (const [, { listed, recorded, release }] of carried) {
     const { name, version, entry } = listed;
     const since = recorded?.since ?? release;

@@ -1,0 +1,63 @@
+/** `curlew build` and `curlew publish`: which add-ons become packages, and where these are put. */
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import * as assert from '../support/assert.ts';
+import { addon } from '../support/builds.ts';
+import { runCommand } from '../support/run-command.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('cli/build');
+
+test('packages are put beside the folder addons, from wherever a build starts', async () => {
+  await using box = await tree(addon('web', 'asset page ./page.html\n', { 'page.html': 'hello' }));
+  for (const cwd of ['addons/web/1.0', 'addons/web', '.']) {
+    const words = cwd === '.' ? [] : ['.'];
+    const { exitCode, stdout, stderr } = await runCommand(['build', ...words], box.at(cwd), { HOME: box.at('home') });
+    assert.is(exitCode, 0, stderr);
+    assert.match(stdout, `packages are in ${box.at('out')}`);
+  }
+  assert.equal((await readdir(box.at('addons/web/1.0'))).toSorted(), ['Manifest', 'install.sh', 'page.html']);
+});
+
+test('of several repositories, packages are put below the current folder', async () => {
+  const files = Object.entries(addon('web', '')).map(([path, data]) => [`a/${path}`, data] as const);
+  const more = Object.entries(addon('db', '')).map(([path, data]) => [`b/${path}`, data] as const);
+  await using box = await tree(Object.fromEntries([...files, ...more]));
+  const { exitCode, stderr } = await runCommand(['build', 'a', 'b'], box.path, { HOME: box.at('home') });
+  assert.is(exitCode, 0, stderr);
+  assert.equal((await readdir(box.at('out'))).filter((name) => name.endsWith('.gz')).toSorted(), [
+    'db-1.0.tar.gz',
+    'web-1.0.tar.gz',
+  ]);
+});
+
+test('no package is put into an add-on, nor taken from one', async () => {
+  await using box = await tree(addon('web', ''));
+  for (const out of ['addons/web/1.0', 'addons/web/1.0/out/x']) {
+    const inside = await runCommand(['build', '--out', out], box.path, { HOME: box.at('home') });
+    assert.is(inside.exitCode, 64);
+    assert.match(inside.stderr, /--out .* is inside the add-on .*addons\/web\/1\.0/);
+  }
+  await mkdir(box.at('addons/web/1.0/out'));
+  await writeFile(box.at('addons/web/1.0/out/web-1.0.tar.gz'), 'a package');
+  const packed = await runCommand(['build'], box.path, { HOME: box.at('home') });
+  assert.is(packed.exitCode, 10);
+  assert.match(packed.stderr, /addons\/web\/1\.0\/out\/web-1\.0\.tar\.gz.*this is a package of this add-on/);
+});
+
+for (const [title, script, message] of [
+  ['bash cannot parse', 'web() { if; }\n', /install\/syntax/],
+  ['defines no hook', 'other() { :; }\n', /hook\/none/],
+] as const) {
+  test(`neither build nor publish takes an install.sh that ${title}`, async () => {
+    await using box = await tree({ ...addon('web', ''), ...addon('web', '', { 'install.sh': script }) });
+    for (const words of [['build'], ['build', '--plan-only'], ['publish', '--to', 'store']]) {
+      const { exitCode, stderr } = await runCommand(words, box.path, { HOME: box.at('home') });
+      assert.is(exitCode, 10, words.join(' '));
+      assert.match(stderr, message);
+    }
+    assert.equal((await readdir(box.path)).toSorted(), ['addons']);
+  });
+}
+
+test.run();
