@@ -15,13 +15,16 @@ import * as assert from '../support/assert.ts';
 import { compiledModule } from '../support/compiled.ts';
 import { collect, collectItems } from '../support/bytes.ts';
 import { noReport } from '../support/context.ts';
+import { CUTS_SHARE, thrownBy } from '../support/faulty-store.ts';
 import { madePackage, publishAs, readableRelease } from '../support/releases.ts';
 import { s3ErrorBody, startS3Proxy, type S3Proxy, type S3Request } from '../support/s3-proxy.ts';
 import { patterned } from '../support/store-conformance.ts';
 import { suite } from '../support/suite.ts';
+import { sampleOf } from '../support/sweep.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { BUCKET, cannotServe, startS3, type S3Server } from './support/s3-servers.ts';
 
+// soak: refusals from each request on
 const test = suite('interrupted work in S3', { timeoutMs: 400_000 });
 
 /** Not asked again by the client. */
@@ -82,19 +85,23 @@ if (reason !== undefined) {
     assert.is(digestOf(await collect(body)), digestOf(data));
   });
 
-  /** Refuses everything from the first request on, then from the second, until nothing is refused any more. */
-  const everyCut = async (step: number, once: (store: (prefix: string) => Store, cut: number) => Promise<void>) => {
-    let cuts = 0;
-    for (let at = 0; ; at += step) {
-      proxy.failAfter(at, REFUSAL);
-      const before = proxy.log.length;
-      const error = await once(failing, at).then(
-        () => undefined,
-        (thrown: unknown) => thrown,
-      );
+  /**
+   * Refuses everything from one request of `once` on, at a sample of them, after an attempt in which nothing is refused: that
+   * one must make more than `least`.
+   */
+  const atRefusals = async (
+    least: number,
+    once: (store: (prefix: string) => Store, cut: number) => Promise<unknown>,
+  ): Promise<void> => {
+    const before = proxy.log.length;
+    assert.is(await once(failing, 0), undefined);
+    const requests = proxy.log.length - before;
+    assert.ok(requests > least, `only ${requests} requests`);
+    const points = Array.from({ length: requests }, (_, index) => index + 1);
+    for (const cut of sampleOf(points, CUTS_SHARE)) {
+      proxy.failAfter(cut - 1, REFUSAL);
+      await once(failing, cut);
       proxy.heal();
-      if (error === undefined && proxy.log.length - before <= at) return cuts;
-      cuts += 1;
     }
   };
 
@@ -102,19 +109,18 @@ if (reason !== undefined) {
     const made = async (name: string, text: string) => madePackage(box, name, '1', `${text} ${name}`);
     const first = await Promise.all(['a', 'b', 'c'].map(async (name) => made(name, 'old')));
     const changed = [await made('b', 'new')];
-    const cuts = await everyCut(1, async (store, at) => {
+    await atRefusals(20, async (store, at) => {
       const prefix = `publish-${at}`;
       await publishAs(direct(prefix), 'r1', first, signal);
-      const failed = await publishAs(store(prefix), 'r2', changed, signal).catch((error: unknown) => error);
+      const failed = await thrownBy(publishAs(store(prefix), 'r2', changed, signal));
       proxy.heal();
       assert.match((await readableRelease(direct(prefix), signal)) ?? '', /^r[12]$/);
       const result = await publishAs(direct(prefix), 'r2', changed, signal);
       assert.is(await readableRelease(direct(prefix), signal), 'r2');
       assert.is((await direct(prefix).head('b-1.tar.gz', { signal }))?.metadata['digest'], changed[0]?.addon.digest);
-      if (failed instanceof Error) throw failed;
       assert.is(result.packages.length, 3);
+      return failed;
     });
-    assert.ok(cuts > 20, `only ${cuts} cuts`);
   });
 
   test('a promotion that is refused from any request on leaves the old release, and is completed', async ({
@@ -129,12 +135,12 @@ if (reason !== undefined) {
     );
     await publishAs(staging, 's2', [await madePackage(box, 'a', '1', 'two')], signal);
     const options = { deep: false, stream: false, dryRun: false, jobs: 2, report: noReport, signal };
-    const cuts = await everyCut(1, async (store, at) => {
+    await atRefusals(20, async (store, at) => {
       const prefix = `promote-${at}`;
       const release = async (to: Store, from: Store, name: string) =>
         promote(await sourceRelease(from, { release: name, signal }), { ...options, to, release: `v${name}` });
       await release(direct(prefix), staging, 's1');
-      const failed = await release(store(prefix), store('promote-staging'), 's2').catch((error: unknown) => error);
+      const failed = await thrownBy(release(store(prefix), store('promote-staging'), 's2'));
       proxy.heal();
       assert.match((await readableRelease(direct(prefix), signal)) ?? '', /^vs[12]$/);
       await release(direct(prefix), staging, 's2');
@@ -144,9 +150,8 @@ if (reason !== undefined) {
         latest?.metadata['sha256'],
         (await direct(prefix).head('vs2/a-1.tar.gz', { signal }))?.metadata['sha256'],
       );
-      if (failed instanceof Error) throw failed;
+      return failed;
     });
-    assert.ok(cuts > 20, `only ${cuts} cuts`);
   });
 
   test('a prune that is refused from any request on never hurts the current release, and is completed', async ({
@@ -164,12 +169,12 @@ if (reason !== undefined) {
         }
       },
     });
-    const cuts = await everyCut(1, async (store, at) => {
+    await atRefusals(10, async (store, at) => {
       const prefix = `prune-${at}`;
       await publishAs(direct(prefix), 'r1', [...packages, other], signal);
       await publishAs(direct(prefix), 'r2', packages, signal, { carry: false });
       const now = new Date();
-      const failed = await prune(dated(store(prefix)), { ...options, now }).catch((error: unknown) => error);
+      const failed = await thrownBy(prune(dated(store(prefix)), { ...options, now }));
       proxy.heal();
       assert.is(await readableRelease(direct(prefix), signal), 'r2');
       await prune(dated(direct(prefix)), { ...options, now });
@@ -177,9 +182,8 @@ if (reason !== undefined) {
       const left = (await collectItems(direct(prefix).list('', { signal }))).map(({ key }) => key);
       assert.ok(!left.some((key) => key.startsWith('r1/')), left.join());
       assert.ok(left.includes('a-1.tar.gz'));
-      if (failed instanceof Error) throw failed;
+      return failed;
     });
-    assert.ok(cuts > 10, `only ${cuts} cuts`);
   });
 
   test('a server that fails now and then makes a promotion slower, nothing else', async ({ signal }) => {

@@ -4,7 +4,7 @@ import * as assert from './assert.ts';
 import { sampleOf } from './sweep.ts';
 
 /** Of so many points one is tried in a run. */
-const CUTS_SHARE = 6;
+export const CUTS_SHARE = 6;
 
 export class Cut extends Error {}
 
