@@ -99,12 +99,13 @@ if (reason !== undefined) {
   for (const trust of ['--ca-file', 'SSL_CERT_FILE', 'nothing'] as const) {
     test(`a publisher behind a proxy, with ${trust} for the server's authority`, async () => {
       await using proxy = await proxied();
-      const folder = `addons/${trust === 'nothing' ? 'none' : 'web'}/1.0.0`;
+      const name = trust === 'nothing' ? 'none' : 'web';
+      const folder = `addons/${name}/1.0.0`;
       await using work = await tree({
         'ca.pem': tls.ca,
         [`${folder}/Manifest`]: 'asset page ./page.html\n',
         [`${folder}/page.html`]: '<p>hello</p>\n',
-        [`${folder}/install.sh`]: 'web() { :; }\n',
+        [`${folder}/install.sh`]: `${name}() { :; }\n`,
       });
       const env = {
         ...S3_KEYS,
