@@ -22,6 +22,8 @@ export interface YamlText {
 
 const SIZE_LIMIT = 1 << 20;
 const DEPTH_LIMIT = 32;
+/** Of brackets and dashes as they stand in the text, where some may be words of a script. */
+const OPEN_LIMIT = 500;
 const ALIAS_LIMIT = 100;
 const MOST_FINDINGS = 20;
 
@@ -34,6 +36,8 @@ export function readYaml(file: string, text: string): YamlText {
     placeOf: () => start,
   });
   if (text.length > SIZE_LIMIT) return failed('yaml/size', `the file is larger than ${SIZE_LIMIT} bytes`);
+  // Far deeper ones take the parser seconds, or all of the memory.
+  if (mostOpen(text) > OPEN_LIMIT) return failed('yaml/depth', 'the document is nested too deeply');
   const lines = new LineCounter();
   const placeAt = (from: number, to: number): Place => {
     const { line, col } = lines.linePos(from);
@@ -151,6 +155,19 @@ function placeInside(document: Document, path: Path, placeAt: PlaceAt): Place | 
     }
   }
   return place;
+}
+
+/** Brackets that are open at the same time, or marks of nested lists one behind the other, whichever are more. */
+function mostOpen(text: string): number {
+  let [open, most, marks] = [0, 0, 0];
+  for (const character of text) {
+    if (character === '[' || character === '{') open += 1;
+    else if (character === ']' || character === '}') open = Math.max(0, open - 1);
+    if (character === '-' || character === '?') marks += 1;
+    else if (character !== ' ' && character !== '\t') marks = 0;
+    most = Math.max(most, open, marks);
+  }
+  return most;
 }
 
 /** Checks that a value is JSON of sane depth, and drops nulls: a null says the same as a key that is absent. */

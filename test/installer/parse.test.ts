@@ -209,6 +209,18 @@ test('attack: anchors and nesting of a million levels are refused', () => {
   assert.is(parseInstaller('i.yaml', nested).installer, undefined);
 });
 
+// The parser took all memory for the second of them.
+for (const text of ['[', '{', '{a: ', '- ', '? ', '- [', '[ {'])
+  test(`attack: a quarter of a megabyte of "${text}" is refused before it is parsed`, () => {
+    assert.equal(codes(text.repeat(250_000 / text.length)), ['yaml/depth']);
+  });
+
+test('words of scripts in a spec may have brackets and dashes', () => {
+  const script = `case $x in [a-z]) echo "${'['.repeat(300)}" ;; esac # ${'-'.repeat(300)}`;
+  const text = `${HEAD}  a: {version: "1"}\n  b:\n    version: "1"\n    x: |\n      ${script}\n`;
+  assert.ok(parseInstaller('i.yaml', text).installer !== undefined);
+});
+
 test('attack: anchors in a long chain are refused', () => {
   const chain = Array.from({ length: 10_000 }, (_, i) => `a${i + 1}: &a${i + 1} [*a${i}]\n`).join('');
   const { installer, diagnostics } = parseInstaller('i.yaml', `a0: &a0 x\n${chain}`);
