@@ -16,6 +16,7 @@ import { ofStore } from './failure.ts';
 import type { KnownSpec } from './installers.ts';
 import { namedPackages } from './named-packages.ts';
 import { createShelf } from './shelf.ts';
+import { createAudience, createTurns } from './turns.ts';
 import { createWatch, type Watch, type WatchOptions } from './watch.ts';
 
 /** The tool for nodes, open as long as the server runs; `UNSUPPORTED` when this build has none for an architecture. */
@@ -25,6 +26,8 @@ export interface BundleAsked {
   readonly spec: KnownSpec;
   readonly release: string | undefined;
   readonly arch: Arch;
+  /** Fires when whoever asks has gone. */
+  readonly signal: AbortSignal;
 }
 
 export interface Bundles {
@@ -44,6 +47,9 @@ export interface BundlesOptions extends WatchOptions {
 
 /** Entries of all plans together: about a kilobyte each. */
 const MOST_ENTRIES = 50_000;
+/** A plan reads the tables of contents of all its packages, and keeps the processor while it lays them out. */
+const PLANS_AT_ONCE = 2;
+const PLANS_WAITING = 16;
 
 interface Kept {
   readonly splice: SplicePlan;
@@ -56,11 +62,21 @@ export function createBundles(store: Store, options: BundlesOptions): Bundles {
   const { catalogues, executable, tool, signal } = options;
   const watch = createWatch(store, options);
   const shelf = createShelf<Kept>({ most: MOST_ENTRIES, weigh: ({ splice }) => splice.index.entries.length + 100 });
-  const contentOf = async (key: string, make: () => Promise<Omit<Kept, 'holds'>>): Promise<Content> => {
+  const turns = createTurns({ atOnce: PLANS_AT_ONCE, waiting: PLANS_WAITING });
+  // Whoever asks next begins again.
+  const audience = createAudience({ onEmpty: (key) => shelf.drop(key) });
+  const contentOf = async (
+    key: string,
+    gone: AbortSignal,
+    make: (signal: AbortSignal) => Promise<Omit<Kept, 'holds'>>,
+  ): Promise<Content> => {
     const take = async (): Promise<Kept> =>
-      shelf.take(key, async () => {
-        const made = await ofStore(make, { asked: ['UNSUPPORTED'] });
-        return { ...made, holds: async () => unchanged(made.sources, watch) };
+      audience(key, gone, async (empty) => {
+        return shelf.take(key, async () => {
+          const wanted = AbortSignal.any([signal, empty]);
+          const made = await turns(async () => ofStore(async () => make(wanted), { asked: ['UNSUPPORTED'] }), wanted);
+          return { ...made, holds: async () => unchanged(made.sources, watch) };
+        });
       });
     let kept = await take();
     if (!(await kept.holds())) {
@@ -70,12 +86,12 @@ export function createBundles(store: Store, options: BundlesOptions): Bundles {
     return content(kept, () => shelf.drop(key));
   };
   return {
-    whole: async ({ spec, release, arch }) => {
+    whole: async ({ spec, release, arch, signal: gone }) => {
       const seen = await catalogues.of(release);
       const own = await executable(arch);
       const open = { ...own, [Symbol.asyncDispose]: async () => undefined };
       const key = ['bundle', spec.digest, seen.catalogue.release, seen.etag, arch].join(' ');
-      return contentOf(key, async () =>
+      return contentOf(key, gone, async (wanted) =>
         planned(
           await planFrom(store, spec.installer, {
             spec: Buffer.from(spec.text),
@@ -84,16 +100,16 @@ export function createBundles(store: Store, options: BundlesOptions): Bundles {
             arch,
             tool,
             executable: async () => open,
-            signal,
+            signal: wanted,
           }),
         ),
       );
     },
-    packages: async ({ spec, release, arch }, names) => {
+    packages: async ({ spec, release, arch, signal: gone }, names) => {
       const { catalogue, etag } = await catalogues.of(release);
       const resolved = namedPackages(names, { installer: spec.installer, catalogue, arch });
       const key = ['packages', catalogue.release, etag, arch, ...resolved.map((one) => one.key)].join(' ');
-      return contentOf(key, async () => splicePackages(store, resolved, signal));
+      return contentOf(key, gone, async (wanted) => splicePackages(store, resolved, wanted));
     },
     size: shelf.size,
   };

@@ -11,6 +11,7 @@ const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
   USAGE: 400,
   FILE_EXISTS: 409,
   STORE_CONFLICT: 503,
+  BUSY: 503,
   FETCH_FAILED: 502,
   AUTH_FAILED: 502,
   DIGEST_MISMATCH: 502,
@@ -22,7 +23,7 @@ const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
 const BEHIND: Readonly<Record<number, string>> = {
   500: 'the server failed; its log says more',
   502: 'what lies in the store is damaged, or cannot be reached; the log of the server says more',
-  503: 'the store has changed meanwhile: ask again',
+  503: 'the store has changed meanwhile, or too much is asked for at once: ask again',
 };
 
 export function statusOf(error: unknown): number {

@@ -3,7 +3,7 @@ import { resolvePackage, type ResolvedPackage } from '../bundle/resolve.ts';
 import type { Catalogue } from '../core/catalogue.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import { formatRef, type Arch } from '../core/ref.ts';
+import { compareText, formatRef, type Arch } from '../core/ref.ts';
 import type { Installer } from '../installer/installer.ts';
 import { resolveVersion } from '../installer/version.ts';
 
@@ -19,7 +19,7 @@ interface NamedOptions {
   readonly arch: Arch;
 }
 
-/** In the order in which they are named, each once. `SPEC_INVALID` names all that are not known, with near ones. */
+/** By their keys, each once: whoever names the same packages gets the same bytes. `SPEC_INVALID` names all that are not known, with near ones. */
 export function namedPackages(
   names: readonly string[],
   { installer, catalogue, arch }: NamedOptions,
@@ -44,7 +44,7 @@ export function namedPackages(
     const { resolved } = resolvePackage(one, { catalogue, arch });
     found.set(resolved.key, resolved);
   }
-  if (unknown.length === 0) return [...found.values()];
+  if (unknown.length === 0) return [...found.values()].toSorted((a, b) => compareText(a.key, b.key));
   throw new CurlewError('SPEC_INVALID', `release ${catalogue.release} has no package ${unknown.join(', ')}`, {
     hint: hintFor(unknown, [...known.keys(), ...catalogue.addons.map(({ name }) => name)]),
   });

@@ -25,7 +25,7 @@ export const DEFAULT_LIMITS: ServeLimits = {
   headMs: 10_000,
   requestMs: 30_000,
   idleMs: 120_000,
-  body: 256 << 10,
+  body: 64 << 10,
   graceMs: 60_000,
 };
 
@@ -54,6 +54,8 @@ export interface ServedTotals {
 const HEAD_LIMIT = 16 << 10;
 const KEEP_ALIVE_MS = 5000;
 const CHECK_MS = 1000;
+/** Requests of one connection that wait for answers: some kilobytes each. Clients that send ahead send some ten. */
+const UNANSWERED = 100;
 
 /** Listens; `BUSY` when somebody else does. */
 export async function startServer({ host, port, tls, limits, ...rest }: ListenOptions): Promise<RunningServer> {
@@ -75,8 +77,13 @@ export async function startServer({ host, port, tls, limits, ...rest }: ListenOp
       open -= 1;
     });
   });
-  server.on('request', handler.handle);
-  const closeSilent = silentCloser(server, tls === undefined ? 'connection' : 'secureConnection');
+  const answers = countAnswers(server, tls === undefined ? 'connection' : 'secureConnection');
+  server.on('request', (request, response) => {
+    // Node hands on all requests of a packet, whatever has become of the connection.
+    if (request.socket.destroyed) return;
+    if (answers.missing(request.socket) > UNANSWERED) request.socket.destroy();
+    else handler.handle(request, response);
+  });
   await listen(server, host, port);
   const stop = async (): Promise<ServedTotals> => {
     handler.drain();
@@ -84,7 +91,7 @@ export async function startServer({ host, port, tls, limits, ...rest }: ListenOp
     // A connection whose last answer has left is idle, and would be kept for the next request.
     const sweep = setInterval(() => server.closeIdleConnections(), 50);
     // One that has not asked for anything is not idle to Node, and its limits of time end with the listening.
-    const silent = setInterval(closeSilent, CHECK_MS);
+    const silent = setInterval(answers.closeSilent, CHECK_MS);
     await new Promise<void>((resolve) => {
       server.close(() => resolve());
       server.closeIdleConnections();
@@ -97,8 +104,14 @@ export async function startServer({ host, port, tls, limits, ...rest }: ListenOp
   return { url: urlOf(server, host, tls !== undefined), stop };
 }
 
-/** Closes the connections that no answer is on its way to. */
-function silentCloser(server: Server, arrival: 'connection' | 'secureConnection'): () => void {
+interface AnswerCount {
+  /** Requests of this connection that have no answer yet. */
+  readonly missing: (socket: Socket) => number;
+  /** Closes the connections that no answer is on its way to. */
+  readonly closeSilent: () => void;
+}
+
+function countAnswers(server: Server, arrival: 'connection' | 'secureConnection'): AnswerCount {
   const waiting = new Map<Socket, number>();
   const count = (socket: Socket, more: number): void => {
     const before = waiting.get(socket);
@@ -112,8 +125,11 @@ function silentCloser(server: Server, arrival: 'connection' | 'secureConnection'
     count(socket, 1);
     response.once('close', () => count(socket, -1));
   });
-  return () => {
-    for (const [socket, answers] of waiting) if (answers === 0) socket.destroy();
+  return {
+    missing: (socket) => waiting.get(socket) ?? 0,
+    closeSilent: () => {
+      for (const [socket, answers] of waiting) if (answers === 0) socket.destroy();
+    },
   };
 }
 

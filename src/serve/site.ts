@@ -83,11 +83,11 @@ export function createSite(store: Store, options: SiteOptions): Site {
       }
       case 'bundle': {
         const spec = await installers.read(route.id, { signal });
-        return named(await bundles.whole({ spec, ...route }), `${route.id}.tar.gz`);
+        return named(await bundles.whole({ spec, ...route, signal }), `${route.id}.tar.gz`);
       }
       case 'packages': {
         const spec = await installers.read(route.id, { signal });
-        return named(await bundles.packages({ spec, ...route }, route.names), `${route.id}-packages.tar.gz`);
+        return named(await bundles.packages({ spec, ...route, signal }, route.names), `${route.id}-packages.tar.gz`);
       }
       case 'installer': {
         const spec = await installers.read(route.id, { signal });
@@ -133,7 +133,8 @@ export function createSite(store: Store, options: SiteOptions): Site {
     await catalogues.of(undefined);
     for (const id of await installers.ids({ most: MOST_WARM, signal: own })) {
       try {
-        await bundles.whole({ spec: await installers.read(id, { signal: own }), release: undefined, arch: 'amd64' });
+        const spec = await installers.read(id, { signal: own });
+        await bundles.whole({ spec, release: undefined, arch: 'amd64', signal: own });
       } catch (error) {
         if (!(error instanceof CurlewError)) throw error;
       }

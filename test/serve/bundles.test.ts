@@ -145,10 +145,10 @@ test('only named packages are sent without the root of a bundle, as kURL asks fo
     assert.equal(
       entries.map(({ path }) => path),
       [
-        'addons/beta/2.0/addon.json',
-        'addons/beta/2.0/images/b',
         'addons/alpha/1.0/addon.json',
         'addons/alpha/1.0/images/a',
+        'addons/beta/2.0/addon.json',
+        'addons/beta/2.0/images/b',
       ],
     );
   }
