@@ -2,6 +2,7 @@
 /** Entry of the `curlew` command: signals, arguments, exit codes. Everything else is behind the table of commands. */
 import { asError, CurlewError, errnoOf, ERROR_CODES, fileError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
+import { printableJson } from '../core/json.ts';
 import type { Ask } from '../runtime/questions.ts';
 import type { Command } from './command.ts';
 import { COMMANDS } from './commands.ts';
@@ -82,7 +83,7 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
     await progress.stop();
     const stream = carriesBytes ? process.stderr : process.stdout;
     const text = args.flag('json')
-      ? JSON.stringify(result, undefined, 2)
+      ? printableJson(result, 2)
       : command.render(result, args, paintFor(stream, process.env));
     if (text !== '') await print(stream, `${text}\n`);
     return command.exitCode?.(result) ?? 0;
@@ -144,7 +145,7 @@ async function main(): Promise<void> {
     const error = signal.aborted ? cancelled(thrown) : asError(thrown);
     process.exitCode = fail(error);
     // Whoever reads JSON gets one document, whatever comes of the command.
-    if (words.includes('--json')) await print(process.stdout, `${JSON.stringify(failureJson(error), undefined, 2)}\n`);
+    if (words.includes('--json')) await print(process.stdout, `${printableJson(failureJson(error), 2)}\n`);
     // Nobody may ever take what waits there, and it is worth nothing now.
     if (process.stdout.writableLength > 0) process.stderr.write('', () => process.exit());
   }

@@ -22,3 +22,14 @@ export function parseObject(text: string, bad: (what: string, cause?: unknown) =
   if (!isObject(value)) throw bad('not an object');
   return value;
 }
+
+/**
+ * JSON for a terminal or a log: the control characters that JSON lets stand, and those that turn the direction of text, are
+ * written as escapes.
+ */
+export function printableJson(value: unknown, indent?: number): string {
+  return JSON.stringify(value, undefined, indent).replaceAll(
+    /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

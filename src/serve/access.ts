@@ -1,5 +1,6 @@
 /** One request as data, for a log: no query, no header that could hold a secret. Pure. */
 import { redact } from '../core/errors.ts';
+import { printableJson } from '../core/json.ts';
 
 export interface Access {
   /** ISO 8601, when the request came. */
@@ -33,7 +34,7 @@ export function pathOf(target: string): string {
   return redact(target.split(/[?#]/, 1)[0] ?? '').slice(0, LONGEST);
 }
 
-/** One line for people; `formatJson` is the other form. */
+/** One line for people; the other form is the whole of it as JSON. */
 export function formatAccess(access: Access): string {
   const { time, remote, method, path, status, bytes, ms, cut, error } = access;
   const words = [time, remote, method, visible(path), status, `${bytes} bytes`, `${ms} ms`];
@@ -41,5 +42,5 @@ export function formatAccess(access: Access): string {
 }
 
 function visible(text: string): string {
-  return JSON.stringify(text).slice(1, -1);
+  return printableJson(text).slice(1, -1);
 }

@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { parseBuildPlan, type BuildPlan } from '../../build/plan.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
+import { printableJson } from '../../core/json.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { BUILD_OPTIONS, planPackages, runBuild } from '../building.ts';
 import { formatBytes } from '../render/units.ts';
@@ -65,7 +66,7 @@ export const build: Command<Result> = {
     return { packages };
   },
   render: (result) => {
-    if ('format' in result) return JSON.stringify(result, undefined, 2);
+    if ('format' in result) return printableJson(result, 2);
     const lines = result.packages.map(({ name, version, size, outcome, because }) => {
       const why = outcome === 'built' ? ` (${because})` : '';
       return `${name} ${version}: ${outcome}, ${formatBytes(size)}${why}`;

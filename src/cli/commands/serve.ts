@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { counted } from '../../core/counted.ts';
 import { asError } from '../../core/errors.ts';
 import { readLimited } from '../../files/read-limited.ts';
+import { printableJson } from '../../core/json.ts';
 import { formatAccess, type Access } from '../../serve/access.ts';
 import type { ProveRelease } from '../../serve/catalogues.ts';
 import { openExecutables } from '../../serve/executables.ts';
@@ -85,7 +86,7 @@ async function runServer(args: Arguments, context: CommandContext): Promise<Serv
     report({ type: 'note', level: 'warning', text: `${opened.store.address}: ${asError(error).message}` });
   });
   await Promise.race([warmed, setTimeout(WARM_MS, undefined, { ref: false })]);
-  const log = (access: Access): void => print(form === 'json' ? JSON.stringify(access) : formatAccess(access));
+  const log = (access: Access): void => print(form === 'json' ? printableJson(access) : formatAccess(access));
   const quiet = (): void => undefined;
   const options = { site, ...listen, tls, token, publicUrl, tool, limits, log: form === 'none' ? quiet : log };
   const server = await startServer({ ...options, now: Date.now });
