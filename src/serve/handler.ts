@@ -135,6 +135,8 @@ interface AnswerOptions extends Pick<HandlerOptions, 'site' | 'token' | 'publicU
 
 async function answerOf(request: IncomingMessage, { routed, signal }: Job, options: AnswerOptions): Promise<Answer> {
   if (routed === 'bad') return textAnswer(400, 'this is no address\n');
+  // A proxy before this server may have believed the other one.
+  if (countOf(request, 'host') > 1) return textAnswer(400, 'more than one header Host\n');
   if (routed === 'unknown') return textAnswer(404, 'nothing is found here; / says what there is\n');
   const base = options.publicUrl ?? baseOf(request);
   if (base === undefined) return textAnswer(400, 'the header Host is no host\n');
@@ -151,6 +153,11 @@ async function answerOf(request: IncomingMessage, { routed, signal }: Job, optio
   const body = await readBody(request, options.bodyLimit);
   if (body === undefined) return textAnswer(413, `a spec has at most ${options.bodyLimit} bytes here\n`);
   return options.site.post(body, { ...asked, keep: route.kind === 'installers' });
+}
+
+/** How often a header was sent; Node keeps one of each. */
+function countOf({ rawHeaders }: IncomingMessage, name: string): number {
+  return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === name).length;
 }
 
 function refusal({ headers }: IncomingMessage, token: string | undefined): Answer | undefined {

@@ -42,6 +42,16 @@ test('a server without a host listens on every address that the machine has', as
   assert.is((await fetch(`http://127.0.0.1:${server.port}/healthz`)).status, 200);
 });
 
+test('a request with two hosts is refused, though they be the same', async ({ signal }) => {
+  const { box, store } = await onePackage(signal);
+  await using _ = box;
+  await using server = await serveStore(store);
+  for (const other of ['x', 'evil.example']) {
+    const head = `GET /healthz HTTP/1.1\r\nHost: x\r\nhost: ${other}\r\nConnection: close\r\n\r\n`;
+    assert.match(await rawRequest(server.port, head), /^HTTP\/1\.1 400 /);
+  }
+});
+
 test('a name of the machine that can stand in no URL is as good as any other', async ({ signal }) => {
   const { box, store } = await onePackage(signal);
   await using _ = box;
