@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 /** Entry of the `curlew` command: signals, arguments, exit codes. Everything else is behind the table of commands. */
+import { setMaxListeners } from 'node:events';
 import { asError, CurlewError, errnoOf, ERROR_CODES, fileError } from '../core/errors.ts';
-import { nearest } from '../core/nearest.ts';
 import { printableJson } from '../core/json.ts';
+import { nearest } from '../core/nearest.ts';
 import type { Ask } from '../runtime/questions.ts';
 import type { Command } from './command.ts';
 import { COMMANDS } from './commands.ts';
@@ -101,8 +102,12 @@ function askerOf(around: Progress['around']): Ask | undefined {
   };
 }
 
+/** Works that may wait for one signal: systems, blobs, parts. Node warns users of a leak from ten on. */
+const LISTENERS = 1000;
+
 /** One owner of cancellation: the first signal stops everything in order, a second one leaves at once. */
 function listenForSignals(): AbortSignal {
+  setMaxListeners(LISTENERS);
   const controller = new AbortController();
   const stop = (): void => {
     if (controller.signal.aborted) process.exit(ERROR_CODES.CANCELLED);

@@ -37,9 +37,11 @@ export function startCurlew(args: readonly string[], options: CurlewOptions) {
   });
 }
 
-/** Runs `curlew …` and returns what it printed, whatever its status. */
+/** Runs `curlew …` and returns what it printed, whatever its status; a warning of Node's is thrown. */
 export async function curlew(args: readonly string[], options: CurlewOptions): Promise<Outcome> {
   const { exitCode = 255, stdout, stderr } = await startCurlew(args, options);
+  // Node's own warnings are nothing that a user could mend.
+  if (options.node === undefined && /^\(node:\d+\) /m.test(stderr)) throw new Error(`Node warns: ${stderr}`);
   return { exitCode, stdout, stderr };
 }
 
