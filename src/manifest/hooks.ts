@@ -17,7 +17,10 @@ export const HOOKS = {
     suffix: '_already_applied',
     about: 'in place of install when nothing has changed since the last run',
   },
-  join: { suffix: '_join', about: 'on every other node that joins or is upgraded' },
+  join: {
+    suffix: '_join',
+    about: 'on every other node that joins or is upgraded; `kustomize/<name>` has been emptied',
+  },
   post_init: { suffix: '_post_init', about: 'after all add-ons are installed' },
   outro: { suffix: '_outro', about: 'at the very end; what it prints is shown to the operator below the result' },
   uninstall: { suffix: '_uninstall', about: 'takes the add-on off the node' },

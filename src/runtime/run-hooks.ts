@@ -39,7 +39,7 @@ export async function lookUp({ shell, journal, report, signal }: HookRun): Promi
 export async function runHookAction(action: HookAction, addon: PlannedAddon, run: HookRun): Promise<string> {
   const { shell, journal, report, ask, signal } = run;
   const attempt = (run.attempts.get(action.id) ?? 0) + 1;
-  if (action.hook === 'install') await emptyKustomize(shell.place.directory, action.addon);
+  if (action.hook === 'install' || action.hook === 'join') await emptyKustomize(shell.place.directory, action.addon);
   await journal.append({ type: 'started', action: action.id, attempt });
   const own =
     action.hook === 'install' ? join(shell.place.directory, nodePath.addon(addon.ref), INSTALL_SH) : undefined;

@@ -68,6 +68,13 @@ test('when a run has ended, secrets are in one file that is for its owner alone'
   assert.not((await readdir(box.at('node/runs', id))).includes('request.json'), 'no record names that run any more');
 });
 
+test('a join hook finds an empty kustomize folder of its own, too', async () => {
+  await using box = await tree({ 'node/kustomize/aaa/stale.yaml': '' });
+  const hook = 'aaa_join() { [ -z "$(ls -A $DIR/kustomize/aaa)" ] && touch $DIR/kustomize/aaa/mine; }';
+  await run(box, await packagesOf(bundleOf([tracer('aaa', hook)])), { kind: 'join' });
+  assert.equal(await readdir(box.at('node/kustomize/aaa')), ['mine']);
+});
+
 test('the kustomize folder is empty before install, and left alone when applied already', async () => {
   await using box = await tree({ 'node/kustomize/aaa/stale.yaml': '' });
   const packages = await packagesOf(
