@@ -13,7 +13,8 @@ import { plainPlace } from '../runtime/node-place.ts';
 import { kindOnNode } from '../runtime/node-kind.ts';
 import type { SpecKind } from '../runtime/plan.ts';
 import { formatPlan, readPlan, requireSamePlan, type SavedPlan } from '../runtime/plan-file.ts';
-import { prepare, viewRun, type RunRequest } from '../runtime/prepare.ts';
+import { stayingAddons, type StayingAddon } from '../runtime/staying.ts';
+import { prepare, viewRun, type RunRequest, type RunView } from '../runtime/prepare.ts';
 import { readRecords } from '../runtime/records.ts';
 import { refuseExisting } from '../files/name-file.ts';
 import { writeText } from '../files/write-whole.ts';
@@ -64,7 +65,10 @@ export const RUN_OPTIONS = {
 } satisfies OptionSpecs;
 
 /** What a run did, or would do. */
-export type NodeResult = RunResult | DryRun;
+export type NodeResult = (RunResult | DryRun) & {
+  /** Add-ons that stay installed though the spec no longer has them; absent when there are none. */
+  readonly stays?: readonly StayingAddon[] | undefined;
+};
 
 /**
  * Carries out a run of this kind as the words ask for it, or tells what it would do; an upgrade of the node that add-ons were
@@ -92,7 +96,8 @@ export async function runNode(
     const place = await placeOf(target, context);
     await using prepared = await prepare({ ...wanted, place, scripts: ownScripts() });
     if (saved !== undefined) requireSamePlan(saved, prepared, toolVersion());
-    return await execute(prepared, prepared.plan, { report: context.report, ask: context.ask, signal: context.signal });
+    const { report, ask, signal } = context;
+    return { ...(await execute(prepared, prepared.plan, { report, ask, signal })), ...staysOf(prepared) };
   } finally {
     restore();
   }
@@ -104,7 +109,7 @@ async function tellRun(
   { args, flags }: ReturnType<typeof flagsOf>,
   context: CommandContext,
   saved: SavedPlan | undefined,
-): Promise<DryRun> {
+): Promise<NodeResult> {
   const { cwd, report, signal } = context;
   const { directory } = placesOf(args, context);
   const file = args.text('out');
@@ -121,7 +126,12 @@ async function tellRun(
   if (saved !== undefined) requireSamePlan(saved, view, toolVersion());
   const told = await dryRun(view, { words: planWords(args, context), tool: toolVersion(), out, report, signal });
   if (out !== undefined) await writeText(out, formatPlan(told), { force, mode: 0o600 });
-  return told;
+  return { ...told, ...staysOf(view) };
+}
+
+function staysOf(view: Pick<RunView, 'records' | 'request'>): Pick<NodeResult, 'stays'> {
+  const stays = stayingAddons(view);
+  return stays.length === 0 ? {} : { stays };
 }
 
 async function kindOf(asked: SpecKind, args: Arguments, context: CommandContext): Promise<SpecKind> {

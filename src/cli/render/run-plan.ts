@@ -5,6 +5,7 @@ import type { AddonOutlook, DryRun } from '../../runtime/dry-run.ts';
 import { resultLines } from '../../preflight/report.ts';
 import { countsText, type HostChecks } from '../../runtime/host-checks.ts';
 import type { HostPlan } from '../../runtime/host-plan.ts';
+import type { StayingAddon } from '../../runtime/staying.ts';
 import type { MountPlan } from '../../runtime/plan-disk.ts';
 import { wrap } from '../help.ts';
 import { formatBytes } from './units.ts';
@@ -12,7 +13,8 @@ import { formatBytes } from './units.ts';
 const COLUMNS = 80;
 const LABEL = 11;
 
-export function renderDryRun(run: DryRun): string {
+/** `stays` are add-ons that no longer are in the spec. */
+export function renderDryRun(run: DryRun, stays: readonly StayingAddon[] = []): string {
   const { plan, directory, addons, along = [], host, checks, problems, out } = run;
   const title = `Plan: ${plan.kind} of ${counted(addons.length, 'add-on')} in ${visible(directory)}`;
   const before = plan.continues === undefined ? [] : [`It goes on where run ${plan.continues.run} stopped.`];
@@ -20,6 +22,7 @@ export function renderDryRun(run: DryRun): string {
     [title, ...before],
     ...addons.map(addonLines),
     ...along.map(({ name, version, because }) => [`${name} ${version}`, ...entry('beside', because)]),
+    ...stays.map(({ name, version }) => [`${name} ${version}`, ...entry('stays', 'it is not in the spec')]),
     diskLines(host.disk.mounts),
     portLines(host.ports),
     memoryLines(host.memory),

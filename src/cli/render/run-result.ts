@@ -5,8 +5,10 @@ import type { NodeResult } from '../node-run.ts';
 import { countsText } from '../../runtime/host-checks.ts';
 import { renderDryRun } from './run-plan.ts';
 
+const STAYS = 'stays installed (it is not in the spec)';
+
 export function renderNodeResult(result: NodeResult): string {
-  return 'plan' in result ? renderDryRun(result) : runTable(result);
+  return 'plan' in result ? renderDryRun(result, result.stays) : runTable(result, result.stays);
 }
 
 /** A dry run says by its status whether the run would stop before its first change. */
@@ -14,13 +16,18 @@ export function nodeExitCode(result: NodeResult): number {
   return 'plan' in result && result.stops !== undefined ? ERROR_CODES[result.stops] : 0;
 }
 
-function runTable({ addons, images, messages, checks, run, seconds }: RunResult): string {
+function runTable(
+  { addons, images, messages, checks, run, seconds }: RunResult,
+  stays: NodeResult['stays'] = [],
+): string {
   const width = (texts: readonly string[]): number => Math.max(0, ...texts.map(({ length }) => length));
-  const name = width(addons.map((addon) => addon.name));
-  const version = width(addons.map((addon) => addon.version));
-  const rows = addons.map(
-    (addon) => `${addon.name.padEnd(name)}  ${addon.version.padEnd(version)}  ${addon.outcome} (${addon.because})`,
-  );
+  const all = [
+    ...addons.map((addon) => ({ ...addon, came: `${addon.outcome} (${addon.because})` })),
+    ...stays.map((addon) => ({ ...addon, came: STAYS })),
+  ];
+  const name = width(all.map((addon) => addon.name));
+  const version = width(all.map((addon) => addon.version));
+  const rows = all.map((addon) => `${addon.name.padEnd(name)}  ${addon.version.padEnd(version)}  ${addon.came}`);
   const loaded =
     images.skipped === undefined
       ? `${images.loaded.length} ${images.loaded.length === 1 ? 'image' : 'images'} loaded`
