@@ -1,10 +1,12 @@
 /** The two optional JSON files of an add-on: `categories.json` beside its versions, `schema.json` in a version. Pure. */
 import type { Place } from '../core/diagnostic.ts';
 import { asError } from '../core/errors.ts';
-import { isAddonName } from '../core/ref.ts';
 import { finding, quoted, type Find } from './rules.ts';
 
-/** What an add-on needs from others, what it offers them, and what goes well with it. */
+/**
+ * What an add-on needs from others, what it offers them, and what goes well with it: names of add-ons, or words for what any
+ * of several does, such as `CNI Plugin`.
+ */
 export interface Categories {
   readonly requires: readonly string[];
   readonly fulfills: readonly string[];
@@ -29,6 +31,12 @@ function startOf(file: string): Place {
   return { file, line: 1, column: 1, length: 1 };
 }
 
+const LONGEST_WORD = 100;
+
+function isWord(item: unknown): boolean {
+  return typeof item === 'string' && item.length <= LONGEST_WORD && /^[^\s\p{C}](?:[^\p{C}]*[^\s\p{C}])?$/u.test(item);
+}
+
 /** `requires`, `fulfills` and `recommends` of a `categories.json`; what is wrong with it is found, and counts as empty. */
 export function parseCategories(file: string, text: string, find: Find): Categories {
   const value = parseObject(text);
@@ -38,11 +46,16 @@ export function parseCategories(file: string, text: string, find: Find): Categor
   }
   const read = (key: string): readonly string[] => {
     const list = value[key] ?? [];
-    const wrong = Array.isArray(list) ? list.find((item) => typeof item !== 'string' || !isAddonName(item)) : list;
+    const wrong = Array.isArray(list) ? list.find((item) => !isWord(item)) : list;
     if (Array.isArray(list) && wrong === undefined) return list;
     const shown = quoted(JSON.stringify(wrong) ?? '');
     find(
-      finding('addon/categories', startOf(file), `${key} is not a list of names: ${shown}`, `"${key}": ["name", …]`),
+      finding(
+        'addon/categories',
+        startOf(file),
+        `${key} is not a list of names or categories: ${shown}`,
+        `"${key}": ["name", …]`,
+      ),
     );
     return [];
   };

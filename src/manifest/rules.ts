@@ -124,7 +124,7 @@ export const RULES = {
   'install/crlf': { severity: 'error', about: 'install.sh has CR LF line ends, which bash does not understand.' },
   'install/encoding': { severity: 'error', about: 'install.sh is not UTF-8 text or holds NUL.' },
   'install/syntax': { severity: 'error', about: '`bash -n` finds a syntax error.' },
-  'hook/none': { severity: 'error', about: 'install.sh defines no lifecycle hook at all.' },
+  'hook/none': { severity: 'warning', about: 'install.sh defines no lifecycle hook at all.' },
   'hook/no-install': { severity: 'warning', about: 'install.sh does not define the function that installs.' },
   'hook/misspelt': { severity: 'warning', about: 'A function is one letter away from a hook that is not defined.' },
   'hook/prefix': {

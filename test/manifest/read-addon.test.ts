@@ -99,9 +99,16 @@ for (const [title, files, beside, expected] of [
   [
     'categories.json with hostile names',
     {},
-    { 'addons/ekco/categories.json': '{"requires":["../x"]}' },
+    { 'addons/ekco/categories.json': '{"requires":["a\\u009b2J"]}' },
     ['addon/categories'],
   ],
+  [
+    'categories of several words',
+    {},
+    { 'addons/ekco/categories.json': '{"requires":["CNI Plugin"],"fulfills":["Übung 1"]}' },
+    [],
+  ],
+  ['a category of blanks', {}, { 'addons/ekco/categories.json': '{"requires":[" "]}' }, ['addon/categories']],
   ['schema.json that is a list', { 'schema.json': '[]' }, {}, ['addon/schema']],
   ['a broken Manifest', { Manifest: 'imag x' }, {}, ['manifest/unknown-directive']],
   ['a Manifest of two megabytes', { Manifest: ' '.repeat(2 ** 21) }, {}, ['manifest/too-large']],
