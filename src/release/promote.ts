@@ -86,7 +86,8 @@ export async function sourceRelease(
 
 /**
  * Promotes a release. The same release with other content there, a source that changes meanwhile, or somebody else who
- * was faster, is `STORE_CONFLICT`; one that was there before the current one is `DOWNGRADE`; a package that is not what its catalogue says is `DIGEST_MISMATCH`.
+ * was faster, is `STORE_CONFLICT`; one that was there before the current one is `DOWNGRADE`; a package that is not what
+ * its catalogue says is `DIGEST_MISMATCH`.
  */
 export async function promote(source: SourceRelease, options: PromoteOptions): Promise<PromoteResult> {
   const { to, jobs, report, signal, dryRun, signer } = options;

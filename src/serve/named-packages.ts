@@ -19,7 +19,10 @@ interface NamedOptions {
   readonly arch: Arch;
 }
 
-/** By their keys, each once: whoever names the same packages gets the same bytes. `SPEC_INVALID` names all that are not known, with near ones. */
+/**
+ * By their keys, each once: whoever names the same packages gets the same bytes. `SPEC_INVALID` names all that are not known,
+ * with near ones.
+ */
 export function namedPackages(
   names: readonly string[],
   { installer, catalogue, arch }: NamedOptions,
