@@ -1,10 +1,9 @@
 /** Host preflights beside Troubleshoot's own program: the same specs on the same machine give the same verdicts. */
-import { createPrivateKey } from 'node:crypto';
 import { createServer, type AddressInfo } from 'node:net';
-import { generate } from 'selfsigned';
 import { specText } from '../support/preflight.ts';
 import { freePort } from '../support/ports.ts';
 import { suite } from '../support/suite.ts';
+import { keyPairs } from '../support/tls.ts';
 import { tree } from '../support/tree.ts';
 import { startServer } from '../support/web-server.ts';
 import {
@@ -77,14 +76,9 @@ compare('web servers', async () => {
 });
 
 compare('certificates', async () => {
-  const [one, two] = await Promise.all([generate([], { keySize: 2048 }), generate([], { keySize: 2048 })]);
-  const secret = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'secret' } as const;
-  const encrypted = createPrivateKey(one.private).export(secret);
+  const { files } = await keyPairs();
   await using box = await tree({
-    'a.crt': one.cert,
-    'a.key': one.private,
-    'b.key': two.private,
-    'e.key': encrypted,
+    ...files,
     text: 'x',
     empty: '',
   });

@@ -1,10 +1,9 @@
-import { createPrivateKey } from 'node:crypto';
 import { statfs } from 'node:fs/promises';
 import { machine, release } from 'node:os';
-import { generate } from 'selfsigned';
 import * as assert from '../support/assert.ts';
 import { collect } from '../support/preflight.ts';
 import { suite } from '../support/suite.ts';
+import { keyPairs } from '../support/tls.ts';
 import { tree } from '../support/tree.ts';
 
 const test = suite('preflight/collectors, files');
@@ -124,14 +123,9 @@ test('kernel modules are loaded, built in, or there to be loaded', async ({ sign
 });
 
 test('a certificate and a key are missing, switched, encrypted, of two pairs, damaged or fine', async ({ signal }) => {
-  const [one, two] = await Promise.all([generate([], { keySize: 2048 }), generate([], { keySize: 2048 })]);
-  const secret = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'secret' } as const;
-  const encrypted = createPrivateKey(one.private).export(secret);
+  const { one, two, files } = await keyPairs();
   await using box = await tree({
-    'a.crt': one.cert,
-    'a.key': one.private,
-    'b.key': two.private,
-    'e.key': encrypted,
+    ...files,
     'damaged.crt': one.cert.replace(/[A-Za-z]{20}\n/, `${'A'.repeat(20)}\n`).slice(0, 300),
     text: 'hello',
     'chain.crt': `text before\n${one.cert}${two.cert}`,

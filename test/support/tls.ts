@@ -1,4 +1,5 @@
 /** A certificate authority of its own for tests, certificates by it, and a port that speaks with and without TLS. */
+import { createPrivateKey } from 'node:crypto';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { generate } from 'selfsigned';
 
@@ -62,4 +63,13 @@ export async function startBoth(
       });
     },
   };
+}
+
+/** Two certificates with their keys, and files: a.crt with its a.key, that key encrypted as e.key, the other's as b.key. */
+export async function keyPairs() {
+  const [one, two] = await Promise.all([generate([], { keySize: 2048 }), generate([], { keySize: 2048 })]);
+  const secret = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'secret' } as const;
+  const encrypted = createPrivateKey(one.private).export(secret);
+  const files = { 'a.crt': one.cert, 'a.key': one.private, 'b.key': two.private, 'e.key': encrypted };
+  return { one, two, files };
 }
