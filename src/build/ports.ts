@@ -13,7 +13,7 @@ import type { BlobLedger } from './blobs.ts';
 import type { ContentFile } from './compile.ts';
 import type { Donors } from './donors.ts';
 import type { Collector } from './host-packages/collector.ts';
-import type { Lanes } from './lanes.ts';
+import type { Lanes } from '../core/lanes.ts';
 
 /** A Docker engine that can hand out images that only it has. */
 export interface ImageEngine {

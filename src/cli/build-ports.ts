@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createFramePool } from '../archive/frame-pool.ts';
 import { findDonors, type Donors } from '../build/donors.ts';
-import { createLanes } from '../build/lanes.ts';
+import { createLanes } from '../core/lanes.ts';
 import type { AddonPlan } from '../build/plan.ts';
 import type { BuildPorts, ImageEngine } from '../build/ports.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -18,7 +18,7 @@ const BLOBS_AT_ONCE = 4;
 
 /**
  * Dispose of it to close connections and end threads. Packages of the add-ons go to `--out`, or to the folder `out` of their
- * repository; below the current folder when there is no such one repository. Throws `USAGE` for a folder inside an add-on,
+ * repository; below the current folder when they come from several. Throws `USAGE` for a folder inside an add-on,
  * whose next package would have this one in it.
  */
 export async function openBuildPorts(

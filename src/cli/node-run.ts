@@ -10,10 +10,8 @@ import { readable } from '../runtime/history.ts';
 import { CHECK_MODES } from '../runtime/host-checks.ts';
 import { parseLimit } from '../runtime/hook-limit.ts';
 import { plainPlace } from '../runtime/node-place.ts';
-import { kindOnNode } from '../runtime/node-kind.ts';
-import type { SpecKind } from '../runtime/plan.ts';
+import { kindOnNode, stayingAddons, type SpecKind, type StayingAddon } from '../runtime/plan.ts';
 import { formatPlan, readPlan, requireSamePlan, type SavedPlan } from '../runtime/plan-file.ts';
-import { stayingAddons, type StayingAddon } from '../runtime/staying.ts';
 import { prepare, viewRun, type RunRequest, type RunView } from '../runtime/prepare.ts';
 import { readRecords } from '../runtime/records.ts';
 import { refuseExisting } from '../files/name-file.ts';
@@ -129,8 +127,9 @@ async function tellRun(
   return { ...told, ...staysOf(view) };
 }
 
-function staysOf(view: Pick<RunView, 'records' | 'request'>): Pick<NodeResult, 'stays'> {
-  const stays = stayingAddons(view);
+function staysOf({ records, plan }: Pick<RunView, 'records' | 'plan'>): Pick<NodeResult, 'stays'> {
+  const about = plan.addons.map(({ ref }) => ref.name);
+  const stays = stayingAddons(about, records);
   return stays.length === 0 ? {} : { stays };
 }
 

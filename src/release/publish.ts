@@ -78,8 +78,7 @@ export interface PublishResult {
 /**
  * Publishes package files as a release. The same release with other content, or another publisher who was faster, is
  * `STORE_CONFLICT`; one that was published before the current one is `DOWNGRADE`. Without a release string, one of the
- * day that was begun and never became current is gone on with, unless it holds other content: then the next number is
- * taken.
+ * day that was begun and never became current is resumed, unless it holds other content: then the next number is taken.
  */
 export async function publishPackages(
   files: readonly PackageFileToPublish[],

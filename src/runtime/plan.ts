@@ -2,7 +2,7 @@
 import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { PackageImage } from '../core/package.ts';
-import { compareVersions, type AddonRef } from '../core/ref.ts';
+import { compareText, compareVersions, type AddonRef } from '../core/ref.ts';
 import { orderAddons } from '../installer/order.ts';
 import type { AlongFacts } from './along.ts';
 import type { LoadBalancerMove } from './cluster/load-balancer.ts';
@@ -96,7 +96,7 @@ export interface PlanOptions {
 }
 
 /**
- * An add-on that stands in the spec twice is `SPEC_INVALID`, and so is a cycle of `requires`. An older version than the one
+ * An add-on that is in the spec twice is `SPEC_INVALID`, and so is a cycle of `requires`. An older version than the one
  * that is recorded is `DOWNGRADE`, unless that is allowed.
  */
 export function planRun(
@@ -107,7 +107,7 @@ export function planRun(
 ): RunPlan {
   const names = new Set<string>();
   for (const { ref } of packages) {
-    if (names.has(ref.name)) throw new CurlewError('SPEC_INVALID', `plan: ${ref.name} stands in the spec twice`);
+    if (names.has(ref.name)) throw new CurlewError('SPEC_INVALID', `plan: ${ref.name} is in the spec twice`);
     names.add(ref.name);
   }
   if (kind !== 'reset' && options.allowDowngrade !== true) refuseDowngrades(packages, records);
@@ -170,4 +170,38 @@ export function whyInstall(
   if (record.settings !== settings) return 'its settings have changed';
   if (!record.finished) return 'its last run did not finish';
   return reapply ? 'asked for by --reapply' : undefined;
+}
+
+/**
+ * A run of this kind on a node with these records: the node that add-ons were installed from is upgraded by an install, since
+ * only that applies them. Throws `USAGE` where such a node is to join.
+ */
+export function kindOnNode(asked: SpecKind, { applied }: Pick<Records, 'applied'>): SpecKind {
+  // Every kind of run installs the container runtime.
+  const installed = Object.entries(applied).filter(
+    ([name, { by }]) => by === 'install' && !isContainerRuntime({ name }),
+  );
+  const [first] = installed;
+  if (asked === 'install' || first === undefined) return asked;
+  if (asked === 'upgrade') return 'install';
+  const [name, { version }] = first;
+  throw new CurlewError('USAGE', `curlew join: ${name} ${version} was installed from this node, so it cannot join`, {
+    hint: 'curlew upgrade applies a newer bundle; curlew reset removes what is installed',
+  });
+}
+
+export interface StayingAddon {
+  readonly name: string;
+  readonly version: string;
+}
+
+/** Add-ons that are applied and are none of those that a run is about, by name: it leaves them as they are. */
+export function stayingAddons(
+  about: readonly string[],
+  { applied }: Pick<Records, 'applied'>,
+): readonly StayingAddon[] {
+  return Object.entries(applied)
+    .filter(([name]) => !about.includes(name))
+    .map(([name, { version }]) => ({ name, version }))
+    .toSorted((a, b) => compareText(a.name, b.name));
 }

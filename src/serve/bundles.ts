@@ -8,6 +8,7 @@ import { checkPackage } from '../bundle/plan.ts';
 import type { ResolvedPackage } from '../bundle/resolve.ts';
 import { hexOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
+import { createLanes } from '../core/lanes.ts';
 import type { Arch } from '../core/ref.ts';
 import type { Store } from '../store/store.ts';
 import type { Catalogues } from './catalogues.ts';
@@ -16,7 +17,7 @@ import { ofStore } from './failure.ts';
 import type { KnownSpec } from './installers.ts';
 import { namedPackages } from './named-packages.ts';
 import { createShelf } from './shelf.ts';
-import { createAudience, createTurns } from './turns.ts';
+import { createAudience } from './audience.ts';
 import { createWatch, type Watch, type WatchOptions } from './watch.ts';
 
 /** The tool for nodes, open as long as the server runs; `UNSUPPORTED` when this build has none for an architecture. */
@@ -62,7 +63,7 @@ export function createBundles(store: Store, options: BundlesOptions): Bundles {
   const { catalogues, executable, tool, signal } = options;
   const watch = createWatch(store, options);
   const shelf = createShelf<Kept>({ most: MOST_ENTRIES, weigh: ({ splice }) => splice.index.entries.length + 100 });
-  const turns = createTurns({ atOnce: PLANS_AT_ONCE, waiting: PLANS_WAITING });
+  const lanes = createLanes(PLANS_AT_ONCE, { waiting: PLANS_WAITING });
   // Whoever asks next begins again.
   const audience = createAudience({ onEmpty: (key) => shelf.drop(key) });
   const contentOf = async (
@@ -74,7 +75,10 @@ export function createBundles(store: Store, options: BundlesOptions): Bundles {
       audience(key, gone, async (empty) => {
         return shelf.take(key, async () => {
           const wanted = AbortSignal.any([signal, empty]);
-          const made = await turns(async () => ofStore(async () => make(wanted), { asked: ['UNSUPPORTED'] }), wanted);
+          const made = await lanes.run(
+            async () => ofStore(async () => make(wanted), { asked: ['UNSUPPORTED'] }),
+            wanted,
+          );
           return { ...made, holds: async () => unchanged(made.sources, watch) };
         });
       });

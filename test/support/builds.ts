@@ -7,7 +7,7 @@ import { buildAddons } from '../../src/build/build.ts';
 import type { BuiltPackage } from '../../src/build/build-addon.ts';
 import type { LockMode } from '../../src/build/committed-lock.ts';
 import { findDonors } from '../../src/build/donors.ts';
-import { createLanes } from '../../src/build/lanes.ts';
+import { createLanes } from '../../src/core/lanes.ts';
 import { findOutdated, type OutdatedAddon } from '../../src/build/outdated.ts';
 import { planBuild, type BuildPlan } from '../../src/build/plan.ts';
 import type { BuildPorts, ImageEngine } from '../../src/build/ports.ts';

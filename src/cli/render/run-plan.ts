@@ -5,7 +5,7 @@ import type { AddonOutlook, DryRun } from '../../runtime/dry-run.ts';
 import { resultLines } from '../../preflight/report.ts';
 import { countsText, type HostChecks } from '../../runtime/host-checks.ts';
 import type { HostPlan } from '../../runtime/host-plan.ts';
-import type { StayingAddon } from '../../runtime/staying.ts';
+import type { StayingAddon } from '../../runtime/plan.ts';
 import type { MountPlan } from '../../runtime/plan-disk.ts';
 import { wrap } from '../help.ts';
 import { formatBytes } from './units.ts';

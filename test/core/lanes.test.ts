@@ -1,0 +1,58 @@
+import { createLanes } from '../../src/core/lanes.ts';
+import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
+import { thrownBy } from '../support/faulty-store.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('core/lanes');
+
+/** Work that runs until it is let go. */
+function held(): { readonly work: () => Promise<string>; readonly letGo: () => void; readonly isBegun: () => boolean } {
+  let letGo = (): void => undefined;
+  let isBegun = false;
+  const gate = new Promise<void>((resolve) => (letGo = resolve));
+  const work = async (): Promise<string> => {
+    isBegun = true;
+    await gate;
+    return 'done';
+  };
+  return { work, letGo: () => letGo(), isBegun: () => isBegun };
+}
+
+async function soon(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+}
+
+test('so many run, so many wait, and one more is refused', async () => {
+  const lanes = createLanes(1, { waiting: 1 });
+  const [first, second] = [held(), held()];
+  const ended = [lanes.run(first.work, never), lanes.run(second.work, never)];
+  await soon();
+  assert.equal([first.isBegun(), second.isBegun()], [true, false]);
+  await assert.rejectsWith(lanes.run(held().work, never), 'BUSY', /1 run and 1 wait already/);
+  first.letGo();
+  await ended[0];
+  await soon();
+  assert.is(second.isBegun(), true);
+  second.letGo();
+  assert.equal(await Promise.all(ended), ['done', 'done']);
+});
+
+test('work that fails makes room, and work that nobody wants any more never begins', async () => {
+  const lanes = createLanes(1);
+  const first = held();
+  const running = lanes.run(first.work, never);
+  const gone = new AbortController();
+  const unwanted = held();
+  const left = thrownBy(lanes.run(unwanted.work, gone.signal));
+  gone.abort(new Error('gone'));
+  assert.match(String(await left), 'gone');
+  const failing = thrownBy(lanes.run(async () => Promise.reject(new Error('broken')), never));
+  first.letGo();
+  await running;
+  assert.match(String(await failing), 'broken');
+  assert.is(await lanes.run(async () => Promise.resolve('next'), never), 'next');
+  assert.is(unwanted.isBegun(), false);
+});
+
+test.run();
