@@ -100,6 +100,7 @@ CMD echo copying; cp -r /packages/archives/* /out/
       said.filter((line) => /LABEL|--->|intermediate/.test(line)),
       [],
     );
+    await open[Symbol.asyncDispose]();
     assert.equal(await engine.inventory(), before);
   });
 
@@ -130,6 +131,7 @@ CMD cp /files/* /tool /out/
       files.map(({ path }) => path),
       ['rhel-9/a.txt', 'rhel-9/keep.bin', 'rhel-9/not here.txt', 'rhel-9/tool'],
     );
+    await open[Symbol.asyncDispose]();
     assert.equal(await engine.inventory(), before);
   });
 

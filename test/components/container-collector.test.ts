@@ -114,6 +114,8 @@ else {
       'authorities',
     ]);
     assert.ok(open.lines().includes('collecting alpha for ubuntu-22.04'));
+    // A container that did its work is removed while the run goes on.
+    await open[Symbol.asyncDispose]();
     assert.equal(await engine.inventory(), before);
   });
 
