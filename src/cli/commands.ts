@@ -189,7 +189,14 @@ const ON_A_NODE: Rows = [
       async () => (await import('./commands/preflight.ts')).preflight,
     ),
   ],
-  ['reset', row('Take off this node what was installed', async () => (await import('./commands/reset.ts')).reset)],
+  [
+    'uninstall',
+    row(
+      'Remove add-ons from this node and from the cluster',
+      async () => (await import('./commands/uninstall.ts')).uninstall,
+    ),
+  ],
+  ['reset', row('Remove everything that was installed', async () => (await import('./commands/reset.ts')).reset)],
   ['status', row('Show what is installed on this node', async () => (await import('./commands/status.ts')).status)],
   [
     'why',

@@ -1,14 +1,18 @@
-/** Runs over what a node has already: rollback and reset. */
+/** Runs over what a node has already: rollback, uninstall and reset. */
 import { lastAsked } from '../runtime/last-asked.ts';
+import { dryRun, type DryRun } from '../runtime/dry-run.ts';
 import { execute, type RunResult } from '../runtime/execute.ts';
-import { prepare } from '../runtime/prepare.ts';
-import { removeOurFiles, resetRequest } from '../runtime/reset.ts';
-import { rollbackRequest, type KeptRequest } from '../runtime/rollback.ts';
+import { readable } from '../runtime/history.ts';
+import { plainPlace } from '../runtime/node-place.ts';
+import { prepare, viewRun, type RunRequest } from '../runtime/prepare.ts';
+import { removeOurFiles, resetRequest, uninstallRequest, type RemovalOptions } from '../runtime/removal.ts';
+import { rollbackRequest } from '../runtime/rollback.ts';
 import { askedFor, wasAsked } from './asked-command.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { clusterOfKept } from './node-cluster.ts';
-import { hookEnv, outliveTerminal, placeOf, TARGET_OPTIONS, targetOf } from './node-target.ts';
+import { hookEnv, outliveTerminal, placeOf, placesOf, TARGET_OPTIONS, targetOf, usage } from './node-target.ts';
 import { ownScripts } from './own-scripts.ts';
+import { toolVersion } from './version.ts';
 
 export interface ResetResult extends RunResult {
   readonly directory: string;
@@ -16,63 +20,132 @@ export interface ResetResult extends RunResult {
   readonly removed: readonly string[];
 }
 
-async function runKept<Result>(
+type KeptRequest = Pick<RunRequest, 'kind' | 'packages' | 'removal' | 'variables' | 'reapply' | 'allowDowngrade'>;
+
+interface KeptCommand {
+  readonly name: string;
+  readonly specs: OptionSpecs;
+  readonly request: (directory: string) => Promise<KeptRequest>;
+}
+
+function wholeRequest(
+  { name, specs }: KeptCommand,
+  kept: KeptRequest,
+  directory: string,
   args: Arguments,
   context: CommandContext,
-  { name, specs }: { readonly name: string; readonly specs: OptionSpecs },
-  request: (directory: string) => Promise<KeptRequest>,
+): Omit<RunRequest, 'place'> {
+  return {
+    ...kept,
+    scripts: ownScripts(),
+    env: hookEnv(args, context),
+    skipImages: 'they were loaded when it was installed',
+    hookLimit: undefined,
+    command: askedFor(name, args, { specs, cwd: context.cwd }),
+    cluster: clusterOfKept(kept, directory, args, context),
+  };
+}
+
+async function runKept<Result>(
+  command: KeptCommand,
+  args: Arguments,
+  context: CommandContext,
   after: (result: RunResult, directory: string) => Promise<Result>,
 ): Promise<Result> {
   const restore = outliveTerminal();
   try {
     const target = targetOf(args, context);
-    const kept = await request(target.directory);
-    await using prepared = await prepare({
-      ...kept,
-      place: await placeOf(target, context),
-      scripts: ownScripts(),
-      env: hookEnv(args, context),
-      skipImages: 'they were loaded when it was installed',
-      hookLimit: undefined,
-      command: askedFor(name, args, { specs, cwd: context.cwd }),
-      cluster: clusterOfKept(kept, target.directory, args, context),
-    });
+    const { directory } = target;
+    const whole = wholeRequest(command, await command.request(directory), directory, args, context);
+    await using prepared = await prepare({ ...whole, place: await placeOf(target, context) });
     const { report, ask, signal } = context;
-    return await after(await execute(prepared, prepared.plan, { report, ask, signal }), target.directory);
+    return await after(await execute(prepared, prepared.plan, { report, ask, signal }), directory);
   } finally {
     restore();
   }
+}
+
+/** What it would do; nothing is changed. */
+async function showKept(command: KeptCommand, args: Arguments, context: CommandContext): Promise<DryRun> {
+  const { directory } = placesOf(args, context);
+  const { report, signal } = context;
+  const view = await readable(directory, async () => {
+    const whole = wholeRequest(command, await command.request(directory), directory, args, context);
+    return viewRun({ ...whole, place: plainPlace(directory) });
+  });
+  for (const text of view.view.notes) report({ type: 'note', level: 'warning', text });
+  return dryRun(view, { words: {}, tool: toolVersion(), out: undefined, report, signal });
 }
 
 export const ROLLBACK_OPTIONS = TARGET_OPTIONS;
 
 /** Installs what the add-on was when its last run finished. */
 export async function runRollback(addon: string, args: Arguments, context: CommandContext): Promise<RunResult> {
-  return runKept(
-    args,
-    context,
-    { name: 'rollback', specs: ROLLBACK_OPTIONS },
-    async (directory) => {
-      const isAgain = async (): Promise<boolean> =>
-        wasAsked((await lastAsked(directory))?.asked?.command, 'rollback', addon);
-      return rollbackRequest(directory, addon, { isAgain, signal: context.signal });
-    },
-    async (result) => Promise.resolve(result),
-  );
+  const isAgain = async (directory: string): Promise<boolean> =>
+    wasAsked((await lastAsked(directory))?.asked?.command, 'rollback', addon);
+  const request = async (directory: string): Promise<KeptRequest> =>
+    rollbackRequest(directory, addon, { isAgain: async () => isAgain(directory), signal: context.signal });
+  const command = { name: 'rollback', specs: ROLLBACK_OPTIONS, request };
+  return runKept(command, args, context, async (result) => Promise.resolve(result));
 }
 
-export const RESET_OPTIONS = {
+/** Options of every command that removes add-ons. */
+const REMOVAL_OPTIONS = {
   ...TARGET_OPTIONS,
-  yes: { type: 'boolean', short: 'y', help: 'do not ask' },
+  yes: { type: 'boolean', short: 'y', help: 'do not ask, and answer yes to what hooks want confirmed' },
+  'keep-data': { type: 'boolean', help: 'ask hooks to leave data alone (CURLEW_KEEP_DATA=1)' },
+  'keep-going': { type: 'boolean', help: 'continue when a hook fails or a package is missing; the result names them' },
+  'dry-run': { type: 'boolean', help: 'show what would be removed, and change nothing' },
 } satisfies OptionSpecs;
 
-/** Runs the uninstall hooks of all add-ons, then removes what runs put into the install folder. */
+function removalOptions(args: Arguments): RemovalOptions {
+  return {
+    keepData: args.flag('keep-data'),
+    keepGoing: args.flag('keep-going'),
+    pruneImages: args.flag('prune-images'),
+  };
+}
+
+export const UNINSTALL_OPTIONS = {
+  ...REMOVAL_OPTIONS,
+  'prune-images': { type: 'boolean', help: 'remove images that no other add-on of this node has, too' },
+} satisfies OptionSpecs;
+
+function uninstallCommand(args: Arguments, context: CommandContext): KeptCommand {
+  if (args.flag('prune-images') && args.text('root') !== undefined)
+    throw usage('--prune-images cannot be used with --root: the container runtime of this machine is left alone');
+  const names = [...new Set(args.positionals)];
+  const request = async (directory: string): Promise<KeptRequest> =>
+    uninstallRequest(directory, names, removalOptions(args), context);
+  return { name: 'uninstall', specs: UNINSTALL_OPTIONS, request };
+}
+
+/** Removes the add-ons that the words name from this node, and from the cluster where they were installed from it. */
+export async function runUninstall(args: Arguments, context: CommandContext): Promise<RunResult> {
+  return runKept(uninstallCommand(args, context), args, context, async (result) => Promise.resolve(result));
+}
+
+export async function showUninstall(args: Arguments, context: CommandContext): Promise<DryRun> {
+  return showKept(uninstallCommand(args, context), args, context);
+}
+
+export const RESET_OPTIONS = REMOVAL_OPTIONS;
+
+function resetCommand(args: Arguments, context: CommandContext): KeptCommand {
+  const request = async (directory: string): Promise<KeptRequest> =>
+    resetRequest(directory, removalOptions(args), context);
+  return { name: 'reset', specs: RESET_OPTIONS, request };
+}
+
+/** Runs the hooks that remove all add-ons, then removes what runs put into the install folder. */
 export async function runReset(args: Arguments, context: CommandContext): Promise<ResetResult> {
-  return runKept(
-    args,
-    context,
-    { name: 'reset', specs: RESET_OPTIONS },
-    async (directory) => resetRequest(directory, context),
-    async (result, directory) => ({ ...result, directory, removed: await removeOurFiles(directory) }),
-  );
+  return runKept(resetCommand(args, context), args, context, async (result, directory) => ({
+    ...result,
+    directory,
+    removed: await removeOurFiles(directory),
+  }));
+}
+
+export async function showReset(args: Arguments, context: CommandContext): Promise<DryRun> {
+  return showKept(resetCommand(args, context), args, context);
 }

@@ -47,13 +47,13 @@ export function clusterFinder(
 
 /** Of a run over packages that the node has already; kURL's marks are of no concern to it. */
 export function clusterOfKept(
-  { packages }: Pick<RunRequest, 'packages'>,
+  { packages, removal }: Pick<RunRequest, 'packages' | 'removal'>,
   directory: string,
   args: Arguments,
   { env, signal }: CommandContext,
 ): ClusterRequest | undefined {
   if (args.text('root') !== undefined) return undefined;
-  const entries = packages.map(({ source, settings }) => {
+  const entries = [...packages, ...(removal?.packages ?? [])].map(({ source, settings }) => {
     const { name, version } = source.ref;
     return [name, { version, ...(isObject(settings) ? settings : {}) }] as const;
   });

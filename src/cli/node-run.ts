@@ -14,6 +14,8 @@ import { kindOnNode, stayingAddons, type SpecKind, type StayingAddon } from '../
 import { formatPlan, readPlan, requireSamePlan, type SavedPlan } from '../runtime/plan-file.ts';
 import { prepare, viewRun, type RunRequest, type RunView } from '../runtime/prepare.ts';
 import { readRecords } from '../runtime/records.ts';
+import { pruneRequest } from '../runtime/removal.ts';
+import type { SourcePackage } from '../runtime/source.ts';
 import { refuseExisting } from '../files/name-file.ts';
 import { writeText } from '../files/write-whole.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
@@ -23,7 +25,16 @@ import { ownScripts } from './own-scripts.ts';
 import type { InstallSource } from './install-source.ts';
 import { askedFor } from './asked-command.ts';
 import { WEB_OPTIONS } from './network.ts';
-import { hookEnv, outliveTerminal, placeOf, placesOf, TARGET_OPTIONS, targetOf, YES_OPTION } from './node-target.ts';
+import {
+  hookEnv,
+  outliveTerminal,
+  placeOf,
+  placesOf,
+  TARGET_OPTIONS,
+  targetOf,
+  usage,
+  YES_OPTION,
+} from './node-target.ts';
 import { flagsOf, judgeSettings, specOf } from './node-spec.ts';
 import { openSource } from './run-source.ts';
 import { SIGNED_OPTIONS } from './signed.ts';
@@ -47,6 +58,8 @@ export const RUN_OPTIONS = {
   ...TARGET_OPTIONS,
   reapply: { type: 'boolean', help: 'install what is applied already, too' },
   'allow-downgrade': { type: 'boolean', help: 'install an older version of an add-on than the one that is installed' },
+  prune: { type: 'boolean', help: 'remove add-ons that left the spec, as curlew uninstall does' },
+  'keep-data': { type: 'boolean', help: 'with --prune: ask their hooks to leave data alone (CURLEW_KEEP_DATA=1)' },
   adopt: { type: 'boolean', help: 'take over a cluster that kURL has made; nothing of kURL is deleted' },
   'skip-images': { type: 'boolean', help: 'load no images' },
   preflights: {
@@ -168,13 +181,16 @@ async function wantedOf(
   const { installer, text, variables: told } = await specOf(args, context, from);
   const packages = await source.choose(installer);
   judgeSettings(installer, packages, context);
+  if (args.flag('keep-data') && !args.flag('prune')) throw usage('--keep-data goes with --prune');
+  const pruned = args.flag('prune') ? await pruneOf(packages, args, context) : undefined;
   const versions = new Map(packages.map(({ ref }) => [ref.name, ref.version] as const));
   const settings = new Map(installer.addons.map((addon) => [addon.name, addon.settings] as const));
   return {
     kind,
     offered: source.offered,
     packages: packages.map((one) => ({ source: one, settings: settings.get(one.ref.name) ?? {} })),
-    variables: [...new Map([...shellVariables(installer, versions), ...told])],
+    removal: pruned?.removal,
+    variables: [...new Map([...(pruned?.variables ?? []), ...shellVariables(installer, versions), ...told])],
     env: hookEnv(args, context),
     reapply: args.flag('reapply'),
     allowDowngrade: args.flag('allow-downgrade'),
@@ -191,6 +207,16 @@ async function wantedOf(
       directory: placesOf(args, context).directory,
     }),
   };
+}
+
+async function pruneOf(
+  wanted: readonly SourcePackage[],
+  args: Arguments,
+  context: CommandContext,
+): ReturnType<typeof pruneRequest> {
+  const { directory } = placesOf(args, context);
+  const options = { keepGoing: false, keepData: args.flag('keep-data'), pruneImages: false };
+  return readable(directory, async () => pruneRequest(directory, wanted, options, context));
 }
 
 function whySkipImages(args: Arguments): string | undefined {

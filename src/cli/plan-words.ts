@@ -22,6 +22,8 @@ const DECIDED: readonly string[] = [
   'unconfined',
   'reapply',
   'allow-downgrade',
+  'prune',
+  'keep-data',
   'adopt',
   'skip-images',
   'preflights',

@@ -23,7 +23,12 @@ export const HOOKS = {
   },
   post_init: { suffix: '_post_init', about: 'after all add-ons are installed' },
   outro: { suffix: '_outro', about: 'at the very end; what it prints is shown to the operator below the result' },
-  uninstall: { suffix: '_uninstall', about: 'takes the add-on off the node' },
+  pre_remove: {
+    suffix: '_pre_remove',
+    about: 'removes what the add-on has in the cluster: once, from a control plane, when it leaves the cluster',
+  },
+  leave: { suffix: '_leave', about: 'before a node leaves a cluster that keeps the add-on' },
+  uninstall: { suffix: '_uninstall', about: "removes this node's part of the add-on, on every node" },
 } as const satisfies Readonly<Record<string, HookRow>>;
 
 export type Hook = keyof typeof HOOKS;

@@ -19,9 +19,11 @@ import { loadPackages } from './images/load-packages.ts';
 import { packageImages } from './images/wanted.ts';
 import type { Journal } from './journal.ts';
 import { endOfLog } from './log-tail.ts';
+import { isRemoved } from './plan-phases.ts';
 import type { PlannedAction, PlannedAddon, RunKind, RunPlan } from './plan.ts';
 import type { PreparedRun } from './prepare.ts';
 import { pruneRuns } from './prune-runs.ts';
+import { RunRemoval } from './run-removal.ts';
 import { clearStaging, digestInPlace, dropPrevious, renameIntoPlace, stagePackage, takeAway } from './put-in-place.ts';
 import { runFolder, type RunFolder } from './run-folder.ts';
 import { checkApplied, lookUp, runHookAction, type HookAction, type HookRun } from './run-hooks.ts';
@@ -39,10 +41,8 @@ interface RunParts {
 type Outcome = RunResult['addons'][number]['outcome'];
 
 function outcomeOf(mode: PlannedAddon['mode'], kind: RunKind): Outcome {
-  if (mode === 'already applied') return mode;
-  if (mode === 'remove') return 'removed';
-  if (mode === 'install') return 'installed';
-  return kind === 'upgrade' ? 'upgraded' : 'joined';
+  if (mode === 'join') return kind === 'upgrade' ? 'upgraded' : 'joined';
+  return mode === 'already applied' ? mode : mode === 'install' ? 'installed' : 'removed';
 }
 
 /** A run that is under way: what has been recorded and found out so far. */
@@ -54,6 +54,7 @@ export class ActiveRun {
   readonly #because = new Map<string, string>();
   readonly #loaded: string[] = [];
   readonly #messages: { readonly addon: string; readonly text: string }[] = [];
+  readonly #removal: RunRemoval;
   #skipped: string | undefined;
 
   constructor(parts: RunParts) {
@@ -76,6 +77,7 @@ export class ActiveRun {
       once: async (action, act) => this.#once(action, act),
       ...options,
     });
+    this.#removal = new RunRemoval({ prepared, plan, journal, records: this.#records, ...options });
     this.#skipped = request.skipImages;
     this.#hooks = {
       shell: {
@@ -110,9 +112,13 @@ export class ActiveRun {
     await this.#noteDone();
     for (const group of changing(plan.actions)) {
       const [first] = group;
+      // Before any node's part goes: kubernetes may be among them.
+      if (first?.kind === 'hook' && first.hook === 'uninstall') await this.#cluster.removed(plan.addons);
       if (first?.kind === 'hook') await this.#hook(first, functions);
       else await this.#loadAll(group);
     }
+    await this.#cluster.removed(plan.addons);
+    const removed = await this.#removal.removeImages();
     await this.#finish();
     await journal.append({ type: 'ended', outcome: 'finished' });
     const addons = plan.addons.map(({ ref, mode, because }): RunResult['addons'][number] => {
@@ -121,7 +127,8 @@ export class ActiveRun {
       return { name: ref.name, version: ref.version, outcome, because: again ?? because };
     });
     const messages = [...(await this.#earlierMessages()), ...this.#messages];
-    return { addons, images: { loaded: this.#loaded, skipped: this.#skipped }, messages };
+    const images = { loaded: this.#loaded, skipped: this.#skipped, ...(removed === undefined ? {} : { removed }) };
+    return { addons, images, messages, ...this.#removal.failures() };
   }
 
   /** What outros said that are done already, from their logs. */
@@ -153,13 +160,7 @@ export class ActiveRun {
     const isDone = ({ ref }: PlannedAddon, hook: Hook): boolean => done.has(`hook ${hookFunction(ref.name, hook)}`);
     for (const addon of plan.addons) {
       if (isDone(addon, 'install') || isDone(addon, 'already_applied')) await this.#cluster.applied(addon);
-      if (isDone(addon, 'uninstall')) await this.#removed(addon);
     }
-  }
-
-  async #removed(addon: PlannedAddon): Promise<void> {
-    await this.#cluster.removed(addon);
-    await this.#records.removed(addon.ref.name);
   }
 
   async #extract({ id, addon }: Extract<PlannedAction, { kind: 'extract' }>): Promise<void> {
@@ -203,20 +204,21 @@ export class ActiveRun {
   /** Nobody will go back: all other packages of this run's add-ons, failed ones too, and steps that were taken go away. */
   async #finish(): Promise<void> {
     const { prepared, plan, folder } = this.#parts;
-    if (plan.kind === 'reset') return;
     const { directory } = prepared.request.place;
+    const addons = plan.addons.filter((addon) => !isRemoved(addon));
     const steps = prepared.along.flatMap(({ isStep, ref }) => (isStep ? [prefixOf(ref)] : []));
-    const kept = new Set(plan.addons.map(({ ref }) => prefixOf(ref)));
+    const kept = new Set(addons.map(({ ref }) => prefixOf(ref)));
     for (const one of this.#records.now.extracted) {
-      const isOther = plan.addons.some(({ ref }) => ref.name === one.name) && !kept.has(prefixOf(one));
+      const isOther = addons.some(({ ref }) => ref.name === one.name) && !kept.has(prefixOf(one));
       if (!isOther && !steps.includes(prefixOf(one))) continue;
       await takeAway(one, { directory, run: folder.run });
       await this.#records.forgetExtracted(one);
     }
-    for (const { ref } of plan.addons) await dropPrevious(directory, ref);
+    for (const { ref } of addons) await dropPrevious(directory, ref);
     await clearStaging(directory);
-    await this.#cluster.finished(plan.addons);
-    await this.#records.finished(plan.addons);
+    await this.#cluster.finished(addons);
+    await this.#records.finished(addons);
+    await this.#removal.finish();
   }
 
   async #hook(action: HookAction, functions: ReadonlySet<string>): Promise<void> {
@@ -243,6 +245,7 @@ export class ActiveRun {
       const text = await runHookAction(action, addon, this.#hooks).catch((error: unknown) => {
         const { applied } = this.#records.now;
         const before = Object.hasOwn(applied, action.addon) ? applied[action.addon]?.previous : undefined;
+        if (isRemoved(addon)) return this.#removal.survive(error, action);
         throw withWayBack(error, action.addon, before?.version);
       });
       if (text !== '') this.#messages.push({ addon: action.addon, text });
@@ -251,7 +254,6 @@ export class ActiveRun {
       this.#hooks.report({ type: 'note', level: 'warning', text });
     }
     if (action.hook === 'install') await this.#cluster.applied(addon);
-    if (action.hook === 'uninstall') await this.#removed(addon);
   }
 
   async #loadAll(actions: readonly PlannedAction[]): Promise<void> {

@@ -2,7 +2,6 @@
 import type { Digest } from '../core/digest.ts';
 import type { PackageImage } from '../core/package.ts';
 import { compareVersions, formatRef, type AddonRef } from '../core/ref.ts';
-import type { RunKind } from './plan.ts';
 import type { Records } from './records.ts';
 import type { SourcePackage } from './source.ts';
 
@@ -37,16 +36,14 @@ const STEP_OF: Readonly<Record<string, string>> = { rookupgrade: 'rook' };
 const LEAPS_TO: Readonly<Record<string, string>> = { rookupgrade: '1.4' };
 
 /**
- * Those that a run of this kind wants: what the machine needs always, steps only between the version that the node has and
+ * Those that a run wants: what the machine needs always, steps only between the version that the node has and
  * the one of the spec.
  */
 export function wantedAlong(
-  kind: RunKind,
   offered: readonly OfferedPackage[],
   packages: readonly AddonRef[],
   records: Records,
 ): readonly (OfferedPackage & { readonly because: string })[] {
-  if (kind === 'reset') return [];
   return offered.flatMap((one) => {
     if (one.role === 'machine') return [{ ...one, because: 'needed by the machine itself' }];
     const { name, version } = one.source.ref;

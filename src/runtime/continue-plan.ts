@@ -3,10 +3,16 @@ import { canonicalJson, digestOf, type Digest } from '../core/digest.ts';
 import { hookFunction } from './hooks.ts';
 import type { LastRun } from './last-run.ts';
 import type { PlannedAction, PlannedAddon, PlanOptions, RunPlan } from './plan.ts';
+import { isRemoved } from './plan-phases.ts';
 
 /** What a plan is made of. Two runs of the same want the same of the same machine. */
 export function runIdentity({ kind, addons }: RunPlan, { reapply, images, variables }: PlanOptions): Digest {
-  const rows = addons.map(({ ref, digest, settings }) => [ref.tree, ref.name, ref.version, digest, settings]);
+  const rows = addons.map((addon) => {
+    const { ref, digest, settings } = addon;
+    const row = [ref.tree, ref.name, ref.version, digest, settings];
+    // What is left in the cluster of one that goes changes while the run removes it.
+    return isRemoved(addon) ? [...row, 'removed'] : row;
+  });
   return digestOf(canonicalJson([kind, rows, reapply, images, digestOf(canonicalJson(variables))]));
 }
 
@@ -26,7 +32,7 @@ export function canContinue(last: LastRun, now: Now): boolean {
 }
 
 /** Acts beside the plan that a run and those that go on from it do once. */
-export type OnceAction = 'cluster last' | 'cluster current';
+export type OnceAction = 'cluster last' | 'cluster current' | 'cluster removed';
 
 /** What holds from run to run once it is done. */
 const LASTING = /^(?:hook|cluster) /;

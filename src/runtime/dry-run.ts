@@ -97,7 +97,8 @@ function shortOf({ mountPoint, short, inodes }: MountPlan): readonly string[] {
 }
 
 function outlookOf(name: string, { plan, request }: RunView, images: SavedPlan['host']['images']): AddonOutlook {
-  const found = request.packages.find(({ source }) => source.ref.name === name)?.source;
+  const packages = [...request.packages, ...(request.removal?.packages ?? [])];
+  const found = packages.find(({ source }) => source.ref.name === name)?.source;
   const planned = plan.addons.find(({ ref }) => ref.name === name);
   if (found === undefined || planned === undefined) throw new Error(`no package of this plan: ${name}`);
   const own = plan.actions.filter(({ addon }) => addon === name);

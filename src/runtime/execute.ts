@@ -24,10 +24,23 @@ interface RunAddon {
   readonly because: string;
 }
 
+export interface FailedRemoval {
+  readonly addon: string;
+  readonly function: string;
+  readonly message: string;
+}
+
 export interface RunResult {
   readonly run: string;
   readonly addons: readonly RunAddon[];
-  readonly images: { readonly loaded: readonly string[]; readonly skipped: string | undefined };
+  readonly images: {
+    readonly loaded: readonly string[];
+    readonly skipped: string | undefined;
+    /** Those that were removed from the container runtime; absent when that was not asked for. */
+    readonly removed?: readonly string[] | undefined;
+  };
+  /** Hooks that failed while an add-on was removed all the same; absent when there are none. */
+  readonly failed?: readonly FailedRemoval[] | undefined;
   /** What outros told the operator, in their order; those that said nothing are left out. */
   readonly messages: readonly { readonly addon: string; readonly text: string }[];
   /** How the checks of the machine came out; absent when there were none. */
@@ -64,7 +77,12 @@ export async function execute(prepared: PreparedRun, plan: RunPlan, options: Run
     carried: prepared.carried?.path,
     asked: {
       variables: request.variables,
-      settings: Object.fromEntries(request.packages.map(({ source, settings }) => [source.ref.name, settings])),
+      settings: Object.fromEntries(
+        [...request.packages, ...(request.removal?.packages ?? [])].map(({ source, settings }) => [
+          source.ref.name,
+          settings,
+        ]),
+      ),
       command: request.command,
     },
   });
@@ -93,12 +111,13 @@ async function saveChecks(folder: string, checks: HostChecks): Promise<void> {
 }
 
 /** What every hook may expect to be set (kurl.md 6.6). */
-function ownVariables({ kind, place }: RunRequest): readonly ShellVariable[] {
+function ownVariables({ kind, place, removal }: RunRequest): readonly ShellVariable[] {
   return [
     ['DIR', '.'],
     ['KURL_INSTALL_DIRECTORY', place.seen],
     ['K8S_DISTRO', 'kubeadm'],
     // On other nodes it is a setting (kurl.md 4.4).
     ...(kind === 'install' ? [['MASTER', '1'] as const] : []),
+    ...(removal?.keepData === true ? [['CURLEW_KEEP_DATA', '1'] as const] : []),
   ];
 }

@@ -3,6 +3,7 @@
 /**
  * In the order of a run; `install` and `already_applied` exclude each other (kurl.md 6.6). `around` are functions of
  * other names, called before and after kubernetes is installed or joined; `upgrade` is the kubernetes of a node.
+ * `pre_remove` removes the cluster's part of an add-on, `uninstall` this node's; `leave` comes where only the node goes.
  */
 export type Hook =
   | 'pre_init'
@@ -13,6 +14,8 @@ export type Hook =
   | 'around'
   | 'post_init'
   | 'outro'
+  | 'pre_remove'
+  | 'leave'
   | 'uninstall';
 
 /** Add-ons that run containers; they are installed before images can be loaded. */

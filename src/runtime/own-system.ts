@@ -12,8 +12,6 @@ export async function requireOwnSystem(
   { request, along }: Pick<RunView, 'request' | 'along'>,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<void> {
-  // Of what is taken off nothing is installed any more.
-  if (request.kind === 'reset') return;
   const packages = [...request.packages, ...along].map(({ source }) => source);
   await requireSystemOf(packages, { scripts: request.scripts, env: request.env, signal });
 }

@@ -1,5 +1,5 @@
 /** The actions of a run in their order (design: on the node; kurl.md 6.2, 6.3). Pure. */
-import { formatRef } from '../core/ref.ts';
+import { formatRef, type AddonRef } from '../core/ref.ts';
 import {
   AROUND_KUBERNETES,
   hookFunction,
@@ -23,9 +23,13 @@ interface Phased {
 
 type Actions = readonly PlannedAction[];
 
-export function phases(kind: RunKind, run: Phased): Actions {
-  const { facts, addons, records } = run;
-  if (kind === 'reset') return addons.flatMap((addon) => hookOf(run, addon, 'uninstall'));
+export function phases(kind: RunKind, whole: Phased): Actions {
+  const removed = removalPhases(kind, whole);
+  if (kind === 'reset' || kind === 'uninstall') return removed;
+  const names = new Set(whole.addons.filter(isRemoved).map(({ ref }) => ref.name));
+  const stays = ({ ref }: { readonly ref: AddonRef }): boolean => !names.has(ref.name);
+  const run = { ...whole, facts: whole.facts.filter(stays), addons: whole.addons.filter(stays) };
+  const { facts, records } = run;
   const missing = facts.flatMap((one) => {
     const because = whyExtract(one, records);
     return because === undefined ? [] : [{ ...one, because }];
@@ -39,6 +43,24 @@ export function phases(kind: RunKind, run: Phased): Actions {
       return lacks === undefined ? [] : [{ ...extract(one.ref, `${one.because}; ${lacks}`), addon: one.label }];
     }),
     ...(kind === 'install' ? installPhases(run) : joinPhases(kind, run)),
+    ...removed,
+  ];
+}
+
+/** Whether a run removes an add-on, from the cluster or only from this node. */
+export function isRemoved({ mode }: Pick<PlannedAddon, 'mode'>): boolean {
+  return mode === 'remove' || mode === 'leave';
+}
+
+/** What add-ons have in the cluster goes first, while all that it may need is there. */
+function removalPhases(kind: RunKind, run: Phased): Actions {
+  const addons = run.addons.filter(isRemoved);
+  return [
+    ...addons.flatMap((addon) => {
+      if (addon.mode === 'remove') return hookOf(run, addon, 'pre_remove');
+      return kind === 'reset' ? hookOf(run, addon, 'leave') : [];
+    }),
+    ...addons.flatMap((addon) => hookOf(run, addon, 'uninstall')),
   ];
 }
 
@@ -154,7 +176,8 @@ function apply(run: Phased, addon: PlannedAddon): Actions {
 function hookOf({ facts }: Phased, addon: PlannedAddon, hook: Hook, name?: string): Actions {
   if (!addon.hasInstallScript) return [];
   const words = name ?? hookFunction(addon.ref.name, hook);
-  const because = hook === 'install' || hook === 'already_applied' ? addon.because : 'every run';
+  const isOwn = hook === 'install' || hook === 'already_applied' || isRemoved(addon);
+  const because = isOwn ? addon.because : 'every run';
   const limit = facts.find(({ ref }) => ref.name === addon.ref.name)?.hookLimit;
   const common = { id: `hook ${words}`, because, kind: 'hook', addon: addon.ref.name, hook, function: words } as const;
   return [limit === undefined ? common : { ...common, limit }];

@@ -14,6 +14,8 @@ export const PLAN_WORDS: Readonly<Record<string, WordKind>> = {
   unconfined: 'flag',
   reapply: 'flag',
   'allow-downgrade': 'flag',
+  prune: 'flag',
+  'keep-data': 'flag',
   adopt: 'flag',
   'skip-images': 'flag',
   preflights: 'text',

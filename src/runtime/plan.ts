@@ -35,8 +35,11 @@ export interface PlannedAddon {
   readonly ref: AddonRef;
   readonly digest: Digest;
   readonly settings: Digest;
-  /** `join` for what is only joined: on a node beside the primary, all but the container runtime. */
-  readonly mode: 'install' | 'already applied' | 'join' | 'remove';
+  /**
+   * `join` for what is only joined: on a node beside the primary, all but the container runtime. `remove` from cluster and
+   * node, `leave` from this node only.
+   */
+  readonly mode: 'install' | 'already applied' | 'join' | 'remove' | 'leave';
   readonly because: string;
   readonly hasInstallScript: boolean;
 }
@@ -65,11 +68,14 @@ export interface DoneAction {
   readonly run: string;
 }
 
-/** `install` is for a primary, `join` and `upgrade` are for the nodes beside it; `reset` takes everything off a node. */
-export type RunKind = 'install' | 'join' | 'upgrade' | 'reset';
+/**
+ * `install` is for a primary, `join` and `upgrade` are for the nodes beside it; `uninstall` removes some add-ons, `reset`
+ * everything from a node.
+ */
+export type RunKind = 'install' | 'join' | 'upgrade' | 'uninstall' | 'reset';
 
 /** Kinds of runs that carry out a spec. */
-export type SpecKind = Exclude<RunKind, 'reset'>;
+export type SpecKind = Exclude<RunKind, 'uninstall' | 'reset'>;
 
 export interface RunPlan {
   readonly format: 1;
@@ -93,6 +99,10 @@ export interface PlanOptions {
   readonly loadBalancer?: LoadBalancerMove | undefined;
   /** Packages beside those of the spec that come along. */
   readonly along?: readonly AlongFacts[] | undefined;
+  /** Packages of add-ons that are removed. */
+  readonly removed?: readonly PackageFacts[] | undefined;
+  /** Names of those among them that leave the cluster, too. */
+  readonly leaving?: ReadonlySet<string> | undefined;
 }
 
 /**
@@ -106,16 +116,28 @@ export function planRun(
   options: PlanOptions,
 ): RunPlan {
   const names = new Set<string>();
-  for (const { ref } of packages) {
+  for (const { ref } of [...packages, ...(options.removed ?? [])]) {
     if (names.has(ref.name)) throw new CurlewError('SPEC_INVALID', `plan: ${ref.name} is in the spec twice`);
     names.add(ref.name);
   }
-  if (kind !== 'reset' && options.allowDowngrade !== true) refuseDowngrades(packages, records);
-  const ordered = orderAddons(packages.map((facts) => ({ ...facts, name: facts.ref.name })));
+  if (options.allowDowngrade !== true) refuseDowngrades(packages, records);
+  const wanted = inOrder(packages);
   // What came last rests on what came before it.
-  const inOrder = kind === 'reset' ? ordered.toReversed() : ordered;
-  const addons = inOrder.map((facts) => planAddon(kind, facts, records, options));
-  return { format: 1, kind, addons, actions: phases(kind, { facts: inOrder, addons, records, options }) };
+  const removed = inOrder(options.removed ?? []).toReversed();
+  const addons = [
+    ...wanted.map((facts) => planAddon(kind, facts, records, options)),
+    ...removed.map((facts) => planRemoval(kind, facts, options)),
+  ];
+  return {
+    format: 1,
+    kind,
+    addons,
+    actions: phases(kind, { facts: [...wanted, ...removed], addons, records, options }),
+  };
+}
+
+function inOrder(packages: readonly PackageFacts[]): readonly PackageFacts[] {
+  return orderAddons(packages.map((facts) => ({ ...facts, name: facts.ref.name })));
 }
 
 function refuseDowngrades(packages: readonly PackageFacts[], { applied }: Records): void {
@@ -140,7 +162,6 @@ function planAddon(kind: RunKind, facts: PackageFacts, records: Records, options
   const { ref, digest, hasInstallScript } = facts;
   const settings = settingsDigest(facts.settings);
   const common = { ref, digest, settings, hasInstallScript };
-  if (kind === 'reset') return { ...common, mode: 'remove', because: 'asked for' };
   if (kind !== 'install' && !isContainerRuntime(ref)) return { ...common, mode: 'join', because: `every ${kind}` };
   // Not every name that an object answers to is one of its own: `constructor` is a valid name of an add-on.
   const record = Object.hasOwn(records.applied, ref.name) ? records.applied[ref.name] : undefined;
@@ -148,6 +169,14 @@ function planAddon(kind: RunKind, facts: PackageFacts, records: Records, options
   return because === undefined
     ? { ...common, mode: 'already applied', because: 'same version, package and settings, and its last run finished' }
     : { ...common, mode: 'install', because };
+}
+
+function planRemoval(kind: RunKind, facts: PackageFacts, { leaving }: PlanOptions): PlannedAddon {
+  const { ref, digest, hasInstallScript } = facts;
+  const mode = leaving?.has(ref.name) === true ? 'remove' : 'leave';
+  const whose = mode === 'remove' ? '' : kind === 'reset' ? 'this node leaves: ' : 'only from this node: ';
+  const because = kind === 'reset' || kind === 'uninstall' ? 'asked for' : 'it is not in the spec';
+  return { ref, digest, settings: settingsDigest(facts.settings), mode, because: whose + because, hasInstallScript };
 }
 
 /** The address may be a setting of ekco's alone; it is kubernetes that answers there. */

@@ -11,17 +11,19 @@ import type { CheckRequest } from './host-checks.ts';
 import { hookLimit } from './hook-limit.ts';
 import { findCarried } from './hook.ts';
 import { readLastRun, type LastRun } from './last-run.ts';
+import { leavingAddons } from './leaving.ts';
 import { lockFolder } from './lock.ts';
 import type { NodePlace } from './node-place.ts';
 import { planRun, type PackageFacts, type RunKind, type RunPlan } from './plan.ts';
 import { bootId } from './process-tree.ts';
 import { digestInPlace } from './put-in-place.ts';
 import { readRecords, type Records } from './records.ts';
+import type { Removal } from './removal.ts';
 import { runFolder } from './run-folder.ts';
 import type { ShellVariable } from './settings.ts';
 import type { SourcePackage } from './source.ts';
 
-interface WantedPackage {
+export interface WantedPackage {
   readonly source: SourcePackage;
   readonly settings: unknown;
 }
@@ -32,6 +34,8 @@ export interface RunRequest {
   /** Folder with hook-runner.sh and lib/. */
   readonly scripts: string;
   readonly packages: readonly WantedPackage[];
+  /** What is removed; absent: nothing. */
+  readonly removal?: Removal | undefined;
   /** What else the source has to offer. */
   readonly offered?: readonly OfferedPackage[] | undefined;
   readonly variables: readonly ShellVariable[];
@@ -96,15 +100,22 @@ export async function viewRun(given: RunRequest): Promise<RunView> {
   const own = await readRecords(directory);
   const last = await readLastRun(directory, own);
   // On a node beside the primary nothing is applied to the cluster.
-  const cluster = given.kind === 'install' || given.kind === 'reset' ? given.cluster : undefined;
-  const view = await consultCluster(cluster, own);
-  const { records } = view;
+  const isJoin = given.kind === 'join' || given.kind === 'upgrade';
+  const cluster = isJoin ? undefined : given.cluster;
+  const consulted = await consultCluster(cluster, own);
+  const { leaving, notes } = await leavingAddons({ ...given, cluster }, own, consulted);
+  const view = { ...consulted, notes: [...consulted.notes, ...notes] };
+  // What goes is only what this node has.
+  const isRemoval = given.kind === 'uninstall' || given.kind === 'reset';
+  const records = isRemoval ? { ...view.records, applied: own.applied } : view.records;
   const request = { ...given, cluster, variables: variablesFor(given.variables, view) };
   const packages = await Promise.all(request.packages.map(async (wanted) => factsOf(request, wanted)));
+  const removed = await Promise.all((request.removal?.packages ?? []).map(async (one) => factsOf(request, one)));
   const { kind, reapply, allowDowngrade, skipImages, variables } = request;
   const loadBalancer = await loadBalancerMove(view, variables);
   const along = await alongOf(request, records);
-  const options = { reapply, allowDowngrade, images: skipImages === undefined, variables, loadBalancer, along };
+  const images = skipImages === undefined;
+  const options = { reapply, allowDowngrade, images, variables, loadBalancer, along, removed, leaving };
   const fresh = planRun(kind, packages, records, options);
   const now = { identity: runIdentity(fresh, options), boot: await bootId() };
   const begun = await continued(directory, fresh, view.moved ? undefined : last, now);
@@ -133,12 +144,12 @@ export interface AlongPackage extends AlongFacts {
 }
 
 async function alongOf(
-  { kind, place: { directory }, packages, offered = [] }: RunRequest,
+  { place: { directory }, packages, offered = [] }: RunRequest,
   records: Records,
 ): Promise<readonly AlongPackage[]> {
   const refs = packages.map(({ source }) => source.ref);
   return Promise.all(
-    wantedAlong(kind, offered, refs, records).map(async ({ source, role, because }) => {
+    wantedAlong(offered, refs, records).map(async ({ source, role, because }) => {
       const { ref, addon } = source;
       return {
         source,

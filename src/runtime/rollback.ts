@@ -6,8 +6,6 @@ import { keptPackage } from './kept-package.ts';
 import type { RunRequest } from './prepare.ts';
 import { readRecords } from './records.ts';
 
-export type KeptRequest = Pick<RunRequest, 'kind' | 'packages' | 'variables' | 'reapply' | 'allowDowngrade'>;
-
 interface RollbackOptions {
   /** Whether the last run was this very rollback, and came to no end: it may have died after its last record. */
   readonly isAgain: () => Promise<boolean>;
@@ -22,7 +20,7 @@ export async function rollbackRequest(
   directory: string,
   name: string,
   { isAgain, signal }: RollbackOptions,
-): Promise<KeptRequest> {
+): Promise<Pick<RunRequest, 'kind' | 'packages' | 'variables' | 'reapply' | 'allowDowngrade'>> {
   const records = await readRecords(directory);
   const record = Object.hasOwn(records.applied, name) ? records.applied[name] : undefined;
   if (record === undefined) throw refused(name, 'it is not installed', 'curlew status shows what is');

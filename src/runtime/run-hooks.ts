@@ -68,7 +68,9 @@ const TITLES: Readonly<Record<Hook, string>> = {
   around: 'take part in kubernetes',
   post_init: 'finish',
   outro: 'close',
-  uninstall: 'take off',
+  pre_remove: 'remove from the cluster',
+  leave: 'leave the cluster',
+  uninstall: 'remove from this node',
 };
 
 function title({ hook }: HookAction, { ref }: PlannedAddon): string {

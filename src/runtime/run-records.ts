@@ -1,5 +1,6 @@
 /** What a run writes into the records, step by step. */
 import type { PlannedAddon } from './plan.ts';
+import { isRemoved } from './plan-phases.ts';
 import {
   writeRecords,
   type AppliedRecord,
@@ -57,14 +58,15 @@ export class RunRecords {
   }
 
   async finished(addons: readonly PlannedAddon[]): Promise<void> {
-    const rows = addons.map((addon) => this.#row(addon, true));
+    const rows = addons.filter((addon) => !isRemoved(addon)).map((addon) => this.#row(addon, true));
     await this.#write({ applied: Object.assign({}, this.#records.applied, ...rows) as Records['applied'] });
   }
 
-  /** The add-on is not on this node any more. */
-  async removed(name: string): Promise<void> {
-    const rows = Object.entries(this.#records.applied).filter(([other]) => other !== name);
-    await this.#write({ applied: Object.fromEntries(rows) });
+  /** These add-ons are not on this node any more. */
+  async removed(names: ReadonlySet<string>): Promise<void> {
+    const rows = Object.entries(this.#records.applied).filter(([name]) => !names.has(name));
+    const extracted = this.#records.extracted.filter(({ name }) => !names.has(name));
+    await this.#write({ applied: Object.fromEntries(rows), extracted });
   }
 
   #row({ ref, digest, settings, mode }: PlannedAddon, finished: boolean): Readonly<Record<string, AppliedRecord>> {

@@ -47,6 +47,8 @@ const HOOKS: readonly Hook[] = [
   'upgrade',
   'post_init',
   'outro',
+  'pre_remove',
+  'leave',
   'uninstall',
 ];
 

@@ -3,7 +3,7 @@ import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { HOOK_NAMES, type Hook } from '../manifest/hooks.ts';
 
-const USUAL: readonly Hook[] = ['install', 'already_applied', 'outro', 'uninstall'];
+const USUAL: readonly Hook[] = ['install', 'already_applied', 'outro', 'pre_remove', 'leave', 'uninstall'];
 
 /**
  * The hooks that words such as `install,join` name, and the one that installs; `all` are all of them. Without a word: what

@@ -175,9 +175,12 @@ test('reset takes off what is installed, in reverse, and goes on after a hook th
   assert.is(done.exitCode, 0, done.stderr);
   assert.equal(
     (JSON.parse(done.stdout) as RunResult).addons.map(({ name, outcome }) => [name, outcome]),
-    [['aaa', 'removed']],
+    [
+      ['bbb', 'removed'],
+      ['aaa', 'removed'],
+    ],
   );
-  assert.equal(await trace(box), ['gone hello']);
+  assert.equal(await trace(box), ['gone hello'], 'what is done is not done again');
   assert.is(await stat(box.at(NODE)).catch(() => 'absent'), 'absent');
   assert.match((await onNode(box, 'reset', '--yes')).stdout, 'nothing was installed');
 });

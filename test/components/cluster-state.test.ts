@@ -4,10 +4,11 @@ import { readRecords, settingsDigest } from '../../src/runtime/records.ts';
 import * as assert from '../support/assert.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { packagesOf, trace, tracer } from '../support/node-install.ts';
+import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './support/api-server.ts';
-import { boxOf, dataOf, decoded, install, opens, outcomes, patchRecords } from './support/cluster-node.ts';
+import { boxOf, dataOf, decoded, envOf, install, opens, outcomes, patchRecords } from './support/cluster-node.ts';
 import { createOpened } from './support/opened.ts';
 import { cannotRun } from './support/programs.ts';
 
@@ -163,6 +164,21 @@ if (reason === undefined) {
     await install(box, server, { addons }, { kind: 'reset', reapply: true, cluster });
     const keys = Object.keys(await dataOf(server, 'curlew-records')).toSorted();
     assert.equal(keys, ['addon.bbb', 'cluster', 'format']);
+  });
+
+  test('an add-on that is uninstalled is in no record of the cluster any more', async () => {
+    await using box = await boxOf(server);
+    const removing = 'bbb_pre_remove() { kubectl get namespace kurl -o name >>"$TRACE"; }';
+    await install(box, server, { addons: [tracer('aaa'), tracer('bbb', removing)] });
+    await trace(box);
+    const env = { ...envOf(box, server.kubeconfig), TRACE: box.at('trace') };
+    const words = ['uninstall', 'bbb', '--install-dir', box.at('node'), '--yes'];
+    const { exitCode, stderr } = await runCommand(words, box.path, env);
+    assert.is(exitCode, 0, stderr);
+    assert.equal(await trace(box), ['namespace/kurl']);
+    assert.equal(Object.keys(await dataOf(server, 'curlew-records')).toSorted(), ['addon.aaa', 'cluster', 'format']);
+    assert.equal(Object.keys(await dataOf(server, 'kurl-current-config')).toSorted(), ['addons-aaa', 'kurl-version']);
+    assert.equal(Object.keys((await readRecords(box.at('node'))).applied), ['aaa']);
   });
 
   test('a run over one add-on leaves what kURL keeps of the others', async () => {

@@ -104,6 +104,34 @@ function testRuntime(kind: RuntimeKind): void {
     assert.is(bytes, kind.name === 'docker' ? sizeOf(one, ...one.layers) : 0);
   });
 
+  test(`${title}: removes the images that it is asked to, but none that a container uses or that has another name`, async () => {
+    const [gone, used, shared] = ['gone', 'used', 'shared'].map((seed) => makeImage([layer(`${title} ${seed}`)]));
+    const name = (of: string): string => `registry.test/remove/${of}:1`;
+    const all = { [name('gone')]: gone, [name('used')]: used, [name('shared')]: shared, [name('second')]: shared };
+    await load((await writeLayout(box.at('remove'), all as Readonly<Record<string, Image>>)).wanted());
+    if (kind.name === 'docker') await client(kind, env, 'container', 'create', '--name', 'user', name('used'), 'x');
+    else {
+      await client(kind, env, 'containers', 'create', name('used'), 'user');
+      const [id = ''] = await idsOf(name('gone'));
+      const [other = ''] = await idsOf(name('shared'));
+      // As Kubernetes' part of containerd names them.
+      await client(kind, env, 'images', 'tag', name('gone'), `registry.test/remove/gone@${id}`);
+      await client(kind, env, 'images', 'tag', name('gone'), `sha256:${'a'.repeat(64)}`);
+      await client(kind, env, 'images', 'tag', name('shared'), `registry.test/remove/shared@${other}`);
+    }
+    const asked = ['gone', 'used', 'shared', 'never'].map(name);
+    assert.equal(await runtime.remove(asked, { signal: never }), {
+      removed: [name('gone'), name('shared')],
+      used: [name('used')],
+    });
+    const [a, b, c, d] = await idsOf(...['gone', 'used', 'shared', 'second'].map(name));
+    assert.equal([a, b !== undefined, c, d !== undefined], [undefined, true, undefined, true]);
+    const list = await client(kind, env, 'images', ...(kind.name === 'docker' ? [] : ['list', '--quiet']));
+    assert.not.match(list, /remove\/gone|sha256:a{64}/);
+    if (kind.name !== 'docker') assert.match(list, 'remove/shared@sha256:');
+    await client(kind, env, 'container', 'rm', 'user');
+  });
+
   test(`${title}: a name that stands for another image is led to the right one`, async () => {
     const [old, fresh] = [makeImage([layer(`${title} old`)]), makeImage([layer(`${title} fresh`)])];
     await load((await writeLayout(box.at('old'), { 'registry.test/moved/app:1': old })).wanted());

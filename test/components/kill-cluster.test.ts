@@ -77,6 +77,11 @@ const KINDS: readonly (readonly [title: string, kind: SceneKind, moments: RegExp
     { bundles: { before: BEFORE }, before: INSTALLED, words: ['reset', '--yes'] },
     /^client .* (?:given|after) |^journal done hook .* after |^rename .*records\.json.* after /,
   ],
+  [
+    'and what removes an add-on',
+    { bundles: { before: BEFORE }, before: INSTALLED, words: ['uninstall', 'bbb', '--yes'] },
+    /^client .* (?:given|after) |^journal done .* after |^(?:rename .*records\.json|rm).* after /,
+  ],
 ];
 
 if (reason === undefined) {

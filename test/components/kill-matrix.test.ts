@@ -60,6 +60,11 @@ const KINDS: readonly (readonly [title: string, kind: SceneKind, moments: RegExp
     { bundles: BACK, before: [[0, 'install', '--bundle', 'before']], words: ['reset', '--yes'] },
     /^hook .* middle$|^journal .* after |^(?:rename|rm).* after /,
   ],
+  [
+    'an uninstall',
+    { bundles: NODE, before: [[0, 'install', '--bundle', 'before']], words: ['uninstall', 'aaa', '--yes'] },
+    /^hook .* middle$|^journal .* after |^(?:rename|rm).* after /,
+  ],
 ];
 
 for (const [title, kind, moments] of KINDS) {

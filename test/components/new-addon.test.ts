@@ -1,10 +1,11 @@
 /** What a new add-on applies, as kustomize, which is in kubectl too, puts it together. */
 import { execa } from 'execa';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import * as assert from '../support/assert.ts';
 import { newIn, RESOURCES } from '../support/scaffold.ts';
 import { suite } from '../support/suite.ts';
-import { oracle } from './support/programs.ts';
+import { API_SERVER_PROGRAMS, startApiServer } from './support/api-server.ts';
+import { cannotRun, oracle } from './support/programs.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('new add-ons and kustomize');
@@ -44,6 +45,70 @@ for (const [title, files, from] of [
     assert.match(text, 'kind: Namespace');
     assert.match(text, 'support-bundle-spec');
     assert.not.match(await rendered(box, 'web', ''), 'replicas: 7');
+  });
+}
+
+const WITH_DATA = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: { name: webs.example.com }
+spec:
+  group: example.com
+  scope: Namespaced
+  names: { kind: Web, plural: webs }
+  versions: [{ name: v1, served: true, storage: true, schema: { openAPIV3Schema: { type: object } } }]
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: { name: data }
+spec: { accessModes: [ReadWriteOnce], resources: { requests: { storage: 1Gi } } }
+---
+apiVersion: v1
+kind: Service
+metadata: { name: web }
+spec: { ports: [{ port: 80 }] }
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: web }
+spec:
+  selector: { matchLabels: { app: web } }
+  template:
+    metadata: { labels: { app: web } }
+    spec: { containers: [{ name: web, image: registry.k8s.io/pause:3.9 }] }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: { name: web-reader }
+`;
+
+const why = cannotRun(...API_SERVER_PROGRAMS);
+if (why !== undefined) test.skip('what a new add-on removes from a cluster', why);
+else {
+  test('what a new add-on applied is removed from the cluster, but for its data where that is to be kept', async () => {
+    await using folder = await tree();
+    await using server = await startApiServer(folder.at('server'));
+    await using box = await tree({ 'web.yaml': WITH_DATA });
+    const { namespace } = await newIn(box, { from: 'web.yaml' });
+    const call = async (words: string): Promise<void> => {
+      const script = `set -eE; DIR=$PWD; for file in "$1"/*.sh; do . "$file"; done
+        . addons/web/1.0.0/install.sh; ${words}`;
+      const env = { KUBECONFIG: server.kubeconfig, PATH: `${dirname(oracle('kubectl'))}:${process.env['PATH'] ?? ''}` };
+      await execa('bash', ['-c', script, 'bash', LIBRARY], { cwd: box.path, env });
+    };
+    const found = async (): Promise<readonly string[]> => {
+      const kinds = 'namespace,persistentvolumeclaim,clusterrole,deployment,service,customresourcedefinition';
+      const list = await server.kubectl(['get', kinds, '--all-namespaces', '-o', 'name']);
+      return list.split('\n').filter((name) => /\bwebs?\b|data/.test(name) && !name.includes('system:'));
+    };
+    await call('web_render; kubectl apply --server-side -f kustomize/web/crds.yaml; kubectl apply -k kustomize/web');
+    const before = await found();
+    assert.ok(before.length > 4, before.join(' '));
+    await call('CURLEW_KEEP_DATA=1; web_pre_remove');
+    assert.equal(await found(), [
+      `namespace/${namespace}`,
+      'persistentvolumeclaim/data',
+      'customresourcedefinition.apiextensions.k8s.io/webs.example.com',
+    ]);
   });
 }
 

@@ -77,7 +77,6 @@ test('only steps between what is here and what is wanted are taken', async () =>
   });
   const wanted = (from: string | undefined, to: string): readonly string[] =>
     wantedAlong(
-      'install',
       offered,
       [{ tree: 'addons', name: 'rook', version: to }],
       from === undefined ? NO_RECORDS : applied(from),

@@ -25,17 +25,23 @@ export interface Given extends Partial<RunRequest> {
   readonly events?: ProgressEvent[];
 }
 
-/** Installs these packages below the folder, hooks unconfined, images left alone. */
+/** How tests remove add-ons, where they say nothing else. */
+const PLAIN_REMOVAL = { forgotten: [], keepGoing: false, keepData: false, pruneImages: false };
+
+/** Installs these packages below the folder, or removes them, hooks unconfined, images left alone. */
 export async function run(
   box: Tree,
   packages: readonly SourcePackage[],
   { settings = {}, signal = never, events = [], ...request }: Given = {},
 ): Promise<RunResult> {
+  const wanted = packages.map((source) => ({ source, settings: settings[source.ref.name] ?? {} }));
+  const removes = request.kind === 'reset' || request.kind === 'uninstall';
   await using prepared = await prepare({
     kind: 'install',
     place: plainPlace(box.at('node')),
     scripts: SCRIPTS,
-    packages: packages.map((source) => ({ source, settings: settings[source.ref.name] ?? {} })),
+    packages: removes ? [] : wanted,
+    removal: removes ? { ...PLAIN_REMOVAL, packages: wanted } : undefined,
     variables: [],
     env: { PATH: process.env['PATH'], TRACE: box.at('trace') },
     reapply: false,

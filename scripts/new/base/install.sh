@@ -50,13 +50,41 @@ sample-addon_outro() {
 }
 
 # [end]
-# [if uninstall]
-sample-addon_uninstall() {
+# [if pre_remove]
+# Once, from a control plane: removes what the add-on has in the cluster. With --keep-data, claims and namespaces stay.
+sample-addon_pre_remove() {
   sample-addon_render
-  kubectl delete -k "$DIR/kustomize/sample-addon" --ignore-not-found
-  if [[ -f "$DIR/kustomize/sample-addon/crds.yaml" ]]; then
-    logWarn "Definitions, and all objects made with them, stay: kubectl delete -f $DIR/kustomize/sample-addon/crds.yaml"
+  local dst="$DIR/kustomize/sample-addon"
+  local columns='KIND:.kind,NAMESPACE:.metadata.namespace,NAME:.metadata.name'
+  local found kind namespace name
+  if [[ -z "${CURLEW_KEEP_DATA-}" ]]; then
+    kubectl delete -k "$dst" --ignore-not-found
+  else
+    found="$(kubectl get -k "$dst" --ignore-not-found --no-headers -o "custom-columns=$columns")"
+    while read -r kind namespace name; do
+      case "$kind" in '' | Namespace | PersistentVolumeClaim) continue ;; esac
+      if [[ "$namespace" == '<none>' ]]; then namespace=default; fi
+      kubectl --namespace "$namespace" delete "$kind" "$name" --ignore-not-found </dev/null
+    done <<<"$found"
   fi
+  if [[ -f "$dst/crds.yaml" ]]; then
+    found="$(kubectl get -f "$dst/crds.yaml" --ignore-not-found -o name)"
+    logWarn "Definitions, and all objects made with them, stay; to remove them: kubectl delete ${found//$'\n'/ }"
+  fi
+}
+
+# [end]
+# [if leave]
+# This node leaves a cluster that keeps the add-on: what has to happen before its pods here end.
+sample-addon_leave() {
+  logStep "sample-addon stays in the cluster that this node leaves"
+}
+
+# [end]
+# [if uninstall]
+# On every node: removes what hooks put on this machine. They put nothing there but what curlew itself removes.
+sample-addon_uninstall() {
+  logSuccess "sample-addon __version__ leaves nothing on this node"
 }
 
 # [end]

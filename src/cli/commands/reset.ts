@@ -2,14 +2,20 @@
 import { stat } from 'node:fs/promises';
 import type { Command } from '../command.ts';
 import { confirm } from '../ask-line.ts';
-import { RESET_OPTIONS, runReset, type ResetResult } from '../kept-run.ts';
+import { RESET_OPTIONS, runReset, showReset, type ResetResult } from '../kept-run.ts';
+import type { NodeResult } from '../node-run.ts';
 import { placesOf } from '../node-target.ts';
+import { failedLines, nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 
-const DETAILS = `The uninstall hooks of all add-ons run in the reverse of their order, with the settings they were installed with; then what runs put into the install folder is removed. An add-on without an uninstall hook leaves what it did to the machine and to the cluster. When a hook fails, the same command goes on with it.`;
+const DETAILS = `All add-ons are removed in the reverse of their order, with the settings they were installed with; then what runs put into the install folder is removed. On the last control plane, and on a machine that installed add-ons into a cluster of somebody else, ADDON_pre_remove removes what they have in the cluster. Elsewhere the cluster keeps them, and ADDON_leave says that this node goes. ADDON_uninstall removes what they have on this node. An add-on without these hooks leaves what it did to the machine and to the cluster.
 
-export const reset: Command<ResetResult | { readonly directory: string; readonly removed: readonly string[] }> = {
+When a hook fails, the same command continues with it; --keep-going leaves it out.`;
+
+type Nothing = { readonly directory: string; readonly removed: readonly string[] };
+
+export const reset: Command<ResetResult | Nothing | NodeResult> = {
   name: 'reset',
-  summary: 'Take off this node what was installed',
+  summary: 'Remove everything that was installed',
   operands: '',
   details: DETAILS,
   examples: ['curlew reset', 'curlew reset --yes --json'],
@@ -17,10 +23,12 @@ export const reset: Command<ResetResult | { readonly directory: string; readonly
   run: async (args, context) => {
     const { directory } = placesOf(args, context);
     if ((await stat(directory).catch(() => undefined)) === undefined) return { directory, removed: [] };
+    if (args.flag('dry-run')) return showReset(args, context);
     if (!args.flag('yes')) await confirm(`Take everything off this node that lies in ${directory}?`, context);
     return runReset(args, context);
   },
   render: (result) => {
+    if (!('removed' in result)) return renderNodeResult(result);
     const addons = 'addons' in result ? result.addons : [];
     const rows = addons.map(({ name, version }) => `${name}  ${version}  removed`);
     const { directory, removed } = result;
@@ -28,6 +36,7 @@ export const reset: Command<ResetResult | { readonly directory: string; readonly
       removed.length === 0
         ? `nothing was installed in ${directory}`
         : `removed from ${directory}: ${removed.join(', ')}`;
-    return [...rows, files].join('\n');
+    return [...rows, files, ...('failed' in result ? failedLines(result.failed) : [])].join('\n');
   },
+  exitCode: (result) => ('addons' in result ? nodeExitCode(result) : 0),
 };

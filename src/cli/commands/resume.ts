@@ -3,7 +3,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { lastAsked } from '../../runtime/last-asked.ts';
 import { argumentsOf, parseAskedCommand, type AskedCommand } from '../asked-command.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
-import { runReset, runRollback } from '../kept-run.ts';
+import { runReset, runRollback, runUninstall } from '../kept-run.ts';
 import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
 import { YES_OPTION } from '../node-target.ts';
 import { runNode, type NodeResult } from '../node-run.ts';
@@ -41,6 +41,8 @@ async function again(asked: AskedCommand, args: Arguments, context: CommandConte
       return runNode(asked.name, args, context, asked.installer);
     case 'rollback':
       return runRollback(asked.operands[0] ?? '', args, context);
+    case 'uninstall':
+      return runUninstall(args, context);
     case 'reset':
       return runReset(args, context);
     default:

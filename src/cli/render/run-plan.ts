@@ -17,15 +17,14 @@ const LABEL = 11;
 export function renderDryRun(run: DryRun, stays: readonly StayingAddon[] = []): string {
   const { plan, directory, addons, along = [], host, checks, problems, out } = run;
   const title = `Plan: ${plan.kind} of ${counted(addons.length, 'add-on')} in ${visible(directory)}`;
+  const isRemoval = plan.kind === 'uninstall' || plan.kind === 'reset';
   const before = plan.continues === undefined ? [] : [`It goes on where run ${plan.continues.run} stopped.`];
   return [
     [title, ...before],
     ...addons.map(addonLines),
     ...along.map(({ name, version, because }) => [`${name} ${version}`, ...entry('beside', because)]),
     ...stays.map(({ name, version }) => [`${name} ${version}`, ...entry('stays', 'it is not in the spec')]),
-    diskLines(host.disk.mounts),
-    portLines(host.ports),
-    memoryLines(host.memory),
+    ...(isRemoval ? [] : [diskLines(host.disk.mounts), portLines(host.ports), memoryLines(host.memory)]),
     checkLines(checks),
     endLines(problems, out),
   ]
@@ -41,14 +40,18 @@ function entry(label: string, text: string): readonly string[] {
 }
 
 function addonLines({ name, version, fetch, extract, images, apply, hooks, done }: AddonOutlook): readonly string[] {
+  const last = [
+    ...entry(apply.mode === 'already applied' ? 'skip' : apply.mode, apply.because),
+    ...entry('hooks', hooks.length === 0 ? 'none' : hooks.join(' ')),
+    ...(done.length === 0 ? [] : entry('done', done.join(' '))),
+  ];
+  if (apply.mode === 'remove' || apply.mode === 'leave') return [`${name} ${version}`, ...last];
   return [
     `${name} ${version}`,
     ...(fetch === undefined ? [] : entry('fetch', `${fetch.because}: ${formatBytes(fetch.bytes)}`)),
     ...entry('extract', extract.because + (extract.wanted ? `: ${formatBytes(extract.bytes)}` : '')),
     ...entry('images', imageText(images)),
-    ...entry(apply.mode === 'already applied' ? 'skip' : apply.mode, apply.because),
-    ...entry('hooks', hooks.length === 0 ? 'none' : hooks.join(' ')),
-    ...(done.length === 0 ? [] : entry('done', done.join(' '))),
+    ...last,
   ];
 }
 

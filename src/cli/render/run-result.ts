@@ -1,4 +1,5 @@
 /** What a run did, as lines for the operator. */
+import { counted } from '../../core/counted.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import type { RunResult } from '../../runtime/execute.ts';
 import type { NodeResult } from '../node-run.ts';
@@ -11,13 +12,14 @@ export function renderNodeResult(result: NodeResult): string {
   return 'plan' in result ? renderDryRun(result, result.stays) : runTable(result, result.stays);
 }
 
-/** A dry run says by its status whether the run would stop before its first change. */
+/** A dry run says by its status whether the run would stop before its first change, a run whether all hooks did their work. */
 export function nodeExitCode(result: NodeResult): number {
-  return 'plan' in result && result.stops !== undefined ? ERROR_CODES[result.stops] : 0;
+  if (!('plan' in result)) return result.failed === undefined ? 0 : ERROR_CODES.HOOK_FAILED;
+  return result.stops === undefined ? 0 : ERROR_CODES[result.stops];
 }
 
 function runTable(
-  { addons, images, messages, checks, run, seconds }: RunResult,
+  { addons, images, messages, checks, failed = [], run, seconds }: RunResult,
   stays: NodeResult['stays'] = [],
 ): string {
   const width = (texts: readonly string[]): number => Math.max(0, ...texts.map(({ length }) => length));
@@ -28,12 +30,23 @@ function runTable(
   const name = width(all.map((addon) => addon.name));
   const version = width(all.map((addon) => addon.version));
   const rows = all.map((addon) => `${addon.name.padEnd(name)}  ${addon.version.padEnd(version)}  ${addon.came}`);
-  const loaded =
-    images.skipped === undefined
-      ? `${images.loaded.length} ${images.loaded.length === 1 ? 'image' : 'images'} loaded`
-      : `images not loaded: ${images.skipped}`;
   // Not redacted: an outro prints the addresses and first passwords that its operator needs.
   const told = messages.flatMap(({ addon, text }) => ['', `${addon}:`, ...text.split('\n').map((line) => `  ${line}`)]);
   const checked = checks === undefined ? [] : [`host preflights: ${countsText(checks)}`];
-  return [...rows, ...checked, `${loaded}; run ${run}, ${seconds.toFixed(1)} s`, ...told].join('\n');
+  const isRemoval = addons.every(({ outcome }) => outcome === 'removed');
+  const last = [
+    ...(isRemoval ? [] : [loadedText(images)]),
+    ...(images.removed === undefined ? [] : [`${counted(images.removed.length, 'image')} removed`]),
+    `run ${run}, ${seconds.toFixed(1)} s`,
+  ];
+  return [...rows, ...checked, last.join('; '), ...failedLines(failed), ...told].join('\n');
+}
+
+function loadedText({ loaded, skipped }: RunResult['images']): string {
+  return skipped === undefined ? `${counted(loaded.length, 'image')} loaded` : `images not loaded: ${skipped}`;
+}
+
+/** Which hooks failed while their add-ons were removed all the same. */
+export function failedLines(failed: RunResult['failed'] = []): readonly string[] {
+  return failed.map(({ message }) => `left behind: ${message.split('\n', 1)[0] ?? ''}`);
 }

@@ -9,7 +9,7 @@ const NOTES: Readonly<Record<string, string>> = {
   'load-images': 'same: only what is missing; `airgap` and `kurl-install-directory` are taken',
   'generate-admin-user': BY_HAND,
   reset:
-    'differs: calls the uninstall hooks of add-ons and removes what runs have put there; Kubernetes itself by `kubeadm reset`',
+    'differs: calls the hooks of add-ons that remove them, and removes what runs have put there; Kubernetes itself by `kubeadm reset`',
   'kotsadm-accept-tls-uploads': BY_HAND,
   'print-registry-login': BY_HAND,
   'join-token':

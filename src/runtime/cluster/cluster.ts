@@ -30,8 +30,8 @@ export interface Cluster {
   readonly keepKurl: () => Promise<void>;
   /** Begins kURL's current state anew. */
   readonly beginKurl: (data: Data) => Promise<void>;
-  /** Adds keys to kURL's current state. */
-  readonly addKurl: (data: Data) => Promise<void>;
+  /** Sets keys of kURL's current state; undefined removes one. */
+  readonly changeKurl: (change: Readonly<Record<string, string | undefined>>) => Promise<void>;
 }
 
 export interface OpenClusterOptions {
@@ -94,8 +94,11 @@ export async function openCluster({
     beginKurl: async (data) => {
       await maps.change(CURRENT_CONFIG, () => data);
     },
-    addKurl: async (data) => {
-      await maps.change(CURRENT_CONFIG, (before) => ({ ...before, ...data }));
+    changeKurl: async (change) => {
+      await maps.change(CURRENT_CONFIG, (before) => {
+        const rows = Object.entries({ ...before, ...change });
+        return Object.fromEntries(rows.flatMap(([key, text]) => (text === undefined ? [] : [[key, text]])));
+      });
     },
   };
 }

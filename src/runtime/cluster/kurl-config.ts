@@ -28,9 +28,14 @@ export function encodeEntry(entry: unknown): string {
   return Buffer.from(goJson(entry)).toString('base64');
 }
 
+/** The key under which an add-on is. */
+export function entryKey(name: string): string {
+  return `${ADDON}${name}`;
+}
+
 /** The key and value that say that an add-on was installed with this entry of the spec. */
 export function entryData(name: string, entry: unknown): Data {
-  return { [`${ADDON}${name}`]: encodeEntry(entry) };
+  return { [entryKey(name)]: encodeEntry(entry) };
 }
 
 /** What `kurl-current-config` is at the beginning of a run. */

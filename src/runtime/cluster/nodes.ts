@@ -10,7 +10,11 @@ export interface ClusterNode {
   readonly name: string;
   /** `True`, `False` or `Unknown`, as its condition Ready is; empty where it has none yet. */
   readonly ready: string;
+  readonly controlPlane: boolean;
 }
+
+/** Labels of nodes with an API server, by kubeadm of today and before 1.24. */
+const CONTROL_PLANE = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];
 
 const PAGE = 100;
 const MOST_PAGES = 100;
@@ -40,7 +44,9 @@ function nodeOf(item: unknown): ClusterNode {
   const name = isObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : '?';
   const conditions: unknown = isObject(status) ? status['conditions'] : undefined;
   const found = (Array.isArray(conditions) ? conditions : []).find((one) => isObject(one) && one['type'] === 'Ready');
-  return { name, ready: isObject(found) && typeof found['status'] === 'string' ? found['status'] : '' };
+  const labels = isObject(metadata) && isObject(metadata['labels']) ? metadata['labels'] : {};
+  const controlPlane = CONTROL_PLANE.some((label) => Object.hasOwn(labels, label));
+  return { name, ready: isObject(found) && typeof found['status'] === 'string' ? found['status'] : '', controlPlane };
 }
 
 /**

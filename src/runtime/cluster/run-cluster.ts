@@ -5,8 +5,8 @@ import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import type { OnceAction } from '../continue-plan.ts';
 import { isContainerRuntime, KUBERNETES } from '../hooks.ts';
+import { isRemoved } from '../plan-phases.ts';
 import { whyInstall, type PlannedAddon, type RunPlan } from '../plan.ts';
-import { runsOf } from '../run-folder.ts';
 import type { AppliedRecord } from '../records.ts';
 import type { RunRecords } from '../run-records.ts';
 import { writeStateFile } from '../../files/state-file.ts';
@@ -14,7 +14,7 @@ import type { Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
 import { isOfCluster, movedNote, type ClusterRequest, type ClusterView } from './consult.ts';
 import type { Data } from './config-map.ts';
-import { beginData, CONTAINERD_APPLIED, encodeEntry, entryData } from './kurl-config.ts';
+import { beginData, CONTAINERD_APPLIED, encodeEntry, entryData, entryKey } from './kurl-config.ts';
 
 export interface RunClusterParts {
   /** Undefined when the cluster is to be left alone. */
@@ -91,35 +91,31 @@ export class RunCluster {
     if (name === 'containerd') await writeStateFile(join(directory, CONTAINERD_APPLIED), encodeEntry(entry));
     if (name === KUBERNETES) await this.#meet(addon);
     if (name === KUBERNETES || isContainerRuntime(addon.ref)) return;
-    await noting(addon, 'is installed', this.#cluster?.addKurl(entryData(name, entry)));
+    await noting(addon, 'is installed', this.#cluster?.changeKurl(entryData(name, entry)));
   }
 
-  /** An add-on is not there any more. With kubernetes the cluster itself is gone; what other nodes applied stays. */
-  async removed(addon: PlannedAddon): Promise<void> {
-    const { ref } = addon;
-    if (!isOfCluster(ref) || ref.name === KUBERNETES || !(await this.#ours()).has(ref.name)) return;
-    const removing = this.#cluster?.writeRecords({ applied: { [ref.name]: undefined } });
-    await noting(addon, 'was taken off', removing);
+  /** What these add-ons have in the cluster is removed. Kubernetes itself goes with its last node. */
+  async removed(addons: readonly PlannedAddon[]): Promise<void> {
+    const gone = addons.filter(({ ref, mode }) => mode === 'remove' && isOfCluster(ref) && ref.name !== KUBERNETES);
+    const cluster = this.#cluster;
+    if (cluster === undefined || gone.length === 0) return;
+    await this.#parts.once('cluster removed', async () => {
+      for (const addon of gone) {
+        const { name } = addon.ref;
+        await noting(addon, 'was removed', cluster.writeRecords({ applied: { [name]: undefined } }));
+        await noting(addon, 'was removed', cluster.changeKurl({ [entryKey(name)]: undefined }));
+      }
+    });
   }
 
   async finished(addons: readonly PlannedAddon[]): Promise<void> {
     if (this.#cluster === undefined && this.#parts.request !== undefined) await this.#meet(undefined);
-    const rows = addons.filter(({ ref }) => isOfCluster(ref)).map((addon) => this.#row(addon, true));
+    const rows = addons
+      .filter((addon) => isOfCluster(addon.ref) && !isRemoved(addon))
+      .map((addon) => this.#row(addon, true));
     // Until here the former address counts: what add-ons do about a new one is done again.
     const loadBalancer = addons.some(({ ref }) => ref.name === KUBERNETES) ? this.#parts.loadBalancer : undefined;
     await this.#cluster?.writeRecords({ applied: Object.assign({}, ...rows) as Applied, loadBalancer });
-  }
-
-  /**
-   * The add-ons for which the cluster names a run of this node: that of the node's own record or, when a run died between
-   * the two, another one that the node knows.
-   */
-  async #ours(): Promise<ReadonlySet<string>> {
-    const { view, directory } = this.#parts;
-    const { own, known } = view;
-    const runs = new Set([...(await runsOf(directory)), ...Object.values(own).map(({ run }) => run)]);
-    const rows = Object.entries(known).filter(([name, { run }]) => Object.hasOwn(own, name) && runs.has(run));
-    return new Set(rows.map(([name]) => name));
   }
 
   #row({ ref, digest, settings }: PlannedAddon, finished: boolean): Readonly<Record<string, AppliedRecord>> {
@@ -158,10 +154,10 @@ export class RunCluster {
   /** Marks what this run touches as unfinished, and begins kURL's state anew unless an earlier run has. */
   async #enter(cluster: Cluster, known: Applied): Promise<void> {
     const { request, view, plan, run, records, once } = this.#parts;
-    const ours = plan.kind === 'reset' ? await this.#ours() : undefined;
-    const names = new Set(plan.addons.map(({ ref }) => ref.name));
+    // What only this node leaves stays as it is in the cluster.
+    const names = new Set(plan.addons.flatMap(({ ref, mode }) => (mode === 'leave' ? [] : [ref.name])));
     const touched = Object.entries(known).flatMap(([name, record]) => {
-      if (names.has(name) && ours?.has(name) !== false) return [[name, { ...record, run, finished: false }] as const];
+      if (names.has(name)) return [[name, { ...record, run, finished: false }] as const];
       // What another writer does to the others meanwhile must stay.
       return view.adopting === undefined ? [] : [[name, record] as const];
     });

@@ -46,7 +46,34 @@ export function containerd(env: Env, turns: Turns, width: number): ImageRuntime 
       if (status !== 0 && !stderr.includes('already exists'))
         throw loadError(`name ${name} also ${alias}`, stderr.trim());
     },
+    remove: async (names, options) => {
+      const known = columns(await question('ask for the images', ['images', 'list'], options), 3);
+      const containers = columns(await question('ask for the containers', ['containers', 'list'], options), 2);
+      const targets = new Map(known.map(([name = '', , digest = '']) => [name, digest] as const));
+      const inUse = new Set(containers.map(([, image = '']) => targets.get(image)));
+      const there = names.filter((name) => targets.has(name));
+      const used = there.filter((name) => inUse.has(targets.get(name)));
+      const removed = there.filter((name) => !used.includes(name));
+      const all = removed.flatMap((name) => [name, ...criNames(name, targets, removed)]);
+      for (let at = 0; at < all.length; at += NAMES_AT_ONCE)
+        await question('remove images', ['images', 'remove', ...all.slice(at, at + NAMES_AT_ONCE)], options);
+      return { removed, used };
+    },
   };
+}
+
+/** The first words of each row of a table, without its head. */
+function columns(text: string, count: number): readonly (readonly string[])[] {
+  const rows = text.split('\n').slice(1);
+  return rows.map((line) => line.trim().split(/\s+/, count)).filter((words) => words.length === count);
+}
+
+/** Kubernetes' part of containerd names an image by its id and its digest, too: they go with the last name of the image. */
+function criNames(name: string, targets: ReadonlyMap<string, string>, removed: readonly string[]): readonly string[] {
+  const same = [...targets].flatMap(([other, digest]) => (digest === targets.get(name) ? [other] : []));
+  const isCri = (other: string): boolean => other.startsWith('sha256:') || other.includes('@sha256:');
+  const isKept = same.some((other) => !isCri(other) && !removed.includes(other));
+  return isKept ? [] : same.filter((other) => isCri(other) && !removed.includes(other));
 }
 
 /** The rows of `ctr images check`: name, media type, digest, status, sizes, and whether it is unpacked. */

@@ -3,7 +3,7 @@ import { isDigest, type Digest } from '../../core/digest.ts';
 import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
 import { isObject, isTexts } from '../../core/json.ts';
 import { blobsOf, type ImageRuntime, type KnownName } from './image-runtime.ts';
-import { ask, askSurely, feed, type Env } from './program.ts';
+import { ask, askSurely, feed, loadError, type Env } from './program.ts';
 import type { Turns } from './turns.ts';
 import type { Cancellable, OciForm } from './wanted.ts';
 
@@ -47,6 +47,19 @@ export function docker(env: Env, turns: Turns, width: number): ImageRuntime {
     take: async (doing, bytes, { signal }) => feed(doing, ['docker', 'load', '--quiet'], bytes, { env, signal }),
     alias: async (name, alias, { signal }) => {
       await askSurely(`name ${name} also ${alias}`, ['docker', 'tag', name, alias], { env, signal });
+    },
+    remove: async (names, { signal }) => {
+      const known = await list({ signal });
+      const removed: string[] = [];
+      const used: string[] = [];
+      for (const name of names.filter((one) => known.has(one))) {
+        const { status, stderr } = await ask(['docker', 'image', 'rm', name], { env, signal });
+        if (status === 0) removed.push(name);
+        // Whatever the container, also one that has stopped.
+        else if (/conflict|in use/i.test(stderr)) used.push(name);
+        else throw loadError(`remove image ${name}`, stderr.trim());
+      }
+      return { removed, used };
     },
   };
 }

@@ -32,7 +32,7 @@ export function folderFiles(folder: string): ImageFiles {
 }
 
 /** The same of a package that is not extracted. */
-export function sourceFiles({ ref, files, read }: SourcePackage): ImageFiles {
+export function sourceFiles({ ref, files, read }: Pick<SourcePackage, 'ref' | 'files' | 'read'>): ImageFiles {
   return {
     name: `${ref.name}-${ref.version}`,
     size: async (path) => files.find((file) => file.path === path)?.size,

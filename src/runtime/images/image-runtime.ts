@@ -31,6 +31,13 @@ export interface ImageRuntime {
   readonly take: (doing: string, bytes: AsyncIterable<Uint8Array>, options: Cancellable) => Promise<void>;
   /** Gives an image that it knows by one name a second name, which nothing has. */
   readonly alias: (name: string, alias: string, options: Cancellable) => Promise<void>;
+  /** Removes those of the names that it knows; the image of one that a container uses stays. */
+  readonly remove: (names: readonly string[], options: Cancellable) => Promise<RemovedImages>;
+}
+
+export interface RemovedImages {
+  readonly removed: readonly string[];
+  readonly used: readonly string[];
 }
 
 /** All blobs of an image. */

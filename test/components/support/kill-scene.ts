@@ -33,8 +33,11 @@ function script(name: string): string {
   moment "${called} end"
 }`;
   });
-  // Each one is for itself: what is taken off is forgotten, and another try begins with the next one.
-  const uninstall = `${name}_uninstall() {
+  const uninstall = `${name}_pre_remove() {
+  moment "${name}_pre_remove middle"
+  rm -f "$DIR/state/${name}_outro"
+}
+${name}_uninstall() {
   moment "${name}_uninstall middle"
   rm -rf "$DIR/state/${name}" "$DIR/state/${name}_"*
   moment "${name}_uninstall end"

@@ -1,51 +1,13 @@
 /** Runs that end between a record of the node, a hook and what the cluster is told: the next run puts all of it right. */
-import type { Cluster } from '../../../src/runtime/cluster/cluster.ts';
-import type { AppliedRecord } from '../../../src/runtime/records.ts';
 import { readRecords } from '../../../src/runtime/records.ts';
 import * as assert from '../../support/assert.ts';
+import { memoryCluster } from '../../support/memory-cluster.ts';
 import { bundleOf } from '../../support/node-bundles.ts';
 import { packagesOf, run, trace, tracer, type Given } from '../../support/node-install.ts';
 import { suite } from '../../support/suite.ts';
 import { tree, type Tree } from '../../support/tree.ts';
 
 const test = suite('runs that die between the node and the cluster');
-
-type Kurl = Readonly<Record<string, string>> | undefined;
-type Write = 'writeRecords' | 'keepKurl' | 'beginKurl' | 'addKurl';
-
-/** A cluster in memory; the write of this name and number does not come to pass. */
-function memoryCluster(): {
-  readonly state: { applied: Readonly<Record<string, AppliedRecord>>; current: Kurl; last: Kurl };
-  readonly given: (fails?: Write, times?: number) => Given;
-} {
-  const state: ReturnType<typeof memoryCluster>['state'] = { applied: {}, current: undefined, last: undefined };
-  const given = (fails?: Write, times = 1): Given => {
-    let left = times;
-    const write = async (name: Write, act: () => void): Promise<void> => {
-      if (name === fails && (left -= 1) === 0) throw new Error(`no ${name}`);
-      act();
-      return Promise.resolve();
-    };
-    const cluster: Cluster = {
-      uid: 'one',
-      readRecords: async () => Promise.resolve({ applied: state.applied, adopted: undefined, loadBalancer: undefined }),
-      readKurl: async () => Promise.resolve(undefined),
-      readKubeadm: async () => Promise.resolve(undefined),
-      readNodes: async () => Promise.resolve([]),
-      writeRecords: async ({ applied }) =>
-        write('writeRecords', () => {
-          const rows = Object.entries({ ...state.applied, ...applied });
-          state.applied = Object.fromEntries(rows.flatMap(([name, row]) => (row === undefined ? [] : [[name, row]])));
-        }),
-      keepKurl: async () => write('keepKurl', () => (state.last = state.current)),
-      beginKurl: async (data) => write('beginKurl', () => (state.current = data)),
-      addKurl: async (data) => write('addKurl', () => (state.current = { ...state.current, ...data })),
-    };
-    const find = async (): Promise<Cluster> => Promise.resolve(cluster);
-    return { cluster: { find, adopt: false, whole: true, release: 'v1', entries: new Map() } };
-  };
-  return { state, given };
-}
 
 async function fails(box: Tree, packages: Parameters<typeof run>[1], given: Given, why: RegExp): Promise<void> {
   const message = await run(box, packages, given).then(
@@ -59,7 +21,7 @@ test('what a hook that is done has applied is told by the run that goes on', asy
   await using box = await tree();
   const { state, given } = memoryCluster();
   const packages = await packagesOf(bundleOf([tracer('aaa')]));
-  await fails(box, packages, given('addKurl'), /no addKurl/);
+  await fails(box, packages, given('changeKurl'), /no changeKurl/);
   await trace(box);
   await run(box, packages, given());
   assert.not((await trace(box)).includes('aaa 2'), 'the hook does not run again');
@@ -76,7 +38,7 @@ test("kURL's state is begun once by a run and those that go on from it, wherever
     1: ['writeRecords', /no writeRecords/],
     2: ['keepKurl', /no keepKurl/],
     3: ['beginKurl', /no beginKurl/],
-    4: ['addKurl', /no addKurl/],
+    4: ['changeKurl', /no changeKurl/],
   } as const)) {
     state.current = before;
     const same = settings(Number(at));

@@ -73,10 +73,10 @@ function viewOf(
 }
 
 const NODES = [
-  { name: 'a', ready: 'True' },
-  { name: 'b', ready: 'Unknown' },
-  { name: 'c', ready: 'False' },
-  { name: 'd', ready: '' },
+  { name: 'a', ready: 'True', controlPlane: false },
+  { name: 'b', ready: 'Unknown', controlPlane: false },
+  { name: 'c', ready: 'False', controlPlane: false },
+  { name: 'd', ready: '', controlPlane: false },
 ];
 
 test('an upgrade of Kubernetes wants all nodes ready', async () => {
@@ -84,7 +84,7 @@ test('an upgrade of Kubernetes wants all nodes ready', async () => {
   assert.equal([bad?.verdict, bad?.message], ['fail', 'Not ready, and Kubernetes is to be upgraded: b, c']);
   const [good] = await checkNodes(viewOf(NODES.slice(0, 1), {}));
   assert.equal([good?.verdict, good?.message], ['pass', 'All nodes are ready']);
-  const many = Array.from({ length: 12 }, (_, at) => ({ name: `n${at}`, ready: 'False' }));
+  const many = Array.from({ length: 12 }, (_, at) => ({ name: `n${at}`, ready: 'False', controlPlane: false }));
   assert.match((await checkNodes(viewOf(many, {})))[0]?.message ?? '', /n9 and 2 more$/);
 });
 

@@ -1,0 +1,60 @@
+/** Removing images of add-ons that go from the container runtime. */
+import { CurlewError } from '../../core/errors.ts';
+import type { Report } from '../../core/events.ts';
+import { placedPackage } from '../kept-package.ts';
+import type { RunView } from '../prepare.ts';
+import type { Records } from '../records.ts';
+import type { SourcePackage } from '../source.ts';
+import { findImageRuntime, runtimeOrder } from './find-runtime.ts';
+import { sourceFiles } from './folder-files.ts';
+import { packageImages, type Cancellable } from './wanted.ts';
+
+/**
+ * Removes the images of removed packages that no other package of this node has. Returns their names; what is in use stays
+ * and is reported, as is a failure: images that stay are no reason to keep an add-on.
+ */
+export async function pruneImages(
+  { request, plan }: Pick<RunView, 'request' | 'plan'>,
+  records: Records,
+  { report, signal }: Cancellable & { readonly report: Report },
+): Promise<readonly string[]> {
+  const gone = (request.removal?.packages ?? []).map(({ source }) => source);
+  const stay = [...request.packages.map(({ source }) => source), ...(await otherPackages(request, records, gone))];
+  const needed = new Set(stay.flatMap(imageNamesOf));
+  const names = [...new Set(gone.flatMap(imageNamesOf))].filter((name) => !needed.has(name));
+  if (names.length === 0) return [];
+  const note = (text: string): void => report({ type: 'note', level: 'warning', text });
+  try {
+    const runtime = await findImageRuntime({ env: request.env, order: runtimeOrder(plan.addons), signal });
+    if (runtime === undefined) {
+      note('images were not removed: neither containerd nor docker answers');
+      return [];
+    }
+    const { removed, used } = await runtime.remove(names, { signal });
+    for (const name of used)
+      note(`image ${name} stays: a container uses it; kubelet removes it when it needs the room`);
+    return removed;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof CurlewError)) throw error;
+    note(`images were not removed: ${error.message}`);
+    return [];
+  }
+}
+
+function imageNamesOf(source: Pick<SourcePackage, 'ref' | 'addon' | 'files' | 'read'>): readonly string[] {
+  return packageImages(sourceFiles(source), source.addon).flatMap(({ names }) => names);
+}
+
+async function otherPackages(
+  { place }: RunView['request'],
+  records: Records,
+  gone: readonly SourcePackage[],
+): Promise<readonly Pick<SourcePackage, 'ref' | 'addon' | 'files' | 'read'>[]> {
+  const names = new Set(gone.map(({ ref }) => ref.name));
+  const others = records.extracted.filter(({ name }) => !names.has(name));
+  const found = await Promise.all(
+    others.map(async ({ digest, omitted: _omitted, ...ref }) => placedPackage(place.directory, ref, digest, records)),
+  );
+  return found.filter((one) => one !== undefined);
+}

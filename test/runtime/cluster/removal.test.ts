@@ -1,0 +1,177 @@
+/** Add-ons that leave a cluster, and nodes that do. */
+import { hostname } from 'node:os';
+import type { ClusterNode } from '../../../src/runtime/cluster/nodes.ts';
+import { readRecords } from '../../../src/runtime/records.ts';
+import * as assert from '../../support/assert.ts';
+import { memoryCluster } from '../../support/memory-cluster.ts';
+import { bundleOf } from '../../support/node-bundles.ts';
+import { packagesOf, run, trace, tracer, type Given } from '../../support/node-install.ts';
+import { suite } from '../../support/suite.ts';
+import { tree } from '../../support/tree.ts';
+
+const test = suite('add-ons that leave a cluster');
+
+/** An add-on whose removal can be followed. */
+function leaver(name: string, more = '') {
+  const hooks = ['_join', '_pre_remove', '_leave', '_uninstall'];
+  return tracer(
+    name,
+    `${hooks.map((hook) => `${name}${hook}() { echo ${name}${hook} >>"$TRACE"; }`).join('\n')}${more}`,
+  );
+}
+
+function nodeOf(name: string, controlPlane: boolean): ClusterNode {
+  return { name, ready: 'True', controlPlane };
+}
+
+const THIS = nodeOf(hostname().toLowerCase(), true);
+/** As commands over what a node has ask for the cluster. */
+function kept({ cluster }: Given): Given {
+  return cluster === undefined ? {} : { cluster: { ...cluster, adopt: undefined, whole: false } };
+}
+
+const UNINSTALL = { kind: 'uninstall', reapply: true } as const;
+const RESET = { kind: 'reset', reapply: true } as const;
+
+test('uninstall removes the part of the cluster before that of the node, and what the cluster says of it', async () => {
+  await using box = await tree();
+  const { state, given } = memoryCluster();
+  const packages = await packagesOf(bundleOf([leaver('aaa'), leaver('bbb')]));
+  await run(box, packages, given());
+  await trace(box);
+  const { addons } = await run(box, packages.slice(1), { ...kept(given()), ...UNINSTALL });
+  assert.equal(
+    addons.map(({ name, outcome }) => [name, outcome]),
+    [['bbb', 'removed']],
+  );
+  assert.equal(await trace(box), ['bbb_pre_remove', 'bbb_uninstall']);
+  assert.equal(Object.keys(state.applied), ['aaa']);
+  assert.is(state.applied['aaa']?.finished, true);
+  assert.equal(Object.keys(state.current ?? {}).toSorted(), ['addons-aaa', 'kurl-version']);
+  const { applied, extracted } = await readRecords(box.at('node'));
+  assert.equal([Object.keys(applied), extracted.map(({ name }) => name)], [['aaa'], ['aaa']]);
+});
+
+test('another control plane removes the part of the cluster only as long as the cluster has it', async () => {
+  await using first = await tree();
+  await using second = await tree();
+  const { state, given } = memoryCluster();
+  const packages = await packagesOf(bundleOf([leaver('aaa')]));
+  await run(first, packages, given());
+  await run(second, packages, { kind: 'join' });
+  await trace(second);
+  await run(second, packages, { ...kept(given()), ...UNINSTALL });
+  assert.equal(await trace(second), ['aaa_pre_remove', 'aaa_uninstall']);
+  assert.equal(state.applied, {});
+  await trace(first);
+  await run(first, packages, { ...kept(given()), ...UNINSTALL });
+  assert.equal(await trace(first), ['aaa_uninstall']);
+});
+
+test('a node that joined removes only its own part, and the cluster keeps its word', async () => {
+  await using first = await tree();
+  await using worker = await tree();
+  const { state, given } = memoryCluster();
+  const packages = await packagesOf(bundleOf([leaver('aaa')]));
+  await run(first, packages, given());
+  const before = state.applied;
+  await run(worker, packages, { kind: 'join' });
+  await trace(worker);
+  await run(worker, packages, UNINSTALL);
+  assert.equal(await trace(worker), ['aaa_uninstall']);
+  await run(worker, packages, { kind: 'join' });
+  await trace(worker);
+  await run(worker, packages, RESET);
+  assert.equal(await trace(worker), ['aaa_leave', 'aaa_uninstall']);
+  assert.equal(state.applied, before);
+});
+
+for (const [title, nodes, hook] of [
+  ['another control plane stays', [THIS, nodeOf('other', true)], 'aaa_leave'],
+  ['only workers stay', [THIS, nodeOf('worker', false)], 'aaa_pre_remove'],
+] as const) {
+  test(`a reset of the first node where ${title} runs ${hook}`, async () => {
+    await using box = await tree();
+    const { state, given } = memoryCluster(nodes);
+    const packages = await packagesOf(bundleOf([leaver('kubernetes'), leaver('aaa')]));
+    await run(box, packages, given());
+    const before = state.applied;
+    await trace(box);
+    await run(box, packages, { ...kept(given()), ...RESET });
+    const [cluster = '', , node = ''] = await trace(box);
+    assert.equal([cluster, node], [hook, 'aaa_uninstall']);
+    if (hook === 'aaa_leave') assert.equal(state.applied, before);
+    else assert.equal(Object.keys(state.applied), ['kubernetes']);
+  });
+}
+
+const AWAY: Given = {
+  cluster: {
+    find: async () => Promise.resolve(undefined),
+    adopt: false,
+    whole: false,
+    release: undefined,
+    entries: new Map(),
+  },
+};
+
+test('without an answer of the API server an add-on stays, unless its part in the cluster may', async () => {
+  await using box = await tree();
+  const { given } = memoryCluster();
+  const packages = await packagesOf(bundleOf([leaver('aaa')]));
+  await run(box, packages, given());
+  await trace(box);
+  await assert.rejectsWith(
+    run(box, packages, { ...AWAY, ...UNINSTALL }),
+    'CLUSTER_FAILED',
+    /^remove aaa: the API server does not answer$/,
+  );
+  assert.equal(await trace(box), []);
+  const kept = packages.map((source) => ({ source, settings: {} }));
+  const removal = { packages: kept, forgotten: [], keepGoing: true, keepData: false, pruneImages: false };
+  await run(box, packages, { ...AWAY, ...UNINSTALL, removal });
+  assert.equal(await trace(box), ['aaa_uninstall']);
+});
+
+test('a reset without an answer of the API server says what stays in the cluster', async () => {
+  await using box = await tree();
+  const { given } = memoryCluster();
+  const packages = await packagesOf(bundleOf([leaver('aaa')]));
+  await run(box, packages, given());
+  await trace(box);
+  const events: NonNullable<Given['events']> = [];
+  await run(box, packages, { ...AWAY, ...RESET, events });
+  assert.equal(await trace(box), ['aaa_leave', 'aaa_uninstall']);
+  assert.ok(events.some((event) => event.type === 'note' && /the API server does not answer/.test(event.text)));
+});
+
+test('a run that died anywhere between node and cluster is finished by the same one', async () => {
+  for (const [write, times] of [
+    ['writeRecords', 1],
+    ['writeRecords', 2],
+    ['changeKurl', 1],
+  ] as const) {
+    await using box = await tree();
+    const { state, given } = memoryCluster();
+    const packages = await packagesOf(bundleOf([leaver('aaa')]));
+    await run(box, packages, given());
+    await trace(box);
+    const died = await run(box, packages, { ...kept(given(write, times)), ...UNINSTALL }).then(String, String);
+    assert.match(died, `no ${write}`);
+    await run(box, packages, { ...kept(given()), ...UNINSTALL });
+    assert.equal(await trace(box), ['aaa_pre_remove', 'aaa_uninstall'], 'each hook once');
+    assert.equal([state.applied, (await readRecords(box.at('node'))).applied], [{}, {}]);
+  }
+});
+
+test('an install that finds everything applied still knows what this node has installed', async () => {
+  await using box = await tree();
+  const { given } = memoryCluster();
+  const packages = await packagesOf(bundleOf([tracer('aaa')]));
+  await run(box, packages, given());
+  const { addons } = await run(box, packages, given());
+  assert.is(addons[0]?.outcome, 'already applied');
+  assert.is((await readRecords(box.at('node'))).applied['aaa']?.by, 'install');
+});
+
+test.run();

@@ -1,0 +1,49 @@
+/** What a run writes into a cluster, kept in memory, for tests of what it writes when. */
+import type { Cluster } from '../../src/runtime/cluster/cluster.ts';
+import type { ClusterNode } from '../../src/runtime/cluster/nodes.ts';
+import type { AppliedRecord } from '../../src/runtime/records.ts';
+import type { Given } from './node-install.ts';
+
+type Kurl = Readonly<Record<string, string>> | undefined;
+type Write = 'writeRecords' | 'keepKurl' | 'beginKurl' | 'changeKurl';
+
+export interface MemoryCluster {
+  readonly state: { applied: Readonly<Record<string, AppliedRecord>>; current: Kurl; last: Kurl };
+  /** How a run gets it; the write of this name and number does not come to pass. */
+  readonly given: (fails?: Write, times?: number) => Given;
+}
+
+/** A cluster in memory, with these nodes. */
+export function memoryCluster(nodes: readonly ClusterNode[] = []): MemoryCluster {
+  const state: MemoryCluster['state'] = { applied: {}, current: undefined, last: undefined };
+  const given = (fails?: Write, times = 1): Given => {
+    let left = times;
+    const write = async (name: Write, act: () => void): Promise<void> => {
+      if (name === fails && (left -= 1) === 0) throw new Error(`no ${name}`);
+      act();
+      return Promise.resolve();
+    };
+    const cluster: Cluster = {
+      uid: 'one',
+      readRecords: async () => Promise.resolve({ applied: state.applied, adopted: undefined, loadBalancer: undefined }),
+      readKurl: async () => Promise.resolve(undefined),
+      readKubeadm: async () => Promise.resolve(undefined),
+      readNodes: async () => Promise.resolve(nodes),
+      writeRecords: async ({ applied }) =>
+        write('writeRecords', () => {
+          const rows = Object.entries({ ...state.applied, ...applied });
+          state.applied = Object.fromEntries(rows.flatMap(([name, row]) => (row === undefined ? [] : [[name, row]])));
+        }),
+      keepKurl: async () => write('keepKurl', () => (state.last = state.current)),
+      beginKurl: async (data) => write('beginKurl', () => (state.current = data)),
+      changeKurl: async (change) =>
+        write('changeKurl', () => {
+          const rows = Object.entries({ ...state.current, ...change });
+          state.current = Object.fromEntries(rows.flatMap(([key, text]) => (text === undefined ? [] : [[key, text]])));
+        }),
+    };
+    const find = async (): Promise<Cluster> => Promise.resolve(cluster);
+    return { cluster: { find, adopt: false, whole: true, release: 'v1', entries: new Map() } };
+  };
+  return { state, given };
+}
