@@ -178,7 +178,7 @@ const ON_A_NODE: Rows = [
   [
     'rollback',
     row(
-      'Install what an add-on was before its upgrade failed',
+      'Install what an add-on was before its last change',
       async () => (await import('./commands/rollback.ts')).rollback,
     ),
   ],

@@ -10,7 +10,16 @@ import { rollbackRequest } from '../runtime/rollback.ts';
 import { askedFor, wasAsked } from './asked-command.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { clusterOfKept } from './node-cluster.ts';
-import { hookEnv, outliveTerminal, placeOf, placesOf, TARGET_OPTIONS, targetOf, usage } from './node-target.ts';
+import {
+  hookEnv,
+  outliveTerminal,
+  placeOf,
+  placesOf,
+  TARGET_OPTIONS,
+  targetOf,
+  usage,
+  whySkipImages,
+} from './node-target.ts';
 import { ownScripts } from './own-scripts.ts';
 import { toolVersion } from './version.ts';
 
@@ -20,7 +29,10 @@ export interface ResetResult extends RunResult {
   readonly removed: readonly string[];
 }
 
-type KeptRequest = Pick<RunRequest, 'kind' | 'packages' | 'removal' | 'variables' | 'reapply' | 'allowDowngrade'>;
+type KeptRequest = Pick<
+  RunRequest,
+  'kind' | 'packages' | 'removal' | 'variables' | 'reapply' | 'allowDowngrade' | 'keepsPrevious'
+>;
 
 interface KeptCommand {
   readonly name: string;
@@ -39,7 +51,8 @@ function wholeRequest(
     ...kept,
     scripts: ownScripts(),
     env: hookEnv(args, context),
-    skipImages: 'they were loaded when it was installed',
+    // kubelet may have removed those of a former version.
+    skipImages: whySkipImages(args),
     hookLimit: undefined,
     command: askedFor(name, args, { specs, cwd: context.cwd }),
     cluster: clusterOfKept(kept, directory, args, context),

@@ -33,6 +33,7 @@ import {
   TARGET_OPTIONS,
   targetOf,
   usage,
+  whySkipImages,
   YES_OPTION,
 } from './node-target.ts';
 import { flagsOf, judgeSettings, specOf } from './node-spec.ts';
@@ -58,6 +59,7 @@ export const RUN_OPTIONS = {
   ...TARGET_OPTIONS,
   reapply: { type: 'boolean', help: 'install what is applied already, too' },
   'allow-downgrade': { type: 'boolean', help: 'install an older version of an add-on than the one that is installed' },
+  'drop-previous': { type: 'boolean', help: 'keep no former packages: curlew rollback cannot undo this run' },
   prune: { type: 'boolean', help: 'remove add-ons that left the spec, as curlew uninstall does' },
   'keep-data': { type: 'boolean', help: 'with --prune: ask their hooks to leave data alone (CURLEW_KEEP_DATA=1)' },
   adopt: { type: 'boolean', help: 'take over a cluster that kURL has made; nothing of kURL is deleted' },
@@ -194,6 +196,7 @@ async function wantedOf(
     env: hookEnv(args, context),
     reapply: args.flag('reapply'),
     allowDowngrade: args.flag('allow-downgrade'),
+    keepsPrevious: !args.flag('drop-previous'),
     skipImages: whySkipImages(args),
     hookLimit,
     checks: checksOf(args, installer),
@@ -217,11 +220,4 @@ async function pruneOf(
   const { directory } = placesOf(args, context);
   const options = { keepGoing: false, keepData: args.flag('keep-data'), pruneImages: false };
   return readable(directory, async () => pruneRequest(directory, wanted, options, context));
-}
-
-function whySkipImages(args: Arguments): string | undefined {
-  if (args.flag('skip-images')) return 'asked for by --skip-images';
-  return args.text('root') === undefined
-    ? undefined
-    : 'with --root the container runtime of this machine is left alone';
 }

@@ -60,6 +60,14 @@ export function placesOf(args: Arguments, { cwd }: CommandContext): Target {
   return args.flag('unconfined') ? { directory, seen: directory, root: undefined } : { directory, seen, root };
 }
 
+/** Why a run loads no images; undefined when it does. */
+export function whySkipImages(args: Arguments): string | undefined {
+  if (args.flag('skip-images')) return 'asked for by --skip-images';
+  return args.text('root') === undefined
+    ? undefined
+    : 'with --root the container runtime of this machine is left alone';
+}
+
 function effectiveUser(): number {
   return process.geteuid?.() ?? -1;
 }

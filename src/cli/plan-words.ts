@@ -22,6 +22,7 @@ const DECIDED: readonly string[] = [
   'unconfined',
   'reapply',
   'allow-downgrade',
+  'drop-previous',
   'prune',
   'keep-data',
   'adopt',

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { reportStep } from '../core/events.ts';
-import { INSTALL_SH, nodePath, prefixOf } from '../core/layout.ts';
+import { INSTALL_SH, nodePath } from '../core/layout.ts';
 import { formatRef } from '../core/ref.ts';
 import { loadBalancerOf } from './cluster/load-balancer.ts';
 import { RunCluster } from './cluster/run-cluster.ts';
@@ -11,6 +11,7 @@ import { installAfter, type OnceAction } from './continue-plan.ts';
 import type { RunOptions, RunResult } from './execute.ts';
 import { fetchPackages } from './fetch/fetch-packages.ts';
 import { closeFetchFolder } from './fetch/remote-package.ts';
+import { dropFormer, dropOlder, isWantedBack } from './former-packages.ts';
 import { withWayBack } from './hook-failure.ts';
 import { hookFunction, isContainerRuntime, type Hook } from './hooks.ts';
 import { findImageRuntime, runtimeOrder } from './images/find-runtime.ts';
@@ -24,7 +25,7 @@ import type { PlannedAction, PlannedAddon, RunKind, RunPlan } from './plan.ts';
 import type { PreparedRun } from './prepare.ts';
 import { pruneRuns } from './prune-runs.ts';
 import { RunRemoval } from './run-removal.ts';
-import { clearStaging, digestInPlace, dropPrevious, renameIntoPlace, stagePackage, takeAway } from './put-in-place.ts';
+import { clearStaging, renameIntoPlace, stagePackage } from './put-in-place.ts';
 import { runFolder, type RunFolder } from './run-folder.ts';
 import { checkApplied, lookUp, runHookAction, type HookAction, type HookRun } from './run-hooks.ts';
 import { RunRecords } from './run-records.ts';
@@ -51,6 +52,7 @@ export class ActiveRun {
   readonly #hooks: HookRun;
   readonly #records: RunRecords;
   readonly #cluster: RunCluster;
+  readonly #former: Parameters<typeof dropFormer>[0];
   readonly #because = new Map<string, string>();
   readonly #loaded: string[] = [];
   readonly #messages: { readonly addon: string; readonly text: string }[] = [];
@@ -64,6 +66,7 @@ export class ActiveRun {
     const scripts = plan.addons.filter(({ hasInstallScript }) => hasInstallScript);
     this.#parts = parts;
     this.#records = new RunRecords(directory, folder.run, records);
+    this.#former = { prepared, plan, run: folder.run, records: this.#records };
     const { cluster } = request;
     const { view } = prepared;
     this.#cluster = new RunCluster({
@@ -103,6 +106,7 @@ export class ActiveRun {
     await journal.append({ type: 'planned', plan, earlier, ...now, carried: carried?.digest });
     await this.#records.begin();
     await pruneRuns(prepared.request.place.directory, this.#records.now, folder.run);
+    await dropOlder(this.#former);
     await fetchPackages(plan, { ...prepared.request, journal, ...options });
     for (const action of plan.actions) if (action.kind === 'extract') await this.#extract(action);
     await closeFetchFolder(prepared.request.place.directory);
@@ -179,7 +183,7 @@ export class ActiveRun {
         await stagePackage(source, { directory, run, signal });
         await journal.append({ type: 'done', action: `stage ${formatRef(source.ref)}`, outcome: 'staged' });
         await this.#records.forgetExtracted({ tree, name, version });
-        const keep = await this.#isWantedBack(source);
+        const keep = await isWantedBack(source, directory, this.#records.now);
         await renameIntoPlace(source.ref, { directory, run, keep });
         const whole = { tree, name, version, digest: source.addon.digest };
         await this.#records.extracted(source.omitted.length === 0 ? whole : { ...whole, omitted: source.omitted });
@@ -192,32 +196,12 @@ export class ActiveRun {
     await clearStaging(directory);
   }
 
-  /** True when what lies in the place of a package is what its add-on would be rolled back to. */
-  async #isWantedBack({ ref, addon }: SourcePackage): Promise<boolean> {
-    const { applied } = this.#records.now;
-    const record = Object.hasOwn(applied, ref.name) ? applied[ref.name] : undefined;
-    const wanted = record?.finished === true ? record.digest : record?.previous?.digest;
-    if (wanted === undefined || wanted === addon.digest) return false;
-    return (await digestInPlace(this.#parts.prepared.request.place.directory, ref)) === wanted;
-  }
-
-  /** Nobody will go back: all other packages of this run's add-ons, failed ones too, and steps that were taken go away. */
   async #finish(): Promise<void> {
-    const { prepared, plan, folder } = this.#parts;
-    const { directory } = prepared.request.place;
+    const { prepared, plan } = this.#parts;
+    await dropFormer(this.#former);
     const addons = plan.addons.filter((addon) => !isRemoved(addon));
-    const steps = prepared.along.flatMap(({ isStep, ref }) => (isStep ? [prefixOf(ref)] : []));
-    const kept = new Set(addons.map(({ ref }) => prefixOf(ref)));
-    for (const one of this.#records.now.extracted) {
-      const isOther = addons.some(({ ref }) => ref.name === one.name) && !kept.has(prefixOf(one));
-      if (!isOther && !steps.includes(prefixOf(one))) continue;
-      await takeAway(one, { directory, run: folder.run });
-      await this.#records.forgetExtracted(one);
-    }
-    for (const { ref } of addons) await dropPrevious(directory, ref);
-    await clearStaging(directory);
     await this.#cluster.finished(addons);
-    await this.#records.finished(addons);
+    await this.#records.finished(addons, prepared.request.keepsPrevious !== false);
     await this.#removal.finish();
   }
 

@@ -8,6 +8,7 @@ import { sizeOnDisk, type MountPlan } from './plan-disk.ts';
 import { requireOwnSystem } from './own-system.ts';
 import type { RunPlan } from './plan.ts';
 import type { RunView } from './prepare.ts';
+import { previousOf } from './run-records.ts';
 
 /** What will be done with one add-on. */
 export interface AddonOutlook {
@@ -24,6 +25,8 @@ export interface AddonOutlook {
     /** Why none are loaded. */
     readonly skipped: string | undefined;
   };
+  /** The version that `curlew rollback` returns to after the run; absent when there is none. */
+  readonly back?: string | undefined;
   readonly apply: { readonly mode: RunPlan['addons'][number]['mode']; readonly because: string };
   /** Functions of its install.sh that the run will call, in order. */
   readonly hooks: readonly string[];
@@ -96,7 +99,11 @@ function shortOf({ mountPoint, short, inodes }: MountPlan): readonly string[] {
   return lack.length === 0 ? [] : [`${mountPoint} is too small: ${lack.join(' and ')} are lacking`];
 }
 
-function outlookOf(name: string, { plan, request }: RunView, images: SavedPlan['host']['images']): AddonOutlook {
+function outlookOf(
+  name: string,
+  { plan, request, records }: RunView,
+  images: SavedPlan['host']['images'],
+): AddonOutlook {
   const packages = [...request.packages, ...(request.removal?.packages ?? [])];
   const found = packages.find(({ source }) => source.ref.name === name)?.source;
   const planned = plan.addons.find(({ ref }) => ref.name === name);
@@ -121,6 +128,7 @@ function outlookOf(name: string, { plan, request }: RunView, images: SavedPlan['
       bytes: loads?.bytes ?? 0,
       skipped: images.skipped,
     },
+    back: request.keepsPrevious === false ? undefined : previousOf(records, planned)?.version,
     apply: { mode: planned.mode, because: planned.because },
     hooks: own.flatMap((action) => (action.kind === 'hook' && defined.has(action.function) ? [action.function] : [])),
     done: found.addon.hooks.filter((hook) => plan.continues?.done.some(({ action }) => action === `hook ${hook}`)),

@@ -14,6 +14,7 @@ export const PLAN_WORDS: Readonly<Record<string, WordKind>> = {
   unconfined: 'flag',
   reapply: 'flag',
   'allow-downgrade': 'flag',
+  'drop-previous': 'flag',
   prune: 'flag',
   'keep-data': 'flag',
   adopt: 'flag',

@@ -43,6 +43,8 @@ export interface RunRequest {
   readonly reapply: boolean;
   /** An older version may take the place of a newer one; absent: it may not. */
   readonly allowDowngrade?: boolean | undefined;
+  /** Packages that others take the place of stay for a rollback; absent: they do. */
+  readonly keepsPrevious?: boolean | undefined;
   /** Why images are not to be loaded; undefined when they are. */
   readonly skipImages: string | undefined;
   /** Seconds that each hook may take, where neither its add-on's settings nor its author say otherwise. */

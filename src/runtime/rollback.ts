@@ -1,7 +1,8 @@
-/** Going back to what an add-on was before a run that failed. */
+/** Going back to what an add-on was before a run that changed it. */
 import { CurlewError } from '../core/errors.ts';
 import { formatRef } from '../core/ref.ts';
 import { readAsked } from './asked.ts';
+import { KUBERNETES } from './hooks.ts';
 import { keptPackage } from './kept-package.ts';
 import type { RunRequest } from './prepare.ts';
 import { readRecords } from './records.ts';
@@ -13,22 +14,28 @@ interface RollbackOptions {
 }
 
 /**
- * What installs the package and the settings that this add-on had when its last run finished. `NOT_FOUND` when there is
- * nothing to go back to: the add-on is not installed, its last run finished, or what it was before is gone.
+ * What installs the package and the settings that this add-on had before it was changed last. `NOT_FOUND` when there is
+ * nothing to go back to: the add-on is not installed, nothing was there before, or it is gone. Kubernetes that was upgraded to
+ * the end is `UNSUPPORTED`.
  */
 export async function rollbackRequest(
   directory: string,
   name: string,
   { isAgain, signal }: RollbackOptions,
-): Promise<Pick<RunRequest, 'kind' | 'packages' | 'variables' | 'reapply' | 'allowDowngrade'>> {
+): Promise<Pick<RunRequest, 'kind' | 'packages' | 'variables' | 'reapply' | 'allowDowngrade' | 'keepsPrevious'>> {
   const records = await readRecords(directory);
   const record = Object.hasOwn(records.applied, name) ? records.applied[name] : undefined;
   if (record === undefined) throw refused(name, 'it is not installed', 'curlew status shows what is');
   const wasDone = record.finished && record.run === records.lastRun && (await isAgain());
-  if (record.finished && !wasDone) throw refused(name, 'its last run finished', 'install the version that you want');
+  if (name === KUBERNETES && record.finished) {
+    throw new CurlewError('UNSUPPORTED', `roll ${name} back: kubeadm does not downgrade a cluster that was upgraded`, {
+      hint: 'restore etcd from a backup with the former version, or go on to a newer one',
+    });
+  }
   const previous = wasDone ? record : record.previous;
   if (previous?.digest === undefined) {
-    throw refused(name, 'it was nothing else before its last run', 'curlew resume goes on with that run');
+    const hint = record.finished ? 'install the version that you want' : 'curlew resume goes on with that run';
+    throw refused(name, 'what it was before its last change is not kept', hint);
   }
   const known = records.extracted.find((one) => one.name === name && one.version === previous.version);
   const ref = { tree: known?.tree ?? 'addons', name, version: previous.version } as const;
@@ -36,7 +43,9 @@ export async function rollbackRequest(
   if (asked === undefined) throw refused(name, `the settings of ${formatRef(ref)} are gone`, 'install it again');
   const source = await keptPackage(directory, ref, previous.digest, { signal });
   return {
-    kind: 'install',
+    // A node that joined runs no install hook: the cluster's part is not its own.
+    kind: record.by === 'join' ? 'upgrade' : 'install',
+    keepsPrevious: false,
     packages: [{ source, settings: asked.settings[name] ?? {} }],
     variables: asked.variables,
     reapply: true,

@@ -47,8 +47,10 @@ export class RunRecords {
   async hooksBegin(addons: readonly PlannedAddon[]): Promise<void> {
     const rows = Object.entries(this.#records.applied).map(([name, record]) => {
       const addon = addons.find(({ ref }) => ref.name === name);
-      const touched = { ...record, run: this.#run, finished: false };
-      return [name, addon === undefined ? record : withPrevious(touched, previousOf(record, addon))] as const;
+      if (addon === undefined) return [name, record] as const;
+      const { previous: _previous, ...rest } = record;
+      const touched = { ...rest, run: this.#run, finished: false };
+      return [name, withPrevious(touched, previousOf(this.#records, addon))] as const;
     });
     await this.#write({ applied: Object.fromEntries(rows) });
   }
@@ -57,9 +59,18 @@ export class RunRecords {
     await this.#write({ applied: { ...this.#records.applied, ...this.#row(addon, false) } });
   }
 
-  async finished(addons: readonly PlannedAddon[]): Promise<void> {
-    const rows = addons.filter((addon) => !isRemoved(addon)).map((addon) => this.#row(addon, true));
+  /** `keepsPrevious`: each can be rolled back to what it was before. */
+  async finished(addons: readonly PlannedAddon[], keepsPrevious: boolean): Promise<void> {
+    const rows = addons.map((addon) => this.#row(addon, true, keepsPrevious));
     await this.#write({ applied: Object.assign({}, this.#records.applied, ...rows) as Records['applied'] });
+  }
+
+  /** What these add-ons were before what they are now is not kept any longer. */
+  async forgetPrevious(names: ReadonlySet<string>): Promise<void> {
+    const rows = Object.entries(this.#records.applied).map(([name, { previous: _previous, ...record }]) => {
+      return [name, names.has(name) || _previous === undefined ? record : { ...record, previous: _previous }] as const;
+    });
+    await this.#write({ applied: Object.fromEntries(rows) });
   }
 
   /** These add-ons are not on this node any more. */
@@ -69,7 +80,11 @@ export class RunRecords {
     await this.#write({ applied: Object.fromEntries(rows), extracted });
   }
 
-  #row({ ref, digest, settings, mode }: PlannedAddon, finished: boolean): Readonly<Record<string, AppliedRecord>> {
+  #row(
+    { ref, digest, settings, mode }: PlannedAddon,
+    finished: boolean,
+    keepsPrevious = true,
+  ): Readonly<Record<string, AppliedRecord>> {
     const before = Object.hasOwn(this.#records.applied, ref.name) ? this.#records.applied[ref.name] : undefined;
     const by = mode === 'join' ? 'join' : mode === 'install' ? 'install' : before?.by;
     const row = {
@@ -80,7 +95,9 @@ export class RunRecords {
       finished,
       ...(by === undefined ? {} : { by }),
     };
-    return { [ref.name]: finished ? row : withPrevious(row, before?.previous) };
+    const previous = keepsPrevious ? before?.previous : undefined;
+    const isSame = previous?.version === row.version && previous.digest === digest && previous.settings === settings;
+    return { [ref.name]: finished && isSame ? row : withPrevious(row, previous) };
   }
 
   #others({ tree, name, version }: Omit<ExtractedRecord, 'digest'>): readonly ExtractedRecord[] {
@@ -97,11 +114,17 @@ function withPrevious(record: AppliedRecord, previous: PreviousRecord | undefine
   return previous === undefined ? record : { ...record, previous };
 }
 
-/** What can be gone back to when this add-on fails: the last that finished, unless it is the very same. */
-function previousOf(record: AppliedRecord, { ref, digest, settings }: PlannedAddon): PreviousRecord | undefined {
+/** What an add-on can be rolled back to from now on: the last that finished, or what that one could, when it is the same. */
+export function previousOf(
+  { applied }: Records,
+  { ref, digest, settings, mode }: PlannedAddon,
+): PreviousRecord | undefined {
+  const record = Object.hasOwn(applied, ref.name) ? applied[ref.name] : undefined;
+  if (record === undefined || isRemoved({ mode })) return undefined;
   if (!record.finished) return record.previous;
   const same = record.version === ref.version && record.digest === digest && record.settings === settings;
+  if (same) return record.previous;
   // Without its package there is no way back.
-  if (same || record.digest === undefined) return undefined;
+  if (record.digest === undefined) return undefined;
   return { version: record.version, digest: record.digest, settings: record.settings, run: record.run };
 }

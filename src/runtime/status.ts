@@ -17,6 +17,8 @@ export interface AddonStatus {
   readonly when: string;
   /** That run went to its end; otherwise the next one installs it again. */
   readonly finished: boolean;
+  /** The version that `curlew rollback` returns to; absent when there is none. */
+  readonly back?: string | undefined;
   /** The files of that package lie in the install folder. */
   readonly inPlace: boolean;
   /** Folders of operating systems that its bundle had left out; absent when it is whole. */
@@ -61,10 +63,12 @@ export async function nodeStatus(directory: string): Promise<NodeStatus> {
 
 async function addonsOf(directory: string, { applied, extracted }: Records): Promise<readonly AddonStatus[]> {
   const rows = Object.entries(applied).map(async ([name, record]): Promise<AddonStatus> => {
-    const { version, digest, settings, run, finished } = record;
+    const { version, digest, settings, run, finished, previous } = record;
     const { tree = 'addons', omitted } = extracted.find((one) => one.name === name && one.version === version) ?? {};
     const found = await digestInPlace(directory, addonRef(name, version, tree));
-    const known = { name, version, digest, settings, run, when: timeOf(run), finished, inPlace: found === digest };
+    const inPlace = found === digest;
+    const back = previous?.version;
+    const known = { name, version, digest, settings, run, when: timeOf(run), finished, back, inPlace };
     return omitted === undefined ? known : { ...known, omitted };
   });
   return (await Promise.all(rows)).toSorted((a, b) => compareText(a.name, b.name));

@@ -25,19 +25,23 @@ export const status: Command<NodeStatus> = {
 
 const SHORT_DIGEST = 'sha256:'.length + 12;
 
-/** Host packages that the node does not have, because it has no use for them. */
-function withoutText(omitted: readonly string[] | undefined): string {
-  return omitted === undefined ? '' : visible(`without ${omitted.join(', ')}`);
+/** Host packages that the node does not have, because it has no use for them, and the version that it can go back to. */
+function moreText({ omitted, back }: NodeStatus['addons'][number]): string {
+  const parts = [
+    ...(omitted === undefined ? [] : [`without ${omitted.join(', ')}`]),
+    ...(back === undefined ? [] : [`can be rolled back to ${back}`]),
+  ];
+  return visible(parts.join('; '));
 }
 
 function renderStatus({ directory, addons, extracted, lastRun, busy, problems }: NodeStatus): string {
-  const rows = addons.map(({ name, version, digest, settings, when, finished, inPlace, omitted }) => [
-    name,
-    version,
-    digest?.slice('sha256:'.length, SHORT_DIGEST) ?? 'unknown',
-    settings.slice('sha256:'.length, SHORT_DIGEST),
-    when.slice(0, 16).replace('T', ' '),
-    finished ? (inPlace ? withoutText(omitted) : 'files changed') : 'not finished',
+  const rows = addons.map((addon) => [
+    addon.name,
+    addon.version,
+    addon.digest?.slice('sha256:'.length, SHORT_DIGEST) ?? 'unknown',
+    addon.settings.slice('sha256:'.length, SHORT_DIGEST),
+    addon.when.slice(0, 16).replace('T', ' '),
+    addon.finished ? (addon.inPlace ? moreText(addon) : 'files changed') : 'not finished',
   ]);
   const table =
     rows.length === 0

@@ -39,7 +39,8 @@ function entry(label: string, text: string): readonly string[] {
   return lines.map((line, index) => `  ${(index === 0 ? label : '').padEnd(LABEL - 2)}${line}`);
 }
 
-function addonLines({ name, version, fetch, extract, images, apply, hooks, done }: AddonOutlook): readonly string[] {
+function addonLines(addon: AddonOutlook): readonly string[] {
+  const { name, version, fetch, extract, images, back, apply, hooks, done } = addon;
   const last = [
     ...entry(apply.mode === 'already applied' ? 'skip' : apply.mode, apply.because),
     ...entry('hooks', hooks.length === 0 ? 'none' : hooks.join(' ')),
@@ -52,6 +53,7 @@ function addonLines({ name, version, fetch, extract, images, apply, hooks, done 
     ...entry('extract', extract.because + (extract.wanted ? `: ${formatBytes(extract.bytes)}` : '')),
     ...entry('images', imageText(images)),
     ...last,
+    ...(back === undefined ? [] : entry('back', `curlew rollback ${name} returns to ${back}, whose package stays`)),
   ];
 }
 

@@ -94,12 +94,13 @@ export function merged(own: Applied, known: Applied): Applied {
   const rows = Object.entries(own).filter(([name]) => !isOfCluster({ name }));
   for (const [name, record] of Object.entries(known)) {
     if (!isOfCluster({ name })) continue;
-    const { previous, by } = (Object.hasOwn(own, name) ? own[name] : undefined) ?? {};
+    const { previous, by, run } = (Object.hasOwn(own, name) ? own[name] : undefined) ?? {};
     // Only a node itself knows what it has installed. One that has joined counts like any other: the cluster has it.
     const noted = by === 'install' ? { ...record, by } : record;
-    // Once a run with the add-on has finished, wherever, nobody goes back. Until then a run that died may have told this
-    // node more than the cluster, or the other way round.
-    rows.push([name, record.finished || previous === undefined ? noted : { ...noted, previous }]);
+    // Once a run of another node has finished with the add-on, nobody goes back. Until then a run that died may have told
+    // this node more than the cluster, or the other way round.
+    const isOver = record.finished && record.run !== run;
+    rows.push([name, isOver || previous === undefined ? noted : { ...noted, previous }]);
   }
   return Object.fromEntries(rows);
 }
