@@ -30,6 +30,7 @@ const UNLIMITED = [
   'pull',
   'sbom',
   'sign',
+  'uninstall',
   'upgrade',
   'verify',
   'versions',
