@@ -10,7 +10,7 @@ import { executableFileName, packedExecutableName } from '../src/core/layout.ts'
 import { ARCHES, type Arch } from '../src/core/ref.ts';
 import { nodeToolCode } from './node-tool/code.ts';
 import { writeExecutable } from './node-tool/executable.ts';
-import { nodePackage } from './node-tool/node-packages.ts';
+import { pinnedNode } from './node-tool/node-packages.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const NODES = join(ROOT, '.curlew/node');
@@ -41,8 +41,8 @@ async function blobOf(own: Arch, code: string): Promise<Uint8Array> {
     // What the caller's NODE_OPTIONS say is not for curlew.
     const config = { main: CODE, output: 'blob', disableExperimentalSEAWarning: true, execArgvExtension: 'none' };
     await writeFile(join(work, 'sea.json'), JSON.stringify(config));
-    const node = join(await nodePackage(NODES, own, { signal }), 'bin/node');
-    await execa(node, ['--experimental-sea-config', 'sea.json'], { cwd: work, env: { NODE_OPTIONS: '' } });
+    const { program } = await pinnedNode(NODES, own, { signal });
+    await execa(program, ['--experimental-sea-config', 'sea.json'], { cwd: work, env: { NODE_OPTIONS: '' } });
     return await readFile(join(work, 'blob'));
   } finally {
     await rm(work, { recursive: true, force: true });
@@ -61,7 +61,7 @@ async function main(): Promise<void> {
   const [code] = await Promise.all([nodeToolCode(ROOT, version), ...ARCHES.map(prepare)]);
   const blob = await blobOf(own, code);
   for (const arch of ARCHES) {
-    await writeExecutable(await nodePackage(NODES, arch, { signal }), blob, {
+    await writeExecutable(await pinnedNode(NODES, arch, { signal }), blob, {
       plain: join(ROOT, 'dist/node', executableFileName(arch)),
       packed: join(ROOT, 'dist/node', packedExecutableName(arch)),
     });

@@ -47,17 +47,20 @@ function atByteBorder(raw: Uint8Array, chunks: readonly Uint8Array[]): Buffer {
 
 function inflatesTo(deflated: Uint8Array, raw: Uint8Array): boolean {
   try {
-    return Buffer.compare(inflateRawSync(deflated), raw) === 0;
+    return Buffer.compare(inflateRawSync(deflated, { maxOutputLength: raw.byteLength + 1 }), raw) === 0;
   } catch {
     return false;
   }
 }
 
-/** A part that is not final, deflated, from `folder` if it was deflated before. */
+/**
+ * A part that is not final, deflated, from `folder` if it was deflated before. What is kept counts only if it inflates to
+ * the part: anything else is made anew.
+ */
 export async function keptPart(raw: Uint8Array, folder: string): Promise<Buffer> {
   const path = join(folder, `${hexOf(digestOf(raw))}.deflate`);
   const kept = await readFile(path).catch(() => undefined);
-  if (kept !== undefined) return kept;
+  if (kept !== undefined && inflatesTo(Buffer.concat([kept, END]), raw)) return kept;
   const made = deflatePart(raw, { final: false });
   const partial = `${path}.${process.pid}`;
   await writeFile(partial, made);

@@ -1,7 +1,7 @@
 /** One executable for nodes, in two forms: as it is, and packed for bundles, whose ranges are taken from that. */
 import { createHash } from 'node:crypto';
-import { mkdir, open, readFile, rename, type FileHandle } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, open, rename, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { SizedEntry } from '../../src/archive/place.ts';
 import { placeArchive } from '../../src/archive/place.ts';
@@ -11,6 +11,7 @@ import { digestOf, type Digest } from '../../src/core/digest.ts';
 import { BUNDLED_TOOL, BUNDLED_TOOL_LICENSE } from '../../src/core/layout.ts';
 import { deflatePart, keptPart } from './deflate.ts';
 import { injectBlob } from './inject.ts';
+import type { PinnedNode } from './node-packages.ts';
 
 export interface ExecutableFiles {
   /** The executable itself. */
@@ -19,13 +20,13 @@ export interface ExecutableFiles {
   readonly packed: string;
 }
 
-/** Writes both forms of the Node in `folder` with this blob inside. Same inputs, same bytes. */
+/** Writes both forms of a Node with this blob inside. Same inputs, same bytes. */
 export async function writeExecutable(
-  folder: string,
+  { folder, node, license }: PinnedNode,
   blob: Uint8Array,
   { plain, packed }: ExecutableFiles,
 ): Promise<void> {
-  const { head, body, tail } = injectBlob(await readFile(join(folder, 'bin/node')), blob);
+  const { head, body, tail } = injectBlob(node, blob);
   const raw = [head, body, tail];
   const member = memberOf(raw, [
     deflatePart(head, { final: false }),
@@ -35,7 +36,6 @@ export async function writeExecutable(
   await writeParts(plain, 0o755, raw);
   const hash = createHash('sha256');
   for (const part of member) hash.update(part);
-  const license = await readFile(join(folder, 'LICENSE'));
   const packedLicense = packBytes(BUNDLED_TOOL_LICENSE, license);
   const entries: readonly SizedEntry[] = [
     {

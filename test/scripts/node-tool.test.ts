@@ -1,8 +1,10 @@
 /** The parts of an executable for nodes; whole ones are run by test/components/executable.test.ts. */
-import { readdir, writeFile } from 'node:fs/promises';
-import { inflateRawSync } from 'node:zlib';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { constants, deflateRawSync, inflateRawSync } from 'node:zlib';
 import { deflatePart, keptPart } from '../../scripts/node-tool/deflate.ts';
 import { injectBlob } from '../../scripts/node-tool/inject.ts';
+import { pinnedNode, type NodePins } from '../../scripts/node-tool/node-packages.ts';
+import { digestOf, hexOf } from '../../src/core/digest.ts';
 import * as assert from '../support/assert.ts';
 import { noise } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
@@ -134,8 +136,59 @@ test('a part is deflated once', async () => {
   const made = await keptPart(part, box.path);
   assert.is(made.equals(deflatePart(part, { final: false })), true);
   const [name = ''] = await readdir(box.path);
-  await writeFile(box.at(name), 'kept');
-  assert.is((await keptPart(part, box.path)).toString(), 'kept');
+  const other = deflateRawSync(part, { level: 1, finishFlush: constants.Z_SYNC_FLUSH });
+  await writeFile(box.at(name), other);
+  assert.is((await keptPart(part, box.path)).equals(other), true);
 });
+
+for (const [title, kept] of [
+  ['is damaged', Buffer.from('kept')],
+  ['is of something else', deflatePart(Buffer.from('other '.repeat(100_000)), { final: false })],
+] as const) {
+  test(`a kept part that ${title} is made anew`, async () => {
+    await using box = await tree();
+    const part = Buffer.from('word '.repeat(100_000));
+    const made = await keptPart(part, box.path);
+    const [name = ''] = await readdir(box.path);
+    await writeFile(box.at(name), kept);
+    assert.is((await keptPart(part, box.path)).equals(made), true);
+    assert.is((await readFile(box.at(name))).equals(made), true);
+  });
+}
+
+const [NODE, LICENSE] = ['a Node', 'its license'];
+const PINS: NodePins = {
+  version: '1.2.3',
+  license: hexOf(digestOf(Buffer.from(LICENSE))),
+  arches: {
+    amd64: { package: 'none', integrity: '', node: hexOf(digestOf(Buffer.from(NODE))) },
+    arm64: { package: 'none', integrity: '', node: hexOf(digestOf(Buffer.from('of another machine'))) },
+  },
+};
+
+test('a kept Node is taken while it is the pinned one', async ({ signal }) => {
+  await using box = await tree({ '1.2.3-amd64/bin/node': NODE, '1.2.3-amd64/LICENSE': LICENSE });
+  const { node, license } = await pinnedNode(box.path, 'amd64', { signal, pins: PINS });
+  assert.is(node.toString(), NODE);
+  assert.is(license.toString(), LICENSE);
+});
+
+for (const [title, arch, files] of [
+  ['Node', 'amd64', { 'bin/node': `${NODE} `, LICENSE }],
+  ['Node of another machine', 'arm64', { 'bin/node': NODE, LICENSE }],
+  ['license', 'amd64', { 'bin/node': NODE, LICENSE: 'another' }],
+] as const) {
+  test(`a kept ${title} that is not the pinned one is refused, and left for whoever wants to know`, async ({
+    signal,
+  }) => {
+    const folder = `1.2.3-${arch}`;
+    const kept = Object.entries(files).map(([path, text]) => [`${folder}/${path}`, text] as const);
+    await using box = await tree(Object.fromEntries(kept));
+    const failure = await pinnedNode(box.path, arch, { signal, pins: PINS }).then(() => 'no failure', String);
+    assert.match(failure, /is sha256:[0-9a-f]{64}, and not the pinned sha256:[0-9a-f]{64}/);
+    assert.match(failure, `remove ${box.at(folder)} and run again`);
+    assert.equal((await readdir(box.at(folder))).toSorted(), ['LICENSE', 'bin']);
+  });
+}
 
 test.run();
