@@ -16,12 +16,18 @@ export const BUILDER_OPTIONS = {
 
 /** `noted` is the commit that publishing has noted beside a package; what the words say goes before. */
 export function builderOf(args: Arguments, { env }: Pick<CommandContext, 'env'>, noted: string | undefined): Builder {
-  const found = onGithub(env) ?? onGitlab(env) ?? { id: UNNAMED, invocation: undefined, repository: undefined };
+  const found = serviceBuilder(env);
   const commit = args.text('commit') ?? noted ?? found.commit;
   if (commit !== undefined && !isCommit(commit)) {
     throw new CurlewError('USAGE', `--commit ${JSON.stringify(commit.slice(0, 80))}: not a git commit`);
   }
   return { ...found, id: builderId(args.text('builder')) ?? found.id, commit };
+}
+
+/** What the environment says of the job that this runs in. */
+export function serviceBuilder(env: Env): Builder {
+  const found = onGithub(env) ?? onGitlab(env) ?? { id: UNNAMED, invocation: undefined, repository: undefined };
+  return { ...found, commit: found.commit };
 }
 
 function builderId(text: string | undefined): string | undefined {

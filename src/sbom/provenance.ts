@@ -7,7 +7,8 @@ import { componentsOf, type DescribedPackage } from './components.ts';
 import type { Described, DescribedBundle } from './described.ts';
 import { formatPurl } from './purl.ts';
 
-const PREDICATE = 'https://slsa.dev/provenance/v1';
+/** Type of the predicate. */
+export const SLSA_PROVENANCE = 'https://slsa.dev/provenance/v1';
 /** What the parameters and inputs mean stands in docs/sbom.md. */
 const BUILD_TYPES = { package: 'urn:curlew:build:v1', bundle: 'urn:curlew:bundle:v1' } as const;
 
@@ -30,7 +31,7 @@ export interface WholeFile {
 }
 
 /** An input, as in-toto's ResourceDescriptor. */
-interface Resource {
+export interface Resource {
   readonly name?: string;
   readonly uri?: string;
   readonly digest?: Readonly<Record<string, string>>;
@@ -45,7 +46,7 @@ export function provenanceOf(file: WholeFile, described: Described, builder: Bui
   const { id, invocation } = builder;
   return {
     subjects: [{ name: file.name, digest: file.sha256 }, { name: TOC_NAME, digest: contents }, ...made.subjects],
-    predicateType: PREDICATE,
+    predicateType: SLSA_PROVENANCE,
     predicate: {
       buildDefinition: {
         buildType: made.buildType,
@@ -111,7 +112,8 @@ function bundleBuild({ json, tool }: DescribedBundle): Made {
   };
 }
 
-function sourceOf({ repository, commit }: Builder): readonly Resource[] {
+/** The repository and commit that something was built of, where they are known. */
+export function sourceOf({ repository, commit }: Builder): readonly Resource[] {
   if (repository === undefined && commit === undefined) return [];
   return [
     {

@@ -4,14 +4,18 @@ import { existsSync } from 'node:fs';
 import { cp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as assert from '../support/assert.ts';
-import { CHECKOUT } from '../support/built.ts';
+import { makeKeyPair } from '../../src/trust/keys.ts';
+import { oracle } from '../components/support/programs.ts';
+import { built, CHECKOUT } from '../support/built.ts';
+import { unless } from '../support/needs.ts';
 import { ci } from '../support/ci.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { createOpened } from '../components/support/opened.ts';
 
-const test = suite('scripts/ci/release-pack and release-publish', { timeoutMs: 120_000 });
+const test = suite('scripts/ci/release-pack, release-sign and release-publish', { timeoutMs: 120_000 });
 
+const { privateKey, publicKey } = makeKeyPair(undefined);
 const GH = '#!/bin/sh\nprintf "%s\\n" "$*" >"$HOME/gh"\n';
 const manifest = await readFile(join(import.meta.dirname, '../../package.json'), 'utf8');
 const { version } = JSON.parse(manifest) as { readonly version: string };
@@ -19,7 +23,12 @@ const FILES = ['-linux-amd64.tar.gz', '-linux-arm64.tar.gz', '.tgz'].map((end) =
 
 /** A checkout of which only the version counts, with a `gh` that writes down its words. */
 async function checkout(): Promise<Tree> {
-  return tree({ 'package.json': manifest, 'bin/gh': GH });
+  return tree({ 'package.json': manifest, 'bin/gh': GH, 'docs/release.pub': publicKey });
+}
+
+async function sign(box: Tree): Promise<void> {
+  const { exitCode, stderr } = await ci(box, ['release-sign', 'release'], { CURLEW_RELEASE_KEY: privateKey }, CHECKOUT);
+  assert.is(exitCode, 0, stderr);
 }
 
 async function pack(box: Tree): Promise<void> {
@@ -58,13 +67,35 @@ test('is the npm package, the executables for nodes and their checksums, the sam
 
 test('is published under the tag of its version', async () => {
   await using box = await packed();
+  await sign(box);
   const env = { PATH: `${box.at('bin')}:${process.env['PATH'] ?? ''}` };
   const { exitCode, stderr } = await ci(box, ['release-publish', `v${version}`, 'release'], env, CHECKOUT);
   assert.is(exitCode, 0, stderr);
   const words = await readFile(box.at('gh'), 'utf8');
   assert.match(words, `release create v${version} --verify-tag`);
-  assert.match(words, ['SHA256SUMS', ...FILES].map((name) => `release/${name}`).join(' '));
+  for (const name of ['SHA256SUMS', 'SHA256SUMS.sig', ...FILES]) assert.match(words, `release/${name}`);
 });
+
+const reason = existsSync(oracle('cosign')) ? undefined : 'missing: scripts/tools cosign';
+unless(reason, test)(
+  'cosign verifies each file, and the executable that lies in bundles, by its provenance',
+  async () => {
+    await using box = await packed();
+    await sign(box);
+    const verify = async (file: string): Promise<boolean> => {
+      const words = ['--key', 'docs/release.pub', '--insecure-ignore-tlog', '--type', 'slsaprovenance1'];
+      const bundle = `release/curlew-${version}.provenance.sigstore.json`;
+      const all = ['verify-blob-attestation', ...words, '--bundle', bundle, file];
+      return (
+        (await execa(oracle('cosign'), all, { cwd: box.path, env: { HOME: box.path }, reject: false })).exitCode === 0
+      );
+    };
+    for (const name of ['SHA256SUMS', ...FILES]) assert.ok(await verify(`release/${name}`), name);
+    for (const arch of ['amd64', 'arm64']) assert.ok(await verify(built(`curlew-linux-${arch}`)), arch);
+    await execa('bash', ['-c', `printf x >>release/curlew-${version}.tgz`], { cwd: box.path });
+    assert.not.ok(await verify(`release/curlew-${version}.tgz`));
+  },
+);
 
 for (const [title, tag, damage] of [
   ['another tag', 'v99.0.0', ''],
@@ -72,6 +103,7 @@ for (const [title, tag, damage] of [
 ] as const) {
   test(`${title} is not published`, async () => {
     await using box = await packed();
+    await sign(box);
     await execa('bash', ['-c', `printf '${damage}' >>release/curlew-${version}.tgz`], { cwd: box.path });
     const env = { PATH: `${box.at('bin')}:${process.env['PATH'] ?? ''}` };
     assert.is((await ci(box, ['release-publish', tag, 'release'], env, CHECKOUT)).exitCode, 1);
