@@ -9,6 +9,7 @@ import { installerId } from '../installer/id.ts';
 import type { Installer } from '../installer/installer.ts';
 import { installerYaml } from '../installer/merge.ts';
 import { parseInstaller, parseMerged, type ParsedInstaller, type SpecText } from '../installer/parse.ts';
+import { shownLine, shownText } from '../installer/secret-settings.ts';
 import { withSettings } from '../installer/set.ts';
 import { shellVariables } from '../installer/variables.ts';
 import { resolveVersion } from '../installer/version.ts';
@@ -119,7 +120,10 @@ async function validate(_: Arguments, words: readonly string[], context: Command
     files: texts.map(({ file }) => file),
     valid: installer !== undefined,
     addons: installer?.addons.length ?? 0,
-    diagnostics: diagnostics.map((one) => ({ ...one, source: lines.get(one.place.file)?.[one.place.line - 1] })),
+    diagnostics: diagnostics.map((one) => {
+      const line = lines.get(one.place.file)?.[one.place.line - 1];
+      return { ...one, source: line === undefined ? undefined : shownLine(line) };
+    }),
   };
 }
 
@@ -137,7 +141,8 @@ async function env(args: Arguments, words: readonly string[], context: CommandCo
   const versions = new Map(found?.addons.map(({ name, version }) => [name, version]));
   const all = new Map([...shellVariables(installer, versions), ['INSTALLER_ID', id], ...flags.variables]);
   const shown = [...all].filter(([, value]) => value !== '' || !args.flag('filled'));
-  return { verb: 'env', variables: Object.fromEntries(shown.toSorted(([a], [b]) => (a < b ? -1 : 1))) };
+  const rows = shown.map(([name, value]) => [name, shownText(name, value)] as const);
+  return { verb: 'env', variables: Object.fromEntries(rows.toSorted(([a], [b]) => (a < b ? -1 : 1))) };
 }
 
 async function id(_: Arguments, words: readonly string[], context: CommandContext): Promise<Identified> {

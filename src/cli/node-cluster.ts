@@ -13,6 +13,8 @@ interface ClusterWords {
   readonly installer: Installer;
   /** The version that the spec means, by name of the add-on. */
   readonly versions: ReadonlyMap<string, string>;
+  /** JSON Schema of its settings, by name of the add-on, where its package ships one. */
+  readonly schemas: ReadonlyMap<string, unknown>;
   readonly release: string | undefined;
   /** The install folder. */
   readonly directory: string;
@@ -20,13 +22,14 @@ interface ClusterWords {
 
 /** With --root the cluster of this machine is left alone. */
 export function clusterOf(words: ClusterWords): ClusterRequest | undefined {
-  const { args, context, installer, versions, release, directory } = words;
+  const { args, context, installer, versions, schemas, release, directory } = words;
   if (args.text('root') !== undefined) return undefined;
   const { env, signal } = context;
   const entries = installer.addons.map(({ name, requested, settings, s3Override }) => {
     // A presigned address is a secret, and must not lie in the cluster.
     const override = s3Override === undefined ? {} : { s3Override: redact(s3Override) };
-    return [name, { version: versions.get(name) ?? requested, ...override, ...settings }] as const;
+    const entry = { version: versions.get(name) ?? requested, ...override, ...settings };
+    return [name, { entry, schema: schemas.get(name) }] as const;
   });
   const find = async (): Promise<Cluster | undefined> => openCluster({ env, directory, signal });
   return { find, adopt: args.flag('adopt'), whole: true, release, entries: new Map(entries) };
@@ -55,7 +58,10 @@ export function clusterOfKept(
   if (args.text('root') !== undefined) return undefined;
   const entries = [...packages, ...(removal?.packages ?? [])].map(({ source, settings }) => {
     const { name, version } = source.ref;
-    return [name, { version, ...(isObject(settings) ? settings : {}) }] as const;
+    return [
+      name,
+      { entry: { version, ...(isObject(settings) ? settings : {}) }, schema: source.addon.settings },
+    ] as const;
   });
   const find = async (): Promise<Cluster | undefined> => openCluster({ env, directory, signal });
   return { find, adopt: undefined, whole: false, release: undefined, entries: new Map(entries) };

@@ -206,6 +206,7 @@ async function wantedOf(
       context,
       installer,
       versions,
+      schemas: new Map(packages.map(({ ref, addon }) => [ref.name, addon.settings])),
       release: source.release,
       directory: placesOf(args, context).directory,
     }),

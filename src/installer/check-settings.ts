@@ -1,5 +1,6 @@
 /** Settings of an installer spec against what kURL knows of them: names and types. Pure. */
 import { nearest } from '../core/nearest.ts';
+import { isSecretName } from './secret-settings.ts';
 import { fieldsOf, HOOK_TIMEOUT, SECTION_NAMES, settingOf, variableName, type SettingKind } from './settings.ts';
 import { isReservedVariable } from './variable-names.ts';
 import { isJsonObject, type Json } from './yaml.ts';
@@ -51,7 +52,7 @@ export function checkSetting(
   }
   const { wanted, fits, hint } = KINDS[known.kind];
   if (fits(value)) return undefined;
-  const message = `${name} must be ${wanted}, and is ${described(value)}`;
+  const message = `${name} must be ${wanted}, and is ${isSecretName(field) ? 'something else' : described(value)}`;
   return { severity: 'error', code: 'type', message, hint: hint(value) };
 }
 

@@ -62,7 +62,7 @@ export function readYaml(file: string, text: string): YamlText {
       diagnostics.push({
         code: several ? 'yaml/documents' : 'yaml/syntax',
         severity: 'error',
-        message: several ? 'a second document begins here: only one can be in this file' : message,
+        message: several ? 'a second document begins here: only one can be in this file' : withoutSource(message),
         place: placeAt(...pos),
         hint: several
           ? 'put each document into a file of its own'
@@ -72,7 +72,12 @@ export function readYaml(file: string, text: string): YamlText {
       });
     }
     for (const { message, pos } of document.warnings.slice(0, MOST_FINDINGS)) {
-      diagnostics.push({ code: 'yaml/tag', severity: 'warning', message, place: placeAt(...pos) });
+      diagnostics.push({
+        code: 'yaml/tag',
+        severity: 'warning',
+        message: withoutSource(message),
+        place: placeAt(...pos),
+      });
     }
     if (errors.length === 0) diagnostics.push(...keyFindings(document, placeAt));
     const placeOf = (path: Path): Place => placeInside(document, path, placeAt) ?? start;
@@ -90,9 +95,14 @@ export function readYaml(file: string, text: string): YamlText {
     // Thrown by the parser for what it will not expand: too many aliases, an anchor inside itself, endless nesting.
     if (error instanceof RangeError) return failed('yaml/depth', 'the document is nested too deeply');
     if (error instanceof ReferenceError)
-      return failed('yaml/aliases', `its aliases cannot be expanded: ${error.message}`);
+      return failed('yaml/aliases', `its aliases cannot be expanded: ${withoutSource(error.message)}`);
     throw error;
   }
+}
+
+/** Some messages of the parser end in what it has read there, which may be a part of a password. */
+function withoutSource(message: string): string {
+  return message.replace(/(?<=[\w)]): .*$/s, '');
 }
 
 /** No document: separators and comments only, as many a tool leaves at the end. */

@@ -52,6 +52,45 @@ bad.yaml: not valid, 2 errors, 1 warning`,
   });
 });
 
+for (const [title, value] of [
+  ['an alias', '*hunter2'],
+  ['a tag', '!hunter2 x'],
+  ['the head of a block', '|hunter2'],
+  ['a map', '{hunter2'],
+  ['of another kind', '[hunter2]'],
+] as const) {
+  test(`a password that YAML takes for ${title} is not repeated`, async () => {
+    const text = `${HEAD}  kubernetes: {version: 1.0.0}\n  web:\n    version: 1.0.0\n    maxSize: x\n    adminPassword: ${value}\n`;
+    await using box = await tree({
+      'a.yaml': text,
+      'b.yaml': text.replace('web', 'kubernetes').replace(/^.*0}\n/m, ''),
+    });
+    for (const file of ['a.yaml', 'b.yaml']) {
+      for (const words of [
+        ['validate', file],
+        ['validate', file, '--json'],
+        ['id', file],
+      ]) {
+        const { stdout, stderr } = await installer(box, ...words);
+        assert.not.match(stdout + stderr, 'hunter2');
+      }
+    }
+  });
+}
+
+test('env and the lines of findings do not show what is secret by its name', async () => {
+  const text = `${HEAD}  kubernetes:\n    version: 1.0.0\n    bootstrapToken: 4711\n  kurl: {proxyAddress: "http://u:pw@h:1"}\n`;
+  await using box = await tree({ 'a.yaml': text, 'b.yaml': text.replace('4711', '"4711"') });
+  const validated = await installer(box, 'validate', 'a.yaml');
+  assert.match(validated.stdout, 'kubernetes.bootstrapToken must be a text, and is something else');
+  assert.match(validated.stdout, '      bootstrapToken: [secret]\n');
+  const { stdout } = await installer(box, 'env', 'b.yaml', '--filled');
+  assert.match(stdout, "BOOTSTRAP_TOKEN='[secret]'");
+  assert.match(stdout, 'PROXY_ADDRESS=http://h:1');
+  const json = await installer(box, 'env', 'b.yaml', '--json');
+  assert.not.match(validated.stdout + stdout + json.stdout, /4711|u:pw/);
+});
+
 test('merge prints YAML, and refuses what is of another kind', async () => {
   await using box = await tree({ 'a.yaml': GOOD, 'b.yaml': SITE, 'c.yaml': 'apiVersion: v1\nkind: Pod\nspec: {}\n' });
   const { stdout } = await installer(box, 'merge', 'a.yaml', 'b.yaml');

@@ -185,7 +185,7 @@ if (reason === undefined) {
     await using box = await boxOf(server);
     await install(box, server, { addons: [tracer('aaa'), tracer('bbb')] });
     const find = opens(box, server);
-    const entries = new Map([['aaa', { version: '1.0.0' }]]);
+    const entries = new Map([['aaa', { entry: { version: '1.0.0' }, schema: undefined }]]);
     const cluster = { find, adopt: undefined, whole: false, release: undefined, entries };
     await install(box, server, { addons: [tracer('aaa')] }, { reapply: true, cluster });
     const keys = Object.keys(await dataOf(server, 'kurl-current-config')).toSorted();

@@ -5,7 +5,7 @@ import type { AppliedRecord } from '../../src/runtime/records.ts';
 import type { Given } from './node-install.ts';
 
 type Kurl = Readonly<Record<string, string>> | undefined;
-type Write = 'writeRecords' | 'keepKurl' | 'beginKurl' | 'changeKurl';
+type Write = 'writeRecords' | 'keepKurl' | 'beginKurl' | 'addKurl' | 'removeKurl';
 
 export interface MemoryCluster {
   readonly state: { applied: Readonly<Record<string, AppliedRecord>>; current: Kurl; last: Kurl };
@@ -35,11 +35,12 @@ export function memoryCluster(nodes: readonly ClusterNode[] = []): MemoryCluster
           state.applied = Object.fromEntries(rows.flatMap(([name, row]) => (row === undefined ? [] : [[name, row]])));
         }),
       keepKurl: async () => write('keepKurl', () => (state.last = state.current)),
-      beginKurl: async (data) => write('beginKurl', () => (state.current = data)),
-      changeKurl: async (change) =>
-        write('changeKurl', () => {
-          const rows = Object.entries({ ...state.current, ...change });
-          state.current = Object.fromEntries(rows.flatMap(([key, text]) => (text === undefined ? [] : [[key, text]])));
+      beginKurl: async ({ shown }) => write('beginKurl', () => (state.current = shown)),
+      addKurl: async ({ shown }) => write('addKurl', () => (state.current = { ...state.current, ...shown })),
+      removeKurl: async (keys) =>
+        write('removeKurl', () => {
+          const rows = Object.entries(state.current ?? {}).filter(([key]) => !keys.includes(key));
+          state.current = Object.fromEntries(rows);
         }),
     };
     const find = async (): Promise<Cluster> => Promise.resolve(cluster);

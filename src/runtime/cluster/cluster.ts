@@ -7,7 +7,16 @@ import {
   type RecordsChange,
 } from './cluster-records.ts';
 import { configMapClient, type ConfigMapName, type Data } from './config-map.ts';
-import { CURRENT_CONFIG, KURL_CONFIG, LAST_CONFIG, type KurlState } from './kurl-config.ts';
+import {
+  CURRENT_CONFIG,
+  CURRENT_SECRET,
+  keptData,
+  KURL_CONFIG,
+  LAST_CONFIG,
+  LAST_SECRET,
+  type KurlData,
+  type KurlState,
+} from './kurl-config.ts';
 import { callApi, findKubectl, refusalHint } from './kubectl.ts';
 import { readNodes, type ClusterNode } from './nodes.ts';
 import { isClusterUid } from '../records.ts';
@@ -29,9 +38,11 @@ export interface Cluster {
   /** What was current when a new run begins becomes kURL's last state. */
   readonly keepKurl: () => Promise<void>;
   /** Begins kURL's current state anew. */
-  readonly beginKurl: (data: Data) => Promise<void>;
-  /** Sets keys of kURL's current state; undefined removes one. */
-  readonly changeKurl: (change: Readonly<Record<string, string | undefined>>) => Promise<void>;
+  readonly beginKurl: (data: KurlData) => Promise<void>;
+  /** Adds keys to kURL's current state. */
+  readonly addKurl: (data: KurlData) => Promise<void>;
+  /** Removes keys of kURL's current state. */
+  readonly removeKurl: (keys: readonly string[]) => Promise<void>;
 }
 
 export interface OpenClusterOptions {
@@ -71,6 +82,19 @@ export async function openCluster({
   }
   const uid = uidOf(answer.value);
   const maps = configMapClient(kubectl, { patienceMs, signal });
+  /** Makes none where nothing is secret: what is not there is looked for once. */
+  const absent = new Set<ConfigMapName>();
+  const changeSecret = async (name: ConfigMapName, change: (before: Data) => Data): Promise<void> => {
+    if (Object.keys(change({})).length === 0) {
+      if (absent.has(name)) return;
+      if ((await maps.read(name)) === undefined) {
+        absent.add(name);
+        return;
+      }
+    }
+    absent.delete(name);
+    await maps.change(name, (before) => change(before ?? {}));
+  };
   return {
     uid,
     readRecords: async () => {
@@ -88,17 +112,27 @@ export async function openCluster({
       return byKurl ? { current: current?.data, last: last?.data, config: config?.data } : undefined;
     },
     keepKurl: async () => {
-      const [current] = await Promise.all([CURRENT_CONFIG, LAST_CONFIG].map(maps.read));
-      await maps.change(LAST_CONFIG, () => current?.data ?? {});
+      const [current, secret] = await Promise.all([CURRENT_CONFIG, CURRENT_SECRET, LAST_CONFIG].map(maps.read));
+      const kept = keptData(current?.data ?? {}, secret?.data ?? {});
+      await changeSecret(LAST_SECRET, () => kept.secret);
+      await maps.change(LAST_CONFIG, () => kept.shown);
     },
-    beginKurl: async (data) => {
-      await maps.change(CURRENT_CONFIG, () => data);
+    beginKurl: async ({ shown, secret }) => {
+      await changeSecret(CURRENT_SECRET, () => secret);
+      await maps.change(CURRENT_CONFIG, () => shown);
     },
-    changeKurl: async (change) => {
-      await maps.change(CURRENT_CONFIG, (before) => {
-        const rows = Object.entries({ ...before, ...change });
-        return Object.fromEntries(rows.flatMap(([key, text]) => (text === undefined ? [] : [[key, text]])));
+    addKurl: async ({ shown, secret }) => {
+      await changeSecret(CURRENT_SECRET, (before) => {
+        const others = Object.entries(before).filter(([key]) => !Object.hasOwn(shown, key));
+        return { ...Object.fromEntries(others), ...secret };
       });
+      await maps.change(CURRENT_CONFIG, (before) => ({ ...before, ...shown }));
+    },
+    removeKurl: async (keys) => {
+      const others = (before: Data): Data =>
+        Object.fromEntries(Object.entries(before).filter(([key]) => !keys.includes(key)));
+      await changeSecret(CURRENT_SECRET, others);
+      await maps.change(CURRENT_CONFIG, (before) => others(before ?? {}));
     },
   };
 }

@@ -1,4 +1,4 @@
-/** ConfigMaps that several writers change: nobody's change is lost, and an API server that is away for a moment is waited for. */
+/** ConfigMaps, and Secrets, that several writers change: nobody's change is lost, and an API server that is away for a moment is waited for. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
@@ -9,6 +9,8 @@ export type Data = Readonly<Record<string, string>>;
 export interface ConfigMapName {
   readonly namespace: string;
   readonly name: string;
+  /** A Secret is handled like a ConfigMap; its values are texts here, and base64 only on the way. */
+  readonly kind?: 'ConfigMap' | 'Secret';
 }
 
 interface ConfigMap {
@@ -47,16 +49,16 @@ export function configMapClient(kubectl: Kubectl, { patienceMs, signal }: Client
     callPatiently(kubectl, doing, request, { patienceMs, signal });
   const known = new Map<string, ConfigMap>();
   const read = async (name: ConfigMapName): Promise<ConfigMap | undefined> => {
-    const doing = `read ConfigMap ${name.namespace}/${name.name}`;
+    const doing = `read ${titleOf(name)}`;
     const found = await call(doing, { verb: 'get', path: pathOf(name) });
-    const map = found.outcome === 'done' ? configMapOf(found.value, doing) : undefined;
+    const map = found.outcome === 'done' ? configMapOf(name, found.value, doing) : undefined;
     remember(known, name, map);
     return map;
   };
   return {
     read,
     change: async (name, change) => {
-      const doing = `write ConfigMap ${name.namespace}/${name.name}`;
+      const doing = `write ${titleOf(name)}`;
       for (let times = 0; times < MOST_CONFLICTS; times += 1) {
         const before = (times === 0 ? known.get(keyOf(name)) : undefined) ?? (await read(name));
         const data = change(before?.data);
@@ -64,7 +66,7 @@ export function configMapClient(kubectl: Kubectl, { patienceMs, signal }: Client
         requireFit(doing, data);
         const written = await call(doing, writeRequest(name, before, data));
         if (written.outcome === 'done') {
-          remember(known, name, configMapOf(written.value, doing));
+          remember(known, name, configMapOf(name, written.value, doing));
           return data;
         }
         // Gone, made or changed by somebody else meanwhile, or there is no namespace for it yet.
@@ -77,8 +79,17 @@ export function configMapClient(kubectl: Kubectl, { patienceMs, signal }: Client
   };
 }
 
-function keyOf({ namespace, name }: ConfigMapName): string {
-  return `${namespace}/${name}`;
+function kindOf({ kind = 'ConfigMap' }: ConfigMapName): 'ConfigMap' | 'Secret' {
+  return kind;
+}
+
+/** For messages: `Secret kurl/name`. */
+export function titleOf(name: ConfigMapName): string {
+  return `${kindOf(name)} ${name.namespace}/${name.name}`;
+}
+
+function keyOf(name: ConfigMapName): string {
+  return titleOf(name);
 }
 
 function remember(known: Map<string, ConfigMap>, name: ConfigMapName, map: ConfigMap | undefined): void {
@@ -86,8 +97,12 @@ function remember(known: Map<string, ConfigMap>, name: ConfigMapName, map: Confi
   else known.set(keyOf(name), map);
 }
 
-function pathOf({ namespace, name }: ConfigMapName): string {
-  return `/api/v1/namespaces/${namespace}/configmaps/${name}`;
+function folderOf(name: ConfigMapName): string {
+  return `/api/v1/namespaces/${name.namespace}/${kindOf(name) === 'Secret' ? 'secrets' : 'configmaps'}`;
+}
+
+function pathOf(name: ConfigMapName): string {
+  return `${folderOf(name)}/${name.name}`;
 }
 
 function isSame(a: Data, b: Data): boolean {
@@ -106,14 +121,20 @@ export function bytesOf(data: Data): number {
   return Object.values(data).reduce((sum, value) => sum + Buffer.byteLength(value), 0);
 }
 
-function writeRequest({ namespace, name }: ConfigMapName, before: ConfigMap | undefined, data: Data): ApiRequest {
-  const path = `/api/v1/namespaces/${namespace}/configmaps`;
-  const { metadata = {}, ...rest } = before?.object ?? { apiVersion: 'v1', kind: 'ConfigMap' };
+function writeRequest(wanted: ConfigMapName, before: ConfigMap | undefined, data: Data): ApiRequest {
+  const { namespace, name } = wanted;
+  const kind = kindOf(wanted);
+  const { metadata = {}, ...rest } = before?.object ?? { apiVersion: 'v1', kind };
   const { labels, ...others } = isObject(metadata) ? metadata : {};
   const labelled = { ...others, name, namespace, labels: { ...(isObject(labels) ? labels : {}), ...LABEL } };
-  const document = JSON.stringify({ ...rest, metadata: labelled, data });
-  if (before === undefined) return { verb: 'create', path, document };
-  return { verb: 'replace', path: `${path}/${name}`, document };
+  const values = kind === 'Secret' ? mapped(data, (text) => Buffer.from(text).toString('base64')) : data;
+  const document = JSON.stringify({ ...rest, metadata: labelled, data: values });
+  if (before === undefined) return { verb: 'create', path: folderOf(wanted), document };
+  return { verb: 'replace', path: pathOf(wanted), document };
+}
+
+function mapped(data: Data, change: (text: string) => string): Data {
+  return Object.fromEntries(Object.entries(data).map(([key, text]) => [key, change(text)]));
 }
 
 async function makeNamespace(
@@ -124,16 +145,18 @@ async function makeNamespace(
   await call(`make namespace ${name}`, { verb: 'create', path: '/api/v1/namespaces', document });
 }
 
-function configMapOf(value: unknown, doing: string): ConfigMap {
+function configMapOf(name: ConfigMapName, value: unknown, doing: string): ConfigMap {
   const bad = (what: string): CurlewError => new CurlewError('CLUSTER_FAILED', `${doing}: ${what}`);
-  if (!isObject(value) || !isObject(value['metadata'])) throw bad('the answer is no ConfigMap');
+  if (!isObject(value) || !isObject(value['metadata'])) throw bad(`the answer is no ${kindOf(name)}`);
   const { data = {} } = value;
   if (!isObject(data) || !Object.values(data).every((text) => typeof text === 'string'))
     throw bad('its data is no map');
   const { managedFields: _fields, ...metadata } = value['metadata'];
   const { labels } = metadata;
   const ours = isObject(labels) && Object.entries(LABEL).every(([key, text]) => labels[key] === text);
-  return { data: data as Data, ours, object: { ...value, metadata } };
+  const texts = data as Data;
+  const read = kindOf(name) === 'Secret' ? mapped(texts, (text) => Buffer.from(text, 'base64').toString()) : texts;
+  return { data: read, ours, object: { ...value, metadata } };
 }
 
 type Called =

@@ -6,8 +6,16 @@ import { NO_RUN, type Records } from '../records.ts';
 import type { ShellVariable } from '../settings.ts';
 import { RECORDS_MAP, withRecords, type Adopted, type Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
-import { bytesOf, CONFIG_MAP_LIMIT, type ConfigMapName, type Data } from './config-map.ts';
-import { adoptKurl, beginData, CURRENT_CONFIG, entryData, withFacts } from './kurl-config.ts';
+import { bytesOf, CONFIG_MAP_LIMIT, titleOf } from './config-map.ts';
+import {
+  adoptKurl,
+  beginData,
+  CURRENT_CONFIG,
+  CURRENT_SECRET,
+  entryData,
+  withFacts,
+  type SpecEntry,
+} from './kurl-config.ts';
 
 /** What a run needs to keep its state in the cluster. */
 export interface ClusterRequest {
@@ -20,7 +28,7 @@ export interface ClusterRequest {
   /** Release that the packages are of, where that is known. */
   readonly release: string | undefined;
   /** What the spec says of each add-on, by folder name: version and settings. */
-  readonly entries: ReadonlyMap<string, unknown>;
+  readonly entries: ReadonlyMap<string, SpecEntry>;
 }
 
 export interface ClusterView {
@@ -63,7 +71,7 @@ export async function consultCluster(request: ClusterRequest | undefined, record
   const moved = records.cluster !== undefined && records.cluster !== cluster.uid;
   if (moved) notes.push(movedNote(records.cluster, cluster.uid));
   if (found === 'foreign')
-    notes.push(`${named(RECORDS_MAP)} is of another cluster, and counts for nothing in this one`);
+    notes.push(`${titleOf(RECORDS_MAP)} is of another cluster, and counts for nothing in this one`);
   // Where this node's own records name the cluster, somebody has deleted those in the cluster: that makes it not kURL's.
   const isNew = found === 'absent' && records.cluster !== cluster.uid;
   const adopting = isNew ? await takeOver(request, cluster) : undefined;
@@ -124,10 +132,6 @@ function adoptedNote({ applied, adopted }: ReturnType<typeof adoptKurl>): string
   return `taken over from kURL${version}: ${names.length === 0 ? 'no add-ons' : names.join(', ')}`;
 }
 
-function named({ namespace, name }: ConfigMapName): string {
-  return `ConfigMap ${namespace}/${name}`;
-}
-
 /** The variables of the spec, with what is known of a cluster that kURL has made. */
 export function variablesFor(variables: readonly ShellVariable[], { adopted }: ClusterView): readonly ShellVariable[] {
   return adopted === undefined ? variables : withFacts(variables, adopted);
@@ -141,17 +145,18 @@ export function requireRoom(request: ClusterRequest, view: ClusterView, plan: Ru
   });
   const applied = { ...view.known, ...Object.fromEntries(rows) };
   const records = withRecords({}, view.cluster?.uid ?? '', { applied, adopted: view.adopted });
-  const entries = addons.map(({ ref }) => entryData(ref.name, request.entries.get(ref.name) ?? {}));
-  const kurl = Object.assign({}, beginData(request.release), ...entries) as Data;
+  const entries = addons.map(({ ref }) => entryData(ref.name, request.entries.get(ref.name)));
+  const kurl = beginData(request.release, entries);
   for (const [map, data] of [
     [RECORDS_MAP, records],
-    [CURRENT_CONFIG, kurl],
+    [CURRENT_CONFIG, kurl.shown],
+    [CURRENT_SECRET, kurl.secret],
   ] as const) {
     const bytes = bytesOf(data);
     if (bytes <= CONFIG_MAP_LIMIT) continue;
     throw new CurlewError(
       'UNSUPPORTED',
-      `plan: ${named(map)} would have ${bytes} bytes, of ${CONFIG_MAP_LIMIT} at most`,
+      `plan: ${titleOf(map)} would have ${bytes} bytes, of ${CONFIG_MAP_LIMIT} at most`,
       {
         hint: 'keep large settings of an add-on in a file or a ConfigMap of its own, and name that in the spec',
       },

@@ -5,12 +5,16 @@
 import { canonicalJson } from '../../core/digest.ts';
 import { isObject } from '../../core/json.ts';
 import { isAddonName, isVersion } from '../../core/ref.ts';
+import { withoutSecrets } from '../../installer/secret-settings.ts';
 import { NO_RUN, settingsDigest, type AppliedRecord } from '../records.ts';
 import type { Adopted } from './cluster-records.ts';
 import type { ConfigMapName, Data } from './config-map.ts';
 
 export const CURRENT_CONFIG: ConfigMapName = { namespace: 'kurl', name: 'kurl-current-config' };
 export const LAST_CONFIG: ConfigMapName = { namespace: 'kurl', name: 'kurl-last-config' };
+/** Secrets beside them, under the same names: the entries as a whole of those add-ons that have secret settings. */
+export const CURRENT_SECRET: ConfigMapName = { ...CURRENT_CONFIG, kind: 'Secret' };
+export const LAST_SECRET: ConfigMapName = { ...LAST_CONFIG, kind: 'Secret' };
 export const KURL_CONFIG: ConfigMapName = { namespace: 'kube-system', name: 'kurl-config' };
 /** Below the install folder: what no cluster can hold yet. */
 export const CONTAINERD_APPLIED = 'containerd-last-applied';
@@ -33,14 +37,52 @@ export function entryKey(name: string): string {
   return `${ADDON}${name}`;
 }
 
-/** The key and value that say that an add-on was installed with this entry of the spec. */
-export function entryData(name: string, entry: unknown): Data {
-  return { [entryKey(name)]: encodeEntry(entry) };
+/** An add-on of the spec: what it says of it, and the JSON Schema of its settings, where its package ships one. */
+export interface SpecEntry {
+  readonly entry: Readonly<Record<string, unknown>>;
+  readonly schema: unknown;
 }
 
-/** What `kurl-current-config` is at the beginning of a run. */
-export function beginData(release: string | undefined): Data {
-  return release === undefined ? {} : { [VERSION_KEY]: release };
+/** What is noted of a run: for everybody who may read ConfigMaps, and for those who may read Secrets. */
+export interface KurlData {
+  readonly shown: Data;
+  readonly secret: Data;
+}
+
+/**
+ * The key and value that say that an add-on was installed with this entry of the spec, without its secrets; and the same
+ * as a whole where it has any.
+ */
+export function entryData(name: string, { entry, schema }: SpecEntry = { entry: {}, schema: undefined }): KurlData {
+  const { shown, hidden } = withoutSecrets(entry, schema);
+  const key = entryKey(name);
+  return { shown: { [key]: encodeEntry(shown) }, secret: hidden ? { [key]: encodeEntry(entry) } : {} };
+}
+
+/** What is noted at the beginning of a run, with these add-ons installed already. */
+export function beginData(release: string | undefined, entries: readonly KurlData[]): KurlData {
+  const version = release === undefined ? {} : { [VERSION_KEY]: release };
+  return {
+    shown: Object.assign({}, version, ...entries.map(({ shown }) => shown)) as Data,
+    secret: Object.assign({}, ...entries.map(({ secret }) => secret)) as Data,
+  };
+}
+
+/**
+ * The state of the run before, to be kept: what kURL has written, or an earlier curlew, has its secrets in the ConfigMap.
+ * Values that cannot be read stay as they are.
+ */
+export function keptData(config: Data, secret: Data): KurlData {
+  const entries = Object.entries(config).map(([key, text]): KurlData => {
+    const entry = key.startsWith(ADDON) ? decodeEntry(text) : undefined;
+    const whole = Object.hasOwn(secret, key) ? { [key]: secret[key] ?? '' } : {};
+    if (entry === undefined) return { shown: { [key]: text }, secret: whole };
+    const { shown, hidden } = withoutSecrets(entry, undefined);
+    return hidden
+      ? { shown: { [key]: encodeEntry(shown) }, secret: { [key]: text } }
+      : { shown: { [key]: text }, secret: whole };
+  });
+  return beginData(undefined, entries);
 }
 
 export interface KurlState {

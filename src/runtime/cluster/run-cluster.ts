@@ -13,7 +13,6 @@ import { writeStateFile } from '../../files/state-file.ts';
 import type { Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
 import { isOfCluster, movedNote, type ClusterRequest, type ClusterView } from './consult.ts';
-import type { Data } from './config-map.ts';
 import { beginData, CONTAINERD_APPLIED, encodeEntry, entryData, entryKey } from './kurl-config.ts';
 
 export interface RunClusterParts {
@@ -87,11 +86,12 @@ export class RunCluster {
     const { request, directory } = this.#parts;
     if (request === undefined) return;
     const { name } = addon.ref;
-    const entry = request.entries.get(name) ?? {};
-    if (name === 'containerd') await writeStateFile(join(directory, CONTAINERD_APPLIED), encodeEntry(entry));
+    const entry = request.entries.get(name);
+    if (name === 'containerd')
+      await writeStateFile(join(directory, CONTAINERD_APPLIED), encodeEntry(entry?.entry ?? {}));
     if (name === KUBERNETES) await this.#meet(addon);
     if (name === KUBERNETES || isContainerRuntime(addon.ref)) return;
-    await noting(addon, 'is installed', this.#cluster?.changeKurl(entryData(name, entry)));
+    await noting(addon, 'is installed', this.#cluster?.addKurl(entryData(name, entry)));
   }
 
   /** What these add-ons have in the cluster is removed. Kubernetes itself goes with its last node. */
@@ -103,7 +103,7 @@ export class RunCluster {
       for (const addon of gone) {
         const { name } = addon.ref;
         await noting(addon, 'was removed', cluster.writeRecords({ applied: { [name]: undefined } }));
-        await noting(addon, 'was removed', cluster.changeKurl({ [entryKey(name)]: undefined }));
+        await noting(addon, 'was removed', cluster.removeKurl([entryKey(name)]));
       }
     });
   }
@@ -169,8 +169,8 @@ export class RunCluster {
     const there = plan.addons.filter(
       ({ ref, mode }) => mode === 'already applied' && isOfCluster(ref) && ref.name !== KUBERNETES,
     );
-    const entries = there.map(({ ref }) => entryData(ref.name, request.entries.get(ref.name) ?? {}));
-    const data = Object.assign({}, beginData(request.release), ...entries) as Data;
+    const entries = there.map(({ ref }) => entryData(ref.name, request.entries.get(ref.name)));
+    const data = beginData(request.release, entries);
     // Two acts: done once more after the second one, the first would take what has begun for what was before.
     await once('cluster last', async () => cluster.keepKurl());
     await once('cluster current', async () => cluster.beginKurl(data));

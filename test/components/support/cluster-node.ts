@@ -47,7 +47,9 @@ export async function install(
   { addons, settings = {}, adopt = false, patienceMs }: Spec,
   given: Given = {},
 ): Promise<RunResult> {
-  const entries = addons.map(({ name, version }) => [name, { version, ...settings[name] }] as const);
+  const entries = addons.map(({ name, version, extra }) => {
+    return [name, { entry: { version, ...settings[name] }, schema: extra?.settings }] as const;
+  });
   return run(box, await packagesOf(bundleOf(addons)), {
     settings,
     env: { ...envOf(box, server.kubeconfig), TRACE: box.at('trace') },
@@ -73,6 +75,17 @@ export async function dataOf(
   return map.data ?? {};
 }
 
+/** The values of a Secret beside kURL's ConfigMaps, as they are written; undefined when there is none. */
+export async function secretOf(
+  { kubectl }: ApiServer,
+  name: string,
+): Promise<Readonly<Record<string, string>> | undefined> {
+  const text = await kubectl(['-n', 'kurl', 'get', 'secret', name, '--ignore-not-found', '-o', 'json']);
+  if (text === '') return undefined;
+  const { data = {} } = JSON.parse(text) as { readonly data?: Readonly<Record<string, string>> };
+  return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, decoded(value)]));
+}
+
 /** Changes our own records in the cluster, as somebody else might. */
 export async function patchRecords(
   { kubectl }: ApiServer,
@@ -89,5 +102,6 @@ const CHANGING = ['curlew-records', 'kurl-current-config', 'kurl-last-config'];
 
 export async function clear({ kubectl }: ApiServer): Promise<void> {
   await kubectl(['-n', 'kurl', 'delete', 'configmap', '--ignore-not-found', ...CHANGING]);
+  await kubectl(['-n', 'kurl', 'delete', 'secret', '--ignore-not-found', ...CHANGING.slice(1)]);
   await kubectl(['-n', 'kube-system', 'delete', 'configmap', '--ignore-not-found', 'kurl-config']);
 }

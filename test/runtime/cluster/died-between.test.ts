@@ -21,7 +21,7 @@ test('what a hook that is done has applied is told by the run that goes on', asy
   await using box = await tree();
   const { state, given } = memoryCluster();
   const packages = await packagesOf(bundleOf([tracer('aaa')]));
-  await fails(box, packages, given('changeKurl'), /no changeKurl/);
+  await fails(box, packages, given('addKurl'), /no addKurl/);
   await trace(box);
   await run(box, packages, given());
   assert.not((await trace(box)).includes('aaa 2'), 'the hook does not run again');
@@ -38,7 +38,7 @@ test("kURL's state is begun once by a run and those that go on from it, wherever
     1: ['writeRecords', /no writeRecords/],
     2: ['keepKurl', /no keepKurl/],
     3: ['beginKurl', /no beginKurl/],
-    4: ['changeKurl', /no changeKurl/],
+    4: ['addKurl', /no addKurl/],
   } as const)) {
     state.current = before;
     const same = settings(Number(at));

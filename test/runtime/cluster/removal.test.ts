@@ -149,7 +149,7 @@ test('a run that died anywhere between node and cluster is finished by the same 
   for (const [write, times] of [
     ['writeRecords', 1],
     ['writeRecords', 2],
-    ['changeKurl', 1],
+    ['removeKurl', 1],
   ] as const) {
     await using box = await tree();
     const { state, given } = memoryCluster();

@@ -1,0 +1,167 @@
+/** Which settings of an add-on are secret: what may be shown of them where others can read it. Pure. */
+import { maskSecrets, redact } from '../core/errors.ts';
+import { isObject } from '../core/json.ts';
+
+type Entry = Readonly<Record<string, unknown>>;
+
+/**
+ * What a name says, in words: `rootPassword`, `s3_secret_key`. A name that is known to be about a secret rather than to
+ * hold one (`tokenTTL`, `existingSecret`) does not count. In doubt a setting is secret: the schema of a package can say
+ * otherwise (`writeOnly: false`).
+ */
+const SECRET =
+  /pass(?:words?|wd|phrase|code)\b|\bpwd\b|secrets?\b|tokens?\b|credentials?\b|\bcreds\b|\bpsk\b|\bdsn\b|htpasswd|keytab|connection ?string|(?:access|secret|private|api|encryption|encrypt|decryption|signing|shared|account|storage|master|session|tls|ssh|cert|licen[cs]e|client|hmac|service) ?keys?\b/;
+const HARMLESS =
+  /^(?:existing|use|disable|enable|require|is|has|should) |pull ?secrets?$|ca ?hash$|\b(?:names?|refs?|references?|namespace|files?|filename|paths?|dir|directory|folder|ttl|length|size|policy|type|kind|class|mode|enabled|disabled|required|issuer|ur[il]s?|endpoint|address|host|port|region|expiry|expiration|expires|lifetime|duration|timeout|days|hours|seconds|rotation|interval|count|version|algorithm|ids?|field|provider|audience|store|backend|format)$/;
+/** The field of a registry's credentials in the files of container engines. */
+const ENGINE_AUTH = /^(?:auth|identity ?token)$/;
+
+function words(name: string): string {
+  const apart = name.replaceAll(/([a-z\d])([A-Z])/g, '$1 $2').replaceAll(/([A-Z])([A-Z][a-z])/g, '$1 $2');
+  return apart
+    .split(/[^A-Za-z\d]+/)
+    .filter((word) => word !== '')
+    .join(' ')
+    .toLowerCase();
+}
+
+/** True for the name of a setting, or of a field in one, that says that its value is secret. */
+export function isSecretName(name: string): boolean {
+  const said = words(name.slice(0, 200));
+  return (SECRET.test(said) || ENGINE_AUTH.test(said)) && !HARMLESS.test(said);
+}
+
+/** What stands for the value of a secret setting where values are shown. */
+const SHOWN = '[secret]';
+
+/** The value of a setting, or of its variable, for people to see: an empty one is no secret. */
+export function shownText(name: string, text: string): string {
+  return text !== '' && (isSecretName(name) || holdsSecret(text)) ? SHOWN : redact(text);
+}
+
+/** A line of a spec, for people to see; columns up to the secret stay where they are. */
+export function shownLine(line: string): string {
+  const [, before = '', name = ''] = /^([\s"'{,-]*([\w.-]{1,80})["']?\s*[:=]\s*)\S/.exec(line) ?? [];
+  if (isSecretName(name)) return `${before}${SHOWN}`;
+  return holdsSecret(line) ? SHOWN : maskSecrets(line);
+}
+
+/** A private key, a Secret of Kubernetes, or a field with the name of a secret in YAML, JSON, TOML or the like. */
+function holdsSecret(text: string): boolean {
+  if (text.includes('PRIVATE KEY-----') || /\bkind["']?[ \t]*:[ \t]*["']?Secret\b/.test(text)) return true;
+  for (const [, name = ''] of text.matchAll(
+    /\b([A-Za-z][\w.-]{0,80})(?:["']?[ \t]*=|["'][ \t]*:|:[ \t])[ \t]*["']?[^\s"']/g,
+  )) {
+    if (isSecretName(name)) return true;
+  }
+  return false;
+}
+
+interface Place {
+  /** What schemas say of the value; several where they are put together of parts. */
+  readonly schemas: readonly Entry[];
+  /** The value, or one that it is in, is secret by its name or schema. */
+  readonly secret: boolean;
+}
+
+/** Deeper values are not looked into: they count as secret. */
+const DEEPEST = 32;
+const HIDDEN = Symbol('hidden');
+
+/**
+ * An add-on's entry in the spec without its secrets, and whether there were any. Secret is what the package's JSON Schema
+ * marks (`format: password`, `writeOnly: true`), what has such a name and is not marked `writeOnly: false`, a text in which
+ * a private key or a field with such a name stands, and user info and query of URLs. Fields are left out; an empty text, a
+ * switch and null are no secrets.
+ */
+export function withoutSecrets(entry: Entry, schema: unknown): { readonly shown: Entry; readonly hidden: boolean } {
+  const found = { hidden: false };
+  const { version, s3Override, ...settings } = entry;
+  const shown = shownMap(
+    settings,
+    { schemas: expanded(schema, schema), secret: false },
+    { root: schema, depth: 0, found },
+  );
+  const common = Object.entries({ version, s3Override }).filter(([, value]) => value !== undefined);
+  return { shown: { ...Object.fromEntries(common), ...shown }, hidden: found.hidden };
+}
+
+interface Walk {
+  readonly root: unknown;
+  readonly depth: number;
+  readonly found: { hidden: boolean };
+}
+
+function shownMap(map: Entry, place: Place, walk: Walk): Entry {
+  const rows = Object.entries(map).map(([name, value]) => {
+    const schemas = place.schemas.flatMap((one) => propertyOf(one, name)).flatMap((one) => expanded(one, walk.root));
+    const harmless = HARMLESS.test(words(name.slice(0, 200)));
+    const secret = marked(schemas) ?? (isSecretName(name) || (place.secret && !harmless));
+    return [name, shownValue(value, { schemas, secret }, walk)] as const;
+  });
+  return Object.fromEntries(rows.filter(([, value]) => value !== HIDDEN));
+}
+
+function shownValue(value: unknown, place: Place, walk: Walk): unknown {
+  const { secret, schemas } = place;
+  const hide = (): typeof HIDDEN => {
+    walk.found.hidden = true;
+    return HIDDEN;
+  };
+  if (value === '' || value === null || typeof value === 'boolean') return value;
+  if (typeof value === 'string') {
+    if (secret || holdsSecret(value)) return hide();
+    const text = redact(value);
+    if (text !== value) walk.found.hidden = true;
+    return text;
+  }
+  if (typeof value !== 'object') return secret ? hide() : value;
+  if (walk.depth >= DEEPEST) return hide();
+  const deeper = { ...walk, depth: walk.depth + 1 };
+  if (!Array.isArray(value)) return shownMap(value as Entry, place, deeper);
+  const items = schemas.flatMap((one) => [one['items']].flat()).flatMap((one) => expanded(one, walk.root));
+  const of = { schemas: items, secret: marked(items) ?? secret };
+  return (value as readonly unknown[]).map((one) => shownValue(one, of, deeper)).filter((one) => one !== HIDDEN);
+}
+
+/** Any part that marks it secret counts; undefined where none says anything. */
+function marked(schemas: readonly Entry[]): boolean | undefined {
+  if (schemas.some((one) => one['format'] === 'password' || one['writeOnly'] === true)) return true;
+  return schemas.some((one) => one['writeOnly'] === false) ? false : undefined;
+}
+
+function propertyOf(schema: Entry, name: string): readonly unknown[] {
+  const { properties, patternProperties, additionalProperties } = schema;
+  const own = isObject(properties) && Object.hasOwn(properties, name) ? [properties[name]] : [];
+  // Patterns come from outside, and are not run.
+  return own.length > 0
+    ? own
+    : [...(isObject(patternProperties) ? Object.values(patternProperties) : []), additionalProperties];
+}
+
+const PARTS = ['allOf', 'anyOf', 'oneOf', 'if', 'then', 'else'] as const;
+
+/** A schema with all that it is put together of, each part once. */
+function expanded(schema: unknown, root: unknown): readonly Entry[] {
+  const seen = new Set<Entry>();
+  const waiting: unknown[] = [schema];
+  while (waiting.length > 0) {
+    const next = waiting.pop();
+    if (!isObject(next) || seen.has(next)) continue;
+    seen.add(next);
+    if (typeof next['$ref'] === 'string') waiting.push(referred(next['$ref'], root));
+    for (const part of PARTS) waiting.push(...[next[part]].flat());
+  }
+  return [...seen];
+}
+
+/** `#/definitions/name`; schemas elsewhere are not fetched. */
+function referred(pointer: string, root: unknown): unknown {
+  if (!pointer.startsWith('#')) return undefined;
+  let found: unknown = root;
+  for (const part of pointer.slice(1).split('/').slice(1)) {
+    const key = part.replaceAll('~1', '/').replaceAll('~0', '~');
+    found = (isObject(found) || Array.isArray(found)) && Object.hasOwn(found, key) ? (found as Entry)[key] : undefined;
+  }
+  return found;
+}
