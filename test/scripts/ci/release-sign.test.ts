@@ -144,13 +144,27 @@ test('files that are not those of the list are not signed', async () => {
   assert.not.ok(existsSync(box.at('release', PROVENANCE)));
 });
 
-checked('what is signed is published, with its signatures', async () => {
+checked('what is signed is published, with its signatures and nothing else', async () => {
   await using box = await packed();
   await sign(box);
+  await writeFile(box.at('release/install-me.sh'), 'left by somebody');
   const { exitCode, stderr } = await publish(box);
   assert.is(exitCode, 0, stderr);
-  const names = ['SHA256SUMS', 'SHA256SUMS.sig', ...FILES.slice(0, 2), PROVENANCE, FILES[2]];
-  assert.match(await readFile(box.at('gh'), 'utf8'), names.map((name) => `release/${name}`).join(' '));
+  const names = [...FILES, 'SHA256SUMS', 'SHA256SUMS.sig', PROVENANCE];
+  const said = await readFile(box.at('gh'), 'utf8');
+  assert.match(said, names.map((name) => `release/${name}`).join(' '));
+  assert.not.match(said, 'install-me');
+});
+
+checked('a list that names a file elsewhere is not published', async () => {
+  await using box = await packed();
+  const elsewhere = 'printf "%s  ../package.json\\n" "$(sha256sum ../package.json | cut -c 1-64)" >>SHA256SUMS';
+  await execa('bash', ['-c', elsewhere], { cwd: box.at('release') });
+  assert.is((await sign(box)).exitCode, 0);
+  const { exitCode, stderr } = await publish(box);
+  assert.is(exitCode, 1);
+  assert.match(stderr, 'not the name of a file of the release: ../package.json');
+  assert.not.ok(existsSync(box.at('gh')));
 });
 
 for (const [title, damage] of [
