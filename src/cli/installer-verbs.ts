@@ -121,8 +121,9 @@ async function validate(_: Arguments, words: readonly string[], context: Command
     valid: installer !== undefined,
     addons: installer?.addons.length ?? 0,
     diagnostics: diagnostics.map((one) => {
-      const line = lines.get(one.place.file)?.[one.place.line - 1];
-      return { ...one, source: line === undefined ? undefined : shownLine(line) };
+      const all = lines.get(one.place.file) ?? [];
+      const at = one.place.line - 1;
+      return { ...one, source: all[at] === undefined ? undefined : shownLine(all, at) };
     }),
   };
 }

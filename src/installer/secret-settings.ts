@@ -9,17 +9,22 @@ type Entry = Readonly<Record<string, unknown>>;
  * hold one (`tokenTTL`, `existingSecret`) does not count. In doubt a setting is secret: the schema of a package can say
  * otherwise (`writeOnly: false`).
  */
-const SECRET =
-  /pass(?:words?|wd|phrase|code)\b|\bpwd\b|secrets?\b|tokens?\b|credentials?\b|\bcreds\b|\bpsk\b|\bdsn\b|htpasswd|keytab|connection ?string|(?:access|secret|private|api|encryption|encrypt|decryption|signing|shared|account|storage|master|session|tls|ssh|cert|licen[cs]e|client|hmac|service) ?keys?\b/;
+const SECRET = new RegExp(
+  [
+    '(?<!by|com)pass\\b|pass(?:words?|wd|phrase|code)\\b|\\bpwd?\\b|rootpw|pass ?keys?\\b|htpasswd|secrets?\\b|tokens?\\b',
+    'credentials?\\b|\\bcreds\\b|\\bbearer\\b|\\bjwt\\b|\\bpsk\\b|\\bdsn\\b|keytab|connection ?string',
+    '(?:access|secret|private|api|encryption|encrypt|decryption|signing|sign|shared|account|storage|master|session|tls|ssl|ssh|cert|licen[cs]e|client|server|host|hmac|aes|gpg|pgp|deploy|gossip|join|service|cookie) ?keys?\\b',
+  ].join('|'),
+);
 const HARMLESS =
-  /^(?:existing|use|disable|enable|require|is|has|should) |pull ?secrets?$|ca ?hash$|\b(?:names?|refs?|references?|namespace|files?|filename|paths?|dir|directory|folder|ttl|length|size|policy|type|kind|class|mode|enabled|disabled|required|issuer|ur[il]s?|endpoint|address|host|port|region|expiry|expiration|expires|lifetime|duration|timeout|days|hours|seconds|rotation|interval|count|version|algorithm|ids?|field|provider|audience|store|backend|format)$/;
+  /^existing |pull ?secrets?$|ca ?hash$|\b(?:names?|refs?|references?|namespace|files?|filename|paths?|dir|directory|folder|ttl|length|size|policy|type|kind|class|mode|enabled|disabled|required|issuer|ur[il]s?|endpoint|address|host|port|region|expiry|expiration|expires|lifetime|duration|timeout|days|hours|seconds|rotation|interval|count|version|algorithm|ids?|field|provider|audience|store|backend|format)$/;
 /** The field of a registry's credentials in the files of container engines. */
 const ENGINE_AUTH = /^(?:auth|identity ?token)$/;
 
 function words(name: string): string {
   const apart = name.replaceAll(/([a-z\d])([A-Z])/g, '$1 $2').replaceAll(/([A-Z])([A-Z][a-z])/g, '$1 $2');
   return apart
-    .split(/[^A-Za-z\d]+/)
+    .split(/[^A-Za-z]+/)
     .filter((word) => word !== '')
     .join(' ')
     .toLowerCase();
@@ -39,11 +44,26 @@ export function shownText(name: string, text: string): string {
   return text !== '' && (isSecretName(name) || holdsSecret(text)) ? SHOWN : redact(text);
 }
 
-/** A line of a spec, for people to see; columns up to the secret stay where they are. */
-export function shownLine(line: string): string {
+/** A line of a spec, by its number from 0, for people to see; columns up to the secret stay where they are. */
+export function shownLine(lines: readonly string[], at: number): string {
+  const line = lines[at] ?? '';
   const [, before = '', name = ''] = /^([\s"'{,-]*([\w.-]{1,80})["']?\s*[:=]\s*)\S/.exec(line) ?? [];
   if (isSecretName(name)) return `${before}${SHOWN}`;
-  return holdsSecret(line) ? SHOWN : maskSecrets(line);
+  return holdsSecret(line) || isBelowSecret(lines, at) ? SHOWN : maskSecrets(line);
+}
+
+function isBelowSecret(lines: readonly string[], at: number): boolean {
+  const depthOf = (line: string): number => line.search(/[^\s-]/);
+  let depth = depthOf(lines[at] ?? '');
+  for (let above = at - 1; above >= 0 && depth > 0; above -= 1) {
+    const line = lines[above] ?? '';
+    const own = depthOf(line);
+    if (own === -1 || own >= depth) continue;
+    depth = own;
+    const [, name = ''] = /^[\s"'{,-]*([\w.-]{1,80})["']?\s*:/.exec(line) ?? [];
+    if (isSecretName(name)) return true;
+  }
+  return false;
 }
 
 /** A private key, a Secret of Kubernetes, or a field with the name of a secret in YAML, JSON, TOML or the like. */
@@ -52,6 +72,10 @@ function holdsSecret(text: string): boolean {
   for (const [, name = ''] of text.matchAll(
     /\b([A-Za-z][\w.-]{0,80})(?:["']?[ \t]*=|["'][ \t]*:|:[ \t])[ \t]*["']?[^\s"']/g,
   )) {
+    if (isSecretName(name)) return true;
+  }
+  // Words of a command line.
+  for (const [, name = ''] of text.matchAll(/(?<!\S)--?([A-Za-z][\w-]{0,80})[ \t]+[^\s-]/g)) {
     if (isSecretName(name)) return true;
   }
   return false;
@@ -96,10 +120,16 @@ function shownMap(map: Entry, place: Place, walk: Walk): Entry {
   const rows = Object.entries(map).map(([name, value]) => {
     const schemas = place.schemas.flatMap((one) => propertyOf(one, name)).flatMap((one) => expanded(one, walk.root));
     const harmless = HARMLESS.test(words(name.slice(0, 200)));
-    const secret = marked(schemas) ?? (isSecretName(name) || (place.secret && !harmless));
+    const secret = marked(schemas) ?? (isSecretName(name) || names(map, name) || (place.secret && !harmless));
     return [name, shownValue(value, { schemas, secret }, walk)] as const;
   });
   return Object.fromEntries(rows.filter(([, value]) => value !== HIDDEN));
+}
+
+/** `{ name: DB_PASSWORD, value: x }`, as Kubernetes writes variables. */
+function names(map: Entry, field: string): boolean {
+  const said = [map['name'], map['key']];
+  return field === 'value' && said.some((name) => typeof name === 'string' && isSecretName(name));
 }
 
 function shownValue(value: unknown, place: Place, walk: Walk): unknown {

@@ -97,7 +97,8 @@ if (reason === undefined) {
     await using box = await boxOf(server);
     const base64 = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64');
     const entry = base64({ version: '1.0.0', adminPassword: 'top-four', size: 1 });
-    const metadata = { name: 'kurl-current-config', namespace: 'kurl' };
+    const applied = { 'kubectl.kubernetes.io/last-applied-configuration': entry, backup: 'yes' };
+    const metadata = { name: 'kurl-current-config', namespace: 'kurl', annotations: applied };
     const data = { 'kurl-version': 'v1', 'addons-aaa': entry, 'addons-bad': '%%' };
     await server.kubectl(
       ['create', '-f', '-'],
@@ -110,7 +111,9 @@ if (reason === undefined) {
       { ...data, 'addons-aaa': '{"size":1,"version":"1.0.0"}' },
     );
     assert.equal(await secretOf(server, 'kurl-last-config'), { 'addons-aaa': entry });
-    assert.not.match(await shown(), 'top-four');
+    const map = await server.kubectl(['-n', 'kurl', 'get', 'configmap', 'kurl-current-config', '-o', 'json']);
+    assert.not.match(`${map}${await shown()}`, new RegExp(`top-four|${entry.slice(0, 40)}`));
+    assert.match(map, '"backup": "yes"');
   });
 
   test('what is noted on the node itself is for its owner alone', async () => {

@@ -6,7 +6,8 @@ const test = suite('installer/secret-settings');
 
 test('a name says that its value is secret, however it is written', () => {
   for (const name of `
-    password adminPassword ADMIN_PASSWORD db-passwd dbpassword passphrase rootPasswordHash pwd
+    password adminPassword ADMIN_PASSWORD db-passwd dbpassword passphrase rootPasswordHash pwd password1
+    smtpPass requirepass requirePass rootpw adminPw passkey oauth2ClientSecret bearer
     bootstrapToken authtoken API_TOKEN clientSecret secretKey s3_secret_access_key accessKey
     certKey privateKey tlsKey apiKey licenseKey credentials htpasswd auth identitytoken
   `.match(/\S+/g) ?? []) {
@@ -18,7 +19,7 @@ test('a name that is only about a secret, or about none, does not', () => {
   for (const name of `
     version key sortKey host bypassUpgradeWarning tokenizer passengers secretary author
     bootstrapTokenTTL kubeadmTokenCAHash secretName existingSecret tokenExpiration passwordPolicy
-    tokenUrl passwordFile accessKeyId imagePullSecrets credentialsSecretRef disablePassword
+    tokenUrl passwordFile accessKeyId imagePullSecrets credentialsSecretRef bypass compassPoint
   `.match(/\S+/g) ?? []) {
     assert.not.ok(isSecretName(name), name);
   }
@@ -123,10 +124,23 @@ test('a value is shown by the name of its variable, and a line of a spec by that
   assert.is(shownText('WEB_ADMIN_PASSWORD', 'x'), '[secret]');
   assert.is(shownText('WEB_ADMIN_PASSWORD', ''), '');
   assert.is(shownText('PROXY_ADDRESS', 'http://u:p@h:1'), 'http://h:1');
-  assert.is(shownLine('    adminPassword: "x'), '    adminPassword: [secret]');
-  assert.is(shownLine('  - token = x'), '  - token = [secret]');
-  assert.is(shownLine('    web: {size: 1, password: x}'), '[secret]');
-  assert.is(shownLine('    host: db'), '    host: db');
+  const lines: readonly (readonly [line: string, shown: string])[] = [
+    ['    adminPassword: "x', '    adminPassword: [secret]'],
+    ['  - token = x', '  - token = [secret]'],
+    ['    web: {size: 1, password: x}', '[secret]'],
+    ['    host: db', '    host: db'],
+    ['    password: |', '    password: [secret]'],
+    ['      line', '[secret]'],
+    ['', ''],
+    ['      - {another', '[secret]'],
+    ['    size: 1', '    size: 1'],
+    ['spec: https://u:p@h', 'spec: https://***@h'],
+  ];
+  const text = lines.map(([line]) => line);
+  assert.equal(
+    text.map((_, at) => shownLine(text, at)),
+    lines.map(([, shown]) => shown),
+  );
 });
 
 test.run();

@@ -38,6 +38,9 @@ const MOST_CONFLICTS = 20;
 /** Tells what this tool has written from what kURL has, which makes its ConfigMaps anew each time. */
 const LABEL = { 'app.kubernetes.io/managed-by': 'curlew' } as const;
 
+/** What kubectl apply leaves behind: a copy of all values, secret ones included, which is not true any more. */
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
 export interface ClientOptions {
   /** How long an API server may be away before that is an error. */
   readonly patienceMs: number;
@@ -125,8 +128,15 @@ function writeRequest(wanted: ConfigMapName, before: ConfigMap | undefined, data
   const { namespace, name } = wanted;
   const kind = kindOf(wanted);
   const { metadata = {}, ...rest } = before?.object ?? { apiVersion: 'v1', kind };
-  const { labels, ...others } = isObject(metadata) ? metadata : {};
-  const labelled = { ...others, name, namespace, labels: { ...(isObject(labels) ? labels : {}), ...LABEL } };
+  const { labels, annotations, ...others } = isObject(metadata) ? metadata : {};
+  const { [LAST_APPLIED]: _stale, ...notes } = isObject(annotations) ? annotations : {};
+  const labelled = {
+    ...others,
+    annotations: notes,
+    name,
+    namespace,
+    labels: { ...(isObject(labels) ? labels : {}), ...LABEL },
+  };
   const values = kind === 'Secret' ? mapped(data, (text) => Buffer.from(text).toString('base64')) : data;
   const document = JSON.stringify({ ...rest, metadata: labelled, data: values });
   if (before === undefined) return { verb: 'create', path: folderOf(wanted), document };
