@@ -19,6 +19,16 @@ const READ_ONLY = constants.O_RDONLY | constants.O_NONBLOCK;
 export async function openFileSource(path: string): Promise<RangeSource & AsyncDisposable> {
   const { file, size } = await openFile(path);
   return {
+    ...fileSource(file, path, size),
+    [Symbol.asyncDispose]: async () => {
+      await file.close();
+    },
+  };
+}
+
+/** An open file as a source, closed by whoever has opened it. `path` is for messages. */
+export function fileSource(file: FileHandle, path: string, size: number): RangeSource {
+  return {
     name: path,
     size,
     async *read(offset, length, { signal, allocate = (size: number) => Buffer.allocUnsafe(size) }) {
@@ -32,9 +42,6 @@ export async function openFileSource(path: string): Promise<RangeSource & AsyncD
         done += bytesRead;
         yield chunk.subarray(0, bytesRead);
       }
-    },
-    [Symbol.asyncDispose]: async () => {
-      await file.close();
     },
   };
 }

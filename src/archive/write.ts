@@ -10,6 +10,7 @@ import { open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { hexOf } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
+import { openLeft } from '../files/left-file.ts';
 import { requireSpace } from '../files/space.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import { writeFully } from '../files/write-fully.ts';
@@ -17,7 +18,7 @@ import type { PlacedEntry } from './entry.ts';
 import type { FramePool } from './frame-pool.ts';
 import type { FrameSink } from './frame-sink.ts';
 import type { ArchivePlan, Piece } from './place.ts';
-import { openFileSource, readIndex } from './read.ts';
+import { fileSource, openFileSource, readIndex } from './read.ts';
 
 export interface ArchiveWriter {
   /** Puts a packed payload, as made by `packBytes`, to its place. */
@@ -59,8 +60,9 @@ export async function createArchiveWriter(
 ): Promise<ArchiveWriter> {
   const partial = partialPath(path);
   const doing = `write ${path}`;
-  const resumed = await isPartialOf(partial, index.tocDigest, signal);
-  const file = await openPartial(partial, { resumed, size: index.size, doing });
+  const left = await openPartialOf(partial, index.tocDigest, signal);
+  const resumed = left !== undefined;
+  const file = left ?? (await makePartial(partial, { size: index.size, doing }));
   const end = pieces.filter(({ offset }) => offset >= index.tocOffset);
   const failed = async (error: unknown): Promise<never> => {
     await file.close();
@@ -98,22 +100,28 @@ export async function createArchiveWriter(
   };
 }
 
-async function isPartialOf(path: string, tocDigest: string, signal: AbortSignal): Promise<boolean> {
+/** The partial file that was made for this plan; undefined for none, and for anything else of that name. */
+async function openPartialOf(path: string, tocDigest: string, signal: AbortSignal): Promise<FileHandle | undefined> {
+  let file: FileHandle | undefined;
   try {
-    await using source = await openFileSource(path);
-    return (await readIndex(source, { signal })).tocDigest === tocDigest;
+    file = await openLeft(path, 'write');
+    if (file === undefined) return undefined;
+    const source = fileSource(file, path, (await file.stat()).size);
+    if ((await readIndex(source, { signal })).tocDigest === tocDigest) return file;
+    await file.close();
+    return undefined;
   } catch (error) {
-    if (error instanceof CurlewError) return false;
+    await file?.close();
+    if (error instanceof CurlewError && !signal.aborted) return undefined;
     throw error;
   }
 }
 
-async function openPartial(
+async function makePartial(
   path: string,
-  { resumed, size, doing }: { readonly resumed: boolean; readonly size: number; readonly doing: string },
+  { size, doing }: { readonly size: number; readonly doing: string },
 ): Promise<FileHandle> {
   try {
-    if (resumed) return await open(path, constants.O_RDWR | constants.O_NOFOLLOW);
     await rm(path, { force: true });
     await requireSpace(dirname(path), size, doing);
     return await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o644);

@@ -1,7 +1,9 @@
 /** What is known of an asset's address from the last time: enough to ask whether it still holds the same bytes. */
-import { readFile, rename, utimes, writeFile } from 'node:fs/promises';
+import { utimes } from 'node:fs/promises';
 import { isDigest, type Digest } from '../core/digest.ts';
 import { isObject } from '../core/json.ts';
+import { readLeft } from '../files/left-file.ts';
+import { writeStateFile } from '../files/state-file.ts';
 import type { AssetStep } from '../manifest/step.ts';
 import type { Http } from '../net/http.ts';
 
@@ -12,12 +14,15 @@ export interface SourceNote {
   readonly lastModified: string | undefined;
 }
 
-/** A note that is damaged or missing costs a download, no more. Its time says when it was last of use. */
+const NOTE_LIMIT = 64 << 10;
+
+/** A note that is damaged missing or of another user costs a download, no more. Its time says when it was last of use. */
 export async function readNote(path: string): Promise<SourceNote | undefined> {
   try {
+    const text = await readLeft(path, NOTE_LIMIT);
     const now = new Date();
     await utimes(path, now, now).catch(() => undefined);
-    return checkedNote(JSON.parse(await readFile(path, 'utf8')));
+    return checkedNote(JSON.parse(text ?? ''));
   } catch {
     return undefined;
   }
@@ -37,9 +42,7 @@ export function checkedNote(note: unknown): SourceNote | undefined {
 }
 
 export async function writeNote(path: string, note: SourceNote): Promise<void> {
-  const aside = `${path}.${process.pid}`;
-  await writeFile(aside, JSON.stringify(note));
-  await rename(aside, path);
+  await writeStateFile(path, JSON.stringify(note), 0o644);
 }
 
 /**

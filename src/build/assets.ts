@@ -185,7 +185,7 @@ async function takeFromPackage(digest: Digest, to: string, { ports, signal }: Fe
     await using source = await openFileSource(donor.path);
     // What lies there may be linked into another build's folder: it is replaced, not written over.
     await rm(to, { force: true });
-    await writeFile(to, readPayload(source, donor.entry, { signal }));
+    await writeFile(to, readPayload(source, donor.entry, { signal }), { flag: 'wx' });
     return true;
   } catch (error) {
     await rm(to, { force: true });

@@ -1,8 +1,12 @@
 /** One maker of one file at a time: a claim is a file that names the process that holds it. */
 import { randomUUID } from 'node:crypto';
-import { constants, copyFile, link, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { constants, copyFile, link, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+
+/** Bytes: a claim is one short line. */
+const CLAIM_LIMIT = 256;
+const NOTHING = { buffer: Buffer.alloc(0), bytesRead: 0 };
 
 /** When a process started, in clock ticks since boot (proc(5), stat field 22): a reused pid has another one. */
 async function startTimeOf(pid: number): Promise<string | undefined> {
@@ -56,7 +60,7 @@ export async function claim(path: string): Promise<AsyncDisposable> {
 async function takeClaim(mine: string, file: string, path: string): Promise<void> {
   for (let attempt = 0; attempt < 3; attempt += 1) {
     if (await tryTake(mine, file)) return;
-    const text = await readFile(file, 'utf8').catch(() => '');
+    const text = await readClaim(file);
     const [pid = '', start] = text.trim().split(' ');
     if (/^\d+$/.test(pid) && (await isAlive(Number(pid), start))) {
       throw new CurlewError('BUSY', `${path} is being made by process ${pid}`, {
@@ -66,6 +70,21 @@ async function takeClaim(mine: string, file: string, path: string): Promise<void
     await removeStale(file, text, `${mine}.stale`);
   }
   throw new CurlewError('BUSY', `${path} is being made by another process`);
+}
+
+/** Empty for anything that is no claim: a link or a pipe that somebody has put there is not followed, nor waited for. */
+async function readClaim(path: string): Promise<string> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
+    () => undefined,
+  );
+  try {
+    const { buffer, bytesRead } = (await file?.read(Buffer.alloc(CLAIM_LIMIT), 0, CLAIM_LIMIT, 0)) ?? NOTHING;
+    return buffer.toString('utf8', 0, bytesRead);
+  } catch {
+    return '';
+  } finally {
+    await file?.close();
+  }
 }
 
 /** False when the name is taken. */
@@ -91,7 +110,7 @@ async function tryTake(mine: string, file: string): Promise<boolean> {
 async function removeStale(file: string, text: string, aside: string): Promise<void> {
   try {
     await rename(file, aside);
-    if ((await readFile(aside, 'utf8')) !== text) await link(aside, file);
+    if ((await readClaim(aside)) !== text) await link(aside, file);
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT' && errnoOf(error) !== 'EEXIST') throw error;
   } finally {

@@ -1,8 +1,9 @@
 /** A file that is written from the front, in one run or in several: each goes on behind what the last one left. */
 import { createHash } from 'node:crypto';
-import { constants, open, type FileHandle } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import type { Digest } from '../core/digest.ts';
 import { fileError } from '../core/errors.ts';
+import { openOrMake } from './left-file.ts';
 import { writeFully } from './write-fully.ts';
 
 export interface GrowingFile extends AsyncDisposable {
@@ -18,7 +19,10 @@ export interface GrowingFile extends AsyncDisposable {
 
 const READ_SIZE = 1 << 20;
 
-/** Opens a file, or makes it. What it holds already is read once, so that its digest needs no other look at the end. */
+/**
+ * Opens a file that an earlier run has left, or makes it ({@link openOrMake} says what is refused). What it holds already is
+ * read once, so that its digest needs no other look at the end.
+ */
 export async function openGrowingFile(
   path: string,
   { signal }: { readonly signal: AbortSignal },
@@ -31,8 +35,7 @@ export async function openGrowingFile(
       throw fileError(`write ${path}`, error);
     }
   };
-  const flags = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW;
-  const file = await guarded(() => open(path, flags, 0o644));
+  const file = await openOrMake(path);
   const hash = { now: createHash('sha256') };
   let size = 0;
   try {

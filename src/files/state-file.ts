@@ -1,25 +1,26 @@
 /** State files: whole under their name, or not at all. */
 import { constants, createReadStream, type Stats } from 'node:fs';
 import { open, rename, rm, type FileHandle } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
+import { partialName, sweepPartials } from './partial.ts';
 import { syncFolder } from './sync-folder.ts';
+import { writeNew } from './write-new.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 
-/** Writes beside the file, syncs, renames, syncs the folder. */
+/**
+ * Writes beside the file, under a name that nobody can have taken before, syncs, renames, syncs the folder. What killed
+ * writers have left in the folder is removed.
+ */
 export async function writeStateFile(path: string, text: string, mode = 0o600): Promise<void> {
-  const part = `${path}.part`;
+  const folder = dirname(path);
+  const partial = join(folder, partialName());
   try {
-    const file = await open(part, 'w', mode);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(part, path);
-    await syncFolder(dirname(path));
+    await sweepPartials(folder);
+    await writeNew(partial, text, mode);
+    await rename(partial, path);
+    await syncFolder(folder);
   } catch (error) {
-    await rm(part, { force: true }).catch(() => undefined);
+    await rm(partial, { force: true }).catch(() => undefined);
     throw fileError(`write ${path}`, error);
   }
 }
@@ -49,7 +50,7 @@ export async function readOwnFile(path: string, limit: number): Promise<string |
         hint: 'see who did that; if it can be trusted all the same, give it to root with mode 600',
       });
     }
-    return await textOf(file.createReadStream({ autoClose: false }) as AsyncIterable<Buffer>, path, limit);
+    return await readAll(file, path, limit);
   } catch (error) {
     const errno = errnoOf(error);
     if (errno === 'ENOENT') return undefined;
@@ -62,11 +63,16 @@ export async function readOwnFile(path: string, limit: number): Promise<string |
   }
 }
 
-/** What keeps a file from being believed. */
-function strangeness(found: Stats): string | undefined {
+/** What keeps a file from being believed: undefined for a regular one, of root or of this user, that nobody else can write to. */
+export function strangeness(found: Stats): string | undefined {
   if (!found.isFile()) return 'not a regular file';
   if (found.uid !== 0 && found.uid !== process.geteuid?.()) return `it belongs to user ${found.uid}`;
   return (found.mode & 0o022) === 0 ? undefined : `others may write to it (mode ${(found.mode & 0o777).toString(8)})`;
+}
+
+/** All of an open file from its beginning, as text. Larger than `limit` bytes is `FILE_UNUSABLE`. */
+export async function readAll(file: FileHandle, path: string, limit: number): Promise<string> {
+  return textOf(file.createReadStream({ autoClose: false }) as AsyncIterable<Buffer>, path, limit);
 }
 
 async function textOf(stream: AsyncIterable<Buffer>, path: string, limit: number): Promise<string> {

@@ -7,6 +7,7 @@ import { sameBytes } from '../archive/member.ts';
 import { verifyArchive } from '../archive/verify.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { openLeft } from '../files/left-file.ts';
 import { digestOfAll } from './bricks.ts';
 import { readArchiveEnd, type ArchiveEnd, type OpenPlace } from './open-place.ts';
 import { pathsBeside } from './partial-file.ts';
@@ -43,6 +44,9 @@ export async function settleExisting(file: string, opened: OpenPlace, wanted: Wa
     if (force) return undefined;
     if ((await isThere(partial)) || !(await isBeginning(source, opened, signal))) throw exists(file, found);
   }
+  // What is refused under the other name is refused before it loses its own.
+  const left = await openLeft(file, 'write');
+  await left?.close();
   try {
     await rename(file, partial);
   } catch (error) {

@@ -4,12 +4,13 @@
  */
 import { constants, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import type { RangeSource } from '../archive/entry.ts';
-import { openFileSource } from '../archive/read.ts';
+import { fileSource } from '../archive/read.ts';
 import { isDigest, type Digest } from '../core/digest.ts';
-import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { errnoOf, fileError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
+import { openOrMake, readLeft } from '../files/left-file.ts';
 import { nameFile } from '../files/name-file.ts';
-import { readStateFile, writeStateFile } from '../files/state-file.ts';
+import { writeStateFile } from '../files/state-file.ts';
 import { writeFully } from '../files/write-fully.ts';
 import { createRanges, type Range, type Ranges } from './ranges.ts';
 
@@ -117,7 +118,7 @@ export interface Left {
 }
 
 async function readNote(file: string): Promise<Note | undefined> {
-  return lastNote((await readStateFile(pathsBeside(file).note, NOTE_LIMIT)) ?? '');
+  return lastNote((await readLeft(pathsBeside(file).note, NOTE_LIMIT)) ?? '');
 }
 
 /** Looks at what is there, and changes nothing. */
@@ -155,18 +156,15 @@ export async function openPartial(file: string, wanted: Identity): Promise<Parti
     await rm(notePath, { force: true });
   }
   const known = note !== undefined && isSameFile(note, wanted) ? note : undefined;
-  const flags = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  const handle = await guarded(doing, () => open(partial, flags, 0o644));
+  const handle = await openOrMake(partial);
   try {
     const found = await guarded(doing, () => handle.stat());
-    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `${doing}: not a file`);
     const have = createRanges(known?.have ?? [{ offset: 0, end: found.size }]);
     have.remove({ offset: Math.min(found.size, wanted.size), end: Number.MAX_SAFE_INTEGER });
     await guarded(doing, () => handle.truncate(wanted.size));
-    const source = await openFileSource(partial);
     return growing(file, {
       handle,
-      source,
+      source: fileSource(handle, partial, wanted.size),
       have,
       identity: { ...wanted, contents: wanted.contents ?? known?.contents },
     });
@@ -198,7 +196,8 @@ function noteWriter(path: string) {
       if (opened === undefined || line.length > room) {
         await close();
         await writeStateFile(path, line, 0o644);
-        opened = await guarded(`write ${path}`, () => open(path, 'a'));
+        const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW;
+        opened = await guarded(`write ${path}`, () => open(path, flags));
         room = NOTE_ROOM - line.length;
         return;
       }
@@ -214,7 +213,7 @@ function noteWriter(path: string) {
 
 interface Opened {
   readonly handle: FileHandle;
-  readonly source: RangeSource & AsyncDisposable;
+  readonly source: RangeSource;
   readonly have: Ranges;
   identity: Identity;
 }
@@ -261,7 +260,6 @@ function growing(file: string, opened: Opened): PartialFile {
     [Symbol.asyncDispose]: async () => {
       await current.catch(() => undefined);
       await notes.close();
-      await source[Symbol.asyncDispose]();
       await handle.close();
     },
   };

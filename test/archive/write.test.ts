@@ -1,4 +1,4 @@
-import { open, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { link, open, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { packBytes, storedPacking } from '../../src/archive/pack.ts';
 import { createFramePool } from '../../src/archive/frame-pool.ts';
 import type { FrameSink } from '../../src/archive/frame-sink.ts';
@@ -98,6 +98,16 @@ test('a partial file of another plan is not used', async () => {
   const other = archiveOf([{ path: 'x', data: noise(100_000) }]);
   await writeFile(partialPath(box.at('p.tar.gz')), other.bytes);
   assert.ok((await writeAll(box.at('p.tar.gz'))).every((from) => from === 0));
+});
+
+test('a partial file that has another name as well is replaced, not written to', async () => {
+  await using box = await tree();
+  await writeAll(box.at('p.tar.gz'), { stopAfter: 2 * GROUP + 5 });
+  await link(partialPath(box.at('p.tar.gz')), box.at('theirs'));
+  const before = await readFile(box.at('theirs'));
+  assert.ok((await writeAll(box.at('p.tar.gz'))).every((from) => from === 0));
+  assert.ok((await readFile(box.at('theirs'))).equals(before));
+  assert.is((await stat(box.at('p.tar.gz'))).nlink, 1);
 });
 
 test('bytes lost in the partial file are found, and a fresh start mends them', async () => {

@@ -5,8 +5,9 @@ import { canonicalJson, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { HEAD_LIMIT, MOST_PARTS, parseHead, partsPath, type PartsHead } from '../../core/parts.ts';
-import { writeStateFile } from '../../files/state-file.ts';
+import { readLeft } from '../../files/left-file.ts';
 import { readLimited } from '../../files/read-limited.ts';
+import { writeStateFile } from '../../files/state-file.ts';
 import type { PlannedPart } from './split-plan.ts';
 
 /** What a set of parts is made from and how: only a set of the same can be gone on with. */
@@ -36,9 +37,9 @@ export async function keepBegun(identity: SetIdentity, { layout, digests }: Begu
   await writeStateFile(begunPath(identity), `${canonicalJson({ identity, parts })}\n`, 0o644);
 }
 
-/** Undefined when nothing was begun, or something else. */
+/** Undefined when nothing was begun, or something else. What another user has put there is `FILE_UNUSABLE`. */
 export async function readBegun(identity: SetIdentity): Promise<BegunSet | undefined> {
-  const value = jsonOf(await readText(begunPath(identity)));
+  const value = jsonOf((await readLeft(begunPath(identity), HEAD_LIMIT)) ?? '');
   if (!isObject(value) || !isObject(value['identity'])) return undefined;
   if (canonicalJson(value['identity']) !== canonicalJson(identity)) return undefined;
   const rows = value['parts'];
@@ -64,6 +65,7 @@ export async function readOlderHeads({ name, folders }: SetIdentity): Promise<re
   const heads: PartsHead[] = [];
   for (const folder of folders) {
     const path = join(folder, partsPath.head(name));
+    if ((await sizeThere(path)) === undefined) continue;
     try {
       const head = parseHead(await readText(path), path);
       // What is not of this name is not ours to replace.

@@ -8,6 +8,7 @@ import { asError, CurlewError, fileError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { formatHead, formatSums, PARTS_FORMAT, partsPath, type Part, type PartsHead } from '../../core/parts.ts';
 import { hashFile } from '../../files/hash-file.ts';
+import { openLeft } from '../../files/left-file.ts';
 import { partialName, sweepPartials } from '../../files/partial.ts';
 import { writeStateFile } from '../../files/state-file.ts';
 import { syncFolder } from '../../files/sync-folder.ts';
@@ -186,10 +187,17 @@ async function writeAll(
 
 async function isThere({ folder, name, size }: PlannedPart, digest: Digest, work: Work): Promise<boolean> {
   const path = join(folder, name);
-  if ((await sizeThere(path)) !== size) return false;
+  if ((await sizeThere(path)) !== size || !(await isLeft(path))) return false;
   if ((await hashFile(path, work)).digest !== digest) return false;
   if (work.check !== undefined) await hashFile(path, { ...work, onChunk: work.check.push });
   return true;
+}
+
+/** What another user has put in the place of a part is written anew. */
+async function isLeft(path: string): Promise<boolean> {
+  const file = await openLeft(path, 'read').catch(() => undefined);
+  await file?.close();
+  return file !== undefined;
 }
 
 /** `keep` is told the digest before the part gets its name: a part with a name is always known. */

@@ -1,4 +1,4 @@
-import { copyFile, mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, link, mkdir, open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { memorySource, openFileSource, readIndex } from '../../../src/archive/read.ts';
 import { lookAtMedia } from '../../../src/bundle/parts/media.ts';
 import { keepBegun } from '../../../src/bundle/parts/parts-known.ts';
@@ -72,6 +72,31 @@ test('a part that was damaged meanwhile is written again', async ({ signal }) =>
   await file.close();
   assert.is((await split(box, signal)).kept, 1);
   assert.ok((await join(box, signal)).equals(WHOLE.bytes));
+});
+
+test('what another user may have put in the place of a part is written anew', async ({ signal }) => {
+  await using box = await tree();
+  const stop = new AbortController();
+  await assert.rejectsWith(split(box, stop.signal, { whole: stopping(WHOLE, 250_000, stop) }), 'CANCELLED');
+  const [first = '', second = ''] = NAMES;
+  await link(box.at(first), box.at('theirs'));
+  await chmod(box.at(second), 0o666);
+  assert.is((await split(box, signal)).kept, 0);
+  assert.is((await stat(box.at('theirs'))).nlink, 1);
+  assert.is((await stat(box.at(second))).mode & 0o022, 0);
+});
+
+test('a note of a begun set that leads elsewhere is refused', async ({ signal }) => {
+  await using box = await tree();
+  await using other = await tree();
+  const stop = new AbortController();
+  await assert.rejectsWith(split(other, stop.signal, { whole: stopping(WHOLE, 250_000, stop) }), 'CANCELLED');
+  await symlink(other.at('b.tar.gz.parts.begun'), box.at('b.tar.gz.parts.begun'));
+  await assert.rejectsWith(
+    split(box, signal),
+    'FILE_UNUSABLE',
+    /parts\.begun: not a file that an earlier run has left/,
+  );
 });
 
 test('parts of something else are not taken for the rest of this', async ({ signal }) => {
