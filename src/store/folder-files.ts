@@ -1,13 +1,14 @@
 /** Files that appear whole: written to a folder of the store's own, synced, then named. */
 import { createHash } from 'node:crypto';
-import { constants, createReadStream, type BigIntStats } from 'node:fs';
-import { copyFile, link, mkdir, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { constants, type BigIntStats } from 'node:fs';
+import { copyFile, link, lstat, open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf } from '../core/errors.ts';
 import { partialName, sweepPartials } from '../files/partial.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import { writeFully } from '../files/write-fully.ts';
+import { makeInside, openInside, requireInside } from './folder-inside.ts';
 import { HIDDEN } from './key.ts';
 import type { Upload } from './store.ts';
 
@@ -18,6 +19,7 @@ function partialFolder(root: string): string {
 
 /** Removes what killed writers left. */
 export async function sweepStore(root: string): Promise<void> {
+  await requireInside(root, partialFolder(root));
   await sweepPartials(partialFolder(root));
 }
 
@@ -29,7 +31,7 @@ export interface Partial {
 }
 
 async function partialPath(root: string): Promise<string> {
-  await mkdir(partialFolder(root), { recursive: true });
+  await makeInside(root, partialFolder(root));
   return join(partialFolder(root), partialName());
 }
 
@@ -113,9 +115,9 @@ export async function partialCopy(root: string, source: string, { share }: { sha
 }
 
 /** Gives a partial file its name if the name is free, atomically; false if it is taken. The partial name goes away. */
-export async function nameExclusively(partial: string, target: string): Promise<boolean> {
+export async function nameExclusively(root: string, partial: string, target: string): Promise<boolean> {
   try {
-    await mkdir(dirname(target), { recursive: true });
+    await makeInside(root, dirname(target));
     await link(partial, target);
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') return false;
@@ -128,8 +130,8 @@ export async function nameExclusively(partial: string, target: string): Promise<
 }
 
 /** Gives a partial file its name, whatever had it before. */
-export async function nameReplacing(partial: string, target: string): Promise<void> {
-  await mkdir(dirname(target), { recursive: true });
+export async function nameReplacing(root: string, partial: string, target: string): Promise<void> {
+  await makeInside(root, dirname(target));
   await rename(partial, target);
   // Renaming one of two links of a file to the other does nothing, and leaves both.
   await rm(partial, { force: true });
@@ -137,19 +139,30 @@ export async function nameReplacing(partial: string, target: string): Promise<vo
 }
 
 /** sha256 of a file, in hex. */
-export async function contentHash(path: string): Promise<string> {
+export async function contentHash(root: string, path: string): Promise<string> {
   const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
-    hash.update(chunk);
+  const file = await openInside(root, path);
+  try {
+    const stream = file.createReadStream({ highWaterMark: 1 << 20, autoClose: false });
+    for await (const chunk of stream as AsyncIterable<Buffer>) hash.update(chunk);
+    return hash.digest('hex');
+  } finally {
+    await file.close();
   }
-  return hash.digest('hex');
 }
 
-/** Undefined when there is no regular file of this name. */
-export async function statFile(path: string): Promise<BigIntStats | undefined> {
+/** A file as it was found, under the path that no symbolic link is part of. */
+export interface FoundFile {
+  readonly path: string;
+  readonly stat: BigIntStats;
+}
+
+/** Undefined when there is no regular file of this name; one outside of the store is `PACKAGE_INVALID`. */
+export async function findFile(root: string, path: string): Promise<FoundFile | undefined> {
   try {
-    const found = await stat(path, { bigint: true });
-    return found.isFile() ? found : undefined;
+    const real = await requireInside(root, path);
+    const found = await lstat(real, { bigint: true });
+    return found.isFile() ? { path: real, stat: found } : undefined;
   } catch (error) {
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
     throw error;

@@ -4,11 +4,12 @@
  * for good. The object's own file is a second name of the newest generation: who finds it behind brings it forward.
  * Generations stay: they are a few bytes each (the release strings that `VERSION` has held).
  */
-import { link, mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { link, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf } from '../core/errors.ts';
 import { syncFolder } from '../files/sync-folder.ts';
-import { nameReplacing, partialCopy, statFile } from './folder-files.ts';
+import { findFile, nameReplacing, partialCopy } from './folder-files.ts';
+import { makeInside, removeInside, requireInside } from './folder-inside.ts';
 import { HIDDEN } from './key.ts';
 
 export interface Generation {
@@ -25,7 +26,7 @@ export async function newestGeneration(root: string, key: string): Promise<Gener
   const folder = generationFolder(root, key);
   let names: readonly string[];
   try {
-    names = await readdir(folder);
+    names = await readdir(await requireInside(root, folder));
   } catch (error) {
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
     throw error;
@@ -37,7 +38,7 @@ export async function newestGeneration(root: string, key: string): Promise<Gener
 /** Makes a partial file the generation with this number; false when another writer has it. */
 export async function claimGeneration(root: string, key: string, number: number, partial: string): Promise<boolean> {
   const folder = generationFolder(root, key);
-  await mkdir(folder, { recursive: true });
+  await makeInside(root, folder);
   try {
     await link(partial, join(folder, String(number)));
   } catch (error) {
@@ -54,12 +55,13 @@ export async function bringForward(root: string, key: string): Promise<void> {
   for (;;) {
     const newest = await newestGeneration(root, key);
     if (newest === undefined) return;
-    const [wanted, found] = [await statFile(newest.path), await statFile(target)];
+    const [wanted, found] = [await findFile(root, newest.path), await findFile(root, target)];
     if (wanted === undefined) return;
-    if (found?.ino === wanted.ino && found.dev === wanted.dev) return;
+    if (found?.stat.ino === wanted.stat.ino && found.stat.dev === wanted.stat.dev) return;
     // Where this user may not link to another's file it was copied.
-    if (found?.size === wanted.size && (await readFile(newest.path)).equals(await readFile(target))) return;
-    await nameReplacing(await partialCopy(root, newest.path, { share: true }), target);
+    if (found?.stat.size === wanted.stat.size && (await readFile(wanted.path)).equals(await readFile(found.path)))
+      return;
+    await nameReplacing(root, await partialCopy(root, wanted.path, { share: true }), target);
   }
 }
 
@@ -73,5 +75,5 @@ export async function bringForwardIfPossible(root: string, key: string): Promise
 }
 
 export async function removeGenerations(root: string, key: string): Promise<void> {
-  await rm(generationFolder(root, key), { recursive: true, force: true });
+  await removeInside(root, generationFolder(root, key), { recursive: true });
 }

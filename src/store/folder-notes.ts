@@ -4,11 +4,12 @@
  * note become visible in one step, and a file that was replaced by other means has no note.
  */
 import type { BigIntStats } from 'node:fs';
-import { mkdir, open, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { open, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf } from '../core/errors.ts';
 import { syncFolder } from '../files/sync-folder.ts';
+import { makeInside, openInside, removeInside } from './folder-inside.ts';
 import { HIDDEN } from './key.ts';
 import type { Metadata } from './store.ts';
 
@@ -34,8 +35,8 @@ function notePath(root: string, key: string, { size, mtimeNs }: Stamp): string {
 export async function readNote(root: string, key: string, stamp: Stamp): Promise<Note | undefined> {
   let value: unknown;
   try {
-    const text = await readFile(notePath(root, key, stamp), 'utf8');
-    if (text.length > NOTE_LIMIT) return undefined;
+    const text = await readText(root, notePath(root, key, stamp));
+    if (text === undefined) return undefined;
     value = JSON.parse(text);
   } catch (error) {
     if (error instanceof SyntaxError || errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
@@ -50,6 +51,16 @@ export async function readNote(root: string, key: string, stamp: Stamp): Promise
   return { digest, metadata: Object.fromEntries(pairs) };
 }
 
+async function readText(root: string, path: string): Promise<string | undefined> {
+  const file = await openInside(root, path);
+  try {
+    const found = await file.stat();
+    return found.isFile() && found.size <= NOTE_LIMIT ? await file.readFile('utf8') : undefined;
+  } finally {
+    await file.close();
+  }
+}
+
 /**
  * Writes the note of a partial file that is about to become `key`, and hands back the stamp that it is known by. A stamp
  * that another file of the key has already is changed, unless the file shares its bytes with that one.
@@ -60,7 +71,7 @@ export async function writeNote(
   partial: { readonly path: string; readonly shared: boolean },
   note: Note,
 ): Promise<Stamp | undefined> {
-  await mkdir(noteFolder(root, key), { recursive: true });
+  await makeInside(root, noteFolder(root, key));
   const text = JSON.stringify(note);
   for (let attempt = 1; attempt <= MOST_TRIES; attempt += 1) {
     const stamp = await stat(partial.path, { bigint: true });
@@ -94,10 +105,10 @@ async function writeSynced(path: string, text: string): Promise<void> {
 
 /** Forgets the note of one file of a key. */
 export async function removeNote(root: string, key: string, stamp: Stamp): Promise<void> {
-  await rm(notePath(root, key, stamp), { force: true });
+  await removeInside(root, notePath(root, key, stamp));
 }
 
 /** Forgets everything about a key. */
 export async function removeNotes(root: string, key: string): Promise<void> {
-  await rm(noteFolder(root, key), { recursive: true, force: true });
+  await removeInside(root, noteFolder(root, key), { recursive: true });
 }

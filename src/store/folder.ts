@@ -3,16 +3,16 @@
  * lies in one hidden tree. All of it lies on one file system, one with hard links.
  */
 import type { BigIntStats } from 'node:fs';
-import { open, readdir, rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { compareText } from '../core/ref.ts';
 import {
   contentHash,
+  findFile,
   nameExclusively,
   nameReplacing,
   partialCopy,
-  statFile,
   sweepStore,
   writePartial,
 } from './folder-files.ts';
@@ -23,6 +23,7 @@ import {
   newestGeneration,
   removeGenerations,
 } from './folder-generations.ts';
+import { openInside, removeInside, requireInside } from './folder-inside.ts';
 import { FOLDER_SERVER } from './folder-place.ts';
 import { readNote, removeNote, removeNotes, writeNote, type Note } from './folder-notes.ts';
 import { checkedKey, keyProblem, tooLarge } from './key.ts';
@@ -86,7 +87,7 @@ export function createFolderStore(root: string): Store {
         // Below a folder there are other objects, with notes and generations of their own.
         if ((await locate(root, key)) === undefined) return;
         await removeGenerations(root, key);
-        await rm(join(root, key), { force: true });
+        await removeInside(root, join(root, key));
         await removeNotes(root, key);
       }),
   };
@@ -126,11 +127,12 @@ function requireEtag(root: string, { key, etag }: StoredObject, wanted: string):
 async function locate(root: string, key: string): Promise<Located | undefined> {
   const newest = await newestGeneration(root, key);
   if (newest !== undefined) await bringForwardIfPossible(root, key);
-  const path = newest?.path ?? join(root, key);
-  const stat = await statFile(path);
-  if (stat === undefined) return undefined;
+  const found = await findFile(root, newest?.path ?? join(root, key));
+  if (found === undefined) return undefined;
+  const { path, stat } = found;
   const note = await readNote(root, key, stat);
-  const content = note?.digest ?? (stat.size <= HASH_LIMIT ? await contentHash(path) : `${stat.size}-${stat.mtimeNs}`);
+  const content =
+    note?.digest ?? (stat.size <= HASH_LIMIT ? await contentHash(root, path) : `${stat.size}-${stat.mtimeNs}`);
   const generation = newest?.number ?? 0;
   const etag = `"${generation === 0 ? '' : `${generation}.`}${content}"`;
   return {
@@ -179,7 +181,7 @@ async function* readRange(
   { offset, length }: ByteRange,
   { signal, allocate = (size) => Buffer.allocUnsafeSlow(size) }: GetOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const file = await guarded(`read ${object.key} in ${root}`, () => open(path, 'r'));
+  const file = await guarded(`read ${object.key} in ${root}`, () => openInside(root, path));
   try {
     const now = await file.stat({ bigint: true });
     if (now.ino !== stat.ino || now.size !== stat.size || now.mtimeNs !== stat.mtimeNs) {
@@ -225,10 +227,10 @@ async function commit(
   if (stamp === undefined) return false;
   const target = join(root, key);
   const done = await (async () => {
-    if (ifNoneMatch !== undefined) return before === undefined && nameExclusively(partial.path, target);
+    if (ifNoneMatch !== undefined) return before === undefined && nameExclusively(root, partial.path, target);
     if (ifMatch !== undefined && before?.object.etag !== ifMatch) return false;
     if (ifMatch === undefined && (before?.generation ?? 0) === 0) {
-      await nameReplacing(partial.path, target);
+      await nameReplacing(root, partial.path, target);
       return true;
     }
     const claimed = await claimGeneration(root, key, (before?.generation ?? 0) + 1, partial.path);
@@ -260,7 +262,7 @@ async function copyTo(
     const path = await partialCopy(root, from.path, { share });
     let named = false;
     await keepingClean(path, async () => {
-      const digest = from.note?.digest ?? (`sha256:${await contentHash(path)}` as const);
+      const digest = from.note?.digest ?? (`sha256:${await contentHash(root, path)}` as const);
       const note = { digest, metadata: metadata ?? from.object.metadata };
       named = await commit(root, toKey, { path, shared: share }, note, { ifNoneMatch });
     });
@@ -274,7 +276,8 @@ async function* list(root: string, prefix: string, signal: AbortSignal): ReturnT
   const keys: string[] = [];
   const walk = async (below: string): Promise<void> => {
     signal.throwIfAborted();
-    const entries = await readdir(join(root, below), { withFileTypes: true }).catch((error: unknown) => {
+    const folder = await requireInside(root, join(root, below));
+    const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
       if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return [];
       throw fileError(`list ${root}`, error);
     });

@@ -1,6 +1,9 @@
+import { rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import * as assert from '../support/assert.ts';
 import { FILE, onePackage, serveStore } from '../support/served.ts';
 import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
 
 const test = suite('serve/objects');
 
@@ -18,6 +21,24 @@ test('objects of the store are served as they are, and only those', async ({ sig
   assert.is((await fetch(`${server.url}/dist/r1/index.json`)).status, 200);
   for (const path of ['/dist/installers/one.yaml', '/dist/r1/beta-1.0.tar.gz', '/dist/.curlew/notes.json']) {
     assert.is((await fetch(server.url + path)).status, 404, path);
+  }
+});
+
+test('nothing outside of the store is served through a symbolic link, and the client is not told of it', async ({
+  signal,
+}) => {
+  const { box, store } = await onePackage(signal);
+  await using _ = box;
+  await using outside = await tree({ 'x.yaml': 'a secret' });
+  await rm(join(store.place.base, 'r1/alpha-1.0-k1.tar.gz'));
+  await symlink(outside.at('x.yaml'), join(store.place.base, 'r1/alpha-1.0-k1.tar.gz'));
+  await rm(join(store.place.base, 'installers'), { recursive: true });
+  await symlink(outside.path, join(store.place.base, 'installers'));
+  await using server = await serveStore(store);
+  for (const path of [FILE, '/installer/x']) {
+    const answer = await fetch(server.url + path);
+    assert.is(answer.status, 502, path);
+    assert.not.match(await answer.text(), /secret|symbolic|curlew-test/);
   }
 });
 
