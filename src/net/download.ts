@@ -2,7 +2,7 @@
 import { CurlewError } from '../core/errors.ts';
 import type { Http } from './http.ts';
 import { contentLength, type HttpRequest, type Outcome, type ResponseHead, type Sink } from './message.ts';
-import { isRetryable, pause, pauseMs } from './retry.ts';
+import { isRetryable, MOST_STALLS, pause, pauseMs } from './retry.ts';
 
 export interface DownloadRequest extends HttpRequest {
   /** Bytes that are there already; the first byte written is this one. */
@@ -218,7 +218,7 @@ async function startAgain({ doing, url, restart }: DownloadRequest, progress: Pr
 /**
  * Writes the body of `url` from byte `from` on, or up to `until`, in order, each byte once. A broken or short transfer goes on where it
  * stopped, by Range and If-Range; a server that ignores Range is read past what is there. Gives up with `FETCH_FAILED`
- * after as many attempts without progress as the client's retry policy says. Throws `AUTH_FAILED`, `NOT_FOUND` or
+ * after as many attempts without progress as the client's retry policy says, sooner when a body stands still or drips. Throws `AUTH_FAILED`, `NOT_FOUND` or
  * `FETCH_FAILED` by status, `FETCH_FAILED` at the first byte too many, and whatever `write` throws, as it is.
  * The bytes are not verified.
  */
@@ -233,7 +233,7 @@ export async function download(
     facts: { ...NO_FACTS, etag: expectedEtag, size: expectedSize },
     finalUrl: url,
   };
-  let failures = 0;
+  let [failures, stalls] = [0, 0];
   let restarts = 0;
   for (;;) {
     if (progress.received >= (until ?? expectedSize ?? Infinity)) break;
@@ -246,11 +246,14 @@ export async function download(
     }
     const head = outcome.kind === 'complete' ? outcome.head : undefined;
     if (part?.kind === 'whole' || (head !== undefined && part?.kind === 'body' && isWhole(request, progress))) break;
-    if (progress.received - before >= PROGRESS) failures = 0;
+    if (progress.received - before >= PROGRESS) [failures, stalls] = [0, 0];
     failures += 1;
+    if (outcome.kind === 'broken' && outcome.stalled) stalls += 1;
     const again =
       outcome.kind === 'broken' ? outcome.retryable : part?.kind === 'body' || isRetryable(outcome.head.status);
-    if (!again || failures >= http.retry.attempts) throw gaveUp(http, request, progress, outcome, part, said);
+    if (!again || failures >= http.retry.attempts || stalls >= MOST_STALLS) {
+      throw gaveUp(http, request, { ...progress, tries: failures }, outcome, part, said);
+    }
     await pause(pauseMs(failures, head, http.retry, Date.now()), { signal });
   }
   const { received: size, facts, finalUrl } = progress;
@@ -260,7 +263,7 @@ export async function download(
 function gaveUp(
   http: Http,
   request: DownloadRequest,
-  { received, facts }: Progress,
+  { received, facts, tries }: Progress & { readonly tries: number },
   outcome: Outcome,
   part: Part | undefined,
   said: Uint8Array,
@@ -268,8 +271,11 @@ function gaveUp(
   if (outcome.kind === 'broken' && !outcome.retryable) return outcome.error;
   if (outcome.kind === 'complete' && part?.kind !== 'body') return http.failure(request, outcome.head, said);
   const wanted = request.until ?? request.expectedSize ?? facts.size;
-  const message = `${request.doing}: ${request.url} ended after ${received} of ${wanted ?? 'unknown'} bytes`;
-  return new CurlewError('FETCH_FAILED', `${message}, tried ${http.retry.attempts} times`, {
+  const so = `after ${received} of ${wanted ?? 'unknown'} bytes, tried ${tries} times`;
+  // That of a body that stalls names the host and the rate.
+  const stalled = outcome.kind === 'broken' && outcome.stalled;
+  const message = stalled ? `${outcome.error.message}, ${so}` : `${request.doing}: ${request.url} ended ${so}`;
+  return new CurlewError('FETCH_FAILED', message, {
     hint: 'run the command again: it goes on where it stopped',
     cause: outcome.kind === 'broken' ? outcome.error : undefined,
   });

@@ -2,6 +2,7 @@
 import { visible } from '../core/diagnostic.ts';
 import { asError, CurlewError, errnoOf, type ErrorCode } from '../core/errors.ts';
 import { decoded } from './proxy.ts';
+import { TOO_SLOW } from './least-rate.ts';
 import type { HttpRequest, Outcome, ResponseHead } from './message.ts';
 import { isRetryable } from './retry.ts';
 
@@ -152,7 +153,7 @@ function root(error: Error): Error {
 /** The outcome for a connection that could not be made or broke. `url` and `proxy` are shown without secrets. */
 export function brokenOutcome(doing: string, url: URL, proxy: URL | undefined, thrown: unknown): Outcome {
   const error = root(asError(thrown));
-  if (error instanceof CurlewError) return { kind: 'broken', error, retryable: false, notTls: false };
+  if (error instanceof CurlewError) return { kind: 'broken', error, retryable: false, stalled: false, notTls: false };
   const code = errnoOf(error) ?? '';
   const [, proxyStatus] = /^Proxy response \((\d+)\)/.exec(error.message) ?? [];
   const refused = proxyStatus === '407' || /Proxy Authentication Required/.test(error.message);
@@ -167,6 +168,7 @@ export function brokenOutcome(doing: string, url: URL, proxy: URL | undefined, t
     kind: 'broken',
     error: new CurlewError(refused ? 'AUTH_FAILED' : 'FETCH_FAILED', message, { hint }),
     retryable: proxyStatus === undefined ? !refused && !certificate && !NOT_AGAIN.has(code) : late,
+    stalled: code === 'UND_ERR_BODY_TIMEOUT' || code === TOO_SLOW,
     notTls: isNotTls(error, code),
   };
 }

@@ -1,4 +1,5 @@
 /** One request to one address, as the connection layer takes it. */
+import type { LeastRate } from './least-rate.ts';
 import type { Headers } from './message.ts';
 
 /** Limits in milliseconds: for a connection, for the head of a response, between two parts of a body. */
@@ -6,6 +7,9 @@ export interface Timeouts {
   readonly connectMs: number;
   readonly headersMs: number;
   readonly idleMs: number;
+  /** For one try of a small request as a whole, redirects and tokens included. */
+  readonly smallMs: number;
+  readonly leastRate: LeastRate;
 }
 
 export interface Hop {

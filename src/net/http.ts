@@ -6,6 +6,7 @@ import { allowsPlainHttp, checkedAddress, checkNamedBy, sameOrigin, type Address
 import { CurlewError } from '../core/errors.ts';
 import { secretsOf, statusFailure } from './failure.ts';
 import type { Timeouts } from './hop.ts';
+import { LEAST_RATE } from './least-rate.ts';
 import {
   contentLength,
   type Headers,
@@ -15,7 +16,7 @@ import {
   type Sink,
 } from './message.ts';
 import { decoded, type Environment } from './proxy.ts';
-import { isRetryable, pause, pauseMs, RETRY_POLICY, type RetryPolicy } from './retry.ts';
+import { isRetryable, MOST_STALLS, pause, pauseMs, RETRY_POLICY, withinTime, type RetryPolicy } from './retry.ts';
 import { loadRoots } from './roots.ts';
 import type { Wire } from './wire.ts';
 
@@ -27,7 +28,8 @@ export interface HttpOptions {
   /** Hosts, `name` or `name:port`, that may be asked over plain http; this machine always may. */
   readonly allowHttp?: readonly string[] | undefined;
   readonly userAgent?: string | undefined;
-  readonly timeouts?: Timeouts | undefined;
+  /** Those that are left out are as usual. */
+  readonly timeouts?: Partial<Timeouts> | undefined;
   readonly retry?: RetryPolicy | undefined;
 }
 
@@ -47,7 +49,7 @@ export interface Http extends AsyncDisposable {
   /**
    * A response with its whole body of at most `limit` bytes, retried with back-off; any status comes back, but those
    * that mean "later" only when the attempts are used up. Throws `FETCH_FAILED` for a longer body, before reading it
-   * where its length is announced, and for a connection that cannot be made.
+   * where its length is announced, for a connection that cannot be made, and for an answer that takes too long as a whole.
    */
   readonly small: (
     request: HttpRequest,
@@ -58,7 +60,14 @@ export interface Http extends AsyncDisposable {
   readonly close: () => Promise<void>;
 }
 
-const TIMEOUTS: Timeouts = { connectMs: 20_000, headersMs: 60_000, idleMs: 60_000 };
+/** A body that stands still for half a minute is better asked for again; apt and dnf wait as long. */
+const TIMEOUTS: Timeouts = {
+  connectMs: 20_000,
+  headersMs: 60_000,
+  idleMs: 30_000,
+  smallMs: 120_000,
+  leastRate: LEAST_RATE,
+};
 const MOST_REDIRECTS = 10;
 /** What may follow a redirect to another scheme, host or port. */
 const TRAVELLING: ReadonlySet<string> = new Set(['accept', 'accept-encoding', 'range', 'if-range', 'user-agent']);
@@ -210,14 +219,24 @@ function collector(request: HttpRequest, limit: number): { readonly sink: Sink; 
   };
 }
 
-async function small(http: Http, request: HttpRequest, limit: number, signal: AbortSignal): Promise<SmallResponse> {
+async function small(
+  http: Http,
+  request: HttpRequest,
+  { limit, ms, signal }: { readonly limit: number; readonly ms: number; readonly signal: AbortSignal },
+): Promise<SmallResponse> {
+  let stalls = 0;
   for (let attempt = 1; ; attempt += 1) {
     const { sink, body } = collector(request, limit);
-    const outcome = await http.exchange(request, sink, { signal });
+    const outcome = await withinTime(request, { ms, signal, received: () => body().byteLength }, async (own) =>
+      http.exchange(request, sink, { signal: own }),
+    );
     const last = attempt >= http.retry.attempts;
     if (outcome.kind === 'complete') {
       if (last || !isRetryable(outcome.head.status)) return { ...outcome.head, body: body() };
-    } else if (last || !outcome.retryable) throw outcome.error;
+    } else {
+      if (outcome.stalled) stalls += 1;
+      if (last || !outcome.retryable || stalls >= MOST_STALLS) throw outcome.error;
+    }
     const head = outcome.kind === 'complete' ? outcome.head : undefined;
     await pause(pauseMs(attempt, head, http.retry, Date.now()), { signal });
   }
@@ -243,9 +262,10 @@ function lazyWire(make: () => Promise<Wire>): Wire {
 /** Makes a client. Throws `FILE_UNUSABLE` when a file of authorities cannot be used. Close it at the end. */
 export async function createHttp(options: HttpOptions): Promise<Http> {
   const roots = await loadRoots(options.caFile, options.env);
+  const timeouts = { ...TIMEOUTS, ...options.timeouts };
   const wire = lazyWire(async () => {
     const { createWire } = await import('./wire.ts');
-    return createWire(options.env, roots, options.timeouts ?? TIMEOUTS);
+    return createWire(options.env, roots, timeouts);
   });
   const rules: AddressRules = { allowHttp: new Set((options.allowHttp ?? []).map((host) => host.toLowerCase())) };
   const chain: Chain = { wire, rules, userAgent: options.userAgent ?? 'curlew', secrets: new Set() };
@@ -253,7 +273,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     retry: options.retry ?? RETRY_POLICY,
     allowsPlain: (url) => allowsPlainHttp(url, rules),
     exchange: async (request, sink, { signal }) => authorised(chain, request, sink, signal),
-    small: async (request, { limit, signal }) => small(http, request, limit, signal),
+    small: async (request, { limit, signal }) => small(http, request, { limit, ms: timeouts.smallMs, signal }),
     failure: (request, head, body) => statusFailure(request, head, body, [...chain.secrets]),
     close: wire.close,
     [Symbol.asyncDispose]: wire.close,

@@ -59,6 +59,8 @@ export type Outcome =
       readonly error: CurlewError;
       /** Asking again can help. */
       readonly retryable: boolean;
+      /** The body stood still, or came too slowly: each try costs as long again. */
+      readonly stalled: boolean;
       /** The peer speaks, but not TLS. */
       readonly notTls: boolean;
     };

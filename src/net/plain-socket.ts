@@ -71,15 +71,18 @@ export async function plainGet(
     let head: ResponseHead | undefined;
     let early = '';
     let left = 0;
+    let headTimer: NodeJS.Timeout | undefined;
     const finish = (act: () => void): void => {
       if (state === 'over') return;
       state = 'over';
       signal.removeEventListener('abort', cancelled);
+      clearTimeout(headTimer);
       socket.destroy();
       act();
     };
     const fail = (error: unknown): void => finish(() => reject(asError(error)));
     const cancelled = (): void => fail(signal.reason);
+    const late = (code: string): void => fail(new Broken(timedOut(code)));
     const settled = (): void => finish(() => resolve(head));
     const held = async (writing: Promise<void>): Promise<void> => {
       try {
@@ -123,6 +126,7 @@ export async function plainGet(
           return false;
         }
         ({ head, length: left } = found);
+        clearTimeout(headTimer);
         socket.setTimeout(timeouts.idleMs);
         sink.head(head);
         return deliver(chunk.subarray(end + END.length - before));
@@ -140,13 +144,14 @@ export async function plainGet(
     });
     socket.setTimeout(timeouts.connectMs);
     socket.on('connect', () => {
-      socket.setTimeout(timeouts.headersMs);
+      socket.setTimeout(0);
+      // As a whole: one that came byte by byte would never be late.
+      headTimer = setTimeout(late, timeouts.headersMs, 'UND_ERR_HEADERS_TIMEOUT');
       socket.write(request, 'latin1');
     });
     socket.on('timeout', () => {
       if (state === 'held') return;
-      const waiting = head === undefined ? 'UND_ERR_HEADERS_TIMEOUT' : 'UND_ERR_BODY_TIMEOUT';
-      fail(new Broken(timedOut(socket.connecting ? 'UND_ERR_CONNECT_TIMEOUT' : waiting)));
+      late(socket.connecting ? 'UND_ERR_CONNECT_TIMEOUT' : 'UND_ERR_BODY_TIMEOUT');
     });
     const broken = (error: Error): void => {
       // All bytes are here, and the writer still has the last of them.

@@ -1,6 +1,7 @@
 /** When to ask again, and how long to wait before. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ResponseHead } from './message.ts';
+import { CurlewError } from '../core/errors.ts';
+import type { HttpRequest, ResponseHead } from './message.ts';
 
 export interface RetryPolicy {
   /** Requests in all before giving up, as long as nothing moves. */
@@ -13,6 +14,10 @@ export interface RetryPolicy {
 
 export const RETRY_POLICY: RetryPolicy = { attempts: 5, baseMs: 250, capMs: 60_000 };
 
+/** Of the attempts, so many may end in a body that stands still or drips: each has cost as long as the limit is. */
+export const MOST_STALLS = 2;
+
+const SLOW_HINT = 'the server or the line to it is too slow: run the command again later, or name another server';
 const RETRYABLE: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 
 /** Statuses that mean "later" rather than "no". */
@@ -48,5 +53,30 @@ export async function pause(ms: number, { signal }: { readonly signal: AbortSign
   } catch (error) {
     signal.throwIfAborted();
     throw error;
+  }
+}
+
+/** Ends the work when its time is up. What drips for so long is not asked again: it would take as long. */
+export async function withinTime<Result>(
+  { doing, url }: HttpRequest,
+  { ms, signal, received }: { readonly ms: number; readonly signal: AbortSignal; readonly received: () => number },
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const own = new AbortController();
+  const cancelled = (): void => {
+    own.abort(signal.reason);
+  };
+  const timer = setTimeout(() => {
+    const { host } = new URL(url);
+    const message = `${doing}: ${host}: the answer was not complete after ${ms / 1000} s, ${received()} bytes had come`;
+    own.abort(new CurlewError('FETCH_FAILED', message, { hint: SLOW_HINT }));
+  }, ms);
+  signal.throwIfAborted();
+  signal.addEventListener('abort', cancelled, { once: true });
+  try {
+    return await work(own.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', cancelled);
   }
 }

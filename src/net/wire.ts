@@ -8,6 +8,7 @@ import { internalRefused, isInternalAddress } from './address.ts';
 import { brokenOutcome } from './failure.ts';
 import { Broken, type Hop, type Timeouts } from './hop.ts';
 import { watchConnection } from './late-end.ts';
+import { watchSink } from './least-rate.ts';
 import type { Outcome, ResponseHead, Sink } from './message.ts';
 import { isPlainHop, plainGet } from './plain-socket.ts';
 import { proxyFor, proxyToken, type Environment } from './proxy.ts';
@@ -185,8 +186,10 @@ export function createWire(env: Environment, roots: readonly string[] | undefine
     return made;
   };
   return {
-    send: async (hop, sink, { signal }) => {
-      signal.throwIfAborted();
+    send: async (hop, given, options) => {
+      options.signal.throwIfAborted();
+      using watched = watchSink(given, timeouts.leastRate, options.signal);
+      const { sink, signal } = watched;
       const proxy = proxyFor(hop.url, env);
       try {
         if (proxy === undefined && isPlainHop(hop)) {
@@ -204,8 +207,9 @@ export function createWire(env: Environment, roots: readonly string[] | undefine
         });
         return { kind: 'complete', head };
       } catch (error) {
-        if (!(error instanceof Broken)) throw error;
-        return brokenOutcome(hop.doing, hop.url, proxy, error.cause);
+        if (error instanceof Broken) return brokenOutcome(hop.doing, hop.url, proxy, error.cause);
+        if (error !== watched.tooSlow()) throw error;
+        return brokenOutcome(hop.doing, hop.url, proxy, error);
       }
     },
     close: async () => {

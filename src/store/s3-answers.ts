@@ -5,6 +5,7 @@
 import { Readable } from 'node:stream';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { CurlewError } from '../core/errors.ts';
+import { LEAST_RATE, watchRate } from '../net/least-rate.ts';
 import type { Environment } from '../net/proxy.ts';
 import { plainDetour, wantsCredentials } from '../net/tunnel.ts';
 
@@ -72,8 +73,16 @@ async function* limited(body: Readable, idleMs: number): AsyncGenerator<Uint8Arr
   }
 }
 
-/** The chunks of a body; one that does not come for so long is an error. The body is closed at the end. */
-export async function* withoutStalls(body: Readable, idleMs: number): AsyncGenerator<Uint8Array, void, undefined> {
+/**
+ * The chunks of a body; one that does not come for so long is an error, and so are chunks that come too slowly. The body is
+ * closed at the end.
+ */
+export async function* withoutStalls(
+  body: Readable,
+  idleMs: number,
+  rate = LEAST_RATE,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  using watch = watchRate(rate, (error) => body.destroy(error));
   const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
   const stalled = (): void => {
     body.destroy(new Error(`no byte came for ${idleMs / 1000} seconds`));
@@ -88,7 +97,10 @@ export async function* withoutStalls(body: Readable, idleMs: number): AsyncGener
         clearTimeout(timer);
       }
       if (next.done === true) return;
+      watch.got(next.value.byteLength);
+      watch.hold();
       yield next.value;
+      watch.resume();
     }
   } finally {
     body.destroy();

@@ -16,6 +16,8 @@ import type { ByteRange, ListedObject, ReadObject, StoredObject } from './store.
 
 /** Requests for one range without a byte of progress between them. */
 const ATTEMPTS = 5;
+/** Fewer bytes than this do not count as progress: a server that drips forever is given up. */
+const PROGRESS = 64 * 1024;
 
 /** Quotes belong to the header, not to the value; some servers leave them out in listings. */
 export function plainEtag(etag: string | undefined): string {
@@ -120,6 +122,7 @@ export async function* readRange(
   let failures = 0;
   let first = opened;
   while (done < length) {
+    const before = done;
     const range = { offset: offset + done, length: length - done };
     const body = first ?? (await openRange(connection, { key, etag }, range, purpose));
     first = undefined;
@@ -128,7 +131,7 @@ export async function* readRange(
         const data = chunk.subarray(0, length - done);
         if (data.byteLength === 0) continue;
         done += data.byteLength;
-        failures = 0;
+        if (done - before >= PROGRESS) failures = 0;
         yield data;
       }
       if (done < length) throw new Error('the answer ended early');

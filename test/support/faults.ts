@@ -42,6 +42,11 @@ export function endsShort(when: When = {}): Fault {
   }, when);
 }
 
+/** Sends the body byte by byte, and is never silent for long. */
+export function drips(when: When = {}): Fault {
+  return fault((_, regular) => ({ ...regular, sending: { dripMs: 10 } }), when);
+}
+
 /** Sends other bytes of the same length. */
 export function sendsOtherBytes(when: When = {}): Fault {
   return fault((_, regular) => ({ ...regular, body: Buffer.from(regular.body ?? '').fill(0x20) }), when);

@@ -14,14 +14,16 @@ export interface Asked {
   readonly body: string;
 }
 
-/** How a body is sent: as it is, cut after so many bytes by a reset, halted there, without end, or never. */
+/** How a body is sent: as it is, cut after so many bytes by a reset, halted there, byte by byte, without end, or never. */
 export type Sending =
   | 'whole'
   | 'endless'
   | 'never'
   | { readonly resetAt: number }
   | { readonly closeAt: number }
-  | { readonly haltAt: number };
+  | { readonly haltAt: number }
+  /** Milliseconds between two bytes. */
+  | { readonly dripMs: number };
 
 export interface Reply {
   readonly status: number;
@@ -97,6 +99,12 @@ function send(asked: Asked, reply: Reply, response: ServerResponse): void {
   }
   if ('haltAt' in sending) {
     response.write(body.subarray(0, sending.haltAt));
+    return;
+  }
+  if ('dripMs' in sending) {
+    let next = 0;
+    const timer = setInterval(() => response.write(body.subarray(next, (next += 1))), sending.dripMs);
+    response.on('close', () => clearInterval(timer));
     return;
   }
   const at = 'resetAt' in sending ? sending.resetAt : sending.closeAt;
