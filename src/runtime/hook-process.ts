@@ -9,6 +9,7 @@ import { CurlewError, fileError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import { followControl, type ControlRecord } from './control.ts';
 import { hookFailure, noticeRecord, type HookNotes } from './hook-failure.ts';
+import { capLog, type LogCap } from './log-cap.ts';
 import { seenPath, type NodePlace } from './node-place.ts';
 import { answerQuestions, type Ask, type Questions } from './questions.ts';
 import { endProcesses, membersOf, processInfo, type Family, type ProcessInfo } from './process-tree.ts';
@@ -19,7 +20,7 @@ export interface HookShell {
   readonly run: string;
   /** Folder of the run: logs, control files. */
   readonly folder: string;
-  /** Folder with hook-runner.sh and lib/. */
+  /** Folder with hook-runner.sh, cap-log.sh and lib/. */
   readonly scripts: string;
   readonly settings: string;
   /** Variables carried from hook to hook. */
@@ -53,6 +54,8 @@ export interface HookOptions {
   /** How long a hook may be silent before a sign of life is given; 60 s unless a test says otherwise. */
   readonly heartbeatMs?: number;
   readonly graceMs?: number;
+  /** How large a log may become; as usual unless a test says otherwise. */
+  readonly logCap?: LogCap;
   readonly signal: AbortSignal;
 }
 
@@ -119,6 +122,7 @@ export async function runShell(
     await follower.finish();
     throw error;
   });
+  const settleLog = capLog(log, { scripts: shell.scripts, path: pathOf(shell.env), cap: options.logCap });
   const since = child.pid === undefined ? undefined : processInfo(child.pid)?.start;
   const family: Family = { session: child.pid ?? -1, marker, since };
   const all = (): readonly ProcessInfo[] => {
@@ -139,6 +143,8 @@ export async function runShell(
     const left = membersOf(family);
     const ended = left.inSession.length === 0 ? [] : await endProcesses(() => membersOf(family).inSession, grace);
     await follower.finish();
+    // Before its end is quoted.
+    await settleLog();
     const failed = { ...request, log, notes };
     if (signal.aborted) throw await hookFailure({ ...failed, exit: 'cancelled', cause: signal.reason });
     if (limit?.aborted === true) throw await hookFailure({ ...failed, exit: 'limit' });
@@ -150,6 +156,7 @@ export async function runShell(
     stop.removeEventListener('abort', end);
     clearInterval(heartbeat);
     await follower.finish();
+    await settleLog();
     over.abort();
     await questions?.finish();
     await rm(control, { force: true });
@@ -208,12 +215,16 @@ async function openFresh(path: string, flags: 'a' | 'w'): Promise<FileHandle> {
   }
 }
 
+function pathOf(env: HookShell['env']): string {
+  return env['PATH'] ?? '/usr/sbin:/usr/bin:/sbin:/bin';
+}
+
 function hookEnvironment(
   env: HookShell['env'],
   { run, marker, attempt }: { readonly run: string; readonly marker: string; readonly attempt: number },
 ): Record<string, string> {
   const given = Object.entries(env).filter(([name]) => !SHELL_VARIABLES.test(name));
-  const path = env['PATH'] ?? '/usr/sbin:/usr/bin:/sbin:/bin';
+  const path = pathOf(env);
   return {
     ...Object.fromEntries(given.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))),
     PATH: path.split(':').includes(EXTRA_PATH) ? path : `${path}:${EXTRA_PATH}`,

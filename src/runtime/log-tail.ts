@@ -41,8 +41,9 @@ export async function linesFrom(
   const file = await open(path, 'r');
   try {
     const { size } = await file.stat();
-    const start = Math.max(from, size - TAIL_BYTES);
-    const buffer = Buffer.alloc(Math.max(0, size - start));
+    // A log that is shorter than it was has been cut in its middle: its end is what is new.
+    const start = Math.max(from > size ? 0 : from, size - TAIL_BYTES);
+    const buffer = Buffer.alloc(size - start);
     const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, start);
     const lines = buffer.toString('utf8', 0, bytesRead).split('\n').map(plainLine);
     const first = lines.findIndex((line) => line !== '');

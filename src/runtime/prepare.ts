@@ -31,7 +31,7 @@ export interface WantedPackage {
 export interface RunRequest {
   readonly kind: RunKind;
   readonly place: NodePlace;
-  /** Folder with hook-runner.sh and lib/. */
+  /** Folder with hook-runner.sh, cap-log.sh and lib/. */
   readonly scripts: string;
   readonly packages: readonly WantedPackage[];
   /** What is removed; absent: nothing. */

@@ -67,7 +67,7 @@ export async function runsOf(directory: string): Promise<readonly string[]> {
 
 export interface CreateOptions {
   readonly directory: string;
-  /** Folder with hook-runner.sh and lib/; a run keeps its own copy, where its hooks can read it. */
+  /** Folder with hook-runner.sh, cap-log.sh and lib/; a run keeps its own copy, where its hooks can read it. */
   readonly scripts: string;
   readonly settings: readonly ShellVariable[];
   readonly own: readonly ShellVariable[];
@@ -94,7 +94,7 @@ export async function createRunFolder({
     await mkdir(join(directory, 'runs'), { recursive: true, mode: 0o700 });
     await mkdir(folder.path, { mode: 0o700 });
     await mkdir(folder.scripts, { mode: 0o700 });
-    await cp(join(scripts, 'hook-runner.sh'), join(folder.scripts, 'hook-runner.sh'));
+    for (const name of ['hook-runner.sh', 'cap-log.sh']) await cp(join(scripts, name), join(folder.scripts, name));
     await cp(join(scripts, 'lib'), join(folder.scripts, 'lib'), { recursive: true });
     await chmod(folder.path, 0o700);
     if (carried !== undefined) await cp(carried, folder.carried);

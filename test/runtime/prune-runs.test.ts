@@ -52,6 +52,23 @@ test('the last ten that finished and the last twenty that did not are kept', asy
   ]);
 });
 
+test('logs beyond the budget go, the oldest first, but not those of the last run', async () => {
+  await using box = await tree();
+  await runs(box, 100, 3, 'finished');
+  await runs(box, 200, 3, 'failed');
+  for (const number of [100, 101, 102, 200, 201, 202]) {
+    await writeFile(box.at('runs', id(number), 'aaa.log'), Buffer.alloc(64 << 10, 'x'));
+  }
+  await pruneRuns(box.path, { ...NO_RECORDS, lastRun: id(101) }, id(202), { keepLogs: 150 << 10 });
+  const kept = [];
+  for (const run of await left(box)) {
+    const names = await readdir(box.at('runs', run));
+    assert.ok(names.includes('journal.jsonl'), run);
+    if (names.includes('aaa.log')) kept.push(run);
+  }
+  assert.equal(kept, [id(101), id(200), id(201), id(202)]);
+});
+
 test('a run that the records name is kept however old it is', async () => {
   await using box = await tree();
   await runs(box, 100, 30, 'finished');
