@@ -30,3 +30,8 @@ export class Broken extends Error {
     super(cause.message, { cause });
   }
 }
+
+/** For a limit that was exceeded; `code` is one of undici's. */
+export function timedOut(code: string): Broken {
+  return new Broken(Object.assign(new Error('timed out'), { code }));
+}

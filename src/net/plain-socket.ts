@@ -6,7 +6,7 @@
 import { connect } from 'node:net';
 import { asError } from '../core/errors.ts';
 import type { Headers, ResponseHead, Sink } from './message.ts';
-import { Broken, type Hop, type Timeouts } from './hop.ts';
+import { Broken, timedOut, type Hop, type Timeouts } from './hop.ts';
 
 const BUFFER_SIZE = 512 * 1024;
 const HEAD_LIMIT = 16 * 1024;
@@ -45,10 +45,6 @@ export function parseHead(text: string, url: string): PlainHead | undefined {
   return { head: { status, headers: headers satisfies Headers, url }, length: Number(length) };
 }
 
-function timedOut(code: string): Error {
-  return Object.assign(new Error('timed out'), { code });
-}
-
 /** True when this hop may be taken here: plain http without anything between us and the host. */
 export function isPlainHop({ url, method, body, namedBy, bulk }: Hop): boolean {
   return bulk && url.protocol === 'http:' && method === 'GET' && body === undefined && namedBy === undefined;
@@ -82,7 +78,7 @@ export async function plainGet(
     };
     const fail = (error: unknown): void => finish(() => reject(asError(error)));
     const cancelled = (): void => fail(signal.reason);
-    const late = (code: string): void => fail(new Broken(timedOut(code)));
+    const late = (code: string): void => fail(timedOut(code));
     const settled = (): void => finish(() => resolve(head));
     const held = async (writing: Promise<void>): Promise<void> => {
       try {

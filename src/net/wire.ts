@@ -6,7 +6,7 @@ import { Agent, Pool, ProxyAgent, type Dispatcher } from 'undici';
 import { asError } from '../core/errors.ts';
 import { internalRefused, isInternalAddress } from './address.ts';
 import { brokenOutcome } from './failure.ts';
-import { Broken, type Hop, type Timeouts } from './hop.ts';
+import { Broken, timedOut, type Hop, type Timeouts } from './hop.ts';
 import { watchConnection } from './late-end.ts';
 import { watchSink } from './least-rate.ts';
 import type { Outcome, ResponseHead, Sink } from './message.ts';
@@ -48,17 +48,19 @@ type Reading = 'going' | 'held' | 'over';
 function receiver(
   hop: Hop,
   sink: Sink,
-  signal: AbortSignal,
+  { signal, headersMs }: { readonly signal: AbortSignal; readonly headersMs: number },
   settle: { readonly done: (head: ResponseHead) => void; readonly failed: (error: unknown) => void },
 ): Dispatcher.DispatchHandler {
   let state: Reading = 'going';
   let head: ResponseHead | undefined;
   let active: Dispatcher.DispatchController | undefined;
+  let headTimer: NodeJS.Timeout | undefined;
   const connection = watchConnection();
   const finish = (act: () => void): void => {
     if (state === 'over') return;
     state = 'over';
     signal.removeEventListener('abort', cancelled);
+    clearTimeout(headTimer);
     connection.gate()?.release();
     act();
   };
@@ -88,10 +90,13 @@ function receiver(
     onRequestStart(controller) {
       active = controller;
       connection.started();
+      // For undici each answer that is not final (1xx) is a sign of life: they would keep it waiting for ever.
+      headTimer = setTimeout(() => fail(timedOut('UND_ERR_HEADERS_TIMEOUT')), headersMs);
       if (state === 'over') controller.abort(new Error('cancelled'));
     },
     onResponseStart(_controller, status, fields) {
       if (status < 200 || state === 'over') return;
+      clearTimeout(headTimer);
       const headers = Object.fromEntries(
         Object.entries(fields).map(([name, value]) => [name.toLowerCase(), [value ?? ''].flat().join(', ')]),
       );
@@ -198,7 +203,12 @@ export function createWire(env: Environment, roots: readonly string[] | undefine
         }
         const dispatcher = choose(proxy, hop.namedBy, hop.url.protocol === 'https:');
         const head = await new Promise<ResponseHead>((resolve, reject) => {
-          const handler = receiver(hop, sink, signal, { done: resolve, failed: reject });
+          const handler = receiver(
+            hop,
+            sink,
+            { signal, headersMs: timeouts.headersMs },
+            { done: resolve, failed: reject },
+          );
           const { origin, pathname, search } = hop.url;
           const { method, headers, body } = hop;
           // By itself the client would close the connection after a HEAD, and hundreds are asked of one registry.

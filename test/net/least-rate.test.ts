@@ -85,14 +85,14 @@ test('a body that stands still at the same byte is asked for twice, not as often
   assert.is(server.log.length, 4);
 });
 
-/** A server that sends its head byte by byte, without end. */
-async function dripsHead(): Promise<AsyncDisposable & { readonly url: string }> {
+/** A server whose answer begins with this and goes on with that, again and again. */
+async function goesOn(first: string, again: string): Promise<AsyncDisposable & { readonly url: string }> {
   const open = new Set<Socket>();
   const server = createServer((socket) => {
     open.add(socket);
     socket.on('error', () => undefined);
-    socket.write('HTTP/1.1 200 OK\r\nx: ');
-    const timer = setInterval(() => socket.write('y'), 10);
+    socket.write(first);
+    const timer = setInterval(() => socket.write(again), 10);
     socket.on('close', () => clearInterval(timer));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -106,20 +106,22 @@ async function dripsHead(): Promise<AsyncDisposable & { readonly url: string }> 
   };
 }
 
-for (const [what, expectedSize] of [
-  ['small', undefined],
-  ['large', BODY.byteLength],
+const HINTS = 'HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n';
+
+for (const [what, first, again] of [
+  ['a head that drips', 'HTTP/1.1 200 OK\r\nx: ', 'y'],
+  ['a head behind answers that are not final', HINTS, HINTS],
 ] as const) {
-  test(`a head that drips is late, where a ${what} body is expected`, async ({ signal }) => {
-    await using server = await dripsHead();
-    await using http = await quickHttp({
-      timeouts: { headersMs: 300 },
-      retry: { attempts: 1, baseMs: 1, capMs: 1 },
+  for (const expectedSize of [undefined, BODY.byteLength]) {
+    test(`${what} is late, for ${expectedSize ?? 'an unknown number of'} bytes`, async ({ signal }) => {
+      await using server = await goesOn(first, again);
+      const retry = { attempts: 1, baseMs: 1, capMs: 1 };
+      await using http = await quickHttp({ timeouts: { headersMs: 300 }, retry });
+      const request = { doing: 'fetch it', url: server.url, write: () => undefined, expectedSize };
+      const error = await assert.rejectsWith(download(http, request, { signal }), 'FETCH_FAILED');
+      assert.match(String(error.cause), /no answer in time/);
     });
-    const request = { doing: 'fetch it', url: server.url, write: () => undefined, expectedSize };
-    const error = await assert.rejectsWith(download(http, request, { signal }), 'FETCH_FAILED');
-    assert.match(String(error.cause), /no answer in time/);
-  });
+  }
 }
 
 test('time stands still while the writer has the turn', async ({ signal }) => {
