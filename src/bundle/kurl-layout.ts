@@ -5,13 +5,11 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArchiveIndex, PlacedEntry } from '../archive/entry.ts';
-import { findEntry, readFile } from '../archive/read.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
-import { ADDON_JSON, BUNDLE_SCRIPTS, KURL_FOLDER, ownerOf, pathProblem, prefixOf } from '../core/layout.ts';
-import { ADDON_JSON_LIMIT, parseAddonJson } from '../core/package.ts';
+import { BUNDLE_SCRIPTS, KURL_FOLDER, ownerOf, pathProblem } from '../core/layout.ts';
 import { compareText, formatRef } from '../core/ref.ts';
 import { readLimited } from '../files/read-limited.ts';
-import type { OpenPackage } from './open-packages.ts';
+import { readAddon, type OpenPackage } from './open-packages.ts';
 import type { RootFile } from './plan.ts';
 
 /** They are held in memory: kurl-util.tar, the largest of them, is an image of its own. */
@@ -78,12 +76,9 @@ export async function requireDockerArchives(
   { signal }: { readonly signal: AbortSignal },
 ): Promise<void> {
   const others: string[] = [];
-  for (const { resolved, source, index } of packages) {
-    const entry = findEntry(index, `${prefixOf(resolved)}${ADDON_JSON}`);
-    if (entry === undefined) throw new CurlewError('PACKAGE_INVALID', `${source.name}: ${ADDON_JSON} is missing`);
-    const text = Buffer.from(await readFile(source, entry, { limit: ADDON_JSON_LIMIT, signal })).toString('utf8');
-    const { images, imageFormat } = parseAddonJson(text, source.name);
-    if (images.length > 0 && imageFormat !== 'docker-archive') others.push(formatRef(resolved));
+  for (const one of packages) {
+    const { images, imageFormat } = await readAddon(one, { signal });
+    if (images.length > 0 && imageFormat !== 'docker-archive') others.push(formatRef(one.resolved));
   }
   if (others.length === 0) return;
   throw new CurlewError('UNSUPPORTED', `--layout kurl: kURL's scripts cannot load the images of ${others.join(', ')}`, {

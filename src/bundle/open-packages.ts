@@ -1,8 +1,13 @@
 /** The packages of a bundle to be, as they lie in a store: their bytes by range, and their indexes. */
 import type { ArchiveIndex } from '../archive/entry.ts';
-import { readIndex } from '../archive/read.ts';
+import { findEntry, readFile, readIndex } from '../archive/read.ts';
+import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import { mapLimited } from '../core/each.ts';
 import { CurlewError } from '../core/errors.ts';
+import { ADDON_JSON, prefixOf } from '../core/layout.ts';
+import { ADDON_JSON_LIMIT, parseAddonJson, type AddonJson } from '../core/package.ts';
+import type { Installer } from '../installer/installer.ts';
+import { checkShipped } from '../installer/shipped-schema.ts';
 import { openStoreSource, type StoreSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import type { ResolvedPackage } from './resolve.ts';
@@ -16,6 +21,39 @@ export interface OpenPackage<Resolved extends ResolvedPackage = ResolvedPackage>
 }
 
 const AT_ONCE = 8;
+
+/** What a package says of itself: one small range of it is read, and proved by its table of contents. */
+export async function readAddon(
+  { resolved, source, index }: OpenPackage,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<AddonJson> {
+  const entry = findEntry(index, `${prefixOf(resolved)}${ADDON_JSON}`);
+  if (entry === undefined) throw new CurlewError('PACKAGE_INVALID', `${source.name}: ${ADDON_JSON} is missing`);
+  const data = await readFile(source, entry, { limit: ADDON_JSON_LIMIT, signal });
+  return parseAddonJson(Buffer.from(data).toString('utf8'), source.name);
+}
+
+/**
+ * The settings of a spec against the schemas in its packages: findings with their places. Where a package is not what the
+ * catalogue says, its schema is not asked.
+ */
+export async function checkSettings(
+  installer: Installer,
+  packages: readonly OpenPackage[],
+  { signal }: { readonly signal: AbortSignal },
+): Promise<readonly Diagnostic[]> {
+  const found = await mapLimited(
+    packages,
+    async (one, context) => {
+      const { name, toc } = one.resolved;
+      const addon = installer.addons.find((wanted) => wanted.name === name);
+      if (addon === undefined || (toc !== undefined && toc !== one.index.tocDigest)) return [];
+      return checkShipped(addon, (await readAddon(one, context)).settings);
+    },
+    { width: AT_ONCE, signal },
+  );
+  return found.flat().toSorted(compareDiagnostics);
+}
 
 /** Reads the end of each package only. An object of another size than the catalogue says is `DIGEST_MISMATCH`. */
 export async function openPackages<Resolved extends ResolvedPackage>(

@@ -1,17 +1,20 @@
 /** The plan of a bundle, made from a store and an installer spec, with everything that its ranges are read from. */
 import type { ArchiveIndex } from '../archive/entry.ts';
 import type { Catalogue } from '../core/catalogue.ts';
+import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
+import { CurlewError } from '../core/errors.ts';
 import type { OsId } from '../core/os.ts';
 import type { Arch } from '../core/ref.ts';
 import type { Installer } from '../installer/installer.ts';
+import { refusingSlips, settingsError } from '../installer/shipped-schema.ts';
 import { readCatalogue } from '../store/catalogue.ts';
 import type { Store } from '../store/store.ts';
 import { chooseBeside, NOTHING_BESIDE, type BesideOptions, type ResolvedBeside } from './beside.ts';
 import type { BundleSource } from './write/bytes.ts';
 import { readKurlScripts, requireDockerArchives } from './kurl-layout.ts';
-import { openPackages } from './open-packages.ts';
+import { checkSettings, openPackages } from './open-packages.ts';
 import { planBundle, type BundlePlan } from './plan.ts';
-import { resolvePackages } from './resolve.ts';
+import { resolveSpec } from './resolve.ts';
 import { openExecutable, readRootFiles } from './root-files.ts';
 
 export interface PlanFromOptions {
@@ -28,8 +31,15 @@ export interface PlanFromOptions {
   readonly os?: readonly OsId[] | undefined;
   /** Folder with kURL's own scripts, for a bundle that those install. */
   readonly kurlScripts?: string | undefined;
-  /** Packages that lie elsewhere than in the store. */
-  readonly given?: readonly GivenPackage[] | undefined;
+  /** Packages that lie elsewhere than in the store; they are asked for when the spec has been judged. */
+  readonly given?: (() => Promise<readonly GivenPackage[]>) | undefined;
+  /**
+   * What settings of the spec stop the plan: those that the schemas of its packages refuse, which nodes would refuse, too; with
+   * `strict` also those that look misspelled; with `allow` none.
+   */
+  readonly settings?: 'enforce' | 'strict' | 'allow' | undefined;
+  /** What to do about them. */
+  readonly settingsHint?: string | undefined;
   /** Version of curlew. */
   readonly tool: string;
   /** Folder with the tool for nodes, by default that of this build. */
@@ -58,7 +68,15 @@ export interface OpenPlan extends AsyncDisposable {
   readonly sources: readonly PlanSource[];
 }
 
-/** Reads the catalogue and the end of each package, nothing more. */
+export interface PlannedSpec extends OpenPlan {
+  /** Of settings that did not stop it. */
+  readonly findings: readonly Diagnostic[];
+}
+
+/**
+ * Reads the catalogue, and of each package its end and its addon.json, nothing more. Add-ons that cannot be found and settings
+ * that do not fit are reported together.
+ */
 export async function planFrom(
   store: Store,
   installer: Installer,
@@ -70,17 +88,23 @@ export async function planFrom(
     beside = NOTHING_BESIDE,
     os,
     kurlScripts,
-    given = [],
+    given: openGiven = async () => [],
+    settings = 'enforce',
+    settingsHint,
     tool,
     executables,
     executable: open = openExecutable,
     signal,
   }: PlanFromOptions,
-): Promise<OpenPlan> {
+): Promise<PlannedSpec> {
   const catalogue = known ?? (await readCatalogue(store, { release, signal }));
-  const resolved = resolvePackages(installer, catalogue, arch);
-  const extra = chooseBeside(resolved, beside, { catalogue, arch });
+  const { packages: resolved, error } = resolveSpec(installer, catalogue, arch);
+  const extra = error === undefined ? chooseBeside(resolved, beside, { catalogue, arch }) : [];
   const packages = await openPackages(store, resolved, { signal });
+  const found = await checkSettings(installer, packages, { signal });
+  const findings = settings === 'strict' ? refusingSlips(found) : found;
+  requireSpec(findings, error, { rule: settings, hint: settingsHint });
+  const given = await openGiven();
   const others = await openPackages(store, extra, { signal });
   if (kurlScripts !== undefined) await requireDockerArchives([...packages, ...others], { signal });
   const rootFiles = kurlScripts === undefined ? await readRootFiles() : await readKurlScripts(kurlScripts);
@@ -100,9 +124,22 @@ export async function planFrom(
     });
     const toolSource = executable === undefined ? [] : [executable.source];
     const sources = [...[...packages, ...others, ...given].map(({ source }): PlanSource => source), ...toolSource];
-    return { plan, sources, [Symbol.asyncDispose]: close };
+    return { plan, sources, findings, [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+function requireSpec(
+  findings: readonly Diagnostic[],
+  unresolved: CurlewError | undefined,
+  { rule, hint }: { readonly rule: PlanFromOptions['settings']; readonly hint: string | undefined },
+): void {
+  const stops = rule !== 'allow' && findings.some(({ severity }) => severity === 'error');
+  if (!stops && unresolved === undefined) return;
+  if (unresolved === undefined) throw settingsError(findings, hint);
+  if (!stops) throw unresolved;
+  const diagnostics = [...unresolved.diagnostics, ...findings].toSorted(compareDiagnostics);
+  throw new CurlewError('SPEC_INVALID', 'the spec does not fit what the store has', { diagnostics });
 }

@@ -26,11 +26,23 @@ interface Candidate {
   readonly resolved: ResolvedPackage;
 }
 
-/**
- * Resolves every add-on of the spec. All that cannot be found is told at once (`SPEC_INVALID`, one finding each, with
- * its place in the spec).
- */
+/** What the add-ons of a spec mean. */
+export interface ResolvedSpec {
+  /** Of the add-ons that could be found, in the order of installation. */
+  readonly packages: readonly ResolvedPackage[];
+  /** Names all others, one finding each, with its place in the spec. */
+  readonly error: CurlewError | undefined;
+}
+
+/** Resolves every add-on of the spec. All that cannot be found is reported at once (`SPEC_INVALID`). */
 export function resolvePackages(installer: Installer, catalogue: Catalogue, arch: Arch): readonly ResolvedPackage[] {
+  const { packages, error } = resolveSpec(installer, catalogue, arch);
+  if (error !== undefined) throw error;
+  return packages;
+}
+
+/** Resolves every add-on that can be. */
+export function resolveSpec(installer: Installer, catalogue: Catalogue, arch: Arch): ResolvedSpec {
   const failures: { readonly addon: InstallerAddon; readonly error: CurlewError }[] = [];
   const candidates: Candidate[] = [];
   for (const addon of installer.addons) {
@@ -42,17 +54,18 @@ export function resolvePackages(installer: Installer, catalogue: Catalogue, arch
     }
   }
   const [first] = failures;
-  if (first !== undefined) {
-    const several = `${failures.length} add-ons of the spec cannot be resolved`;
-    throw new CurlewError(first.error.code, failures.length === 1 ? first.error.message : several, {
-      hint: failures.length === 1 ? first.error.hint : undefined,
-      diagnostics: failures.map(({ addon, error }) => {
-        const { message, hint } = error;
-        return { code: 'installer/unresolved', severity: 'error', message, place: addon.place, hint };
-      }),
-    });
-  }
-  return orderAddons(candidates).map(({ resolved }) => resolved);
+  if (first === undefined)
+    return { packages: orderAddons(candidates).map(({ resolved }) => resolved), error: undefined };
+  const several = `${failures.length} add-ons of the spec cannot be resolved`;
+  const error = new CurlewError(first.error.code, failures.length === 1 ? first.error.message : several, {
+    hint: failures.length === 1 ? first.error.hint : undefined,
+    diagnostics: failures.map((one) => {
+      const { message, hint } = one.error;
+      return { code: 'installer/unresolved', severity: 'error', message, place: one.addon.place, hint };
+    }),
+  });
+  // Others may need what is missing: they have no order.
+  return { packages: candidates.map(({ resolved }) => resolved), error };
 }
 
 /** Where packages are looked for. */

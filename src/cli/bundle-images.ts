@@ -29,24 +29,27 @@ export const BUNDLE_IMAGE_OPTIONS = {
 
 const NAME = 'extra-images';
 
-/**
- * The package of the images that the words ask for, and of those that `ekco.podImageOverrides` names. It is kept in the
- * cache: what has not changed is not fetched again. Undefined when there are none.
- */
-export async function openImages(
+/** The images that the words ask for, and those that `ekco.podImageOverrides` names, which may not come from anywhere. */
+export async function imagesAsked(
   installer: Installer,
   args: Arguments,
   context: CommandContext,
-): Promise<(GivenPackage & AsyncDisposable) | undefined> {
+): Promise<readonly string[]> {
   const { imageRegistries } = await readConfig(args.text('config'), context);
   const overrides = imageOverrides(installer, imageRegistries);
   const images = [...new Set([...args.texts('image').map(readImage), ...overrides])].toSorted();
-  if (images.length === 0) return undefined;
-  if (args.text('layout') !== undefined) {
-    throw new CurlewError('UNSUPPORTED', '--layout kurl: images come to such a bundle in packages only', {
-      hint: 'put them into the Manifest of an add-on, and name that with --with',
-    });
-  }
+  if (images.length === 0 || args.text('layout') === undefined) return images;
+  throw new CurlewError('UNSUPPORTED', '--layout kurl: images come to such a bundle in packages only', {
+    hint: 'put them into the Manifest of an add-on, and name that with --with',
+  });
+}
+
+/** A package of images. It is kept in the cache: what has not changed is not fetched again. */
+export async function openImages(
+  images: readonly string[],
+  args: Arguments,
+  context: CommandContext,
+): Promise<GivenPackage & AsyncDisposable> {
   const version = hexOf(digestOf(canonicalJson(images))).slice(0, 12);
   const arch = archOf(args);
   const folder = await writeAddon(images, version, `${version}-${arch}`, context);

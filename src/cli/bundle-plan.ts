@@ -2,25 +2,40 @@
 import { resolve } from 'node:path';
 import { openSavedPlan } from '../bundle/open-saved.ts';
 import { parseBundlePlan, PLAN_LIMIT, type SavedBundlePlan } from '../bundle/plan-file.ts';
-import { planFrom, type OpenPlan } from '../bundle/plan-from.ts';
+import {
+  planFrom,
+  type GivenPackage,
+  type OpenPlan,
+  type PlanFromOptions,
+  type PlannedSpec,
+} from '../bundle/plan-from.ts';
 import { INSTALLER_LIMIT } from '../core/bundle.ts';
+import { withFurther, type Diagnostic } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import { readLimited } from '../files/read-limited.ts';
 import { readStateFile } from '../files/state-file.ts';
-import { parseInstaller } from '../installer/parse.ts';
+import type { Installer } from '../installer/installer.ts';
+import { parseInstaller, type ParsedInstaller } from '../installer/parse.ts';
 import { fileOf, listPackages } from '../release/catalogue.ts';
 import type { ReleaseTrust } from '../release/signed-release.ts';
 import type { Store } from '../store/store.ts';
 import { archOf } from './arch.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { besideOf, idleSystems, kurlScriptsOf, systemsOf, withoutAddons, type ReadSpec } from './bundle-choice.ts';
-import { BUNDLE_IMAGE_OPTIONS, openImages } from './bundle-images.ts';
+import { BUNDLE_IMAGE_OPTIONS, imagesAsked, openImages } from './bundle-images.ts';
 import { catalogueOf, trustOfStore } from './release-trust.ts';
 import { KEY_OPTIONS } from './signed.ts';
 import { noteWarnings } from './run-source.ts';
 import { openStoreFor, STORE_OPTIONS } from './stores.ts';
 import { toolVersion } from './version.ts';
+
+export const SETTINGS_OPTION = {
+  'allow-invalid-settings': {
+    type: 'boolean',
+    help: 'take a spec whose settings do not fit its packages: the spec of a site is to mend them',
+  },
+} satisfies OptionSpecs;
 
 /** What decides the bytes of a bundle, and where they come from. */
 export const BUNDLE_PLAN_OPTIONS = {
@@ -53,6 +68,7 @@ export const BUNDLE_PLAN_OPTIONS = {
     value: 'FILE',
     help: 'carry out the plan that --plan --out saved, in place of a spec',
   },
+  ...SETTINGS_OPTION,
   ...BUNDLE_IMAGE_OPTIONS,
   ...KEY_OPTIONS,
   ...STORE_OPTIONS,
@@ -65,44 +81,117 @@ export interface NamedPlan extends OpenPlan {
   readonly signed: boolean;
 }
 
-/** The plan that the words mean; nothing is written. */
+/** The plan that the words mean; nothing is written. All mistakes in the spec that can be known are reported at once. */
 export async function openPlan(args: Arguments, context: CommandContext): Promise<NamedPlan> {
   const saved = args.text('from-plan');
   if (saved !== undefined) return openSaved(saved, args, context);
   const { spec, from } = wordsOf(args);
-  const arch = archOf(args);
-  const beside = besideOf(args);
-  const os = systemsOf(args);
-  const kurlScripts = kurlScriptsOf(args, context);
-  const { bytes, installer } = withoutAddons(await readSpec(spec, context), args.texts('without'), spec);
-  const store = await openStoreFor(from, args, context, { create: false });
-  const { signal } = context;
-  const release = args.text('release');
-  const trust = await trustOfStore(args, context, store.address);
-  const catalogue = trust === undefined ? undefined : await catalogueOf(store, { release, trust, signal });
-  const images = await openImages(installer, args, context);
-  const given = images === undefined ? [] : [images];
-  const wanted = { spec: bytes, catalogue, release, arch, beside, os, kurlScripts, given, tool: toolVersion() };
+  const words = {
+    arch: archOf(args),
+    beside: besideOf(args),
+    os: systemsOf(args),
+    kurlScripts: kurlScriptsOf(args, context),
+  };
+  const read = await readSpec(spec, context);
+  const without = args.texts('without');
+  if (read.document === undefined) {
+    const addons = read.installer.addons.filter(
+      ({ name, specName }) => !without.includes(name) && !without.includes(specName),
+    );
+    const rest = { ...words, bytes: read.bytes, installer: { ...read.installer, addons } };
+    throw await everyMistake(spec, read.diagnostics, async () =>
+      planStore({ ...rest, from, given: NO_PACKAGES }, args, context),
+    );
+  }
+  const { bytes, installer } = withoutAddons(read, without, spec);
+  const asked = await imagesAsked(installer, args, context);
+  let images: AsyncDisposable | undefined;
   const close = async (): Promise<void> => images?.[Symbol.asyncDispose]();
+  const given = async (): Promise<readonly GivenPackage[]> => {
+    if (asked.length === 0) return [];
+    const opened = await openImages(asked, args, context);
+    images = opened;
+    return [opened];
+  };
   try {
-    const open = await planFrom(store, installer, { ...wanted, signal });
+    const open = await planStore({ ...words, bytes, installer, from, given }, args, context);
+    noteWarnings(context.report, open.findings);
     for (const text of idleSystems(args, open.plan)) context.report({ type: 'note', level: 'warning', text });
     const dispose = async (): Promise<void> => {
       await open[Symbol.asyncDispose]();
       await close();
     };
-    return { ...open, store: store.address, signed: trust !== undefined, [Symbol.asyncDispose]: dispose };
+    return { ...open, [Symbol.asyncDispose]: dispose };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
+interface PlanWords extends Pick<PlanFromOptions, 'arch' | 'beside' | 'os' | 'kurlScripts' | 'given'> {
+  readonly bytes: Uint8Array;
+  readonly installer: Installer;
+  readonly from: string;
+}
+
+const NO_PACKAGES = async (): Promise<readonly GivenPackage[]> => [];
+const SETTINGS_HINT = 'mend the spec; or, where the spec of a site is to mend them, use --allow-invalid-settings';
+
+async function planStore(
+  { from, bytes, installer, ...words }: PlanWords,
+  args: Arguments,
+  context: CommandContext,
+): Promise<NamedPlan & Pick<PlannedSpec, 'findings'>> {
+  const store = await openStoreFor(from, args, context, { create: false });
+  const { signal } = context;
+  const release = args.text('release');
+  const trust = await trustOfStore(args, context, store.address);
+  const catalogue = trust === undefined ? undefined : await catalogueOf(store, { release, trust, signal });
+  const settings = args.flag('allow-invalid-settings') ? 'allow' : 'strict';
+  const options = { ...words, spec: bytes, catalogue, release, settings, tool: toolVersion(), signal } as const;
+  const open = await planFrom(store, installer, { ...options, settingsHint: SETTINGS_HINT });
+  return { ...open, store: store.address, signed: trust !== undefined };
+}
+
+/** What is wrong with the text of a spec, and what the store does not have or refuses of the rest. */
+async function everyMistake(
+  path: string,
+  found: readonly Diagnostic[],
+  plan: () => Promise<AsyncDisposable>,
+): Promise<CurlewError> {
+  const more = await moreMistakes(plan);
+  return new CurlewError('SPEC_INVALID', `${path} is not a valid installer spec`, {
+    diagnostics: withFurther(found, more),
+  });
+}
+
+async function moreMistakes(plan: () => Promise<AsyncDisposable>): Promise<readonly Diagnostic[]> {
+  try {
+    await using _ = await plan();
+    return [];
+  } catch (error) {
+    // Whatever else is wrong is reported when the spec is right.
+    if (error instanceof CurlewError && error.code !== 'CANCELLED') return error.diagnostics;
+    throw error;
+  }
+}
+
 /** What a plan is made from was decided when it was saved. */
-const DECIDED = ['release', 'arch', 'with', 'without', 'os', 'upgrade-from', 'layout', 'kurl-scripts', 'image'];
+const DECIDED = [
+  'release',
+  'arch',
+  'with',
+  'without',
+  'os',
+  'upgrade-from',
+  'layout',
+  'kurl-scripts',
+  'image',
+  'allow-invalid-settings',
+];
 
 async function openSaved(path: string, args: Arguments, context: CommandContext): Promise<NamedPlan> {
-  const other = DECIDED.find((name) => args.texts(name).length > 0);
+  const other = DECIDED.find((name) => args.texts(name).length > 0 || args.flag(name));
   if (args.positionals.length > 0 || other !== undefined) {
     const what = other === undefined ? 'the installer spec' : `--${other}`;
     throw new CurlewError('USAGE', `curlew bundle: the plan of --from-plan has decided ${what} already`);
@@ -160,11 +249,18 @@ function wordsOf(args: Arguments): { readonly spec: string; readonly from: strin
   return { spec, from };
 }
 
-async function readSpec(path: string, { cwd, report }: CommandContext): Promise<ReadSpec> {
+/** `document` is undefined where the text has mistakes: the installer is what could be read of it then. */
+type GivenSpec =
+  | ReadSpec
+  | (Omit<ReadSpec, 'document'> & { readonly document: undefined } & Pick<ParsedInstaller, 'diagnostics'>);
+
+async function readSpec(path: string, { cwd, report }: CommandContext): Promise<GivenSpec> {
   const bytes = await readLimited(resolve(cwd, path), INSTALLER_LIMIT);
-  const { installer, document, diagnostics } = parseInstaller(path, bytes.toString('utf8'));
-  if (installer === undefined || document === undefined)
+  const { installer, document, readable, diagnostics } = parseInstaller(path, bytes.toString('utf8'));
+  if (readable === undefined)
     throw new CurlewError('SPEC_INVALID', `${path} is not a valid installer spec`, { diagnostics });
+  if (installer === undefined || document === undefined)
+    return { bytes, installer: readable, document: undefined, diagnostics };
   noteWarnings(report, diagnostics);
   return { bytes, installer, document };
 }

@@ -1,7 +1,7 @@
 /** What `curlew installer` can do with an installer spec: one function a verb, each giving data. */
 import { resolve } from 'node:path';
 import { INSTALLER_LIMIT } from '../core/bundle.ts';
-import type { Diagnostic } from '../core/diagnostic.ts';
+import { withFurther, type Diagnostic } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import { readFlags, withFlags, type GivenFlags } from '../installer/flags.ts';
@@ -11,12 +11,14 @@ import { installerYaml } from '../installer/merge.ts';
 import { parseInstaller, parseMerged, type ParsedInstaller, type SpecText } from '../installer/parse.ts';
 import { shownLine, shownText } from '../installer/secret-settings.ts';
 import { withSettings } from '../installer/set.ts';
+import { refusingSlips } from '../installer/shipped-schema.ts';
 import { shellVariables } from '../installer/variables.ts';
 import { resolveVersion } from '../installer/version.ts';
 import type { JsonObject } from '../installer/yaml.ts';
 import { readStateFile } from '../files/state-file.ts';
 import type { Arguments, CommandContext } from './command.ts';
-import { judgeSettings } from './node-spec.ts';
+import type { InstallSource } from './install-source.ts';
+import { judgeSettings, settingsFindings } from './node-spec.ts';
 import { noteWarnings, openSource } from './run-source.ts';
 
 /** A finding, with the text of its line. */
@@ -111,14 +113,17 @@ async function changed(args: Arguments, words: readonly string[], context: Comma
   return { id: installerId(read), installer, flags: specs.flags };
 }
 
-async function validate(_: Arguments, words: readonly string[], context: CommandContext): Promise<Validated> {
-  const { texts } = await specsOf(words, context);
-  const { installer, diagnostics } = parse(texts);
+async function validate(args: Arguments, words: readonly string[], context: CommandContext): Promise<Validated> {
+  const { texts, flags } = await specsOf(words, context);
+  const { installer, readable, diagnostics: read } = parse(texts);
+  const given = readable && withSettings(withFlags(readable, flags), args.texts('set'));
+  const more = given !== undefined && hasSource(args) ? await mistakesBeside(given, args, context) : [];
+  const diagnostics = withFurther(read, more);
   const lines = new Map(texts.map(({ file, text }) => [file, text.split(/\r?\n/)]));
   return {
     verb: 'validate',
     files: texts.map(({ file }) => file),
-    valid: installer !== undefined,
+    valid: diagnostics.every(({ severity }) => severity !== 'error'),
     addons: installer?.addons.length ?? 0,
     diagnostics: diagnostics.map((one) => {
       const all = lines.get(one.place.file) ?? [];
@@ -126,6 +131,30 @@ async function validate(_: Arguments, words: readonly string[], context: Command
       return { ...one, source: all[at] === undefined ? undefined : shownLine(all, at) };
     }),
   };
+}
+
+/** What the packages do not have, or refuse, of a spec. */
+async function mistakesBeside(
+  installer: Installer,
+  args: Arguments,
+  context: CommandContext,
+): Promise<readonly Diagnostic[]> {
+  await using source = await openSource(args, context, { directory: INSTALL_DIRECTORY, remember: false });
+  const { packages, unresolved } = await chooseEach(source, installer);
+  return [...unresolved, ...refusingSlips(settingsFindings(installer, packages))];
+}
+
+/** The packages of all add-ons that can be found, with findings about the others. */
+async function chooseEach({ choose }: Pick<InstallSource, 'choose'>, installer: Installer) {
+  try {
+    return { packages: await choose(installer), unresolved: [] };
+  } catch (error) {
+    if (!(error instanceof CurlewError)) throw error;
+    const places = error.diagnostics.map(({ place }) => place);
+    const addons = installer.addons.filter(({ place }) => !places.includes(place));
+    if (addons.length === installer.addons.length) throw error;
+    return { packages: await choose({ ...installer, addons }), unresolved: error.diagnostics };
+  }
 }
 
 async function merge(_: Arguments, words: readonly string[], context: CommandContext): Promise<Merged> {
@@ -188,7 +217,7 @@ interface Verb {
 const SOURCES = ['from', 'release', 'bundle', 'dir'];
 
 export const VERBS: Readonly<Record<string, Verb>> = {
-  validate: { run: validate, takes: [] },
+  validate: { run: validate, takes: ['set', ...SOURCES] },
   merge: { run: merge, takes: [] },
   env: { run: env, takes: ['set', 'filled', ...SOURCES] },
   id: { run: id, takes: [] },

@@ -1,13 +1,14 @@
 /** The installer spec of a run: what came with the packages, a site's overlay, flags of kURL and `--set`, in this order. */
 import { resolve } from 'node:path';
 import { INSTALLER_LIMIT } from '../core/bundle.ts';
+import type { Diagnostic } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { readFlags, withFlags, type GivenFlags } from '../installer/flags.ts';
 import { installerId } from '../installer/id.ts';
 import type { Installer } from '../installer/installer.ts';
 import { installerYaml } from '../installer/merge.ts';
 import { withField, withSettings } from '../installer/set.ts';
-import { checkShipped } from '../installer/shipped-schema.ts';
+import { checkShipped, settingsError } from '../installer/shipped-schema.ts';
 import type { SourcePackage } from '../runtime/source.ts';
 import { readStateFile } from '../files/state-file.ts';
 import type { Arguments, CommandContext } from './command.ts';
@@ -74,17 +75,22 @@ async function overlayText(file: string, { cwd }: CommandContext): Promise<strin
   throw new CurlewError('NOT_FOUND', `installer-spec-file: there is no file ${file}`);
 }
 
-/** Settings against the schemas that the packages ship: `SPEC_INVALID` with all that does not fit; warnings are told. */
+/** Settings against the schemas that the packages ship. */
+export function settingsFindings({ addons }: Installer, packages: readonly SourcePackage[]): readonly Diagnostic[] {
+  return addons.flatMap((one) => {
+    return checkShipped(one, packages.find(({ ref }) => ref.name === one.name)?.addon.settings);
+  });
+}
+
+/** The same for a run: `SPEC_INVALID` with all that does not fit; warnings are told. */
 export function judgeSettings(
-  { addons }: Installer,
+  installer: Installer,
   packages: readonly SourcePackage[],
   { report }: Pick<CommandContext, 'report'>,
 ): void {
-  const diagnostics = addons.flatMap((one) => {
-    return checkShipped(one, packages.find(({ ref }) => ref.name === one.name)?.addon.settings);
-  });
+  const diagnostics = settingsFindings(installer, packages);
   if (diagnostics.some(({ severity }) => severity === 'error')) {
-    throw new CurlewError('SPEC_INVALID', 'settings of the spec do not fit its packages', { diagnostics });
+    throw settingsError(diagnostics);
   }
   noteWarnings(report, diagnostics);
 }

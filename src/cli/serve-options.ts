@@ -6,6 +6,7 @@ import { DEFAULT_LIMITS, type ServeLimits } from '../serve/server.ts';
 import { SHORTEST_TOKEN } from '../serve/token.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { usage } from './node-target.ts';
+import { SETTINGS_OPTION } from './bundle-plan.ts';
 import { STORE_OPTIONS } from './stores.ts';
 
 const limitGroup = 'Limits';
@@ -25,6 +26,7 @@ export const SERVE_OPTIONS = {
   },
   'public-url': { type: 'string', value: 'URL', help: 'what clients call this server (default: what they say)' },
   'allow-post': { type: 'boolean', help: 'let whoever has the token put installer specs here' },
+  ...SETTINGS_OPTION,
   'token-file': { type: 'string', value: 'FILE', help: 'holds that token (default: $CURLEW_SERVE_TOKEN)' },
   'tls-cert': { type: 'string', value: 'FILE', help: 'certificate and its chain, in PEM: speak https' },
   'tls-key': { type: 'string', value: 'FILE', help: 'its private key, in PEM' },

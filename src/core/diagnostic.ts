@@ -30,6 +30,13 @@ export function compareDiagnostics(a: Diagnostic, b: Diagnostic): number {
   return a.place.line - b.place.line || a.place.column - b.place.column;
 }
 
+/** Findings with further ones, in order: a spot that an error stands at already gets no second one. */
+export function withFurther(found: readonly Diagnostic[], further: readonly Diagnostic[]): readonly Diagnostic[] {
+  const spot = ({ place }: Diagnostic): string => `${place.file}:${place.line}:${place.column}`;
+  const taken = new Set(found.filter(({ severity }) => severity === 'error').map(spot));
+  return [...found, ...further.filter((one) => !taken.has(spot(one)))].toSorted(compareDiagnostics);
+}
+
 /** Makes control characters visible, so that a hostile file cannot drive the reader's terminal. */
 export function visible(text: string): string {
   return text.replaceAll(/[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (char) =>

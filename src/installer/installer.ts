@@ -14,6 +14,8 @@ export interface InstallerAddon {
   /** Of a package that is used instead of the store's: a URL, or `s3://bucket/key`. */
   readonly s3Override: string | undefined;
   readonly place: Place;
+  /** Of settings that the spec itself holds, by their fields; what flags and `--set` put in has none. */
+  readonly places?: ReadonlyMap<string, Place>;
 }
 
 /** A key of the spec that is no add-on: settings of the installation itself, such as `kurl` or `selinuxConfig`. */

@@ -16,6 +16,8 @@ export interface ParsedInstaller {
   readonly installer: Installer | undefined;
   /** As written, or as merged. */
   readonly document: JsonObject | undefined;
+  /** What could be read, whatever is wrong beside it: to look for further mistakes in. Undefined for no map of add-ons. */
+  readonly readable: Installer | undefined;
   readonly diagnostics: readonly Diagnostic[];
 }
 
@@ -116,6 +118,7 @@ function finish(diagnostics: Diagnostic[], head: Head | undefined): ParsedInstal
   return {
     installer: failed ? undefined : installer,
     document: failed ? undefined : head?.document,
+    readable: installer,
     diagnostics: diagnostics.toSorted(compareDiagnostics),
   };
 }

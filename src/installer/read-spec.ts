@@ -72,7 +72,8 @@ function readAddon(specName: string, content: JsonObject, found: Findings): Inst
   const requested = readVersion(specName, version, found);
   const override = readOverride(specName, s3Override, found);
   if (requested === undefined) return undefined;
-  return { specName, name, requested, settings, s3Override: override, place: found.placeOf(path) };
+  const places = new Map(Object.keys(content).map((field) => [field, found.placeOf([...path, field])]));
+  return { specName, name, requested, settings, s3Override: override, place: found.placeOf(path), places };
 }
 
 /** Whoever names an add-on of their own nearly as one of kURL is told; all others are left in peace. */

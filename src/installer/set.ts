@@ -1,7 +1,7 @@
 /** Settings given on the command line, on top of a spec. Pure. */
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import type { Installer } from './installer.ts';
+import type { Installer, InstallerAddon } from './installer.ts';
 import { settingOf, type SettingKind } from './settings.ts';
 import type { Json } from './yaml.ts';
 
@@ -38,11 +38,14 @@ function withSetting(installer: Installer, word: string): Installer {
 
 /** The spec with this setting, in place of the one of that name whatever its case; in a section where there is no such add-on. */
 export function withField(installer: Installer, specName: string, field: string, value: Json): Installer {
-  type Part = { readonly specName: string; readonly settings: Installer['addons'][0]['settings'] };
+  type Part = Pick<InstallerAddon, 'specName' | 'settings' | 'places'>;
   const change = <One extends Part>(one: One): One => {
     if (one.specName !== specName) return one;
     const others = Object.entries(one.settings).filter(([key]) => key.toLowerCase() !== field.toLowerCase());
-    return { ...one, settings: { ...Object.fromEntries(others), [field]: value } };
+    const settings = { ...Object.fromEntries(others), [field]: value };
+    if (one.places === undefined) return { ...one, settings };
+    const places = [...one.places].filter(([key]) => key.toLowerCase() !== field.toLowerCase());
+    return { ...one, settings, places: new Map(places) };
   };
   const parts: readonly Part[] = [...installer.addons, ...installer.sections];
   const known = parts.some((part) => part.specName === specName);

@@ -2,7 +2,17 @@
  * YAML from people as JSON-safe data whose every part can be pointed at. Bounded in size, depth and aliases; nothing
  * throws for bad input.
  */
-import { isMap, isScalar, isSeq, LineCounter, parseDocument, visit, type Document } from 'yaml';
+import {
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  visit,
+  type Document,
+  type Pair,
+  type YAMLMap,
+} from 'yaml';
 import type { Diagnostic, Place } from '../core/diagnostic.ts';
 
 export type Json = string | number | boolean | readonly Json[] | JsonObject;
@@ -80,7 +90,8 @@ export function readYaml(file: string, text: string): YamlText {
       });
     }
     if (errors.length === 0) diagnostics.push(...keyFindings(document, placeAt));
-    const placeOf = (path: Path): Place => placeInside(document, path, placeAt) ?? start;
+    const pairOf = pairFinder();
+    const placeOf = (path: Path): Place => placeInside(document, path, { placeAt, pairOf }) ?? start;
     if (diagnostics.some(({ severity }) => severity === 'error')) return { value: undefined, diagnostics, placeOf };
     const raw: unknown = document.toJS({ maxAliasCount: ALIAS_LIMIT });
     const value = plain(raw, [], (path, message) => {
@@ -148,12 +159,34 @@ function keyFindings(document: Document, placeAt: PlaceAt): readonly Diagnostic[
   return found;
 }
 
-function placeInside(document: Document, path: Path, placeAt: PlaceAt): Place | undefined {
+type PairOf = (map: YAMLMap, step: string) => Pair | undefined;
+
+/** Finds the first pair of a key. Maps are gone through once, however many places in them are asked for. */
+function pairFinder(): PairOf {
+  const seen = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>();
+  return (map, step) => {
+    const known = seen.get(map);
+    if (known !== undefined) return known.get(step);
+    const pairs = new Map<string, Pair>();
+    for (const pair of map.items) {
+      const name = isScalar(pair.key) ? String(pair.key.value) : undefined;
+      if (name !== undefined && !pairs.has(name)) pairs.set(name, pair);
+    }
+    seen.set(map, pairs);
+    return pairs.get(step);
+  };
+}
+
+function placeInside(
+  document: Document,
+  path: Path,
+  { placeAt, pairOf }: { readonly placeAt: PlaceAt; readonly pairOf: PairOf },
+): Place | undefined {
   let node: unknown = document.contents;
   let place: Place | undefined;
   for (const step of path) {
     if (isMap(node)) {
-      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step));
+      const pair = pairOf(node, String(step));
       if (pair === undefined) return place;
       if (isScalar(pair.key) && pair.key.range) place = placeAt(pair.key.range[0], pair.key.range[1]);
       node = pair.value;

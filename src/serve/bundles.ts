@@ -2,14 +2,16 @@
 import type { ArchiveIndex, RangeSource } from '../archive/entry.ts';
 import { planSplice, type SplicePlan } from '../archive/splice.ts';
 import { bundleRange } from '../bundle/write/bytes.ts';
-import { openPackages } from '../bundle/open-packages.ts';
+import { checkSettings, openPackages } from '../bundle/open-packages.ts';
 import { planFrom, type PlanSource } from '../bundle/plan-from.ts';
 import { checkPackage } from '../bundle/plan.ts';
 import type { ResolvedPackage } from '../bundle/resolve.ts';
+import type { Diagnostic } from '../core/diagnostic.ts';
 import { hexOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { createLanes } from '../core/lanes.ts';
 import type { Arch } from '../core/ref.ts';
+import type { Installer } from '../installer/installer.ts';
 import type { Store } from '../store/store.ts';
 import type { Catalogues } from './catalogues.ts';
 import type { Content } from './content.ts';
@@ -35,6 +37,12 @@ export interface Bundles {
   readonly whole: (asked: BundleAsked) => Promise<Content>;
   /** Only these packages, without a bundle's root (kurl.md 5.4). Unknown names are `SPEC_INVALID`, with near ones. */
   readonly packages: (asked: BundleAsked, names: readonly string[]) => Promise<Content>;
+  /** What the schemas in these packages say of the settings of a spec. */
+  readonly settings: (
+    installer: Installer,
+    resolved: readonly ResolvedPackage[],
+    options: { readonly signal: AbortSignal },
+  ) => Promise<readonly Diagnostic[]>;
   /** Plans in memory. */
   readonly size: () => number;
 }
@@ -42,6 +50,8 @@ export interface Bundles {
 export interface BundlesOptions extends WatchOptions {
   readonly catalogues: Catalogues;
   readonly executable: Executable;
+  /** Also bundles of specs whose settings do not fit their packages. */
+  readonly allowInvalidSettings?: boolean | undefined;
   /** Version of curlew. */
   readonly tool: string;
 }
@@ -60,7 +70,7 @@ interface Kept {
 }
 
 export function createBundles(store: Store, options: BundlesOptions): Bundles {
-  const { catalogues, executable, tool, signal } = options;
+  const { catalogues, executable, allowInvalidSettings = false, tool, signal } = options;
   const watch = createWatch(store, options);
   const shelf = createShelf<Kept>({ most: MOST_ENTRIES, weigh: ({ splice }) => splice.index.entries.length + 100 });
   const lanes = createLanes(PLANS_AT_ONCE, { waiting: PLANS_WAITING });
@@ -102,6 +112,7 @@ export function createBundles(store: Store, options: BundlesOptions): Bundles {
             catalogue: seen.catalogue,
             release: seen.catalogue.release,
             arch,
+            settings: allowInvalidSettings ? 'allow' : 'enforce',
             tool,
             executable: async () => open,
             signal: wanted,
@@ -114,6 +125,12 @@ export function createBundles(store: Store, options: BundlesOptions): Bundles {
       const resolved = namedPackages(names, { installer: spec.installer, catalogue, arch });
       const key = ['packages', catalogue.release, etag, arch, ...resolved.map((one) => one.key)].join(' ');
       return contentOf(key, gone, async (wanted) => splicePackages(store, resolved, wanted));
+    },
+    settings: async (installer, resolved, { signal: gone }) => {
+      const wanted = AbortSignal.any([signal, gone]);
+      const read = async (): Promise<readonly Diagnostic[]> =>
+        checkSettings(installer, await openPackages(store, resolved, { signal: wanted }), { signal: wanted });
+      return lanes.run(async () => ofStore(read), wanted);
     },
     size: shelf.size,
   };

@@ -3,8 +3,9 @@ import { BUNDLED_TOOL, packedExecutableName, storeKey } from '../core/layout.ts'
 import { digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { ARCHES, type Arch } from '../core/ref.ts';
-import { resolvePackages } from '../bundle/resolve.ts';
+import { resolvePackages, type ResolvedPackage } from '../bundle/resolve.ts';
 import { installerYaml } from '../installer/merge.ts';
+import { settingsError } from '../installer/shipped-schema.ts';
 import { isJsonObject } from '../installer/yaml.ts';
 import type { Store } from '../store/store.ts';
 import { createBundles, type Executable } from './bundles.ts';
@@ -23,6 +24,8 @@ export interface SiteOptions extends CataloguesOptions {
   readonly executable: Executable;
   /** Text of scripts/serve/start.sh. */
   readonly functions: string;
+  /** Also takes specs whose settings do not fit their packages. */
+  readonly allowInvalidSettings?: boolean | undefined;
   /** Address of a web server in front of the store, which clients are sent to for packages. */
   readonly redirect: string | undefined;
   /** Version of curlew. */
@@ -56,7 +59,16 @@ export interface Site {
 const MOST_WARM = 8;
 
 export function createSite(store: Store, options: SiteOptions): Site {
-  const { installers, tool, executable, functions, redirect, prove, signal: own } = options;
+  const {
+    installers,
+    tool,
+    executable,
+    functions,
+    redirect,
+    prove,
+    allowInvalidSettings = false,
+    signal: own,
+  } = options;
   const catalogues = createCatalogues(store, options);
   const bundles = createBundles(store, { ...options, catalogues });
   const images = createImages(store, { ...options, catalogues });
@@ -121,7 +133,9 @@ export function createSite(store: Store, options: SiteOptions): Site {
   };
   const post: Site['post'] = async (body, { base, keep, signal }) => {
     const spec = readSpecText(body, 'the installer spec');
-    await judgeSpec(spec, catalogues);
+    const resolved = await judgeSpec(spec, catalogues);
+    const findings = allowInvalidSettings ? [] : await bundles.settings(spec.installer, resolved, { signal });
+    if (findings.some(({ severity }) => severity === 'error')) throw settingsError(findings);
     if (!keep) return jsonAnswer(200, { valid: true });
     const { id, isNew } = await installers.add(spec, { signal: AbortSignal.any([signal, own]) });
     return textAnswer(isNew ? 201 : 200, `${base}/${id}\n`, {
@@ -196,15 +210,14 @@ async function sumOf(arch: Arch, executable: Executable): Promise<string | undef
   }
 }
 
-/** What can never be installed from here is told before it is kept: add-ons that no architecture has. */
-async function judgeSpec({ installer }: KnownSpec, catalogues: Catalogues): Promise<void> {
+/** What can never be installed from here is told before it is kept: add-ons that no architecture has. The others' packages. */
+async function judgeSpec({ installer }: KnownSpec, catalogues: Catalogues): Promise<readonly ResolvedPackage[]> {
   const { catalogue } = await catalogues.of(undefined);
   const addons = installer.addons.filter(({ s3Override }) => s3Override === undefined);
   let failure: unknown;
   for (const arch of ARCHES) {
     try {
-      resolvePackages({ ...installer, addons }, catalogue, arch);
-      return;
+      return resolvePackages({ ...installer, addons }, catalogue, arch);
     } catch (error) {
       failure ??= error;
     }

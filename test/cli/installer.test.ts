@@ -158,10 +158,28 @@ test('settings are held against the schema of the package', async () => {
   await writeFile(box.at('b.tar.gz'), bundleOf([addon]));
   const slip = await installer(box, 'resolve', 'a.yaml', '--bundle', 'b.tar.gz');
   assert.equal([slip.exitCode, slip.stdout], [0, 'aaa  1.0.0  exact']);
-  assert.is(slip.stderr, 'warning: a.yaml:6:3: the package of aaa knows no setting "siez" (did you mean "size"?)');
+  assert.is(slip.stderr, 'warning: a.yaml:8:5: aaa has no setting "siez" (did you mean "size"?)');
   const wrong = await installer(box, 'resolve', 'b.yaml', '--bundle', 'b.tar.gz');
   assert.is(wrong.exitCode, 11);
-  assert.match(wrong.stderr, 'b.yaml:6:3 error installer/schema: aaa.size must be integer');
+  assert.match(wrong.stderr, 'b.yaml:8:5 error installer/schema: aaa.size must be integer');
+});
+
+test('validate judges settings by the packages of a bundle, with what flags, an overlay and --set change', async () => {
+  const schema = { type: 'object', required: ['size'], properties: { version: {}, size: { type: 'integer' } } };
+  const addon = { ...tracer('aaa'), extra: { settings: schema } };
+  const spec = specOf([addon]);
+  const site = `${HEAD}  aaa: {size: 3}\n`;
+  await using box = await tree({ 'a.yaml': `${spec}    siez: 3\n`, 'b.yaml': spec, 'site.yaml': site });
+  await writeFile(box.at('b.tar.gz'), bundleOf([addon]));
+  const slip = await installer(box, 'validate', 'a.yaml', '--bundle', 'b.tar.gz');
+  assert.is(slip.exitCode, 11);
+  assert.match(slip.stdout, 'a.yaml:6:3 error installer/schema: aaa needs the setting "size"');
+  assert.match(slip.stdout, 'a.yaml:8:5 error installer/unknown-setting: aaa has no setting "siez"\n      siez: 3\n');
+  assert.match(slip.stdout, /hint: did you mean "size"\?\na\.yaml: not valid, 2 errors$/);
+  for (const more of ['installer-spec-file=site.yaml', '--set=aaa.size=3']) {
+    const fits = await installer(box, 'validate', 'b.yaml', more, '--bundle', 'b.tar.gz');
+    assert.equal([fits.exitCode, fits.stderr], [0, ''], fits.stdout);
+  }
 });
 
 for (const [title, words, exitCode, message] of [

@@ -25,6 +25,11 @@ test('a spec is read with versions, settings, sections and places', () => {
       settings: { hookTimeout: '2m' },
       s3Override: 'https://host/p.tar.gz',
       place: { file: 'i.yaml', line: 6, column: 3, length: 11 },
+      places: new Map([
+        ['version', { file: 'i.yaml', line: 7, column: 5, length: 7 }],
+        ['hookTimeout', { file: 'i.yaml', line: 8, column: 5, length: 11 }],
+        ['s3Override', { file: 'i.yaml', line: 9, column: 5, length: 10 }],
+      ]),
     },
     {
       specName: 'ekco',
@@ -33,6 +38,7 @@ test('a spec is read with versions, settings, sections and places', () => {
       settings: {},
       s3Override: undefined,
       place: { file: 'i.yaml', line: 12, column: 3, length: 4 },
+      places: new Map([['version', { file: 'i.yaml', line: 12, column: 10, length: 7 }]]),
     },
   ]);
   assert.equal(installer?.sections, [{ specName: 'kurl', settings: { airgap: true } }]);

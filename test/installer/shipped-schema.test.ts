@@ -41,7 +41,7 @@ test('a number is fit for a text, as it is for a shell; a text is none for a num
 
 test('what does not fit is told all at once, with its place', () => {
   assert.equal(check({ replicas: 0 }), [
-    "error demo must have required property 'size'",
+    'error demo needs the setting "size" write one of "s", "l"',
     'error demo.replicas must be >= 1',
   ]);
   const [found] = checkShipped(
@@ -53,10 +53,41 @@ test('what does not fit is told all at once, with its place', () => {
 
 test('an unknown name is a warning with the near one, or an error where the schema allows no other', () => {
   assert.equal(check({ size: 's', replica: 2, other: 1 }), [
-    'warning the package of demo knows no setting "replica" did you mean "replicas"?',
+    'warning demo has no setting "replica" did you mean "replicas"?',
   ]);
   assert.equal(check({ size: 's', replica: 2 }, { ...SCHEMA, additionalProperties: false }), [
     'error demo has no setting "replica" did you mean "replicas"?',
+  ]);
+});
+
+test('a finding stands at the setting it is about, and says what is wanted there', () => {
+  const spot = (line: number) => ({ ...place, line });
+  const places = new Map([
+    ['size', spot(7)],
+    ['sizes', spot(8)],
+    ['deep', spot(9)],
+  ]);
+  const schema = {
+    ...SCHEMA,
+    properties: { ...SCHEMA.properties, deep: { properties: { port: {} }, additionalProperties: false } },
+    additionalProperties: false,
+  };
+  const settings = { size: 'm', sizes: 's', deep: { 'po/rt': 1 } };
+  const addon = { specName: 'demo', name: 'demo', requested: '1', settings, s3Override: undefined, place, places };
+  const found = checkShipped(addon, schema).map((one) => `${one.place.line} ${one.message} ${one.hint ?? ''}`.trim());
+  assert.equal(found.toSorted(), [
+    '7 demo.size must be one of "s", "l"',
+    // A name that is there already was not meant.
+    '8 demo has no setting "sizes" it has: version, replicas, size, deep',
+    '9 demo.deep has no setting "po/rt" did you mean "port"?',
+  ]);
+});
+
+test('misspelled and missing settings are reported beside those that do not fit', () => {
+  assert.equal(check({ siez: 's', replicas: 0 }), [
+    'error demo needs the setting "size" write one of "s", "l"',
+    'error demo.replicas must be >= 1',
+    'warning demo has no setting "siez" did you mean "size"?',
   ]);
 });
 

@@ -56,6 +56,29 @@ test('a spec that is posted gets the id of kURL, stays, and is handed back as it
   assert.equal([known.headers.get('location'), known.text], [`/curlew/installer/${id}`, `${publicUrl}/${id}\n`]);
 });
 
+test('a spec whose settings the packages refuse is refused with the reasons, unless the server allows it', async ({
+  signal,
+}) => {
+  await using box = await tree();
+  const settings = { required: ['size'], properties: { version: {}, size: { type: 'integer' } } };
+  const alpha = { name: 'alpha', version: '1.0', files: [{ path: 'install.sh', data: '' }], extra: { settings } };
+  const store = await publishTestPackages(box, [alpha], signal);
+  const spec = `${specOf({})}  alpha:\n    version: latest\n    size: big\n  `;
+  await keepSpec(box, 'kept', spec);
+  await using strict = await serveStore(store, { listen: { token: TOKEN } });
+  for (const path of ['installer', 'installer/validate']) {
+    const refused = await post(`${strict.url}/${path}`, spec, TOKEN);
+    assert.is(refused.status, 422);
+    assert.match(refused.text, /:7:5 error installer\/schema: alpha\.size must be integer$/m);
+  }
+  const bundle = await fetch(`${strict.url}/bundle/kept.tar.gz`);
+  assert.is(bundle.status, 422);
+  assert.match(await bundle.text(), 'kept.yaml:7:5 error installer/schema: alpha.size must be integer');
+  await using lax = await serveStore(store, { listen: { token: TOKEN }, site: { allowInvalidSettings: true } });
+  assert.is((await post(`${lax.url}/installer`, spec, TOKEN)).status, 201);
+  assert.is((await fetch(`${lax.url}/bundle/kept.tar.gz`, { method: 'HEAD' })).status, 200);
+});
+
 test('nothing can be posted without leave, without the token, or with another one', async ({ signal }) => {
   const { box, store } = await scene(signal);
   await using _ = box;

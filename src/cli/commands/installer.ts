@@ -12,7 +12,7 @@ import { columns } from '../render/columns.ts';
 import { paintDiagnostic, type Paint } from '../render/paint.ts';
 import { STORE_OPTIONS } from '../stores.ts';
 
-const DETAILS = `validate tells all mistakes in a spec at once, and ends with status 11 when one of them is an error.
+const DETAILS = `validate tells all mistakes in a spec at once, and ends with status 11 when one of them is an error. With --from, --bundle or --dir also versions that there are not, and settings that the packages refuse.
 
 merge BASE OVERLAY prints what comes of a spec and what a site lays over it, as YAML.
 
@@ -33,6 +33,7 @@ export const installerCommand: Command<InstallerResult> = {
   details: DETAILS,
   examples: [
     'curlew installer validate installer.yaml',
+    'curlew installer validate installer.yaml --from /srv/dist',
     'curlew installer merge installer.yaml site.yaml > merged.yaml',
     'curlew installer env installer.yaml ha installer-spec-file=site.yaml --filled',
     'curlew installer id installer.yaml',
@@ -41,10 +42,10 @@ export const installerCommand: Command<InstallerResult> = {
   options: {
     set,
     filled: { type: 'boolean', help: 'env: only variables that hold something' },
-    from: { ...from, help: 'env, resolve: ask a store, or the web server in front of one' },
+    from: { ...from, help: 'validate, env, resolve: ask a store, or the web server in front of one' },
     release,
-    bundle: { ...bundle, help: 'env, resolve: ask a bundle' },
-    dir: { ...dir, help: 'env, resolve: ask an unpacked bundle' },
+    bundle: { ...bundle, help: 'validate, env, resolve: ask a bundle' },
+    dir: { ...dir, help: 'validate, env, resolve: ask an unpacked bundle' },
     ...STORE_OPTIONS,
     ...WEB_OPTIONS,
   },

@@ -73,6 +73,7 @@ async function runServer(args: Arguments, context: CommandContext): Promise<Serv
     executable: executables.of,
     functions: (await readLimited(join(ownScripts(), 'serve/start.sh'), SCRIPT_LIMIT)).toString('utf8'),
     redirect: addressOf(args, 'redirect'),
+    allowInvalidSettings: args.flag('allow-invalid-settings'),
     tool,
     prove: await proveOf(args, { ...context, signal: own }, opened.store),
     freshMs: FRESH_MS,
