@@ -6,7 +6,7 @@ import { ORDER_ON_NODE } from '../installer/order.ts';
 import { isJsonObject } from '../installer/yaml.ts';
 import { builtInSpec } from './built-in.ts';
 import { parsePreflight } from './parse.ts';
-import { settingText, templateData, type Situation } from './situation.ts';
+import { settingText, templateData, versionOf, type Situation } from './situation.ts';
 import type { HostPreflight } from './spec.ts';
 
 /** The file in a package. */
@@ -29,7 +29,7 @@ export interface AssembleOptions {
   readonly addons: readonly AddonSpec[];
   /** Named by hand: they come last. */
   readonly others: readonly SpecText[];
-  /** Without an installer spec there is nothing that the built-in checks could be for. */
+  /** The built-in checks are those of a node of Kubernetes: without that in the installer spec they are left out anyway. */
   readonly builtIn: boolean;
 }
 
@@ -54,7 +54,7 @@ export function assembleSpecs(situation: Situation, { addons, others, builtIn }:
     const files = broken.map(({ file }) => file).join(', ');
     throw new CurlewError('SPEC_INVALID', `read host preflights: ${files}: not valid`, { diagnostics });
   }
-  const own = builtIn && !withoutOwn ? [builtInSpec(situation)] : [];
+  const own = builtIn && !withoutOwn && versionOf(situation, 'kubernetes') !== '' ? [builtInSpec(situation)] : [];
   return { specs: [...own, ...parsed.flatMap(({ preflight }) => preflight ?? [])], warnings: diagnostics };
 }
 

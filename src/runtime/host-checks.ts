@@ -16,7 +16,7 @@ import { checkNodes } from './cluster/nodes.ts';
 import { KUBERNETES } from './hooks.ts';
 import type { RunView } from './prepare.ts';
 import { addonSpecs, versionsOf } from './preflight-specs.ts';
-import { missingPackages, type MissingPackages } from './required-packages.ts';
+import { missingPackages, type MissingPackage, type MissingPackages } from './required-packages.ts';
 
 /** What stops a run: what failed; warnings, too; nothing. */
 export const CHECK_MODES = ['enforce', 'enforce-warnings', 'ignore'] as const;
@@ -25,7 +25,7 @@ export type CheckMode = (typeof CHECK_MODES)[number];
 export interface CheckRequest {
   readonly mode: CheckMode;
   readonly installer: Installer;
-  /** The checks that are built in are those of a node of Kubernetes; without that in the spec they are left out anyway. */
+  /** With the checks that are built in. */
   readonly builtIn: boolean;
   /** Version of curlew. */
   readonly tool: string;
@@ -64,12 +64,7 @@ export async function checkHost(view: RunView, options: CheckOptions): Promise<H
   const packages = await missingPackages(sources, { scripts, env, signal });
   const situation = await situationOf(view, checks.installer);
   const addons = await addonSpecs(sources, situation, { signal });
-  const hasKubernetes = sources.some(({ ref }) => ref.name === KUBERNETES);
-  const { specs, warnings } = assembleSpecs(situation, {
-    addons,
-    others: [],
-    builtIn: checks.builtIn && hasKubernetes,
-  });
+  const { specs, warnings } = assembleSpecs(situation, { addons, others: [], builtIn: checks.builtIn });
   for (const { place, message } of warnings) {
     report({ type: 'note', level: 'warning', text: `${place.file}:${place.line}: ${message}` });
   }
@@ -155,11 +150,24 @@ function stops(verdict: PreflightResult['verdict'], mode: CheckMode): boolean {
   return verdict === 'fail' || (verdict === 'warn' && mode === 'enforce-warnings');
 }
 
+/** The same as results of checks, as `curlew preflight` shows them. */
+export function packageResults(missing: MissingPackages | undefined): readonly PreflightResult[] {
+  return (missing?.packages ?? []).map((one) => ({
+    verdict: 'fail',
+    title: `Host package ${one.name}`,
+    message: isMissing(one),
+    strict: false,
+    spec: 'host packages',
+  }));
+}
+
+function isMissing({ neededBy, offered }: MissingPackage): string {
+  const unknown = offered ? '' : '; no repository of this machine offers it';
+  return `is missing: ${neededBy.join(', ')} ${neededBy.length === 1 ? 'needs' : 'need'} it${unknown}`;
+}
+
 function packageLines(missing: MissingPackages | undefined): readonly string[] {
-  return (missing?.packages ?? []).map(({ name, neededBy, offered }) => {
-    const unknown = offered ? '' : '; no repository of this machine offers it';
-    return `host package ${name} is missing: ${neededBy.join(', ')} ${neededBy.length === 1 ? 'needs' : 'need'} it${unknown}`;
-  });
+  return (missing?.packages ?? []).map((one) => `host package ${one.name} ${isMissing(one)}`);
 }
 
 /** Tells what does not stop the run; `PREFLIGHT_FAILED` with all that does. */

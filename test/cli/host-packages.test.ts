@@ -3,6 +3,7 @@ import * as assert from '../support/assert.ts';
 import { ENFORCED, install, isUntouched, TRIAL } from '../support/install-command.ts';
 import { boxWith, type TestAddon } from '../support/node-bundles.ts';
 import { tracer } from '../support/node-install.ts';
+import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import type { Tree } from '../support/tree.ts';
 
@@ -55,6 +56,10 @@ test('all host packages that lack are told at once, with who needs them and the 
   const dry = await install(box, [...ENFORCED, '--dry-run'], env);
   assert.is(dry.exitCode, 21);
   assert.match(dry.stdout, /^Problem: host package nosuch is missing/m);
+  const looked = await runCommand(['preflight', '--bundle', 'b.tar.gz'], box.path, env);
+  assert.is(looked.exitCode, 1);
+  assert.match(looked.stdout, '[FAIL] Host package nfs-utils: is missing: aaa 1.0.0, bbb 1.0.0 need it\n');
+  assert.match(looked.stderr, 'install the missing host packages: dnf install -y nfs-utils nosuch');
   const ignored = await install(box, TRIAL, env);
   assert.is(ignored.exitCode, 0, ignored.stderr);
   assert.match(ignored.stderr, 'warning: host package nosuch is missing');

@@ -84,8 +84,26 @@ test('a bundle brings its specs, judged with its settings', async () => {
   assert.equal([exitCode, stdout.split('\n')[0]], [3, '[WARN] bigtrue: bigtrue says warn']);
   const set = await preflight(box, '--bundle', 'b.tar.gz', '--exclude-builtin', '--set', 'aaa.size=tiny');
   assert.match(set.stdout, '[WARN] tinytrue: tinytrue says warn');
+});
+
+test('what is built in is for nodes of Kubernetes: a bundle without it is checked as install does', async () => {
+  const aaa = { name: 'aaa', version: '1.0.0', files: { 'install.sh': 'aaa() { :; }\n' } };
+  const kubernetes = { ...aaa, name: 'kubernetes', version: '1.29.1' };
+  await using without = await boxWith([aaa]);
+  const few = await preflight(without, '--bundle', 'b.tar.gz');
+  assert.equal([few.exitCode, few.stdout], [0, '0 passed, 0 with a warning, 0 failed']);
+  await using box = await boxWith([aaa, kubernetes]);
   const all = await preflight(box, '--bundle', 'b.tar.gz', '--is-upgrade');
   assert.match(all.stdout, /^\[(?:PASS|WARN|FAIL)\] Number of CPUs: /);
+});
+
+test('settings that install would refuse are refused before anything is looked at', async () => {
+  const settings = { properties: { version: {}, size: { enum: ['s', 'l'] } } };
+  const aaa = { name: 'aaa', version: '1.0.0', files: { 'install.sh': 'aaa() { :; }\n' }, extra: { settings } };
+  await using box = await boxWith([aaa]);
+  const { exitCode, stderr } = await preflight(box, '--bundle', 'b.tar.gz', '--set', 'aaa.size=m');
+  assert.is(exitCode, 11);
+  assert.match(stderr, 'aaa.size must be one of "s", "l"');
 });
 
 test("a site's overlay and flags of kURL count as they do for install", async () => {

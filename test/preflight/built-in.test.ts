@@ -108,14 +108,15 @@ test('specs come in the order built-in, vendor, add-ons, container runtime, by h
   const vendor = `  kurl:
     hostPreflights: {apiVersion: troubleshoot.sh/v1beta2, kind: HostPreflight, metadata: {name: vendor}, spec: {}}
 `;
-  const at = situation(vendor);
+  const at = situation(KUBERNETES + vendor);
   const addons = ['containerd', 'mine', 'prometheus', 'rook'].map(spec);
   const options = { addons, others: [spec('hand')], builtIn: true };
   const names = (one: Situation, builtIn = true): readonly (string | undefined)[] =>
     assembleSpecs(one, { ...options, builtIn }).specs.map(({ name }) => name);
   assert.equal(names(at), ['built-in', 'vendor', 'rook', 'prometheus', 'mine', 'containerd', 'hand']);
   assert.equal(names(at, false), ['vendor', 'rook', 'prometheus', 'mine', 'containerd', 'hand']);
-  const without = situation(`${vendor}    excludeBuiltinHostPreflights: true\n`);
+  assert.equal(names(situation(vendor)), names(at, false), 'what is built in is for nodes of Kubernetes');
+  const without = situation(`${KUBERNETES}${vendor}    excludeBuiltinHostPreflights: true\n`);
   assert.equal(names(without), ['vendor', 'hand']);
 });
 

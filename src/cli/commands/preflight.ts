@@ -9,16 +9,18 @@ import { FLAGS, type GivenFlags } from '../../installer/flags.ts';
 import { assembleSpecs, SPEC_LIMIT, type AddonSpec, type SpecText } from '../../preflight/assemble.ts';
 import { FACTS_LIMIT, formatFacts, parseFacts } from '../../preflight/facts.ts';
 import { parseDuration } from '../../preflight/go-words.ts';
-import { statusOf, type Counts, type PreflightResult } from '../../preflight/judge.ts';
+import { countsOf, statusOf, type Counts, type PreflightResult } from '../../preflight/judge.ts';
 import { resultLines, savedReport, TAGS } from '../../preflight/report.ts';
 import { judged, runPreflights } from '../../preflight/run.ts';
 import type { Situation } from '../../preflight/situation.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { RUN_OPTIONS } from '../node-run.ts';
-import { flagsOf, specOf } from '../node-spec.ts';
+import { flagsOf, judgeSettings, specOf } from '../node-spec.ts';
 import { ownScripts } from '../own-scripts.ts';
+import { packageResults } from '../../runtime/host-checks.ts';
 import { requireSystemOf } from '../../runtime/own-system.ts';
 import { addonSpecs, versionsOf } from '../../runtime/preflight-specs.ts';
+import { missingPackages } from '../../runtime/required-packages.ts';
 import type { SourcePackage } from '../../runtime/source.ts';
 import type { Paint } from '../render/paint.ts';
 import { toolVersion } from '../version.ts';
@@ -29,7 +31,7 @@ import { STORE_OPTIONS } from '../stores.ts';
 
 const DETAILS = `Looks at this machine and says whether it is fit: [PASS], [WARN] or [FAIL], a line each. Nothing is changed.
 
-SPEC is a HostPreflight of Troubleshoot (troubleshoot.sh/v1beta2); in its text, {{kurl …}} is carried out first. With --bundle, --dir, --from or --installer the built-in checks, the one in the installer spec (kurl.hostPreflights) and those of its add-ons come before; a bundle without the host packages of this machine's system is refused, as install does. Without any of them only the SPECs are judged. FLAG is one of kURL's, as install takes them: installer-spec-file=FILE, primary-host=HOST.
+SPEC is a HostPreflight of Troubleshoot (troubleshoot.sh/v1beta2); in its text, {{kurl …}} is carried out first. With --bundle, --dir, --from or --installer the built-in checks, the one in the installer spec (kurl.hostPreflights) and those of its add-ons come before; these are the checks of install, so the built-in ones, which are of a node of Kubernetes, need that in the spec; host packages that add-ons leave to the operator are looked for; a bundle without the host packages of this machine's system is refused. Without any of them only the SPECs are judged. FLAG is one of kURL's, as install takes them: installer-spec-file=FILE, primary-host=HOST.
 
 With --save-facts what was found is kept, and --from takes such a file in place of looking at the machine: its checks can be judged again, elsewhere.
 
@@ -90,15 +92,16 @@ async function runCommand(given: Arguments, context: CommandContext): Promise<Pr
   const files = given.positionals.filter((word) => !isFlag(word));
   const { factsFile, places } = await sortFrom(args, context);
   const limitMs = limitOf(args);
-  const { situation, addons, packages } = await readSituation(withPlaces(args, places), flags, context);
+  const { situation, addons, packages, required } = await readSituation(withPlaces(args, places), flags, context);
   // Facts are of another machine.
-  if (factsFile === undefined) await requireSystemOf(packages, { scripts: ownScripts(), env, signal });
+  const library = { scripts: ownScripts(), env, signal };
+  if (factsFile === undefined) await requireSystemOf(packages, library);
+  const missing = factsFile === undefined ? await missingPackages(required, library) : undefined;
   const others = await Promise.all(files.map(async (file) => readSpec(file, cwd)));
-  const builtIn = situation.installer !== undefined && !args.flag('exclude-builtin');
   if (situation.installer === undefined && others.length === 0) {
     throw usage('nothing to check: name a SPEC, or --bundle, --dir, --from or --installer');
   }
-  const { specs, warnings } = assembleSpecs(situation, { addons, others, builtIn });
+  const { specs, warnings } = assembleSpecs(situation, { addons, others, builtIn: !args.flag('exclude-builtin') });
   noteWarnings(report, warnings);
   const tool = toolVersion();
   const outcome =
@@ -108,7 +111,12 @@ async function runCommand(given: Arguments, context: CommandContext): Promise<Pr
           specs,
           parseFacts((await readLimited(resolve(cwd, factsFile), FACTS_LIMIT)).toString('utf8'), factsFile),
         );
-  const { results, counts, facts } = outcome;
+  const { facts } = outcome;
+  const results = [...packageResults(missing), ...outcome.results];
+  const counts = countsOf(results);
+  if (missing !== undefined) {
+    report({ type: 'note', level: 'info', text: `install the missing host packages: ${missing.command}` });
+  }
   const [factsTo, textTo] = [args.text('save-facts'), args.text('save')];
   if (factsTo !== undefined) await writeStateFile(resolve(cwd, factsTo), formatFacts(facts));
   if (textTo !== undefined) {
@@ -155,6 +163,8 @@ interface Wanted {
   readonly addons: readonly AddonSpec[];
   /** All that the machine is to have, with what comes along. */
   readonly packages: readonly SourcePackage[];
+  /** Those of the spec alone. */
+  readonly required: readonly SourcePackage[];
 }
 
 async function readSituation(args: Arguments, flags: GivenFlags, context: CommandContext): Promise<Wanted> {
@@ -171,21 +181,22 @@ async function readSituation(args: Arguments, flags: GivenFlags, context: Comman
     args.text('bundle') !== undefined || args.text('dir') !== undefined || args.texts('from').length > 0;
   if (!hasSource && args.text('installer') === undefined && flags.overlay === undefined) {
     if (flags.settings.length > 0) throw usage('flags need a spec: --bundle, --dir, --from or --installer');
-    return { situation: bare, addons: [], packages: [] };
+    return { situation: bare, addons: [], packages: [], required: [] };
   }
   if (!hasSource) {
     const source = { installerText: undefined, airgap: false };
     const { installer: spec } = await specOf(args, context, { source, flags, recorded: undefined });
-    return { situation: { ...bare, installer: spec }, addons: [], packages: [] };
+    return { situation: { ...bare, installer: spec }, addons: [], packages: [], required: [] };
   }
   const directory = resolve(context.cwd, args.text('install-dir') ?? INSTALL_DIRECTORY);
   await using source = await openSource(args, context, { directory, remember: false });
   const { installer: spec } = await specOf(args, context, { source, flags, recorded: undefined });
   const packages = await source.choose(spec);
+  judgeSettings(spec, packages, context);
   const situation = { ...bare, installer: spec, versions: versionsOf(packages) };
   const addons = await addonSpecs(packages, situation, context);
   const machine = (source.offered ?? []).filter(({ role }) => role === 'machine');
-  return { situation, addons, packages: [...packages, ...machine.map((one) => one.source)] };
+  return { situation, addons, packages: [...packages, ...machine.map((one) => one.source)], required: packages };
 }
 
 /** Several are joined by commas. */
