@@ -75,6 +75,24 @@ for (const hooks of ['install', 'install,post_init', 'join', 'pre_init,outro', '
   });
 }
 
+for (const [title, from] of [
+  ['with settings', 'deployment.yaml'],
+  ['without settings', 'pod.yaml'],
+] as const) {
+  test(`pre_init of a new add-on ${title} announces nothing: it also runs where nothing is installed then`, async () => {
+    const deployment = 'apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: web }\nspec: { replicas: 1 }\n';
+    await using box = await tree({ 'deployment.yaml': deployment, 'pod.yaml': POD });
+    await newIn(box, { from, hooks: ['pre_init'] });
+    const tell = 'log() { echo "log: $*"; }; bail() { echo "bail: $*"; exit 1; }';
+    const code = `set -euo pipefail; ${tell}; DIR=.; . addons/web/1.0.0/install.sh; web_pre_init`;
+    const { stdout } = await execa('bash', ['-c', code], { cwd: box.path });
+    assert.is(stdout, '');
+    if (from === 'pod.yaml') return;
+    const wrong = await execa('bash', ['-c', `WEB_REPLICAS=x; ${code}`], { cwd: box.path, reject: false });
+    assert.match(wrong.stdout, /^bail: web: \w+ "x" is no number$/);
+  });
+}
+
 for (const name of ['cert-manager', 'a.b_c', '9lives', 'x']) {
   test(`names of every shape pass lint and are sourced by bash: ${name}`, async ({ signal }) => {
     await using box = await tree();

@@ -2,11 +2,12 @@
 # Applies the kustomization of this folder and waits until its workloads run.
 
 # [if pre_init]
+# Runs before anything is changed, also where the add-on is applied already: bail where it cannot work.
 sample-addon_pre_init() {
   # [each deployment]
   [[ "${SAMPLE_REPLICAS-}" =~ ^[0-9]{0,3}$ ]] || bail "sample-addon: sampleReplicas \"$SAMPLE_REPLICAS\" is no number"
   # [end]
-  log "sample-addon __version__ is going to be installed"
+  return 0
 }
 
 # [end]
