@@ -60,6 +60,8 @@ export interface PublishedPackage {
   readonly digest: string;
   readonly size: number;
   readonly outcome: Outcome;
+  /** Bytes that went over the wire: less than its size where an upload that was cut off is completed. */
+  readonly sent: number;
 }
 
 export interface PublishResult {
@@ -68,9 +70,11 @@ export interface PublishResult {
   /** The release that was current before; undefined for the first. */
   readonly previous: string | undefined;
   readonly packages: readonly PublishedPackage[];
-  /** Of packages that went over the wire. */
+  /** Of packages, that went over the wire in this run. */
   readonly bytesUp: number;
   readonly bytesCopied: number;
+  /** Of packages, that a run before this one had brought there. */
+  readonly bytesPresent: number;
   /** Unversioned copies written. */
   readonly latest: number;
 }
@@ -104,12 +108,15 @@ export async function publishPackages(
     jobs,
     signal,
   });
-  const packages = placed.map(({ listed: { name, version, arch, entry }, outcome }) => {
-    return { name, version, arch, digest: entry.digest, size: entry.size, outcome };
+  const packages = placed.map(({ listed: { name, version, arch, entry }, outcome, sent }) => {
+    return { name, version, arch, digest: entry.digest, size: entry.size, outcome, sent };
   });
-  const bytes = (of: Outcome): number =>
-    packages.reduce((sum, { size, outcome }) => sum + (outcome === of ? size : 0), 0);
-  const totals = { bytesUp: bytes('uploaded'), bytesCopied: bytes('copied') };
+  const bytes = (of: (one: PublishedPackage) => number): number => packages.reduce((sum, one) => sum + of(one), 0);
+  const totals = {
+    bytesUp: bytes(({ sent }) => sent),
+    bytesCopied: bytes(({ size, outcome }) => (outcome === 'copied' ? size : 0)),
+    bytesPresent: bytes(({ size, outcome, sent }) => (outcome === 'copied' ? 0 : size - sent)),
+  };
   return { store: store.address, release, previous: previous.current?.release, packages, ...totals, latest };
 }
 

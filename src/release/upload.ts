@@ -47,6 +47,8 @@ export class OtherContent extends CurlewError {}
 export interface Placed {
   readonly listed: ListedPackage;
   readonly outcome: Outcome;
+  /** Bytes that went over the wire; the rest of an upload that was cut off is there already. */
+  readonly sent: number;
   /** In its place; undefined when it was there before. */
   readonly object?: StoredObject;
 }
@@ -68,7 +70,7 @@ export async function placePackage(wanted: Wanted, options: PlaceOptions): Promi
   const { file, earlier } = wanted;
   const { release } = options;
   if (earlier !== undefined && earlier.release === release && earlier.object !== undefined) {
-    return { listed: earlier.listed, outcome: 'present' };
+    return { listed: earlier.listed, outcome: 'present', sent: 0 };
   }
   const isCopy = earlier?.object !== undefined && earlier.release !== release;
   // An upload costs much, a copy little: the server refuses it anyway where something lies.
@@ -111,7 +113,7 @@ async function copyPackage(
   if (copied.size !== listed.entry.size) {
     throw new CurlewError('DIGEST_MISMATCH', `${store.address}: ${copied.key} has not the size of its catalogue`);
   }
-  return { listed, outcome: 'copied', object: copied };
+  return { listed, outcome: 'copied', sent: 0, object: copied };
 }
 
 async function uploadPackage(
@@ -122,14 +124,18 @@ async function uploadPackage(
   const sha256 = await hashSource(source, signal);
   const { tocDigest: toc } = await readIndex(source, { signal });
   const listed = listPackage(file.addon, { sha256, toc, size: source.size });
+  let held = 0;
   const object = await store.put(storeKey.package(release, fileOf(listed)), source, {
     ifNoneMatch: '*',
     isFree: true,
     digest: sha256,
+    onHeld: (bytes) => {
+      held += bytes;
+    },
     metadata: packageMetadata(listed, commit),
     signal,
   });
-  return { listed, outcome: 'uploaded', object };
+  return { listed, outcome: 'uploaded', sent: source.size - held, object };
 }
 
 /** Metadata of a package's object (design: store and releases). */
@@ -156,16 +162,16 @@ async function adopt(wanted: Wanted, { store, release, signed, signal }: PlaceOp
   const sha256 = await digestOfObject(store, object, signal);
   const { size } = object;
   if (earlier !== undefined && sha256 === earlier.listed.entry.sha256)
-    return { listed: earlier.listed, outcome: 'present' };
+    return { listed: earlier.listed, outcome: 'present', sent: 0 };
   if (!signed && file !== undefined && object.metadata['digest'] === file.addon.digest) {
     const { tocDigest: toc } = await readIndex(await openStoreSource(store, object.key, { signal }), { signal });
-    return { listed: listPackage(file.addon, { sha256, toc, size }), outcome: 'present' };
+    return { listed: listPackage(file.addon, { sha256, toc, size }), outcome: 'present', sent: 0 };
   }
   if (file !== undefined) {
     await using source = await openFileSource(file.path);
     if (source.size === size && (await hashSource(source, signal)) === sha256) {
       const { tocDigest: toc } = await readIndex(source, { signal });
-      return { listed: listPackage(file.addon, { sha256, toc, size }), outcome: 'present' };
+      return { listed: listPackage(file.addon, { sha256, toc, size }), outcome: 'present', sent: 0 };
     }
   }
   throw new OtherContent('STORE_CONFLICT', `${store.address}: ${object.key} is there already, with other content`, {

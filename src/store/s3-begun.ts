@@ -25,6 +25,7 @@ export interface UploadJob extends Conditions {
   readonly digest: Digest | undefined;
   readonly checksum: ChecksumKind;
   readonly memory: PartMemory;
+  readonly onHeld?: ((bytes: number) => void) | undefined;
   readonly signal: AbortSignal;
 }
 

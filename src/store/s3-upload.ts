@@ -165,6 +165,7 @@ export async function sendPart(
 ): Promise<CompletedPart> {
   const there = held.get(number);
   if (there !== undefined && isSamePart(data, there)) {
+    job.onHeld?.(data.byteLength);
     return { PartNumber: number, ETag: quotedEtag(there.etag), ...sums(there.crc32) };
   }
   const input = { ...target, PartNumber: number, Body: data, ...checksumOf(data, job.checksum) };

@@ -156,7 +156,7 @@ async function put(
   body: Uint8Array | Upload,
   options: Parameters<Store['put']>[2],
 ): Promise<StoredObject> {
-  const { signal, digest, metadata = {} } = options;
+  const { signal, digest, onHeld, metadata = {} } = options;
   if (body instanceof Uint8Array) return putWhole(s3, key, body, options);
   const { memory, connection } = s3;
   if (body.size <= memory.size) {
@@ -176,7 +176,7 @@ async function put(
     if (options.isFree === true) await refuseEarly(s3, key, options, signal);
   }
   const { ifNoneMatch, ifMatch } = honoured ? options : { ifNoneMatch: undefined, ifMatch: undefined };
-  const job = { connection, key, body, metadata, digest, checksum, memory, ifNoneMatch, ifMatch, signal };
+  const job = { connection, key, body, metadata, digest, checksum, memory, onHeld, ifNoneMatch, ifMatch, signal };
   const object = (await composeWherePossible(job, s3.partLimits)) ?? (await uploadByParts(job));
   // Some servers name another etag here than they do later.
   return connection.endpoint === undefined ? object : ((await look(s3, key, signal)) ?? object);

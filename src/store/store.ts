@@ -92,6 +92,8 @@ interface PutOptions extends Conditions, Cancellable {
   readonly isFree?: boolean | undefined;
   /** Of the bytes; checked before the object gets its name (`DIGEST_MISMATCH`). */
   readonly digest?: Digest | undefined;
+  /** Told of bytes that are not sent, because an upload that was cut off has left them there. */
+  readonly onHeld?: ((bytes: number) => void) | undefined;
 }
 
 /** Where the objects of a store lie. */

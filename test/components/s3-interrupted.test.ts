@@ -3,7 +3,7 @@
  * everything from one request on. Whatever was done before, the same call again completes it.
  */
 import { execa } from 'execa';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { digestOf } from '../../src/core/digest.ts';
 import { importExternal } from '../../src/release/import-external.ts';
@@ -16,6 +16,7 @@ import { compiledModule } from '../support/compiled.ts';
 import { collect, collectItems } from '../support/bytes.ts';
 import { noReport } from '../support/context.ts';
 import { CUTS_SHARE, thrownBy } from '../support/faulty-store.ts';
+import { noise, writePackage } from '../support/packages.ts';
 import { madePackage, publishAs, readableRelease } from '../support/releases.ts';
 import { s3ErrorBody, startS3Proxy, type S3Proxy, type S3Request } from '../support/s3-proxy.ts';
 import { patterned } from '../support/store-conformance.ts';
@@ -83,6 +84,32 @@ if (reason !== undefined) {
     assert.ok(held >= 4 && sent <= data.byteLength - held * PART, `${sent} bytes sent again, ${held} parts were there`);
     const { body } = await direct('killed').get('k', { signal });
     assert.is(digestOf(await collect(body)), digestOf(data));
+  });
+
+  test('a publish that goes on says what it has sent, and what was there', async ({ signal }) => {
+    const path = box.at('large-1.tar.gz');
+    const files = [
+      { path: 'install.sh', data: 'large() { :; }\n' },
+      { path: 'assets/blob', data: noise(60_000_000) },
+    ];
+    const large = { path, addon: await writePackage(path, 'large', '1', files) };
+    const small = await madePackage(box, 'small', '1', 'small');
+    const isPart = ({ kind }: S3Request): boolean => kind === 'UploadPart';
+    proxy.fail(/^PUT .*[?&]partNumber=(?:[5-9]|\d\d)/, REFUSAL);
+    await thrownBy(publishAs(failing('goes-on'), 'r1', [small, large], signal));
+    proxy.heal();
+    const before = proxy.log.length;
+
+    const result = await publishAs(failing('goes-on'), 'r1', [small, large], signal);
+
+    const parts = proxy.log.slice(before).filter(isPart);
+    const sent = parts.reduce((sum, { bytes }) => sum + bytes, 0);
+    const [one, other] = result.packages;
+    assert.equal([one?.outcome, one?.sent], ['present', 0]);
+    assert.equal([other?.outcome, other?.sent], ['uploaded', sent]);
+    const { size } = await stat(path);
+    assert.ok(sent > 0 && sent < size, `${sent} of ${size} bytes`);
+    assert.equal([result.bytesUp, result.bytesPresent], [sent, size - sent + (one?.size ?? 0)]);
   });
 
   /**

@@ -179,11 +179,14 @@ function planText({ store, release, plan, bytesUp, bytesCopied }: PublishPlan): 
   return [...lines, `${store}: ${release} would be made; ${up}, ${formatBytes(bytesCopied)} copied`].join('\n');
 }
 
-function resultText({ store, release, previous, packages, bytesUp, bytesCopied }: PublishResult): string {
-  const lines = packages.map(
-    ({ name, version, size, outcome }) => `${name} ${version}: ${WHAT[outcome]}, ${formatBytes(size)}`,
-  );
+function resultText({ store, release, previous, packages, bytesUp, bytesCopied, bytesPresent }: PublishResult): string {
+  const lines = packages.map(({ name, version, size, outcome, sent }) => {
+    const rest = outcome === 'uploaded' && sent < size ? `${formatBytes(sent)} of ` : '';
+    const why = rest === '' ? '' : ' (an upload that was cut off had left the rest there)';
+    return `${name} ${version}: ${WHAT[outcome]}, ${rest}${formatBytes(size)}${why}`;
+  });
   const before = previous === undefined || previous === release ? '' : ` (before: ${previous})`;
-  const moved = `${formatBytes(bytesUp)} uploaded, ${formatBytes(bytesCopied)} copied`;
+  const there = bytesPresent === 0 ? '' : `, ${formatBytes(bytesPresent)} there already`;
+  const moved = `${formatBytes(bytesUp)} uploaded, ${formatBytes(bytesCopied)} copied${there}`;
   return [...lines, `${store}: ${release} is the current release${before}; ${moved}`].join('\n');
 }
