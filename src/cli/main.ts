@@ -72,6 +72,7 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
   }
   const args = readArguments(command, rest);
   const { createProgress } = await import('./render/progress.ts');
+  const { withSuggestions } = await import('./suggested.ts');
   const moving = isTerminal(process.stderr, process.env);
   const progress = await createProgress({ stream: process.stderr, moving, quiet: args.flag('quiet') });
   const carriesBytes = command.carriesBytes?.(args) === true;
@@ -80,7 +81,7 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
     const { report, around } = progress;
     const ask = askerOf(around);
     const context = { signal, report, ask, print: printLine, env: process.env, cwd: process.cwd() };
-    const result = await command.run(args, context);
+    const result = await withSuggestions(args, context, async (completing) => command.run(args, completing));
     await progress.stop();
     const stream = carriesBytes ? process.stderr : process.stdout;
     const text = args.flag('json')

@@ -152,7 +152,7 @@ async function kindOf(asked: SpecKind, args: Arguments, context: CommandContext)
   const { directory } = placesOf(args, context);
   const kind = kindOnNode(asked, await readable(directory, async () => readRecords(directory)));
   if (kind !== asked) {
-    const text = 'the add-ons of this cluster were installed from this node: it is upgraded as curlew install does it';
+    const text = 'the add-ons of this cluster were installed from this node: it is upgraded as by an install';
     context.report({ type: 'note', level: 'info', text });
   }
   return kind;

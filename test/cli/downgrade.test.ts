@@ -54,7 +54,10 @@ test('after an upgrade that failed, the way back is rollback', async () => {
   assert.is((await on(box, 'install', 'newer.tar.gz')).exitCode, 20);
   const { exitCode, stderr } = await on(box, 'install', 'b.tar.gz');
   assert.is(exitCode, 34);
-  assert.match(stderr, 'curlew rollback web goes back to what it was before the upgrade that failed');
+  assert.match(
+    stderr,
+    'curlew rollback --root root --unconfined web goes back to what it was before the upgrade that failed',
+  );
   const back = await runTraced(['rollback', 'web', '--root', 'root', '--unconfined'], box);
   assert.is(back.exitCode, 0, back.stderr);
 });

@@ -74,7 +74,8 @@ test('a failed upgrade is rolled back to the package and settings of before, of 
     await put(box, [tracer('aaa', fails, version)], greeting(version, 'after'));
     const failed = await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');
     assert.is(failed.exitCode, 20);
-    assert.match(failed.stderr.replaceAll(/\s+/g, ' '), 'curlew rollback aaa goes back to 1.0.0');
+    const way = `curlew rollback --root ${box.at('root')} --unconfined aaa goes back to 1.0.0`;
+    assert.match(failed.stderr.replaceAll(/\s+/g, ' '), way);
     await trace(box);
     const back = await onNode(box, 'rollback', 'aaa', '--unconfined', '--json', '--quiet');
     assert.is(back.exitCode, 0, back.stderr);

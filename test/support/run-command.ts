@@ -5,6 +5,7 @@ import { readArguments } from '../../src/cli/read-arguments.ts';
 import { renderFailure } from '../../src/cli/render/failure.ts';
 import { NO_PAINT } from '../../src/cli/render/paint.ts';
 import { createPlainLines } from '../../src/cli/render/plain.ts';
+import { withSuggestions } from '../../src/cli/suggested.ts';
 import { CurlewError, ERROR_CODES } from '../../src/core/errors.ts';
 import { never } from './context.ts';
 import { cleanEnvironment, type Outcome } from './curlew.ts';
@@ -28,7 +29,7 @@ export async function runCommand(
     const command = await COMMANDS.get(name)?.load();
     if (command === undefined) throw new Error(`no command ${name}`);
     const args = readArguments(command, words);
-    const result = await command.run(args, context);
+    const result = await withSuggestions(args, context, async (completing) => command.run(args, completing));
     const stdout = args.flag('json') ? JSON.stringify(result) : command.render(result, args, NO_PAINT);
     return { exitCode: command.exitCode?.(result) ?? 0, stdout, stderr: said.join('\n') };
   } catch (error) {

@@ -4,9 +4,10 @@ import { CurlewError } from '../../core/errors.ts';
 import { HOOK_NAMES } from '../../manifest/hooks.ts';
 import type { LintReport } from '../../manifest/lint.ts';
 import { makeAddon, type MadeAddon } from '../../scaffold/new-addon.ts';
-import type { Command } from '../command.ts';
+import type { Arguments, Command } from '../command.ts';
 import { lintMade, renderLint } from '../lint-made.ts';
 import { ownScripts } from '../own-scripts.ts';
+import { suggesting } from '../suggested.ts';
 
 interface Made extends MadeAddon {
   /** From where the command runs. */
@@ -14,13 +15,17 @@ interface Made extends MadeAddon {
   readonly lint: LintReport;
 }
 
-function textOf({ name, version, shown, files, images, settings, notes, lint }: Made): string {
+function textOf({ name, version, shown, files, images, settings, notes, lint }: Made, args: Arguments): string {
   const lines = [`${shown} is made, with version ${version}`];
   lines.push(...files.map((file) => `  ${file}`));
   lines.push(`images: ${images.length === 0 ? 'none' : images.map((line) => line.split(' ')[1] ?? '').join(', ')}`);
   if (settings.length > 0) lines.push(`settings: ${settings.join(', ')}`);
   lines.push(...notes.map((note) => `note: ${note}`), ...renderLint(lint));
-  lines.push(`next: curlew build ${name}, and curlew generate ${name} when upstream has a new version`);
+  // A name is looked for below the current folder, a path is found from anywhere.
+  const built = args.text('dir') === undefined ? name : shown;
+  lines.push(
+    suggesting(args)(`next: curlew build ${built}, and curlew generate ${name} when upstream has a new version`),
+  );
   return lines.join('\n');
 }
 

@@ -1,0 +1,64 @@
+/** Commands that messages suggest, with the places that the operator gave: what is typed off is about the same node or store. */
+import { CurlewError } from '../core/errors.ts';
+import { readFlags } from '../installer/flags.ts';
+import { shellQuote } from '../runtime/settings.ts';
+import type { Arguments, CommandContext } from './command.ts';
+
+/** Options that say where something is, with the commands that take them. */
+export const PLACES: readonly { readonly options: readonly string[]; readonly commands: readonly string[] }[] = [
+  {
+    options: ['install-dir', 'root'],
+    commands: ['install', 'join', 'upgrade', 'resume', 'rollback', 'reset', 'status', 'why', 'logs'],
+  },
+  { options: ['unconfined'], commands: ['install', 'join', 'upgrade', 'rollback', 'reset'] },
+  {
+    options: ['s3-endpoint', 's3-region', 's3-profile', 's3-path-style', 'ca-file', 'config'],
+    commands: ['bundle', 'changed', 'promote', 'prune', 'publish', 'reindex', 'sign', 'versions'],
+  },
+  { options: ['dir'], commands: ['generate'] },
+];
+
+const COMMAND = /\bcurlew ([a-z]+(?:-[a-z]+)*)(?! --help|[-\w])/g;
+
+/** A text in which suggested commands carry the places that these words give. */
+export function suggesting(args: Arguments): (text: string) => string {
+  return (text) =>
+    text.replaceAll(COMMAND, (whole, command: string) => {
+      const words = PLACES.filter(({ commands }) => commands.includes(command)).flatMap(({ options }) =>
+        options.flatMap((option) => wordsOf(option, args)),
+      );
+      return [whole, ...words].join(' ');
+    });
+}
+
+function wordsOf(option: string, args: Arguments): readonly string[] {
+  if (args.flag(option)) return [`--${option}`];
+  const value = args.text(option) ?? (option === 'install-dir' ? folderFlag(args) : undefined);
+  if (value === undefined) return [];
+  return [`--${option}`, /^[\w./:@,+-]+$/.test(value) ? value : shellQuote(value)];
+}
+
+/** The install folder, where kURL's flag names it. */
+function folderFlag({ positionals }: Arguments): string | undefined {
+  const flag = positionals.find((word) => word.startsWith('kurl-install-directory='));
+  return flag === undefined ? undefined : readFlags([flag]).installDirectory;
+}
+
+/** Runs a command, and completes what its hints and notes suggest. */
+export async function withSuggestions<Result>(
+  args: Arguments,
+  context: CommandContext,
+  run: (context: CommandContext) => Promise<Result>,
+): Promise<Result> {
+  const complete = suggesting(args);
+  try {
+    return await run({
+      ...context,
+      report: (event) => context.report(event.type === 'note' ? { ...event, text: complete(event.text) } : event),
+    });
+  } catch (error) {
+    if (!(error instanceof CurlewError) || error.hint === undefined) throw error;
+    const { code, message, hint, cause, diagnostics } = error;
+    throw new CurlewError(code, message, { hint: complete(hint), cause, diagnostics });
+  }
+}

@@ -1,0 +1,74 @@
+import { readArguments } from '../../src/cli/read-arguments.ts';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { PLACES, suggesting } from '../../src/cli/suggested.ts';
+import * as assert from '../support/assert.ts';
+import { boxWith } from '../support/node-bundles.ts';
+import { tracer } from '../support/node-install.ts';
+import { runCommand, runTraced } from '../support/run-command.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('cli/suggested', { timeoutMs: 60_000 });
+
+async function suggested(command: string, words: readonly string[], text: string): Promise<string> {
+  const found = await COMMANDS.get(command)?.load();
+  if (found === undefined) throw new Error(command);
+  return suggesting(readArguments(found, words))(text);
+}
+
+test('every command that is completed takes the options that it is completed with', async () => {
+  for (const { options, commands } of PLACES) {
+    for (const name of commands) {
+      const command = await COMMANDS.get(name)?.load();
+      for (const option of options) assert.ok(Object.hasOwn(command?.options ?? {}, option), `${name} --${option}`);
+    }
+  }
+});
+
+for (const [words, text, expected] of [
+  [['--root', '/t', '--bundle', 'b'], 'curlew status shows it', 'curlew status --root /t shows it'],
+  [
+    ['--install-dir=/a b', '--root=r', '--unconfined'],
+    'curlew rollback aaa goes back; or curlew status.',
+    "curlew rollback --install-dir '/a b' --root r --unconfined aaa goes back; or curlew status --install-dir '/a b' --root r.",
+  ],
+  [['ha', 'kurl-install-directory=/opt'], 'curlew logs', 'curlew logs --install-dir /opt/kurl'],
+  [['--bundle', 'b'], 'curlew status shows it', 'curlew status shows it'],
+  [['--root', '/t'], 'curlew keygen, curlew install --help, curlew installer, curlew-status', undefined],
+  [
+    ['--from', 's3://b/p', '--s3-endpoint', 'http://127.0.0.1:9000', '--s3-path-style', '--root', '/t'],
+    'curlew reindex s3://b/p makes it anew',
+    'curlew reindex --s3-endpoint http://127.0.0.1:9000 --s3-path-style s3://b/p makes it anew',
+  ],
+] as const) {
+  test(`a suggested command is about the same place: ${words.join(' ')}`, async () => {
+    assert.is(await suggested('install', words, text), expected ?? text);
+  });
+}
+
+test('hints of failures on a trial node lead back to it', async () => {
+  const fails = (version: string): string => `aaa() { [ "$AAA_VERSION" = 1.0.0 ]; } # ${version}`;
+  await using box = await boxWith([tracer('aaa', fails('1.0.0'))]);
+  const place = ['--root', box.at('root'), '--install-dir', '/opt/trial', '--unconfined'];
+  assert.is((await runTraced(['install', '--bundle', 'b.tar.gz', ...place], box)).exitCode, 0);
+  await using newer = await boxWith([tracer('aaa', fails('2.0.0'), '2.0.0')]);
+  const upgraded = await runTraced(['install', '--bundle', newer.at('b.tar.gz'), ...place], box);
+  assert.is(upgraded.exitCode, 20);
+  const rollback = `curlew rollback --install-dir /opt/trial --root ${box.at('root')} --unconfined aaa goes back to 1.0.0`;
+  assert.match(upgraded.stderr, rollback);
+  const unknown = await runCommand(['logs', '--run', 'none', ...place.slice(0, 4)], box.path);
+  assert.match(unknown.stderr, `curlew logs --install-dir /opt/trial --root ${box.at('root')} lists the runs`);
+  const done = rollback.split(' ').slice(1, 8);
+  assert.is((await runTraced(done, box)).exitCode, 0, 'what is suggested works');
+});
+
+test('what new suggests works from where it was run', async () => {
+  await using box = await tree({ 'elsewhere/x': '' });
+  const made = await runCommand(['new', 'web', '--dir', 'elsewhere'], box.path);
+  assert.match(
+    made.stdout,
+    /^next: curlew build elsewhere\/addons\/web\S*, and curlew generate --dir elsewhere web when/m,
+  );
+});
+
+test.run();
