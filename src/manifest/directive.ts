@@ -47,34 +47,39 @@ export function word(line: Line, index: number): Word {
   return line.words[index] ?? line.keyword;
 }
 
+/** The line in front of a comment, which must not stand there: what else is wrong with the line is found all the same. */
+export function withoutComment(line: Line, find: Find): Line {
+  const { keyword, words, place } = line;
+  const at = words.findIndex(({ text }) => text.startsWith('#'));
+  const comment = words[at];
+  if (comment === undefined) return line;
+  const length = place.column + place.length - comment.place.column;
+  const message = 'a comment cannot stand behind a directive';
+  find(
+    finding('manifest/inline-comment', { ...comment.place, length }, message, 'put the comment on a line of its own'),
+  );
+  const last = words[at - 1] ?? keyword;
+  const end = last.place.column + last.place.length;
+  return { keyword, words: words.slice(0, at), place: { ...place, length: end - place.column } };
+}
+
 /** Checks the number of words. Points at the first word too many, or at the whole line when some are missing. */
 export function columnsFit(
-  line: Line,
+  { keyword, words, place }: Line,
   { usage, columns }: Pick<Directive<Asked>, 'usage' | 'columns'>,
   find: Find,
 ): boolean {
-  const { keyword, words, place } = line;
   const { needed, optional } = columns;
-  const commentAt = words.findIndex(({ text }) => text.startsWith('#'));
-  const comment = words[commentAt];
-  if (comment !== undefined) {
-    const length = place.column + place.length - comment.place.column;
-    const message = 'a comment cannot stand behind a directive';
-    find(
-      finding('manifest/inline-comment', { ...comment.place, length }, message, 'put the comment on a line of its own'),
-    );
-  }
-  const given = comment === undefined ? words : words.slice(0, commentAt);
-  if (given.length < needed) {
-    const message = `${keyword.text} needs ${needed} ${needed === 1 ? 'word' : 'words'}, found ${given.length}`;
+  if (words.length < needed) {
+    const message = `${keyword.text} needs ${needed} ${needed === 1 ? 'word' : 'words'}, found ${words.length}`;
     find(finding('manifest/missing-column', place, message, `usage: ${usage}`));
     return false;
   }
-  const extra = given.find(({ text }, index) => index >= needed && optional[index - needed] !== text);
+  const extra = words.find(({ text }, index) => index >= needed && optional[index - needed] !== text);
   if (extra !== undefined) {
     find(finding('manifest/extra-column', extra.place, `unexpected ${quoted(extra.text)}`, `usage: ${usage}`));
   }
-  return comment === undefined && extra === undefined;
+  return extra === undefined;
 }
 
 /** Calls `again` for each item whose key an earlier item has, with the first of those. */

@@ -6,7 +6,7 @@
  * character is `#` is a comment; there are no quotes, escapes or variables.
  */
 import { compareDiagnostics, type Diagnostic, type Place, type Word } from '../core/diagnostic.ts';
-import { columnsFit, type Line } from './directive.ts';
+import { columnsFit, withoutComment } from './directive.ts';
 import { checkRequests, DIRECTIVES, type Request } from './directives.ts';
 import { nearest } from '../core/nearest.ts';
 import { finding, quoted, type Find } from './rules.ts';
@@ -14,7 +14,7 @@ import { finding, quoted, type Find } from './rules.ts';
 export interface Manifest {
   /** For messages; as it was given. */
   readonly file: string;
-  /** What well-formed lines ask for, in their order. */
+  /** What lines ask for, in their order; nothing for those that are not well formed. A comment behind one does not count. */
   readonly requests: readonly Request[];
 }
 
@@ -113,6 +113,6 @@ function readLine(text: string | undefined, at: Place, find: Find): Request | un
   }
   const last = all.at(-1) ?? keyword;
   const length = last.place.column + last.place.length - keyword.place.column;
-  const line: Line = { keyword, words, place: { ...keyword.place, length } };
+  const line = withoutComment({ keyword, words, place: { ...keyword.place, length } }, find);
   return columnsFit(line, directive, find) ? directive.parse(line, find) : undefined;
 }

@@ -91,7 +91,7 @@ test('--fix prints what it changed, goes on until nothing is left to do, and the
     'addons/ekco/1/Manifest:1 fixed manifest/crlf: CR taken out',
     'addons/ekco/1/Manifest:1 fixed manifest/inline-comment: comment moved to a line of its own',
     'addons/ekco/1/Manifest:2 fixed manifest/inline-comment: comment moved to a line of its own',
-    'addons/ekco/1/Manifest:4 fixed image/duplicate-id: line taken out, it stands above',
+    'addons/ekco/1/Manifest:2 fixed image/duplicate-id: line taken out, it stands above',
     'addons/ekco/1/Manifest:4:1 error manifest/unknown-directive: unknown directive "imag"',
   ]);
   assert.is(await readFile(box.at('addons/ekco/1/Manifest'), 'utf8'), '# c\nimage a b:1\n# d\nimag x\n');

@@ -150,6 +150,30 @@ test('a file of nothing but mistakes stops being read at some point', () => {
   assert.ok(found.includes('manifest/too-many'));
 });
 
+test('a comment behind a directive hides nothing else that is wrong', () => {
+  const lines = [
+    'image a..b b:1 # one',
+    'asset f http://example.com/f # two',
+    'image c d:1 # three',
+    'image c e:1',
+    'image # four',
+  ];
+  const { diagnostics } = parseManifest('M', lines.join('\n'));
+  assert.equal(
+    diagnostics.map(({ code, place }) => `${place.line}:${place.column} ${code}`),
+    [
+      '1:7 image/id',
+      '1:16 manifest/inline-comment',
+      '2:9 asset/plain-http',
+      '2:30 manifest/inline-comment',
+      '3:13 manifest/inline-comment',
+      '4:7 image/duplicate-id',
+      '5:1 manifest/missing-column',
+      '5:7 manifest/inline-comment',
+    ],
+  );
+});
+
 test('conformance 11.1: last line without newline, blanks, comments, unknown kind', () => {
   const { manifest, diagnostics } = parseManifest('M', '   \n  # image x y:1\n\timage a b:1\n\n#\nfoo bar\nyum lvm2');
   assert.equal(

@@ -83,17 +83,20 @@ function fixLine(original: string, found: readonly Finding[], seen: ReadonlySet<
     line = line.replace(/\r+$/, '');
     changes.push({ code: 'manifest/crlf', what: 'CR taken out' });
   }
-  const twice = found.find(({ code }) => DUPLICATES.has(code));
-  if (twice !== undefined && seen.has(wordsOf(line))) {
-    return { lines: [], changes: [...changes, { code: twice.code, what: 'line taken out, it stands above' }] };
-  }
-  // Two lines that only look alike are no mistake that anybody but their author can put right.
-  if (twice?.severity === 'error') return { lines: [original], changes: [] };
+  const comments: string[] = [];
   const comment = has('manifest/inline-comment') ? /^([ \t]*)(.*?)[ \t]+(#.*)$/.exec(line) : null;
-  if (comment === null) return { lines: [line], changes };
-  const [, indent = '', directive = '', words = ''] = comment;
-  changes.push({ code: 'manifest/inline-comment', what: 'comment moved to a line of its own' });
-  return { lines: [`${indent}${words}`, `${indent}${directive}`], changes };
+  if (comment !== null) {
+    const [, indent = '', directive = '', words = ''] = comment;
+    comments.push(`${indent}${words}`);
+    line = `${indent}${directive}`;
+    changes.push({ code: 'manifest/inline-comment', what: 'comment moved to a line of its own' });
+  }
+  const twice = found.find(({ code }) => DUPLICATES.has(code));
+  if (twice === undefined || !seen.has(wordsOf(line))) {
+    // Two lines that only look alike are no mistake that anybody but their author can put right.
+    return twice?.severity === 'error' ? { lines: [original], changes: [] } : { lines: [...comments, line], changes };
+  }
+  return { lines: comments, changes: [...changes, { code: twice.code, what: 'line taken out, it stands above' }] };
 }
 
 /** A script whose every line ends in CR LF; one that mixes line ends may mean the CR. */
