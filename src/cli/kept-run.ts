@@ -12,6 +12,8 @@ import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { clusterOfKept } from './node-cluster.ts';
 import {
   hookEnv,
+  hookLimitOf,
+  HOOK_OPTIONS,
   outliveTerminal,
   placeOf,
   placesOf,
@@ -53,7 +55,7 @@ function wholeRequest(
     env: hookEnv(args, context),
     // kubelet may have removed those of a former version.
     skipImages: whySkipImages(args),
-    hookLimit: undefined,
+    hookLimit: hookLimitOf(args),
     command: askedFor(name, args, { specs, cwd: context.cwd }),
     cluster: clusterOfKept(kept, directory, args, context),
   };
@@ -90,7 +92,7 @@ async function showKept(command: KeptCommand, args: Arguments, context: CommandC
   return dryRun(view, { words: {}, tool: toolVersion(), out: undefined, report, signal });
 }
 
-export const ROLLBACK_OPTIONS = TARGET_OPTIONS;
+export const ROLLBACK_OPTIONS = { ...TARGET_OPTIONS, ...HOOK_OPTIONS } satisfies OptionSpecs;
 
 /** Installs what the add-on was when its last run finished. */
 export async function runRollback(addon: string, args: Arguments, context: CommandContext): Promise<RunResult> {
@@ -105,6 +107,7 @@ export async function runRollback(addon: string, args: Arguments, context: Comma
 /** Options of every command that removes add-ons. */
 const REMOVAL_OPTIONS = {
   ...TARGET_OPTIONS,
+  ...HOOK_OPTIONS,
   yes: { type: 'boolean', short: 'y', help: 'do not ask, and answer yes to what hooks want confirmed' },
   'keep-data': { type: 'boolean', help: 'ask hooks to leave data alone (CURLEW_KEEP_DATA=1)' },
   'keep-going': { type: 'boolean', help: 'continue when a hook fails or a package is missing; the result names them' },

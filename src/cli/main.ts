@@ -30,6 +30,13 @@ function printLine(line: string): void {
   if (process.stdout.writableLength < UNREAD) process.stdout.write(`${line}\n`);
 }
 
+/** What other tools call commands; the names are near to those of others here, which do the opposite. */
+const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
+  ['uninstall', 'reset'],
+  ['remove', 'reset'],
+  ['delete', 'reset'],
+]);
+
 /** The command of this name; throws `USAGE` when there is none. */
 async function commandOf(name: string): Promise<Command<unknown>> {
   const found = COMMANDS.get(name);
@@ -39,7 +46,7 @@ async function commandOf(name: string): Promise<Command<unknown>> {
   if (task?.status === 'absent') {
     throw new CurlewError('UNSUPPORTED', `${name}: a task of kURL's that curlew does not have`, { hint: task.note });
   }
-  const near = nearest(name, COMMANDS.keys());
+  const near = OTHER_NAMES.get(name) ?? nearest(name, COMMANDS.keys());
   const hint = near === undefined ? 'curlew --help lists the commands' : `did you mean curlew ${near}?`;
   throw new CurlewError('USAGE', `unknown command "${name}"`, { hint });
 }

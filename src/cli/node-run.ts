@@ -8,7 +8,6 @@ import { requirePrograms } from '../runtime/exec-folder.ts';
 import { execute, type RunResult } from '../runtime/execute.ts';
 import { readable } from '../runtime/history.ts';
 import { CHECK_MODES } from '../runtime/host-checks.ts';
-import { parseLimit } from '../runtime/hook-limit.ts';
 import { plainPlace } from '../runtime/node-place.ts';
 import { kindOnNode, stayingAddons, type SpecKind, type StayingAddon } from '../runtime/plan.ts';
 import { formatPlan, readPlan, requireSamePlan, type SavedPlan } from '../runtime/plan-file.ts';
@@ -27,6 +26,8 @@ import { askedFor } from './asked-command.ts';
 import { WEB_OPTIONS } from './network.ts';
 import {
   hookEnv,
+  hookLimitOf,
+  HOOK_OPTIONS,
   outliveTerminal,
   placeOf,
   placesOf,
@@ -34,7 +35,6 @@ import {
   targetOf,
   usage,
   whySkipImages,
-  YES_OPTION,
 } from './node-target.ts';
 import { flagsOf, judgeSettings, specOf } from './node-spec.ts';
 import { openSource } from './run-source.ts';
@@ -69,8 +69,7 @@ export const RUN_OPTIONS = {
     value: CHECK_MODES.join('|'),
     help: 'what host preflights may stop the run by (default: enforce; with --root: ignore)',
   },
-  'hook-timeout': { type: 'string', value: 'TIME', help: 'end a hook that takes longer: 90s, 30m, 2h (default: none)' },
-  ...YES_OPTION,
+  ...HOOK_OPTIONS,
   ...PLAN_OPTIONS,
   ...SIGNED_OPTIONS,
   ...STORE_OPTIONS,
@@ -178,8 +177,7 @@ async function wantedOf(
   from: { readonly source: InstallSource; readonly flags: GivenFlags; readonly recorded: string | undefined },
 ): Promise<Omit<RunRequest, 'place' | 'scripts'>> {
   const { source } = from;
-  const timeout = args.text('hook-timeout');
-  const hookLimit = timeout === undefined ? undefined : parseLimit(timeout, '--hook-timeout');
+  const hookLimit = hookLimitOf(args);
   const { installer, text, variables: told } = await specOf(args, context, from);
   const packages = await source.choose(installer);
   judgeSettings(installer, packages, context);

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import { confinedPlace } from '../runtime/confine.ts';
+import { parseLimit } from '../runtime/hook-limit.ts';
 import { plainPlace, type NodePlace } from '../runtime/node-place.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { withOwnProgram } from './own-program.ts';
@@ -15,9 +16,21 @@ export const TARGET_OPTIONS = {
   unconfined: { type: 'boolean', help: 'with --root, or without being root: run hooks unconfined' },
 } satisfies OptionSpecs;
 
-export const YES_OPTION = {
+const YES_OPTION = {
   yes: { type: 'boolean', short: 'y', help: 'answer yes to what hooks want confirmed' },
 } satisfies OptionSpecs;
+
+/** How hooks are dealt with, in every command that runs some. */
+export const HOOK_OPTIONS = {
+  'hook-timeout': { type: 'string', value: 'TIME', help: 'end a hook that takes longer: 90s, 30m, 2h (default: none)' },
+  ...YES_OPTION,
+} satisfies OptionSpecs;
+
+/** Seconds; undefined for no limit. */
+export function hookLimitOf(args: Arguments): number | undefined {
+  const text = args.text('hook-timeout');
+  return text === undefined ? undefined : parseLimit(text, '--hook-timeout');
+}
 
 /** The environment of hooks. */
 export function hookEnv(args: Arguments, { env }: CommandContext): CommandContext['env'] {

@@ -1,5 +1,6 @@
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import type { RunResult } from '../../src/runtime/execute.ts';
+import { COMMANDS } from '../../src/cli/commands.ts';
 import { readRecords } from '../../src/runtime/records.ts';
 import * as assert from '../support/assert.ts';
 import type { Outcome } from '../support/curlew.ts';
@@ -53,6 +54,48 @@ test('resume answers yes to what the first run had nobody to ask, where that is 
   const { exitCode, stderr } = await onNode(box, 'resume', '--yes');
   assert.is(exitCode, 0, stderr);
   assert.ok((await trace(box)).includes('agreed'));
+});
+
+const FAMILY = ['install', 'join', 'upgrade', 'resume', 'rollback', 'reset'];
+
+test('all commands that run hooks take the same words about the node and its hooks', async () => {
+  for (const name of FAMILY) {
+    const command = await COMMANDS.get(name)?.load();
+    for (const option of ['install-dir', 'root', 'unconfined', 'hook-timeout', 'yes']) {
+      assert.ok(Object.hasOwn(command?.options ?? {}, option), `${name} --${option}`);
+    }
+  }
+  for (const name of ['status', 'why', 'logs', 'preflight', 'load-images']) {
+    const command = await COMMANDS.get(name)?.load();
+    for (const option of ['install-dir', 'root']) assert.ok(Object.hasOwn(command?.options ?? {}, option), name);
+  }
+});
+
+test('resume may be given a limit of hooks that the run did not have', async () => {
+  await using box = await tree();
+  await put(box, [tracer('aaa', 'aaa() { [ -e "$DIR/go" ] && sleep 1000; false; }')]);
+  assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 20);
+  await writeFile(box.at(NODE, 'go'), '');
+  const late = await onNode(box, 'resume', '--unconfined', '--hook-timeout', '1');
+  assert.is(late.exitCode, 20);
+  assert.match(late.stderr, 'took longer than its limit of 1 s and was ended');
+});
+
+test('hooks of rollback and reset are answered and limited as those of install', async () => {
+  await using box = await tree();
+  const asks = `aaa() { [ "$AAA_VERSION" = 1.0.0 ] && { [ ! -e "$DIR/ask" ] || confirmN; }; }
+aaa_uninstall() { sleep 1000; }`;
+  await put(box, [tracer('aaa', asks)]);
+  assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 0);
+  await put(box, [tracer('aaa', asks, '2.0.0')]);
+  assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 20);
+  await writeFile(box.at(NODE, 'ask'), '');
+  assert.is((await onNode(box, 'rollback', 'aaa', '--unconfined')).exitCode, 20);
+  const back = await onNode(box, 'rollback', 'aaa', '--unconfined', '--yes');
+  assert.is(back.exitCode, 0, back.stderr);
+  const reset = await onNode(box, 'reset', '--unconfined', '--yes', '--hook-timeout', '1s');
+  assert.is(reset.exitCode, 20);
+  assert.match(reset.stderr, 'aaa_uninstall took longer than its limit of 1 s');
 });
 
 test('reset with a word that it does not take removes nothing', async () => {

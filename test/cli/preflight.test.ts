@@ -97,6 +97,13 @@ test('what is built in is for nodes of Kubernetes: a bundle without it is checke
   assert.match(all.stdout, /^\[(?:PASS|WARN|FAIL)\] Number of CPUs: /);
 });
 
+test('with --root only what is for a trial is checked, as install does', async () => {
+  const kubernetes = { name: 'kubernetes', version: '1.29.1', files: { 'install.sh': 'kubernetes() { :; }\n' } };
+  await using box = await boxWith([kubernetes]);
+  const { exitCode, stdout } = await preflight(box, '--bundle', 'b.tar.gz', '--root', 'trial');
+  assert.equal([exitCode, stdout], [0, '0 passed, 0 with a warning, 0 failed']);
+});
+
 test('settings that install would refuse are refused before anything is looked at', async () => {
   const settings = { properties: { version: {}, size: { enum: ['s', 'l'] } } };
   const aaa = { name: 'aaa', version: '1.0.0', files: { 'install.sh': 'aaa() { :; }\n' }, extra: { settings } };

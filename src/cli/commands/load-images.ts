@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import type { PlacedEntry } from '../../archive/entry.ts';
 import { withoutKurlFolder } from '../../bundle/kurl-layout.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { ADDON_JSON, INSTALL_DIRECTORY, OMITTED_JSON, ownerOf, prefixOf, TOC_NAME } from '../../core/layout.ts';
+import { ADDON_JSON, OMITTED_JSON, ownerOf, prefixOf, TOC_NAME } from '../../core/layout.ts';
 import { findImages, sourceImages, type FoundImages } from '../../runtime/images/find-images.ts';
 import { findImageRuntime, RUNTIME_NAMES } from '../../runtime/images/find-runtime.ts';
 import { loadPackages } from '../../runtime/images/load-packages.ts';
@@ -15,6 +15,7 @@ import type { Arguments, Command, CommandContext } from '../command.ts';
 import { checkedIndex } from '../install-source.ts';
 import { NETWORK_OPTIONS } from '../network.ts';
 import { openBundle } from '../open-bundle.ts';
+import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
 import { flagsOf } from '../node-spec.ts';
 import { openArchive } from '../open-archive.ts';
 import { columns } from '../render/columns.ts';
@@ -57,7 +58,7 @@ export const loadImagesCommand: Command<LoadResult> = {
   options: {
     bundle: { type: 'string', value: 'FILE', help: 'take the images from a bundle or a package' },
     dir: { type: 'string', value: 'DIR', help: 'take them from an unpacked bundle' },
-    'install-dir': { type: 'string', value: 'DIR', help: `install folder (default: ${INSTALL_DIRECTORY})` },
+    ...FOLDER_OPTIONS,
     runtime: { type: 'string', value: 'NAME', help: 'containerd or docker (default: the first that answers)' },
     'dry-run': { type: 'boolean', help: 'show what is missing, and load nothing' },
     ...SIGNED_OPTIONS,
@@ -74,7 +75,7 @@ export const loadImagesCommand: Command<LoadResult> = {
     if (source === undefined) return await load(await imagesBelow(args, trust, context), args, context);
     const { signal } = context;
     const checked = await checkedIndex(source, source.whole, { trust, signal });
-    const directory = resolve(context.cwd, args.text('install-dir') ?? INSTALL_DIRECTORY);
+    const directory = folderOf(args, context);
     const { index: whole, read, requireAll } = await openBundle(source, checked, { directory, signal });
     const index = whole.entries.some(({ path }) => ownerOf(path) !== undefined) ? whole : withoutKurlFolder(whole);
     await requireAll(index.entries.filter(isOfImages));
@@ -104,7 +105,7 @@ async function imagesBelow(
   trust: Trust | undefined,
   { cwd, signal }: CommandContext,
 ): Promise<readonly FoundImages[]> {
-  const directory = resolve(cwd, args.text('install-dir') ?? INSTALL_DIRECTORY);
+  const directory = folderOf(args, { cwd });
   const dir = args.text('dir');
   const folder = dir === undefined ? directory : resolve(cwd, dir);
   const hasContents = await access(join(folder, TOC_NAME)).then(

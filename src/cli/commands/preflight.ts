@@ -16,6 +16,7 @@ import type { Situation } from '../../preflight/situation.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { RUN_OPTIONS } from '../node-run.ts';
 import { flagsOf, judgeSettings, specOf } from '../node-spec.ts';
+import { placesOf } from '../node-target.ts';
 import { ownScripts } from '../own-scripts.ts';
 import { packageResults } from '../../runtime/host-checks.ts';
 import { requireSystemOf } from '../../runtime/own-system.ts';
@@ -43,7 +44,7 @@ interface PreflightReport {
   readonly results: readonly PreflightResult[];
 }
 
-const { bundle, dir, from, release, installer, set, 'install-dir': installDir } = RUN_OPTIONS;
+const { bundle, dir, from, release, installer, set, 'install-dir': installDir, root } = RUN_OPTIONS;
 
 export const preflight: Command<PreflightReport> = {
   name: 'preflight',
@@ -66,6 +67,7 @@ export const preflight: Command<PreflightReport> = {
       ...installDir,
       help: `install folder, which has what a delta lacks (default: ${INSTALL_DIRECTORY})`,
     },
+    root: { ...root, help: 'for trials, as install has it: the install folder lies below DIR; no built-in checks' },
     'is-join': { type: 'boolean', help: 'the machine joins a cluster' },
     'is-upgrade': { type: 'boolean', help: 'the machine is part of the cluster already' },
     'is-primary': { type: 'string', value: 'true|false', help: 'whether it becomes a primary (default: true)' },
@@ -101,7 +103,9 @@ async function runCommand(given: Arguments, context: CommandContext): Promise<Pr
   if (situation.installer === undefined && others.length === 0) {
     throw usage('nothing to check: name a SPEC, or --bundle, --dir, --from or --installer');
   }
-  const { specs, warnings } = assembleSpecs(situation, { addons, others, builtIn: !args.flag('exclude-builtin') });
+  // A trial is not for the machine that it runs on.
+  const builtIn = !args.flag('exclude-builtin') && args.text('root') === undefined;
+  const { specs, warnings } = assembleSpecs(situation, { addons, others, builtIn });
   noteWarnings(report, warnings);
   const tool = toolVersion();
   const outcome =
@@ -188,7 +192,7 @@ async function readSituation(args: Arguments, flags: GivenFlags, context: Comman
     const { installer: spec } = await specOf(args, context, { source, flags, recorded: undefined });
     return { situation: { ...bare, installer: spec }, addons: [], packages: [], required: [] };
   }
-  const directory = resolve(context.cwd, args.text('install-dir') ?? INSTALL_DIRECTORY);
+  const { directory } = placesOf(args, context);
   await using source = await openSource(args, context, { directory, remember: false });
   const { installer: spec } = await specOf(args, context, { source, flags, recorded: undefined });
   const packages = await source.choose(spec);

@@ -5,11 +5,11 @@ import { argumentsOf, parseAskedCommand, type AskedCommand } from '../asked-comm
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { runReset, runRollback, runUninstall } from '../kept-run.ts';
 import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
-import { YES_OPTION } from '../node-target.ts';
+import { HOOK_OPTIONS, TARGET_OPTIONS } from '../node-target.ts';
 import { runNode, type NodeResult } from '../node-run.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 
-const DETAILS = `What the last run was asked for is kept in its folder: kind, source, installer spec and options. It goes on at the first hook that is not done, or begins anew where that is not safe. When the last run finished, there is nothing to do.`;
+const DETAILS = `What the last run was asked for is kept in its folder: kind, source, installer spec and options. It goes on at the first hook that is not done, or begins anew where that is not safe. --yes, --hook-timeout and --unconfined may be said anew. When the last run finished, there is nothing to do.`;
 
 type ResumeResult = { readonly resumed: string; readonly result: NodeResult } | { readonly resumed: undefined };
 
@@ -19,19 +19,30 @@ export const resume: Command<ResumeResult> = {
   operands: '',
   details: DETAILS,
   examples: ['curlew resume', 'curlew resume --root /tmp/trial'],
-  options: { ...FOLDER_OPTIONS, ...YES_OPTION },
+  options: { ...TARGET_OPTIONS, ...HOOK_OPTIONS, root: FOLDER_OPTIONS.root },
   run: async (args, context) => {
     const last = await lastAsked(folderOf(args, context));
     if (last === undefined) return { resumed: undefined };
     const asked = parseAskedCommand(last.asked?.command);
-    const words = argumentsOf(asked);
-    const given = { ...words, flag: (name: string) => words.flag(name) || (name === 'yes' && args.flag('yes')) };
-    return { resumed: last.run, result: await again(asked, given, { ...context, cwd: asked.cwd }) };
+    const words = withHookWords(argumentsOf(asked), args);
+    return { resumed: last.run, result: await again(asked, words, { ...context, cwd: asked.cwd }) };
   },
   render: (result) =>
     result.resumed === undefined ? 'There is no run to go on with.' : renderNodeResult(result.result),
   exitCode: (result) => (result.resumed === undefined ? 0 : nodeExitCode(result.result)),
 };
+
+/** What was asked for, but for what is said anew of its hooks. */
+function withHookWords(asked: Arguments, args: Arguments): Arguments {
+  const isOfHooks = (name: string): boolean => Object.hasOwn(HOOK_OPTIONS, name) || name === 'unconfined';
+  const from = (name: string): Arguments => (isOfHooks(name) && args.text(name) !== undefined ? args : asked);
+  return {
+    positionals: asked.positionals,
+    text: (name) => from(name).text(name),
+    texts: (name) => from(name).texts(name),
+    flag: (name) => asked.flag(name) || (isOfHooks(name) && args.flag(name)),
+  };
+}
 
 async function again(asked: AskedCommand, args: Arguments, context: CommandContext): Promise<NodeResult> {
   switch (asked.name) {
