@@ -42,12 +42,16 @@ export function continuePlan(fresh: RunPlan, last: LastRun): RunPlan {
   const before = last.planned?.plan;
   if (before === undefined) return fresh;
   const bringing = fresh.actions.filter(({ kind }) => kind === 'fetch' || kind === 'extract');
+  // A hook that took too long is given more time by the same command with another limit.
+  const limits = new Map(
+    fresh.actions.flatMap((one) => (one.kind === 'hook' ? [[one.addon, one.limit] as const] : [])),
+  );
   const rest = before.actions.flatMap((action): readonly PlannedAction[] => {
     if (action.kind === 'fetch' || action.kind === 'extract') return [];
     if (action.kind !== 'hook') return [action];
     const because = last.refuted.get(action.id);
     const left = because === undefined ? action : installAfter(action, because);
-    return last.done.has(left.id) ? [] : [left];
+    return last.done.has(left.id) ? [] : [limits.has(left.addon) ? withLimit(left, limits.get(left.addon)) : left];
   });
   const addons = before.addons.map((addon): PlannedAddon => {
     const because = last.refuted.get(`hook ${hookFunction(addon.ref.name, 'already_applied')}`);
@@ -58,6 +62,10 @@ export function continuePlan(fresh: RunPlan, last: LastRun): RunPlan {
 }
 
 type HookAction = Extract<PlannedAction, { kind: 'hook' }>;
+
+function withLimit({ limit: _before, ...action }: HookAction, limit: number | undefined): HookAction {
+  return limit === undefined ? action : { ...action, limit };
+}
 
 /** The action that installs an add-on whose check has failed. */
 export function installAfter(check: HookAction, because: string): HookAction {
