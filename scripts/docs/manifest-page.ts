@@ -86,6 +86,10 @@ export function manifestPage(): string {
     'Functions of install.sh, each optional. The name of the add-on stands in them verbatim, dashes included; the install\n' +
       'function of containerd is `containerd_install`.',
     table(['function', 'called'], hooks),
+    [
+      'Hooks leave the files of their package as they are, and change copies below `kustomize/`: what differs from the package is',
+      'extracted again by the next run, and all hooks run again then. Files that they add beside them stay.',
+    ].join('\n'),
     '## Rules',
     '`curlew lint` reports all findings of all add-ons in one run, and ends with status 10 when one of them is an error.\n' +
       'What is only `info` is counted, and shown with `--info`; what is `off` is judged only where it is asked for.',

@@ -11,7 +11,7 @@ import { compareVersions, formatRef, type Arch } from '../core/ref.ts';
 import type { Installer, InstallerAddon } from '../installer/installer.ts';
 import { resolveVersion } from '../installer/version.ts';
 import type { OfferedPackage } from '../runtime/along.ts';
-import { digestInPlace } from '../runtime/put-in-place.ts';
+import { judgePlaced } from '../runtime/placed-package.ts';
 import { archivePackages, textOf, type SourcePackage } from '../runtime/source.ts';
 import { folderPackages } from '../runtime/source-folder.ts';
 import { openArchive } from './open-archive.ts';
@@ -78,10 +78,11 @@ export async function bundleSource(
       release: bundle?.release,
       choose: async (installer) => {
         const chosen = chooseAll(installer, packages, { bundle, arch, from: source.name, report });
+        if (index === checked) return chosen;
         const prefixes: string[] = [];
         for (const one of [...chosen, ...offered.map(({ source }) => source)]) {
-          // What is in place already is not extracted, and hooks may have changed it.
-          if ((await digestInPlace(directory, one.ref, one)) !== one.addon.digest) prefixes.push(prefixOf(one.ref));
+          // What is in place already is not extracted.
+          if ((await judgePlaced(directory, one, { signal })).digest === undefined) prefixes.push(prefixOf(one.ref));
         }
         await requireAll(index.entries.filter((entry) => prefixes.some((prefix) => entry.path.startsWith(prefix))));
         return chosen;

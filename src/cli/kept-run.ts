@@ -72,7 +72,7 @@ async function runKept<Result>(
     const target = targetOf(args, context);
     const { directory } = target;
     const whole = wholeRequest(command, await command.request(directory), directory, args, context);
-    await using prepared = await prepare({ ...whole, place: await placeOf(target, context) });
+    await using prepared = await prepare({ ...whole, place: await placeOf(target, context) }, context);
     const { report, ask, signal } = context;
     return await after(await execute(prepared, prepared.plan, { report, ask, signal }), directory);
   } finally {
@@ -86,7 +86,7 @@ async function showKept(command: KeptCommand, args: Arguments, context: CommandC
   const { report, signal } = context;
   const view = await readable(directory, async () => {
     const whole = wholeRequest(command, await command.request(directory), directory, args, context);
-    return viewRun({ ...whole, place: plainPlace(directory) });
+    return viewRun({ ...whole, place: plainPlace(directory) }, context);
   });
   for (const text of view.view.notes) report({ type: 'note', level: 'warning', text });
   return dryRun(view, { words: {}, tool: toolVersion(), out: undefined, report, signal });

@@ -106,7 +106,7 @@ export async function runNode(
     await using source = await openSource(args, context, { directory: target.directory, remember: true });
     const wanted = await wantedOf(kind, args, context, { source, flags, recorded });
     const place = await placeOf(target, context);
-    await using prepared = await prepare({ ...wanted, place, scripts: ownScripts() });
+    await using prepared = await prepare({ ...wanted, place, scripts: ownScripts() }, context);
     if (saved !== undefined) requireSamePlan(saved, prepared, toolVersion());
     const { report, ask, signal } = context;
     return { ...(await execute(prepared, prepared.plan, { report, ask, signal })), ...staysOf(prepared) };
@@ -132,7 +132,7 @@ async function tellRun(
   await using source = await openSource(args, context, { directory, remember: false });
   const wanted = await wantedOf(kind, args, context, { source, flags, recorded: undefined });
   const view = await readable(directory, async () =>
-    viewRun({ ...wanted, place: plainPlace(directory), scripts: ownScripts() }),
+    viewRun({ ...wanted, place: plainPlace(directory), scripts: ownScripts() }, context),
   );
   for (const text of view.view.notes) context.report({ type: 'note', level: 'warning', text });
   if (saved !== undefined) requireSamePlan(saved, view, toolVersion());

@@ -14,7 +14,6 @@ import {
   ownerOf,
   prefixOf,
 } from '../core/layout.ts';
-import type { PackageFile } from '../core/package.ts';
 import { addonRef } from '../core/ref.ts';
 import { LOCK_LIMIT, parseLock } from '../manifest/lock.ts';
 import { archivePackages, textOf, type SourcePackage } from '../runtime/source.ts';
@@ -69,13 +68,10 @@ export async function describeArchive(
 }
 
 async function describePackage(
-  { addon, files: listed, omitted, ref, read }: SourcePackage,
+  { addon, files, omitted, ref, read }: SourcePackage,
   from: string,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<DescribedPackage> {
-  const files = listed.flatMap(({ digest, ...file }): PackageFile[] =>
-    digest === undefined ? [] : [{ ...file, digest }],
-  );
   const path = `${prefixOf(ref)}${MANIFEST_LOCK}`;
   if ((files.find((file) => file.path === MANIFEST_LOCK)?.size ?? 0) > LOCK_LIMIT) {
     throw new CurlewError('PACKAGE_INVALID', `${from}: ${path} is larger than ${LOCK_LIMIT} bytes`);

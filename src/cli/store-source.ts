@@ -7,7 +7,7 @@ import { addonRef, formatRef, type Arch } from '../core/ref.ts';
 import type { Installer, InstallerAddon } from '../installer/installer.ts';
 import { resolveVersion } from '../installer/version.ts';
 import type { Http } from '../net/http.ts';
-import { placedPackage } from '../runtime/kept-package.ts';
+import { placedPackage } from '../runtime/placed-package.ts';
 import { NO_RECORDS, readRecords } from '../runtime/records.ts';
 import { archivePackages, type SourcePackage } from '../runtime/source.ts';
 import { atOnePlace, type FetchPlace } from '../store/places.ts';
@@ -118,7 +118,7 @@ async function openPublished(
       const places = stores.map((store) => ({ store, key: one.key }));
       const file = { name: formatRef(one), published: one, places };
       const ref = addonRef(one.name, one.version, one.tree);
-      const placed = await placedPackage(directory, ref, one.digest, records);
+      const placed = await placedPackage(directory, ref, one.digest, { ...records, signal });
       if (placed !== undefined) return knownPackage(file, placed, one.size);
       return openRemotePackage(file, { report: context.report, signal });
     },

@@ -94,11 +94,16 @@ export function packedExecutableName(arch: Arch): string {
 /** The default install folder on a node. */
 export const INSTALL_DIRECTORY = '/var/lib/curlew';
 
+/** What is known of the files of packages in place lies in the same folders below this one. */
+export const PLACED = 'placed';
+
 /** Below the install folder. */
 export const nodePath = {
   addon: (ref: AddonRef): string => prefixOf(ref).slice(0, -1),
   /** Where a package is put by when another one of the same version takes its place. */
   previous: (ref: AddonRef): string => `previous/${prefixOf(ref).slice(0, -1)}`,
+  /** What is known of the files in a package's folder; `path` is that folder. */
+  placed: (path: string): string => `${PLACED}/${path}.json`,
   kustomize: (name: string): string => `kustomize/${name}`,
   /** Packages on their way: only between a store and their extraction. */
   fetched: 'fetched',

@@ -63,10 +63,15 @@ export async function readOwnFile(path: string, limit: number): Promise<string |
   }
 }
 
+/** True for whoever is neither root nor the user who runs this: what belongs to them is not believed. */
+export function isStranger(uid: number): boolean {
+  return uid !== 0 && uid !== process.geteuid?.();
+}
+
 /** What keeps a file from being believed: undefined for a regular one, of root or of this user, that nobody else can write to. */
 export function strangeness(found: Stats): string | undefined {
   if (!found.isFile()) return 'not a regular file';
-  if (found.uid !== 0 && found.uid !== process.geteuid?.()) return `it belongs to user ${found.uid}`;
+  if (isStranger(found.uid)) return `it belongs to user ${found.uid}`;
   return (found.mode & 0o022) === 0 ? undefined : `others may write to it (mode ${(found.mode & 0o777).toString(8)})`;
 }
 

@@ -15,7 +15,7 @@ import { dropFormer, dropOlder, isWantedBack } from './former-packages.ts';
 import { withWayBack } from './hook-failure.ts';
 import { hookFunction, isContainerRuntime, type Hook } from './hooks.ts';
 import { findImageRuntime, runtimeOrder } from './images/find-runtime.ts';
-import { folderFiles } from './images/folder-files.ts';
+import { placedFiles } from './images/folder-files.ts';
 import { loadPackages } from './images/load-packages.ts';
 import { packageImages } from './images/wanted.ts';
 import type { Journal } from './journal.ts';
@@ -24,6 +24,7 @@ import { isRemoved } from './plan-phases.ts';
 import type { PlannedAction, PlannedAddon, RunKind, RunPlan } from './plan.ts';
 import type { PreparedRun } from './prepare.ts';
 import { pruneRuns } from './prune-runs.ts';
+import { recordPlaced } from './placed-package.ts';
 import { RunRemoval } from './run-removal.ts';
 import { clearStaging, renameIntoPlace, stagePackage } from './put-in-place.ts';
 import { runFolder, type RunFolder } from './run-folder.ts';
@@ -185,6 +186,7 @@ export class ActiveRun {
         await this.#records.forgetExtracted({ tree, name, version });
         const keep = await isWantedBack(source, directory, this.#records.now);
         await renameIntoPlace(source.ref, { directory, run, keep });
+        await recordPlaced(directory, source, { signal });
         const whole = { tree, name, version, digest: source.addon.digest };
         await this.#records.extracted(source.omitted.length === 0 ? whole : { ...whole, omitted: source.omitted });
       },
@@ -257,8 +259,8 @@ export class ActiveRun {
       return;
     }
     const packages = actions.map(({ id, addon }) => {
-      const { ref, addon: json } = this.#source(addon);
-      const files = folderFiles(join(request.place.directory, nodePath.addon(ref)));
+      const { ref, addon: json, files: listed } = this.#source(addon);
+      const files = placedFiles(join(request.place.directory, nodePath.addon(ref)), listed);
       return { id, title: formatRef(ref), images: packageImages(files, json) };
     });
     const loaded = await loadPackages(runtime, packages, {

@@ -2,6 +2,7 @@
 import type { Digest } from '../core/digest.ts';
 import type { PackageImage } from '../core/package.ts';
 import { compareVersions, formatRef, type AddonRef } from '../core/ref.ts';
+import type { PackageFacts } from './plan.ts';
 import type { Records } from './records.ts';
 import type { SourcePackage } from './source.ts';
 
@@ -22,6 +23,8 @@ export interface AlongFacts {
   readonly omitted?: readonly string[] | undefined;
   /** Digest of the package whose files lie in the install folder, all that this one has, whatever the records say. */
   readonly inPlace: Digest | undefined;
+  /** See {@link PackageFacts}. */
+  readonly differs?: PackageFacts['differs'];
   readonly because: string;
   readonly isStep: boolean;
 }

@@ -1,13 +1,12 @@
 /** What the actions of a plan take and give back on disk, in their order. Pure. */
-import type { ImageFormat } from '../core/package.ts';
+import type { ImageFormat, PackageFile } from '../core/package.ts';
 import type { RunPlan } from './plan.ts';
 import { sizeOnDisk, type DiskStep } from './plan-disk.ts';
-import type { SourceFile } from './source.ts';
 
 /** What a package means for the disk. */
 export interface PackageRoom {
   readonly addon: string;
-  readonly files: readonly SourceFile[];
+  readonly files: readonly PackageFile[];
   readonly imageFormat: ImageFormat;
   /** Bytes of its file that have to be fetched; 0 for what is here. */
   readonly fetched: number;
@@ -75,8 +74,8 @@ function extractStep({ addon, files, moved }: PackageRoom, path: string): DiskSt
   return { path, use: 'package', addon, ...sizeOnDisk(wanted), because };
 }
 
-function occursTwice(files: readonly SourceFile[]): (file: SourceFile) => boolean {
-  const counts = new Map<SourceFile['digest'], number>();
+function occursTwice(files: readonly PackageFile[]): (file: PackageFile) => boolean {
+  const counts = new Map<PackageFile['digest'], number>();
   for (const { digest } of files) counts.set(digest, (counts.get(digest) ?? 0) + 1);
   return ({ digest }) => (counts.get(digest) ?? 0) > 1;
 }

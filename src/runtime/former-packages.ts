@@ -5,7 +5,8 @@ import type { AddonRef } from '../core/ref.ts';
 import { isRemoved } from './plan-phases.ts';
 import type { RunPlan } from './plan.ts';
 import type { PreparedRun } from './prepare.ts';
-import { clearStaging, digestInPlace, dropPrevious, takeAway } from './put-in-place.ts';
+import { recordedDigest } from './placed-package.ts';
+import { clearStaging, dropPrevious, takeAway } from './put-in-place.ts';
 import type { AppliedRecord, PreviousRecord, Records } from './records.ts';
 import type { RunRecords } from './run-records.ts';
 import type { SourcePackage } from './source.ts';
@@ -31,7 +32,7 @@ export async function isWantedBack(
   const record = recordOf(records, ref.name);
   const wanted: Digest | undefined = record?.finished === true ? record.digest : record?.previous?.digest;
   if (wanted === undefined || wanted === addon.digest) return false;
-  return (await digestInPlace(directory, ref)) === wanted;
+  return (await recordedDigest(directory, ref)) === wanted;
 }
 
 /**

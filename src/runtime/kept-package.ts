@@ -1,17 +1,16 @@
 /** Packages that lie on the node already: in the install folder, or put by when another took their place. */
 import { createReadStream } from 'node:fs';
-import { constants, copyFile, mkdir, open } from 'node:fs/promises';
+import { constants, copyFile, lstat, mkdir, open, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CurlewError, fileError } from '../core/errors.ts';
-import type { Digest } from '../core/digest.ts';
-import { ADDON_JSON, nodePath, OMITTED_JSON, prefixOf } from '../core/layout.ts';
+import { digestOf, type Digest } from '../core/digest.ts';
+import { ADDON_JSON, nodePath, OMITTED_JSON } from '../core/layout.ts';
 import { OMITTED_JSON_LIMIT } from '../core/omitted.ts';
-import { ADDON_JSON_LIMIT, parseAddonJson, refOf, type PackageFile } from '../core/package.ts';
+import { ADDON_JSON_LIMIT, type PackageFile } from '../core/package.ts';
 import { formatRef, type AddonRef } from '../core/ref.ts';
 import { hashFile } from '../files/hash-file.ts';
 import { syncFolder } from '../files/sync-folder.ts';
-import { digestInPlace, filesBelow } from './put-in-place.ts';
-import type { ExtractedRecord, Records } from './records.ts';
+import { readPlacedRecord } from './placed-record.ts';
 import { checkedAddon, type SourcePackage } from './source.ts';
 import { readStateFile } from '../files/state-file.ts';
 
@@ -26,7 +25,7 @@ export async function keptPackage(
   { signal }: { readonly signal: AbortSignal },
 ): Promise<SourcePackage> {
   for (const path of [nodePath.addon(ref), nodePath.previous(ref)]) {
-    const found = await readKept(join(directory, path), ref, signal).catch((error: unknown) => {
+    const found = await readKept(directory, path, ref, signal).catch((error: unknown) => {
       signal.throwIfAborted();
       if (!(error instanceof CurlewError)) throw error;
       return undefined;
@@ -38,48 +37,24 @@ export async function keptPackage(
   });
 }
 
-/** A package from a store has all that belongs to it. */
-const WHOLE = { omitted: [] };
-
-/** What is known of a package that lies in place, without reading its files. */
-export type PlacedPackage = Pick<SourcePackage, 'ref' | 'addon' | 'files' | 'omitted' | 'read'>;
-
-/**
- * The whole package of this digest that lies in place, as its addon.json and the records say; undefined when it does not,
- * or only in part.
- */
-export async function placedPackage(
-  directory: string,
-  ref: AddonRef,
-  digest: Digest,
-  { extracted }: Pick<Records, 'extracted'>,
-): Promise<PlacedPackage | undefined> {
-  const { tree, name, version } = ref;
-  const isThis = (one: ExtractedRecord): boolean =>
-    one.tree === tree && one.name === name && one.version === version && one.digest === digest;
-  if (!extracted.some(isThis)) return undefined;
-  const folder = join(directory, nodePath.addon(ref));
-  try {
-    if ((await digestInPlace(directory, ref, WHOLE)) !== digest) return undefined;
-    const addon = parseAddonJson((await readStateFile(join(folder, ADDON_JSON), ADDON_JSON_LIMIT)) ?? '', folder);
-    if (prefixOf(refOf(addon)) !== prefixOf(ref)) return undefined;
-    const files = (await filesBelow(folder)).map((file) => ({ ...file, digest: undefined }));
-    return { ref, addon, files, ...WHOLE, read: readerOf(folder) };
-  } catch {
-    // Whatever it is, the package is fetched as if there were nothing.
-    return undefined;
-  }
-}
-
 function readerOf(folder: string): SourcePackage['read'] {
   return (path, options) => createReadStream(join(folder, path), options) as AsyncIterable<Buffer>;
 }
 
-async function readKept(folder: string, ref: AddonRef, signal: AbortSignal): Promise<SourcePackage | undefined> {
+async function readKept(
+  directory: string,
+  path: string,
+  ref: AddonRef,
+  signal: AbortSignal,
+): Promise<SourcePackage | undefined> {
+  const folder = join(directory, path);
   const addon = await readStateFile(join(folder, ADDON_JSON), ADDON_JSON_LIMIT);
   if (addon === undefined) return undefined;
   const omitted = await readStateFile(join(folder, OMITTED_JSON), OMITTED_JSON_LIMIT);
   const files = await filesOf(folder, signal);
+  // Its own digest is in no package's identity.
+  const recorded = (await readPlacedRecord(directory, path))?.files.find((file) => file.path === ADDON_JSON)?.digest;
+  if (recorded !== undefined && recorded !== digestOf(addon)) return undefined;
   return {
     ref,
     ...checkedAddon({ addon, omitted }, ref, files, folder),
@@ -87,6 +62,17 @@ async function readKept(folder: string, ref: AddonRef, signal: AbortSignal): Pro
     read: readerOf(folder),
     extract: async (into, options) => copyPackage(folder, files, into, options.signal),
   };
+}
+
+async function filesBelow(folder: string): Promise<readonly Omit<PackageFile, 'digest'>[]> {
+  const files: Omit<PackageFile, 'digest'>[] = [];
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const { mode, size } = await lstat(path);
+    files.push({ path: path.slice(folder.length + 1), mode: (mode & 0o100) === 0 ? 0o644 : 0o755, size });
+  }
+  return files;
 }
 
 async function filesOf(folder: string, signal: AbortSignal): Promise<readonly PackageFile[]> {

@@ -10,6 +10,7 @@ import {
 } from './hooks.ts';
 import type { AlongFacts } from './along.ts';
 import type { LoadBalancerMove } from './cluster/load-balancer.ts';
+import type { FileDifference } from './placed-files.ts';
 import type { PackageFacts, PlannedAction, PlannedAddon, PlanOptions, RunKind } from './plan.ts';
 import type { Records } from './records.ts';
 
@@ -138,7 +139,13 @@ function alongImages(run: Phased): Actions {
 
 /** Undefined when the files of the package lie in the install folder. */
 function whyExtract(
-  { ref, digest, omitted = [], inPlace }: Pick<PackageFacts, 'ref' | 'digest' | 'omitted' | 'inPlace'>,
+  {
+    ref,
+    digest,
+    omitted = [],
+    inPlace,
+    differs = [],
+  }: Pick<PackageFacts, 'ref' | 'digest' | 'omitted' | 'inPlace' | 'differs'>,
   { extracted }: Records,
 ): string | undefined {
   const known = extracted.find(
@@ -149,7 +156,14 @@ function whyExtract(
   const comes = omitted.length === 0 ? '' : `; it comes without ${omitted.join(', ')}`;
   if (known?.digest === digest && lacks.length > 0) return `the node has it without ${lacks.join(', ')}${comes}`;
   if (known?.digest === digest && inPlace === digest) return undefined;
+  if (known?.digest === digest && differs.length > 0) return `${differsText(differs)}${comes}`;
   return (known === undefined ? 'not on this node' : 'the node has another package of this version') + comes;
+}
+
+function differsText(differs: readonly FileDifference[]): string {
+  const [first] = differs;
+  const more = differs.length === 1 ? '' : `, and ${differs.length - 1} more`;
+  return `its files on this node were changed: ${first?.path} (${first?.what.join(', ')})${more}`;
 }
 
 function fetch(ref: PackageFacts['ref'], because: string): PlannedAction {

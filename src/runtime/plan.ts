@@ -7,6 +7,7 @@ import { orderAddons } from '../installer/order.ts';
 import type { AlongFacts } from './along.ts';
 import type { LoadBalancerMove } from './cluster/load-balancer.ts';
 import { isContainerRuntime, KUBERNETES, type Hook } from './hooks.ts';
+import type { FileDifference } from './placed-files.ts';
 import { phases } from './plan-phases.ts';
 import { settingsDigest, type AppliedRecord, type Records } from './records.ts';
 import type { ShellVariable } from './settings.ts';
@@ -25,6 +26,8 @@ export interface PackageFacts {
   readonly omitted?: readonly string[] | undefined;
   /** Digest of the package whose files lie in the install folder, all that this one has, whatever the records say. */
   readonly inPlace: Digest | undefined;
+  /** What differs from this package in the folder where it should lie; absent for nothing, or where there is no such folder. */
+  readonly differs?: readonly FileDifference[] | undefined;
   /** The package is elsewhere, and has to be brought here before it can be extracted. */
   readonly remote: boolean;
   /** Seconds that one of its hooks may take; undefined for as long as it likes. */

@@ -1,7 +1,9 @@
 /** What a run is to do, found out without doing any of it: the lock, the records, what the last run left, the plan. */
 import { rmdir } from 'node:fs/promises';
 import type { Digest } from '../core/digest.ts';
+import type { Report } from '../core/events.ts';
 import { INSTALL_SH } from '../core/layout.ts';
+import type { AddonRef } from '../core/ref.ts';
 import { makeFolder } from '../files/make-folder.ts';
 import { alongLabel, wantedAlong, type AlongFacts, type OfferedPackage } from './along.ts';
 import { consultCluster, requireRoom, variablesFor, type ClusterRequest, type ClusterView } from './cluster/consult.ts';
@@ -16,7 +18,7 @@ import { lockFolder } from './lock.ts';
 import type { NodePlace } from './node-place.ts';
 import { planRun, type PackageFacts, type RunKind, type RunPlan } from './plan.ts';
 import { bootId } from './process-tree.ts';
-import { digestInPlace } from './put-in-place.ts';
+import { judgePlaced, keepPlaced, requireOwnFolders, type PlacedState } from './placed-package.ts';
 import { readRecords, type Records } from './records.ts';
 import type { Removal } from './removal.ts';
 import { runFolder } from './run-folder.ts';
@@ -57,6 +59,11 @@ export interface RunRequest {
   readonly cluster?: ClusterRequest | undefined;
 }
 
+export interface LookOptions {
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
 /** What a run would find and do now. */
 export interface RunView {
   readonly request: RunRequest;
@@ -68,6 +75,8 @@ export interface RunView {
   readonly along: readonly AlongPackage[];
   readonly plan: RunPlan;
   readonly now: Now;
+  /** How the places of these packages were found, and of those that come along. */
+  readonly placed: readonly { readonly ref: AddonRef; readonly state: PlacedState }[];
   /** Variables that hooks begin with, where the plan goes on from another run. */
   readonly carried: { readonly path: string; readonly digest: Digest } | undefined;
 }
@@ -79,7 +88,7 @@ export interface PreparedRun extends RunView, AsyncDisposable {}
  * Locks the install folder and plans. Nothing else is changed, and a folder that was made for the lock goes away with it
  * when nothing was put there. `BUSY` when another run is at work on the folder.
  */
-export async function prepare(given: RunRequest): Promise<PreparedRun> {
+export async function prepare(given: RunRequest, options: LookOptions): Promise<PreparedRun> {
   const { directory } = given.place;
   await makeFolder(directory);
   const lock = await lockFolder(directory);
@@ -89,7 +98,9 @@ export async function prepare(given: RunRequest): Promise<PreparedRun> {
     await rmdir(directory).catch(() => undefined);
   };
   try {
-    return { ...(await viewRun(given)), [Symbol.asyncDispose]: free };
+    const view = await viewRun(given, options);
+    for (const { ref, state } of view.placed) await keepPlaced(directory, ref, state);
+    return { ...view, [Symbol.asyncDispose]: free };
   } catch (error) {
     await free();
     throw error;
@@ -97,8 +108,12 @@ export async function prepare(given: RunRequest): Promise<PreparedRun> {
 }
 
 /** Finds out what a run would do without taking the lock or touching anything: another run may be changing it. */
-export async function viewRun(given: RunRequest): Promise<RunView> {
+export async function viewRun(given: RunRequest, look: LookOptions): Promise<RunView> {
   const { directory } = given.place;
+  await requireOwnFolders(
+    directory,
+    [...given.packages, ...(given.removal?.packages ?? [])].map(({ source }) => source.ref),
+  );
   const own = await readRecords(directory);
   const last = await readLastRun(directory, own);
   // On a node beside the primary nothing is applied to the cluster.
@@ -111,18 +126,41 @@ export async function viewRun(given: RunRequest): Promise<RunView> {
   const isRemoval = given.kind === 'uninstall' || given.kind === 'reset';
   const records = isRemoval ? { ...view.records, applied: own.applied } : view.records;
   const request = { ...given, cluster, variables: variablesFor(given.variables, view) };
-  const packages = await Promise.all(request.packages.map(async (wanted) => factsOf(request, wanted)));
-  const removed = await Promise.all((request.removal?.packages ?? []).map(async (one) => factsOf(request, one)));
+  const judge = judgeOnce(directory, look);
+  const packages = [];
+  for (const wanted of request.packages) packages.push(await factsOf(request, wanted, judge));
+  const removed = [];
+  for (const one of request.removal?.packages ?? []) removed.push(await factsOf(request, one, judge));
   const { kind, reapply, allowDowngrade, skipImages, variables } = request;
   const loadBalancer = await loadBalancerMove(view, variables);
-  const along = await alongOf(request, records);
+  const along = await alongOf(request, records, judge);
   const images = skipImages === undefined;
   const options = { reapply, allowDowngrade, images, variables, loadBalancer, along, removed, leaving };
   const fresh = planRun(kind, packages, records, options);
   const now = { identity: runIdentity(fresh, options), boot: await bootId() };
-  const begun = await continued(directory, fresh, view.moved ? undefined : last, now);
+  // What a hook has done may rest on files that are not there any more.
+  const isWhole = [...packages, ...along].every(({ differs = [] }) => differs.length === 0);
+  const begun = await continued(directory, fresh, view.moved || !isWhole ? undefined : last, now);
   if (cluster !== undefined) requireRoom(cluster, view, begun.plan);
-  return { request, records, view, last, packages, along, now, ...begun };
+  return { request, records, view, last, packages, along, now, placed: judge.all(), ...begun };
+}
+
+interface Judge {
+  readonly of: (source: SourcePackage) => Promise<PlacedState>;
+  readonly all: () => RunView['placed'];
+}
+
+/** One after another: each reads as much at once as a disk gives. */
+function judgeOnce(directory: string, options: LookOptions): Judge {
+  const placed: RunView['placed'][number][] = [];
+  return {
+    of: async (source) => {
+      const state = await judgePlaced(directory, source, options);
+      placed.push({ ref: source.ref, state });
+      return state;
+    },
+    all: () => placed,
+  };
 }
 
 /** Goes on from the last run where that is safe; otherwise everything begins anew. */
@@ -146,33 +184,29 @@ export interface AlongPackage extends AlongFacts {
 }
 
 async function alongOf(
-  { place: { directory }, packages, offered = [] }: RunRequest,
+  { packages, offered = [] }: RunRequest,
   records: Records,
+  judge: Judge,
 ): Promise<readonly AlongPackage[]> {
   const refs = packages.map(({ source }) => source.ref);
-  return Promise.all(
-    wantedAlong(offered, refs, records).map(async ({ source, role, because }) => {
-      const { ref, addon } = source;
-      return {
-        source,
-        label: alongLabel(ref),
-        ref,
-        digest: addon.digest,
-        images: addon.images,
-        omitted: source.omitted,
-        inPlace: await digestInPlace(directory, ref, source),
-        because,
-        isStep: role === 'step',
-      };
-    }),
-  );
+  const along: AlongPackage[] = [];
+  for (const { source, role, because } of wantedAlong(offered, refs, records)) {
+    const { ref, addon, omitted } = source;
+    const { digest: inPlace, differences: differs } = await judge.of(source);
+    const { digest, images } = addon;
+    const label = alongLabel(ref);
+    along.push({ source, label, ref, digest, images, omitted, inPlace, differs, because, isStep: role === 'step' });
+  }
+  return along;
 }
 
 async function factsOf(
-  { place: { directory }, hookLimit: general }: RunRequest,
+  { hookLimit: general }: RunRequest,
   { source, settings }: WantedPackage,
+  judge: Judge,
 ): Promise<PackageFacts> {
   const { ref, addon, files } = source;
+  const { digest: inPlace, differences: differs } = await judge.of(source);
   return {
     ref,
     digest: addon.digest,
@@ -182,7 +216,8 @@ async function factsOf(
     hasInstallScript: files.some(({ path }) => path === INSTALL_SH),
     settings,
     omitted: source.omitted,
-    inPlace: await digestInPlace(directory, ref, source),
+    inPlace,
+    differs,
     remote: source.remote !== undefined,
     hookLimit: hookLimit(addon, settings, general),
   };

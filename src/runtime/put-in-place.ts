@@ -1,15 +1,12 @@
 /** From a package to its folder on the node: beside it first, complete and on disk, then renamed. */
-import { lstat, mkdir, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errnoOf, fileError } from '../core/errors.ts';
-import type { Digest } from '../core/digest.ts';
-import { ADDON_JSON, nodePath, OMITTED_JSON } from '../core/layout.ts';
-import { OMITTED_JSON_LIMIT, parseOmitted } from '../core/omitted.ts';
-import { ADDON_JSON_LIMIT, parseAddonJson, type PackageFile } from '../core/package.ts';
+import { nodePath } from '../core/layout.ts';
 import type { AddonRef } from '../core/ref.ts';
+import { dropPlacedRecord, movePlacedRecord } from './placed-record.ts';
 import type { SourcePackage } from './source.ts';
 import { syncFolder } from '../files/sync-folder.ts';
-import { readStateFile } from '../files/state-file.ts';
 
 const STAGING = /^\.(?:new|old)-/;
 
@@ -56,6 +53,7 @@ export async function renameIntoPlace(
     if (await isThere(target)) {
       await rm(old, { recursive: true, force: true });
       await rename(target, old);
+      if (keep) await movePlacedRecord(directory, path, nodePath.previous(ref));
     }
     await rename(join(directory, `.new-${run}`, path), target);
     for (const folder of [dirname(target), dirname(dirname(target))]) await syncFolder(folder);
@@ -89,6 +87,7 @@ export async function takeAway(
     await mkdir(dirname(old), { recursive: true });
     await rename(target, old);
     await syncFolder(dirname(target));
+    await dropPlacedRecord(directory, path);
   } catch (error) {
     throw fileError(`take ${path} away`, error);
   }
@@ -98,49 +97,9 @@ export async function takeAway(
 export async function dropPrevious(directory: string, ref: AddonRef): Promise<void> {
   const folder = dirname(nodePath.previous(ref));
   await rm(join(directory, folder), { recursive: true, force: true });
+  await dropPlacedRecord(directory, nodePath.previous(ref));
   for (const above of [dirname(folder), dirname(dirname(folder))]) {
     // Other add-ons may have something there.
     await rmdir(join(directory, above)).catch(() => undefined);
   }
-}
-
-/**
- * Digest of the package whose files lie in the install folder, as its addon.json says; undefined when there is none that can
- * be read, or files are missing. Those that a bundle left out do not count, unless `wanted` has them. What the files hold
- * is not read, and hooks may have added to them.
- */
-export async function digestInPlace(
-  directory: string,
-  ref: AddonRef,
-  wanted?: Pick<SourcePackage, 'omitted'>,
-): Promise<Digest | undefined> {
-  const folder = join(directory, nodePath.addon(ref));
-  try {
-    const text = await readStateFile(join(folder, ADDON_JSON), ADDON_JSON_LIMIT);
-    if (text === undefined) return undefined;
-    const { digest, unpacked } = parseAddonJson(text, folder);
-    const note = await readStateFile(join(folder, OMITTED_JSON), OMITTED_JSON_LIMIT);
-    const omitted = note === undefined ? undefined : parseOmitted(note, folder);
-    if (wanted !== undefined && omitted?.folders.every((one) => wanted.omitted.includes(one)) === false)
-      return undefined;
-    const files = await filesBelow(folder);
-    const bytes = files.reduce((sum, { path, size }) => (NOTES.includes(path) ? sum : sum + size), 0);
-    return bytes < unpacked.files + unpacked.images - (omitted?.bytes ?? 0) ? undefined : digest;
-  } catch {
-    return undefined;
-  }
-}
-
-/** What says of a package what it is, and is not counted as part of it. */
-const NOTES: readonly string[] = [ADDON_JSON, OMITTED_JSON];
-
-export async function filesBelow(folder: string): Promise<readonly Omit<PackageFile, 'digest'>[]> {
-  const files: Omit<PackageFile, 'digest'>[] = [];
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile()) continue;
-    const path = join(entry.parentPath, entry.name);
-    const { mode, size } = await stat(path);
-    files.push({ path: path.slice(folder.length + 1), mode: (mode & 0o100) === 0 ? 0o644 : 0o755, size });
-  }
-  return files;
 }

@@ -3,13 +3,15 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CurlewError, fileError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
+import { PLACED } from '../core/layout.ts';
 import { nearest } from '../core/nearest.ts';
 import type { OrderedAddon } from '../installer/order.ts';
 import { readAsked } from './asked.ts';
 import { CONTAINERD_APPLIED } from './cluster/kurl-config.ts';
 import { isContainerRuntime, KUBERNETES } from './hooks.ts';
-import { keptPackage, placedPackage } from './kept-package.ts';
+import { keptPackage } from './kept-package.ts';
 import { readLastRun, type LastRun } from './last-run.ts';
+import { placedPackage } from './placed-package.ts';
 import { isRemoved } from './plan-phases.ts';
 import type { RunRequest, WantedPackage } from './prepare.ts';
 import { readRecords, type AppliedRecord, type Records } from './records.ts';
@@ -83,7 +85,7 @@ export async function uninstallRequest(
   if (unknown !== undefined) throw notInstalled(unknown, records);
   const { removal, variables } = await removableAddons(directory, records, installed, { ...options, report, signal });
   const forgotten = [...removal.forgotten, ...others];
-  await requireNoDependents(directory, records, removal, names);
+  await requireNoDependents(directory, records, { removal, names, signal });
   return { kind: 'uninstall', packages: [], removal: { ...removal, forgotten, ...options }, variables, reapply: true };
 }
 
@@ -201,14 +203,17 @@ type StayingFacts = OrderedAddon & { readonly version: string };
 async function requireNoDependents(
   directory: string,
   { applied, extracted }: Records,
-  removal: Pick<Removal, 'packages'>,
-  names: readonly string[],
+  {
+    removal,
+    names,
+    signal,
+  }: Cancellable & { readonly removal: Pick<Removal, 'packages'>; readonly names: readonly string[] },
 ): Promise<void> {
   const stay: StayingFacts[] = [];
   for (const [name, { version, digest }] of Object.entries(applied)) {
     if (names.includes(name) || digest === undefined) continue;
     const tree = extracted.find((one) => one.name === name && one.version === version)?.tree ?? 'addons';
-    const placed = await placedPackage(directory, { tree, name, version }, digest, { extracted });
+    const placed = await placedPackage(directory, { tree, name, version }, digest, { extracted, signal });
     if (placed !== undefined) stay.push({ ...placed.addon, name, version });
   }
   refuseDependents(removal, stay, (name, by, all) => ({
@@ -256,7 +261,10 @@ export function unfinishedRemovals(last: LastRun | undefined, { applied }: Recor
 export async function removeAddonFiles(directory: string, name: string): Promise<void> {
   const trees = ['addons', 'packages', 'previous/addons', 'previous/packages', 'kustomize'];
   try {
-    for (const tree of trees) await rm(join(directory, tree, name), { recursive: true, force: true });
+    // What is known of them first: without it, what is left would be read as a whole.
+    for (const tree of trees)
+      for (const path of [`${PLACED}/${tree}/${name}`, `${tree}/${name}`])
+        await rm(join(directory, path), { recursive: true, force: true });
   } catch (error) {
     throw fileError(`remove the files of ${name}`, error);
   }
@@ -269,6 +277,7 @@ const OURS: readonly string[] = [
   'bin',
   'kustomize',
   'previous',
+  PLACED,
   'fetched',
   'assets',
   CONTAINERD_APPLIED,

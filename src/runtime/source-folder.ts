@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { constants, copyFile, link, lstat, mkdir, open, readdir, rm, type FileHandle } from 'node:fs/promises';
+import { constants, copyFile, link, lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { PlacedEntry } from '../archive/entry.ts';
 import { parseTocJson } from '../archive/toc.ts';
@@ -24,6 +24,7 @@ import {
 } from './source.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import { readStateFile } from '../files/state-file.ts';
+import { changed, readVerified } from './verified-file.ts';
 
 const TOC_LIMIT = 1 << 30;
 
@@ -124,48 +125,6 @@ async function readListed(folder: string, entry: PlacedEntry | undefined, limit:
   return text !== undefined && digestOf(text) === entry.digest ? text : undefined;
 }
 
-/** The bytes of the first of these files that exists; their end is an error when they are not what was promised. */
-async function* readVerified(
-  paths: readonly string[],
-  wanted: Pick<PackageFile, 'size' | 'digest'>,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  const [path = '', ...others] = paths;
-  let file: FileHandle;
-  try {
-    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
-  } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw fileError(`read ${path}`, error);
-    if (others.length === 0) throw changed(path);
-    yield* readVerified(others, wanted, signal);
-    return;
-  }
-  try {
-    const hash = createHash('sha256');
-    const stream = createReadStream('', {
-      fd: file,
-      autoClose: false,
-      start: 0,
-      end: wanted.size,
-      highWaterMark: 1 << 20,
-    });
-    for await (const chunk of stream as AsyncIterable<Buffer>) {
-      signal.throwIfAborted();
-      hash.update(chunk);
-      yield chunk;
-    }
-    if (`sha256:${hash.digest('hex')}` !== wanted.digest) throw changed(path);
-  } finally {
-    await file.close();
-  }
-}
-
-function changed(path: string): CurlewError {
-  return new CurlewError('DIGEST_MISMATCH', `${path}: not the file that the bundle holds`, {
-    hint: 'unpack the bundle again',
-  });
-}
-
 /** Puts the files of a package into a folder that does not exist yet; the bundle's own stay where they are. */
 async function takePackage(
   from: string,
@@ -208,11 +167,12 @@ const NO_LINK = ['EXDEV', 'EPERM', 'ENOTSUP', 'EMLINK'];
 
 /**
  * A second name takes no space and no time. A copy is made where there is another name already (tar writes equal files
- * as one), and of what belongs to somebody else, who could change it after it was verified.
+ * as one), and of what belongs to somebody else or could be opened for writing by others, who could change it after it was
+ * verified.
  */
 async function linkOrCopy(from: string, into: string): Promise<void> {
-  const { nlink, uid } = await lstat(from);
-  if (nlink === 1 && uid === (await lstat(dirname(into))).uid) {
+  const { nlink, uid, mode } = await lstat(from);
+  if (nlink === 1 && (mode & 0o022) === 0 && uid === (await lstat(dirname(into))).uid) {
     try {
       await link(from, into);
       return;

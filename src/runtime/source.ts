@@ -34,17 +34,12 @@ export interface RemotePackage {
   ) => Promise<'fetched' | 'there already'>;
 }
 
-export interface SourceFile extends Omit<PackageFile, 'digest'> {
-  /** Undefined for what lies in place already, and is not read for it. */
-  readonly digest: PackageFile['digest'] | undefined;
-}
-
 export interface SourcePackage {
   readonly ref: AddonRef;
   /** Its digest has been compared with the table of contents. */
   readonly addon: AddonJson;
   /** Below the package's prefix; those that were left out are not among them. */
-  readonly files: readonly SourceFile[];
+  readonly files: readonly PackageFile[];
   /** Folders of operating systems that a bundle left out of it. */
   readonly omitted: readonly OsId[];
   /** Writes all files into a folder that does not exist yet; every byte is verified, and on disk at the end. */

@@ -3,7 +3,7 @@ import { asError } from '../core/errors.ts';
 import type { Digest } from '../core/digest.ts';
 import { addonRef, compareText } from '../core/ref.ts';
 import { readHistory, readRun, type RunHistory } from './history.ts';
-import { digestInPlace } from './put-in-place.ts';
+import { placedDigest } from './placed-package.ts';
 import { NO_RUN, type ExtractedRecord, type Records } from './records.ts';
 
 export interface AddonStatus {
@@ -19,7 +19,7 @@ export interface AddonStatus {
   readonly finished: boolean;
   /** The version that `curlew rollback` returns to; absent when there is none. */
   readonly back?: string | undefined;
-  /** The files of that package lie in the install folder. */
+  /** The files of that package lie in the install folder, as the package has them. */
   readonly inPlace: boolean;
   /** Folders of operating systems that its bundle had left out; absent when it is whole. */
   readonly omitted?: readonly string[] | undefined;
@@ -39,7 +39,7 @@ export interface NodeStatus {
 }
 
 /** An install folder that is not there has nothing installed. Damaged records are `FILE_UNUSABLE`. */
-export async function nodeStatus(directory: string): Promise<NodeStatus> {
+export async function nodeStatus(directory: string, { signal }: { readonly signal: AbortSignal }): Promise<NodeStatus> {
   const { records, busy } = await readHistory(directory);
   const problems: string[] = [];
   const { lastRun } = records;
@@ -53,7 +53,7 @@ export async function nodeStatus(directory: string): Promise<NodeStatus> {
   const { actions: _actions, plan: _plan, ...told } = last ?? {};
   return {
     directory,
-    addons: await addonsOf(directory, records),
+    addons: await addonsOf(directory, records, signal),
     extracted: records.extracted.filter(({ name }) => !Object.hasOwn(records.applied, name)),
     lastRun: last === undefined ? undefined : (told as NodeStatus['lastRun']),
     busy,
@@ -61,11 +61,15 @@ export async function nodeStatus(directory: string): Promise<NodeStatus> {
   };
 }
 
-async function addonsOf(directory: string, { applied, extracted }: Records): Promise<readonly AddonStatus[]> {
+async function addonsOf(
+  directory: string,
+  { applied, extracted }: Records,
+  signal: AbortSignal,
+): Promise<readonly AddonStatus[]> {
   const rows = Object.entries(applied).map(async ([name, record]): Promise<AddonStatus> => {
     const { version, digest, settings, run, finished, previous } = record;
     const { tree = 'addons', omitted } = extracted.find((one) => one.name === name && one.version === version) ?? {};
-    const found = await digestInPlace(directory, addonRef(name, version, tree));
+    const found = await placedDigest(directory, addonRef(name, version, tree), { signal });
     const inPlace = found === digest;
     const back = previous?.version;
     const known = { name, version, digest, settings, run, when: timeOf(run), finished, back, inPlace };

@@ -7,7 +7,7 @@ import type { Cluster } from './cluster/cluster.ts';
 import { readHistory, readRun, type ActionHistory, type RunHistory, type RunState } from './history.ts';
 import { AROUND_KUBERNETES, hookFunction, type Hook } from './hooks.ts';
 import type { DoneAction } from './plan.ts';
-import { digestInPlace } from './put-in-place.ts';
+import { placedDigest } from './placed-package.ts';
 import type { AppliedRecord, ExtractedRecord, Records } from './records.ts';
 
 export interface AddonHistory {
@@ -52,18 +52,27 @@ const HOOKS: readonly Hook[] = [
   'uninstall',
 ];
 
+interface WhyOptions {
+  readonly find?: (() => Promise<Cluster | undefined>) | undefined;
+  readonly signal: AbortSignal;
+}
+
+async function noCluster(): Promise<undefined> {
+  return Promise.resolve(undefined);
+}
+
 /**
  * `NOT_FOUND` when neither the records, of this node or of its cluster, nor a run that is still known have the add-on.
- * `find` opens the cluster; with --root there is none.
+ * `find` opens the cluster; absent where there is none, as with --root.
  */
 export async function whyAddon(
   directory: string,
   name: string,
-  find: () => Promise<Cluster | undefined> = async () => Promise.resolve(undefined),
+  { find = noCluster, signal }: WhyOptions,
 ): Promise<AddonHistory> {
   const { records, runs, busy } = await readHistory(directory);
   const word = await askCluster(name, records, find);
-  const next = await nextOf(directory, name, word.records);
+  const next = await nextOf(directory, name, word.records, signal);
   const record = Object.hasOwn(records.applied, name) ? records.applied[name] : undefined;
   const extracted = records.extracted.filter((one) => one.name === name);
   const known = new Set([...Object.keys(records.applied), ...records.extracted.map((one) => one.name)]);
@@ -99,12 +108,17 @@ function lastOf(history: RunHistory, name: string): AddonHistory['last'] {
   return { run, began, state, mode: planned.mode, because: planned.because, before, actions: own, message, culprit };
 }
 
-async function nextOf(directory: string, name: string, { applied, extracted }: Records): Promise<string> {
+async function nextOf(
+  directory: string,
+  name: string,
+  { applied, extracted }: Records,
+  signal: AbortSignal,
+): Promise<string> {
   const record = Object.hasOwn(applied, name) ? applied[name] : undefined;
   if (record === undefined) return 'it is installed: it was not installed so far';
   if (!record.finished) return 'it is installed again: its last run did not finish';
   const found = extracted.find((one) => one.name === name && one.version === record.version);
-  const again = (await isInPlace(directory, found, record))
+  const again = (await isInPlace(directory, found, record, signal))
     ? ''
     : '; its files are extracted again, since they are not those of the package';
   return `with the same version, package and settings it is not installed again, only checked${again}`;
@@ -114,7 +128,8 @@ async function isInPlace(
   directory: string,
   found: ExtractedRecord | undefined,
   { digest }: AppliedRecord,
+  signal: AbortSignal,
 ): Promise<boolean> {
   if (found === undefined) return false;
-  return (await digestInPlace(directory, addonRef(found.name, found.version, found.tree))) === digest;
+  return (await placedDigest(directory, addonRef(found.name, found.version, found.tree), { signal })) === digest;
 }

@@ -52,6 +52,7 @@ test('what is where: the paths are those that runs use', () => {
     `${nodePath.addon(ref).split('/')[0]}/`,
     `${nodePath.kustomize('x').split('/')[0]}/`,
     nodePath.records,
+    `${nodePath.placed('x').split('/')[0]}/`,
     nodePath.journal(run),
     `${nodePath.run(run)}/${ASKED_FILE}`,
     `${nodePath.previous(ref).split('/')[0]}/`,

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { formatEntry, parseJournal } from '../../src/runtime/journal.ts';
 import { keptPackage } from '../../src/runtime/kept-package.ts';
 import { readLastRun } from '../../src/runtime/last-run.ts';
-import { digestInPlace } from '../../src/runtime/put-in-place.ts';
+import { placedDigest } from '../../src/runtime/placed-package.ts';
 import { readRecords } from '../../src/runtime/records.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
@@ -82,7 +82,8 @@ async function checkFolder(folder: string): Promise<void> {
   await readLastRun(folder, records);
   for (const { tree, name, version, digest } of records.extracted) {
     const ref = { tree, name, version } as const;
-    if ((await digestInPlace(folder, ref)) === digest) await keptPackage(folder, ref, digest, { signal: never });
+    if ((await placedDigest(folder, ref, { signal: never })) === digest)
+      await keptPackage(folder, ref, digest, { signal: never });
   }
 }
 

@@ -3,6 +3,7 @@ import { listRunLogs } from '../../src/runtime/hook-logs.ts';
 import { readRecords } from '../../src/runtime/records.ts';
 import { whyAddon } from '../../src/runtime/why.ts';
 import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { packagesOf, run, trace, tracer, type Given } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
@@ -105,7 +106,7 @@ test('a clock that jumps, in either direction, changes nothing', async () => {
   assert.is(last.addons[0]?.outcome, 'already applied');
   // What is asked later finds the latest run first, whatever the clock said.
   assert.ok(last.run > future, `${last.run} after ${future}`);
-  assert.is((await whyAddon(box.at('node'), 'aaa')).last?.run, last.run);
+  assert.is((await whyAddon(box.at('node'), 'aaa', { signal: never })).last?.run, last.run);
   assert.is((await listRunLogs(box.at('node')))[0]?.run, last.run);
 });
 

@@ -7,6 +7,7 @@ import { readRecords } from '../../src/runtime/records.ts';
 import { nodeStatus } from '../../src/runtime/status.ts';
 import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { packagesOf, run, trace, tracer, type Given } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
@@ -46,6 +47,7 @@ test('a first run installs, in phases; a second one finds everything applied', a
     'assets',
     'kustomize',
     'packages',
+    'placed',
     'records.json',
     'runs',
   ]);
@@ -235,7 +237,7 @@ test('files that somebody removed are extracted again', async () => {
   await run(box, packages);
   assert.is(await readFile(box.at('node/addons/aaa/1.0.0/data/x.yaml'), 'utf8'), 'x: 1\n');
   await writeFile(box.at('node/addons/aaa/1.0.0/data/x.yaml'), 'x');
-  assert.is((await nodeStatus(box.at('node'))).addons[0]?.inPlace, false);
+  assert.is((await nodeStatus(box.at('node'), { signal: never })).addons[0]?.inPlace, false);
   await run(box, packages);
   assert.is(await readFile(box.at('node/addons/aaa/1.0.0/data/x.yaml'), 'utf8'), 'x: 1\n');
   await writeFile(box.at('node/addons/aaa/1.0.0/rendered'), 'x');

@@ -8,9 +8,9 @@ import { formatAddonJson } from '../../src/core/package.ts';
 import { addonRef } from '../../src/core/ref.ts';
 import { askLibrary } from '../../src/runtime/ask-library.ts';
 import { knownPackage, openRemotePackage } from '../../src/runtime/fetch/remote-package.ts';
-import { keptPackage, placedPackage } from '../../src/runtime/kept-package.ts';
+import { keptPackage } from '../../src/runtime/kept-package.ts';
+import { judgePlaced, placedDigest, placedPackage } from '../../src/runtime/placed-package.ts';
 import { planRun } from '../../src/runtime/plan.ts';
-import { digestInPlace } from '../../src/runtime/put-in-place.ts';
 import { readRecords } from '../../src/runtime/records.ts';
 import type { SourcePackage } from '../../src/runtime/source.ts';
 import { folderPackages } from '../../src/runtime/source-folder.ts';
@@ -58,14 +58,17 @@ test('a package in part is recorded as such, and one that has more of it is extr
   const outcomes = async (os?: readonly OsId[]): Promise<readonly unknown[]> => {
     const { addons } = await run(box, await bundled(os), ubuntu);
     const [record] = (await readRecords(box.at('node'))).extracted;
-    const [status] = (await nodeStatus(box.at('node'))).addons;
+    const [status] = (await nodeStatus(box.at('node'), { signal })).addons;
     assert.equal([status?.inPlace, status?.omitted], [true, record?.omitted]);
     const there = await readdir(box.at('node/addons/aaa/1.0.0'));
     return [addons[0]?.outcome, record?.omitted, there.filter((name) => isOsId(name))];
   };
   const few: readonly OsId[] = ['rhel-7', 'rhel-7-force', 'rhel-8'];
   assert.equal(await outcomes(['ubuntu-22.04']), ['installed', ['rhel-7-force', 'rhel-8'], ['ubuntu-22.04']]);
-  assert.is(await placedPackage(box.at('node'), REF, digestOf('x'), await readRecords(box.at('node'))), undefined);
+  assert.is(
+    await placedPackage(box.at('node'), REF, digestOf('x'), { ...(await readRecords(box.at('node'))), signal }),
+    undefined,
+  );
   const more = ['already applied', ['rhel-7-force'], ['rhel-8', 'ubuntu-22.04']];
   assert.equal(await outcomes(['ubuntu-22.04', 'rhel-8']), more);
   // Less of the same takes nothing away.
@@ -98,16 +101,20 @@ test('what lies in place in part is no package of a store, but one to go back to
   const ubuntu = await onSystem(box, 'ubuntu', '22.04');
   await run(box, await bundled(['ubuntu-22.04']), ubuntu);
   const directory = box.at('node');
-  const digest = (await digestInPlace(directory, REF)) ?? digestOf('none');
-  assert.is(await digestInPlace(directory, REF, { omitted: ['rhel-8'] }), undefined);
-  assert.is(await digestInPlace(directory, REF, { omitted: ['rhel-8', 'rhel-7-force'] }), digest);
-  assert.is(await placedPackage(directory, REF, digest, await readRecords(directory)), undefined);
+  const digest = (await placedDigest(directory, REF, { signal })) ?? digestOf('none');
+  const judged = async (os?: readonly OsId[]): Promise<unknown> => {
+    const [source] = await bundled(os);
+    return source && (await judgePlaced(directory, source, { signal })).digest;
+  };
+  assert.is(await judged(['rhel-7', 'rhel-7-force', 'ubuntu-22.04']), undefined);
+  assert.is(await judged(['ubuntu-22.04']), digest);
+  assert.is(await placedPackage(directory, REF, digest, { ...(await readRecords(directory)), signal }), undefined);
   const kept = await keptPackage(directory, REF, digest, { signal });
   assert.equal(kept.omitted, ['rhel-7-force', 'rhel-8']);
   await kept.extract(box.at('copy'), { signal });
   assert.ok((await readdir(box.at('copy'))).includes('addon.omitted.json'));
   await rm(box.at('node/addons/aaa/1.0.0/ubuntu-22.04'), { recursive: true });
-  assert.is(await digestInPlace(directory, REF), undefined);
+  assert.is(await placedDigest(directory, REF, { signal }), undefined);
   await assert.rejectsWith(keptPackage(directory, REF, digest, { signal }), 'NOT_FOUND');
 });
 
@@ -139,7 +146,7 @@ test('without the word of what was left out the files in place are no package', 
   const ubuntu = await onSystem(box, 'ubuntu', '22.04');
   await run(box, await bundled(['ubuntu-22.04']), ubuntu);
   await rm(box.at('node/addons/aaa/1.0.0/addon.omitted.json'));
-  assert.is(await digestInPlace(box.at('node'), REF), undefined);
+  assert.is(await placedDigest(box.at('node'), REF, { signal }), undefined);
   await run(box, await bundled(['ubuntu-22.04']), ubuntu);
   await stat(box.at('node/addons/aaa/1.0.0/addon.omitted.json'));
 });

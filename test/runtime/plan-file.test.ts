@@ -19,7 +19,7 @@ const test = suite('runtime/plan-file');
 async function view(box: Tree, more: Partial<RunRequest> = {}, ...names: readonly string[]): Promise<RunView> {
   const wanted = names.length === 0 ? ['aaa', 'bbb'] : names;
   const packages = await packagesOf(bundleOf(wanted.map((name) => tracer(name))));
-  return viewRun({
+  const request: RunRequest = {
     kind: 'install',
     place: plainPlace(box.at('node')),
     scripts: '',
@@ -31,7 +31,8 @@ async function view(box: Tree, more: Partial<RunRequest> = {}, ...names: readonl
     hookLimit: undefined,
     command: undefined,
     ...more,
-  });
+  };
+  return viewRun(request, { report: noReport, signal: never });
 }
 
 async function save(box: Tree, seen: RunView): Promise<string> {

@@ -34,14 +34,15 @@ export async function run(
   packages: readonly SourcePackage[],
   { settings = {}, signal = never, events = [], ...request }: Given = {},
 ): Promise<RunResult> {
-  const wanted = packages.map((source) => ({ source, settings: settings[source.ref.name] ?? {} }));
+  const own = packages.map((source) => ({ source, settings: settings[source.ref.name] ?? {} }));
   const removes = request.kind === 'reset' || request.kind === 'uninstall';
-  await using prepared = await prepare({
+  const report = (event: ProgressEvent): void => void events.push(event);
+  const wanted: RunRequest = {
     kind: 'install',
     place: plainPlace(box.at('node')),
     scripts: SCRIPTS,
-    packages: removes ? [] : wanted,
-    removal: removes ? { ...PLAIN_REMOVAL, packages: wanted } : undefined,
+    packages: removes ? [] : own,
+    removal: removes ? { ...PLAIN_REMOVAL, packages: own } : undefined,
     variables: [],
     env: { PATH: process.env['PATH'], TRACE: box.at('trace') },
     reapply: false,
@@ -49,8 +50,9 @@ export async function run(
     hookLimit: undefined,
     command: undefined,
     ...request,
-  });
-  return await execute(prepared, prepared.plan, { report: (event) => events.push(event), signal });
+  };
+  await using prepared = await prepare(wanted, { report, signal });
+  return await execute(prepared, prepared.plan, { report, signal });
 }
 
 /** An add-on that writes down which of its hooks ran. */

@@ -17,7 +17,7 @@ export const status: Command<NodeStatus> = {
   examples: ['curlew status', 'curlew status --json'],
   options: FOLDER_OPTIONS,
   run: async (args, context) => {
-    return nodeStatus(folderOf(args, context));
+    return nodeStatus(folderOf(args, context), context);
   },
   render: renderStatus,
   exitCode: ({ problems }) => (problems.length === 0 ? 0 : ERROR_CODES.FILE_UNUSABLE),

@@ -11,7 +11,7 @@ import { nodePath } from '../../core/layout.ts';
 import { makeFolder } from '../../files/make-folder.ts';
 import { atOnePlace, type FetchPlace } from '../../store/places.ts';
 import { openStoreSource } from '../../store/source.ts';
-import type { PlacedPackage } from '../kept-package.ts';
+import type { PlacedPackage } from '../placed-package.ts';
 import { archivePackages, type SourcePackage } from '../source.ts';
 import { fetchFile, partialPaths, type FetchOptions } from './fetch-file.ts';
 

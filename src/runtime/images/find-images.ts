@@ -4,9 +4,10 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapLimited } from '../../core/each.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
-import { ADDON_JSON } from '../../core/layout.ts';
+import { ADDON_JSON, nodePath } from '../../core/layout.ts';
 import { ADDON_JSON_LIMIT, parseAddonJson } from '../../core/package.ts';
-import { compareText, formatRef, isAddonName, isVersion } from '../../core/ref.ts';
+import { addonRef, compareText, formatRef, isAddonName, isVersion, type AddonRef } from '../../core/ref.ts';
+import { requireImages } from '../placed-package.ts';
 import type { SourcePackage } from '../source.ts';
 import { readStateFile } from '../../files/state-file.ts';
 import { folderFiles, sourceFiles } from './folder-files.ts';
@@ -36,8 +37,9 @@ export function sourceImages(packages: readonly SourcePackage[]): readonly Found
 
 /**
  * Looks into `addons/NAME/VERSION` and `packages/NAME/VERSION`, also below `kurl/`. A package with an addon.json is taken
- * at its word; of another one every archive in `images/` is read for its names. Packages without images, and those of
- * other architectures, are left out. `NOT_FOUND` when there are none.
+ * at its word; of another one every archive in `images/` is read for its names. What is recorded of a package that a run has
+ * put there must still hold for its images. Packages without images, and those of other architectures, are left out.
+ * `NOT_FOUND` when there are none.
  */
 export async function findImages(folder: string, { signal }: Cancellable): Promise<readonly FoundImages[]> {
   const roots = [folder, join(folder, KURL)];
@@ -45,7 +47,7 @@ export async function findImages(folder: string, { signal }: Cancellable): Promi
   for (const root of roots) {
     for (const place of await packageFolders(root)) {
       signal.throwIfAborted();
-      found.push(await imagesOf(place, { signal }));
+      found.push((await recordedImages(folder, place, { signal })) ?? (await imagesOf(place, { signal })));
     }
     const shared = await archivesIn(root, SHARED, { signal });
     found.push({ title: SHARED, images: shared });
@@ -57,17 +59,32 @@ export async function findImages(folder: string, { signal }: Cancellable): Promi
   });
 }
 
+/** Undefined when nothing is recorded of this package. */
+async function recordedImages(
+  folder: string,
+  { path, title, ref }: PackageFolder,
+  { signal }: Cancellable,
+): Promise<FoundImages | undefined> {
+  if (path !== join(folder, nodePath.addon(ref))) return undefined;
+  const source = await requireImages(folder, ref, { signal });
+  if (source === undefined) return undefined;
+  const images = source.addon.arch === HOST_ARCH ? packageImages(sourceFiles(source), source.addon) : [];
+  return { title, images };
+}
+
 interface PackageFolder {
+  readonly ref: AddonRef;
   readonly path: string;
   readonly title: string;
 }
 
 async function packageFolders(root: string): Promise<readonly PackageFolder[]> {
   const places: PackageFolder[] = [];
-  for (const tree of ['addons', 'packages']) {
+  for (const tree of ['addons', 'packages'] as const) {
     for (const name of (await folders(join(root, tree))).filter(isAddonName)) {
       for (const version of (await folders(join(root, tree, name))).filter(isVersion)) {
-        places.push({ path: join(root, tree, name, version), title: formatRef({ name, version }) });
+        const ref = addonRef(name, version, tree);
+        places.push({ path: join(root, tree, name, version), title: formatRef(ref), ref });
       }
     }
   }

@@ -3,6 +3,8 @@ import { createReadStream } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf, fileError } from '../../core/errors.ts';
+import type { PackageFile } from '../../core/package.ts';
+import { changed, readVerified } from '../verified-file.ts';
 import type { SourcePackage } from '../source.ts';
 import type { ImageFiles } from './wanted.ts';
 
@@ -27,6 +29,20 @@ export function folderFiles(folder: string): ImageFiles {
         signal.throwIfAborted();
         throw fileError(`read ${join(folder, path)}`, error);
       }
+    },
+  };
+}
+
+/** The same of a package that lies in a folder: each file is proved while it is read, and others are not there. */
+export function placedFiles(folder: string, files: readonly PackageFile[]): ImageFiles {
+  const find = (path: string): PackageFile | undefined => files.find((file) => file.path === path);
+  return {
+    name: folder,
+    size: async (path) => find(path)?.size,
+    read: (path, { signal }) => {
+      const file = find(path);
+      if (file === undefined) throw changed(join(folder, path));
+      return readVerified([join(folder, path)], file, signal);
     },
   };
 }

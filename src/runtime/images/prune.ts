@@ -1,7 +1,7 @@
 /** Removing images of add-ons that go from the container runtime. */
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
-import { placedPackage } from '../kept-package.ts';
+import { placedPackage } from '../placed-package.ts';
 import type { RunView } from '../prepare.ts';
 import type { Records } from '../records.ts';
 import type { SourcePackage } from '../source.ts';
@@ -19,7 +19,10 @@ export async function pruneImages(
   { report, signal }: Cancellable & { readonly report: Report },
 ): Promise<readonly string[]> {
   const gone = (request.removal?.packages ?? []).map(({ source }) => source);
-  const stay = [...request.packages.map(({ source }) => source), ...(await otherPackages(request, records, gone))];
+  const stay = [
+    ...request.packages.map(({ source }) => source),
+    ...(await otherPackages(request, records, gone, signal)),
+  ];
   const needed = new Set(stay.flatMap(imageNamesOf));
   const names = [...new Set(gone.flatMap(imageNamesOf))].filter((name) => !needed.has(name));
   if (names.length === 0) return [];
@@ -50,11 +53,14 @@ async function otherPackages(
   { place }: RunView['request'],
   records: Records,
   gone: readonly SourcePackage[],
+  signal: AbortSignal,
 ): Promise<readonly Pick<SourcePackage, 'ref' | 'addon' | 'files' | 'read'>[]> {
   const names = new Set(gone.map(({ ref }) => ref.name));
   const others = records.extracted.filter(({ name }) => !names.has(name));
   const found = await Promise.all(
-    others.map(async ({ digest, omitted: _omitted, ...ref }) => placedPackage(place.directory, ref, digest, records)),
+    others.map(async ({ digest, omitted: _omitted, ...ref }) =>
+      placedPackage(place.directory, ref, digest, { ...records, signal }),
+    ),
   );
   return found.filter((one) => one !== undefined);
 }

@@ -2,10 +2,11 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { digestOf } from '../../../src/core/digest.ts';
 import { addonRef } from '../../../src/core/ref.ts';
 import { knownPackage } from '../../../src/runtime/fetch/remote-package.ts';
-import { placedPackage } from '../../../src/runtime/kept-package.ts';
+import { placedPackage } from '../../../src/runtime/placed-package.ts';
 import { NO_RECORDS, readRecords } from '../../../src/runtime/records.ts';
 import { createFolderStore } from '../../../src/store/folder.ts';
 import * as assert from '../../support/assert.ts';
+import { never } from '../../support/context.ts';
 import { bundleOf } from '../../support/node-bundles.ts';
 import { packagesOf, run, tracer } from '../../support/node-install.ts';
 import { packageOf } from '../../support/packages.ts';
@@ -22,7 +23,7 @@ test('what lies in place is known without its package; what has gone by the time
   await run(box, await packagesOf(bundleOf([tracer('aaa')])));
   const records = await readRecords(box.at('node'));
   const ref = addonRef('aaa', '1.0.0');
-  const placed = await placedPackage(box.at('node'), ref, addon.digest, records);
+  const placed = await placedPackage(box.at('node'), ref, addon.digest, { ...records, signal: never });
   if (placed === undefined) throw new Error('it lies in place');
   assert.equal(placed.files.map(({ path }) => path).toSorted(), ['addon.json', ...Object.keys(files)].toSorted());
   const places = [{ store: createFolderStore(box.at('store')), key: 'aaa.tar.gz' }];
@@ -42,7 +43,7 @@ test('neither another package, nor one that the records do not vouch for, nor a 
   const { ref, addon } = source;
   const records = await readRecords(box.at('node'));
   const isKnown = async (digest = addon.digest, from = records): Promise<boolean> =>
-    (await placedPackage(box.at('node'), ref, digest, from)) !== undefined;
+    (await placedPackage(box.at('node'), ref, digest, { ...from, signal: never })) !== undefined;
   assert.equal(
     [await isKnown(), await isKnown(digestOf('x')), await isKnown(addon.digest, NO_RECORDS)],
     [true, false, false],
