@@ -91,6 +91,11 @@ interface Chosen {
   readonly target: string;
 }
 
+/** `PACKAGE_INVALID` for an archive that {@link extractEntries} would not extract as a whole. Nothing of it is read. */
+export function requireExtractable(name: string, index: ArchiveIndex): void {
+  choose(name, index, undefined, EXTRACT_LIMITS);
+}
+
 /** Judges the limits from the index alone, before anything is written. */
 function choose(
   name: string,
@@ -99,7 +104,7 @@ function choose(
   limits: ExtractLimits,
 ): readonly Chosen[] {
   const tooMuch = (what: string): CurlewError =>
-    new CurlewError('PACKAGE_INVALID', `${name}: ${what}`, { hint: 'extraction was refused before it began' });
+    new CurlewError('PACKAGE_INVALID', `${name}: ${what}`, { hint: 'it is refused before anything of it is written' });
   const byPath = new Map(entries.map((entry) => [entry.path, entry]));
   const chosen: Chosen[] = [];
   let bytes = 0;

@@ -5,6 +5,7 @@
  */
 import { digestOf, isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
+import { parseJson } from '../core/json.ts';
 import { pathProblem, TOC_NAME } from '../core/layout.ts';
 import type { ArchiveIndex, PlacedEntry } from './entry.ts';
 import { paddingOf, TAR_END, tarHeader } from './header.ts';
@@ -127,7 +128,7 @@ export function tocText(member: Uint8Array, name: string): Uint8Array {
 export function parseTocJson(json: Uint8Array, tocOffset: number, size: number, name: string): ArchiveIndex {
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(json));
+    value = parseJson(json);
   } catch (error) {
     throw damaged(name, `table of contents: ${error instanceof Error ? error.message : String(error)}`);
   }

@@ -1,7 +1,7 @@
 /** Where a run takes its packages from: a bundle or an unpacked one; and which of them the spec means. */
 import { resolve } from 'node:path';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../archive/entry.ts';
-import { findEntry, readIndex, readTocText } from '../archive/read.ts';
+import { readIndex, readTocText } from '../archive/read.ts';
 import { parseBundleJson, BUNDLE_JSON_LIMIT, INSTALLER_LIMIT, type BundleJson } from '../core/bundle.ts';
 import { digestOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -12,8 +12,9 @@ import type { Installer, InstallerAddon } from '../installer/installer.ts';
 import { resolveVersion } from '../installer/version.ts';
 import type { OfferedPackage } from '../runtime/along.ts';
 import { judgePlaced } from '../runtime/placed-package.ts';
-import { archivePackages, textOf, type SourcePackage } from '../runtime/source.ts';
+import type { SourcePackage } from '../runtime/source.ts';
 import { folderPackages } from '../runtime/source-folder.ts';
+import { judgeArchive } from './judge-archive.ts';
 import { openArchive } from './open-archive.ts';
 import { openBundle } from './open-bundle.ts';
 import type { Trust } from './signed.ts';
@@ -64,16 +65,12 @@ export async function bundleSource(
   try {
     const checked = await checkedIndex(source, source.whole, { trust, signal });
     const { index, read, requireAll } = await openBundle(source, checked, { directory, signal });
-    const root = async (name: string, limit: number): Promise<string | undefined> => {
-      const entry = findEntry(index, name);
-      return entry === undefined ? undefined : textOf(source.name, entry, { read, limit, signal });
-    };
     await requireAll(index.entries.filter(isDocument));
-    const packages = await archivePackages(source, index, { read, signal });
-    const bundle = readBundle(await root(BUNDLE_JSON, BUNDLE_JSON_LIMIT), source.name, index !== checked);
+    const accept = (bundle: BundleJson | undefined): void => refuseKurl(bundle, source.name, index !== checked);
+    const { packages, bundle, installerText } = await judgeArchive(source, index, { read, accept, signal });
     const offered = offeredOf(bundle, packages, arch);
     return {
-      installerText: await root(INSTALLER_YAML, INSTALLER_LIMIT),
+      installerText: await installerText(),
       airgap: true,
       release: bundle?.release,
       choose: async (installer) => {
@@ -110,7 +107,9 @@ export async function unpackedSource(
 ): Promise<InstallSource> {
   const folder = resolve(cwd, path);
   const { packages, readRoot } = await folderPackages(folder, { directory, trust, signal });
-  const bundle = readBundle(await readRoot(BUNDLE_JSON, BUNDLE_JSON_LIMIT), folder, false);
+  const text = await readRoot(BUNDLE_JSON, BUNDLE_JSON_LIMIT);
+  const bundle = text === undefined ? undefined : parseBundleJson(text, folder);
+  refuseKurl(bundle, folder, false);
   return {
     installerText: await readRoot(INSTALLER_YAML, INSTALLER_LIMIT),
     airgap: true,
@@ -135,9 +134,8 @@ function offeredOf(
   });
 }
 
-function readBundle(text: string | undefined, from: string, isDelta: boolean): BundleJson | undefined {
-  const bundle = text === undefined ? undefined : parseBundleJson(text, from);
-  if (bundle?.layout === undefined) return bundle;
+function refuseKurl(bundle: BundleJson | undefined, from: string, isDelta: boolean): void {
+  if (bundle?.layout === undefined) return;
   throw new CurlewError('UNSUPPORTED', `${from}: this bundle is for kURL's own scripts`, {
     hint: `${isDelta ? 'make the whole of it with curlew apply, ' : ''}unpack it and run the install.sh in it, or make one without --layout kurl`,
   });

@@ -1,10 +1,18 @@
-/** The proof that an archive is whole, with its progress. */
+/** The proof that an archive is whole, and what `install` asks of it, with its progress. */
 import type { ArchiveIndex, RangeSource } from '../archive/entry.ts';
+import { readHolder } from '../archive/holder.ts';
+import { readPayload } from '../archive/read.ts';
 import { verifyArchive } from '../archive/verify.ts';
+import { readDelta } from '../bundle/delta/delta-read.ts';
 import { reportStep } from '../core/events.ts';
+import { INSTALLER_YAML } from '../core/layout.ts';
+import { sourceFiles } from '../runtime/images/folder-files.ts';
+import { packageImages } from '../runtime/images/wanted.ts';
 import type { CommandContext } from './command.ts';
+import { judgeArchive, type JudgedArchive } from './judge-archive.ts';
+import { requireSpec } from './run-source.ts';
 
-/** Like {@link verifyArchive}, as a step of this title. */
+/** Like {@link verifyArchive}, as a step of this title; then what {@link judgeArchive}, the spec and the images say. */
 export async function proveWhole(
   source: RangeSource,
   title: string,
@@ -16,7 +24,40 @@ export async function proveWhole(
   return reportStep(
     report,
     { id: title, title, bytes: source.size },
-    async () => verifyArchive(source, { signal, onBytes }),
+    async () => {
+      const index = await verifyArchive(source, { signal, onBytes });
+      await judgeContents(source, index, signal);
+      return index;
+    },
     () => 'whole',
   );
+}
+
+/** Of a delta, what it brings and what it makes of it. */
+async function judgeContents(source: RangeSource, index: ArchiveIndex, signal: AbortSignal): Promise<void> {
+  const delta = await readDelta(source, index, { signal });
+  if (delta === undefined) {
+    const judged = await judgeArchive(source, index, { read: (...of) => readPayload(source, ...of), signal });
+    const spec = await judged.installerText();
+    if (spec !== undefined) requireSpec(INSTALLER_YAML, spec);
+    await judgeImages(judged, signal);
+    return;
+  }
+  const { full, brought } = delta;
+  await judgeArchive(source, full, {
+    has: ({ digest, size }) => size === 0 || brought.has(digest),
+    async *read(entry, options) {
+      const holder = brought.get(entry.digest);
+      if (holder !== undefined) yield* readHolder(holder, entry, options);
+    },
+    signal,
+  });
+}
+
+/** Manifests and configs of all images; of archives, what they say is in them. */
+async function judgeImages({ packages }: JudgedArchive, signal: AbortSignal): Promise<void> {
+  for (const source of packages) {
+    const images = packageImages(sourceFiles(source), source.addon, `linux/${source.addon.arch}`);
+    for (const { form } of images) await form({ signal });
+  }
 }

@@ -83,6 +83,14 @@ export function readSpec(
   return { installer, document };
 }
 
+/** `SPEC_INVALID`, with its places, for a text that is no installer spec by itself. */
+export function requireSpec(file: string, text: string): void {
+  const { installer, diagnostics } = parseInstaller(file, text);
+  if (installer === undefined) {
+    throw new CurlewError('SPEC_INVALID', `read ${file}: not a valid installer spec`, { diagnostics });
+  }
+}
+
 export function noteWarnings(report: Report, diagnostics: CurlewError['diagnostics']): void {
   for (const { severity, place, message, hint } of diagnostics) {
     if (severity === 'info') continue;

@@ -10,11 +10,55 @@ export function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
+/**
+ * The value of a JSON document from outside, as every reader of JSON must understand it: `SyntaxError` or `TypeError` for bytes
+ * that are no UTF-8, for a byte order mark, and for a key that an object has twice, of which readers take different ones.
+ */
+export function parseJson(document: Uint8Array | string): unknown {
+  const text =
+    typeof document === 'string'
+      ? document
+      : new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(document);
+  const value: unknown = JSON.parse(text);
+  if (membersIn(text) !== membersOf(value)) throw new SyntaxError('an object has a key twice');
+  return value;
+}
+
+const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a];
+
+/** Members of all objects in a text that is JSON: each has one colon, and no other stands outside of strings. */
+function membersIn(text: string): number {
+  let count = 0;
+  let quoted = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) quoted = !quoted;
+    else if (code === BACKSLASH) at += 1;
+    else if (code === COLON && !quoted) count += 1;
+  }
+  return count;
+}
+
+/** The same of what was read: there, each key of an object is left once. */
+function membersOf(value: unknown): number {
+  let count = 0;
+  // Not by recursion: documents nest as deep as they like.
+  const left: unknown[] = [value];
+  while (left.length > 0) {
+    const one = left.pop();
+    if (typeof one !== 'object' || one === null) continue;
+    const inside = Object.values(one);
+    if (!Array.isArray(one)) count += inside.length;
+    for (const item of inside) if (typeof item === 'object') left.push(item);
+  }
+  return count;
+}
+
 /** The object in a JSON text from outside, its fields still to be checked; `bad` makes the error of anything else. */
 export function parseObject(text: string, bad: (what: string, cause?: unknown) => Error): Record<string, unknown> {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseJson(text);
   } catch (error) {
     // Not the words of the parser: they repeat what stands in the file.
     throw bad('not JSON', error);

@@ -1,6 +1,6 @@
 /** Where packages come from: an archive that is read by range, or a folder that it was unpacked into. */
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../archive/entry.ts';
-import { extractEntries, type ReadEntry } from '../archive/extract.ts';
+import { extractEntries, requireExtractable, type ReadEntry } from '../archive/extract.ts';
 import { findEntry, readPayload } from '../archive/read.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
@@ -137,15 +137,21 @@ export function missingFile(from: string, ref: AddonRef, path: string): CurlewEr
 export interface ArchiveOptions {
   /** The unpacked bytes of a payload, proved; default: those in the archive itself. */
   readonly read?: ReadEntry | undefined;
+  /** Whether the payload of an entry is at hand; a package whose notes are not is left out. Default: all are. */
+  readonly has?: ((entry: PlacedEntry) => boolean) | undefined;
   readonly signal: AbortSignal;
 }
 
-/** All packages of an archive: one package, or a bundle of many. */
+/**
+ * All packages of an archive: one package, or a bundle of many. What could not be extracted, and a package that is not what its
+ * addon.json says, is `PACKAGE_INVALID` or `DIGEST_MISMATCH`.
+ */
 export async function archivePackages(
   source: RangeSource,
   index: ArchiveIndex,
-  { read = (entry, options) => readPayload(source, entry, options), signal }: ArchiveOptions,
+  { read = (entry, options) => readPayload(source, entry, options), has = () => true, signal }: ArchiveOptions,
 ): Promise<readonly SourcePackage[]> {
+  requireExtractable(source.name, index);
   const packages: SourcePackage[] = [];
   for (const { ref, entries } of entriesByPackage(index.entries)) {
     const prefix = prefixOf(ref);
@@ -154,6 +160,7 @@ export async function archivePackages(
       throw new CurlewError('PACKAGE_INVALID', `${source.name}: ${prefix}${ADDON_JSON} is missing`);
     const files = packageFiles(ref, entries);
     const note = findEntry(index, `${prefix}${OMITTED_JSON}`);
+    if (!has(entry) || (note !== undefined && !has(note))) continue;
     const texts = {
       addon: await textOf(source.name, entry, { read, limit: ADDON_JSON_LIMIT, signal }),
       omitted: note && (await textOf(source.name, note, { read, limit: OMITTED_JSON_LIMIT, signal })),
@@ -187,5 +194,9 @@ export async function textOf(
     throw new CurlewError('PACKAGE_INVALID', `${from}: ${entry.path} is larger than ${limit} bytes`);
   const parts: Uint8Array[] = [];
   for await (const chunk of read(entry, { signal })) parts.push(chunk);
-  return Buffer.concat(parts).toString('utf8');
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(parts));
+  } catch (error) {
+    throw new CurlewError('PACKAGE_INVALID', `${from}: ${entry.path} is not UTF-8 text`, { cause: error });
+  }
 }

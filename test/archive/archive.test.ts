@@ -12,6 +12,7 @@ import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
 import { archiveOf, noise, type TestFile } from '../support/packages.ts';
+import { BAD_PATHS, BAD_SETS } from '../support/bad-archives.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
@@ -160,18 +161,7 @@ test('a gzip bomb is refused before anything is written', async () => {
   );
 });
 
-for (const path of [
-  '../x',
-  '/etc/x',
-  'a/../../x',
-  'a//b',
-  './a',
-  'a/./b',
-  'a\\b',
-  'a\u0000b',
-  'a\nb',
-  'x'.repeat(300),
-]) {
+for (const path of BAD_PATHS) {
   test(`an entry named ${JSON.stringify(path.slice(0, 20))} is refused`, async () => {
     const { bytes } = archiveOf([{ path, data: 'x' }]);
     await assert.rejectsWith(readIndex(memorySource('m', bytes), { signal: never }), 'PACKAGE_INVALID');
@@ -187,12 +177,7 @@ test('an empty file with the digest of another content is refused', async () => 
   await assert.rejectsWith(verifyArchive(memorySource('m', bytes), { signal: never }), 'PACKAGE_INVALID', /empty file/);
 });
 
-for (const [title, files] of [
-  ['two entries of one name', ['a', 'a']],
-  ['a file that is a folder too', ['a', 'a/b']],
-  ['a folder that is a file too', ['a/b', 'a']],
-  ['an entry named like the table of contents', ['stargz.index.json']],
-] as const) {
+for (const [title, files] of BAD_SETS) {
   test(`${title} are refused`, async () => {
     const { bytes } = archiveOf(files.map((path) => ({ path, data: 'x' })));
     await assert.rejectsWith(readIndex(memorySource('m', bytes), { signal: never }), 'PACKAGE_INVALID');

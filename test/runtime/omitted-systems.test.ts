@@ -2,9 +2,7 @@
 import { execa } from 'execa';
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { digestOf } from '../../src/core/digest.ts';
-import { formatOmitted } from '../../src/core/omitted.ts';
 import { isOsId, OS_IDS, osFolders, type OsId } from '../../src/core/os.ts';
-import { formatAddonJson } from '../../src/core/package.ts';
 import { addonRef } from '../../src/core/ref.ts';
 import { askLibrary } from '../../src/runtime/ask-library.ts';
 import { knownPackage, openRemotePackage } from '../../src/runtime/fetch/remote-package.ts';
@@ -17,28 +15,16 @@ import { folderPackages } from '../../src/runtime/source-folder.ts';
 import { nodeStatus } from '../../src/runtime/status.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import * as assert from '../support/assert.ts';
-import type { TestPackage } from '../support/bundles.ts';
 import { noReport } from '../support/context.ts';
 import { bundleOfPackages } from '../support/deltas.ts';
-import { packagesOf, run, trace, tracerPackage } from '../support/node-install.ts';
-import { archiveOf, packageOf, type TestFile } from '../support/packages.ts';
+import { addon, folderOf, hostileBytes, OMITTED_LIES, rowsOf, WHOLE, without } from '../support/omitted.ts';
+import { packagesOf, run, trace } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('runtime/omitted-systems', { timeoutMs: 60_000 });
 const signal = new AbortController().signal;
 const SCRIPTS = `${import.meta.dirname}/../../scripts`;
-
-const HOST_FILES: readonly TestFile[] = [
-  { path: 'rhel-8/archives/a.rpm', data: 'rpm of 8' },
-  { path: 'rhel-7-force/archives/a.rpm', data: 'rpm of 7' },
-  { path: 'ubuntu-22.04/archives/a.deb', data: 'deb' },
-];
-
-function addon(name: string, hostFiles = HOST_FILES): TestPackage {
-  const own = tracerPackage(name);
-  return { ...own, files: [...own.files, ...hostFiles] };
-}
 
 const REF = addonRef('aaa', '1.0.0', 'addons');
 
@@ -204,56 +190,7 @@ for (const [id, version] of [
   });
 }
 
-const [RPM] = HOST_FILES;
-const WHOLE = packageOf('aaa', '1.0.0', addon('aaa').files);
-
-/** A bundle with some of the package's files, and this said of the others. */
-function hostileBytes(files: readonly TestFile[], note: string | undefined): Buffer {
-  const notes = note === undefined ? [] : [{ path: 'addon.omitted.json', data: note }];
-  const all = [{ path: 'addon.json', data: formatAddonJson(WHOLE.addon) }, ...files, ...notes];
-  return archiveOf(all.map((file) => ({ ...file, path: `addons/aaa/1.0.0/${file.path}` }))).bytes;
-}
-
-function rowsOf(files: readonly TestFile[]): string {
-  return formatOmitted(
-    files.map(({ path, data }) => {
-      return { path, mode: 0o644, size: Buffer.from(data).byteLength, digest: digestOf(data) };
-    }),
-  );
-}
-
-const files = addon('aaa').files;
-const without = (gone: string): readonly TestFile[] => files.filter(({ path }) => !path.startsWith(gone));
-const folderOf = (kept: string): readonly TestFile[] => files.filter(({ path }) => path.startsWith(kept));
-
-for (const [title, given, note, code, message] of [
-  ['files that are gone', without('rhel-8'), undefined, 'DIGEST_MISMATCH', /files of aaa/],
-  [
-    'a script',
-    without('install.sh'),
-    rowsOf(folderOf('install.sh')),
-    'PACKAGE_INVALID',
-    /install\.sh" is in no folder/,
-  ],
-  ['rows of others', without('rhel-8'), rowsOf(folderOf('ubuntu')), 'PACKAGE_INVALID', /deb is there, and its folder/],
-  ['what is there', files, rowsOf(folderOf('rhel-8')), 'PACKAGE_INVALID', /rhel-8\/archives\/a\.rpm is there, and its/],
-  [
-    'a row too many',
-    without('rhel-8'),
-    rowsOf([...folderOf('rhel-8'), { path: 'rhel-9/x', data: '' }]),
-    'DIGEST_MISMATCH',
-    /files of aaa/,
-  ],
-  [
-    'other bytes',
-    without('rhel-8'),
-    rowsOf([{ path: RPM?.path ?? '', data: 'other' }]),
-    'DIGEST_MISMATCH',
-    /files of aaa/,
-  ],
-  ['no JSON', without('rhel-8'), '{', 'PACKAGE_INVALID', /not JSON/],
-  ['nothing', files, `${JSON.stringify({ files: [], format: 1 })}\n`, 'PACKAGE_INVALID', /: files/],
-] as const) {
+for (const { title, given, note, code, message } of OMITTED_LIES) {
   test(`what a bundle says of what it left out is not believed: ${title}`, async () => {
     await assert.rejectsWith(packagesOf(hostileBytes(given, note)), code, message);
   });
