@@ -10,6 +10,9 @@ export function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
+/** Its message repeats nothing of the document. */
+class KeyTwice extends SyntaxError {}
+
 /**
  * The value of a JSON document from outside, as every reader of JSON must understand it: `SyntaxError` or `TypeError` for bytes
  * that are no UTF-8, for a byte order mark, and for a key that an object has twice, of which readers take different ones.
@@ -20,7 +23,7 @@ export function parseJson(document: Uint8Array | string): unknown {
       ? document
       : new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(document);
   const value: unknown = JSON.parse(text);
-  if (membersIn(text) !== membersOf(value)) throw new SyntaxError('an object has a key twice');
+  if (membersIn(text) !== membersOf(value)) throw new KeyTwice('an object has a key twice');
   return value;
 }
 
@@ -61,7 +64,7 @@ export function parseObject(text: string, bad: (what: string, cause?: unknown) =
     value = parseJson(text);
   } catch (error) {
     // Not the words of the parser: they repeat what stands in the file.
-    throw bad('not JSON', error);
+    throw bad(error instanceof KeyTwice ? error.message : 'not JSON', error);
   }
   if (!isObject(value)) throw bad('not an object');
   return value;

@@ -1,4 +1,4 @@
-import { printableJson } from '../../src/core/json.ts';
+import { parseJson, printableJson } from '../../src/core/json.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -12,6 +12,39 @@ test('nothing in printed JSON drives a terminal, and it says the same', () => {
     assert.match(text, '\\u009b2J');
     assert.equal(JSON.parse(text), value);
   }
+});
+
+function isRefused(document: Uint8Array | string): boolean {
+  try {
+    parseJson(document);
+    return false;
+  } catch (error) {
+    return error instanceof SyntaxError || error instanceof TypeError;
+  }
+}
+
+test('a document is read as any reader would, or refused', () => {
+  const fine = '{"a":{"a":1,"b":"a\\"b\\\\"},"b":[{"a":":"},{"a":null}],"__proto__":{"c":{}}}';
+  assert.equal(JSON.stringify(parseJson(fine)), fine);
+  assert.equal(JSON.stringify(parseJson(Buffer.from(fine))), fine);
+  for (const text of [
+    '{"a":1,"a":1}',
+    '{"a":1,"\\u0061":2}',
+    '[{"b":{"a":1,"c":2,"a":3}}]',
+    '{"__proto__":1,"__proto__":2}',
+    '\ufeff{}',
+    '{"a":1',
+    '',
+  ]) {
+    assert.ok(isRefused(text), text);
+    assert.ok(isRefused(Buffer.from(text)), text);
+  }
+  assert.ok(isRefused(Buffer.from('"\u00e4"', 'latin1')));
+});
+
+test('a document may nest deeply', () => {
+  const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+  assert.ok(Array.isArray(parseJson(deep)));
 });
 
 test.run();
