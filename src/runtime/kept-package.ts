@@ -10,13 +10,14 @@ import { ADDON_JSON_LIMIT, type PackageFile } from '../core/package.ts';
 import { formatRef, type AddonRef } from '../core/ref.ts';
 import { hashFile } from '../files/hash-file.ts';
 import { syncFolder } from '../files/sync-folder.ts';
+import { areExposed } from './placed-files.ts';
 import { readPlacedRecord } from './placed-record.ts';
 import { checkedAddon, type SourcePackage } from './source.ts';
 import { readStateFile } from '../files/state-file.ts';
 
 /**
  * The package of this digest, wherever it lies below the install folder; every file of it has been read and compared.
- * `NOT_FOUND` when it is not there any more, or somebody has changed it.
+ * `NOT_FOUND` when it is not there any more, or somebody has changed it or could.
  */
 export async function keptPackage(
   directory: string,
@@ -55,6 +56,7 @@ async function readKept(
   // Its own digest is in no package's identity.
   const recorded = (await readPlacedRecord(directory, path))?.files.find((file) => file.path === ADDON_JSON)?.digest;
   if (recorded !== undefined && recorded !== digestOf(addon)) return undefined;
+  if (await areExposed(folder, files, { signal })) return undefined;
   return {
     ref,
     ...checkedAddon({ addon, omitted }, ref, files, folder),
@@ -95,7 +97,7 @@ async function copyPackage(
     for (const { path, mode } of files) {
       signal.throwIfAborted();
       const target = join(into, path);
-      await mkdir(dirname(target), { recursive: true });
+      await mkdir(dirname(target), { recursive: true, mode: 0o755 });
       folders.add(dirname(target));
       await copyFile(join(folder, path), target, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
       const file = await open(target, 'r');

@@ -65,15 +65,7 @@ export async function judgeFiles(
   wanted: readonly PackageFile[],
   { known = new Map(), thorough, progress, signal }: JudgeOptions,
 ): Promise<JudgedFiles> {
-  const limits = { width: AT_ONCE, signal };
-  const folders = await judgeFolders(folder, wanted, signal);
-  const lost = folders.filter(({ what }) => what.includes('missing') || what.includes('type'));
-  const isLost = (path: string): boolean => lost.some((one) => one.path === './' || path.startsWith(one.path));
-  const looks = await mapLimited(
-    wanted,
-    async (file) => (isLost(file.path) ? MISSING : lookAt(join(folder, file.path), file)),
-    limits,
-  );
+  const { folders, looks } = await lookOver(folder, wanted, signal);
   const isWrong = folders.length > 0 || looks.some(({ what }) => what.some((one) => one !== 'mode'));
   if (isWrong && !thorough) return { differences: [...folders, ...differing(wanted, looks)], files: [] };
   const rows = wanted.map((file, at): Row => {
@@ -88,6 +80,35 @@ export async function judgeFiles(
   const wrong = new Set(differences.filter(({ harmless }) => !harmless).map(({ path }) => path));
   const files = wanted.map((file, at): PlacedFile => ({ ...file, mark: judged[at]?.mark }));
   return { differences: [...folders, ...differences], files: files.filter(({ path }) => !wrong.has(path)) };
+}
+
+interface Looks {
+  readonly folders: readonly FileDifference[];
+  /** Of each file, in their order. */
+  readonly looks: readonly Look[];
+}
+
+/** Everything but the bytes. */
+async function lookOver(folder: string, wanted: readonly PackageFile[], signal: AbortSignal): Promise<Looks> {
+  const folders = await judgeFolders(folder, wanted, signal);
+  const lost = folders.filter(({ what }) => what.includes('missing') || what.includes('type'));
+  const isLost = (path: string): boolean => lost.some((one) => one.path === './' || path.startsWith(one.path));
+  const looks = await mapLimited(
+    wanted,
+    async (file) => (isLost(file.path) ? MISSING : lookAt(join(folder, file.path), file)),
+    { width: AT_ONCE, signal },
+  );
+  return { folders, looks };
+}
+
+/** Whether these files, whose bytes are proved, could be exchanged by others, or are no plain files. */
+export async function areExposed(
+  folder: string,
+  files: readonly PackageFile[],
+  { signal }: { readonly signal: AbortSignal },
+): Promise<boolean> {
+  const { folders, looks } = await lookOver(folder, files, signal);
+  return folders.length > 0 || differing(files, looks).some(({ harmless }) => !harmless);
 }
 
 interface Row {
@@ -200,10 +221,10 @@ async function judgeFolders(
 export function folderProblems(found: BigIntStats | undefined): readonly Difference[] {
   if (found === undefined) return ['missing'];
   if (!found.isDirectory()) return ['type'];
-  const [mode, uid, gid] = [Number(found.mode), Number(found.uid), Number(found.gid)];
-  const isOwnGroup = gid === 0 || gid === process.getegid?.();
-  const writable = (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && !isOwnGroup);
-  return [...(isStranger(uid) ? (['owner'] as const) : []), ...(writable ? (['mode'] as const) : [])];
+  const what: Difference[] = isStranger(Number(found.uid)) ? ['owner'] : [];
+  // Rights that a list of access control gives to single users show as those of the group.
+  if ((Number(found.mode) & 0o022) !== 0) what.push('mode');
+  return what;
 }
 
 /** Reads a file, unless it is known or is of another size. */
@@ -214,22 +235,25 @@ async function proveBytes(
   const { mark, what } = look;
   if (isKnown) return { look, mark };
   if (mark === undefined || what.includes('size')) return { look, mark: undefined };
+  const always = isReadEachTime(file);
   const began = Date.now();
-  const read = await readBytes(path, file.size, signal);
+  const read = await readBytes(path, file.size, { synced: !always, signal });
   if (read?.digest !== file.digest) return { look: { ...look, what: [...what, 'digest'] }, mark: undefined };
   // What was read is what was looked at, and a change in the same tick would show.
   const isSettled = read.mark === mark && read.changedMs < began - GRAIN_MS;
-  return { look, mark: isReadEachTime(file) || !isSettled ? undefined : mark };
+  return { look, mark: always || !isSettled ? undefined : mark };
 }
 
 async function readBytes(
   path: string,
   size: number,
-  signal: AbortSignal,
+  { synced, signal }: { readonly synced: boolean; readonly signal: AbortSignal },
 ): Promise<{ readonly digest: Digest; readonly mark: string; readonly changedMs: number } | undefined> {
   try {
     await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     if (!(await file.stat()).isFile()) return undefined;
+    // What was written through a mapping before may go on being written to until then, and change no time.
+    if (synced) await file.sync();
     const hash = createHash('sha256');
     const memory = Buffer.allocUnsafeSlow(Math.min(1 << 20, size + 1));
     for (let done = 0; ;) {

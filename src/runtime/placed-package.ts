@@ -177,7 +177,7 @@ export async function requireImages(
 }
 
 /** Folders of ours whose contents are run or believed. */
-const FOLDERS = ['.', 'addons', 'packages', 'previous', 'placed', 'fetched', 'runs'];
+const FOLDERS = ['.', 'addons', 'packages', 'previous', 'placed', 'fetched', 'runs', 'kustomize', 'assets', 'bin'];
 
 /**
  * Judged before anything below an install folder is believed: whoever can write to one of its own folders could exchange files

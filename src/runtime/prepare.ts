@@ -85,7 +85,7 @@ export interface RunView {
 export interface PreparedRun extends RunView, AsyncDisposable {}
 
 /**
- * Locks the install folder and plans. Nothing else is changed, and a folder that was made for the lock goes away with it
+ * Locks the install folder, plans, and records what it had to read of packages in place. Nothing else is changed, and a folder that was made for the lock goes away with it
  * when nothing was put there. `BUSY` when another run is at work on the folder.
  */
 export async function prepare(given: RunRequest, options: LookOptions): Promise<PreparedRun> {

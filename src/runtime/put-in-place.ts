@@ -31,7 +31,7 @@ export async function stagePackage(
   const staged = join(directory, `.new-${run}`, nodePath.addon(source.ref));
   try {
     await rm(staged, { recursive: true, force: true });
-    await mkdir(dirname(staged), { recursive: true });
+    await mkdir(dirname(staged), { recursive: true, mode: 0o755 });
     await source.extract(staged, { signal });
   } catch (error) {
     signal.throwIfAborted();
@@ -48,8 +48,8 @@ export async function renameIntoPlace(
   const target = join(directory, path);
   const old = keep ? join(directory, nodePath.previous(ref)) : join(directory, `.old-${run}`, path);
   try {
-    await mkdir(dirname(target), { recursive: true });
-    await mkdir(dirname(old), { recursive: true });
+    await mkdir(dirname(target), { recursive: true, mode: 0o755 });
+    await mkdir(dirname(old), { recursive: true, mode: 0o755 });
     if (await isThere(target)) {
       await rm(old, { recursive: true, force: true });
       await rename(target, old);
@@ -84,7 +84,7 @@ export async function takeAway(
   const [target, old] = [join(directory, path), join(directory, `.old-${run}`, path)];
   try {
     if (!(await isThere(target))) return;
-    await mkdir(dirname(old), { recursive: true });
+    await mkdir(dirname(old), { recursive: true, mode: 0o755 });
     await rename(target, old);
     await syncFolder(dirname(target));
     await dropPlacedRecord(directory, path);

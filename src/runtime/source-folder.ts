@@ -138,7 +138,7 @@ async function takePackage(
     for (const [path, file] of wanted) {
       signal.throwIfAborted();
       const target = join(into, path);
-      await mkdir(dirname(target), { recursive: true });
+      await mkdir(dirname(target), { recursive: true, mode: 0o755 });
       folders.add(dirname(target));
       await linkOrCopy(join(from, path), target);
       if ((await settleFile(target, file, signal)) !== file.digest) throw changed(join(from, path));
