@@ -11,6 +11,7 @@ import { isObject } from '../core/json.ts';
 import { nodePath, pathProblem } from '../core/layout.ts';
 import type { PackageFile } from '../core/package.ts';
 import { readOwnFile, writeStateFile } from '../files/state-file.ts';
+import { syncFolder } from '../files/sync-folder.ts';
 
 const FORMAT = 1;
 /** A record of a million files fits. */
@@ -77,7 +78,13 @@ export async function movePlacedRecord(directory: string, from: string, to: stri
 }
 
 export async function dropPlacedRecord(directory: string, path: string): Promise<void> {
-  await rm(join(directory, nodePath.placed(path)), { force: true });
+  const file = join(directory, nodePath.placed(path));
+  try {
+    await rm(file);
+    await syncFolder(dirname(file));
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error;
+  }
 }
 
 function fileOf(row: unknown): PlacedFile | undefined {

@@ -83,11 +83,12 @@ export async function takeAway(
   const path = nodePath.addon(ref);
   const [target, old] = [join(directory, path), join(directory, `.old-${run}`, path)];
   try {
+    // Before the folder: a run that dies in between must not leave it behind.
+    await dropPlacedRecord(directory, path);
     if (!(await isThere(target))) return;
     await mkdir(dirname(old), { recursive: true, mode: 0o755 });
     await rename(target, old);
     await syncFolder(dirname(target));
-    await dropPlacedRecord(directory, path);
   } catch (error) {
     throw fileError(`take ${path} away`, error);
   }
