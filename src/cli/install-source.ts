@@ -17,7 +17,8 @@ import { folderPackages } from '../runtime/source-folder.ts';
 import { judgeArchive } from './judge-archive.ts';
 import { openArchive } from './open-archive.ts';
 import { openBundle } from './open-bundle.ts';
-import type { Trust } from './signed.ts';
+import { archiveOf } from '../trust/archive-statement.ts';
+import type { Signed, Trust } from './signed.ts';
 
 export interface InstallSource extends AsyncDisposable {
   /** The spec that came with the packages. */
@@ -29,6 +30,8 @@ export interface InstallSource extends AsyncDisposable {
   readonly choose: (installer: Installer) => Promise<readonly SourcePackage[]>;
   /** What comes along beside the spec, where the source is a bundle that has it. */
   readonly offered?: readonly OfferedPackage[];
+  /** Notes on this node which version of a signed bundle was seen; for a run, when it has the node's lock. */
+  readonly remember?: (() => Promise<void>) | undefined;
 }
 
 interface Common {
@@ -45,13 +48,28 @@ export async function checkedIndex(
   source: RangeSource,
   path: string,
   { trust, signal }: Pick<Common, 'trust' | 'signal'>,
-): Promise<ArchiveIndex & { readonly signedBy: string | undefined }> {
-  if (trust === undefined) return { ...(await readIndex(source, { signal })), signedBy: undefined };
+): Promise<ArchiveIndex & { readonly signed: Signed | undefined }> {
+  if (trust === undefined) return { ...(await readIndex(source, { signal })), signed: undefined };
   const text = await readTocText(source, { signal });
-  const signedBy = await trust.check(source.name, text, path);
+  const signed = await trust.check(source.name, text, path);
   const index = await readIndex(source, { signal });
-  if (index.tocDigest === digestOf(text)) return { ...index, signedBy };
-  throw new CurlewError('SIGNATURE_INVALID', `verify ${source.name}: it changes while it is read`);
+  if (index.tocDigest !== digestOf(text)) {
+    throw new CurlewError('SIGNATURE_INVALID', `verify ${source.name}: it changes while it is read`);
+  }
+  requireAsSaid(signed, index, source.name);
+  return { ...index, signed };
+}
+
+/** What an archive is signed as, and what it is, must be the same. */
+function requireAsSaid({ statement }: Signed, { entries }: ArchiveIndex, from: string): void {
+  if (statement === undefined) return;
+  const { role, name } = archiveOf(entries.map(({ path }) => path));
+  if (role === statement.role && (name === undefined || name === statement.name)) return;
+  throw new CurlewError(
+    'SIGNATURE_INVALID',
+    `verify ${from}: it is the ${role}${name === undefined ? '' : ` ${name}`}, and signed as the ${statement.role} ${statement.name}`,
+    { hint: 'ask who signed it what it is, and to sign it again' },
+  );
 }
 
 async function nothing(): Promise<void> {}
@@ -85,6 +103,7 @@ export async function bundleSource(
         return chosen;
       },
       offered,
+      remember: checked.signed?.remember,
       [Symbol.asyncDispose]: async () => source[Symbol.asyncDispose](),
     };
   } catch (error) {
@@ -106,7 +125,10 @@ export async function unpackedSource(
   { cwd, arch, trust, report, signal, directory }: Common & { readonly directory: string },
 ): Promise<InstallSource> {
   const folder = resolve(cwd, path);
-  const { packages, readRoot } = await folderPackages(folder, { directory, trust, signal });
+  let signed: Signed | undefined;
+  const check: Trust['check'] | undefined = trust && (async (...about) => (signed = await trust.check(...about)));
+  const asked = check && { check };
+  const { packages, readRoot } = await folderPackages(folder, { directory, trust: asked, signal });
   const text = await readRoot(BUNDLE_JSON, BUNDLE_JSON_LIMIT);
   const bundle = text === undefined ? undefined : parseBundleJson(text, folder);
   refuseKurl(bundle, folder, false);
@@ -116,6 +138,7 @@ export async function unpackedSource(
     release: bundle?.release,
     choose: async (installer) => chooseAll(installer, packages, { bundle, arch, from: folder, report }),
     offered: offeredOf(bundle, packages, arch),
+    remember: signed?.remember,
     [Symbol.asyncDispose]: nothing,
   };
 }

@@ -58,7 +58,10 @@ export const RUN_OPTIONS = {
   set: { type: 'string', multiple: true, value: 'NAME.FIELD=VALUE', help: 'a setting on top of the spec' },
   ...TARGET_OPTIONS,
   reapply: { type: 'boolean', help: 'install what is applied already, too' },
-  'allow-downgrade': { type: 'boolean', help: 'install an older version of an add-on than the one that is installed' },
+  'allow-downgrade': {
+    type: 'boolean',
+    help: 'install an older version of an add-on than the one that is installed, or a signed bundle older than one seen',
+  },
   'drop-previous': { type: 'boolean', help: 'keep no former packages: curlew rollback cannot undo this run' },
   prune: { type: 'boolean', help: 'remove add-ons that left the spec, as curlew uninstall does' },
   'keep-data': { type: 'boolean', help: 'with --prune: ask their hooks to leave data alone (CURLEW_KEEP_DATA=1)' },
@@ -108,6 +111,7 @@ export async function runNode(
     const place = await placeOf(target, context);
     await using prepared = await prepare({ ...wanted, place, scripts: ownScripts() }, context);
     if (saved !== undefined) requireSamePlan(saved, prepared, toolVersion());
+    await source.remember?.();
     const { report, ask, signal } = context;
     return { ...(await execute(prepared, prepared.plan, { report, ask, signal })), ...staysOf(prepared) };
   } finally {

@@ -59,7 +59,7 @@ export interface PartsResult extends PartsWords, Pick<CommandContext, 'report' |
   readonly isMedia: boolean;
   readonly force: boolean;
   readonly verify: boolean;
-  readonly beside?: ReadonlyMap<string, string>;
+  readonly beside?: ReadonlyMap<string, Uint8Array>;
 }
 
 /** Writes the parts, and says of each medium what it holds. */

@@ -1,9 +1,10 @@
-/** The proof that an archive is whole, and what `install` asks of it, with its progress. */
+/** The proof that an archive is whole, and what `install` asks of it, with its progress; and the digest of all its bytes. */
 import type { ArchiveIndex, RangeSource } from '../archive/entry.ts';
 import { readHolder } from '../archive/holder.ts';
 import { readPayload } from '../archive/read.ts';
 import { verifyArchive } from '../archive/verify.ts';
 import { readDelta } from '../bundle/delta/delta-read.ts';
+import { measured, type Digest, type Measurement } from '../core/digest.ts';
 import { reportStep } from '../core/events.ts';
 import { INSTALLER_YAML } from '../core/layout.ts';
 import { sourceFiles } from '../runtime/images/folder-files.ts';
@@ -60,4 +61,15 @@ async function judgeImages({ packages }: JudgedArchive, signal: AbortSignal): Pr
     const images = packageImages(sourceFiles(source), source.addon, `linux/${source.addon.arch}`);
     for (const { form } of images) await form({ signal });
   }
+}
+
+/** The digest of the file as it is, read once from end to end. */
+export async function digestOfAll(
+  source: RangeSource,
+  { onChunk, signal }: { readonly onChunk?: (chunk: Uint8Array) => unknown; readonly signal: AbortSignal },
+): Promise<Digest> {
+  const found: Measurement = { digest: undefined, size: 0 };
+  for await (const chunk of measured(source.read(0, source.size, { signal }), found)) onChunk?.(chunk);
+  if (found.digest === undefined) throw new Error(`not hashed: ${source.name}`);
+  return found.digest;
 }

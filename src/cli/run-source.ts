@@ -33,11 +33,12 @@ export async function openSource(
   if (given.length > 1) throw usage('only one of --bundle, --dir and --from can be used');
   if (release !== undefined && places.length === 0) throw usage('--release goes with --from');
   const arch = hostArch();
-  const trust = await trustOf(args, context);
+  const trust = await trustOf(args, context, { role: 'bundle', directory });
   const common = { cwd, arch, trust, report, signal };
   if (bundle !== undefined) return bundleSource(bundle, { ...common, directory });
   if (dir !== undefined) return unpackedSource(dir, { ...common, directory });
-  if (args.text('signature') !== undefined) throw usage('--signature is of a bundle: a store holds its own');
+  const ofBundle = ['signature', 'signed-as'].find((option) => args.text(option) !== undefined);
+  if (ofBundle !== undefined) throw usage(`--${ofBundle} is of a bundle: a store holds its own`);
   const seen = { addresses: places, file: join(directory, SEEN_RELEASES), remember };
   const held = trust === undefined ? undefined : releaseTrust(trust, context, seen);
   return storeSource({ places, release, arch, directory, trust: held }, args, context);

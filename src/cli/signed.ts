@@ -1,12 +1,22 @@
 /** Signatures of archives: which keys are trusted, where a signature lies, and what without one is refused. */
 import { resolve } from 'node:path';
+import { digestOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { readLimited } from '../files/read-limited.ts';
 import { readStateFile } from '../files/state-file.ts';
+import {
+  requireBareWanted,
+  requireWanted,
+  verifyArchive,
+  type ArchiveRole,
+  type ArchiveStatement,
+  type Wanted,
+} from '../trust/archive-statement.ts';
 import { readPublicKey, type TrustedKey } from '../trust/keys.ts';
-import { SIGNATURE_LIMIT, verifyText } from '../trust/signature.ts';
+import { isBareSignature, SIGNATURE_LIMIT, verifyText } from '../trust/signature.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { readConfig } from './config.ts';
+import { readSeenBundles, rememberBundle } from './seen-bundles.ts';
 
 const KEY_LIMIT = 64 << 10;
 const group = 'Options of signatures';
@@ -27,6 +37,12 @@ export const KEY_OPTIONS = {
 export const SIGNED_OPTIONS = {
   ...KEY_OPTIONS,
   signature: { type: 'string', value: 'FILE', help: 'the signature (default: beside it, .sigstore.json)', group },
+  'signed-as': { type: 'string', value: 'NAME', help: 'refuse what is signed under another name', group },
+} satisfies OptionSpecs;
+
+/** Option of commands that ask the node what it has seen, and install nothing. */
+export const DOWNGRADE_OPTION = {
+  'allow-downgrade': { type: 'boolean', help: 'take a signed bundle that is older than one that was seen', group },
 } satisfies OptionSpecs;
 
 /** Where a signature lies when nobody says so: beside what it is of. */
@@ -34,47 +50,110 @@ export function signaturePath(path: string): string {
   return `${path}.sigstore.json`;
 }
 
+/** What lies beside a signed file for machines without curlew: its bytes signed as openssl reads it, and its sha256. */
+export const wholePath = {
+  signature: (path: string): string => `${path}.sig`,
+  sum: (path: string): string => `${path}.sha256`,
+} as const;
+
 type SignatureReader = (path: string) => Promise<string | undefined>;
 
 async function readFileBeside(path: string): Promise<string | undefined> {
   return readStateFile(path, SIGNATURE_LIMIT);
 }
 
+/** Who signed an archive, and what was said of it. */
+export interface Signed {
+  /** The file of the public key. */
+  readonly by: string;
+  /** Undefined for a signature over the contents alone. */
+  readonly statement: ArchiveStatement | undefined;
+  /** Notes on this node which version was seen. For runs that change it. */
+  readonly remember: () => Promise<void>;
+}
+
 /** What is asked of an archive before anything in it is believed. */
 export interface Trust {
   readonly keys: readonly TrustedKey[];
   /**
-   * Holds the signature of a table of contents against the trusted keys; `path` is what lies beside the signature.
-   * Returns the name of the key that made it. `SIGNATURE_INVALID` when there is none or it does not hold. `read` gets the
-   * signature where none is named and it is not beside a file: its text, or undefined when there is none.
+   * Holds the signature of a table of contents against the trusted keys, and what it says against what is wanted; `path` is
+   * what lies beside the signature. `SIGNATURE_INVALID` when there is none or it does not hold, `DOWNGRADE` when a newer
+   * version was seen. `read` gets the signature where none is named and it is not beside a file: its text, or undefined when
+   * there is none.
    */
-  readonly check: (name: string, text: Uint8Array, path: string, read?: SignatureReader) => Promise<string>;
+  readonly check: (name: string, text: Uint8Array, path: string, read?: SignatureReader) => Promise<Signed>;
+}
+
+export interface TrustOptions {
+  /** Undefined where bundles and packages will do. */
+  readonly role?: ArchiveRole;
+  /** The install folder, which knows what was seen on this node; undefined where there is no node. */
+  readonly directory?: string;
 }
 
 /** Undefined when nobody asks for signatures. */
-export async function trustOf(args: Arguments, context: CommandContext): Promise<Trust | undefined> {
-  const { cwd } = context;
+export async function trustOf(
+  args: Arguments,
+  context: CommandContext,
+  { role, directory }: TrustOptions = {},
+): Promise<Trust | undefined> {
+  const { cwd, report } = context;
   const { trustedKeys } = await readConfig(args.text('config'), context);
   const paths = [...args.texts('key').map((path) => resolve(cwd, path)), ...trustedKeys];
-  const given = args.text('signature');
+  const [given, name] = [args.text('signature'), args.text('signed-as')];
   if (paths.length === 0) {
-    if (!args.flag('require-signed') && given === undefined) return undefined;
+    if (!args.flag('require-signed') && given === undefined && name === undefined) return undefined;
     throw new CurlewError('USAGE', 'no key is named that signatures could be held against', {
       hint: 'name one with --key FILE, or in trustedKeys of the configuration',
     });
   }
   const keys = await readPublicKeys(paths);
+  const warn = (text: string): void => report({ type: 'note', level: 'warning', text });
   return {
     keys,
-    check: async (name, text, path, read = readFileBeside) => {
+    check: async (about, text, path, read = readFileBeside) => {
       const from = given === undefined ? signaturePath(path) : resolve(cwd, given);
       const signature = given === undefined ? await read(from) : await readFileBeside(from);
-      if (signature !== undefined) return verifyText({ name, text, signature, from }, keys).name;
-      throw new CurlewError('SIGNATURE_INVALID', `verify ${name}: there is no signature ${from}`, {
-        hint: 'name it with --signature FILE, or ask for the one that came with it',
-      });
+      if (signature === undefined) {
+        throw new CurlewError('SIGNATURE_INVALID', `verify ${about}: there is no signature ${from}`, {
+          hint: 'name it with --signature FILE, or ask for the one that came with it',
+        });
+      }
+      const seen = await readSeenBundles(directory, keys);
+      const wanted = { role, name, seen, allowDowngrade: args.flag('allow-downgrade'), now: new Date() };
+      return judge({ about, text, signature, from }, { keys, wanted, directory, warn });
     },
   };
+}
+
+interface Found {
+  readonly about: string;
+  readonly text: Uint8Array;
+  readonly signature: string;
+  readonly from: string;
+}
+
+interface Against {
+  readonly keys: readonly TrustedKey[];
+  readonly wanted: Wanted;
+  readonly directory: string | undefined;
+  readonly warn: (text: string) => void;
+}
+
+/** Nothing of what a signature says is looked at before it is proved. */
+function judge({ about, text, signature, from }: Found, { keys, wanted, directory, warn }: Against): Signed {
+  if (isBareSignature(signature)) {
+    const { name: by } = verifyText({ name: about, text, signature, from }, keys);
+    requireBareWanted(about, wanted);
+    warn(`${about}: its signature binds no name, version or time; ask who signed it to sign it again with curlew sign`);
+    return { by, statement: undefined, remember: async () => undefined };
+  }
+  const { statement, signedBy } = verifyArchive({ text: signature, from, about }, digestOf(text), keys);
+  requireWanted(statement, about, wanted);
+  const remember = async (): Promise<void> => {
+    if (directory !== undefined && statement.role === 'bundle') await rememberBundle(directory, signedBy, statement);
+  };
+  return { by: signedBy.name, statement, remember };
 }
 
 async function readPublicKeys(paths: readonly string[]): Promise<readonly TrustedKey[]> {

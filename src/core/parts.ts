@@ -59,7 +59,7 @@ export function formatHead(head: PartsHead): string {
 }
 
 /** What `sha256sum --check` reads. */
-export function formatSums(parts: readonly Part[]): string {
+export function formatSums(parts: readonly Pick<Part, 'name' | 'digest'>[]): string {
   return parts.map(({ name, digest }) => `${hexOf(digest)}  ${name}\n`).join('');
 }
 

@@ -11,7 +11,7 @@ import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
  * Writes beside the file, under a name that nobody can have taken before, syncs, renames, syncs the folder. What killed
  * writers have left in the folder is removed.
  */
-export async function writeStateFile(path: string, text: string, mode = 0o600): Promise<void> {
+export async function writeStateFile(path: string, text: string | Uint8Array, mode = 0o600): Promise<void> {
   const folder = dirname(path);
   const partial = join(folder, partialName());
   try {

@@ -5,7 +5,7 @@ import { open, rm } from 'node:fs/promises';
  * Writes and syncs a new file; when that fails, nothing is left of it. An error of the system, `EEXIST` where something
  * is there already, is thrown as it is.
  */
-export async function writeNew(path: string, text: string, mode: number): Promise<void> {
+export async function writeNew(path: string, text: string | Uint8Array, mode: number): Promise<void> {
   const file = await open(path, 'wx', mode);
   try {
     try {

@@ -15,6 +15,7 @@ import {
   type SignedStatement,
   type Statement,
 } from '../trust/statement.ts';
+import { claimFields, DAY, parseClaim, secondsOf, untimely } from '../trust/claim.ts';
 import type { TrustedKey } from '../trust/keys.ts';
 
 const PREDICATE_TYPE = 'urn:curlew:release:v1';
@@ -50,18 +51,13 @@ export function textsDigests({ release, catalogue, inputs }: ReleaseTexts): Omit
 /** Signs a statement; returns what is put into the store. */
 export function signRelease(statement: ReleaseStatement, key: KeyObject): string {
   const { role, release, version, signed, catalogue, inputs } = statement;
+  const expires = role === 'current' ? statement.expires : undefined;
   const subjects = [
     { name: CATALOGUE, digest: catalogue },
     ...(inputs === undefined ? [] : [{ name: INPUTS, digest: inputs }]),
   ];
-  const until = role === 'current' ? { expires: secondsOf(statement.expires) } : {};
-  const predicate = { role, release, version, signed: secondsOf(signed), ...until };
+  const predicate = { role, release, ...claimFields({ version, signed, expires }) };
   return signStatement({ subjects, predicateType: PREDICATE_TYPE, predicate }, key);
-}
-
-/** A time in UTC, to the second. */
-export function secondsOf(date: Date): string {
-  return date.toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
 /** The statement of this role that one of the keys has signed; anything else is `SIGNATURE_INVALID`. */
@@ -100,26 +96,17 @@ export function readRelease(text: string, from: string): ReleaseStatement | unde
 }
 
 function parseRelease({ subjects, predicateType, predicate }: Statement): ReleaseStatement | undefined {
-  const { role, release, version } = predicate;
+  const { role, release } = predicate;
   const catalogue = subjects.find(({ name }) => name === CATALOGUE)?.digest;
   const inputs = subjects.find(({ name }) => name === INPUTS)?.digest;
-  const signed = dateOf(predicate['signed']);
-  if (predicateType !== PREDICATE_TYPE || catalogue === undefined || signed === undefined) return undefined;
+  const claim = parseClaim(predicate);
+  if (predicateType !== PREDICATE_TYPE || catalogue === undefined || claim === undefined) return undefined;
   if (typeof release !== 'string' || !isRelease(release)) return undefined;
-  if (typeof version !== 'number' || !Number.isSafeInteger(version) || version < 1) return undefined;
+  const { version, signed, expires } = claim;
   const common = { release, version, signed, catalogue, inputs };
   if (role === 'release') return { role, ...common };
-  const expires = dateOf(predicate['expires']);
   return role === 'current' && expires !== undefined ? { role, expires, ...common } : undefined;
 }
-
-function dateOf(value: unknown): Date | undefined {
-  if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(value)) return undefined;
-  const date = new Date(value);
-  return Number.isNaN(date.getTime()) ? undefined : date;
-}
-
-const DAY = 24 * 60 * 60 * 1000;
 
 /**
  * The version of the next statement: seconds of the clock, so that it grows even where the last statement was lost, and
@@ -150,10 +137,11 @@ export function staleness(
       hint: 'somebody has put an old state of the store back: ask who publishes it',
     };
   }
-  if (signed.getTime() > now.getTime() + DAY) {
+  const problem = untimely({ signed, expires }, now);
+  if (problem === 'early') {
     return { what: `${release} was signed at ${secondsOf(signed)}, and ${clock}`, hint: 'set the clock' };
   }
-  if (expires.getTime() > now.getTime()) return undefined;
+  if (problem === undefined) return undefined;
   return {
     what: `${release} was signed as the current release until ${secondsOf(expires)}, and ${clock}`,
     hint: 'newer releases may be kept from you: ask who publishes to sign again with curlew sign --store; or set the clock',

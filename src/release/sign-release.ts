@@ -5,10 +5,10 @@ import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import { currentRelease } from '../store/catalogue.ts';
 import type { Store } from '../store/store.ts';
+import { secondsOf } from '../trust/claim.ts';
 import { SIGNATURE_LIMIT } from '../trust/signature.ts';
 import {
   nextVersion,
-  secondsOf,
   readRelease,
   signRelease,
   textsDigests,

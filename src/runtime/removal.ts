@@ -283,6 +283,7 @@ const OURS: readonly string[] = [
   CONTAINERD_APPLIED,
   'runs',
   'seen-releases.json',
+  'seen-bundles.json',
   'records.json',
 ];
 

@@ -1,9 +1,9 @@
 /** Signatures over a text, detached, in Sigstore bundles. */
-import { createHash, sign, verify, type KeyObject } from 'node:crypto';
+import { createHash, verify } from 'node:crypto';
 import { CurlewError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import type { TrustedKey } from './keys.ts';
-import { formatBundle, fromBase64, parseBundle, unreadable } from './sigstore.ts';
+import { fromBase64, parseBundle, unreadable } from './sigstore.ts';
 
 /** Those of cosign hold certificates and entries of logs: some thousand bytes. */
 export const SIGNATURE_LIMIT = 1 << 20;
@@ -12,13 +12,14 @@ function sha256(text: Uint8Array): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** Signs a text with a key of {@link readPrivateKey}; returns the bundle as JSON text. */
-export function signText(text: Uint8Array, key: KeyObject): string {
-  const messageSignature = {
-    messageDigest: { algorithm: 'SHA2_256', digest: sha256(text).toString('base64') },
-    signature: sign('sha256', text, key).toString('base64'),
-  };
-  return formatBundle({ messageSignature }, key);
+/** True for a signature over a text by itself, as `cosign sign-blob` makes it, and not over a statement. */
+export function isBareSignature(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) && value['messageSignature'] !== undefined && value['dsseEnvelope'] === undefined;
+  } catch {
+    return false;
+  }
 }
 
 export interface SignedText {

@@ -81,7 +81,8 @@ export function readStatement(text: string, from: string): Statement {
 const MOST_SIGNATURES = 16;
 
 function parseEnvelope(text: string, bad: Unreadable): { readonly payload: Buffer; readonly signatures: Buffer[] } {
-  const { dsseEnvelope } = parseBundle(text, bad);
+  const { dsseEnvelope, messageSignature } = parseBundle(text, bad);
+  if (messageSignature !== undefined) throw bad('it has a messageSignature beside its statement');
   if (!isObject(dsseEnvelope)) throw bad('it has no dsseEnvelope');
   if (dsseEnvelope['payloadType'] !== PAYLOAD_TYPE) throw bad(`its payload is not ${PAYLOAD_TYPE}`);
   const payload = fromBase64(dsseEnvelope['payload']);

@@ -179,7 +179,16 @@ test('promotion asks for signatures, signs in the new place, and tells who stays
 test('words that do not go together are told', async ({ signal }) => {
   await using box = await signedBox(signal);
   for (const [name, words] of [
-    ['sign', ['b.tar.gz', '--key', 'our.key', '--expires', '30d']],
+    ['sign', ['b.tar.gz', '--key', 'our.key', '--release', 'r1']],
+    ['sign', ['b.tar.gz', '--key', 'our.key', '--expires', '0d']],
+    ['sign', ['--store', 'store', '--key', 'our.key', '--number', '7']],
+    ['sign', ['--store', 'store', '--key', 'our.key', '--name', 'edge']],
+    ...['0', '-1', '1.5', '1e3', '0x10', '9007199254740992', 'one'].map(
+      (number) => ['sign', ['b.tar.gz', '--key', 'our.key', '--number', number]] as const,
+    ),
+    ...['', '.hidden', 'a b', 'a/b', '__proto__', 'x'.repeat(101)].map(
+      (name) => ['sign', ['b.tar.gz', '--key', 'our.key', '--name', name]] as const,
+    ),
     ['sign', ['b.tar.gz', '--store', 'store', '--key', 'our.key']],
     ['sign', ['--store', 'store']],
     ['sign', ['--store', 'store', '--key', 'our.key', '--expires', 'soon']],

@@ -1,16 +1,18 @@
 /** Signatures beside real cosign, in a namespace without a network: what either signs, the other verifies. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import * as assert from '../support/assert.ts';
 import { MAIN } from '../support/compiled.ts';
 import { publishTestPackages } from '../support/bundles.ts';
 import { curlewOk } from '../support/curlew.ts';
 import { lockedPackage } from '../support/described.ts';
+import { bundleWithScript, exchangeScript } from '../support/exchanged.ts';
 import { boxWith, specOf } from '../support/node-bundles.ts';
 import { traced, tracer, tracerPackage } from '../support/node-install.ts';
 import { writePackage } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
-import { cannotRun, oracle, shell } from '../components/support/programs.ts';
+import { cannotRun, oracle, ROOT, shell } from '../components/support/programs.ts';
 
 const test = suite('signatures of and for cosign', { timeoutMs: 180_000 });
 const COSIGN = oracle('cosign');
@@ -29,14 +31,17 @@ async function boxWithBundle(): Promise<Tree> {
 
 const reason = cannotRun(COSIGN, 'unshare');
 if (reason === undefined) {
-  test('cosign verifies what curlew has signed, and refuses the contents of another bundle', async () => {
-    await using box = await boxWithBundle();
-    await curlewOk(['keygen', 'our'], traced(box));
-    await curlewOk(['sign', 'b.tar.gz', '--key', 'our.key'], traced(box));
-    const verify =
-      '"$1" verify-blob --key our.pub --bundle b.tar.gz.sigstore.json --insecure-ignore-tlog contents.json';
+  test('cosign verifies what curlew has signed as the page says, and refuses an exchanged install.sh', async () => {
+    await using box = await tree({ 'bundle.tar.gz': bundleWithScript() });
+    await curlewOk(['keygen', 'release'], traced(box));
+    await curlewOk(['sign', 'bundle.tar.gz', '--key', 'release.key'], traced(box));
+    const page = await readFile(join(ROOT, 'docs/signing.md'), 'utf8');
+    const typed = /^cosign (verify-blob-attestation .*) bundle\.tar\.gz$/m.exec(page)?.[1];
+    const verify = `"$1" ${typed} bundle.tar.gz`;
     assert.match(await cosign(box, verify), 'Verified OK');
-    await writeFile(box.at('contents.json'), `${await readFile(box.at('contents.json'), 'utf8')} `);
+    const elsewhere = `"$1" ${typed?.replace('archive', 'release')} bundle.tar.gz`;
+    assert.match(await cosign(box, `${elsewhere} && exit 1 || echo refused`), /refused$/);
+    await writeFile(box.at('bundle.tar.gz'), await exchangeScript(await readFile(box.at('bundle.tar.gz'))));
     assert.match(await cosign(box, `${verify} && exit 1 || echo refused`), /refused$/);
   });
 

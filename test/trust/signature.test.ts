@@ -2,12 +2,13 @@ import { createHash, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { makeKeyPair, readPrivateKey, readPublicKey } from '../../src/trust/keys.ts';
-import { signText, verifyText } from '../../src/trust/signature.ts';
+import { verifyText } from '../../src/trust/signature.ts';
+import { signBare } from '../support/signing.ts';
 
 const test = suite('signatures');
 const text = Buffer.from('{"version":1,"entries":[]}');
 const ours = makeKeyPair(undefined);
-const signature = signText(text, readPrivateKey(ours.privateKey, 'ours.key', undefined));
+const signature = signBare(text, readPrivateKey(ours.privateKey, 'ours.key', undefined));
 const trusted = [readPublicKey(ours.publicKey, 'ours.pub')];
 
 function check(over: { text?: Uint8Array; signature?: string } = {}, keys = trusted): string {

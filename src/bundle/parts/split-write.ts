@@ -40,8 +40,8 @@ export interface SplitOptions {
   readonly folders: readonly string[];
   /** Most bytes of a part; the file system may want less. */
   readonly limit: number | undefined;
-  /** Small files that go beside each head file: texts by name. */
-  readonly beside?: ReadonlyMap<string, string>;
+  /** Small files that go beside each head file: what is in them by name. */
+  readonly beside?: ReadonlyMap<string, Uint8Array>;
   /** Replace parts that are there; otherwise they are `FILE_EXISTS`. */
   readonly force: boolean;
   /** Prove every byte on its way; see {@link createEntryCheck}. */
@@ -246,7 +246,7 @@ async function finish(
   head: PartsHead,
   layout: readonly PlannedPart[],
   media: readonly Medium[],
-  { beside = new Map<string, string>() }: Pick<SplitOptions, 'beside'>,
+  { beside = new Map<string, Uint8Array>() }: Pick<SplitOptions, 'beside'>,
 ): Promise<WrittenParts['media']> {
   const written = [];
   for (const medium of media) {
@@ -254,7 +254,7 @@ async function finish(
     const parts = head.parts.filter(({ name }) => names.has(name));
     if (parts.length === 0) continue;
     const path = join(medium.folder, partsPath.head(head.name));
-    for (const [name, text] of beside) await writeStateFile(join(medium.folder, name), text, 0o644);
+    for (const [name, data] of beside) await writeStateFile(join(medium.folder, name), data, 0o644);
     await writeStateFile(join(medium.folder, partsPath.sums(head.name)), formatSums(parts), 0o644);
     await writeStateFile(path, formatHead(head), 0o644);
     written.push({ medium, path, parts });

@@ -56,7 +56,7 @@ export const apply: Command<Applied> = {
       });
     }
     const [from, file, force] = [resolve(cwd, path), resolve(cwd, output), args.flag('force')];
-    const trust = await trustOf(args, context);
+    const trust = await trustOf(args, context, { role: 'bundle' });
     await refuseExisting(file, force);
     await using source = await openArchive(from, context);
     const index = await checkedIndex(source, source.whole, { ...context, trust });
@@ -71,7 +71,7 @@ export const apply: Command<Applied> = {
     const holderOf = await findHolders(delta, joinBases(bases), { doing: `apply ${path}`, signal });
     await applyDelta(delta, holderOf, file, { force, report, signal });
     const { size, tocDigest: digest } = delta.full;
-    return { file, size, delta: index.size, digest, signedBy: index.signedBy };
+    return { file, size, delta: index.size, digest, signedBy: index.signed?.by };
   },
   render: ({ file, size, delta, digest, signedBy }) => {
     const signature = signedBy === undefined ? '' : `\nthe delta is signed with ${signedBy}`;

@@ -20,7 +20,7 @@ import { flagsOf } from '../node-spec.ts';
 import { openArchive } from '../open-archive.ts';
 import { columns } from '../render/columns.ts';
 import { formatBytes } from '../render/units.ts';
-import { SIGNED_OPTIONS, trustOf, type Trust } from '../signed.ts';
+import { DOWNGRADE_OPTION, SIGNED_OPTIONS, trustOf, type Trust } from '../signed.ts';
 
 interface LoadedPackage {
   /** `demo-1.0` */
@@ -62,6 +62,7 @@ export const loadImagesCommand: Command<LoadResult> = {
     runtime: { type: 'string', value: 'NAME', help: 'containerd or docker (default: the first that answers)' },
     'dry-run': { type: 'boolean', help: 'show what is missing, and load nothing' },
     ...SIGNED_OPTIONS,
+    ...DOWNGRADE_OPTION,
     config: NETWORK_OPTIONS.config,
   },
   run: async (given, context) => {
@@ -69,13 +70,13 @@ export const loadImagesCommand: Command<LoadResult> = {
     const [bundle, dir] = [args.text('bundle'), args.text('dir')];
     if (bundle !== undefined && dir !== undefined) throw usage('only one of --bundle and --dir can be used');
     // What lies in the install folder was put there by a run, which has asked for it.
-    const trust = bundle === undefined && dir === undefined ? undefined : await trustOf(args, context);
+    const directory = folderOf(args, context);
+    const trust = bundle === undefined && dir === undefined ? undefined : await trustOf(args, context, { directory });
     const path = bundle === undefined ? undefined : resolve(context.cwd, bundle);
     await using source = path === undefined ? undefined : await openArchive(path, context);
     if (source === undefined) return await load(await imagesBelow(args, trust, context), args, context);
     const { signal } = context;
     const checked = await checkedIndex(source, source.whole, { trust, signal });
-    const directory = folderOf(args, context);
     const { index: whole, read, requireAll } = await openBundle(source, checked, { directory, signal });
     const index = whole.entries.some(({ path }) => ownerOf(path) !== undefined) ? whole : withoutKurlFolder(whole);
     await requireAll(index.entries.filter(isOfImages));

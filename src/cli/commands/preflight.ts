@@ -27,7 +27,7 @@ import type { Paint } from '../render/paint.ts';
 import { toolVersion } from '../version.ts';
 import { WEB_OPTIONS } from '../network.ts';
 import { noteWarnings, openSource } from '../run-source.ts';
-import { SIGNED_OPTIONS } from '../signed.ts';
+import { DOWNGRADE_OPTION, SIGNED_OPTIONS } from '../signed.ts';
 import { STORE_OPTIONS } from '../stores.ts';
 
 const DETAILS = `Looks at this machine and says whether it is fit: [PASS], [WARN] or [FAIL], a line each. Nothing is changed.
@@ -79,6 +79,7 @@ export const preflight: Command<PreflightReport> = {
     save: { type: 'string', value: 'FILE', help: 'keep the results as text, too' },
     'save-facts': { type: 'string', value: 'FILE', help: 'keep what was found, to be judged later' },
     ...SIGNED_OPTIONS,
+    ...DOWNGRADE_OPTION,
     ...STORE_OPTIONS,
     ...WEB_OPTIONS,
   },

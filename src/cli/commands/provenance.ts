@@ -1,9 +1,8 @@
 /** `curlew provenance`: a statement of where packages and bundles came from, signed where a key is given. */
 import { basename, resolve } from 'node:path';
 import type { KeyObject } from 'node:crypto';
-import type { RangeSource } from '../../archive/entry.ts';
 import { describeDelta } from '../../bundle/delta/delta-read.ts';
-import { measured, type Digest, type Measurement } from '../../core/digest.ts';
+import type { Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
 import { writeStateFile } from '../../files/state-file.ts';
@@ -16,7 +15,7 @@ import type { Arguments, Command, CommandContext } from '../command.ts';
 import { ANYWHERE_OPTIONS, besideOf, openAnywhere, requireOther } from '../open-anywhere.ts';
 import { describeArchive } from '../open-described.ts';
 import { fileOutputOf } from '../output.ts';
-import { proveWhole } from '../prove-whole.ts';
+import { digestOfAll, proveWhole } from '../prove-whole.ts';
 import { readKeyText } from '../signed.ts';
 import { passphraseOf } from './keygen.ts';
 
@@ -109,11 +108,4 @@ async function stateOf(path: string, args: Arguments, context: CommandContext): 
   const builder = builderOf(args, context, source.commit);
   const name = basename(source.whole);
   return { statement: provenanceOf({ name, sha256 }, described, builder), sha256, builder, name };
-}
-
-async function digestOfAll(source: RangeSource, { signal }: { readonly signal: AbortSignal }): Promise<Digest> {
-  const found: Measurement = { digest: undefined, size: 0 };
-  for await (const chunk of measured(source.read(0, source.size, { signal }), found)) void chunk;
-  if (found.digest === undefined) throw new Error(`not hashed: ${source.name}`);
-  return found.digest;
 }

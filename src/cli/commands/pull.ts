@@ -148,11 +148,12 @@ async function trustFor(args: Arguments, context: CommandContext): Promise<PullT
   return {
     signedBy: () => signedBy,
     check: async (toc, { name, place: { store, key } }) => {
-      signedBy = await trust.check(name, toc, name, async () => {
+      const signed = await trust.check(name, toc, name, async () => {
         const found = await store.read(signaturePath(key), { limit: SIGNATURE_LIMIT, signal: context.signal });
         signature = found === undefined ? undefined : Buffer.from(found.data).toString();
         return signature;
       });
+      signedBy = signed.by;
     },
     keep: async (file) => {
       if (signature !== undefined) await writeStateFile(signaturePath(file), signature, 0o644);

@@ -1,49 +1,72 @@
-/** `curlew sign`: a signature beside each package or bundle, over its table of contents; or one of a store's release. */
-import { relative, resolve } from 'node:path';
-import type { KeyObject } from 'node:crypto';
-import { readTocText } from '../../archive/read.ts';
+/** `curlew sign`: signatures beside each package or bundle; or one of a store's release. */
+import { basename, resolve } from 'node:path';
+import { createSign, type KeyObject } from 'node:crypto';
+import type { ArchiveIndex, RangeSource } from '../../archive/entry.ts';
+import { findEntry, readFile, readTocText } from '../../archive/read.ts';
+import { describeDelta } from '../../bundle/delta/delta-read.ts';
+import { INSTALLER_LIMIT } from '../../core/bundle.ts';
 import { digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { isHeadPath } from '../../core/parts.ts';
+import { fileNameProblem, INSTALLER_YAML } from '../../core/layout.ts';
+import { formatSums } from '../../core/parts.ts';
 import { writeStateFile } from '../../files/state-file.ts';
+import { parseInstaller } from '../../installer/parse.ts';
 import { checkedRelease } from '../../release/release-name.ts';
 import { signStore, type SignedStore } from '../../release/sign-release.ts';
+import { archiveOf, isBundleName, signArchive, type ArchiveStatement } from '../../trust/archive-statement.ts';
+import { isVersionNumber, secondsOf, type Claim } from '../../trust/claim.ts';
 import { readPrivateKey } from '../../trust/keys.ts';
-import { signText } from '../../trust/signature.ts';
+import { ageOf } from '../age.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
-import { openArchive } from '../open-archive.ts';
-import { proveWhole } from '../prove-whole.ts';
+import { ANYWHERE_OPTIONS, besideOf, openAnywhere, requireOther } from '../open-anywhere.ts';
+import { digestOfAll, proveWhole } from '../prove-whole.ts';
 import { SIGNER_OPTIONS, signerOf } from '../release-trust.ts';
-import { readKeyText, signaturePath } from '../signed.ts';
-import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
+import { readKeyText, signaturePath, wholePath } from '../signed.ts';
+import { openStoreFor } from '../stores.ts';
 import { passphraseOf } from './keygen.ts';
 
 interface SignedArchive {
   readonly path: string;
+  /** The statement; beside it lie the signature and the sum of the whole file. */
   readonly signature: string;
+  readonly role: ArchiveStatement['role'];
+  readonly name: string;
+  readonly version: number;
+  /** ISO 8601; null when it holds forever. */
+  readonly expires: string | null;
+  /** Of the table of contents. */
   readonly digest: Digest;
+  /** Of the whole file. */
+  readonly sha256: Digest;
 }
+
+const OF_FILES = ['name', 'number'];
 
 export const signCommand: Command<readonly SignedArchive[] | SignedStore> = {
   name: 'sign',
   summary: 'Sign packages, bundles, or a release of a store',
-  operands: '[FILE…]',
-  details: `Proves first that each file is whole; then its table of contents, which names every other byte, is signed. The signature FILE.sigstore.json is a Sigstore bundle: curlew verify --key reads it, and so does cosign verify-blob for the text that tar -xOf FILE stargz.index.json prints.
+  operands: '[FILE | ADDRESS…]',
+  details: `Proves first that each file is whole, then writes beside it (of an address into the current folder):
 
-With --store, the signature that says which release is the current one is renewed, if the same key has made it and it still holds. --release R signs that release as it lies there, and, when it is the current one, that it is.
+FILE.sigstore.json, a signed statement of what kind of archive it is, its name and version, when it was signed and until when that holds, the digest of the file and that of its table of contents: curlew verify --key reads it, and so does cosign verify-blob-attestation. FILE.sig, a signature over the whole file, for openssl dgst -sha256 -verify. FILE.sha256, for sha256sum --check.
 
-CURLEW_KEY_PASSPHRASE unlocks a key that is encrypted. No other network is needed than that of a store, and nothing else is sent anywhere.`,
+A node refuses a bundle with a lower version than it has seen of the same name and key. With --store, the signature that says which release is the current one is renewed, if the same key has made it and it still holds. --release R signs that release as it lies there, and, when it is the current one, that it is.
+
+CURLEW_KEY_PASSPHRASE unlocks a key that is encrypted. No other network is needed than that of an address or a store, and nothing else is sent anywhere.`,
   examples: [
-    'curlew sign bundle.tar.gz --key curlew.key',
+    'curlew sign bundle.tar.gz --key curlew.key --name edge --expires 52w',
     'curlew sign packages/*.tar.gz --key curlew.key',
+    'curlew sign s3://bucket/bundles/bundle.tar.gz --key curlew.key',
     'curlew sign --store s3://bucket/dist --key curlew.key --expires 30d',
   ],
   options: {
     key: { type: 'string', value: 'FILE', help: 'private key to sign with, as curlew keygen makes it' },
+    name: { type: 'string', value: 'NAME', help: 'what a bundle is called (default: as its spec is, or its file)' },
+    number: { type: 'string', value: 'N', help: 'version of what is signed (default: seconds of the clock)' },
     store: { type: 'string', value: 'STORE', help: 'sign a release of this store' },
     release: { type: 'string', value: 'R', help: 'with --store: sign this release as it is' },
-    expires: { ...SIGNER_OPTIONS.expires, help: 'with --store: how long it may be current (default: 90d)' },
-    ...STORE_OPTIONS,
+    expires: { ...SIGNER_OPTIONS.expires, help: 'how long it holds (default: forever; of a current release 90d)' },
+    ...ANYWHERE_OPTIONS,
   },
   run: async (args, context) => {
     const { cwd, env } = context;
@@ -54,18 +77,25 @@ CURLEW_KEY_PASSPHRASE unlocks a key that is encrypted. No other network is neede
         hint: 'curlew sign FILE… --key FILE, or curlew sign --store STORE --key FILE',
       });
     }
+    const useless = (address === undefined ? ['release'] : OF_FILES).find((option) => args.text(option) !== undefined);
+    if (useless !== undefined) {
+      throw new CurlewError(
+        'USAGE',
+        `curlew sign: --${useless} goes with ${address === undefined ? '--store' : 'files'}`,
+      );
+    }
     if (address !== undefined) return signRelease(address, args, context);
-    const useless = ['release', 'expires'].find((option) => args.text(option) !== undefined);
-    if (useless !== undefined) throw new CurlewError('USAGE', `curlew sign: --${useless} goes with --store`);
-    return signFiles(
-      args.positionals,
-      readPrivateKey(await readKeyText(resolve(cwd, path)), path, passphraseOf(env)),
-      context,
-    );
+    const [claim, name] = [claimOf(args), nameOf(args)];
+    const key = readPrivateKey(await readKeyText(resolve(cwd, path)), path, passphraseOf(env));
+    const signed: SignedArchive[] = [];
+    for (const file of args.positionals) {
+      signed.push(await signFile(file, { args, context, key, name, claim, written: signed }));
+    }
+    return signed;
   },
   render: (signed) => {
     if (!('store' in signed)) {
-      return signed.map(({ signature, digest }) => `${signature}: of contents ${digest}`).join('\n');
+      return signed.map((one) => archiveLines(one)).join('\n');
     }
     const { store, release, version, expires } = signed;
     const current = expires === undefined ? '' : `, the current release until ${expires}`;
@@ -73,24 +103,94 @@ CURLEW_KEY_PASSPHRASE unlocks a key that is encrypted. No other network is neede
   },
 };
 
-async function signFiles(
-  files: readonly string[],
-  key: KeyObject,
-  context: CommandContext,
-): Promise<readonly SignedArchive[]> {
-  const { cwd, signal } = context;
-  const signed: SignedArchive[] = [];
-  for (const file of files) {
-    await using source = await openArchive(resolve(cwd, file), { signal });
-    const { tocDigest } = await proveWhole(source, file, context);
-    const text = await readTocText(source, { signal });
-    if (digestOf(text) !== tocDigest) throw new CurlewError('DIGEST_MISMATCH', `sign ${file}: it changes meanwhile`);
-    // As it was named, where it was named whole.
-    const signature = signaturePath(isHeadPath(file) ? relative(cwd, source.whole) : file);
-    await writeStateFile(resolve(cwd, signature), signText(text, key), 0o644);
-    signed.push({ path: file, signature, digest: tocDigest });
+function archiveLines({ signature, role, name, version, expires, digest, sha256 }: SignedArchive): string {
+  const until = expires === null ? '' : ` until ${expires}`;
+  return `${signature}: the ${role} ${name}, version ${version}${until}\ncontents ${digest}\nfile ${sha256}`;
+}
+
+/** One time for all files of a call: bundles of several architectures that belong together have one version. */
+function claimOf(args: Arguments): Claim {
+  const [number, lifetime] = [args.text('number'), args.text('expires')];
+  const signed = new Date();
+  const version = number === undefined ? Math.floor(signed.getTime() / 1000) : Number(number);
+  if (number !== undefined && !(/^\d{1,16}$/.test(number) && isVersionNumber(version))) {
+    throw new CurlewError('USAGE', `--number ${number}: not a whole number from 1`);
   }
-  return signed;
+  if (lifetime === undefined) return { version, signed, expires: undefined };
+  const expires = new Date(signed.getTime() + ageOf(lifetime, '--expires'));
+  if (expires > signed) return { version, signed, expires };
+  throw new CurlewError('USAGE', `--expires ${lifetime}: it would be over at once`);
+}
+
+function nameOf(args: Arguments): string | undefined {
+  const name = args.text('name');
+  if (name === undefined || isBundleName(name)) return name;
+  throw new CurlewError('USAGE', `--name ${name}: not the name of a bundle`, { hint: NAME_HINT });
+}
+
+const NAME_HINT = 'write letters, digits, ".", "_", "+" and "-", 100 at most, such as --name edge';
+
+interface SignOptions {
+  readonly args: Arguments;
+  readonly context: CommandContext;
+  readonly key: KeyObject;
+  /** Of bundles; undefined for what they say themselves. */
+  readonly name: string | undefined;
+  readonly claim: Claim;
+  /** What this call has signed already. */
+  readonly written: readonly SignedArchive[];
+}
+
+async function signFile(
+  file: string,
+  { args, context, key, name: given, claim, written }: SignOptions,
+): Promise<SignedArchive> {
+  const { cwd, signal } = context;
+  await using source = await openAnywhere(file, args, context);
+  const beside = besideOf(file, source.whole);
+  const problem = fileNameProblem(basename(beside));
+  // It stands in the list of sums.
+  if (problem !== undefined) throw new CurlewError('USAGE', `sign ${file}: its file name ${problem}`);
+  const signature = signaturePath(beside);
+  requireOther(
+    signature,
+    written.map((one) => one.signature),
+  );
+  const signer = createSign('sha256');
+  const sha256 = await digestOfAll(source, { onChunk: (chunk) => signer.update(chunk), signal });
+  const index = await proveWhole(source, file, context);
+  const { tocDigest: contents } = index;
+  const text = await readTocText(source, { signal });
+  if (digestOf(text) !== contents) throw new CurlewError('DIGEST_MISMATCH', `sign ${file}: it changes meanwhile`);
+  const { role, name } = await callIt(source, index, { file, given, signal });
+  const makes = (await describeDelta(source, index, { signal }))?.contents;
+  const statement = signArchive({ role, name, file: sha256, contents, makes, ...claim }, key);
+  await writeStateFile(resolve(cwd, wholePath.signature(beside)), signer.sign(key), 0o644);
+  const sums = formatSums([{ name: basename(source.whole), digest: sha256 }]);
+  await writeStateFile(resolve(cwd, wholePath.sum(beside)), sums, 0o644);
+  await writeStateFile(resolve(cwd, signature), statement, 0o644);
+  const expires = claim.expires === undefined ? null : secondsOf(claim.expires);
+  return { path: file, signature, role, name, version: claim.version, expires, digest: contents, sha256 };
+}
+
+/** A package is called what it is; a bundle as the words say, else as its spec does, else as its file. */
+async function callIt(
+  source: RangeSource & { readonly whole: string },
+  index: ArchiveIndex,
+  { file, given, signal }: { readonly file: string; readonly given: string | undefined; readonly signal: AbortSignal },
+): Promise<{ readonly role: ArchiveStatement['role']; readonly name: string }> {
+  const { role, name: own } = archiveOf(index.entries.map(({ path }) => path));
+  if (own !== undefined) {
+    if (given === undefined) return { role, name: own };
+    throw new CurlewError('USAGE', `sign ${file}: --name is for bundles, and it is the package ${own}`);
+  }
+  const entry = findEntry(index, INSTALLER_YAML);
+  const spec = entry && Buffer.from(await readFile(source, entry, { limit: INSTALLER_LIMIT, signal })).toString();
+  const said = spec === undefined ? undefined : parseInstaller(file, spec).installer?.name;
+  const names = [given, said, basename(source.whole).replace(/\.(?:tar\.gz|tgz)$/, '')];
+  const name = names.find((one) => one !== undefined && isBundleName(one));
+  if (name !== undefined) return { role, name };
+  throw new CurlewError('USAGE', `sign ${file}: say with --name what it is called`, { hint: NAME_HINT });
 }
 
 async function signRelease(address: string, args: Arguments, context: CommandContext): Promise<SignedStore> {

@@ -3,9 +3,9 @@ import { realpath } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { readIndex } from '../../archive/read.ts';
 import type { Digest } from '../../core/digest.ts';
-import { CurlewError, redact } from '../../core/errors.ts';
+import { CurlewError, errnoOf, redact } from '../../core/errors.ts';
 import { isNamedAfter, type Part } from '../../core/parts.ts';
-import { readStateFile } from '../../files/state-file.ts';
+import { readLimited } from '../../files/read-limited.ts';
 import { SIGNATURE_LIMIT } from '../../trust/signature.ts';
 import type { Command } from '../command.ts';
 import { isAddress } from '../open-anywhere.ts';
@@ -13,7 +13,7 @@ import { openArchive } from '../open-archive.ts';
 import { fileOutputOf } from '../output.ts';
 import { PARTS_OPTIONS, partsWords, writePartsTo } from '../parts-target.ts';
 import { formatBytes } from '../render/units.ts';
-import { signaturePath } from '../signed.ts';
+import { signaturePath, wholePath } from '../signed.ts';
 
 interface SplitResult {
   readonly name: string;
@@ -33,7 +33,7 @@ export const splitCommand: Command<SplitResult> = {
     verify: { type: 'boolean', help: 'prove every byte of the bundle while copying' },
     force: { type: 'boolean', help: 'replace parts that are there' },
   },
-  details: `Beside the parts FILE.part-001, FILE.part-002… lie the head file FILE.parts.json, which says what they are, and FILE.parts.sha256 for sha256sum --check. A signature of the bundle goes with them.
+  details: `Beside the parts FILE.part-001, FILE.part-002… lie the head file FILE.parts.json, which says what they are, and FILE.parts.sha256 for sha256sum --check. Signatures of the bundle go with them.
 
 Every command that takes a bundle takes the head file as well: nothing has to be joined. curlew join-parts makes one file of them again. What was cut off is gone on with by the same command.`,
   examples: ['curlew split bundle.tar.gz --size 4480M', 'curlew split bundle.tar.gz --to /media/one,/media/two'],
@@ -49,8 +49,7 @@ Every command that takes a bundle takes the head file as well: nothing has to be
     const words = output === undefined ? { ...asked, name: basename(source.whole) } : asked;
     await requireApart(source.files, words);
     const index = await readIndex(source, { signal });
-    const signature = await readStateFile(signaturePath(source.whole), SIGNATURE_LIMIT);
-    const beside = new Map(signature === undefined ? [] : [[signaturePath(words.name), signature]]);
+    const beside = await signaturesOf(source.whole, words.name);
     const isMedia = args.texts('to').length > 0;
     const [force, verify] = [args.flag('force'), args.flag('verify')];
     const written = await writePartsTo({ source, index }, { ...words, isMedia, force, verify, beside, report, signal });
@@ -65,6 +64,21 @@ Every command that takes a bundle takes the head file as well: nothing has to be
       })
       .join('\n'),
 };
+
+/** What lies beside the whole goes beside its parts; the sum names the file that it is of, so a new name gets none. */
+async function signaturesOf(whole: string, name: string): Promise<ReadonlyMap<string, Uint8Array>> {
+  const found = new Map<string, Uint8Array>();
+  for (const pathOf of [signaturePath, wholePath.signature, ...(basename(whole) === name ? [wholePath.sum] : [])]) {
+    const data = await readLimited(pathOf(whole), SIGNATURE_LIMIT).catch(absentOr);
+    if (data !== undefined) found.set(pathOf(name), data);
+  }
+  return found;
+}
+
+function absentOr(error: unknown): undefined {
+  if (error instanceof CurlewError && errnoOf(error.cause) === 'ENOENT') return undefined;
+  throw error;
+}
 
 /** What is read is not written over, `--force` or not: a split that is cut off would leave neither the old nor the new. */
 async function requireApart(

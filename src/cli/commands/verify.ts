@@ -4,19 +4,21 @@ import { checkParts } from '../../bundle/parts/join-parts.ts';
 import { partsError } from '../../bundle/parts/parts-find.ts';
 import { describeDelta } from '../../bundle/delta/delta-read.ts';
 import type { DeltaJson } from '../../core/bundle.ts';
+import type { RangeSource } from '../../archive/entry.ts';
 import { counted } from '../../core/counted.ts';
 import type { Digest } from '../../core/digest.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import { isHeadPath } from '../../core/parts.ts';
 import { isAsInstalled, verifyPlaced, type VerifiedNode } from '../../runtime/verify-placed.ts';
+import { secondsOf } from '../../trust/claim.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { checkedIndex } from '../install-source.ts';
 import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
 import { NETWORK_OPTIONS } from '../network.ts';
 import { openArchive } from '../open-archive.ts';
-import { proveWhole } from '../prove-whole.ts';
-import { SIGNED_OPTIONS, trustOf } from '../signed.ts';
+import { digestOfAll, proveWhole } from '../prove-whole.ts';
+import { DOWNGRADE_OPTION, SIGNED_OPTIONS, trustOf, type Signed } from '../signed.ts';
 import { columns } from '../render/columns.ts';
 import { deltaLines } from '../render/delta.ts';
 import { formatBytes } from '../render/units.ts';
@@ -29,11 +31,25 @@ interface Verified {
   readonly digest: Digest;
   /** The public key whose signature holds, where signatures were asked for. */
   readonly signedBy?: string | undefined;
+  /** What it is signed as; absent for a signature over the contents alone. */
+  readonly signedAs?: SignedAs | undefined;
   /** The bundle that a delta makes. */
   readonly delta?: DeltaJson | undefined;
 }
 
-const DETAILS = `With --installed, the files of all packages in the install folder are read and compared with what their packages say of them, as that was proved when they were extracted. What differs is printed, a file a line: missing, type, owner, mode, size, digest. The status is 15 when something differs or cannot be judged. What hooks have added beside these files is not looked at; curlew install puts right what differs.`;
+interface SignedAs {
+  readonly role: string;
+  readonly name: string;
+  readonly version: number;
+  /** ISO 8601. */
+  readonly signed: string;
+  /** Null when it holds forever. */
+  readonly expires: string | null;
+}
+
+const DETAILS = `With --key, the signature is held to what it says: its name (--signed-as), its time, the digest of the whole file, and that no newer version was seen on this node, which its install folder knows.
+
+With --installed, the files of all packages in the install folder are read and compared with what their packages say of them, as that was proved when they were extracted. What differs is printed, a file a line: missing, type, owner, mode, size, digest. The status is 15 when something differs or cannot be judged. What hooks have added beside these files is not looked at; curlew install puts right what differs.`;
 
 export const verify: Command<readonly Verified[] | VerifiedNode> = {
   name: 'verify',
@@ -44,6 +60,7 @@ export const verify: Command<readonly Verified[] | VerifiedNode> = {
     installed: { type: 'boolean', help: 'what lies in the install folder, in place of files' },
     ...FOLDER_OPTIONS,
     ...SIGNED_OPTIONS,
+    ...DOWNGRADE_OPTION,
     config: NETWORK_OPTIONS.config,
   },
   examples: [
@@ -77,34 +94,37 @@ function checkWords(args: Arguments): void {
       'curlew install --key asks for it, and puts in place only what it holds for',
     );
   }
-  if (!installed && (args.text('root') !== undefined || args.text('install-dir') !== undefined)) {
-    throw bad('--root and --install-dir go with --installed', 'curlew verify --installed');
+  const places = args.text('root') !== undefined || args.text('install-dir') !== undefined;
+  if (!installed && !signed && places) {
+    throw bad('--root and --install-dir go with --installed, or with --key', 'curlew verify --installed');
   }
 }
 
 async function verifyFiles(args: Arguments, context: CommandContext): Promise<readonly Verified[]> {
-  const trust = await trustOf(args, context);
+  const trust = await trustOf(args, context, { directory: folderOf(args, context) });
   const verified: Verified[] = [];
   for (const path of args.positionals) {
     const file = resolve(context.cwd, path);
     if (isHeadPath(file)) await proveParts(file, context);
     await using source = await openArchive(file, context);
-    const signed = trust === undefined ? undefined : await checkedIndex(source, source.whole, { ...context, trust });
+    const checked = trust === undefined ? undefined : await checkedIndex(source, source.whole, { ...context, trust });
     const index = await proveWhole(source, path, context);
+    if (checked?.signed?.statement !== undefined) await requireFile(source, checked.signed.statement.file, context);
     const { size, entries, tocDigest: digest } = index;
     const delta = await describeDelta(source, index, context);
-    verified.push({ path, size, files: entries.length, digest, signedBy: signed?.signedBy, delta });
+    verified.push({ path, size, files: entries.length, digest, ...signedOf(checked), delta });
   }
   return verified;
 }
 
 function renderFiles(verified: readonly Verified[]): string {
   return verified
-    .map(({ path, size, files, digest, signedBy, delta }) =>
+    .map(({ path, size, files, digest, signedBy, signedAs, delta }) =>
       [
         `${path}: ok, ${counted(files, 'file')}, ${formatBytes(size)}`,
         `contents ${digest}`,
         ...(signedBy === undefined ? [] : [`signed with ${signedBy}`]),
+        ...(signedAs === undefined ? [] : [asLine(signedAs)]),
         ...(delta === undefined ? [] : deltaLines(delta)),
       ].join('\n'),
     )
@@ -124,6 +144,28 @@ function renderNode({ directory, packages, problems }: VerifiedNode): string {
   const end = rows.length === 0 ? '' : `; ${counted(rows.length, 'difference')}`;
   const last = packages.length === 0 ? `Nothing is installed in ${visible(directory)}.` : `${all}${end}`;
   return [...columns(rows), ...unknown, ...problems.map((one) => `Problem: ${visible(one)}`), last].join('\n');
+}
+
+function signedOf(
+  checked: { readonly signed: Signed | undefined } | undefined,
+): Pick<Verified, 'signedBy' | 'signedAs'> {
+  const { by, statement } = checked?.signed ?? {};
+  if (statement === undefined) return { signedBy: by };
+  const { role, name, version, signed, expires } = statement;
+  const until = expires === undefined ? null : secondsOf(expires);
+  return { signedBy: by, signedAs: { role, name, version, signed: secondsOf(signed), expires: until } };
+}
+
+function asLine({ role, name, version, signed, expires }: SignedAs): string {
+  return `as the ${role} ${name}, version ${version}, at ${signed}${expires === null ? '' : `, until ${expires}`}`;
+}
+
+/** What is whole may still be packed otherwise than what was signed. */
+async function requireFile(source: RangeSource, file: Digest, { signal }: CommandContext): Promise<void> {
+  if ((await digestOfAll(source, { signal })) === file) return;
+  throw new CurlewError('DIGEST_MISMATCH', `verify ${source.name}: it is whole, but not the file that was signed`, {
+    hint: 'fetch it again, or ask who signed it',
+  });
 }
 
 /** Before the whole: it is of use to know which part has to be copied again. */

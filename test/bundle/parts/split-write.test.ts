@@ -179,7 +179,7 @@ test('the head file lies on every medium, the sums and a signature beside it', a
   await using box = await tree({ 'one/.keep': '', 'two/.keep': '' });
   const proc = await mounted(box, { one: 'ext4', two: 'ext4' });
   const folders = [box.at('one'), box.at('two')];
-  const beside = new Map([['b.tar.gz.sigstore.json', 'signed']]);
+  const beside = new Map([['b.tar.gz.sigstore.json', Buffer.from('signed')]]);
   const { media } = await split(box, signal, { folders, proc, beside });
   assert.equal(
     media.map(({ medium, parts }) => [medium.folder, parts.length]),

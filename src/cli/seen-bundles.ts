@@ -1,0 +1,81 @@
+/** The highest versions of signed bundles that a node has seen, by key and name: what makes an older one known as such. */
+import { join } from 'node:path';
+import { canonicalJson, isDigest } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
+import { isObject, parseObject } from '../core/json.ts';
+import { makeFolder } from '../files/make-folder.ts';
+import { readOwnFile, writeStateFile } from '../files/state-file.ts';
+import { finalContents, type ArchiveStatement, type SeenBundles } from '../trust/archive-statement.ts';
+import { isVersionNumber } from '../trust/claim.ts';
+import { keyHint, type TrustedKey } from '../trust/keys.ts';
+
+/** File name in the install folder. */
+const SEEN_BUNDLES = 'seen-bundles.json';
+const LIMIT = 1 << 20;
+
+/**
+ * What was seen of bundles by any of these keys, the highest version of each name; empty without a folder, and before the
+ * first. A file that is damaged is `FILE_UNUSABLE`: it must not let anything pass.
+ */
+export async function readSeenBundles(
+  directory: string | undefined,
+  keys: readonly TrustedKey[],
+): Promise<SeenBundles> {
+  const merged = new Map<string, NonNullable<ReturnType<SeenBundles['get']>>>();
+  if (directory === undefined) return merged;
+  const all = await readAll(join(directory, SEEN_BUNDLES));
+  for (const { key } of keys) {
+    for (const [name, seen] of all.get(keyHint(key)) ?? []) {
+      if (seen.version > (merged.get(name)?.version ?? 0)) merged.set(name, seen);
+    }
+  }
+  return merged;
+}
+
+/** Notes a version that is not lower than those before; the caller holds the lock of the node. */
+export async function rememberBundle(
+  directory: string,
+  { key }: TrustedKey,
+  statement: ArchiveStatement,
+): Promise<void> {
+  const path = join(directory, SEEN_BUNDLES);
+  const [all, hint, { name, version }] = [await readAll(path), keyHint(key), statement];
+  const own: SeenBundles = all.get(hint) ?? new Map();
+  if (version < (own.get(name)?.version ?? 0)) return;
+  const names: SeenBundles = new Map([...own, [name, { version, contents: finalContents(statement) }]]);
+  const keys = new Map<string, SeenBundles>([...all, [hint, names]]);
+  const rows = [...keys].map(([one, seen]) => [one, Object.fromEntries(seen)] as const);
+  await makeFolder(directory);
+  await writeStateFile(path, `${canonicalJson({ format: 1, keys: Object.fromEntries(rows) })}\n`, 0o644);
+}
+
+async function readAll(path: string): Promise<ReadonlyMap<string, SeenBundles>> {
+  const text = await readOwnFile(path, LIMIT);
+  if (text === undefined) return new Map();
+  const { format, keys } = parseObject(text, () => damaged(path));
+  if (format !== 1 || !isObject(keys)) throw damaged(path);
+  return new Map(
+    Object.entries(keys).map(([hint, names]) => {
+      const found = namesOf(names);
+      if (found === undefined) throw damaged(path);
+      return [hint, found];
+    }),
+  );
+}
+
+function namesOf(value: unknown): SeenBundles | undefined {
+  if (!isObject(value)) return undefined;
+  const names = new Map<string, NonNullable<ReturnType<SeenBundles['get']>>>();
+  for (const [name, seen] of Object.entries(value)) {
+    const { version, contents } = isObject(seen) ? seen : {};
+    if (!isVersionNumber(version) || typeof contents !== 'string' || !isDigest(contents)) return undefined;
+    names.set(name, { version, contents });
+  }
+  return names;
+}
+
+function damaged(path: string): CurlewError {
+  return new CurlewError('FILE_UNUSABLE', `read ${path}: it does not say which signed bundles were seen`, {
+    hint: 'make sure that the newest bundle is at hand, then remove it: the next run trusts what it sees',
+  });
+}

@@ -1,0 +1,253 @@
+/** What a node asks of signed bundles beyond a signature: their kind, their name, their time, and that none is put back. */
+import { execa } from 'execa';
+import { createPrivateKey } from 'node:crypto';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { memorySource, readTocText } from '../../src/archive/read.ts';
+import { digestOf } from '../../src/core/digest.ts';
+import { signArchive, type ArchiveStatement } from '../../src/trust/archive-statement.ts';
+import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
+import { bundleOf } from '../support/node-bundles.ts';
+import { tracer } from '../support/node-install.ts';
+import { packageOf } from '../support/packages.ts';
+import { runTraced } from '../support/run-command.ts';
+import { DAY, signBare } from '../support/signing.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('cli: what signed bundles say', { timeoutMs: 120_000 });
+
+const INVALID = 30;
+const DOWNGRADE = 34;
+
+async function ok(box: Tree, ...words: readonly string[]): Promise<string> {
+  const { exitCode, stdout, stderr } = await runTraced(words, box);
+  assert.is(exitCode, 0, stderr);
+  return `${stdout}\n${stderr}`;
+}
+
+async function refused(box: Tree, code: number, message: RegExp, ...words: readonly string[]): Promise<void> {
+  const { exitCode, stderr } = await runTraced(words, box);
+  assert.is(exitCode, code, `${words.join(' ')}: ${stderr}`);
+  assert.match(stderr.replaceAll('\n', ' '), message);
+}
+
+/** Two bundles of one line, one of another, and a package; keys, but no signatures. */
+async function boxOfBundles(): Promise<Tree> {
+  const box = await tree({
+    'old.tar.gz': bundleOf([tracer('aaa')]),
+    'new.tar.gz': bundleOf([tracer('aaa', '# newer')]),
+    'core.tar.gz': bundleOf([tracer('bbb')]),
+    'web.tar.gz': packageOf('web', '1.0.0', [
+      { path: 'Manifest', data: '' },
+      { path: 'install.sh', data: 'web() { :; }\n' },
+    ]).bytes,
+  });
+  await ok(box, 'keygen', 'our');
+  await ok(box, 'keygen', 'their');
+  return box;
+}
+
+async function sign(box: Tree, file: string, ...words: readonly string[]): Promise<string> {
+  return ok(box, 'sign', file, '--key', 'our.key', ...words);
+}
+
+function installing(file: string, ...words: readonly string[]): readonly string[] {
+  return ['install', '--root', 'root', '--unconfined', '--bundle', file, '--key', 'our.pub', ...words];
+}
+
+const FOLDER = 'root/var/lib/curlew';
+const SEEN = `${FOLDER}/seen-bundles.json`;
+
+async function seen(box: Tree): Promise<string | undefined> {
+  return readFile(box.at(SEEN), 'utf8').catch(() => undefined);
+}
+
+/** The statement of a file with something else in it, by our key. */
+async function forge(box: Tree, file: string, change: Partial<ArchiveStatement>): Promise<void> {
+  const bytes = await readFile(box.at(file));
+  const contents = digestOf(await readTocText(memorySource(file, bytes), { signal: never }));
+  const signed = new Date();
+  const right = { role: 'bundle', name: 'test', version: 1, signed, expires: undefined, makes: undefined } as const;
+  const statement = { ...right, file: digestOf(bytes), contents, ...change };
+  const key = createPrivateKey(await readFile(box.at('our.key')));
+  await writeFile(box.at(`${file}.sigstore.json`), signArchive(statement, key));
+}
+
+test('sign says what a bundle and a package are, and verify says it again', async () => {
+  await using box = await boxOfBundles();
+  assert.match(
+    await sign(box, 'new.tar.gz', '--number', '7', '--expires', '2w'),
+    /^new\.tar\.gz\.sigstore\.json: the bundle test, version 7 until 20/m,
+  );
+  const [row] = JSON.parse(
+    (await runTraced(['verify', 'new.tar.gz', '--key', 'our.pub', '--signed-as', 'test', '--json'], box)).stdout,
+  ) as [{ signedAs: Record<string, unknown> }];
+  const { role, name, version } = row.signedAs;
+  assert.equal([role, name, version], ['bundle', 'test', 7]);
+  const before = Math.floor(Date.now() / 1000);
+  assert.match(await sign(box, 'web.tar.gz'), /: the package addons\/web\/1\.0\.0, version (\d+)\n/);
+  const line = await ok(box, 'verify', 'web.tar.gz', '--key', 'our.pub');
+  assert.ok(Number(/version (\d+), at/.exec(line)?.[1]) >= before, line);
+  await refused(box, 64, /--name is for bundles/, 'sign', 'web.tar.gz', '--key', 'our.key', '--name', 'web');
+});
+
+test('a bundle without a proper name of its own is called as its file, or as the words say', async () => {
+  await using box = await boxOfBundles();
+  const spec = 'apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nmetadata:\n  name: "My cluster"\nspec: {}\n';
+  await writeFile(box.at('odd.tar.gz'), bundleOf([tracer('aaa')], spec));
+  assert.match(await sign(box, 'odd.tar.gz'), /: the bundle odd, version/);
+  assert.match(await sign(box, 'odd.tar.gz', '--name', 'edge'), /: the bundle edge, version/);
+  await writeFile(box.at('a b.tar.gz'), bundleOf([tracer('aaa')], spec));
+  await refused(box, 64, /say with --name what it is called/, 'sign', 'a b.tar.gz', '--key', 'our.key');
+  await writeFile(box.at('a\nb.tar.gz'), bundleOf([tracer('aaa')]));
+  await refused(box, 64, /its file name contains a control character/, 'sign', 'a\nb.tar.gz', '--key', 'our.key');
+});
+
+test('a signed package does not pass for a bundle, nor a statement for what it is not about', async () => {
+  await using box = await boxOfBundles();
+  await sign(box, 'web.tar.gz');
+  await refused(box, INVALID, /signed as the package addons\/web\/1\.0\.0, and a bundle/, ...installing('web.tar.gz'));
+  await forge(box, 'web.tar.gz', {});
+  await refused(box, INVALID, /it is the package .*, and signed as the bundle test/, ...installing('web.tar.gz'));
+  await forge(box, 'new.tar.gz', { role: 'package', name: 'addons/aaa/1.0.0' });
+  await refused(
+    box,
+    INVALID,
+    /it is the bundle, and signed as the package/,
+    'verify',
+    'new.tar.gz',
+    '--key',
+    'our.pub',
+  );
+  await sign(box, 'core.tar.gz');
+  const beside = ['--signature', 'core.tar.gz.sigstore.json'];
+  await refused(box, INVALID, /is of another file/, ...installing('new.tar.gz', ...beside));
+  assert.is(await stat(box.at('root')).catch(() => 'absent'), 'absent');
+});
+
+test('a bundle under another name is refused: another than the words say, or than the node has had', async () => {
+  await using box = await boxOfBundles();
+  await sign(box, 'new.tar.gz', '--name', 'edge');
+  await sign(box, 'core.tar.gz', '--name', 'core');
+  await refused(
+    box,
+    INVALID,
+    /signed as the bundle edge, not as core/,
+    ...installing('new.tar.gz', '--signed-as', 'core'),
+  );
+  await ok(box, ...installing('new.tar.gz'));
+  await refused(
+    box,
+    INVALID,
+    /signed as the bundle core; bundles of this key on this node are edge/,
+    ...installing('core.tar.gz', '--allow-downgrade'),
+  );
+  await ok(box, ...installing('core.tar.gz', '--signed-as', 'core'));
+  await ok(box, ...installing('core.tar.gz'));
+  await ok(box, ...installing('new.tar.gz'));
+});
+
+test('a bundle that is put back behind what the node has seen is refused by every command of the node', async () => {
+  await using box = await boxOfBundles();
+  await sign(box, 'old.tar.gz', '--number', '1');
+  await sign(box, 'new.tar.gz', '--number', '2');
+  await ok(box, ...installing('old.tar.gz'));
+  await ok(box, ...installing('new.tar.gz', '--dry-run'));
+  await ok(box, ...installing('old.tar.gz'));
+  await ok(box, ...installing('new.tar.gz'));
+  const before = await seen(box);
+  const words = ['--bundle', 'old.tar.gz', '--key', 'our.pub'];
+  const node = ['--root', 'root', '--unconfined'];
+  const where = ['--install-dir', FOLDER];
+  const put = /test, version 1, and version 2 was seen on this node/;
+  await refused(box, DOWNGRADE, put, 'install', ...node, ...words);
+  await refused(box, DOWNGRADE, put, 'install', ...node, ...words, '--dry-run');
+  await refused(box, DOWNGRADE, put, 'upgrade', ...node, ...words);
+  await mkdir(box.at('worker/var/lib/curlew'), { recursive: true });
+  await writeFile(box.at('worker/var/lib/curlew/seen-bundles.json'), before ?? '');
+  await refused(box, DOWNGRADE, put, 'join', '--root', 'worker', '--unconfined', ...words);
+  await refused(box, DOWNGRADE, put, 'preflight', ...where, ...words);
+  await refused(box, DOWNGRADE, put, 'load-images', '--dry-run', ...where, ...words);
+  await refused(box, DOWNGRADE, put, 'verify', 'old.tar.gz', '--key', 'our.pub', ...where);
+  await ok(box, 'verify', 'old.tar.gz', '--key', 'our.pub', ...where, '--allow-downgrade');
+  await ok(box, ...installing('old.tar.gz', '--allow-downgrade'));
+  assert.is(await seen(box), before, 'what was seen was forgotten');
+  await refused(box, DOWNGRADE, put, 'install', ...node, ...words);
+});
+
+test('an unpacked bundle is held to the same, and one that is signed again is the same bundle', async () => {
+  await using box = await boxOfBundles();
+  await sign(box, 'old.tar.gz', '--number', '1');
+  const first = await readFile(box.at('old.tar.gz.sigstore.json'));
+  await sign(box, 'old.tar.gz', '--number', '5');
+  await ok(box, ...installing('old.tar.gz'));
+  await writeFile(box.at('old.tar.gz.sigstore.json'), first);
+  await ok(box, ...installing('old.tar.gz'));
+  await sign(box, 'new.tar.gz', '--number', '4');
+  await mkdir(box.at('unpacked'));
+  await execa('tar', ['-xzf', box.at('new.tar.gz'), '-C', box.at('unpacked')]);
+  const unpacked = installing('', '--signature', 'new.tar.gz.sigstore.json').map((word) =>
+    word === '--bundle' ? '--dir' : word,
+  );
+  const words = unpacked.map((word) => (word === '' ? 'unpacked' : word));
+  await refused(box, DOWNGRADE, /test, version 4, and version 5 was seen/, ...words);
+  await sign(box, 'new.tar.gz', '--number', '6');
+  await ok(box, ...words);
+  await refused(box, DOWNGRADE, /test, version 1, and version 6 was seen/, ...installing('old.tar.gz'));
+});
+
+test('only what was proved is noted, in one file that says so or stops the run', async () => {
+  await using box = await boxOfBundles();
+  await sign(box, 'new.tar.gz', '--number', '9');
+  const their = installing('new.tar.gz').map((word) => (word === 'our.pub' ? 'their.pub' : word));
+  await refused(box, INVALID, /was not made with/, ...their);
+  assert.is(await seen(box), undefined);
+  await ok(box, ...installing('new.tar.gz', '--key', 'their.pub'));
+  const { keys } = JSON.parse((await seen(box)) ?? '') as { keys: Record<string, unknown> };
+  assert.equal(
+    Object.values(keys).map((names) => Object.keys(names as object)),
+    [['test']],
+  );
+  for (const text of ['{', '{}', '{"format":2,"keys":{}}', '{"format":1,"keys":{"k":{"test":{"version":-1}}}}']) {
+    await writeFile(box.at(SEEN), text);
+    await refused(box, 25, /does not say which signed bundles were seen/, ...installing('new.tar.gz'));
+  }
+});
+
+test('a statement that is over or from the future is refused, and nothing of it is noted', async () => {
+  await using box = await boxOfBundles();
+  const ago = new Date(Date.now() - 10 * DAY);
+  await forge(box, 'new.tar.gz', { signed: ago, expires: new Date(Date.now() - 1000), version: 900 });
+  await refused(box, INVALID, /test until .*, and the clock of this machine says/, ...installing('new.tar.gz'));
+  await forge(box, 'new.tar.gz', { signed: new Date(Date.now() + 2 * DAY), version: 900 });
+  await refused(box, INVALID, /and the clock of this machine says/, ...installing('new.tar.gz', '--allow-downgrade'));
+  assert.is(await seen(box), undefined);
+  await forge(box, 'new.tar.gz', { signed: ago, expires: new Date(Date.now() + DAY) });
+  await ok(box, ...installing('new.tar.gz'));
+});
+
+test('a signature over contents alone holds, is told as binding nothing, and is refused after a statement', async () => {
+  await using box = await boxOfBundles();
+  const key = createPrivateKey(await readFile(box.at('our.key')));
+  const contents = await readTocText(memorySource('b', await readFile(box.at('old.tar.gz'))), { signal: never });
+  await writeFile(box.at('old.tar.gz.sigstore.json'), signBare(contents, key));
+  const told = /warning: .*old\.tar\.gz: its signature binds no name, version or time/;
+  assert.match(await ok(box, ...installing('old.tar.gz', '--require-signed')), told);
+  assert.match(await ok(box, 'verify', 'old.tar.gz', '--key', 'our.pub'), told);
+  await refused(box, INVALID, /and it is to be test/, ...installing('old.tar.gz', '--signed-as', 'test'));
+  await sign(box, 'new.tar.gz');
+  await ok(box, ...installing('new.tar.gz'));
+  for (const more of [[], ['--require-signed']]) {
+    await refused(box, DOWNGRADE, /binds no name.* were seen on this node/, ...installing('old.tar.gz', ...more));
+  }
+  assert.match(await ok(box, ...installing('old.tar.gz', '--allow-downgrade')), told);
+});
+
+test('verify wants the very file that was signed, not only its contents', async () => {
+  await using box = await boxOfBundles();
+  await forge(box, 'new.tar.gz', { file: digestOf('as it was packed before') });
+  await refused(box, 15, /it is whole, but not the file that was signed/, 'verify', 'new.tar.gz', '--key', 'our.pub');
+});
+
+test.run();
