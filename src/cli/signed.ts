@@ -40,9 +40,9 @@ export const SIGNED_OPTIONS = {
   'signed-as': { type: 'string', value: 'NAME', help: 'refuse what is signed under another name', group },
 } satisfies OptionSpecs;
 
-/** Option of commands that ask the node what it has seen, and install nothing. */
+/** Option of commands that ask what was seen before, and install nothing. */
 export const DOWNGRADE_OPTION = {
-  'allow-downgrade': { type: 'boolean', help: 'take a signed bundle that is older than one that was seen', group },
+  'allow-downgrade': { type: 'boolean', help: 'take what is signed, and older than what was seen', group },
 } satisfies OptionSpecs;
 
 /** Where a signature lies when nobody says so: beside what it is of. */
@@ -68,7 +68,10 @@ export interface Signed {
   readonly by: string;
   /** Undefined for a signature over the contents alone. */
   readonly statement: ArchiveStatement | undefined;
-  /** Notes on this node which version was seen. For runs that change it. */
+  /**
+   * For a run that holds the lock of the node: asks once more, since another run may have seen more meanwhile, and notes
+   * which version was seen.
+   */
   readonly remember: () => Promise<void>;
 }
 
@@ -108,7 +111,6 @@ export async function trustOf(
     });
   }
   const keys = await readPublicKeys(paths);
-  const warn = (text: string): void => report({ type: 'note', level: 'warning', text });
   return {
     keys,
     check: async (about, text, path, read = readFileBeside) => {
@@ -119,9 +121,9 @@ export async function trustOf(
           hint: 'name it with --signature FILE, or ask for the one that came with it',
         });
       }
-      const seen = await readSeenBundles(directory, keys);
-      const wanted = { role, name, seen, allowDowngrade: args.flag('allow-downgrade'), now: new Date() };
-      return judge({ about, text, signature, from }, { keys, wanted, directory, warn });
+      const found = { about, text, signature, from };
+      const wanted = { role, name, allowDowngrade: args.flag('allow-downgrade'), now: new Date() };
+      return judge(found, { keys, wanted, directory, report });
     },
   };
 }
@@ -135,22 +137,28 @@ interface Found {
 
 interface Against {
   readonly keys: readonly TrustedKey[];
-  readonly wanted: Wanted;
+  readonly wanted: Omit<Wanted, 'seen'>;
   readonly directory: string | undefined;
-  readonly warn: (text: string) => void;
+  readonly report: CommandContext['report'];
 }
 
 /** Nothing of what a signature says is looked at before it is proved. */
-function judge({ about, text, signature, from }: Found, { keys, wanted, directory, warn }: Against): Signed {
+async function judge({ about, text, signature, from }: Found, against: Against): Promise<Signed> {
+  const { keys, directory, report } = against;
+  const wantedNow = async (): Promise<Wanted> => ({ ...against.wanted, seen: await readSeenBundles(directory, keys) });
   if (isBareSignature(signature)) {
     const { name: by } = verifyText({ name: about, text, signature, from }, keys);
-    requireBareWanted(about, wanted);
-    warn(`${about}: its signature binds no name, version or time; ask who signed it to sign it again with curlew sign`);
-    return { by, statement: undefined, remember: async () => undefined };
+    const ask = async (): Promise<void> => requireBareWanted(about, await wantedNow());
+    await ask();
+    const warning = 'its signature binds no name, version or time; ask who signed it to sign it again with curlew sign';
+    report({ type: 'note', level: 'warning', text: `${about}: ${warning}` });
+    return { by, statement: undefined, remember: ask };
   }
   const { statement, signedBy } = verifyArchive({ text: signature, from, about }, digestOf(text), keys);
-  requireWanted(statement, about, wanted);
+  const ask = async (): Promise<void> => requireWanted(statement, about, await wantedNow());
+  await ask();
   const remember = async (): Promise<void> => {
+    await ask();
     if (directory !== undefined && statement.role === 'bundle') await rememberBundle(directory, signedBy, statement);
   };
   return { by: signedBy.name, statement, remember };

@@ -74,6 +74,37 @@ test('from inventory to the whole bundle, by the commands', async ({ signal }) =
   assert.not.match((await runCommand(['verify', '2.tar.gz'], box.path)).stdout, 'delta');
 });
 
+test('a delta is signed under the name of the bundle that it makes, and as making that', async ({ signal }) => {
+  await using box = await site(signal);
+  const spec = (name: string): string =>
+    `apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nmetadata:\n  name: ${name}\nspec:\n  alpha:\n    version: 1.0.1\n`;
+  await writeFile(box.at('edge.yaml'), spec('edge'));
+  const run = async (...words: readonly string[]): Promise<string> => {
+    const { exitCode, stdout, stderr } = await runCommand(words, box.path);
+    assert.is(exitCode, 0, stderr);
+    return stdout;
+  };
+  await run('bundle', 'edge.yaml', '--from', 'store', '-o', 'full.tar.gz');
+  const since = ['bundle', 'edge.yaml', '--from', 'store', '--since', 'i.json', '-o'];
+  await run('inventory', '1.tar.gz', '-o', 'i.json');
+  await run(...since, 'd.tar.gz');
+  await run('keygen', 'our');
+  const [full] = JSON.parse(await run('sign', 'full.tar.gz', '--key', 'our.key', '--json')) as [{ digest: string }];
+  assert.match(await run('sign', 'd.tar.gz', '--key', 'our.key'), /: the bundle edge, version/);
+  const text = await readFile(box.at('d.tar.gz.sigstore.json'), 'utf8');
+  const { payload } = (JSON.parse(text) as { dsseEnvelope: { payload: string } }).dsseEnvelope;
+  const { subject } = JSON.parse(Buffer.from(payload, 'base64').toString()) as {
+    subject: readonly { name: string; digest: { sha256: string } }[];
+  };
+  assert.is(`sha256:${subject.find(({ name }) => name === 'contents.json')?.digest.sha256}`, full.digest);
+  await writeFile(box.at('odd.yaml'), spec('"An edge"'));
+  await run('bundle', 'odd.yaml', '--from', 'store', '--since', 'i.json', '-o', 'odd.tar.gz');
+  const unnamed = await runCommand(['sign', 'odd.tar.gz', '--key', 'our.key'], box.path);
+  assert.is(unnamed.exitCode, 64);
+  assert.match(unnamed.stderr, /say with --name what it is called/);
+  assert.match(await run('sign', 'odd.tar.gz', '--key', 'our.key', '--name', 'edge'), /: the bundle edge, version/);
+});
+
 test('a compact inventory is smaller, and its delta makes the same bundle', async ({ signal }) => {
   await using box = await site(signal);
   await runCommand(['inventory', '1.tar.gz', '-o', 'i.json'], box.path);

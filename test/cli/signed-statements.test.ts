@@ -3,6 +3,10 @@ import { execa } from 'execa';
 import { createPrivateKey } from 'node:crypto';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { memorySource, readTocText } from '../../src/archive/read.ts';
+import type { Command } from '../../src/cli/command.ts';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { readArguments } from '../../src/cli/read-arguments.ts';
+import { trustOf } from '../../src/cli/signed.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { signArchive, type ArchiveStatement } from '../../src/trust/archive-statement.ts';
 import * as assert from '../support/assert.ts';
@@ -58,6 +62,12 @@ function installing(file: string, ...words: readonly string[]): readonly string[
 
 const FOLDER = 'root/var/lib/curlew';
 const SEEN = `${FOLDER}/seen-bundles.json`;
+
+async function loaded(name: string): Promise<Command<unknown>> {
+  const command = await COMMANDS.get(name)?.load();
+  if (command === undefined) throw new Error(`no command ${name}`);
+  return command;
+}
 
 async function seen(box: Tree): Promise<string | undefined> {
   return readFile(box.at(SEEN), 'utf8').catch(() => undefined);
@@ -195,6 +205,22 @@ test('an unpacked bundle is held to the same, and one that is signed again is th
   await sign(box, 'new.tar.gz', '--number', '6');
   await ok(box, ...words);
   await refused(box, DOWNGRADE, /test, version 1, and version 6 was seen/, ...installing('old.tar.gz'));
+});
+
+test('a run asks once more when it has the lock: another one may have seen a newer bundle meanwhile', async () => {
+  await using box = await boxOfBundles();
+  await sign(box, 'old.tar.gz', '--number', '1');
+  await sign(box, 'new.tar.gz', '--number', '2');
+  const words = installing('old.tar.gz');
+  const args = readArguments(await loaded('install'), words.slice(1));
+  const context = { cwd: box.path, env: { HOME: box.path }, report: () => undefined, ask: undefined, signal: never };
+  const trust = await trustOf(args, context, { role: 'bundle', directory: box.at(FOLDER) });
+  const contents = await readTocText(memorySource('b', await readFile(box.at('old.tar.gz'))), { signal: never });
+  const signed = await trust?.check('old.tar.gz', contents, box.at('old.tar.gz'));
+  await ok(box, ...installing('new.tar.gz'));
+  const before = await seen(box);
+  await assert.rejectsWith(signed?.remember() ?? Promise.resolve(), 'DOWNGRADE', /version 2 was seen/);
+  assert.is(await seen(box), before);
 });
 
 test('only what was proved is noted, in one file that says so or stops the run', async () => {

@@ -162,8 +162,8 @@ async function signFile(
   const { tocDigest: contents } = index;
   const text = await readTocText(source, { signal });
   if (digestOf(text) !== contents) throw new CurlewError('DIGEST_MISMATCH', `sign ${file}: it changes meanwhile`);
-  const { role, name } = await callIt(source, index, { file, given, signal });
   const makes = (await describeDelta(source, index, { signal }))?.contents;
+  const { role, name } = await callIt(source, index, { file, given, isDelta: makes !== undefined, signal });
   const statement = signArchive({ role, name, file: sha256, contents, makes, ...claim }, key);
   await writeStateFile(resolve(cwd, wholePath.signature(beside)), signer.sign(key), 0o644);
   const sums = formatSums([{ name: basename(source.whole), digest: sha256 }]);
@@ -173,11 +173,21 @@ async function signFile(
   return { path: file, signature, role, name, version: claim.version, expires, digest: contents, sha256 };
 }
 
-/** A package is called what it is; a bundle as the words say, else as its spec does, else as its file. */
+interface CallOptions {
+  readonly file: string;
+  readonly given: string | undefined;
+  readonly isDelta: boolean;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A package is called what it is; a bundle as the words say, else as its spec does, else as its file. A delta is called as the
+ * bundle that it makes, which its file does not tell.
+ */
 async function callIt(
   source: RangeSource & { readonly whole: string },
   index: ArchiveIndex,
-  { file, given, signal }: { readonly file: string; readonly given: string | undefined; readonly signal: AbortSignal },
+  { file, given, isDelta, signal }: CallOptions,
 ): Promise<{ readonly role: ArchiveStatement['role']; readonly name: string }> {
   const { role, name: own } = archiveOf(index.entries.map(({ path }) => path));
   if (own !== undefined) {
@@ -187,7 +197,7 @@ async function callIt(
   const entry = findEntry(index, INSTALLER_YAML);
   const spec = entry && Buffer.from(await readFile(source, entry, { limit: INSTALLER_LIMIT, signal })).toString();
   const said = spec === undefined ? undefined : parseInstaller(file, spec).installer?.name;
-  const names = [given, said, basename(source.whole).replace(/\.(?:tar\.gz|tgz)$/, '')];
+  const names = [given, said, isDelta ? undefined : basename(source.whole).replace(/\.(?:tar\.gz|tgz)$/, '')];
   const name = names.find((one) => one !== undefined && isBundleName(one));
   if (name !== undefined) return { role, name };
   throw new CurlewError('USAGE', `sign ${file}: say with --name what it is called`, { hint: NAME_HINT });
