@@ -25,7 +25,7 @@ import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { besideOf, idleSystems, kurlScriptsOf, systemsOf, withoutAddons, type ReadSpec } from './bundle-choice.ts';
 import { BUNDLE_IMAGE_OPTIONS, imagesAsked, openImages } from './bundle-images.ts';
 import { catalogueOf, trustOfStore } from './release-trust.ts';
-import { KEY_OPTIONS } from './signed.ts';
+import { DOWNGRADE_OPTION, KEY_OPTIONS } from './signed.ts';
 import { noteWarnings } from './run-source.ts';
 import { openStoreFor, STORE_OPTIONS } from './stores.ts';
 import { toolVersion } from './version.ts';
@@ -71,6 +71,7 @@ export const BUNDLE_PLAN_OPTIONS = {
   ...SETTINGS_OPTION,
   ...BUNDLE_IMAGE_OPTIONS,
   ...KEY_OPTIONS,
+  ...DOWNGRADE_OPTION,
   ...STORE_OPTIONS,
 } satisfies OptionSpecs;
 
@@ -145,7 +146,8 @@ async function planStore(
   const store = await openStoreFor(from, args, context, { create: false });
   const { signal } = context;
   const release = args.text('release');
-  const trust = await trustOfStore(args, context, store.address);
+  const allowOlder = args.flag('allow-downgrade');
+  const trust = await trustOfStore(args, context, { address: store.address, allowOlder });
   const catalogue = trust === undefined ? undefined : await catalogueOf(store, { release, trust, signal });
   const settings = args.flag('allow-invalid-settings') ? 'allow' : 'strict';
   const options = { ...words, spec: bytes, catalogue, release, settings, tool: toolVersion(), signal } as const;
@@ -200,7 +202,8 @@ async function openSaved(path: string, args: Arguments, context: CommandContext)
   const from = args.text('from');
   if (from !== undefined) {
     const store = await openStoreFor(from, args, context, { create: false });
-    const trust = await trustOfStore(args, context, store.address);
+    // Whoever saved the plan has chosen its release.
+    const trust = await trustOfStore(args, context, { address: store.address, allowOlder: true });
     if (trust !== undefined) await requireSigned(saved, store, trust, context.signal);
     return { ...(await openSavedPlan(saved, store, context)), store: saved.store, signed: trust !== undefined };
   }

@@ -4,13 +4,14 @@ import type { Catalogue } from '../core/catalogue.ts';
 import { canonicalJson } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, parseObject } from '../core/json.ts';
 import { makeFolder } from '../files/make-folder.ts';
 import type { Signer } from '../release/sign-release.ts';
-import { readSigned, type ReleaseTrust, type SeenVersions } from '../release/signed-release.ts';
+import { readSigned, type ReleaseTrust, type SeenRelease, type SeenVersions } from '../release/signed-release.ts';
 import { readOwnFile, writeStateFile } from '../files/state-file.ts';
 import { readCatalogue } from '../store/catalogue.ts';
 import type { Store } from '../store/store.ts';
+import { isVersionNumber } from '../trust/claim.ts';
 import { publicPart, readPrivateKey } from '../trust/keys.ts';
 import { ageOf } from './age.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
@@ -68,15 +69,18 @@ export async function noteUnsigned(
   report({ type: 'note', level: 'warning', text });
 }
 
-/** What the releases of a store are held against, by the words; undefined when nobody asks for signatures. */
+/**
+ * What the releases of a store are held against, by the words; undefined when nobody asks for signatures. `allowOlder`: a
+ * release that is named may be older than one that was seen.
+ */
 export async function trustOfStore(
   args: Arguments,
   context: CommandContext,
-  address: string,
+  { address, allowOlder }: { readonly address: string; readonly allowOlder: boolean },
 ): Promise<ReleaseTrust | undefined> {
   const trust = await trustOf(args, context);
   if (trust === undefined) return undefined;
-  return releaseTrust(trust, context, { addresses: [address], file: undefined, remember: true });
+  return { ...releaseTrust(trust, context, { addresses: [address], file: undefined, remember: true }), allowOlder };
 }
 
 /** What a release is held against that is read from these addresses. */
@@ -124,40 +128,55 @@ const LIMIT = 1 << 20;
 function seenVersions(path: string, addresses: readonly string[], writes: boolean): SeenVersions {
   return {
     highest: async (address) => {
-      const seen = await readSeen(path);
-      const known = [address, ...addresses].flatMap((one) => seen.get(one) ?? []);
+      const { current } = await readSeen(path);
+      const known = [address, ...addresses].flatMap((one) => current.get(one) ?? []);
       return known.length === 0 ? undefined : Math.max(...known);
     },
-    remember: async (address, version) => {
+    newest: async (address) => {
+      const { newest } = await readSeen(path);
+      const known = [address, ...addresses].flatMap((one) => newest.get(one) ?? []);
+      return known.toSorted((a, b) => b.version - a.version)[0];
+    },
+    remember: async (address, { release, version, isCurrent }) => {
+      if (!writes) return;
       // Read again: another command may have seen more meanwhile.
-      const seen = await readSeen(path);
-      if (!writes || version <= (seen.get(address) ?? 0)) return;
-      const stores = Object.fromEntries([...seen, [address, version]]);
+      const { current, newest } = await readSeen(path);
+      const isHigher = isCurrent && version > (current.get(address) ?? 0);
+      const isNewer = version > (newest.get(address)?.version ?? 0);
+      if (!isHigher && !isNewer) return;
+      const stores = Object.fromEntries([...current, ...(isHigher ? [[address, version] as const] : [])]);
+      const releases = Object.fromEntries([...newest, ...(isNewer ? [[address, { release, version }] as const] : [])]);
       await makeFolder(dirname(path));
-      await writeStateFile(path, `${canonicalJson({ format: 1, stores })}\n`);
+      await writeStateFile(path, `${canonicalJson({ format: 1, stores, releases })}\n`);
     },
   };
 }
 
-/** A file that says nothing would let anything pass: damage is told. */
-async function readSeen(path: string): Promise<ReadonlyMap<string, number>> {
-  const text = await readOwnFile(path, LIMIT);
-  if (text === undefined) return new Map();
-  const { format, stores } = objectOf(text);
-  const rows = isObject(stores) ? Object.entries(stores) : undefined;
-  if (format === 1 && rows?.every(([, version]) => Number.isSafeInteger(version)) === true) {
-    return new Map(rows.map(([address, version]) => [address, Number(version)]));
-  }
-  throw new CurlewError('FILE_UNUSABLE', `read ${path}: it does not tell which releases were seen`, {
-    hint: 'look at the stores, then remove it: the next command trusts what it sees',
-  });
+interface Seen {
+  /** Highest versions of statements that a release is the current one, by address. */
+  readonly current: ReadonlyMap<string, number>;
+  /** By address, too. */
+  readonly newest: ReadonlyMap<string, SeenRelease>;
 }
 
-function objectOf(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
+/** A file that says nothing would let anything pass: damage is told. */
+async function readSeen(path: string): Promise<Seen> {
+  const text = await readOwnFile(path, LIMIT);
+  if (text === undefined) return { current: new Map(), newest: new Map() };
+  const damaged = (): CurlewError =>
+    new CurlewError('FILE_UNUSABLE', `read ${path}: it does not tell which releases were seen`, {
+      hint: 'look at the stores, then remove it: the next command trusts what it sees',
+    });
+  const { format, stores, releases = {} } = parseObject(text, damaged);
+  if (format !== 1 || !isObject(stores) || !isObject(releases)) throw damaged();
+  const current = Object.entries(stores).map(([address, version]) => {
+    if (isVersionNumber(version)) return [address, version] as const;
+    throw damaged();
+  });
+  const newest = Object.entries(releases).map(([address, seen]) => {
+    const { release, version } = isObject(seen) ? seen : {};
+    if (typeof release === 'string' && isVersionNumber(version)) return [address, { release, version }] as const;
+    throw damaged();
+  });
+  return { current: new Map(current), newest: new Map(newest) };
 }

@@ -40,7 +40,8 @@ export async function openSource(
   const ofBundle = ['signature', 'signed-as'].find((option) => args.text(option) !== undefined);
   if (ofBundle !== undefined) throw usage(`--${ofBundle} is of a bundle: a store holds its own`);
   const seen = { addresses: places, file: join(directory, SEEN_RELEASES), remember };
-  const held = trust === undefined ? undefined : releaseTrust(trust, context, seen);
+  const allowOlder = args.flag('allow-downgrade');
+  const held = trust === undefined ? undefined : { ...releaseTrust(trust, context, seen), allowOlder };
   return storeSource({ places, release, arch, directory, trust: held }, args, context);
 }
 

@@ -87,7 +87,7 @@ export async function signCurrent(
       !(await replace(store, storeKey.versionSignature, signRelease(statement, signer.key), etag, { attempt, signal }))
     )
       continue;
-    await seen.remember(store.address, version);
+    await seen.remember(store.address, { release: texts.release, version, isCurrent: true });
     return statement;
   }
 }

@@ -12,7 +12,15 @@ import { staleness, verifyRelease, type ReleaseStatement, type ReleaseTexts } fr
 export interface SeenVersions {
   /** Undefined at the first sight of a store: then what it says is taken. */
   readonly highest: (address: string) => Promise<number | undefined>;
-  readonly remember: (address: string, version: number) => Promise<void>;
+  /** The newest release that was read, named or as the current one; undefined at first sight. */
+  readonly newest: (address: string) => Promise<SeenRelease | undefined>;
+  readonly remember: (address: string, seen: SeenRelease & { readonly isCurrent: boolean }) => Promise<void>;
+}
+
+export interface SeenRelease {
+  readonly release: string;
+  /** Of its statement. */
+  readonly version: number;
 }
 
 /** What a release is held against. */
@@ -21,6 +29,8 @@ export interface ReleaseTrust {
   readonly keys: readonly TrustedKey[];
   readonly now: Date;
   readonly seen: SeenVersions;
+  /** A release that is named may be older than one that was read before. */
+  readonly allowOlder?: boolean;
 }
 
 export interface SignedRelease extends ReleaseTexts {
@@ -39,19 +49,39 @@ export interface SignedOptions {
 }
 
 /**
- * The release that is signed as the current one, whatever `VERSION` says; or one that is named, which may be as old as it
- * likes. No signature, another's, one that is over, one older than was seen before, and a catalogue that is not the one
- * that was signed are `SIGNATURE_INVALID`. Inputs that are not the signed ones are left out: nothing needs them.
+ * The release that is signed as the current one, whatever `VERSION` says; or one that is named, which is never over. No
+ * signature, another's, one that is over, a current one older than was seen before, and a catalogue that is not the one
+ * that was signed are `SIGNATURE_INVALID`; one that is named and older than another that was read is `DOWNGRADE`, unless
+ * that is allowed. Inputs that are not the signed ones are left out: nothing needs them.
  */
 export async function readSigned(store: Store, { release, trust, signal }: SignedOptions): Promise<SignedRelease> {
   if (release !== undefined) {
     const { statement, signedBy } = await requireNamed(store, release, trust, signal);
-    return textsOf(store, statement, signedBy, signal);
+    if (trust.allowOlder !== true) await refuseOlder(store, statement, trust);
+    const found = await textsOf(store, statement, signedBy, signal);
+    await trust.seen.remember(store.address, { release, version: statement.version, isCurrent: false });
+    return found;
   }
   const { statement, signedBy } = await requireCurrent(store, trust, signal);
   const found = await textsOf(store, statement, signedBy, signal);
-  await trust.seen.remember(store.address, statement.version);
+  const { version } = statement;
+  await trust.seen.remember(store.address, { release: statement.release, version, isCurrent: true });
   return found;
+}
+
+/** Statements of one release have several versions: it is itself that it is compared with then. */
+async function refuseOlder(
+  store: Store,
+  { release, version }: ReleaseStatement,
+  { seen }: ReleaseTrust,
+): Promise<void> {
+  const newest = await seen.newest(store.address);
+  if (newest === undefined || newest.release === release || version >= newest.version) return;
+  throw new CurlewError(
+    'DOWNGRADE',
+    `${store.address}: ${release} is signed as version ${version}, and ${newest.release} was seen before, version ${newest.version}`,
+    { hint: `name the newer release, or none; --allow-downgrade takes ${release}` },
+  );
 }
 
 /**

@@ -55,7 +55,7 @@ test('a run takes the packages of a signed release from a folder and from the we
     /^aaa {2}1\.0\.0 {2}installed/,
   );
   const seen = JSON.parse(await readFile(box.at('web/var/lib/curlew/seen-releases.json'), 'utf8')) as object;
-  assert.equal(Object.keys(seen), ['format', 'stores']);
+  assert.equal(Object.keys(seen), ['format', 'releases', 'stores']);
 });
 
 test('a run refuses what is not signed, and nothing is made', async ({ signal }) => {
@@ -142,6 +142,34 @@ test('a node and a workstation refuse a store that was put back behind what they
   await writeFile(box.at(NODE, 'seen-releases.json'), '{}');
   const damaged = await runTraced(['install', ...words], box);
   assert.is(damaged.exitCode, 25, damaged.stderr);
+});
+
+test('an old release by its name is refused by a node and a workstation that have seen a newer one, unless they are told', async ({
+  signal,
+}) => {
+  await using box = await signedBox(signal);
+  const old = installing('--from', 'store', '--key', 'our.pub', '--require-signed', '--release', 'r1');
+  await done(box, 'install', ...old);
+  const packages = [await madePackage(box, 'aaa', '1.0.0', ': newer')];
+  await publishAs(createFolderStore(box.at('store')), 'r2', packages, signal);
+  await done(box, 'sign', '--store', 'store', '--release', 'r2', '--key', 'our.key');
+  await done(box, 'install', ...old, '--dry-run');
+  await done(box, 'install', ...installing('--from', 'store', '--key', 'our.pub', '--release', 'r2', '--dry-run'));
+  await done(box, 'install', ...old);
+  await done(box, 'install', ...installing('--from', 'store', '--key', 'our.pub', '--release', 'r2'));
+  for (const name of ['install', 'upgrade']) {
+    const { exitCode, stderr } = await runTraced([name, ...old], box);
+    assert.is(exitCode, 34, stderr);
+    assert.match(stderr, /r1 is signed as version \d+, and r2 was seen before, version \d+/);
+  }
+  await done(box, 'install', ...old, '--allow-downgrade');
+  const words = ['spec.yaml', '--from', 'store', '--key', 'our.pub', '--plan'];
+  await done(box, 'bundle', ...words, '--release', 'r1', '--allow-downgrade', '--out', 'r1.json');
+  await done(box, 'bundle', ...words);
+  const older = await runTraced(['bundle', ...words, '--release', 'r1'], box);
+  assert.is(older.exitCode, 34, older.stderr);
+  await done(box, 'bundle', ...words, '--release', 'r1', '--allow-downgrade');
+  await done(box, 'bundle', '--from-plan', 'r1.json', '--from', 'store', '--key', 'our.pub', '-o', 'r1.tar.gz');
 });
 
 test('of a signed release every byte is proved on its way into parts, too', async ({ signal }) => {

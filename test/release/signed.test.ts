@@ -26,6 +26,27 @@ test('a signed release is read by whoever trusts one of its keys, and by name fo
   assert.equal([old.release, old.signedBy, old.parsed.addons.map(({ name }) => name)], ['v1', 'our.pub', ['a']]);
 });
 
+test('a release that is named is refused behind a newer one that was read, named or as the current one', async ({
+  signal,
+}) => {
+  const { box, store } = await signedStore(signal);
+  await using _ = box;
+  for (const first of [undefined, 'v2']) {
+    const trust = our.trustedAt(later(2), memory());
+    await readSigned(store, { release: 'v1', trust, signal });
+    await readSigned(store, { release: first, trust, signal });
+    await readSigned(store, { release: 'v2', trust, signal });
+    await assert.rejectsWith(
+      readSigned(store, { release: 'v1', trust, signal }),
+      'DOWNGRADE',
+      /v1 is signed as version \d+, and v2 was seen before, version \d+/,
+    );
+    const { release } = await readSigned(store, { release: 'v1', trust: { ...trust, allowOlder: true }, signal });
+    assert.is(release, 'v1');
+    await assert.rejectsWith(readSigned(store, { release: 'v1', trust, signal }), 'DOWNGRADE');
+  }
+});
+
 test('no signature and one by another key are refused', async ({ signal }) => {
   const { box, store } = await signedStore(signal);
   await using _ = box;

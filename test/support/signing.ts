@@ -2,7 +2,12 @@
 import { createHash, sign, type KeyObject } from 'node:crypto';
 import { cp, mkdir } from 'node:fs/promises';
 import type { Signer } from '../../src/release/sign-release.ts';
-import { readSigned, type ReleaseTrust, type SeenVersions } from '../../src/release/signed-release.ts';
+import {
+  readSigned,
+  type ReleaseTrust,
+  type SeenRelease,
+  type SeenVersions,
+} from '../../src/release/signed-release.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import { makeKeyPair, publicPart, readPrivateKey } from '../../src/trust/keys.ts';
@@ -24,11 +29,14 @@ export const DAY: number = 24 * 60 * 60 * 1000;
 
 /** Remembers as a machine does. */
 export function memory(): SeenVersions {
-  const seen = new Map<string, number>();
+  const current = new Map<string, number>();
+  const newest = new Map<string, SeenRelease>();
   return {
-    highest: async (address) => seen.get(address),
-    remember: async (address, version) => {
-      seen.set(address, Math.max(version, seen.get(address) ?? 0));
+    highest: async (address) => current.get(address),
+    newest: async (address) => newest.get(address),
+    remember: async (address, { release, version, isCurrent }) => {
+      if (isCurrent) current.set(address, Math.max(version, current.get(address) ?? 0));
+      if (version > (newest.get(address)?.version ?? 0)) newest.set(address, { release, version });
     },
   };
 }

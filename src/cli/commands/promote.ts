@@ -49,7 +49,8 @@ export const promoteCommand: Command<PromoteResult> = {
     if (from === undefined || to === undefined) throw new CurlewError('USAGE', 'curlew promote: name both stores');
     const jobs = countOf(args, 'jobs', JOBS);
     const store = await openStoreFor(from.store, args, context, { create: false });
-    const trust = await trustOfStore(args, context, store.address);
+    // Which release may become current is asked of the store that it goes to.
+    const trust = await trustOfStore(args, context, { address: store.address, allowOlder: true });
     const source = await sourceRelease(store, { release: from.release, trust, signal });
     const dryRun = args.flag('dry-run');
     const target = await openStoreFor(to.store, args, context, { create: !dryRun });
