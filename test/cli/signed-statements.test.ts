@@ -1,6 +1,6 @@
 /** What a node asks of signed bundles beyond a signature: their kind, their name, their time, and that none is put back. */
 import { execa } from 'execa';
-import { createPrivateKey } from 'node:crypto';
+import { createPrivateKey, createPublicKey, verify } from 'node:crypto';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { memorySource, readTocText } from '../../src/archive/read.ts';
 import type { Command } from '../../src/cli/command.ts';
@@ -14,10 +14,11 @@ import { never } from '../support/context.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { tracer } from '../support/node-install.ts';
 import { packageOf } from '../support/packages.ts';
-import { runTraced } from '../support/run-command.ts';
+import { runCommand, runTraced } from '../support/run-command.ts';
 import { DAY, signBare } from '../support/signing.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
+import { serveFolder } from '../support/web-server.ts';
 
 const test = suite('cli: what signed bundles say', { timeoutMs: 120_000 });
 
@@ -100,6 +101,23 @@ test('sign says what a bundle and a package are, and verify says it again', asyn
   const line = await ok(box, 'verify', 'web.tar.gz', '--key', 'our.pub');
   assert.ok(Number(/version (\d+), at/.exec(line)?.[1]) >= before, line);
   await refused(box, 64, /--name is for bundles/, 'sign', 'web.tar.gz', '--key', 'our.key', '--name', 'web');
+});
+
+test('a bundle at an address is signed into the current folder, as its file is', async () => {
+  await using box = await boxOfBundles();
+  await using server = await serveFolder(box.path);
+  await sign(box, 'new.tar.gz', '--number', '7');
+  const [sum, bytes] = [await readFile(box.at('new.tar.gz.sha256')), await readFile(box.at('new.tar.gz'))];
+  await mkdir(box.at('elsewhere'));
+  const words = ['sign', `${server.url}/new.tar.gz`, '--key', '../our.key', '--number', '7'];
+  const { exitCode, stderr } = await runCommand(words, box.at('elsewhere'));
+  assert.is(exitCode, 0, stderr);
+  assert.equal(await readFile(box.at('elsewhere/new.tar.gz.sha256')), sum);
+  const key = createPublicKey(await readFile(box.at('our.pub')));
+  assert.ok(verify('sha256', bytes, key, await readFile(box.at('elsewhere/new.tar.gz.sig'))));
+  await ok(box, 'verify', 'new.tar.gz', '--key', 'our.pub', '--signature', 'elsewhere/new.tar.gz.sigstore.json');
+  const twice = [`${server.url}/new.tar.gz`, `${server.url}/./new.tar.gz`];
+  assert.is((await runCommand(['sign', ...twice, '--key', '../our.key'], box.at('elsewhere'))).exitCode, 64);
 });
 
 test('a bundle without a proper name of its own is called as its file, or as the words say', async () => {
