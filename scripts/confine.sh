@@ -1,67 +1,285 @@
 #!/usr/bin/env bash
-# Runs a command that sees the whole machine but writes only below a folder. To be started in a mount namespace of its
-# own (unshare -m --propagation private): every mount made here ends with its last process.
+# Runs a command in a sandbox: it sees most of this machine, writes below a folder, and reaches nothing else.
 #
-# usage: confine.sh ROOT INSTALL SEEN COMMAND ARGUMENT…
-#   ROOT     folder that takes the writes: ROOT/host those to the root file system, ROOT/mounts/… those to others
-#   INSTALL  the install folder as it is
-#   SEEN     where the command finds it
-set -eu
-root="$1" install="$2" seen="$3"
-shift 3
-view="$root/.overlay/view"
-umask 022
-mkdir -p "$root/host" "$root/mounts" "$root/.overlay/work" "$view"
+# usage: confine.sh [--network] [--hide PATH]… [--show PATH]… ROOT INSTALL SEEN COMMAND ARGUMENT…
+#        confine.sh --check     fails, with a reason, where the programs or the kernel do not permit it
+#   --network  with the network of this machine, in place of a loopback of its own
+#   --hide     a file or folder of which the command finds an empty one, whose changes land in ROOT/mounts
+#   --show     a file or folder below a hidden one that it may read
+#   ROOT       folder that takes the writes (overlay-view.sh)
+#   INSTALL    the install folder as it is; of its runs/ the command can only write to runs/*/hook
+#   SEEN       where the command finds it
+# Paths are absolute, without symbolic links. Descriptor 3 is handed on. Where standard input is a pipe or a socket, its
+# end ends everything: the kernel closes it when whoever started this has died, however that was.
+#
+# What earlier commands wrote must never run before privileges are gone: that may be a `mount` of their own. So every
+# program that is started here is the machine's, and the shell that will become the command gives its privileges up before
+# the machine's root is exchanged for the view; after that it is only told to go ahead.
+set -euo pipefail
+SELF="$(realpath "${BASH_SOURCE[0]}")"
+# shellcheck source=scripts/overlay-view.sh
+source "${SELF%/*}/overlay-view.sh"
 
-# usage: cover SOURCE UPPER WORK TARGET
-# The folders are given relative to the current one, so that no character of their names can pass for an option.
-cover() {
-  mount -t overlay overlay -o "lowerdir=$1,upperdir=$2,workdir=$3" "$4"
+PROGRAMS=(unshare setpriv pivot_root mount umount chroot ip stat find xargs)
+# chown dac_override fowner fsetid kill setgid setuid net_bind_service sys_chroot setfcap
+CAPABILITIES=+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+net_bind_service,+sys_chroot,+setfcap
+CAPABILITIES_MASK=00000000800404fb
+
+die() {
+  printf 'sandbox: %s\n' "$*" >&2
+  exit 1
 }
 
-cd "$root/.overlay"
-cover / ../host work view
+check() {
+  local program
+  for program in "${PROGRAMS[@]}"; do
+    command -v "$program" >/dev/null || die "missing program: $program (packages util-linux, iproute2, findutils)"
+  done
+  [[ "$(unshare --help)" == *--kill-child* ]] || die 'unshare is too old: util-linux 2.32 or newer is needed'
+  unshare --user --map-root-user true ||
+    die 'no user namespace can be made: see sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone and AppArmor'
+}
 
-# Other file systems do not show through an overlay of the root.
-number=0
-while read -r _ _ _ _ point rest; do
-  printf -v point '%b' "$point"
-  kind="${rest##* - }"
-  kind="${kind%% *}"
-  case "$point" in
-    / | /proc | /proc/* | /sys | /sys/* | /dev | /dev/* | "$root" | "$root"/*) continue ;;
-    /var/lib/docker/* | /var/lib/containerd/* | /run/containerd/* | /run/docker/* | /run/netns/*) continue ;;
-  esac
-  case "$kind" in
-    nsfs | autofs | proc | sysfs | cgroup | cgroup2 | debugfs | tracefs | securityfs | bpf) continue ;;
-  esac
-  number=$((number + 1))
-  name="${point#/}"
-  name="${name//%/%25}"
-  name="${name//\//%2F}"
-  if [[ -d "$point" ]]; then
-    mkdir -p "$root/mounts/$name" "work-$number"
-    # The path of the lower layer is taken as an option's value: one with special characters is only shown.
-    if [[ "$point" != *[,:\\]* && "$name" != *[,:\\]* ]] &&
-      cover "$point" "../mounts/$name" "work-$number" "view$point" 2>/dev/null; then
-      continue
+# Outside: starts the rest in namespaces of its own, and ends it when standard input ends. What is inside can neither
+# see nor signal this process.
+outside() {
+  local life watch='' inside told status
+  local -a apart=(--mount --propagation private --pid --fork --kill-child --ipc --uts --cgroup)
+  if ((EUID != 0)); then apart=(--user --map-root-user "${apart[@]}"); fi
+  if [[ -z "$NETWORK" ]]; then apart+=(--net); fi
+  exec {life}<&0 </dev/null
+  trap 'told=1' TERM INT HUP
+  unshare "${apart[@]}" bash "$SELF" --inside "$@" <&"$life" {life}<&- &
+  inside=$!
+  if [[ -p "/proc/self/fd/$life" || -S "/proc/self/fd/$life" ]]; then
+    {
+      trap '' TERM INT HUP
+      while read -r -u "$life" _; do :; done
+      kill -KILL "$inside"
+    } &
+    watch=$!
+  fi
+  exec {life}<&-
+  while :; do
+    told='' status=0
+    wait "$inside" || status=$?
+    if [[ -z "$told" ]]; then break; fi
+  done
+  if [[ -n "$watch" ]]; then
+    kill -KILL "$watch" 2>/dev/null || true
+    wait "$watch" 2>/dev/null || true
+  fi
+  exit "$status"
+}
+
+# usage: place SOURCE TARGET OPTIONS; mounts a file or folder of this machine at a place of the view
+place() {
+  overlay_no_link "$2"
+  if [[ -d "$1" ]]; then
+    [[ -d "view$2" ]] || mkdir -p "view$2"
+  elif [[ ! -e "view$2" ]]; then
+    mkdir -p "view${2%/*}"
+    : >"view$2"
+  fi
+  mount --bind -o "nosuid,nodev$3" "$1" "view$2"
+}
+
+# usage: hide PATH
+hide() {
+  local own
+  if [[ ! -e "$1" ]]; then return 0; fi
+  own="../mounts/$(overlay_name "$1")"
+  if [[ ! -e "$own" ]]; then
+    if [[ -d "$1" ]]; then mkdir "$own"; else : >"$own"; fi
+    chmod --reference="$1" "$own"
+  fi
+  place "$own" "$1" ''
+}
+
+fill_dev() {
+  local name number
+  mount -t tmpfs -o mode=755,nosuid,noexec,size=1m tmpfs view/dev
+  mkdir view/dev/{shm,pts,.old}
+  while read -r name number; do
+    # shellcheck disable=SC2086
+    if mknod -m 666 "view/dev/$name" c $number 2>/dev/null; then continue; fi
+    : >"view/dev/$name"
+    mount --bind "/dev/$name" "view/dev/$name"
+  done <<<$'null 1 3\nzero 1 5\nfull 1 7\nrandom 1 8\nurandom 1 9\ntty 5 0'
+  mount -t tmpfs -o mode=1777,nosuid,nodev,noexec,size=64m tmpfs view/dev/shm
+  mount -t devpts -o newinstance,ptmxmode=0666,mode=0620,nosuid,noexec devpts view/dev/pts
+  ln -s pts/ptmx view/dev/ptmx
+  ln -s /proc/self/fd view/dev/fd
+  ln -s fd/0 view/dev/stdin
+  ln -s fd/1 view/dev/stdout
+  ln -s fd/2 view/dev/stderr
+}
+
+# Nothing of /proc and /sys can be written to, and what tells about the memory, keys or timing of the machine cannot be
+# read: what runc masks, and some more. A view of the machine's own cgroup is there where it has cgroups of version 2 only.
+fill_kernel() {
+  local path
+  mount -t proc -o nosuid,nodev,noexec proc view/proc
+  if mount -t sysfs -o ro,nosuid,nodev,noexec sysfs view/sys 2>/dev/null; then
+    if [[ "$(stat -f -c %T /sys/fs/cgroup 2>/dev/null)" == cgroup2fs ]]; then
+      mount -t cgroup2 -o ro,nosuid,nodev,noexec cgroup2 view/sys/fs/cgroup
     fi
-  elif [[ ! -e "$point" || ! -e "view$point" ]]; then
-    continue
+  else
+    # A user who keeps the network of the machine may not.
+    mount -t tmpfs -o ro,size=4k tmpfs view/sys
   fi
-  if ! said="$(mount --bind "$point" "view$point" 2>&1 && mount -o remount,bind,ro "view$point" 2>&1)"; then
-    # Somebody else has taken it away meanwhile, as engines do with those of their containers.
-    if ! mountpoint -q "$point"; then continue; fi
-    printf '%s\n' "$said" >&2
-    exit 32
-  fi
-done </proc/self/mountinfo
+  for path in view/proc/{kcore,keys,key-users,kmsg,kpagecgroup,kpagecount,kpageflags,latency_stats,timer_list} \
+    view/proc/{timer_stats,sched_debug,interrupts,sysrq-trigger,iomem,ioports,vmallocinfo,slabinfo,kallsyms} \
+    view/proc/{acpi,asound,scsi,bus,fs,irq,driver} view/sys/{firmware,kernel/debug,devices/virtual/powercap}; do
+    if [[ -d "$path" ]]; then
+      mount -t tmpfs -o ro,size=4k tmpfs "$path"
+    elif [[ -e "$path" ]]; then
+      mount --bind view/dev/null "$path"
+    fi
+  done
+}
 
-for folder in proc sys dev; do
-  mkdir -p "view/$folder"
-  mount --rbind "/$folder" "view/$folder"
+# Inside, as process 1 of its namespaces: makes the view, starts the shell that becomes the command, and exchanges the
+# root under it.
+inside() {
+  local root="$1" install="$2" seen="$3" view tell said child lines first count word helper unhook dev out shown hidden own
+  shift 3
+  # From now on the death of the process outside is noticed; it may have died before.
+  if [[ -p /dev/fd/0 || -S /dev/fd/0 ]] && read -r -t 0; then die 'whoever started this has gone'; fi
+  exec </dev/null
+  umask 022
+  overlay_view "$root"
+  view="$root/.overlay/view"
+  fill_dev
+  fill_kernel
+  for hidden in ${HIDDEN[@]+"${HIDDEN[@]}"}; do hide "$hidden"; done
+  for shown in ${SHOWN[@]+"${SHOWN[@]}"}; do place "$shown" "$shown" ,ro; done
+  place "$install" "$seen" ''
+  # What is kept of runs decides what is done later, outside as well: only what a hook hands on is its own.
+  if [[ -d "$install/runs" && ! -L "$install/runs" ]]; then
+    place "$install/runs" "$seen/runs" ,ro
+    for own in "$install"/runs/*/hook; do
+      if [[ -d "$own" && ! -L "$own" ]]; then place "$own" "$seen/${own#"$install"/}" ''; fi
+    done
+  fi
+  if [[ -f "$install/records.json" && ! -L "$install/records.json" ]]; then
+    place "$install/records.json" "$seen/records.json" ,ro
+  fi
+  if [[ -z "$NETWORK" ]]; then ip link set lo up; fi
+
+  exec {out}>&1 {tell}<> <(:)
+  exec {said}< <(
+    exec unshare --user bash "$SELF" --privileged "$tell" "$out" "$seen" "$@"
+  )
+  child=$!
+  next started
+  lines=
+  while read -r first _ count; do lines+="$first $first $count"$'\n'; done </proc/self/uid_map
+  printf '%s' "$lines" >"view/proc/$child/uid_map"
+  lines=
+  while read -r first _ count; do lines+="$first $first $count"$'\n'; done </proc/self/gid_map
+  printf '%s' "$lines" >"view/proc/$child/gid_map"
+  mount -o remount,bind,ro,nosuid,nodev,noexec view/proc
+  printf 'mapped\n' >&"$tell"
+  next dropped
+
+  # The machine's root is to vanish from the view, and the program that does it must be the machine's: it waits in a root
+  # of its own, which pivot_root leaves alone. It has to be there before: otherwise its root would be exchanged, too.
+  exec {said}<&-
+  mkdir -p old
+  mount --rbind / old
+  exec {dev}<view/dev {unhook}<> <(:)
+  exec {said}< <(
+    # shellcheck disable=SC2016
+    exec chroot old /bin/bash -c 'echo apart; read -r -u "$1" _ && exec umount -l --no-canonicalize "/proc/self/fd/$0/.old"' \
+      "$dev" "$unhook"
+  )
+  helper=$!
+  next apart
+  cd /
+  pivot_root "$view" "$view/dev/.old"
+  printf 'go\n' >&"$unhook"
+  wait "$helper" || die 'the root of this machine could not be taken away'
+  exec {dev}<&- {unhook}>&-
+  printf 'go\n' >&"$tell"
+  exec {tell}<&- {said}<&- {out}<&-
+  word=0
+  wait "$child" || word=$?
+  exit "$word"
+}
+
+# usage: next WORD; waits until the shell that becomes the command has said so
+next() {
+  local word=
+  read -r -u "$said" word || true
+  [[ "$word" == "$1" ]] || exit 1
+}
+
+# Below, in a shell that becomes the command.
+
+# usage: told_to TELL WORD
+told_to() {
+  local word=
+  read -r -u "$1" word || true
+  [[ "$word" == "$2" ]] || exit 1
+}
+
+# In its user namespace, but not anybody in it yet. The next program is root there.
+privileged() {
+  echo started
+  told_to "$1" mapped
+  exec bash "$SELF" --mapped "$@"
+}
+
+# Root of its user namespace, and of nothing else.
+mapped() {
+  echo 0 >/proc/sys/user/max_user_namespaces || die 'user namespaces inside could not be forbidden'
+  exec setpriv --no-new-privs --inh-caps=-all --bounding-set="-all,$CAPABILITIES" bash "$SELF" --dropped "$@"
+}
+
+# usage: dropped TELL OUT SEEN COMMAND…
+dropped() {
+  local tell="$1" out="$2" seen="$3" name value fd
+  shift 3
+  while read -r name value; do
+    case "$name" in
+      NoNewPrivs:) [[ "$value" == 1 ]] || die 'privileges can be gained' ;;
+      CapEff: | CapPrm: | CapBnd:) [[ "$value" == "$CAPABILITIES_MASK" ]] || die "$name $value" ;;
+      CapInh: | CapAmb:) [[ "$value" == 0000000000000000 ]] || die "$name $value" ;;
+    esac
+  done </proc/self/status
+  cd /
+  echo dropped
+  told_to "$tell" go
+  exec >&"$out"
+  while read -r _ _ _ _ name _; do
+    case "$name" in /dev/.old*) die 'the root of this machine is still there' ;; esac
+  done </proc/self/mountinfo
+  cd "$seen"
+  unset OLDPWD
+  for fd in /proc/self/fd/*; do
+    fd="${fd##*/}"
+    if ((fd > 3)); then eval "exec $fd>&-"; fi
+  done
+  exec "$@"
+}
+
+STAGE=outside NETWORK='' HIDDEN=() SHOWN=() WORDS=("$@")
+while (($# > 0)); do
+  case "$1" in
+    --check | --inside | --privileged | --mapped | --dropped) STAGE="${1#--}" ;;
+    --network) NETWORK=host ;;
+    --hide) HIDDEN+=("$2") && shift ;;
+    --show) SHOWN+=("$2") && shift ;;
+    *) break ;;
+  esac
+  shift
 done
-mkdir -p "view$seen"
-mount --bind "$install" "view$seen"
-# shellcheck disable=SC2016
-exec chroot "$view" /bin/bash --noprofile --norc -c 'cd "$0" && exec "$@"' "$seen" "$@"
+case "$STAGE" in
+  check) check ;;
+  outside) outside "${WORDS[@]}" ;;
+  inside) inside "$@" ;;
+  privileged) privileged "$@" ;;
+  mapped) mapped "$@" ;;
+  dropped) dropped "$@" ;;
+esac

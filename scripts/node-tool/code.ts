@@ -11,7 +11,7 @@ const LEFT_OUT = 'dockerode';
 /** What packages ask for at run time and do without, so nobody installs it: the library for SBOMs writes XML with it. */
 export const ABSENT = ['xmlbuilder2'];
 /** The parts of `scripts` that the command itself uses, below that folder. */
-const SCRIPTS = ['hook-runner.sh', 'cap-log.sh', 'confine.sh', 'lib', 'host-packages', 'new'];
+const SCRIPTS = ['hook-runner.sh', 'cap-log.sh', 'confine.sh', 'overlay-view.sh', 'lib', 'host-packages', 'new'];
 
 /** CommonJS text that runs curlew, the same wherever the checkout lies. */
 export async function nodeToolCode(root: string, version: string): Promise<string> {

@@ -2,18 +2,32 @@
 import { join, resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
-import { confinedPlace } from '../runtime/confine.ts';
+import { confinedEnvironment, confinedPlace } from '../runtime/confine.ts';
 import { parseLimit } from '../runtime/hook-limit.ts';
 import { plainPlace, type NodePlace } from '../runtime/node-place.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
-import { withOwnProgram } from './own-program.ts';
+import { ownProgramPaths, withOwnProgram } from './own-program.ts';
 import { ownScripts } from './own-scripts.ts';
 
 /** Options of every command that runs hooks. */
 export const TARGET_OPTIONS = {
   'install-dir': { type: 'string', value: 'DIR', help: `install folder (default: ${INSTALL_DIRECTORY})` },
-  root: { type: 'string', value: 'DIR', help: 'for trials: all that is written lands below DIR' },
-  unconfined: { type: 'boolean', help: 'with --root, or without being root: run hooks unconfined' },
+  root: { type: 'string', value: 'DIR', help: 'a trial: hooks run in a sandbox, and what they write lands below DIR' },
+  network: {
+    type: 'string',
+    value: 'host',
+    help: 'with --root: hooks get the network of this machine (default: none)',
+  },
+  env: {
+    type: 'string',
+    multiple: true,
+    value: 'NAME',
+    help: 'with --root: hooks get this variable, and can read the files of one like KUBECONFIG',
+  },
+  unconfined: {
+    type: 'boolean',
+    help: 'with --root, or without being root: NO sandbox, hooks change this machine itself',
+  },
 } satisfies OptionSpecs;
 
 const YES_OPTION = {
@@ -34,7 +48,12 @@ export function hookLimitOf(args: Arguments): number | undefined {
 
 /** The environment of hooks. */
 export function hookEnv(args: Arguments, { env }: CommandContext): CommandContext['env'] {
-  return withOwnProgram(args.flag('yes') ? { ...env, ASSUME_YES: '1' } : env);
+  const all = withOwnProgram(args.flag('yes') ? { ...env, ASSUME_YES: '1' } : env);
+  return isConfined(args) ? confinedEnvironment(all, args.texts('env')) : all;
+}
+
+function isConfined(args: Arguments): boolean {
+  return args.text('root') !== undefined && !args.flag('unconfined');
 }
 
 /** A mistake in the words of a command. */
@@ -50,13 +69,17 @@ export interface Target {
   readonly seen: string;
   /** What hooks are to be confined to; undefined when they are not. */
   readonly root: string | undefined;
+  /** With the network of this machine. */
+  readonly network: boolean;
+  /** Names of variables that hooks get beside the harmless ones. */
+  readonly passed: readonly string[];
 }
 
 /** Like {@link placesOf}, for a run that changes the machine: `UNSUPPORTED` for somebody who may not. */
 export function targetOf(args: Arguments, context: CommandContext): Target {
   if (args.text('root') === undefined && effectiveUser() !== 0 && !args.flag('unconfined')) {
     throw new CurlewError('UNSUPPORTED', 'hooks change this machine, which only root may do', {
-      hint: 'run it as root; or, for a trial, with --root DIR --unconfined',
+      hint: 'run it as root; a trial in a sandbox: --root DIR; without either, as this user: --unconfined, which changes this machine',
     });
   }
   return placesOf(args, context);
@@ -66,11 +89,28 @@ export function placesOf(args: Arguments, { cwd }: CommandContext): Target {
   const seen = resolve(cwd, args.text('install-dir') ?? INSTALL_DIRECTORY);
   if (seen === '/') throw usage('--install-dir / is no folder of its own');
   const word = args.text('root');
-  if (word === undefined) return { directory: seen, seen, root: undefined };
+  const sandbox = sandboxOf(args);
+  if (word === undefined) return { directory: seen, seen, root: undefined, ...sandbox };
   const root = resolve(cwd, word);
   if (root === '/') throw usage('--root / would confine nothing');
   const directory = join(root, seen);
-  return args.flag('unconfined') ? { directory, seen: directory, root: undefined } : { directory, seen, root };
+  return {
+    directory,
+    ...(args.flag('unconfined') ? { seen: directory, root: undefined } : { seen, root }),
+    ...sandbox,
+  };
+}
+
+function sandboxOf(args: Arguments): Pick<Target, 'network' | 'passed'> {
+  const network = args.text('network');
+  const passed = args.texts('env');
+  if (!isConfined(args) && (network !== undefined || passed.length > 0)) {
+    throw usage(`--${network === undefined ? 'env' : 'network'} is for the sandbox of --root`);
+  }
+  if (network !== undefined && network !== 'host') throw usage(`--network is host, or left out: ${network}`);
+  const wrong = passed.find((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
+  if (wrong !== undefined) throw usage('--env is the name of a variable, whose value is taken from the environment');
+  return { network: network === 'host', passed };
 }
 
 /** Why a run loads no images; undefined when it does. */
@@ -86,9 +126,12 @@ function effectiveUser(): number {
 }
 
 /** The install folder, and how hooks are kept to it. */
-export async function placeOf({ directory, seen, root }: Target, { signal }: CommandContext): Promise<NodePlace> {
+export async function placeOf(target: Target, { env, signal }: CommandContext): Promise<NodePlace> {
+  const { directory, seen, root, network, passed } = target;
   if (root === undefined) return plainPlace(directory);
-  return confinedPlace({ root, seen, scripts: ownScripts(), uid: effectiveUser(), signal });
+  const scripts = ownScripts();
+  const shown = ownProgramPaths(scripts);
+  return confinedPlace({ root, seen, scripts, uid: effectiveUser(), network, shown, env, passed, signal });
 }
 
 /** A run goes on when its terminal has gone. Returns how to undo that. */

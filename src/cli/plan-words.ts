@@ -19,6 +19,8 @@ const SOURCES: readonly string[] = ['bundle', 'dir', 'from'];
 const DECIDED: readonly string[] = [
   'install-dir',
   'root',
+  'network',
+  'env',
   'unconfined',
   'reapply',
   'allow-downgrade',
@@ -57,7 +59,7 @@ function isRemote(address: string): boolean {
  */
 export function withPlanWords(args: Arguments, { words }: SavedPlan): Arguments {
   for (const name of DECIDED) {
-    if (args.text(name) === undefined && !args.flag(name)) continue;
+    if (args.texts(name).length === 0 && !args.flag(name)) continue;
     throw new CurlewError('USAGE', `--${name} is decided by the saved plan`, {
       hint: `leave it out, or make a plan with it: --dry-run --${name} --out FILE`,
     });

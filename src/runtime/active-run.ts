@@ -88,6 +88,7 @@ export class ActiveRun {
         place: request.place,
         run: folder.run,
         folder: folder.path,
+        exchange: folder.exchange,
         scripts: folder.scripts,
         settings: folder.settings,
         carried: folder.carried,

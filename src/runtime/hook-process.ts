@@ -9,6 +9,7 @@ import { CurlewError, fileError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import { followControl, type ControlRecord } from './control.ts';
 import { hookFailure, noticeRecord, type HookNotes } from './hook-failure.ts';
+import { requireOwnLinks } from './confine.ts';
 import { capLog, type LogCap } from './log-cap.ts';
 import { seenPath, type NodePlace } from './node-place.ts';
 import { answerQuestions, type Ask, type Questions } from './questions.ts';
@@ -20,6 +21,8 @@ export interface HookShell {
   readonly run: string;
   /** Folder of the run: logs, control files. */
   readonly folder: string;
+  /** Folder that hooks may write to in a sandbox, too: what they hand on, and the answers that they take away. */
+  readonly exchange: string;
   /** Folder with hook-runner.sh, cap-log.sh and lib/. */
   readonly scripts: string;
   readonly settings: string;
@@ -104,7 +107,7 @@ export async function runShell(
   };
   const limit = request.limitMs === undefined ? undefined : AbortSignal.timeout(request.limitMs);
   const stop = AbortSignal.any([signal, ...(limit === undefined ? [] : [limit])]);
-  const answers = join(shell.folder, `${request.function}.answer`);
+  const answers = join(shell.exchange, `${request.function}.answer`);
   const over = new AbortController();
   const asked = { addon: request.addon, log, answers, report, signal: AbortSignal.any([stop, over.signal]) };
   const questions = options.ask === undefined ? undefined : answerQuestions({ ...asked, ask: options.ask });
@@ -149,6 +152,7 @@ export async function runShell(
     if (signal.aborted) throw await hookFailure({ ...failed, exit: 'cancelled', cause: signal.reason });
     if (limit?.aborted === true) throw await hookFailure({ ...failed, exit: 'limit' });
     if (exit !== 0) throw await hookFailure({ ...failed, exit });
+    if (shell.place.confined) await requireOwnLinks(shell.place.directory);
     const names = (processes: readonly ProcessInfo[]): readonly string[] => processes.map(({ name }) => name);
     const outcome = { seconds: (performance.now() - started) / 1000, log, notes };
     return { ...outcome, ended: names(ended), daemons: names(left.outside) };
@@ -188,11 +192,11 @@ async function start(
         ...hookEnvironment(env, { run, marker, attempt: request.attempt }),
         ...(answers === undefined
           ? {}
-          : { CURLEW_ANSWER: seenPath(place, answers), CURLEW_ASKER: String(process.pid) }),
+          : { CURLEW_ANSWER: seenPath(place, answers), CURLEW_ASKER: place.confined ? 'self' : String(process.pid) }),
       },
       // A session of its own: no terminal, and everything that stays in it can be ended together.
       detached: true,
-      stdio: ['ignore', output.fd, output.fd, records.fd],
+      stdio: [place.confined ? 'pipe' : 'ignore', output.fd, output.fd, records.fd],
     });
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve);

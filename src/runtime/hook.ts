@@ -1,4 +1,5 @@
 /** Hooks of a run: one after another, with the variables of one handed to the next. */
+import { constants } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestOf, type Digest } from '../core/digest.ts';
@@ -27,17 +28,20 @@ export async function runHook(shell: HookShell, request: HookRequest, options: H
   }
 }
 
-function nextCarried({ carried }: Pick<HookShell, 'carried'>): string {
-  return `${carried}.next`;
+function nextCarried({ exchange }: Pick<HookShell, 'exchange'>): string {
+  return join(exchange, 'carried.sh');
 }
 
 /** From now on later hooks begin with the variables that the last one has handed on. */
-export async function adoptCarried(shell: Pick<HookShell, 'carried'>): Promise<void> {
+export async function adoptCarried(shell: Pick<HookShell, 'carried' | 'exchange'>): Promise<void> {
   await rename(nextCarried(shell), shell.carried);
 }
 
 /** The file with the carried variables of this digest, which a run that died may have had no time to adopt. */
-export async function findCarried(shell: Pick<HookShell, 'carried'>, digest: Digest): Promise<string | undefined> {
+export async function findCarried(
+  shell: Pick<HookShell, 'carried' | 'exchange'>,
+  digest: Digest,
+): Promise<string | undefined> {
   for (const path of [shell.carried, nextCarried(shell)]) {
     const text = await readResult(path, 'the last run');
     if (text !== undefined && digestOf(text) === digest) return path;
@@ -47,7 +51,7 @@ export async function findCarried(shell: Pick<HookShell, 'carried'>, digest: Dig
 
 /** Sources everything without calling a hook, and returns the names of all functions that are defined then. */
 export async function lookUpFunctions(shell: HookShell, options: HookOptions): Promise<ReadonlySet<string>> {
-  const result = join(shell.folder, 'functions');
+  const result = join(shell.exchange, 'functions');
   const request = { addon: 'all add-ons', function: 'look-up', attempt: 1 };
   const outcome = await runShell(shell, request, options, runnerWords(shell, result, undefined));
   const text = await readResult(result, 'the look-up of functions');
@@ -73,10 +77,15 @@ function runnerWords(
 const RESULT_LIMIT = 16 << 20;
 
 async function readResult(path: string, whose: string): Promise<string | undefined> {
-  const file = await open(path, 'r').catch(() => undefined);
+  // A hook may have left anything: a link is not followed, a pipe not waited for.
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
+    () => undefined,
+  );
   if (file === undefined) return undefined;
   try {
-    const { size } = await file.stat();
+    const found = await file.stat();
+    if (!found.isFile()) return undefined;
+    const { size } = found;
     if (size <= RESULT_LIMIT) return await file.readFile('utf8');
     throw new CurlewError('HOOK_FAILED', `${whose} left ${size} bytes of variables, more than ${RESULT_LIMIT}`, {
       hint: 'keep in a file what later hooks need of it',
@@ -94,7 +103,7 @@ async function settleResult(
 ): Promise<Digest> {
   const text = await readResult(result, `${request.addon}: ${request.function}`);
   if (text === undefined) throw await hookFailure({ ...request, log, notes, exit: 'exited' });
-  const file = await open(result, 'r+');
+  const file = await open(result, constants.O_RDWR | constants.O_NOFOLLOW);
   try {
     await file.sync();
   } finally {

@@ -6,13 +6,15 @@ export interface NodePlace {
   readonly directory: string;
   /** The same folder in the eyes of a hook: another path when hooks are confined. */
   readonly seen: string;
+  /** Hooks run in a sandbox, and end when their standard input does, so with this process. */
+  readonly confined: boolean;
   /** The command that runs these words where hooks run. */
   readonly wrap: (words: readonly [string, ...string[]]) => readonly [string, ...string[]];
 }
 
 /** The install folder itself, nothing in between. */
 export function plainPlace(directory: string): NodePlace {
-  return { directory, seen: directory, wrap: (words) => words };
+  return { directory, seen: directory, confined: false, wrap: (words) => words };
 }
 
 /** A path below the install folder, as hooks see it. */

@@ -11,6 +11,8 @@ export const PLAN_WORDS: Readonly<Record<string, WordKind>> = {
   installer: 'path',
   'install-dir': 'path',
   root: 'path',
+  network: 'text',
+  env: 'texts',
   unconfined: 'flag',
   reapply: 'flag',
   'allow-downgrade': 'flag',

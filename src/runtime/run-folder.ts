@@ -16,6 +16,8 @@ export interface RunFolder {
   readonly settings: string;
   readonly carried: string;
   readonly scripts: string;
+  /** What hooks hand on; in a sandbox they can write nowhere else in the folders of runs. */
+  readonly exchange: string;
 }
 
 export function runFolder(directory: string, run: string): RunFolder {
@@ -26,6 +28,7 @@ export function runFolder(directory: string, run: string): RunFolder {
     settings: join(path, 'settings.sh'),
     carried: join(path, 'carried.sh'),
     scripts: join(path, 'scripts'),
+    exchange: join(path, 'hook'),
   };
 }
 
@@ -95,6 +98,7 @@ export async function createRunFolder({
     await mkdir(folder.path, { mode: 0o700 });
     await mkdir(folder.scripts, { mode: 0o700 });
     for (const name of ['hook-runner.sh', 'cap-log.sh']) await cp(join(scripts, name), join(folder.scripts, name));
+    await mkdir(folder.exchange, { mode: 0o700 });
     await cp(join(scripts, 'lib'), join(folder.scripts, 'lib'), { recursive: true });
     await chmod(folder.path, 0o700);
     if (carried !== undefined) await cp(carried, folder.carried);

@@ -122,9 +122,11 @@ when('what hooks write to another file system of the machine lands below the roo
 
 when('without a way to confine them, hooks are not run', async () => {
   await using mine = await tree({ file: '' });
-  const refused = confinedPlace({ root: mine.path, seen: '/x', scripts: SCRIPTS, uid: 1000, signal: never });
-  const error = await assert.rejectsWith(refused, 'UNSUPPORTED', /only root/);
-  assert.match(error.hint ?? '', '--unconfined');
+  const root = mine.at('new');
+  const refused = confinedPlace({ root, seen: '/x', scripts: mine.path, uid: 1000, signal: never });
+  const error = await assert.rejectsWith(refused, 'UNSUPPORTED', /no sandbox below .*confine\.sh/);
+  assert.match(error.hint ?? '', '--unconfined runs hooks on this machine itself');
+  assert.equal(await readdir(mine.path), ['file']);
   const broken = confinedPlace({ root: mine.at('file/root'), seen: '/x', scripts: SCRIPTS, uid, signal: never });
   await assert.rejectsWith(broken, 'FILE_UNUSABLE', /make .*file\/root/);
 });

@@ -76,7 +76,8 @@ for (const [title, kind, moments] of KINDS) {
 
 test('leaves no mounts when its hooks were confined', async () => {
   await using scene = await openScene();
-  const trial = { scene, how: { more: [] } };
+  const more = ['KILL_AT', 'SCENE'].flatMap((name) => ['--env', name]);
+  const trial = { scene, how: { more } };
   const { expected } = await undisturbed(trial);
   for (const mode of ['alone', 'tree'] as const) {
     assert.is(await problemOf(trial, { at: 'hook bbb middle', mode }, `c-${mode}`, expected), undefined);

@@ -41,7 +41,7 @@ export async function hooks(
     installScripts.push(join(folder, 'install.sh'));
   }
   const folder = box.at('runs/r1');
-  await mkdir(folder, { recursive: true });
+  await mkdir(join(folder, 'hook'), { recursive: true });
   await writeFile(join(folder, 'settings.sh'), settingsText(settings, [['DIR', '.']]));
   const shell: HookShell = {
     place: plainPlace(box.path),
@@ -51,6 +51,7 @@ export async function hooks(
     scripts: SCRIPTS,
     settings: join(folder, 'settings.sh'),
     carried: join(folder, 'carried.sh'),
+    exchange: join(folder, 'hook'),
     installScripts,
     env: { PATH: process.env['PATH'], HOME: box.path, ...env },
   };

@@ -6,8 +6,7 @@ import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 
 const DETAILS = `One of --bundle, --dir and --from is needed. A bundle brings its own installer spec; the one of --installer FILE, if given, takes its place. With --from nothing of that kind comes along: --installer is needed.
 
-With --root DIR the install folder moves below DIR, and hooks run as root in a private view of this machine: what
-they write lands in DIR/host. Kernel settings and the network are not covered by that. Images are not loaded then.
+With --root DIR the install folder moves below DIR, and hooks run in a sandbox: they see the programs and most files of this machine, what they write lands in DIR/host, and they reach no network, no other process, no kernel setting and no credentials. --network host and --env NAME let in that much. Images are not loaded then. docs/trials.md says what is contained and what is not. --unconfined is no sandbox: hooks change this machine itself.
 
 FLAGs are those of kURL's install.sh, such as ha or labels=a=b, on top of the spec; installer-spec-file=FILE lays a site's own spec over it.
 

@@ -6,7 +6,7 @@
  * of others die, too. FILL_AT is the one at which nothing is left of the disk of SCENE; FILL_LEAVE says how many bytes are.
  */
 import childProcess from 'node:child_process';
-import { appendFileSync, closeSync, openSync, statfsSync, writeSync } from 'node:fs';
+import { appendFileSync, closeSync, existsSync, openSync, statfsSync, watch, writeSync } from 'node:fs';
 import fs from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 
@@ -142,6 +142,11 @@ childProcess.spawn = (command, args, options) => {
   if (change !== undefined) watchClient(child, `client ${change}`);
   if (options?.detached === true) {
     children.set(child, -1);
+    // A hook in a sandbox asks for its moment by a file.
+    if (child.stdin !== null && KILL_AT !== undefined) {
+      const watcher = watch(options.cwd, (_, name) => name === 'die' && existsSync(`${options.cwd}/die`) && die());
+      child.once('exit', () => watcher.close());
+    }
     child.once('spawn', () => here(`spawn ${options.env.CURLEW_HOOK.split('/')[1]}`));
   }
   return child;

@@ -42,6 +42,16 @@ while read -r unit answer; do
   echo done >"$answer"
 done <>/run/units`;
 
+/** The root of such a machine, with /mnt/share; of this machine it has the devices. */
+const VIEW = `source "$0"
+overlay_view "$1"
+view="$1/.overlay/view"
+for folder in proc sys dev; do mkdir -p "$view/$folder"; mount --rbind "/$folder" "$view/$folder"; done
+mkdir -p "$view/mnt/share"
+mount --bind "$2" "$view/mnt/share"
+shift 2
+exec chroot "$view" "$@"`;
+
 const SYSTEMCTL = `#!/bin/bash
 word="$1" unit="\${!#}"
 pid="$(cat "/run/$unit.pid" 2>/dev/null)"
@@ -97,12 +107,12 @@ export async function startNode(options: NodeOptions): Promise<KurlNode> {
   await mkdir(box.at('share'));
   await writeTree(box.at('share'), { 'admin.conf': await readFile(options.kubeconfig) });
   await writeTree(box.at('root/host'), await programsFor(options));
-  const confine = ['bash', join(ROOT, 'scripts/confine.sh'), box.at('root'), box.at('share'), '/mnt/share'];
+  const view = ['bash', '-euc', VIEW, join(ROOT, 'scripts/overlay-view.sh'), box.at('root'), box.at('share')];
   const apart = ['--mount', '--propagation', 'private', '--pid', '--uts', '--fork', '--kill-child'];
   const daemon = await startDaemon({
     command: 'setpriv',
     // Whatever becomes of this process, the node does not outlive it.
-    args: ['--pdeathsig', 'KILL', 'unshare', ...apart, ...confine, 'bash', '-c', INIT, 'init', options.name],
+    args: ['--pdeathsig', 'KILL', 'unshare', ...apart, ...view, 'bash', '-c', INIT, 'init', options.name],
     logFile: box.at('log'),
     ready: async () => (await readFile(box.at('share/ready')).catch(() => undefined)) !== undefined,
   });

@@ -1,0 +1,150 @@
+/** What becomes of hooks in a sandbox when curlew ends, and of what they leave behind. Needs root and namespaces. */
+import { execa } from 'execa';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { confinedPlace, requireOwnLinks } from '../../src/runtime/confine.ts';
+import { appears } from '../support/appears.ts';
+import * as assert from '../support/assert.ts';
+import { never } from '../support/context.ts';
+import { curlew, startCurlew } from '../support/curlew.ts';
+import { unless } from '../support/needs.ts';
+import { bundleOf } from '../support/node-bundles.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+import { INSTALL, noSandbox, SCRIPTS, uid } from './support/sandbox.ts';
+
+const test = suite('the sandbox of a trial', { timeoutMs: 180_000 });
+
+const when = unless(await noSandbox(), test);
+
+/** A bundle of one add-on with this body. */
+async function withHook(box: Tree, body: string): Promise<void> {
+  const script = `aaa() {\n${body}\n}\n`;
+  await writeFile(box.at('b.tar.gz'), bundleOf([{ name: 'aaa', version: '1.0.0', files: { 'install.sh': script } }]));
+}
+
+/** Processes with this word on their command line. */
+async function processesWith(word: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    if (pid !== String(process.pid) && line.includes(word)) found.push(line);
+  }
+  return found;
+}
+
+/** Comes back when there are so many of them; the deadline of the test is for those that stay. */
+async function untilThereAre(count: number, word: string): Promise<void> {
+  while ((await processesWith(word)).length !== count) await new Promise((resolve) => setImmediate(resolve));
+}
+
+async function gone(word: string): Promise<void> {
+  await untilThereAre(0, word);
+}
+
+when('whoever kills curlew ends all that its hooks have started, and the same command goes on', async () => {
+  await using box = await tree();
+  const word = `86${process.pid}`;
+  await withHook(
+    box,
+    `if [ "$CURLEW_ATTEMPT" -gt 1 ]; then return 0; fi
+setsid sleep ${word} & ( trap '' TERM HUP INT; exec sleep ${word} ) &
+touch "$DIR/ready"; sleep ${word}`,
+  );
+  const child = startCurlew(INSTALL, { cwd: box.path });
+  await appears(box.at('root/var/lib/curlew/ready'), child);
+  await untilThereAre(3, `sleep\0${word}`);
+  child.kill('SIGKILL');
+  await child;
+  await gone(word);
+  await gone(box.path);
+  assert.not.match(await readFile('/proc/self/mountinfo', 'utf8'), box.path);
+  const again = await curlew(INSTALL, { cwd: box.path });
+  assert.is(again.exitCode, 0, again.stderr);
+});
+
+when('a hook that is stopped has time to end, and what it has left running ends with it', async () => {
+  await using box = await tree();
+  const word = `87${process.pid}`;
+  await withHook(
+    box,
+    `setsid sleep ${word} &
+trap 'echo cleaned >"$DIR/cleaned"; exit 1' TERM
+touch "$DIR/ready"; sleep ${word} & wait`,
+  );
+  const child = startCurlew(INSTALL, { cwd: box.path });
+  await appears(box.at('root/var/lib/curlew/ready'), child);
+  child.kill('SIGINT');
+  assert.is((await child).exitCode, 130);
+  assert.is(await readFile(box.at('root/var/lib/curlew/cleaned'), 'utf8'), 'cleaned\n');
+  await gone(word);
+  await withHook(box, `setsid sleep ${word} &`);
+  assert.is((await curlew([...INSTALL, '--reapply'], { cwd: box.path })).exitCode, 0);
+  await gone(word);
+});
+
+when('programs that a hook has replaced are not run outside of the sandbox', async () => {
+  await using box = await tree();
+  await using proof = await tree();
+  const evil = `#!/bin/sh
+[ "$(awk '/^CapEff/ { print $2 }' /proc/self/status)" = 00000000800404fb ] || touch ${proof.at('out')} /dev/.old${proof.at('out')}
+exit 1`;
+  await withHook(
+    box,
+    `for name in mount umount unshare setpriv pivot_root chroot ip mkdir mknod ln stat find xargs chmod; do
+  path="$(type -P "$name")" || continue
+  printf '%s\\n' '${evil.replaceAll("'", `'\\''`)}' >"$path.new"; chmod 755 "$path.new"; mv "$path.new" "$path"
+done
+echo ${proof.at('no')}.so >/etc/ld.so.preload`,
+  );
+  assert.is((await curlew(INSTALL, { cwd: box.path })).exitCode, 0);
+  await curlew([...INSTALL, '--reapply'], { cwd: box.path });
+  assert.equal(await readdir(proof.path), []);
+});
+
+when('links that a hook leaves lead nothing out of the sandbox', async () => {
+  await using box = await tree();
+  await using outside = await tree();
+  // Where the next run mounts something.
+  await withHook(box, `rm -rf /opt/x; ln -s ${outside.path} /opt/x`);
+  const words = [...INSTALL, '--install-dir', '/opt/x/node'];
+  await curlew(words, { cwd: box.path });
+  await curlew(words, { cwd: box.path });
+  assert.equal(await readdir(outside.path), []);
+  for (const name of ['assets', 'addons/aaa']) {
+    await using node = await tree();
+    await withHook(node, `rm -rf "$DIR/${name}"; ln -s ${outside.path} "$DIR/${name}"`);
+    const first = await curlew(INSTALL, { cwd: node.path });
+    assert.is(first.exitCode, 20, name);
+    assert.match(first.stderr, 'a symbolic link that leads out of the sandbox');
+    const second = await curlew(INSTALL, { cwd: node.path });
+    assert.is(second.exitCode, 20, name);
+    assert.equal(await readdir(outside.path), []);
+  }
+});
+
+when('a root that others can open is refused, since hooks can leave set-user-ID programs there', async () => {
+  const root = await mkdtemp('/opt/curlew-sandbox-');
+  try {
+    await execa('chmod', ['755', root]);
+    const options = { root, seen: '/var/lib/curlew', scripts: SCRIPTS, uid, signal: never };
+    const error = await assert.rejectsWith(confinedPlace(options), 'UNSUPPORTED', /others can open that folder/);
+    assert.match(error.hint ?? '', `chmod 700 ${root}`);
+    const fresh = await confinedPlace({ ...options, root: join(root, 'new') });
+    assert.is((await stat(join(fresh.directory, '../../..'))).mode & 0o777, 0o700);
+  } finally {
+    await rm(root, { recursive: true });
+  }
+});
+
+test('links within the install folder are left alone', async () => {
+  await using box = await tree({ 'addons/aaa/1.0.0/x': '', 'assets/y': '' });
+  await execa('bash', ['-ec', 'ln -s y assets/z; ln -s /etc addons/aaa/1.0.0/etc; ln -s addons here'], {
+    cwd: box.path,
+  });
+  await requireOwnLinks(box.path);
+  await execa('ln', ['-s', 'nowhere', 'assets/dangling'], { cwd: box.path });
+  await assert.rejectsWith(requireOwnLinks(box.path), 'HOOK_FAILED', /assets\/dangling/);
+});
+
+test.run();
