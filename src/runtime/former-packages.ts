@@ -1,6 +1,6 @@
 /** Packages that others take the place of: those that an add-on can be rolled back to stay, all others go. */
 import type { Digest } from '../core/digest.ts';
-import { nodePath, prefixOf } from '../core/layout.ts';
+import { prefixOf } from '../core/layout.ts';
 import type { AddonRef } from '../core/ref.ts';
 import { isRemoved } from './plan-phases.ts';
 import type { RunPlan } from './plan.ts';

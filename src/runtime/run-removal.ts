@@ -7,7 +7,8 @@ import type { Journal } from './journal.ts';
 import type { RunPlan } from './plan.ts';
 import { isRemoved } from './plan-phases.ts';
 import type { PreparedRun } from './prepare.ts';
-import { removeAddonFiles, unfinishedRemovals } from './removal.ts';
+import { unfinishedRemovals } from './removal.ts';
+import { removeAddonFiles } from './remove-files.ts';
 import type { HookAction } from './run-hooks.ts';
 import type { RunRecords } from './run-records.ts';
 
