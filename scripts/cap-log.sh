@@ -5,8 +5,8 @@
 #
 # usage: cap-log.sh LOG MOST HEAD TAIL
 #   MOST  bytes from which on only the first HEAD and the last TAIL bytes are kept, with a line between them
-# Standard input ends when the hook has ended, or when whoever started it is gone. Standard output ends when the log has
-# been looked at after that.
+# Standard input ends when the hook has ended, or when whoever started it is gone. Then the log is looked at once more, and
+# this ends; where something still writes to the log, it says so on standard output and goes on until nothing does.
 set -u
 
 # Between two looks, in seconds: soon again while the log grows.
@@ -102,14 +102,16 @@ main() {
     look
   done
   look
-  if ((from > 0)) && ! is_held; then close_up; fi
-  exec <&- >&-
-  while is_held; do
-    for ((looks = 0; looks < LOOKS; looks += 1)); do
-      sleep "${PAUSES[pause]}"
-      look
+  if is_held; then
+    printf 'held\n'
+    exec <&- >&-
+    while is_held; do
+      for ((looks = 0; looks < LOOKS; looks += 1)); do
+        sleep "${PAUSES[pause]}"
+        look
+      done
     done
-  done
+  fi
   if ((from > 0)); then close_up; fi
 }
 

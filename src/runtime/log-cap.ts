@@ -29,13 +29,15 @@ export function capLog(
   const words = ['--noprofile', '--norc', join(scripts, 'cap-log.sh'), log, ...[most, head, tail].map(String)];
   // Of the hook's environment it gets nothing: by that the processes of a hook are found.
   const child = spawn('bash', words, { env: { PATH: path }, detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
-  const looked = Promise.race([once(child.stdout, 'close'), once(child, 'error')]);
+  // As long as it runs it has files open, so that their disk cannot be unmounted.
+  const looked = Promise.race([once(child, 'exit'), once(child.stdout, 'data')]);
   looked.catch(() => undefined);
   child.stdin.on('error', () => undefined);
-  child.stdout.resume();
   child.unref();
   return async () => {
+    child.ref();
     child.stdin.end();
     await looked.catch(() => undefined);
+    child.unref();
   };
 }

@@ -140,14 +140,16 @@ childProcess.spawn = (command, args, options) => {
   if (change !== undefined) here(`client ${change} before`);
   const child = spawn(command, args, options);
   if (change !== undefined) watchClient(child, `client ${change}`);
-  if (options?.detached === true) {
+  // What looks after the log of a hook is none.
+  const hook = options?.detached === true ? options.env.CURLEW_HOOK?.split('/')[1] : undefined;
+  if (hook !== undefined) {
     children.set(child, -1);
     // A hook in a sandbox asks for its moment by a file.
     if (child.stdin !== null && KILL_AT !== undefined) {
       const watcher = watch(options.cwd, (_, name) => name === 'die' && existsSync(`${options.cwd}/die`) && die());
       child.once('exit', () => watcher.close());
     }
-    child.once('spawn', () => here(`spawn ${options.env.CURLEW_HOOK.split('/')[1]}`));
+    child.once('spawn', () => here(`spawn ${hook}`));
   }
   return child;
 };
