@@ -32,9 +32,8 @@ function printLine(line: string): void {
 
 /** What other tools call commands; the names are near to those of others here, which do the opposite. */
 const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
-  ['uninstall', 'reset'],
-  ['remove', 'reset'],
-  ['delete', 'reset'],
+  ['remove', 'uninstall'],
+  ['delete', 'uninstall'],
 ]);
 
 /** The command of this name; throws `USAGE` when there is none. */

@@ -27,8 +27,8 @@ async function blockWith(page: string, word: string): Promise<string> {
 
 const readme = await blockWith('README.md', 'openssl dgst');
 const checks = {
-  openssl: await blockWith('docs/signing.md', 'openssl dgst'),
-  sha256sum: await blockWith('docs/signing.md', 'sha256sum --check'),
+  openssl: await blockWith('docs/signing.md', 'bundle.tar.gz.sig bundle.tar.gz'),
+  sha256sum: await blockWith('docs/signing.md', 'bundle.tar.gz.sha256'),
 };
 const unpack = await blockWith('docs/signing.md', 'tar -xzf');
 

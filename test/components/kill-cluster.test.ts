@@ -80,7 +80,7 @@ const KINDS: readonly (readonly [title: string, kind: SceneKind, moments: RegExp
   [
     'and what removes an add-on',
     { bundles: { before: BEFORE }, before: INSTALLED, words: ['uninstall', 'bbb', '--yes'] },
-    /^client .* (?:given|after) |^journal done .* after |^(?:rename .*records\.json|rm).* after /,
+    /^client .* (?:given|after) |^journal done .* after |^(?:rename .*records\.json|rm (?!.*\/lock )).* after /,
   ],
 ];
 

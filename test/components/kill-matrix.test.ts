@@ -63,7 +63,8 @@ const KINDS: readonly (readonly [title: string, kind: SceneKind, moments: RegExp
   [
     'an uninstall',
     { bundles: NODE, before: [[0, 'install', '--bundle', 'before']], words: ['uninstall', 'aaa', '--yes'] },
-    /^hook .* middle$|^journal .* after |^(?:rename|rm).* after /,
+    // Once it has finished, there is nothing to uninstall.
+    /^hook .* middle$|^journal (?!ended).* after |^(?:rename|rm (?!.*\/lock )).* after /,
   ],
 ];
 

@@ -18,7 +18,7 @@ const ADDON: Files = {
 
 for (const [title, words, message] of [
   ['a command that is none', ['bild'], /unknown command "bild"/],
-  ['a command of another name', ['uninstall'], /unknown command "uninstall"\n {2}hint: did you mean curlew reset\?/],
+  ['a command of another name', ['remove'], /unknown command "remove"\n {2}hint: did you mean curlew uninstall\?/],
   ['no command', [], /Usage: curlew/],
   ['an option that is none', ['build', '--ouput', 'x'], /--ouput/],
   ['an option without its value', ['build', '--out'], /--out/],

@@ -14,7 +14,7 @@ export function bundleWithScript(): Buffer {
   const script = `#!/bin/sh\necho ${HONEST}\nexit 0\n# ${noise(6000).toString('base64')}\n`;
   return archiveOf([
     { path: 'install.sh', data: script, mode: 0o755 },
-    { path: 'installer.yaml', data: specOf([]) },
+    { path: 'installer.yaml', data: specOf([{ name: 'web', version: '1.0.0' }]) },
     { path: 'assets/blob', data: noise(50_000) },
   ]).bytes;
 }

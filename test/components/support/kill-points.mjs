@@ -26,7 +26,10 @@ function die() {
 
 /** Names of runs and processes differ from run to run; moments of one name are told apart by a number. */
 function moment(name) {
-  const plain = name.replaceAll(/\d{8}T\d{6}Z-[0-9a-f]{4}/g, 'RUN').replaceAll(/lock\.[\w.-]+/g, 'lock.X');
+  const plain = name
+    .replaceAll(/\d{8}T\d{6}Z-[0-9a-f]{4}/g, 'RUN')
+    .replaceAll(/lock\.[\w.-]+/g, 'lock.X')
+    .replaceAll(/\.curlew-partial-[\w-]+/g, 'partial');
   const number = (seen.get(plain) ?? 0) + 1;
   seen.set(plain, number);
   const label = `${plain} ${number}`;
@@ -54,7 +57,9 @@ function here(name) {
 
 function around(kind, act) {
   return async (...args) => {
-    const name = `${kind} ${String(args[0]).split('/').slice(-3).join('/')}`;
+    // What is renamed has a name of its own before.
+    const path = kind === 'rename' ? args[1] : args[0];
+    const name = `${kind} ${String(path).split('/').slice(-3).join('/')}`;
     here(`${name} before`);
     const result = await act(...args);
     here(`${name} after`);
