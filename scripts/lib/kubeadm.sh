@@ -1,6 +1,10 @@
 # shellcheck shell=bash
 # Where kubeadm keeps things. Add-ons call these by the name "${K8S_DISTRO}_…".
 
+KUBEADM_CONF_DIR=/opt/replicated
+export KUBEADM_CONF_FILE="$KUBEADM_CONF_DIR/kubeadm.conf"
+export KUBECTL_PLUGINS_PATH=/usr/local/bin
+
 kubeadm_get_kubeconfig() {
   echo /etc/kubernetes/admin.conf
 }

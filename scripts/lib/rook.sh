@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # Rook and its Ceph cluster.
 
+export PV_BASE_PATH=/opt/replicated/rook
+
 # usage: curlew_kurl WORD…
 # kURL's own program, which its package kurl-bin-utils brings.
 curlew_kurl() {

@@ -28,7 +28,7 @@ import { recordPlaced } from './placed-package.ts';
 import { RunRemoval } from './run-removal.ts';
 import { clearStaging, renameIntoPlace, stagePackage } from './put-in-place.ts';
 import { runFolder, type RunFolder } from './run-folder.ts';
-import { checkApplied, lookUp, runHookAction, type HookAction, type HookRun } from './run-hooks.ts';
+import { checkApplied, emptyPatches, lookUp, runHookAction, type HookAction, type HookRun } from './run-hooks.ts';
 import { RunRecords } from './run-records.ts';
 import type { SourcePackage } from './source.ts';
 
@@ -112,6 +112,8 @@ export class ActiveRun {
     await fetchPackages(plan, { ...prepared.request, journal, ...options });
     for (const action of plan.actions) if (action.kind === 'extract') await this.#extract(action);
     await closeFetchFolder(prepared.request.place.directory);
+    const isRemoval = plan.kind === 'uninstall' || plan.kind === 'reset';
+    if (!isRemoval && plan.continues === undefined) await emptyPatches(prepared.request.place.directory);
     const functions = await lookUp(this.#hooks);
     await this.#records.hooksBegin(plan.addons);
     await this.#cluster.begin();

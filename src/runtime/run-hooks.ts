@@ -39,7 +39,9 @@ export async function lookUp({ shell, journal, report, signal }: HookRun): Promi
 export async function runHookAction(action: HookAction, addon: PlannedAddon, run: HookRun): Promise<string> {
   const { shell, journal, report, ask, signal } = run;
   const attempt = (run.attempts.get(action.id) ?? 0) + 1;
-  if (action.hook === 'install' || action.hook === 'join') await emptyKustomize(shell.place.directory, action.addon);
+  if (action.hook === 'install' || action.hook === 'join') {
+    await emptyFolder(shell.place.directory, nodePath.kustomize(action.addon));
+  }
   await journal.append({ type: 'started', action: action.id, attempt });
   const own =
     action.hook === 'install' ? join(shell.place.directory, nodePath.addon(addon.ref), INSTALL_SH) : undefined;
@@ -77,8 +79,16 @@ function title({ hook }: HookAction, { ref }: PlannedAddon): string {
   return `${ref.name} ${ref.version}: ${TITLES[hook]}`;
 }
 
-async function emptyKustomize(directory: string, name: string): Promise<void> {
-  const folder = join(directory, nodePath.kustomize(name));
+/** Patches of kubeadm's configuration, which add-ons put there before Kubernetes is installed or joined. */
+const PATCHES = ['kubeadm/init-patches', 'kubeadm/join-patches'];
+
+/** As kURL does before the first hook of a run (its setup_kubeadm_kustomize). */
+export async function emptyPatches(directory: string): Promise<void> {
+  for (const name of PATCHES) await emptyFolder(directory, nodePath.kustomize(name));
+}
+
+async function emptyFolder(directory: string, below: string): Promise<void> {
+  const folder = join(directory, below);
   try {
     await rm(folder, { recursive: true, force: true });
     await mkdir(folder, { recursive: true, mode: 0o755 });

@@ -5,6 +5,8 @@ load setup
 
 # Sources the library in a new shell, in the order of the command given, and prints what that changed.
 changes() {
+  # Exported by the library, which this shell has sourced itself.
+  unset -v KUBEADM_CONF_FILE KUBECTL_PLUGINS_PATH PV_BASE_PATH
   bash -c '
     before="$(set +o; shopt; trap; pwd; umask; ls -A; alias)"
     variables="$(compgen -v | sort)"
@@ -15,11 +17,12 @@ changes() {
   ' 2>&1
 }
 
-@test "sourcing the library in any order defines functions and colours, and has no other effect" {
+@test "sourcing the library in any order defines functions, colours and places, and has no other effect" {
   export LIBRARY
   for order in cat 'sort -r' 'sort -R' 'sort -R'; do
     run changes "$order"
-    [ "$output" = "$(lines BLUE GREEN LIGHT_BLUE NC RED YELLOW)" ]
+    local names=(BLUE GREEN KUBEADM_CONF_DIR KUBEADM_CONF_FILE KUBECTL_PLUGINS_PATH LIGHT_BLUE NC PV_BASE_PATH RED YELLOW)
+    [ "$output" = "$(lines "${names[@]}")" ]
   done
 }
 

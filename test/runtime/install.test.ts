@@ -70,6 +70,23 @@ test('when a run has ended, secrets are in one file that is for its owner alone'
   assert.not((await readdir(box.at('node/runs', id))).includes('request.json'), 'no record names that run any more');
 });
 
+for (const [kind, hook] of [
+  ['install', 'aaa_pre_init'],
+  ['join', 'aaa_join'],
+] as const) {
+  test(`the first hook of an ${kind} finds folders for patches of kubeadm, without those of the last run`, async () => {
+    await using box = await tree({ 'node/kustomize/kubeadm/init-patches/stale.yaml': '' });
+    const script = `${hook}() { cp "$DIR/addons/aaa/1.0.0/data/x.yaml" "$DIR/kustomize/kubeadm/init-patches/x.yaml"
+      cp "$DIR/addons/aaa/1.0.0/data/x.yaml" "$DIR/kustomize/kubeadm/join-patches/x.yaml"
+      echo "$KUBEADM_CONF_FILE $KUBECTL_PLUGINS_PATH $PV_BASE_PATH" >"$DIR/names"; }`;
+    await run(box, await packagesOf(bundleOf([tracer('aaa', script)])), { kind });
+    for (const name of ['init-patches', 'join-patches'])
+      assert.equal(await readdir(box.at('node/kustomize/kubeadm', name)), ['x.yaml']);
+    const names = '/opt/replicated/kubeadm.conf /usr/local/bin /opt/replicated/rook\n';
+    assert.is(await readFile(box.at('node/names'), 'utf8'), names);
+  });
+}
+
 test('a join hook finds an empty kustomize folder of its own, too', async () => {
   await using box = await tree({ 'node/kustomize/aaa/stale.yaml': '' });
   const hook = 'aaa_join() { [ -z "$(ls -A $DIR/kustomize/aaa)" ] && touch $DIR/kustomize/aaa/mine; }';

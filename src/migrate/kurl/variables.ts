@@ -50,6 +50,10 @@ const TOPICS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     NC: 'same: ',
   },
   'The node': {
+    KUBEADM_CONF_DIR: 'same: ',
+    KUBEADM_CONF_FILE: 'same: ',
+    KUBECTL_PLUGINS_PATH: 'same: ',
+    PV_BASE_PATH: 'same: ',
     LSB_DIST: 'same: ',
     DIST_VERSION: 'same: ',
     DIST_VERSION_MAJOR: 'same: ',
