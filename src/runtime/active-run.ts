@@ -58,6 +58,8 @@ export class ActiveRun {
   readonly #loaded: string[] = [];
   readonly #messages: { readonly addon: string; readonly text: string }[] = [];
   readonly #removal: RunRemoval;
+  /** Acts that are done once, by this run or one that it goes on from. */
+  readonly #acts: Set<string>;
   #skipped: string | undefined;
 
   constructor(parts: RunParts) {
@@ -82,6 +84,7 @@ export class ActiveRun {
       ...options,
     });
     this.#removal = new RunRemoval({ prepared, plan, journal, records: this.#records, ...options });
+    this.#acts = new Set(plan.continues?.done.map(({ action }) => action));
     this.#skipped = request.skipImages;
     this.#hooks = {
       shell: {
@@ -155,17 +158,17 @@ export class ActiveRun {
   }
 
   async #once(action: OnceAction, act: () => Promise<void>): Promise<void> {
-    const { plan, journal } = this.#parts;
-    if (plan.continues?.done.some((one) => one.action === action) === true) return;
+    if (this.#acts.has(action)) return;
     await act();
-    await journal.append({ type: 'done', action, outcome: 'done' });
+    await this.#parts.journal.append({ type: 'done', action, outcome: 'done' });
+    this.#acts.add(action);
   }
 
   /** What follows hooks that are done already: the run that did them may have died before. */
   async #noteDone(): Promise<void> {
     const { plan } = this.#parts;
-    const done = new Set(plan.continues?.done.map(({ action }) => action));
-    const isDone = ({ ref }: PlannedAddon, hook: Hook): boolean => done.has(`hook ${hookFunction(ref.name, hook)}`);
+    const isDone = ({ ref }: PlannedAddon, hook: Hook): boolean =>
+      this.#acts.has(`hook ${hookFunction(ref.name, hook)}`);
     for (const addon of plan.addons) {
       if (isDone(addon, 'install') || isDone(addon, 'already_applied')) await this.#cluster.applied(addon);
     }

@@ -109,6 +109,8 @@ export class RunCluster {
   }
 
   async finished(addons: readonly PlannedAddon[]): Promise<void> {
+    // The API server may be among what was removed.
+    if (addons.length === 0) return;
     if (this.#cluster === undefined && this.#parts.request !== undefined) await this.#meet(undefined);
     const rows = addons
       .filter((addon) => isOfCluster(addon.ref) && !isRemoved(addon))

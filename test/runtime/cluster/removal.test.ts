@@ -164,6 +164,21 @@ test('a run that died anywhere between node and cluster is finished by the same 
   }
 });
 
+test('a reset asks nothing of the cluster once its part is removed: kubernetes itself goes', async () => {
+  for (const [write, times] of [
+    ['writeRecords', 3],
+    ['removeKurl', 2],
+  ] as const) {
+    await using box = await tree();
+    const { given } = memoryCluster([THIS]);
+    const packages = await packagesOf(bundleOf([leaver('containerd'), leaver('kubernetes'), leaver('aaa')]));
+    await run(box, packages, given());
+    await trace(box);
+    await run(box, packages, { ...kept(given(write, times)), ...RESET });
+    assert.equal((await trace(box)).slice(-3), ['aaa_uninstall', 'kubernetes_uninstall', 'containerd_uninstall']);
+  }
+});
+
 test('an install that finds everything applied still knows what this node has installed', async () => {
   await using box = await tree();
   const { given } = memoryCluster();
