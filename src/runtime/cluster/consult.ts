@@ -97,9 +97,12 @@ export function isOfCluster(ref: { readonly name: string }): boolean {
   return !isContainerRuntime(ref);
 }
 
-/** The cluster's word, with what only this node can know: its container runtime, and what it can go back to. */
+/** The cluster's word, with what only this node can know: its container runtime, what it can go back to, what it began. */
 export function merged(own: Applied, known: Applied): Applied {
-  const rows = Object.entries(own).filter(([name]) => !isOfCluster({ name }));
+  // What did not finish may have left the cluster before its part of this node was removed.
+  const rows = Object.entries(own).filter(
+    ([name, { finished }]) => !isOfCluster({ name }) || (!finished && !Object.hasOwn(known, name)),
+  );
   for (const [name, record] of Object.entries(known)) {
     if (!isOfCluster({ name })) continue;
     const { previous, by, run } = (Object.hasOwn(own, name) ? own[name] : undefined) ?? {};

@@ -1,4 +1,5 @@
 /** Add-ons that leave a cluster, and nodes that do. */
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import type { ClusterNode } from '../../../src/runtime/cluster/nodes.ts';
 import { readRecords } from '../../../src/runtime/records.ts';
@@ -177,6 +178,31 @@ test('a reset asks nothing of the cluster once its part is removed: kubernetes i
     await run(box, packages, { ...kept(given(write, times)), ...RESET });
     assert.equal((await trace(box)).slice(-3), ['aaa_uninstall', 'kubernetes_uninstall', 'containerd_uninstall']);
   }
+});
+
+function going(packages: Awaited<ReturnType<typeof packagesOf>>, keepGoing: boolean): Given {
+  const own = packages.map((source) => ({ source, settings: {} }));
+  return { removal: { packages: own, forgotten: [], keepGoing, keepData: false, pruneImages: false } };
+}
+
+test("a node keeps the record of an add-on that has left the cluster, until the node's part is removed", async () => {
+  await using box = await tree();
+  const { state, given } = memoryCluster();
+  const stuck = leaver('bbb', '\nbbb_uninstall() { echo bbb_uninstall >>"$TRACE"; [ ! -e "$DIR/stuck" ]; }');
+  const packages = await packagesOf(bundleOf([leaver('aaa'), stuck]));
+  const [first, second] = [packages.slice(0, 1), packages.slice(1)];
+  await run(box, packages, given());
+  await writeFile(box.at('node/stuck'), '');
+  await assert.rejectsWith(run(box, first, { ...given(), ...going(second, false) }), 'HOOK_FAILED');
+  assert.equal(Object.keys(state.applied), ['aaa']);
+  await run(box, first, given());
+  assert.is((await readRecords(box.at('node'))).applied['bbb']?.finished, false);
+  assert.ok((await readdir(box.at('node/addons/bbb/1.0.0'))).includes('install.sh'));
+  await rm(box.at('node/stuck'));
+  await trace(box);
+  await run(box, second, { ...kept(given()), ...UNINSTALL });
+  assert.is((await trace(box)).at(-1), 'bbb_uninstall');
+  assert.equal(Object.keys((await readRecords(box.at('node'))).applied), ['aaa']);
 });
 
 test('an install that finds everything applied still knows what this node has installed', async () => {
