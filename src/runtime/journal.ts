@@ -41,6 +41,9 @@ export type JournalEntry = { readonly at: string } & (
     }
 );
 
+/** Outcome of a hook that failed in a run that continues all the same. */
+export const FAILED = 'failed';
+
 type WithoutTime<Entry> = Entry extends unknown ? Omit<Entry, 'at'> : never;
 type JournalFact = WithoutTime<JournalEntry>;
 

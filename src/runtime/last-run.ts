@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Digest } from '../core/digest.ts';
 import type { Report } from '../core/events.ts';
 import { nodePath } from '../core/layout.ts';
-import { readJournal, unfinishedAttempts, type JournalEntry } from './journal.ts';
+import { FAILED, readJournal, unfinishedAttempts, type JournalEntry } from './journal.ts';
 import { endProcesses, membersOf } from './process-tree.ts';
 import type { Records } from './records.ts';
 
@@ -41,7 +41,8 @@ export function lastRunOf(run: string, entries: readonly JournalEntry[]): LastRu
   let carried = planned?.carried;
   for (const entry of entries) {
     if (entry.type === 'failed') refuted.set(entry.action, entry.message);
-    if (entry.type !== 'done') continue;
+    // A hook that may fail, and did, is tried again.
+    if (entry.type !== 'done' || entry.outcome === FAILED) continue;
     done.set(entry.action, run);
     carried = entry.carried ?? carried;
   }

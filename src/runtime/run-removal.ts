@@ -3,7 +3,7 @@ import { CurlewError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import type { FailedRemoval, RunResult } from './execute.ts';
 import { pruneImages } from './images/prune.ts';
-import type { Journal } from './journal.ts';
+import { FAILED, type Journal } from './journal.ts';
 import type { RunPlan } from './plan.ts';
 import { isRemoved } from './plan-phases.ts';
 import type { PreparedRun } from './prepare.ts';
@@ -35,7 +35,7 @@ export class RunRemoval {
     const { prepared, journal, report } = this.#parts;
     const { removal } = prepared.request;
     if (removal?.keepGoing !== true || !(error instanceof CurlewError) || error.code !== 'HOOK_FAILED') throw error;
-    await journal.append({ type: 'done', action: id, outcome: 'failed' });
+    await journal.append({ type: 'done', action: id, outcome: FAILED });
     this.#failed.push({ addon, function: called, message: error.message });
     report({ type: 'note', level: 'warning', text: error.message });
     return '';

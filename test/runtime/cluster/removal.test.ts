@@ -205,6 +205,22 @@ test("a node keeps the record of an add-on that has left the cluster, until the 
   assert.equal(Object.keys((await readRecords(box.at('node'))).applied), ['aaa']);
 });
 
+test('a hook that failed in a run that kept going is tried again by the one that continues it', async () => {
+  await using box = await tree();
+  const { given } = memoryCluster();
+  const packages = await packagesOf(bundleOf([leaver('aaa', '\naaa_pre_remove() { false; }')]));
+  await run(box, packages, given());
+  const again = { ...UNINSTALL, ...going(packages, true) };
+  const died = await run(box, packages, { ...kept(given('removeKurl')), ...again }).then(String, String);
+  assert.match(died, 'no removeKurl');
+  await assert.rejectsWith(run(box, packages, { ...kept(given()), ...UNINSTALL }), 'HOOK_FAILED', /aaa_pre_remove/);
+  const { failed } = await run(box, packages, { ...kept(given()), ...again });
+  assert.equal(
+    failed?.map((one) => one.function),
+    ['aaa_pre_remove'],
+  );
+});
+
 test('an install that finds everything applied still knows what this node has installed', async () => {
   await using box = await tree();
   const { given } = memoryCluster();
