@@ -6,12 +6,12 @@ import type { PlannedAction, PlannedAddon, PlanOptions, RunPlan } from './plan.t
 import { isRemoved } from './plan-phases.ts';
 
 /** What a plan is made of. Two runs of the same want the same of the same machine. */
-export function runIdentity({ kind, addons }: RunPlan, { reapply, images, variables }: PlanOptions): Digest {
+export function runIdentity({ kind, addons }: RunPlan, { reapply, images, variables, keepData }: PlanOptions): Digest {
   const rows = addons.map((addon) => {
     const { ref, digest, settings } = addon;
     const row = [ref.tree, ref.name, ref.version, digest, settings];
     // What is left in the cluster of one that goes changes while the run removes it.
-    return isRemoved(addon) ? [...row, 'removed'] : row;
+    return isRemoved(addon) ? [...row, keepData === true ? 'removed but its data' : 'removed'] : row;
   });
   return digestOf(canonicalJson([kind, rows, reapply, images, digestOf(canonicalJson(variables))]));
 }

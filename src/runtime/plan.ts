@@ -106,6 +106,8 @@ export interface PlanOptions {
   readonly removed?: readonly PackageFacts[] | undefined;
   /** Names of those among them that leave the cluster, too. */
   readonly leaving?: ReadonlySet<string> | undefined;
+  /** Their hooks are asked to leave data alone. */
+  readonly keepData?: boolean | undefined;
 }
 
 /**

@@ -85,8 +85,8 @@ export interface RunView {
 export interface PreparedRun extends RunView, AsyncDisposable {}
 
 /**
- * Locks the install folder, plans, and records what it had to read of packages in place. Nothing else is changed, and a folder that was made for the lock goes away with it
- * when nothing was put there. `BUSY` when another run is at work on the folder.
+ * Locks the install folder, plans, and records what it had to read of packages in place. Nothing else is changed, and a folder
+ * that was made for the lock goes away with it when nothing was put there. `BUSY` when another run is at work on the folder.
  */
 export async function prepare(given: RunRequest, options: LookOptions): Promise<PreparedRun> {
   const { directory } = given.place;
@@ -135,7 +135,8 @@ export async function viewRun(given: RunRequest, look: LookOptions): Promise<Run
   const loadBalancer = await loadBalancerMove(view, variables);
   const along = await alongOf(request, records, judge);
   const images = skipImages === undefined;
-  const options = { reapply, allowDowngrade, images, variables, loadBalancer, along, removed, leaving };
+  const keepData = request.removal?.keepData;
+  const options = { reapply, allowDowngrade, images, variables, loadBalancer, along, removed, leaving, keepData };
   const fresh = planRun(kind, packages, records, options);
   const now = { identity: runIdentity(fresh, options), boot: await bootId() };
   // What a hook has done may rest on files that are not there any more.

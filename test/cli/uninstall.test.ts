@@ -120,6 +120,16 @@ test('after a hook that failed, resume goes on with it', async () => {
   assert.equal(await installed(box), []);
 });
 
+test('what was begun with --keep-data is begun anew without it', async () => {
+  await using box = await node([addon('web')]);
+  await writeFile(box.at(NODE, 'stuck'), '');
+  assert.is((await on(box, 'uninstall', 'web', '--yes', '--keep-data')).exitCode, 20);
+  await rm(box.at(NODE, 'stuck'));
+  await trace(box);
+  assert.is((await on(box, 'uninstall', 'web', '--yes')).exitCode, 0);
+  assert.equal(await trace(box), ['web out ', 'web off ']);
+});
+
 test('--keep-going removes what it can, and names what it left behind', async () => {
   await using box = await node([addon('web'), addon('db')]);
   await writeFile(box.at(NODE, 'stay'), '');
