@@ -3,21 +3,22 @@ import { createReadStream } from 'node:fs';
 import { constants, copyFile, lstat, mkdir, open, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CurlewError, fileError } from '../core/errors.ts';
-import { digestOf, type Digest } from '../core/digest.ts';
+import type { Digest } from '../core/digest.ts';
 import { ADDON_JSON, nodePath, OMITTED_JSON } from '../core/layout.ts';
 import { OMITTED_JSON_LIMIT } from '../core/omitted.ts';
 import { ADDON_JSON_LIMIT, type PackageFile } from '../core/package.ts';
 import { formatRef, type AddonRef } from '../core/ref.ts';
 import { hashFile } from '../files/hash-file.ts';
 import { syncFolder } from '../files/sync-folder.ts';
-import { areExposed } from './placed-files.ts';
-import { readPlacedRecord } from './placed-record.ts';
+import { areExposed, judgeFiles } from './placed-files.ts';
+import { readPlacedRecord, type PlacedRecord } from './placed-record.ts';
 import { checkedAddon, type SourcePackage } from './source.ts';
 import { readStateFile } from '../files/state-file.ts';
 
 /**
- * The package of this digest, wherever it lies below the install folder; every file of it has been read and compared.
- * `NOT_FOUND` when it is not there any more, or somebody has changed it or could.
+ * The package of this digest, wherever it lies below the install folder: proved as a run proves what lies in place, or, where
+ * nothing is recorded of its files, by reading all of them. `NOT_FOUND` when it is not there any more, or somebody has changed
+ * it or could.
  */
 export async function keptPackage(
   directory: string,
@@ -26,7 +27,7 @@ export async function keptPackage(
   { signal }: { readonly signal: AbortSignal },
 ): Promise<SourcePackage> {
   for (const path of [nodePath.addon(ref), nodePath.previous(ref)]) {
-    const found = await readKept(directory, path, ref, signal).catch((error: unknown) => {
+    const found = await readKept(directory, path, { ref, digest }, signal).catch((error: unknown) => {
       signal.throwIfAborted();
       if (!(error instanceof CurlewError)) throw error;
       return undefined;
@@ -45,18 +46,17 @@ function readerOf(folder: string): SourcePackage['read'] {
 async function readKept(
   directory: string,
   path: string,
-  ref: AddonRef,
+  { ref, digest }: { readonly ref: AddonRef; readonly digest: Digest },
   signal: AbortSignal,
 ): Promise<SourcePackage | undefined> {
   const folder = join(directory, path);
   const addon = await readStateFile(join(folder, ADDON_JSON), ADDON_JSON_LIMIT);
   if (addon === undefined) return undefined;
   const omitted = await readStateFile(join(folder, OMITTED_JSON), OMITTED_JSON_LIMIT);
-  const files = await filesOf(folder, signal);
-  // Its own digest is in no package's identity.
-  const recorded = (await readPlacedRecord(directory, path))?.files.find((file) => file.path === ADDON_JSON)?.digest;
-  if (recorded !== undefined && recorded !== digestOf(addon)) return undefined;
-  if (await areExposed(folder, files, { signal })) return undefined;
+  const record = await readPlacedRecord(directory, path);
+  // That of another package is what a run that died has left.
+  const files = record?.digest === digest ? await recordedFiles(folder, record, signal) : await filesOf(folder, signal);
+  if (files === undefined) return undefined;
   return {
     ref,
     ...checkedAddon({ addon, omitted }, ref, files, folder),
@@ -77,13 +77,25 @@ async function filesBelow(folder: string): Promise<readonly Omit<PackageFile, 'd
   return files;
 }
 
-async function filesOf(folder: string, signal: AbortSignal): Promise<readonly PackageFile[]> {
+/** Undefined when one of them differs. What hooks have put beside them does not count, and large files are not read again. */
+async function recordedFiles(
+  folder: string,
+  { files }: PlacedRecord,
+  signal: AbortSignal,
+): Promise<readonly PackageFile[] | undefined> {
+  const known = new Map(files.map((file) => [file.path, file]));
+  const { differences } = await judgeFiles(folder, files, { known, thorough: false, signal });
+  return differences.every(({ harmless }) => harmless) ? files : undefined;
+}
+
+/** Undefined when others could exchange one of them. */
+async function filesOf(folder: string, signal: AbortSignal): Promise<readonly PackageFile[] | undefined> {
   const files: PackageFile[] = [];
   for (const file of await filesBelow(folder)) {
     const { digest } = await hashFile(join(folder, file.path), { signal });
     files.push({ ...file, digest });
   }
-  return files;
+  return (await areExposed(folder, files, { signal })) ? undefined : files;
 }
 
 async function copyPackage(

@@ -130,6 +130,24 @@ test('what was begun with --keep-data is begun anew without it', async () => {
   assert.equal(await trace(box), ['web out ', 'web off ']);
 });
 
+test('an add-on whose hook unpacks something beside its own files can be rolled back and removed', async () => {
+  const making = (version: string): TestAddon =>
+    tracer(
+      'web',
+      `web() { echo x >"$DIR/addons/web/$WEB_VERSION/made"; }\nweb_uninstall() { echo off >>"$TRACE"; }`,
+      version,
+    );
+  await using box = await node([making('1.0.0')]);
+  await writeFile(box.at('b.tar.gz'), bundleOf([making('2.0.0')]));
+  assert.is((await on(box, 'install', '--bundle', 'b.tar.gz')).exitCode, 0);
+  const back = await on(box, 'rollback', 'web');
+  assert.is(back.exitCode, 0, back.stderr);
+  await trace(box);
+  const { exitCode, stderr } = await on(box, 'uninstall', 'web', '--yes');
+  assert.is(exitCode, 0, stderr);
+  assert.equal(await trace(box), ['off']);
+});
+
 test('--keep-going removes what it can, and names what it left behind', async () => {
   await using box = await node([addon('web'), addon('db')]);
   await writeFile(box.at(NODE, 'stay'), '');
