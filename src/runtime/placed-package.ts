@@ -134,6 +134,23 @@ export async function recordedPackage(
   return checked.addon.digest === digest ? { ref, ...checked, files: record.files, read } : undefined;
 }
 
+/**
+ * The same, for those who only want to know what the package says of itself: whether it lies there as a whole is not looked
+ * at. Undefined also when that cannot be read any more.
+ */
+export async function describedPackage(
+  directory: string,
+  ref: AddonRef,
+  digest: Digest,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<PlacedPackage | undefined> {
+  return recordedPackage(directory, ref, digest, { signal }).catch((error: unknown) => {
+    signal.throwIfAborted();
+    if (!(error instanceof CurlewError)) throw error;
+    return undefined;
+  });
+}
+
 /** The whole package of this digest, when it lies in place and the records say so; undefined when it does not, or only in part. */
 export async function placedPackage(
   directory: string,

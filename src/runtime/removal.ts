@@ -7,7 +7,7 @@ import { readAsked } from './asked.ts';
 import { isContainerRuntime, KUBERNETES } from './hooks.ts';
 import { keptPackage } from './kept-package.ts';
 import { readLastRun, type LastRun } from './last-run.ts';
-import { placedPackage } from './placed-package.ts';
+import { describedPackage } from './placed-package.ts';
 import { isRemoved } from './plan-phases.ts';
 import type { RunRequest, WantedPackage } from './prepare.ts';
 import { readRecords, type AppliedRecord, type Records } from './records.ts';
@@ -209,7 +209,7 @@ async function requireNoDependents(
   for (const [name, { version, digest }] of Object.entries(applied)) {
     if (names.includes(name) || digest === undefined) continue;
     const tree = extracted.find((one) => one.name === name && one.version === version)?.tree ?? 'addons';
-    const placed = await placedPackage(directory, { tree, name, version }, digest, { extracted, signal });
+    const placed = await describedPackage(directory, { tree, name, version }, digest, { signal });
     if (placed !== undefined) stay.push({ ...placed.addon, name, version });
   }
   refuseDependents(removal, stay, (name, by, all) => ({

@@ -1,7 +1,8 @@
 /** Removing images of add-ons that go from the container runtime. */
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
-import { placedPackage } from '../placed-package.ts';
+import { formatRef } from '../../core/ref.ts';
+import { describedPackage } from '../placed-package.ts';
 import type { RunView } from '../prepare.ts';
 import type { Records } from '../records.ts';
 import type { SourcePackage } from '../source.ts';
@@ -19,15 +20,15 @@ export async function pruneImages(
   { report, signal }: Cancellable & { readonly report: Report },
 ): Promise<readonly string[]> {
   const gone = (request.removal?.packages ?? []).map(({ source }) => source);
-  const stay = [
-    ...request.packages.map(({ source }) => source),
-    ...(await otherPackages(request, records, gone, signal)),
-  ];
-  const needed = new Set(stay.flatMap(imageNamesOf));
-  const names = [...new Set(gone.flatMap(imageNamesOf))].filter((name) => !needed.has(name));
-  if (names.length === 0) return [];
   const note = (text: string): void => report({ type: 'note', level: 'warning', text });
   try {
+    const stay = [
+      ...request.packages.map(({ source }) => source),
+      ...(await otherPackages(request, records, gone, signal)),
+    ];
+    const needed = new Set(stay.flatMap(imageNamesOf));
+    const names = [...new Set(gone.flatMap(imageNamesOf))].filter((name) => !needed.has(name));
+    if (names.length === 0) return [];
     const runtime = await findImageRuntime({ env: request.env, order: runtimeOrder(plan.addons), signal });
     if (runtime === undefined) {
       note('images were not removed: neither containerd nor docker answers');
@@ -57,10 +58,11 @@ async function otherPackages(
 ): Promise<readonly Pick<SourcePackage, 'ref' | 'addon' | 'files' | 'read'>[]> {
   const names = new Set(gone.map(({ ref }) => ref.name));
   const others = records.extracted.filter(({ name }) => !names.has(name));
-  const found = await Promise.all(
-    others.map(async ({ digest, omitted: _omitted, ...ref }) =>
-      placedPackage(place.directory, ref, digest, { ...records, signal }),
-    ),
+  return Promise.all(
+    others.map(async ({ digest, omitted: _omitted, ...ref }) => {
+      const found = await describedPackage(place.directory, ref, digest, { signal });
+      if (found !== undefined) return found;
+      throw new CurlewError('NOT_FOUND', `which of them ${formatRef(ref)} needs is not known: its record is gone`);
+    }),
   );
-  return found.filter((one) => one !== undefined);
 }
