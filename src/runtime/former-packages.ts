@@ -43,7 +43,9 @@ export async function dropOlder({ prepared, plan, run, records }: FormerParts): 
   const { directory } = prepared.request.place;
   const older = plan.addons.flatMap((addon): readonly (readonly [AddonRef, PreviousRecord])[] => {
     const record = recordOf(records.now, addon.ref.name);
-    if (isRemoved(addon) || record?.previous === undefined || !record.finished || isSame(record, addon)) return [];
+    if (isRemoved(addon) || record?.previous === undefined || !record.finished) return [];
+    // What this run goes back to is needed until its hooks begin.
+    if (isSame(record, addon) || isSame(record.previous, addon)) return [];
     return [[addon.ref, record.previous]];
   });
   if (older.length === 0) return;
@@ -57,7 +59,7 @@ export async function dropOlder({ prepared, plan, run, records }: FormerParts): 
   await clearStaging(directory);
 }
 
-function isSame(record: AppliedRecord, { ref, digest }: RunPlan['addons'][number]): boolean {
+function isSame(record: AppliedRecord | PreviousRecord, { ref, digest }: RunPlan['addons'][number]): boolean {
   return record.version === ref.version && record.digest === digest;
 }
 

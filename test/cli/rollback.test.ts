@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import type { RunResult } from '../../src/runtime/execute.ts';
 import { readRecords } from '../../src/runtime/records.ts';
 import * as assert from '../support/assert.ts';
@@ -74,6 +74,31 @@ test('an upgrade that finished can be rolled back, once, also after a run that c
   assert.ok((await trace(box)).includes('aaa 1.0.0 before'));
   assert.equal(await readdir(box.at(NODE, 'addons/aaa')), ['1.0.0']);
   assert.is((await onNode(box, 'rollback', 'aaa', '--unconfined')).exitCode, 14);
+});
+
+test('an upgrade that finished can be rolled back to another package of its version', async () => {
+  await using box = await tree();
+  for (const more of ['', '# another']) {
+    await put(box, [tracer('aaa', `${SAYS}\n${more}`)]);
+    assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 0);
+  }
+  const back = await onNode(box, 'rollback', 'aaa', '--unconfined');
+  assert.is(back.exitCode, 0, back.stderr);
+  assert.not.match(await readFile(box.at(NODE, 'addons/aaa/1.0.0/install.sh'), 'utf8'), '# another');
+});
+
+test('a rollback that ends before its first hook can be given again', async () => {
+  await using box = await tree();
+  for (const version of ['1.0.0', '2.0.0']) {
+    await put(box, [tracer('aaa', '[ ! -e "$DIR/stop" ] || exit 1', version)]);
+    assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 0);
+  }
+  await writeFile(box.at(NODE, 'stop'), '');
+  assert.is((await onNode(box, 'rollback', 'aaa', '--unconfined')).exitCode, 20);
+  await rm(box.at(NODE, 'stop'));
+  const back = await onNode(box, 'rollback', 'aaa', '--unconfined');
+  assert.is(back.exitCode, 0, back.stderr);
+  assert.is((await readRecords(box.at(NODE))).applied['aaa']?.version, '1.0.0');
 });
 
 test('a change of settings can be rolled back', async () => {
