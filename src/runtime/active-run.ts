@@ -118,7 +118,7 @@ export class ActiveRun {
     const isRemoval = plan.kind === 'uninstall' || plan.kind === 'reset';
     if (!isRemoval && plan.continues === undefined) await emptyPatches(prepared.request.place.directory);
     const functions = await lookUp(this.#hooks);
-    await this.#records.hooksBegin(plan.addons);
+    await this.#records.hooksBegin(plan.addons, prepared.request.keepsPrevious !== false);
     await this.#cluster.begin();
     await this.#noteDone();
     for (const group of changing(plan.actions)) {

@@ -43,14 +43,18 @@ export class RunRecords {
     await this.#write({ extracted: [...this.#others(one), one] });
   }
 
-  /** Hooks of these add-ons are about to run: until the end of the run none of them counts as finished. */
-  async hooksBegin(addons: readonly PlannedAddon[]): Promise<void> {
+  /**
+   * Hooks of these add-ons are about to run: until the end of the run none of them counts as finished. `keepsPrevious`: what
+   * they are now is what they go back to, also where the run itself goes back; otherwise such a run can be given again.
+   */
+  async hooksBegin(addons: readonly PlannedAddon[], keepsPrevious: boolean): Promise<void> {
     const rows = Object.entries(this.#records.applied).map(([name, record]) => {
       const addon = addons.find(({ ref }) => ref.name === name);
       if (addon === undefined) return [name, record] as const;
-      const { previous: _previous, ...rest } = record;
+      const { previous, ...rest } = record;
       const touched = { ...rest, run: this.#run, finished: false };
-      return [name, withPrevious(touched, previousOf(this.#records, addon))] as const;
+      const goesBack = !keepsPrevious && previous !== undefined && isSame(previous, addon);
+      return [name, withPrevious(touched, goesBack ? previous : previousOf(this.#records, addon))] as const;
     });
     await this.#write({ applied: Object.fromEntries(rows) });
   }
@@ -96,8 +100,8 @@ export class RunRecords {
       ...(by === undefined ? {} : { by }),
     };
     const previous = keepsPrevious ? before?.previous : undefined;
-    const isSame = previous?.version === row.version && previous.digest === digest && previous.settings === settings;
-    return { [ref.name]: finished && isSame ? row : withPrevious(row, previous) };
+    const isBack = previous !== undefined && isSame(previous, { ref, digest, settings });
+    return { [ref.name]: finished && isBack ? row : withPrevious(row, previous) };
   }
 
   #others({ tree, name, version }: Omit<ExtractedRecord, 'digest'>): readonly ExtractedRecord[] {
@@ -110,20 +114,24 @@ export class RunRecords {
   }
 }
 
+function isSame(
+  record: Pick<AppliedRecord, 'version' | 'digest' | 'settings'>,
+  { ref, digest, settings }: Pick<PlannedAddon, 'ref' | 'digest' | 'settings'>,
+): boolean {
+  return record.version === ref.version && record.digest === digest && record.settings === settings;
+}
+
 function withPrevious(record: AppliedRecord, previous: PreviousRecord | undefined): AppliedRecord {
   return previous === undefined ? record : { ...record, previous };
 }
 
 /** What an add-on can be rolled back to from now on: the last that finished, or what that one could, when it is the same. */
-export function previousOf(
-  { applied }: Records,
-  { ref, digest, settings, mode }: PlannedAddon,
-): PreviousRecord | undefined {
-  const record = Object.hasOwn(applied, ref.name) ? applied[ref.name] : undefined;
-  if (record === undefined || isRemoved({ mode })) return undefined;
+export function previousOf({ applied }: Records, addon: PlannedAddon): PreviousRecord | undefined {
+  const { name } = addon.ref;
+  const record = Object.hasOwn(applied, name) ? applied[name] : undefined;
+  if (record === undefined || isRemoved(addon)) return undefined;
   if (!record.finished) return record.previous;
-  const same = record.version === ref.version && record.digest === digest && record.settings === settings;
-  if (same) return record.previous;
+  if (isSame(record, addon)) return record.previous;
   // Without its package there is no way back.
   if (record.digest === undefined) return undefined;
   return { version: record.version, digest: record.digest, settings: record.settings, run: record.run };

@@ -101,6 +101,27 @@ test('a rollback that ends before its first hook can be given again', async () =
   assert.is((await readRecords(box.at(NODE))).applied['aaa']?.version, '1.0.0');
 });
 
+test('a rollback whose hook has failed still goes back, however it is continued', async () => {
+  for (const words of [['resume'], ['rollback', 'aaa']] as const) {
+    await using box = await tree();
+    for (const version of ['1.0.0', '2.0.0']) {
+      const hook = 'aaa() { echo "aaa $AAA_VERSION" >>"$TRACE"; [ ! -e "$DIR/stop" ]; }';
+      await put(box, [tracer('aaa', hook, version)]);
+      assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 0);
+    }
+    await writeFile(box.at(NODE, 'stop'), '');
+    assert.is((await onNode(box, 'rollback', 'aaa', '--unconfined')).exitCode, 20);
+    await rm(box.at(NODE, 'stop'));
+    await trace(box);
+    const [command, ...more] = words;
+    const back = await onNode(box, command, ...more, '--unconfined');
+    assert.is(back.exitCode, 0, back.stderr);
+    assert.ok((await trace(box)).includes('aaa 1.0.0'));
+    const { version, finished, previous } = (await readRecords(box.at(NODE))).applied['aaa'] ?? {};
+    assert.equal([version, finished, previous], ['1.0.0', true, undefined]);
+  }
+});
+
 test('a change of settings can be rolled back', async () => {
   await using box = await tree();
   await put(box, [tracer('aaa', SAYS)], greeting('1.0.0', 'before'));
