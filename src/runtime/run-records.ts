@@ -77,11 +77,15 @@ export class RunRecords {
     await this.#write({ applied: Object.fromEntries(rows) });
   }
 
-  /** These add-ons are not on this node any more. */
+  /** These add-ons are not installed on this node any more; what is known of their packages is for those who remove the files. */
   async removed(names: ReadonlySet<string>): Promise<void> {
     const rows = Object.entries(this.#records.applied).filter(([name]) => !names.has(name));
-    const extracted = this.#records.extracted.filter(({ name }) => !names.has(name));
-    await this.#write({ applied: Object.fromEntries(rows), extracted });
+    await this.#write({ applied: Object.fromEntries(rows) });
+  }
+
+  /** Nothing of the packages of these add-ons lies here any more. */
+  async forgetPackages(names: ReadonlySet<string>): Promise<void> {
+    await this.#write({ extracted: this.#records.extracted.filter(({ name }) => !names.has(name)) });
   }
 
   #row(

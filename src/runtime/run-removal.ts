@@ -53,7 +53,10 @@ export class RunRemoval {
     return pruneImages(prepared, records.now, { report, signal });
   }
 
-  /** What was removed is out of the records first: files that are left after that are removed by the next run. */
+  /**
+   * What was removed counts as installed no longer before its files go: those that a run which dies leaves are removed by the next
+   * one, and until then the records have their packages, so that `curlew status` shows them.
+   */
   async finish(): Promise<void> {
     const { prepared, plan, records } = this.#parts;
     const { request, last } = prepared;
@@ -66,5 +69,6 @@ export class RunRemoval {
     if (names.size === 0) return;
     await records.removed(names);
     for (const name of names) await removeAddonFiles(request.place.directory, name);
+    await records.forgetPackages(names);
   }
 }

@@ -2,6 +2,7 @@
 import { readdir, rm, stat, writeFile } from 'node:fs/promises';
 import type { RunResult } from '../../src/runtime/execute.ts';
 import { readRecords } from '../../src/runtime/records.ts';
+import { RunRecords } from '../../src/runtime/run-records.ts';
 import * as assert from '../support/assert.ts';
 import type { Outcome } from '../support/curlew.ts';
 import { boxWith, bundleOf, type TestAddon } from '../support/node-bundles.ts';
@@ -146,6 +147,23 @@ test('an add-on whose hook unpacks something beside its own files can be rolled 
   const { exitCode, stderr } = await on(box, 'uninstall', 'web', '--yes');
   assert.is(exitCode, 0, stderr);
   assert.equal(await trace(box), ['off']);
+});
+
+test('files that a run which died has left are removed by the same command, also after another run', async () => {
+  await using box = await node([addon('web'), addon('db')]);
+  const directory = box.at(NODE);
+  await new RunRecords(directory, 'died', await readRecords(directory)).removed(new Set(['db']));
+  await writeFile(box.at('less.tar.gz'), bundleOf([addon('web')]));
+  assert.is((await on(box, 'install', '--bundle', 'less.tar.gz')).exitCode, 0);
+  await trace(box);
+  const { exitCode, stderr } = await on(box, 'uninstall', 'db', '--yes');
+  assert.is(exitCode, 0, stderr);
+  assert.equal(await trace(box), []);
+  assert.equal(await readdir(box.at(NODE, 'addons')), ['web']);
+  assert.equal(
+    (await readRecords(directory)).extracted.map(({ name }) => name),
+    ['web'],
+  );
 });
 
 test('--keep-going removes what it can, and names what it left behind', async () => {
