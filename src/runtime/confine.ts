@@ -169,7 +169,7 @@ function isBelow(folder: string, path: string): boolean {
 }
 
 /** Folders whose contents come from packages, and are exchanged as a whole. */
-const WHOLE = /^(?:previous\/)?addons\/[^/]+\/[^/]+\/|^runs\//;
+const WHOLE = /^(?:previous\/)?(?:addons|packages)\/[^/]+\/[^/]+\/|^runs\//;
 
 /**
  * Refuses symbolic links that lead out of the install folder (`HOOK_FAILED`): hooks write to it, and what this process puts

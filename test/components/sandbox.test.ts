@@ -138,10 +138,10 @@ when('a root that others can open is refused, since hooks can leave set-user-ID 
 });
 
 test('links within the install folder are left alone', async () => {
-  await using box = await tree({ 'addons/aaa/1.0.0/x': '', 'assets/y': '' });
-  await execa('bash', ['-ec', 'ln -s y assets/z; ln -s /etc addons/aaa/1.0.0/etc; ln -s addons here'], {
-    cwd: box.path,
-  });
+  await using box = await tree({ 'addons/aaa/1.0.0/x': '', 'packages/bbb/1.0.0/x': '', 'assets/y': '' });
+  const links =
+    'ln -s y assets/z; ln -s addons here; for at in addons/aaa packages/bbb; do ln -s /etc $at/1.0.0/etc; done';
+  await execa('bash', ['-ec', links], { cwd: box.path });
   await requireOwnLinks(box.path);
   await execa('ln', ['-s', 'nowhere', 'assets/dangling'], { cwd: box.path });
   await assert.rejectsWith(requireOwnLinks(box.path), 'HOOK_FAILED', /assets\/dangling/);
