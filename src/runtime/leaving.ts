@@ -28,7 +28,7 @@ export async function leavingAddons(
       return { ...nothing, leaving: new Set(installed) };
     if (kind !== 'reset' && removal?.keepGoing !== true) {
       throw new CurlewError('CLUSTER_FAILED', `remove ${installed.join(', ')}: the API server does not answer`, {
-        hint: 'start it (crictl ps -a shows its container); --keep-going leaves what they have in the cluster',
+        hint: `start it (crictl ps -a shows its container); curlew uninstall ${installed.join(' ')} --keep-going leaves what they have in the cluster`,
       });
     }
     return { ...nothing, notes: ['the API server does not answer: what the add-ons have in the cluster stays there'] };

@@ -133,24 +133,24 @@ async function removableAddons(
         },
       );
     },
-    missing: (error) => {
-      if (!keepGoing) throw withMissingHint(error);
+    missing: (error, name) => {
+      if (!keepGoing) throw withMissingHint(error, name);
       report({ type: 'note', level: 'warning', text: `${error.message}: its hooks do not run` });
     },
     signal,
   });
 }
 
-function withMissingHint({ code, message, cause }: CurlewError): CurlewError {
+function withMissingHint({ code, message, cause }: CurlewError, name: string): CurlewError {
   return new CurlewError(code, message, {
-    hint: 'install it again first; --keep-going removes what is left of it without its hooks',
+    hint: `install it again first; curlew uninstall ${name} --keep-going removes what is left of it without its hooks`,
     cause,
   });
 }
 
 interface KeptOptions extends Cancellable {
   readonly unknown: (name: string) => void;
-  readonly missing: (error: CurlewError) => void;
+  readonly missing: (error: CurlewError, name: string) => void;
 }
 
 async function keptAddons(
@@ -180,7 +180,7 @@ async function keptAddons(
       packages.push({ source: await keptPackage(directory, ref, digest, { signal }), settings: asked?.settings[name] });
     } catch (error) {
       if (!(error instanceof CurlewError) || error.code !== 'NOT_FOUND') throw error;
-      missing(error);
+      missing(error, name);
       forgotten.push(name);
     }
   }
