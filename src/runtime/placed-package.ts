@@ -29,7 +29,8 @@ export interface PlacedState {
   readonly found: PlacedRecord | undefined;
 }
 
-const NOTHING: PlacedState = { digest: undefined, differences: [], found: undefined };
+/** Nothing lies in its place, or nobody has looked. */
+export const NOTHING: PlacedState = { digest: undefined, differences: [], found: undefined };
 
 /** Judges what lies in the place of a package by the package's own index. Nothing is changed. */
 export async function judgePlaced(

@@ -18,7 +18,7 @@ import { lockFolder } from './lock.ts';
 import type { NodePlace } from './node-place.ts';
 import { planRun, type PackageFacts, type RunKind, type RunPlan } from './plan.ts';
 import { bootId } from './process-tree.ts';
-import { judgePlaced, keepPlaced, requireOwnFolders, type PlacedState } from './placed-package.ts';
+import { judgePlaced, keepPlaced, NOTHING, requireOwnFolders, type PlacedState } from './placed-package.ts';
 import { readRecords, type Records } from './records.ts';
 import type { Removal } from './removal.ts';
 import { runFolder } from './run-folder.ts';
@@ -128,9 +128,9 @@ export async function viewRun(given: RunRequest, look: LookOptions): Promise<Run
   const request = { ...given, cluster, variables: variablesFor(given.variables, view) };
   const judge = judgeOnce(directory, look);
   const packages = [];
-  for (const wanted of request.packages) packages.push(await factsOf(request, wanted, judge));
-  const removed = [];
-  for (const one of request.removal?.packages ?? []) removed.push(await factsOf(request, one, judge));
+  for (const wanted of request.packages) packages.push(factsOf(request, wanted, await judge.of(wanted.source)));
+  // They were proved when they were found.
+  const removed = (request.removal?.packages ?? []).map((one) => factsOf(request, one, NOTHING));
   const { kind, reapply, allowDowngrade, skipImages, variables } = request;
   const loadBalancer = await loadBalancerMove(view, variables);
   const along = await alongOf(request, records, judge);
@@ -201,13 +201,12 @@ async function alongOf(
   return along;
 }
 
-async function factsOf(
+function factsOf(
   { hookLimit: general }: RunRequest,
   { source, settings }: WantedPackage,
-  judge: Judge,
-): Promise<PackageFacts> {
+  { digest: inPlace, differences: differs }: PlacedState,
+): PackageFacts {
   const { ref, addon, files } = source;
-  const { digest: inPlace, differences: differs } = await judge.of(source);
   return {
     ref,
     digest: addon.digest,
