@@ -1,4 +1,5 @@
 /** The packages of a bundle to be, as they lie in a store: their bytes by range, and their indexes. */
+import { setImmediate } from 'node:timers/promises';
 import type { ArchiveIndex } from '../archive/entry.ts';
 import { findEntry, readFile, readIndex } from '../archive/read.ts';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
@@ -48,11 +49,18 @@ export async function checkSettings(
       const { name, toc } = one.resolved;
       const addon = installer.addons.find((wanted) => wanted.name === name);
       if (addon === undefined || (toc !== undefined && toc !== one.index.tocDigest)) return [];
-      return checkShipped(addon, (await readAddon(one, context)).settings);
+      return [{ addon, schema: (await readAddon(one, context)).settings }];
     },
     { width: AT_ONCE, signal },
   );
-  return found.flat().toSorted(compareDiagnostics);
+  const diagnostics: Diagnostic[] = [];
+  for (const { addon, schema } of found.flat()) {
+    diagnostics.push(...checkShipped(addon, schema));
+    // Each may take a moment, and a server has others to answer.
+    await setImmediate();
+    signal.throwIfAborted();
+  }
+  return diagnostics.toSorted(compareDiagnostics);
 }
 
 /** Reads the end of each package only. An object of another size than the catalogue says is `DIGEST_MISMATCH`. */

@@ -1,5 +1,6 @@
 /** Settings of add-ons against the JSON Schemas that their packages ship. Pure. */
 import { Ajv, type ErrorObject } from 'ajv';
+import { runInNewContext } from 'node:vm';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
@@ -11,11 +12,13 @@ const MOST_FINDINGS = 20;
 /** Settings are a handful; compiling takes time that grows with the text. */
 const LARGEST = 128 * 1024;
 const LONGEST_LIST = 200;
+/** For compiling a schema, and again for judging by it: some patterns and references take longer than anybody lives. */
+const LIMIT_MS = 500;
 
 /**
  * What does not fit is an error at the setting's place in the spec, or at the add-on's where it has none; a name that the
- * schema does not know, but nearly, is a warning. `schema` comes from outside: one that is none, or too large, judges
- * nothing.
+ * schema does not know, but nearly, is a warning. `schema` comes from outside: one that is none, or takes too long to be
+ * compiled, judges nothing; settings that it cannot judge in time are an error.
  */
 export function checkShipped(addon: InstallerAddon, schema: unknown): readonly Diagnostic[] {
   if (!isObject(schema) || JSON.stringify(schema).length > LARGEST) return [];
@@ -27,7 +30,9 @@ export function checkShipped(addon: InstallerAddon, schema: unknown): readonly D
   // What every add-on has need not stand in a schema.
   const common = Object.entries({ version: requested, s3Override, [HOOK_TIMEOUT]: timeout });
   const judged = { ...Object.fromEntries(common.filter(([name]) => named.includes(name))), ...others };
-  const errors = errorsOf(schema, judged)
+  const found = errorsOf(schema, judged);
+  if (found === 'late') return [lateFinding(addon)];
+  const errors = found
     .filter((error) => !isPlainText(error, others))
     .slice(0, MOST_FINDINGS)
     .map((error) => described(addon, error));
@@ -135,12 +140,30 @@ function slipsOf(
   });
 }
 
-function errorsOf(schema: Readonly<Record<string, unknown>>, value: object): readonly ErrorObject[] {
+function lateFinding({ specName, place }: InstallerAddon): Diagnostic {
+  const message = `the settings of ${specName} cannot be judged: its schema takes longer than ${LIMIT_MS} ms for them`;
+  return { code: 'installer/schema', severity: 'error', message, place, hint: 'simplify its patterns and references' };
+}
+
+function errorsOf(schema: Readonly<Record<string, unknown>>, value: object): readonly ErrorObject[] | 'late' {
   try {
     const options = { strict: false, logger: false, validateFormats: false, allErrors: true, verbose: true } as const;
-    const validate = new Ajv(options).compile(schema);
-    return validate(value) ? [] : (validate.errors ?? []);
+    const validate = inTime(() => new Ajv(options).compile(schema));
+    if (validate === 'late') return [];
+    const fits = inTime(() => validate(value));
+    return fits === 'late' ? fits : (validate.errors ?? []);
   } catch {
     return [];
+  }
+}
+
+/** Ends work that takes too long, in the middle of a pattern, too. */
+function inTime<Result>(work: () => Result): Result | 'late' {
+  try {
+    return runInNewContext('work()', { work }, { timeout: LIMIT_MS }) as Result;
+  } catch (error) {
+    // It comes from another realm: no instance of this one's Error.
+    if ((error as { readonly code?: unknown } | null)?.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return 'late';
+    throw error;
   }
 }

@@ -107,4 +107,18 @@ test('attack: a schema with as many mistakes as settings is told in part', () =>
   assert.is(check(settings, { type: 'object', additionalProperties: { type: 'boolean' } }).length, 20);
 });
 
+test('what takes too long to be judged is an error, and ends', () => {
+  const late = 'the settings of demo cannot be judged: its schema takes longer than 500 ms for them';
+  const steps = Array.from({ length: 40 }, (_, at) => {
+    const next = { $ref: `#/$defs/a${at + 1}` };
+    return [`a${at}`, at === 39 ? { type: 'integer' } : { allOf: [next, next] }] as const;
+  });
+  for (const [schema, size] of [
+    [{ properties: { size: { pattern: '^(a+)+$' } } }, `${'a'.repeat(40)}!`],
+    [{ $defs: Object.fromEntries(steps), properties: { size: { $ref: '#/$defs/a0' } } }, 'x'],
+  ] as const) {
+    assert.equal(check({ size }, schema), [`error ${late} simplify its patterns and references`]);
+  }
+});
+
 test.run();

@@ -79,6 +79,22 @@ test('a spec whose settings the packages refuse is refused with the reasons, unl
   assert.is((await fetch(`${lax.url}/bundle/kept.tar.gz`, { method: 'HEAD' })).status, 200);
 });
 
+test('a pattern of a package that takes too long for a posted spec is ended, and others are answered', async ({
+  signal,
+}) => {
+  await using box = await tree();
+  const settings = { properties: { size: { pattern: '^(a+)+$' } } };
+  const alpha = { name: 'alpha', version: '1.0', files: [{ path: 'install.sh', data: '' }], extra: { settings } };
+  const store = await publishTestPackages(box, [alpha], signal);
+  await using server = await serveStore(store, { listen: { token: TOKEN } });
+  const spec = `${specOf({})}  alpha:\n    version: latest\n    size: ${'a'.repeat(40)}!\n`;
+  const posted = post(`${server.url}/installer`, spec, TOKEN);
+  assert.is((await fetch(`${server.url}/healthz`)).status, 200);
+  const { status, text } = await posted;
+  assert.is(status, 422);
+  assert.match(text, 'the settings of alpha cannot be judged');
+});
+
 test('nothing can be posted without leave, without the token, or with another one', async ({ signal }) => {
   const { box, store } = await scene(signal);
   await using _ = box;
