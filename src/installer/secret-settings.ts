@@ -103,7 +103,7 @@ export function withoutSecrets(entry: Entry, schema: unknown): { readonly shown:
   const { version, s3Override, ...settings } = entry;
   const shown = shownMap(
     settings,
-    { schemas: expanded(schema, schema), secret: false },
+    { schemas: expanded([schema], schema), secret: false },
     { root: schema, depth: 0, found },
   );
   const common = Object.entries({ version, s3Override }).filter(([, value]) => value !== undefined);
@@ -118,7 +118,10 @@ interface Walk {
 
 function shownMap(map: Entry, place: Place, walk: Walk): Entry {
   const rows = Object.entries(map).map(([name, value]) => {
-    const schemas = place.schemas.flatMap((one) => propertyOf(one, name)).flatMap((one) => expanded(one, walk.root));
+    const schemas = expanded(
+      place.schemas.flatMap((one) => propertyOf(one, name)),
+      walk.root,
+    );
     const harmless = HARMLESS.test(words(name.slice(0, 200)));
     const secret = marked(schemas) ?? (isSecretName(name) || names(map, name) || (place.secret && !harmless));
     return [name, shownValue(value, { schemas, secret }, walk)] as const;
@@ -149,7 +152,10 @@ function shownValue(value: unknown, place: Place, walk: Walk): unknown {
   if (walk.depth >= DEEPEST) return hide();
   const deeper = { ...walk, depth: walk.depth + 1 };
   if (!Array.isArray(value)) return shownMap(value as Entry, place, deeper);
-  const items = schemas.flatMap((one) => [one['items']].flat()).flatMap((one) => expanded(one, walk.root));
+  const items = expanded(
+    schemas.flatMap((one) => [one['items']].flat()),
+    walk.root,
+  );
   const of = { schemas: items, secret: marked(items) ?? secret };
   return (value as readonly unknown[]).map((one) => shownValue(one, of, deeper)).filter((one) => one !== HIDDEN);
 }
@@ -171,16 +177,17 @@ function propertyOf(schema: Entry, name: string): readonly unknown[] {
 
 const PARTS = ['allOf', 'anyOf', 'oneOf', 'if', 'then', 'else'] as const;
 
-/** A schema with all that it is put together of, each part once. */
-function expanded(schema: unknown, root: unknown): readonly Entry[] {
+/** Schemas with all that they are put together of, each part once. */
+function expanded(schemas: readonly unknown[], root: unknown): readonly Entry[] {
   const seen = new Set<Entry>();
-  const waiting: unknown[] = [schema];
+  const waiting = [...schemas];
   while (waiting.length > 0) {
     const next = waiting.pop();
     if (!isObject(next) || seen.has(next)) continue;
     seen.add(next);
     if (typeof next['$ref'] === 'string') waiting.push(referred(next['$ref'], root));
-    for (const part of PARTS) waiting.push(...[next[part]].flat());
+    // One by one: a list may be longer than the arguments of a call.
+    for (const part of PARTS) for (const one of [next[part]].flat()) waiting.push(one);
   }
   return [...seen];
 }

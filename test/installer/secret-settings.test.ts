@@ -143,4 +143,12 @@ test('a value is shown by the name of its variable, and a line of a spec by that
   );
 });
 
+test('a schema of many parts that mean each other is looked into once for each value', () => {
+  const parts = Array.from({ length: 12 }, () => ({ additionalProperties: { $ref: '#' } }));
+  const deep = Array.from({ length: 30 }).reduce<object>((below) => ({ a: below }), { b: 'x' });
+  assert.equal(withoutSecrets({ deep }, { allOf: parts }), { shown: { deep }, hidden: false });
+  const wide = { allOf: Array.from({ length: 300_000 }, () => ({})) };
+  assert.equal(withoutSecrets({ b: 'x' }, wide), { shown: { b: 'x' }, hidden: false });
+});
+
 test.run();
