@@ -1,5 +1,6 @@
 /** A hook's log, as a person can read it. */
-import { open, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { open, stat, type FileHandle } from 'node:fs/promises';
 
 const TAIL_BYTES = 64 << 10;
 const LINE_WIDTH = 400;
@@ -38,39 +39,36 @@ export async function linesFrom(
   path: string,
   from: number,
 ): Promise<{ readonly lines: readonly string[]; readonly end: number }> {
-  const file = await open(path, 'r');
-  try {
-    const { size } = await file.stat();
-    // A log that is shorter than it was has been cut in its middle: its end is what is new.
-    const start = Math.max(from > size ? 0 : from, size - TAIL_BYTES);
-    const buffer = Buffer.alloc(size - start);
-    const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, start);
-    const lines = buffer.toString('utf8', 0, bytesRead).split('\n').map(plainLine);
-    const first = lines.findIndex((line) => line !== '');
-    return { lines: first === -1 ? [] : lines.slice(first), end: start + bytesRead };
-  } finally {
-    await file.close();
-  }
+  await using file = await openLog(path);
+  if (file === undefined) return { lines: [], end: 0 };
+  const { size } = await file.stat();
+  // A log that is shorter than it was has been cut in its middle: its end is what is new.
+  const start = Math.max(from > size ? 0 : from, size - TAIL_BYTES);
+  const buffer = Buffer.alloc(size - start);
+  const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, start);
+  const lines = buffer.toString('utf8', 0, bytesRead).split('\n').map(plainLine);
+  const first = lines.findIndex((line) => line !== '');
+  return { lines: first === -1 ? [] : lines.slice(first), end: start + bytesRead };
+}
+
+/** Undefined for what a hook has put in the place of its log: a pipe would be waited for, and a device has no end. */
+async function openLog(path: string): Promise<FileHandle | undefined> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => undefined);
+  if (file === undefined || (await file.stat()).isFile()) return file;
+  await file.close();
+  return undefined;
 }
 
 async function endOf(path: string, plain: (line: string) => string): Promise<readonly string[]> {
-  let file;
-  try {
-    file = await open(path, 'r');
-  } catch {
-    return [];
-  }
-  try {
-    const { size } = await file.stat();
-    const start = Math.max(0, size - TAIL_BYTES);
-    const buffer = Buffer.alloc(Math.min(size, TAIL_BYTES));
-    const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, start);
-    const lines = buffer.toString('utf8', 0, bytesRead).split('\n').map(plain);
-    // The first line of a long log begins somewhere in its middle.
-    return start > 0 && lines.length > 1 ? lines.slice(1) : lines;
-  } finally {
-    await file.close();
-  }
+  await using file = await openLog(path);
+  if (file === undefined) return [];
+  const { size } = await file.stat();
+  const start = Math.max(0, size - TAIL_BYTES);
+  const buffer = Buffer.alloc(Math.min(size, TAIL_BYTES));
+  const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, start);
+  const lines = buffer.toString('utf8', 0, bytesRead).split('\n').map(plain);
+  // The first line of a long log begins somewhere in its middle.
+  return start > 0 && lines.length > 1 ? lines.slice(1) : lines;
 }
 
 /** What is left on the screen of a line: without escape sequences, after the last carriage return. */

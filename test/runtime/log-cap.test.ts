@@ -41,6 +41,16 @@ test('a log keeps its beginning and its end, and says how much is left out betwe
   assert.equal(await readdir(box.at('runs/r1')).then((names) => names.filter((name) => name.endsWith('.rest'))), []);
 });
 
+for (const what of ['mkfifo', 'mkdir', 'ln -s /dev/zero', 'ln -s /nowhere/log']) {
+  test(`a hook that puts something else into the place of its log fails as others do: ${what}`, async () => {
+    await using box = await hooks([
+      `demo() { rm "$DIR/runs/r1/demo.log"; ${what} "$DIR/runs/r1/demo.log"; return 3; }`,
+    ]);
+    await assert.rejectsWith(box.run('demo', { logCap: CAP }), 'HOOK_FAILED', /demo failed with status 3/);
+    assert.equal((await linesFrom(box.at('runs/r1/demo.log'), 0)).lines, []);
+  });
+}
+
 test('a log below the limit is left as it is', async () => {
   await using box = await hooks([`demo() { ${numbered(4000)}; }`]);
   await box.run('demo', { logCap: CAP });
