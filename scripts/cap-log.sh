@@ -24,13 +24,17 @@ find_note() {
   local text
   text="$(tail -c "+$((head + 1))" "$FILE" | head -c 200 | tr '\0' '#')"
   if [[ ! "$text" =~ ^$'\n[curlew: '([0-9]{1,18})' bytes'(' or more')?$' of this log are left out here]\n'(#?) ]]; then return; fi
-  more="${BASH_REMATCH[2]}"
-  if [[ -n "${BASH_REMATCH[3]}" ]]; then
-    from=$((head + BASH_REMATCH[1]))
-  else
+  # A hook can print such a line, too: with leading zeros, and of bytes that never were.
+  local said=$((10#${BASH_REMATCH[1]}))
+  if [[ -z "${BASH_REMATCH[3]}" ]]; then
     # Closed up: offsets do not tell.
-    before=$((BASH_REMATCH[1] - ${#BASH_REMATCH[0]}))
+    before=$((said - ${#BASH_REMATCH[0]}))
+  elif ((head + said <= size)); then
+    from=$((head + said))
+  else
+    return
   fi
+  more="${BASH_REMATCH[2]}"
 }
 
 # The first byte behind what is left out is at `from`.
@@ -95,6 +99,7 @@ main() {
   # By its descriptor it is also found when its name is gone.
   exec 3<>"$log" || exit 1
   FILE="/proc/$$/fd/3"
+  measure
   find_note
   while :; do
     read -r -t "${PAUSES[pause]}" _

@@ -71,6 +71,19 @@ test('a second try adds to what was left out before', async () => {
   assert.ok(Number(NOTE.exec(text)?.[1]) > first + 2_000_000, text.slice(CAP.head, CAP.head + 100));
 });
 
+for (const said of ['999999999999999999', '0999']) {
+  test(`a hook that prints what stands for ${said} bytes does not keep its next try from being cut`, async () => {
+    const line = `\\n[curlew: ${said} bytes of this log are left out here]\\n\\0`;
+    await using box = await hooks([
+      `demo() { [ "$CURLEW_ATTEMPT" = 1 ] && { head -c ${CAP.head} /dev/zero; printf '${line}'; return 0; }; ${numbered(50_000)}; }`,
+    ]);
+    await box.run('demo', { logCap: CAP });
+    await box.run('demo', { logCap: CAP, attempt: 2 });
+    const { size } = await stat(box.at('runs/r1/demo.log'));
+    assert.ok(size <= CAP.head + CAP.most, `${size} bytes`);
+  });
+}
+
 test('what a hook leaves behind does not fill the disk either, and is not held up', async () => {
   await using box = await hooks([
     `demo() { ( setsid bash -c 'until [ -e go ]; do sleep 0.05; done; ${numbered(100_000).replaceAll("'", '"')}
