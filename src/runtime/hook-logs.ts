@@ -50,11 +50,14 @@ async function summarise(directory: string, run: string, busy: boolean): Promise
 async function logsOf(directory: string, run: string): Promise<RunSummary['logs']> {
   const folder = join(directory, nodePath.run(run));
   return readable(directory, async () => {
-    const names = (await readdir(folder)).filter((name) => name.endsWith(LOG));
-    const rows = names.map(async (name) => {
-      const { size } = await stat(join(folder, name));
-      return { hook: name.slice(0, -LOG.length), bytes: size };
-    });
+    const entries = await readdir(folder, { withFileTypes: true });
+    // A hook may have put anything in the place of its log.
+    const rows = entries
+      .filter((one) => one.isFile() && one.name.endsWith(LOG))
+      .map(async ({ name }) => {
+        const { size } = await stat(join(folder, name));
+        return { hook: name.slice(0, -LOG.length), bytes: size };
+      });
     return Promise.all(rows);
   });
 }

@@ -59,7 +59,9 @@ async function howItEnded(directory: string, run: string): Promise<'finished' | 
 
 /** Bytes are those on the disk: a log that is cut while it is written has a hole. */
 async function logFiles(folder: string): Promise<readonly { readonly path: string; readonly bytes: number }[]> {
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.log'));
+  const entries = await readdir(folder, { withFileTypes: true });
+  // A hook may have put anything in the place of its log.
+  const names = entries.filter((one) => one.isFile() && one.name.endsWith('.log')).map(({ name }) => name);
   return Promise.all(
     names.map(async (name) => {
       const path = join(folder, name);

@@ -1,4 +1,5 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { listRunLogs } from '../../src/runtime/hook-logs.ts';
 import { formatEntry, type JournalEntry } from '../../src/runtime/journal.ts';
 import { pruneRuns } from '../../src/runtime/prune-runs.ts';
 import { NO_RECORDS } from '../../src/runtime/records.ts';
@@ -50,6 +51,19 @@ test('the last ten that finished and the last twenty that did not are kept', asy
     ...numbers(400, 5),
     'notes',
   ]);
+});
+
+test('what hooks have put in the place of their logs keeps no later run from its work', async () => {
+  await using box = await tree();
+  await runs(box, 100, 1, 'failed');
+  await symlink('/nowhere/log', box.at('runs', id(100), 'bbb.log'));
+  await mkdir(box.at('runs', id(100), 'ccc.log'));
+  await pruneRuns(box.path, NO_RECORDS, undefined, { keepLogs: 0 });
+  assert.equal(await readdir(box.at('runs', id(100))), ['bbb.log', 'ccc.log', 'journal.jsonl']);
+  assert.equal(
+    (await listRunLogs(box.path)).map(({ logs }) => logs),
+    [[]],
+  );
 });
 
 test('logs beyond the budget go, the oldest first, but not those of the last run', async () => {
