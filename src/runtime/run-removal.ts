@@ -1,6 +1,7 @@
 /** What a run that is under way removes beside calling hooks: images, records, files. */
 import { CurlewError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
+import { requireOwnLinks } from './confine.ts';
 import type { FailedRemoval, RunResult } from './execute.ts';
 import { pruneImages } from './images/prune.ts';
 import { FAILED, type Journal } from './journal.ts';
@@ -35,6 +36,9 @@ export class RunRemoval {
     const { prepared, journal, report } = this.#parts;
     const { removal } = prepared.request;
     if (removal?.keepGoing !== true || !(error instanceof CurlewError) || error.code !== 'HOOK_FAILED') throw error;
+    // What follows removes files, which must not be those that a link of the hook leads to.
+    const { place } = prepared.request;
+    if (place.confined) await requireOwnLinks(place.directory);
     await journal.append({ type: 'done', action: id, outcome: FAILED });
     this.#failed.push({ addon, function: called, message: error.message });
     report({ type: 'note', level: 'warning', text: error.message });

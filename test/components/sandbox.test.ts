@@ -123,6 +123,27 @@ when('links that a hook leaves lead nothing out of the sandbox', async () => {
   }
 });
 
+when('a removal that continues after a hook that failed removes nothing behind a link that it left', async () => {
+  for (const end of ['return 1', 'return 0']) {
+    await using box = await tree({ 'victim/aaa/kept': '' });
+    const script = `aaa() { :; }
+aaa_uninstall() { rm -rf "$DIR/kustomize"; ln -s ${box.at('victim')} "$DIR/kustomize"; ${end}; }
+`;
+    const files = { 'install.sh': script };
+    await writeFile(
+      box.at('b.tar.gz'),
+      bundleOf([{ name: 'aaa', version: '1.0.0', files, extra: { hooks: ['aaa_uninstall'] } }]),
+    );
+    const installed = await curlew(INSTALL, { cwd: box.path });
+    assert.is(installed.exitCode, 0, installed.stderr);
+    const words = ['uninstall', 'aaa', '--root', 'root', '--yes', '--keep-going'];
+    const { exitCode, stderr } = await curlew(words, { cwd: box.path });
+    assert.equal(await readdir(box.at('victim/aaa')), ['kept']);
+    assert.is(exitCode, 20, stderr);
+    assert.match(stderr, 'a symbolic link that leads out of the sandbox');
+  }
+});
+
 when('a root that others can open is refused, since hooks can leave set-user-ID programs there', async () => {
   const root = await mkdtemp('/opt/curlew-sandbox-');
   try {
