@@ -1,5 +1,4 @@
 /** Packages that lie on the node already: in the install folder, or put by when another took their place. */
-import { createReadStream } from 'node:fs';
 import { constants, copyFile, lstat, mkdir, open, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CurlewError, fileError } from '../core/errors.ts';
@@ -13,7 +12,8 @@ import { syncFolder } from '../files/sync-folder.ts';
 import { areExposed, judgeFiles } from './placed-files.ts';
 import { readPlacedRecord, type PlacedRecord } from './placed-record.ts';
 import { checkedAddon, type SourcePackage } from './source.ts';
-import { readStateFile } from '../files/state-file.ts';
+import { readOwnFile } from '../files/state-file.ts';
+import { changed, readVerified } from './verified-file.ts';
 
 /**
  * The package of this digest, wherever it lies below the install folder: proved as a run proves what lies in place, or, where
@@ -39,8 +39,13 @@ export async function keptPackage(
   });
 }
 
-function readerOf(folder: string): SourcePackage['read'] {
-  return (path, options) => createReadStream(join(folder, path), options) as AsyncIterable<Buffer>;
+/** What was proved may have been exchanged since: it is proved again as it is read. */
+function readerOf(folder: string, files: readonly PackageFile[]): SourcePackage['read'] {
+  return (path, { signal }) => {
+    const file = files.find((one) => one.path === path);
+    if (file === undefined) throw new CurlewError('NOT_FOUND', `read ${join(folder, path)}: no file of the package`);
+    return readVerified([join(folder, path)], file, signal);
+  };
 }
 
 async function readKept(
@@ -50,9 +55,9 @@ async function readKept(
   signal: AbortSignal,
 ): Promise<SourcePackage | undefined> {
   const folder = join(directory, path);
-  const addon = await readStateFile(join(folder, ADDON_JSON), ADDON_JSON_LIMIT);
+  const addon = await readOwnFile(join(folder, ADDON_JSON), ADDON_JSON_LIMIT);
   if (addon === undefined) return undefined;
-  const omitted = await readStateFile(join(folder, OMITTED_JSON), OMITTED_JSON_LIMIT);
+  const omitted = await readOwnFile(join(folder, OMITTED_JSON), OMITTED_JSON_LIMIT);
   const record = await readPlacedRecord(directory, path);
   // That of another package is what a run that died has left.
   const files = record?.digest === digest ? await recordedFiles(folder, record, signal) : await filesOf(folder, signal);
@@ -61,7 +66,7 @@ async function readKept(
     ref,
     ...checkedAddon({ addon, omitted }, ref, files, folder),
     files,
-    read: readerOf(folder),
+    read: readerOf(folder, files),
     extract: async (into, options) => copyPackage(folder, files, into, options.signal),
   };
 }
@@ -106,7 +111,7 @@ async function copyPackage(
 ): Promise<void> {
   try {
     const folders = new Set([dirname(into), into]);
-    for (const { path, mode } of files) {
+    for (const { path, mode, digest } of files) {
       signal.throwIfAborted();
       const target = join(into, path);
       await mkdir(dirname(target), { recursive: true, mode: 0o755 });
@@ -119,6 +124,8 @@ async function copyPackage(
       } finally {
         await file.close();
       }
+      // The copy is out of everybody's reach, and what it was made of need not have been.
+      if ((await hashFile(target, { signal })).digest !== digest) throw changed(join(folder, path));
     }
     for (const one of folders) await syncFolder(one);
   } catch (error) {
