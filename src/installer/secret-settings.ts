@@ -12,8 +12,8 @@ type Entry = Readonly<Record<string, unknown>>;
 const SECRET = new RegExp(
   [
     '(?<!by|com)pass\\b|pass(?:words?|wd|phrase|code)\\b|\\bpwd?\\b|rootpw|pass ?keys?\\b|htpasswd|secrets?\\b|tokens?\\b',
-    'credentials?\\b|\\bcreds\\b|\\bbearer\\b|\\bjwt\\b|\\bpsk\\b|\\bdsn\\b|keytab|connection ?string',
-    '(?:access|secret|private|api|encryption|encrypt|decryption|signing|sign|shared|account|storage|master|session|tls|ssl|ssh|cert|licen[cs]e|client|server|host|hmac|aes|gpg|pgp|deploy|gossip|join|service|cookie) ?keys?\\b',
+    'credentials?\\b|\\bcreds\\b|\\bauthorization\\b|\\bbasic ?auth\\b|\\bbearer\\b|\\bjwt\\b|\\bpsk\\b|\\bdsn\\b|keytab|connection ?string',
+    '(?:access|secret|private|api|encryption|encrypt|decryption|signing|sign|shared|account|storage|master|session|tls|ssl|ssh|cert|licen[cs]e|client|server|host|hmac|aes|gpg|pgp|deploy|gossip|join|service|cookie|auth|sas|unseal|recovery|webhook) ?keys?\\b',
   ].join('|'),
 );
 const HARMLESS =
@@ -69,6 +69,12 @@ function isBelowSecret(lines: readonly string[], at: number): boolean {
 /** A private key, a Secret of Kubernetes, or a field with the name of a secret in YAML, JSON, TOML or the like. */
 function holdsSecret(text: string): boolean {
   if (text.includes('PRIVATE KEY-----') || /\bkind["']?[ \t]*:[ \t]*["']?Secret\b/.test(text)) return true;
+  // Above what it holds, in YAML.
+  for (const [, name = ''] of text.matchAll(
+    /^[ \t]*(?:- )?["']?([A-Za-z][\w.-]{0,80})["']?:[ \t]*\r?\n[ \t]*[^\s]/gm,
+  )) {
+    if (isSecretName(name)) return true;
+  }
   for (const [, name = ''] of text.matchAll(
     /\b([A-Za-z][\w.-]{0,80})(?:["']?[ \t]*=|["'][ \t]*:|:[ \t])[ \t]*["']?[^\s"']/g,
   )) {
@@ -157,7 +163,16 @@ function shownValue(value: unknown, place: Place, walk: Walk): unknown {
     walk.root,
   );
   const of = { schemas: items, secret: marked(items) ?? secret };
-  return (value as readonly unknown[]).map((one) => shownValue(one, of, deeper)).filter((one) => one !== HIDDEN);
+  const all = value as readonly unknown[];
+  return all
+    .map((one, at) => shownValue(one, isSecretOption(all[at - 1]) ? { ...of, secret: true } : of, deeper))
+    .filter((one) => one !== HIDDEN);
+}
+
+/** `--password`, as a word of a command of which the next one is its value. */
+function isSecretOption(word: unknown): boolean {
+  const [, name = ''] = /^--?([A-Za-z][\w-]{0,80})$/.exec(typeof word === 'string' ? word : '') ?? [];
+  return isSecretName(name);
 }
 
 /** Any part that marks it secret counts; undefined where none says anything. */

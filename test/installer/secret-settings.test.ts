@@ -9,7 +9,7 @@ test('a name says that its value is secret, however it is written', () => {
     password adminPassword ADMIN_PASSWORD db-passwd dbpassword passphrase rootPasswordHash pwd password1
     smtpPass requirepass requirePass rootpw adminPw passkey oauth2ClientSecret bearer
     bootstrapToken authtoken API_TOKEN clientSecret secretKey s3_secret_access_key accessKey
-    certKey privateKey tlsKey apiKey licenseKey credentials htpasswd auth identitytoken
+    authorization basicAuth authKey unsealKey recoveryKey sasKey certKey privateKey tlsKey apiKey licenseKey credentials htpasswd auth identitytoken
   `.match(/\S+/g) ?? []) {
     assert.ok(isSecretName(name), name);
   }
@@ -63,6 +63,19 @@ const cases: readonly (readonly [title: string, schema: unknown, settings: objec
     { a: 'x: 1\n  password: y\n', b: '{"token":"x"}', c: 'secret_key = "x"', d: 'pw=' },
     { d: 'pw=' },
   ],
+  [
+    'what stands below such a name in a text',
+    undefined,
+    { a: 'auth:\n  password:\n    x\n', b: 'passwords:\n  - x\n', c: '"credentials":\n  admin: x', d: 'users:\n  - x' },
+    { d: 'users:\n  - x' },
+  ],
+  [
+    'the word behind an option',
+    undefined,
+    { args: ['--user', 'x', '--password', 'y', '--token-ttl', '1h'] },
+    { args: ['--user', 'x', '--password', '--token-ttl', '1h'] },
+  ],
+  ['a header', undefined, { headers: { Authorization: 'Basic x', Host: 'h' } }, { headers: { Host: 'h' } }],
   [
     'user info and query of URLs',
     undefined,
