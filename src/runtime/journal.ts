@@ -7,6 +7,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
+import { isAddonName, isVersion, type AddonRef } from '../core/ref.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import type { RunPlan } from './plan.ts';
 import { readOwnFile } from '../files/state-file.ts';
@@ -63,12 +64,19 @@ export function formatEntry(entry: JournalEntry): string {
   return `{"sum":"${checksum(json)}","entry":${json}}\n`;
 }
 
+function isRef({ tree, name, version }: AddonRef): boolean {
+  return (tree === 'addons' || tree === 'packages') && isAddonName(name) && isVersion(version);
+}
+
 /** The line without its line end; undefined when it is torn or damaged. */
 function parseLine(line: string): JournalEntry | undefined {
   const [, sum, json] = /^\{"sum":"([0-9a-f]{16})","entry":(.*)\}$/s.exec(line) ?? [];
   if (json === undefined || sum !== checksum(json)) return undefined;
   // Written by this tool: the checksum has just been compared.
-  return JSON.parse(json) as JournalEntry;
+  const entry = JSON.parse(json) as JournalEntry;
+  // What a plan names becomes the path of a folder whose scripts run, and that goes.
+  const isNamed = entry.type !== 'planned' || entry.plan.addons.every(({ ref }) => isRef(ref));
+  return isNamed ? entry : undefined;
 }
 
 /** Entries of a journal's text. A torn last line is left out; damage before it is `FILE_UNUSABLE`. */

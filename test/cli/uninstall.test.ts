@@ -1,6 +1,7 @@
 /** `curlew uninstall`, and add-ons that `--prune` removes. */
-import { readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import type { RunResult } from '../../src/runtime/execute.ts';
+import { formatEntry, parseJournal } from '../../src/runtime/journal.ts';
 import { readRecords } from '../../src/runtime/records.ts';
 import { RunRecords } from '../../src/runtime/run-records.ts';
 import * as assert from '../support/assert.ts';
@@ -56,6 +57,26 @@ test('one add-on goes, with its settings, files and records; the others stay', a
   assert.equal(await readdir(box.at(NODE, 'addons')), ['web']);
   assert.equal((await readdir(box.at(NODE, 'kustomize'))).toSorted(), ['kubeadm', 'web']);
   assert.match((await on(box, 'install', '--bundle', 'b.tar.gz')).stdout, /^db {3}1\.0\.0 {2}installed/m);
+});
+
+test('names that are no names of add-ons in the journal of an earlier removal are no folders to be removed', async () => {
+  await using box = await node([addon('web')]);
+  await writeFile(box.at(NODE, 'stuck'), '');
+  assert.is((await on(box, 'uninstall', 'web', '--yes')).exitCode, 20);
+  await rm(box.at(NODE, 'stuck'));
+  await mkdir(box.at('victim'));
+  const { lastRun = '' } = await readRecords(box.at(NODE));
+  const journal = box.at(NODE, 'runs', lastRun, 'journal.jsonl');
+  const entries = parseJournal(await readFile(journal, 'utf8'), journal).map((entry) => {
+    if (entry.type !== 'planned') return entry;
+    const addons = entry.plan.addons.map((one) => ({ ...one, ref: { ...one.ref, name: '../../../../../victim' } }));
+    return { ...entry, plan: { ...entry.plan, addons } };
+  });
+  await writeFile(journal, entries.map(formatEntry).join(''));
+  const again = await on(box, 'uninstall', 'web', '--yes');
+  assert.is(again.exitCode, 25, again.stderr);
+  assert.match(again.stderr, 'line 1 is damaged');
+  assert.ok((await stat(box.at('victim'))).isDirectory());
 });
 
 test('several go in the reverse of their order, those named twice once', async () => {
