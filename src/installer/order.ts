@@ -47,12 +47,21 @@ export function orderAddons<Addon extends OrderedAddon>(addons: readonly Addon[]
     return known === -1 ? ORDER_ON_NODE.length : known;
   };
   const base = addons.toSorted((a, b) => rank(a.name) - rank(b.name));
+  // Lists of packages may be as long as their author likes: each is looked through once.
+  const providersOf = new Map<string, Addon[]>();
+  for (const addon of base) {
+    for (const name of new Set([addon.name, ...addon.fulfills])) {
+      const known = providersOf.get(name);
+      if (known === undefined) providersOf.set(name, [addon]);
+      else known.push(addon);
+    }
+  }
   const done = new Set<Addon>();
   const place = (addon: Addon, above: readonly Addon[]): void => {
     if (done.has(addon)) return;
     if (above.includes(addon)) throw cycle([...above.slice(above.indexOf(addon)), addon]);
     for (const wanted of addon.requires) {
-      const providers = base.filter((other) => other.name === wanted || other.fulfills.includes(wanted));
+      const providers = providersOf.get(wanted) ?? [];
       if (providers.includes(addon) || providers.some((other) => done.has(other))) continue;
       const [first] = providers;
       if (first !== undefined && !(isKnown(first) && isKnown(addon))) place(first, [...above, addon]);

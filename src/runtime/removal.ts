@@ -225,14 +225,16 @@ function refuseDependents(
   words: (name: string, by: string, all: readonly string[]) => { readonly what: string; readonly hint: string },
 ): void {
   const removed = packages.map(({ source: { ref, addon } }) => ({ name: ref.name, fulfills: addon.fulfills }));
-  const provides =
-    (wanted: string) =>
-    (one: Pick<OrderedAddon, 'name' | 'fulfills'>): boolean =>
-      one.name === wanted || one.fulfills.includes(wanted);
+  // Lists of packages may be as long as their author likes: each is looked through once.
+  const provided = new Set(stay.flatMap(({ name, fulfills }) => [name, ...fulfills]));
+  const providers = new Map<string, string[]>();
+  for (const { name, fulfills } of removed) {
+    for (const one of new Set([name, ...fulfills])) providers.set(one, [...(providers.get(one) ?? []), name]);
+  }
   const broken = stay.flatMap((addon) =>
     addon.requires
-      .filter((wanted) => !stay.some(provides(wanted)))
-      .flatMap((wanted) => removed.filter(provides(wanted)).map(({ name }) => ({ name, addon }))),
+      .filter((wanted) => !provided.has(wanted))
+      .flatMap((wanted) => (providers.get(wanted) ?? []).map((name) => ({ name, addon }))),
   );
   const [first] = broken;
   if (first === undefined) return;

@@ -46,4 +46,16 @@ test('a cycle is named', () => {
   assert.match(error.message, 'a requires b requires a');
 });
 
+test('long lists of packages are looked through once', () => {
+  const many = Array.from({ length: 30_000 }, (_, at) => `r${at}`);
+  const long = (name: string) => ({ name, requires: many, fulfills: many.map((one) => `${one}-of-${name}`) });
+  const started = performance.now();
+  assert.equal(
+    orderAddons([long('a'), long('b')]).map(({ name }) => name),
+    ['a', 'b'],
+  );
+  // Each against each took four times as long.
+  assert.ok(performance.now() - started < 5000);
+});
+
 test.run();
