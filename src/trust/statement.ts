@@ -6,7 +6,7 @@
 import { sign, verify, type KeyObject } from 'node:crypto';
 import { canonicalJson, hexOf, isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, parseJson } from '../core/json.ts';
 import type { TrustedKey } from './keys.ts';
 import { formatBundle, fromBase64, parseBundle, unreadable, type Unreadable } from './sigstore.ts';
 
@@ -100,7 +100,8 @@ function parseEnvelope(text: string, bad: Unreadable): { readonly payload: Buffe
 function parseStatement(payload: Uint8Array, bad: Unreadable): Statement {
   let value: unknown;
   try {
-    value = JSON.parse(Buffer.from(payload).toString());
+    // Readers take different ones of a key that stands there twice.
+    value = parseJson(payload);
   } catch {
     throw bad('its payload is not JSON');
   }

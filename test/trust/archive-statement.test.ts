@@ -1,3 +1,4 @@
+import { sign } from 'node:crypto';
 import { digestOf } from '../../src/core/digest.ts';
 import {
   archiveOf,
@@ -119,6 +120,25 @@ test('of an envelope that is not whole, holds too many signatures or a second ki
   const deep = `${'['.repeat(400_000)}${']'.repeat(400_000)}`;
   for (const text of [deep, '', 'null', '{}', `{"dsseEnvelope":${deep}}`]) {
     assert.throwsWith(() => read(text), 'SIGNATURE_INVALID');
+  }
+});
+
+test('of a text that readers understand in different ways are refused, whoever signed it', () => {
+  const right = JSON.parse(signArchive(BUNDLE, key)) as { dsseEnvelope: { payload: string } };
+  const text = Buffer.from(right.dsseEnvelope.payload, 'base64').toString();
+  for (const payload of [
+    Buffer.from(text.replace('"version":5', '"version":9,"version":5')),
+    Buffer.from(`\ufeff${text}`),
+    Buffer.from(text.replace('urn:curlew', 'urn:\u00ff'), 'latin1'),
+  ]) {
+    const head = `DSSEv1 28 application/vnd.in-toto+json ${payload.byteLength} `;
+    const sig = sign('sha256', Buffer.concat([Buffer.from(head), payload]), key).toString('base64');
+    const dsseEnvelope = { ...right.dsseEnvelope, payload: payload.toString('base64'), signatures: [{ sig }] };
+    assert.throwsWith(
+      () => read(JSON.stringify({ ...right, dsseEnvelope })),
+      'SIGNATURE_INVALID',
+      /its payload is not JSON/,
+    );
   }
 });
 
