@@ -158,7 +158,7 @@ async function main(): Promise<number> {
     return 1;
   }
   const times = await readTimes();
-  const taken = new Map<string, number>();
+  const results = new Map<string, Result>();
   const totals = { passed: 0, failed: 0, skipped: 0 };
   const reasons: string[] = [];
   const failedNames: string[] = [];
@@ -178,8 +178,8 @@ async function main(): Promise<number> {
     totals.failed += result.failed;
     totals.skipped += result.skipped.length;
     reasons.push(...result.skipped);
-    taken.set(job.name, result.seconds);
-    const left = timeLeft(waiting, { ...times, ...Object.fromEntries(taken) }, width);
+    results.set(job.name, result);
+    const left = timeLeft(waiting, { ...times, ...secondsOf(results) }, width);
     console.log(progressLine(job, result, { done, all: jobs.length, left }));
     if (result.failed === 0) return;
     failedNames.push(job.name);
@@ -196,8 +196,8 @@ async function main(): Promise<number> {
     }
   }
   for (const line of skippedLines(reasons)) console.log(line);
-  if (values.only === undefined) await keepTimes(times, taken);
-  if (taken.size > 1) console.log(['slowest:', ...slowestLines(taken)].join('\n'));
+  if (values.only === undefined) await keepTimes(times, results);
+  if (results.size > 1) console.log(['slowest:', ...slowestLines(results)].join('\n'));
   if (failedNames.length > 0) console.log(['failed:', ...failedNames.map((name) => `  ${name}`)].join('\n'));
   const wall = (performance.now() - started) / 1000;
   console.log(`${minutes(wall)} minutes, ${Math.round(cpuSeconds())} CPU-s`);
@@ -209,12 +209,15 @@ async function main(): Promise<number> {
   return totals.failed === 0 && totals.passed > 0 ? 0 : 1;
 }
 
-async function keepTimes(before: Times, taken: ReadonlyMap<string, number>): Promise<void> {
-  const first = [...taken].filter(([name]) => !name.endsWith(')'));
-  const rounded = first.map(([name, seconds]) => [name, Math.round(seconds * 10) / 10]);
+function secondsOf(results: ReadonlyMap<string, Result>): Times {
+  const first = [...results].filter(([name]) => !name.endsWith(')'));
+  return Object.fromEntries(first.map(([name, { seconds }]) => [name, Math.round(seconds * 10) / 10]));
+}
+
+async function keepTimes(before: Times, results: ReadonlyMap<string, Result>): Promise<void> {
   const path = join(ROOT, TIMES);
   await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, `${JSON.stringify({ ...before, ...Object.fromEntries(rounded) }, undefined, 2)}\n`);
+  await writeFile(path, `${JSON.stringify({ ...before, ...secondsOf(results) }, undefined, 2)}\n`);
 }
 
 process.exitCode = await main();

@@ -42,9 +42,14 @@ test('tests that could not run are one line for each reason', () => {
 });
 
 test('the ten slowest files are shown', () => {
-  const times = new Map(Array.from({ length: 12 }, (_, index) => [`test/${index}`, index] as const));
-  const lines = slowestLines(times);
-  assert.equal([lines.length, lines[0], lines.at(-1)], [10, '   11.0 s  test/11', '    2.0 s  test/2']);
+  const results = Array.from({ length: 12 }, (_, index) => [`test/${index}`, { seconds: index, cpu: 1.25 }] as const);
+  const lines = slowestLines(
+    new Map<string, Pick<Result, 'seconds' | 'cpu'>>([...results, ['check', { seconds: 2.5 }]]),
+  );
+  assert.equal(
+    [lines.length, lines[0], lines.at(-1)],
+    [10, '   11.0 s   1.3 CPU-s  test/11', '    2.5 s              check'],
+  );
 });
 
 test.run();

@@ -42,10 +42,13 @@ function quoted(text: string): string {
   return /^[\w-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** The files that took longest, one a line. */
-export function slowestLines(times: ReadonlyMap<string, number>): readonly string[] {
-  const slowest = [...times].toSorted(([, a], [, b]) => b - a).slice(0, SLOWEST);
-  return slowest.map(([name, seconds]) => `${seconds.toFixed(1).padStart(7)} s  ${name}`);
+/** The files that took longest, one a line, with the processor seconds that are known. */
+export function slowestLines(results: ReadonlyMap<string, Pick<Result, 'seconds' | 'cpu'>>): readonly string[] {
+  const slowest = [...results].toSorted(([, a], [, b]) => b.seconds - a.seconds).slice(0, SLOWEST);
+  return slowest.map(([name, { seconds, cpu }]) => {
+    const processor = cpu === undefined ? '' : `${cpu.toFixed(1)} CPU-s`;
+    return `${seconds.toFixed(1).padStart(7)} s ${processor.padStart(11)}  ${name}`;
+  });
 }
 
 /** One line for each reason for which tests could not run. */

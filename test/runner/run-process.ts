@@ -32,7 +32,9 @@ export async function runTestFile(words: readonly string[], options: ProcessOpti
   const skipped = [...output.matchAll(/^SKIPPED (.+?) \| /gm)].map(([, reason = '']) => reason);
   // A file that ends badly without a failed test of its own (it crashed, hung or ran nothing) is one failure.
   const isBroken = exitCode !== 0 || (total === 0 && options.mayBeEmpty !== true);
-  return { passed, failed: Math.max(total - passed, isBroken ? 1 : 0), skipped, output, seconds };
+  const cpu = /^CPU ([\d.]+)$/m.exec(output)?.[1];
+  const failed = Math.max(total - passed, isBroken ? 1 : 0);
+  return { passed, failed, skipped, output, seconds, ...(cpu === undefined ? {} : { cpu: Number(cpu) }) };
 }
 
 /** Runs a step that counts as one test. */

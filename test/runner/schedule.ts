@@ -19,6 +19,8 @@ export interface Result {
   readonly skipped: readonly string[];
   readonly output: string;
   readonly seconds: number;
+  /** Processor seconds of it and of what it waited for; undefined where nothing says so. */
+  readonly cpu?: number;
 }
 
 /** Seconds by name of a job, of the last run in which it succeeded. */

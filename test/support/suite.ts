@@ -3,6 +3,7 @@
  * test that never settles, a value that is thrown and is no error, `.run()` forgotten and `.only` in CI all fail.
  */
 import { suite as uvuSuite } from 'uvu';
+import { cpuSeconds } from '../runner/machine.ts';
 
 /** A soak takes hours. */
 const PATIENCE = process.env['CURLEW_TEST_TIER'] === 'soak' ? 100 : 1;
@@ -29,6 +30,8 @@ let open = 0;
 /** A test was given up while it ran: what it waits for keeps the process alive. */
 let isHung = false;
 process.on('exit', () => {
+  // The runner cannot ask for it: what a process has used is gone with it.
+  if (process.env['CURLEW_TEST_TIER'] !== undefined) console.log(`CPU ${cpuSeconds().toFixed(1)}`);
   if (neverRun.size === 0) return;
   console.error(`suites without .run(): ${[...neverRun].join(', ')}`);
   process.exitCode = 1;
