@@ -116,7 +116,7 @@ export class ActiveRun {
     for (const action of plan.actions) if (action.kind === 'extract') await this.#extract(action);
     await closeFetchFolder(prepared.request.place.directory);
     const isRemoval = plan.kind === 'uninstall' || plan.kind === 'reset';
-    if (!isRemoval && plan.continues === undefined) await emptyPatches(prepared.request.place.directory);
+    if (!isRemoval && !this.#continuesHooks()) await emptyPatches(prepared.request.place.directory);
     const functions = await lookUp(this.#hooks);
     await this.#records.hooksBegin(plan.addons, prepared.request.keepsPrevious !== false);
     await this.#cluster.begin();
@@ -140,6 +140,12 @@ export class ActiveRun {
     const messages = [...(await this.#earlierMessages()), ...this.#messages];
     const images = { loaded: this.#loaded, skipped: this.#skipped, ...(removed === undefined ? {} : { removed }) };
     return { addons, images, messages, ...this.#removal.failures() };
+  }
+
+  /** True where hooks of the run that this one continues have done something that the others build upon. */
+  #continuesHooks(): boolean {
+    if (this.#parts.plan.continues === undefined) return false;
+    return [...this.#acts, ...this.#hooks.attempts.keys()].some((action) => action.startsWith('hook '));
   }
 
   /** What outros said that are done already, from their logs. */

@@ -1,4 +1,4 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { listRunLogs } from '../../src/runtime/hook-logs.ts';
 import { readRecords } from '../../src/runtime/records.ts';
 import { whyAddon } from '../../src/runtime/why.ts';
@@ -47,6 +47,21 @@ test('a run goes on at the first hook that is not done, with the variables that 
   assert.equal(messages, [{ addon: 'aaa', text: 'said one-two-lost' }]);
   assert.is(addons[0]?.outcome, 'installed');
   assert.is((await run(box, packages)).addons[0]?.outcome, 'already applied');
+});
+
+const PATCHES = `aaa_pre_init() { echo mine >"$DIR/kustomize/kubeadm/init-patches/aaa.yaml"; }
+  aaa_post_init() { cat "$DIR/kustomize/kubeadm/init-patches/"*; [ -e "$DIR/go" ]; }`;
+
+test('folders for patches are made by a run that goes on before hooks, and kept by one that goes on after some', async () => {
+  await using box = await tree({ 'node/kustomize/kubeadm/init-patches/stale.yaml': '' });
+  const packages = await packagesOf(bundleOf([tracer('aaa', PATCHES)]));
+  const extract = async (): Promise<never> => Promise.reject(new Error('the power went'));
+  const dying = packages.map((one) => ({ ...one, extract }));
+  await assert.rejectsWith(run(box, dying), 'FILE_UNUSABLE', /the power went/);
+  await assert.rejectsWith(run(box, packages), 'HOOK_FAILED', /aaa_post_init failed/);
+  await writeFile(box.at('node/go'), '');
+  await run(box, packages);
+  assert.equal(await readdir(box.at('node/kustomize/kubeadm/init-patches')), ['aaa.yaml']);
 });
 
 test('other settings, another package, another kind or changed carried variables begin anew', async () => {
