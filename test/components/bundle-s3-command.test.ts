@@ -29,8 +29,9 @@ function packageOf(name: string, blob: Uint8Array): TestPackage {
 }
 const PACKAGES = [packageOf('alpha', noise(12 * MIB, 1)), packageOf('beta', noise(2 * MIB, 2))];
 
-for (const name of ['versitygw', 'rclone'] satisfies S3ServerName[]) {
-  const test = s3Suite(name, `curlew bundle and ${name}`);
+const SERVERS: readonly S3ServerName[] = ['versitygw', 'rclone'];
+for (const name of SERVERS) {
+  const test = s3Suite(name, `curlew bundle and ${name}`, SERVERS);
   if (test === undefined) continue;
   let box: Tree;
   let server: S3Server;

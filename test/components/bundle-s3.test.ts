@@ -38,8 +38,9 @@ const SPEC = specOf({ alpha: '1.0.0', beta: '1.0.0', gamma: '1.0.0' });
 const REFUSAL = { status: 403, body: s3ErrorBody('AccessDenied') };
 const KEY = 'bundle.tar.gz';
 
-for (const name of ['versitygw', 'moto', 'rclone'] satisfies S3ServerName[]) {
-  const test = s3Suite(name, `bundles in ${name}`);
+const SERVERS: readonly S3ServerName[] = ['versitygw', 'moto', 'rclone'];
+for (const name of SERVERS) {
+  const test = s3Suite(name, `bundles in ${name}`, SERVERS);
   if (test === undefined) continue;
   let box: Tree;
   let server: S3Server;

@@ -41,8 +41,9 @@ async function promoteTo(
   });
 }
 
-for (const name of Object.keys(S3_SERVERS) as S3ServerName[]) {
-  const test = s3Suite(name, `releases in ${name}`);
+const SERVERS = Object.keys(S3_SERVERS) as S3ServerName[];
+for (const name of SERVERS) {
+  const test = s3Suite(name, `releases in ${name}`, SERVERS);
   if (test === undefined) continue;
   let box: Tree;
   let server: S3Server;

@@ -18,8 +18,9 @@ function fault(status: number, code: string): S3Fault {
   return { status, body: s3ErrorBody(code, `no, ${S3_KEYS.AWS_SECRET_ACCESS_KEY} https://h/p?X-Amz-Signature=hush`) };
 }
 
-for (const name of ['versitygw', 'moto'] satisfies S3ServerName[]) {
-  const test = s3Suite(name, `a store in ${name} that fails`);
+const SERVERS: readonly S3ServerName[] = ['versitygw', 'moto'];
+for (const name of SERVERS) {
+  const test = s3Suite(name, `a store in ${name} that fails`, SERVERS);
   if (test === undefined) continue;
   let box: Tree;
   let server: S3Server;

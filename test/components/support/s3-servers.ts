@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { suite, type Suite } from '../../support/suite.ts';
 import type { TestCertificate } from '../../support/tls.ts';
 import { freePort } from '../../support/ports.ts';
+import { sampleOf } from '../../support/sweep.ts';
 import { startDaemon, type Daemon } from './daemon.ts';
 import { oracle, ROOT } from './programs.ts';
 
@@ -71,10 +72,16 @@ export function cannotServe(name: S3ServerName): string | undefined {
   return existsSync(S3_SERVERS[name].program) ? undefined : `missing: scripts/tools ${name}`;
 }
 
-/** A suite over this server; undefined where the server cannot be started, which then counts as skipped. */
-export function s3Suite(name: S3ServerName, title: string): Suite | undefined {
+/**
+ * A suite over this server; undefined where the server cannot be started, or where a run takes one of several and this is not
+ * the one, which then counts as skipped. What every server must keep to is in components/s3, which takes all of them.
+ */
+export function s3Suite(name: S3ServerName, title: string, oneOf: readonly S3ServerName[] = [name]): Suite | undefined {
   const test = suite(title, { timeoutMs: 120_000 });
-  const reason = cannotServe(name);
+  const isLeftOut = !sampleOf(oneOf, oneOf.length).includes(name);
+  const reason = isLeftOut
+    ? 'over one server in each run, by its seed; over all: scripts/test --all'
+    : cannotServe(name);
   if (reason === undefined) return test;
   test.skip('everything', reason);
   test.run();
