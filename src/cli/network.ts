@@ -14,7 +14,7 @@ export const NETWORK_OPTIONS = {
     type: 'string',
     multiple: true,
     value: 'HOST=MIRROR',
-    help: 'ask MIRROR (host:port) before registry HOST; may be repeated',
+    help: 'ask MIRROR (host:port[/project]) before registry HOST; may be repeated',
     group,
   },
   'allow-http': {

@@ -114,8 +114,8 @@ export function createRegistryClient(options: RegistryOptions): RegistryClient {
 
   const placeAt = async (candidate: Candidate, ref: ImageRef, doing: string, signal: AbortSignal): Promise<Place> => {
     const endpoint = await settle(candidate, doing, { signal });
-    const { base, host } = endpoint;
-    const { repository } = ref;
+    const { base, project, host } = endpoint;
+    const repository = `${project}${ref.repository}`;
     const request: Place['request'] = (what, path, headers) => ({
       doing: what,
       url: `${trimmed(base)}/v2/${repository}/${path}`,

@@ -3,12 +3,18 @@ import { CurlewError } from '../core/errors.ts';
 import type { Http } from '../net/http.ts';
 import { hostKey } from './docker-config.ts';
 
-/** By registry host (`docker.io`): addresses `host`, `host:port`, with or without scheme and path. */
+/**
+ * By registry host (`docker.io`): addresses `host`, `host:port`, with or without scheme and path. A path is the project that
+ * repositories are in, as Harbor and other registries serve theirs (`/v2/PROJECT/…`); one that ends in `/v2` is the API's
+ * own place, as containerd's `override_path` takes it.
+ */
 export type Mirrors = ReadonlyMap<string, readonly string[]>;
 
 export interface Endpoint {
   /** Address below which `/v2/` lies; its path has no slash at the end. */
   readonly base: URL;
+  /** Comes before the name of a repository; empty, or with a slash at the end. */
+  readonly project: string;
   /** Host whose credentials are used. */
   readonly host: string;
   readonly isMirror: boolean;
@@ -22,6 +28,8 @@ export interface Candidate {
 }
 
 const PING_LIMIT = 64 * 1024;
+/** A path with the API's own place at its end, which is left out of a base. */
+const API_PATH = /^(.*)\/v2\/*$/;
 
 /**
  * Reads `HOST=ADDRESS` as it is written on the command line, such as `docker.io=127.0.0.1:5000` or
@@ -33,7 +41,7 @@ export function parseMirror(text: string): readonly [host: string, address: stri
   if (usable) return [hostKey(host), address];
   const shown = text.replace(/^([^=]*=)?.*@/s, '$1').slice(0, 200);
   throw new CurlewError('USAGE', `not a mirror: ${JSON.stringify(shown)}`, {
-    hint: 'write REGISTRY=HOST[:PORT], such as docker.io=mirror.example.com',
+    hint: 'write REGISTRY=HOST[:PORT][/PROJECT], such as docker.io=mirror.example.com/hub',
   });
 }
 
@@ -43,6 +51,11 @@ function withScheme(address: string): string {
 
 function hostOf(address: string): string {
   return new URL(withScheme(address)).host;
+}
+
+function projectOf(address: string): string {
+  const path = new URL(withScheme(address)).pathname.replace(/\/+$/, '');
+  return path === '' || API_PATH.test(path) ? '' : `${path.slice(1)}/`;
 }
 
 /** Mirrors of a registry in their order, then the registry itself. */
@@ -65,7 +78,7 @@ export function createEndpoints(
   const settled = new Map<string, Promise<URL>>();
   const settle = async (address: string, doing: string, signal: AbortSignal): Promise<URL> => {
     const secure = new URL(withScheme(address));
-    secure.pathname = secure.pathname.replace(/\/+$/, '');
+    secure.pathname = API_PATH.exec(secure.pathname)?.[1] ?? '';
     const plain = new URL(secure);
     plain.protocol = 'http:';
     if (secure.protocol === 'http:' || address.includes('://') || !http.allowsPlain(plain)) return secure;
@@ -81,10 +94,11 @@ export function createEndpoints(
   };
   return async ({ address, host, isMirror }, doing, { signal }) => {
     const known = await settled.get(address)?.catch(() => undefined);
-    if (known !== undefined) return { base: known, host, isMirror };
+    const rest = { project: projectOf(address), host, isMirror };
+    if (known !== undefined) return { base: known, ...rest };
     const settling = settle(address, doing, signal);
     settled.set(address, settling);
-    return { base: await settling, host, isMirror };
+    return { base: await settling, ...rest };
   };
 }
 

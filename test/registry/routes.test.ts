@@ -23,16 +23,29 @@ test('mirrors are asked in order, then the registry; the first that answers coun
   await using empty = await startRegistry({});
   await using mirror = await startRegistry({ 'cache/app:1': IMAGE });
   await using origin = await startRegistry({ 'cache/app:1': other, 'own:1': other });
-  const mirrors = new Map([[origin.host, [broken.host, `http://${empty.host}/prefix`, mirror.host]]]);
+  const mirrors = new Map([[origin.host, [broken.host, `http://${empty.host}/api/docker/hub/v2`, mirror.host]]]);
   await using registry = await client({ mirrors });
   const image = await resolve(registry, `${origin.host}/cache/app:1`, signal);
   assert.is(image.digest, IMAGE.manifest.digest);
   assert.is(image.reference, `${origin.host}/cache/app:1`);
-  assert.is(empty.log.at(-1)?.path, '/prefix/v2/cache/app/manifests/1');
+  assert.is(empty.log.at(-1)?.path, '/api/docker/hub/v2/cache/app/manifests/1');
   assert.is(origin.log.length, 0);
   assert.is((await resolve(registry, `${origin.host}/own:1`, signal)).digest, other.manifest.digest);
   const error = await assert.rejectsWith(resolve(registry, `${origin.host}/none:1`, signal), 'NOT_FOUND');
   assert.match(error.message, /elsewhere: .*answered 500/);
+});
+
+test('a path of a mirror is the project there, in addresses and in what tokens are asked for', async ({ signal }) => {
+  const auth = { kind: 'bearer', token: 'any' } as const;
+  await using mirror = await startRegistry({ 'proxy/hub/cache/app:1': IMAGE }, { auth });
+  for (const address of [`${mirror.host}/proxy/hub`, `http://${mirror.host}/proxy/hub/`]) {
+    await using registry = await client({ mirrors: new Map([['images.invalid', [address]]]) });
+    const image = await resolve(registry, 'images.invalid/cache/app:1', signal);
+    assert.is(image.reference, 'images.invalid/cache/app:1');
+    for (const layer of image.layers) assert.is((await layerBytes(image, layer, signal)).byteLength, layer.size);
+  }
+  const asked = mirror.log.filter(({ path }) => path.startsWith('/token')).map(({ path }) => path);
+  assert.equal(new Set(asked), new Set(['/token?service=test&scope=repository%3Aproxy%2Fhub%2Fcache%2Fapp%3Apull']));
 });
 
 test('a mirror that has no such image says more than a registry that cannot be reached', async ({ signal }) => {
