@@ -4,7 +4,7 @@ import { canonicalJson, digestOf, isDigest, type Digest } from '../core/digest.t
 import { CurlewError } from '../core/errors.ts';
 import { isObject, isTexts, parseObject } from '../core/json.ts';
 import { nodePath } from '../core/layout.ts';
-import { isAddonName, isVersion, type AddonTree } from '../core/ref.ts';
+import { compareText, isAddonName, isVersion, type AddonTree } from '../core/ref.ts';
 import { readOwnFile, writeStateFile } from '../files/state-file.ts';
 
 const RECORDS_FORMAT = 1;
@@ -92,7 +92,9 @@ export async function readRecords(directory: string): Promise<Records> {
 }
 
 export async function writeRecords(directory: string, records: Records): Promise<void> {
-  await writeStateFile(join(directory, nodePath.records), `${JSON.stringify(records, undefined, 2)}\n`);
+  // The same records are the same bytes, whichever way a run came to them.
+  const applied = Object.fromEntries(Object.entries(records.applied).toSorted(([a], [b]) => compareText(a, b)));
+  await writeStateFile(join(directory, nodePath.records), `${JSON.stringify({ ...records, applied }, undefined, 2)}\n`);
 }
 
 /** Ids of runs: `20261121T101500Z-3f2a`; in the order of time as long as the clock goes on. */

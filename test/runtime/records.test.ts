@@ -38,6 +38,19 @@ test('records come back as they were written; nothing else is left', async () =>
   assert.is((await stat(box.at('records.json'))).mode & 0o777, 0o600);
 });
 
+test('records of the same add-ons are the same bytes, in whichever order they came', async () => {
+  await using box = await tree();
+  const texts: string[] = [];
+  for (const applied of [
+    { aaa: DEMO, bbb: DEMO },
+    { bbb: DEMO, aaa: DEMO },
+  ]) {
+    await writeRecords(box.path, { ...RECORDS, applied });
+    texts.push(await readFile(box.at('records.json'), 'utf8'));
+  }
+  assert.is(texts[0], texts[1]);
+});
+
 test('no records mean that nothing is installed', async () => {
   await using box = await tree();
   assert.equal(await readRecords(box.path), NO_RECORDS);
