@@ -3,14 +3,23 @@ import { CurlewError } from '../core/errors.ts';
 import type { Installer } from '../installer/installer.ts';
 import { settingText } from '../preflight/situation.ts';
 import { CHECK_MODES, type CheckMode, type CheckRequest } from '../runtime/host-checks.ts';
-import type { Arguments } from './command.ts';
+import type { Arguments, OptionSpecs } from './command.ts';
 import { toolVersion } from './version.ts';
+
+export const IGNORE_OPTION = {
+  ignore: {
+    type: 'string',
+    multiple: true,
+    value: 'TITLE',
+    help: 'a host preflight that does not count, by its title; may be repeated',
+  },
+} satisfies OptionSpecs;
 
 /** With --root the machine is not the one that is to be served: its fitness is told, but stops nothing. */
 export function checksOf(args: Arguments, installer: Installer): CheckRequest {
   const isTrial = args.text('root') !== undefined;
   const mode = givenMode(args.text('preflights')) ?? defaultMode(installer, isTrial);
-  return { mode, installer, builtIn: !isTrial, tool: toolVersion() };
+  return { mode, ignored: args.texts('ignore'), installer, builtIn: !isTrial, tool: toolVersion() };
 }
 
 function givenMode(word: string | undefined): CheckMode | undefined {

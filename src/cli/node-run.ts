@@ -18,7 +18,7 @@ import type { SourcePackage } from '../runtime/source.ts';
 import { refuseExisting } from '../files/name-file.ts';
 import { writeText } from '../files/write-whole.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
-import { checksOf } from './node-checks.ts';
+import { checksOf, IGNORE_OPTION } from './node-checks.ts';
 import { clusterOf } from './node-cluster.ts';
 import { ownScripts } from './own-scripts.ts';
 import type { InstallSource } from './install-source.ts';
@@ -72,6 +72,7 @@ export const RUN_OPTIONS = {
     value: CHECK_MODES.join('|'),
     help: 'what host preflights may stop the run by (default: enforce; with --root: ignore)',
   },
+  ...IGNORE_OPTION,
   ...HOOK_OPTIONS,
   ...PLAN_OPTIONS,
   ...SIGNED_OPTIONS,

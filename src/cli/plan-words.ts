@@ -30,6 +30,7 @@ const DECIDED: readonly string[] = [
   'adopt',
   'skip-images',
   'preflights',
+  'ignore',
   'hook-timeout',
 ];
 

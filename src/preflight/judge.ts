@@ -13,6 +13,29 @@ export interface PreflightResult {
   readonly strict: boolean;
   /** The spec's name. */
   readonly spec: string;
+  /** The operator has said that it does not count. */
+  readonly ignored?: true;
+}
+
+/**
+ * The same results, those with one of these titles marked when they are not `pass`; case does not matter. With the titles
+ * that no result has.
+ */
+export function ignoring(
+  results: readonly PreflightResult[],
+  titles: readonly string[],
+): { readonly results: readonly PreflightResult[]; readonly unknown: readonly string[] } {
+  const wanted = new Set(titles.map(comparable));
+  const has = ({ title }: PreflightResult): boolean => wanted.has(comparable(title));
+  const known = new Set(results.filter(has).map(({ title }) => comparable(title)));
+  return {
+    results: results.map((one) => (one.verdict !== 'pass' && has(one) ? { ...one, ignored: true } : one)),
+    unknown: titles.filter((title) => !known.has(comparable(title))),
+  };
+}
+
+function comparable(title: string): string {
+  return title.trim().toLowerCase();
 }
 
 /** The results of all analyzers, in the order of the specs. */
@@ -74,11 +97,15 @@ export interface Counts {
   readonly pass: number;
   readonly warn: number;
   readonly fail: number;
+  /** Those that the operator has said do not count; absent when there are none. */
+  readonly ignored?: number;
 }
 
 export function countsOf(results: readonly PreflightResult[]): Counts {
-  const count = (wanted: Verdict): number => results.filter(({ verdict }) => verdict === wanted).length;
-  return { pass: count('pass'), warn: count('warn'), fail: count('fail') };
+  const counted = results.filter(({ ignored }) => ignored !== true);
+  const count = (wanted: Verdict): number => counted.filter(({ verdict }) => verdict === wanted).length;
+  const ignored = results.length - counted.length;
+  return { pass: count('pass'), warn: count('warn'), fail: count('fail'), ...(ignored === 0 ? {} : { ignored }) };
 }
 
 /** kURL's statuses: 0 all is well, 1 something failed, 2 warnings that are ignored, 3 warnings. */

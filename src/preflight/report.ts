@@ -6,18 +6,21 @@ import { visible } from '../core/diagnostic.ts';
 export const TAGS: Readonly<Record<Verdict, string>> = { pass: '[PASS]', warn: '[WARN]', fail: '[FAIL]' };
 
 const WIDTH = 80;
+const IGNORED = ' (ignored)';
 const INDENT = '       ';
 
 /** `[PASS] Title: message`, broken between words at 80 columns; an address stands on a line of its own. */
-export function resultLines({ verdict, title, message, uri }: PreflightResult): readonly string[] {
-  const lines = `${title}: ${message}`.split('\n').flatMap((line) => wrapped(visible(line), WIDTH - INDENT.length));
+export function resultLines({ verdict, title, message, uri, ignored }: PreflightResult): readonly string[] {
+  const lines = `${title}: ${message}${ignored === true ? IGNORED : ''}`
+    .split('\n')
+    .flatMap((line) => wrapped(visible(line), WIDTH - INDENT.length));
   const all = uri === undefined ? lines : [...lines, visible(uri)];
   return all.map((line, at) => `${at === 0 ? `${TAGS[verdict]} ` : INDENT}${line}`);
 }
 
 /** The same in one line. */
-export function resultLine({ verdict, title, message, uri }: PreflightResult): string {
-  const text = `${title}: ${message}${uri === undefined ? '' : ` (${uri})`}`;
+export function resultLine({ verdict, title, message, uri, ignored }: PreflightResult): string {
+  const text = `${title}: ${message}${ignored === true ? IGNORED : ''}${uri === undefined ? '' : ` (${uri})`}`;
   return visible(
     `${TAGS[verdict]} ${text
       .split('\n')

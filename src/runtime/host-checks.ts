@@ -7,7 +7,7 @@ import { CurlewError } from '../core/errors.ts';
 import { reportStep, type Report } from '../core/events.ts';
 import type { Installer } from '../installer/installer.ts';
 import { assembleSpecs } from '../preflight/assemble.ts';
-import { countsOf, type Counts, type PreflightResult } from '../preflight/judge.ts';
+import { countsOf, ignoring, type Counts, type PreflightResult } from '../preflight/judge.ts';
 import { onlyLooking } from '../preflight/only-looking.ts';
 import { resultLine } from '../preflight/report.ts';
 import { runPreflights } from '../preflight/run.ts';
@@ -24,6 +24,8 @@ export type CheckMode = (typeof CHECK_MODES)[number];
 
 export interface CheckRequest {
   readonly mode: CheckMode;
+  /** Titles of checks whose results do not count. */
+  readonly ignored: readonly string[];
   readonly installer: Installer;
   /** With the checks that are built in. */
   readonly builtIn: boolean;
@@ -71,7 +73,8 @@ export async function checkHost(view: RunView, options: CheckOptions): Promise<H
   const looking = options.onlyLook ? onlyLooking(specs) : { specs, leftOut: [] };
   const own = await carryOut(looking.specs, { env, tool: checks.tool, report, signal });
   const isExcluded = request.variables.some(([name, text]) => name === EXCLUDED && text !== '');
-  const results = [...own, ...(checks.builtIn && !isExcluded ? await checkNodes(view) : [])];
+  const made = [...own, ...(checks.builtIn && !isExcluded ? await checkNodes(view) : [])];
+  const results = ignoringSome(made, checks.ignored, { report });
   const told = { mode: checks.mode, counts: countsOf(results), results, leftOut: looking.leftOut, packages };
   return told.results.length + told.leftOut.length === 0 && packages === undefined ? undefined : told;
 }
@@ -102,8 +105,22 @@ async function carryOut(
   );
 }
 
-export function countsText({ pass, warn, fail }: Counts): string {
-  return `${pass} passed, ${warn} with a warning, ${fail} failed`;
+/** As `ignoring`, and reports titles that no check of this machine has. */
+export function ignoringSome(
+  made: readonly PreflightResult[],
+  titles: readonly string[],
+  { report }: { readonly report: Report },
+): readonly PreflightResult[] {
+  const { results, unknown } = ignoring(made, titles);
+  for (const title of unknown) {
+    const text = `--ignore: no check of this machine is titled ${JSON.stringify(title)}; results show their titles before the colon`;
+    report({ type: 'note', level: 'warning', text });
+  }
+  return results;
+}
+
+export function countsText({ pass, warn, fail, ignored }: Counts): string {
+  return `${pass} passed, ${warn} with a warning, ${fail} failed${ignored === undefined ? '' : `, ${ignored} ignored`}`;
 }
 
 /** What is there when the control plane of this machine was made. */
@@ -141,12 +158,12 @@ async function situationOf({ request, records, plan }: RunView, installer: Insta
 /** Why a run may not begin, as sentences; none when it may. */
 export function hostProblems({ mode, results, packages }: HostChecks): readonly string[] {
   if (mode === 'ignore') return [];
-  const wrong = results.filter(({ verdict }) => stops(verdict, mode)).map(resultLine);
+  const wrong = results.filter((result) => stops(result, mode)).map(resultLine);
   return [...packageLines(packages), ...wrong];
 }
 
-function stops(verdict: PreflightResult['verdict'], mode: CheckMode): boolean {
-  if (mode === 'ignore') return false;
+function stops({ verdict, ignored }: PreflightResult, mode: CheckMode): boolean {
+  if (mode === 'ignore' || ignored === true) return false;
   return verdict === 'fail' || (verdict === 'warn' && mode === 'enforce-warnings');
 }
 
@@ -174,7 +191,7 @@ function packageLines(missing: MissingPackages | undefined): readonly string[] {
 export function requireFit(checks: HostChecks, { report }: Pick<CheckOptions, 'report'>): void {
   const { mode, results, packages } = checks;
   const problems = hostProblems(checks);
-  const others = results.filter(({ verdict }) => verdict !== 'pass' && !stops(verdict, mode));
+  const others = results.filter((result) => result.verdict !== 'pass' && !stops(result, mode));
   const said = [...(mode === 'ignore' ? packageLines(packages) : []), ...others.map(resultLine)];
   for (const text of said) report({ type: 'note', level: 'warning', text });
   if (problems.length === 0) return;
@@ -183,7 +200,7 @@ export function requireFit(checks: HostChecks, { report }: Pick<CheckOptions, 'r
     'PREFLIGHT_FAILED',
     `this machine is not fit for what is to be installed:\n${problems.join('\n')}`,
     {
-      hint: `${install}mend what is told, then run the same command again; --preflights ignore goes on all the same`,
+      hint: `${install}mend what is told, then run the same command again; --ignore TITLE lets one check pass, --preflights ignore all`,
     },
   );
 }

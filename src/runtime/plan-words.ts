@@ -22,6 +22,7 @@ export const PLAN_WORDS: Readonly<Record<string, WordKind>> = {
   adopt: 'flag',
   'skip-images': 'flag',
   preflights: 'text',
+  ignore: 'texts',
   yes: 'flag',
   'hook-timeout': 'text',
   's3-endpoint': 'text',

@@ -47,6 +47,22 @@ test('what fails stops a run before its first change, all of it at once', async 
   await isUntouched(box);
 });
 
+test('a check is ignored by its title, in a run and in preflight; the others count', async () => {
+  await using box = await boxWith([addon('aaa', judging('fail', 'NTP Status')), addon('bbb', judging('warn', 'B'))]);
+  const refused = await install(box, [...ENFORCED, '--ignore', 'NTP']);
+  assert.is(refused.exitCode, 21);
+  assert.match(
+    refused.stderr,
+    /warning: --ignore: no check of this machine is titled "NTP"; results show their titles/,
+  );
+  assert.match(refused.stderr, /hint: .*--ignore TITLE lets one check pass/);
+  await isUntouched(box);
+  const { exitCode, stdout, stderr } = await install(box, [...ENFORCED, '--ignore', 'ntp status', '--ignore', 'B']);
+  assert.is(exitCode, 0, stderr);
+  assert.match(stderr, 'warning: [FAIL] NTP Status: it is so (ignored)');
+  assert.match(stdout, '\nhost preflights: 0 passed, 0 with a warning, 0 failed, 2 ignored\n');
+});
+
 test('warnings are told and the run goes on; its results are kept with it', async () => {
   await using box = await boxWith([addon('aaa', judging('warn')), addon('bbb', judging('pass'))]);
   const { exitCode, stdout, stderr } = await install(box, ENFORCED);

@@ -37,6 +37,10 @@ test('the exit status is 0, 3, 2 or 1', async () => {
   assert.is(ignored.exitCode, 2);
   assert.match(ignored.stdout, 'Warnings ignored by CLI flag "ignore-warnings"');
   assert.is((await preflight(box, 'fail.yaml', 'warn.yaml', '--ignore-warnings')).exitCode, 1);
+  const one = await preflight(box, 'fail.yaml', 'warn.yaml', '--ignore', 'c');
+  assert.is(one.exitCode, 3);
+  assert.match(one.stdout, '[FAIL] C: C says fail (ignored)\n');
+  assert.match(one.stdout, '0 passed, 1 with a warning, 0 failed, 1 ignored');
 });
 
 test('results are also JSON, and a text in a file', async () => {

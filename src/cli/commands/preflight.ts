@@ -17,8 +17,9 @@ import type { Arguments, Command, CommandContext } from '../command.ts';
 import { RUN_OPTIONS } from '../node-run.ts';
 import { flagsOf, judgeSettings, specOf } from '../node-spec.ts';
 import { placesOf } from '../node-target.ts';
+import { IGNORE_OPTION } from '../node-checks.ts';
 import { ownScripts } from '../own-scripts.ts';
-import { packageResults } from '../../runtime/host-checks.ts';
+import { countsText, ignoringSome, packageResults } from '../../runtime/host-checks.ts';
 import { requireSystemOf } from '../../runtime/own-system.ts';
 import { addonSpecs, versionsOf } from '../../runtime/preflight-specs.ts';
 import { missingPackages } from '../../runtime/required-packages.ts';
@@ -74,6 +75,7 @@ export const preflight: Command<PreflightReport> = {
     'primary-host': { type: 'string', multiple: true, value: 'HOST', help: 'another primary of the cluster' },
     'secondary-host': { type: 'string', multiple: true, value: 'HOST', help: 'another node that is no primary' },
     'exclude-builtin': { type: 'boolean', help: 'leave the built-in checks out' },
+    ...IGNORE_OPTION,
     'ignore-warnings': { type: 'boolean', help: 'warnings end with status 2 in place of 3' },
     timeout: { type: 'string', value: 'TIME', help: 'give a check up after this time: 10s, 2m (default: its own)' },
     save: { type: 'string', value: 'FILE', help: 'keep the results as text, too' },
@@ -117,7 +119,7 @@ async function runCommand(given: Arguments, context: CommandContext): Promise<Pr
           parseFacts((await readLimited(resolve(cwd, factsFile), FACTS_LIMIT)).toString('utf8'), factsFile),
         );
   const { facts } = outcome;
-  const results = [...packageResults(missing), ...outcome.results];
+  const results = [...packageResults(missing), ...ignoringSome(outcome.results, args.texts('ignore'), { report })];
   const counts = countsOf(results);
   if (missing !== undefined) {
     report({ type: 'note', level: 'info', text: `install the missing host packages: ${missing.command}` });
@@ -252,9 +254,7 @@ function renderReport(results: readonly PreflightResult[], counts: Counts, args:
     return [`${colours[result.verdict](tag)}${first.slice(tag.length)}`, ...rest];
   });
   const ignored = counts.fail === 0 && counts.warn > 0 && args.flag('ignore-warnings');
-  return [
-    ...lines,
-    `${counts.pass} passed, ${counts.warn} with a warning, ${counts.fail} failed`,
-    ...(ignored ? ['Warnings ignored by CLI flag "ignore-warnings"'] : []),
-  ].join('\n');
+  return [...lines, countsText(counts), ...(ignored ? ['Warnings ignored by CLI flag "ignore-warnings"'] : [])].join(
+    '\n',
+  );
 }
