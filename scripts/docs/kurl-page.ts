@@ -1,7 +1,7 @@
 /** docs/kurl-compatibility.md from the tables beside this file. */
 import { FLAG_ROWS } from './kurl-flags.ts';
 import { FUNCTIONS } from '../../src/migrate/kurl/functions.ts';
-import { BIN_PROGRAMS } from '../../src/migrate/kurl/programs.ts';
+import { BIN_PROGRAMS, KURL_VERBS } from '../../src/migrate/kurl/programs.ts';
 import type { Row } from '../../src/migrate/kurl/rows.ts';
 import { SETTING_ROWS } from '../../src/migrate/kurl/settings.ts';
 import { TASKS } from '../../src/migrate/kurl/tasks.ts';
@@ -53,6 +53,9 @@ function chapter(title: string, head: string, topics: Topics, about?: string): s
 const PROGRAMS_HEAD =
   "Those of kURL's package kurl-bin-utils count where the bundle has it. Where it has not, this tool stands in for them.";
 
+const VERBS_HEAD = `Verbs of the program \`kurl\`, without the package. Those that ask a cluster do it through kubectl, as hooks do: as \`KUBECONFIG\`
+has it, else kubeadm's. The status of a failure is never 0; which one it is differs.`;
+
 const TASKS_HEAD = `What \`tasks.sh\` of kURL does, word by word, with dashes or underscores. That of a bundle runs any command of curlew, and
 says of the others what to do. No script of a bundle is read from a pipe: \`sudo ./install.sh airgap\`.`;
 
@@ -71,6 +74,7 @@ export function kurlPage(): string {
     chapter('Functions', 'function', FUNCTIONS),
     chapter('Variables', 'variable', VARIABLES, variablesHead()),
     `## Programs below \`bin/\`\n\n${PROGRAMS_HEAD}\n\n${count(BIN_PROGRAMS)}\n\n${programs}\n`,
+    `### Verbs of \`kurl\`\n\n${VERBS_HEAD}\n\n${count(KURL_VERBS)}\n\n${table(['verb', '', 'remark'], KURL_VERBS.map(cells))}\n`,
     `## Tasks\n\n${TASKS_HEAD}\n\n${count(TASKS)}\n\n${table(['task', '', 'remark'], TASKS.map(cells))}\n`,
     `## Settings\n\n${count(SETTING_ROWS)}\n\n${settings}\n`,
     `## Flags\n\n${FLAGS_HEAD}\n\n${count(FLAG_ROWS)}\n\n${flags}\n`,

@@ -68,7 +68,9 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
   if (name === 'kurl') {
     const { runKurlTool } = await import('./kurl/tools.ts');
     const input = async (): Promise<string> => (await import('node:stream/consumers')).text(process.stdin);
-    await print(process.stdout, await runKurlTool(rest, { input }));
+    const { pause } = await import('../net/retry.ts');
+    const context = { input, say: printLine, env: process.env, signal, pause };
+    await print(process.stdout, await runKurlTool(rest, context));
     return 0;
   }
   const command = await commandOf(name);

@@ -71,8 +71,8 @@ export function judgeAddon(addon: JudgedAddon, knowledge: Knowledge, tell: Tell)
     for (const [name, offset] of facts.calls) {
       if (once(`f ${name}`) && judgeCall(name, places(offset, name.length), own, knowledge, tell)) functions.add(name);
     }
-    for (const [name, { offset, verb }] of facts.programs) {
-      if (once(`p ${name}`)) judgeProgram(name, verb, places(offset, 1), tell);
+    for (const [name, offset] of facts.programs) {
+      if (once(`p ${name}`)) judgeProgram(name, places(offset, 1), tell);
     }
     for (const [name, { offset, guarded }] of facts.reads) {
       if (!once(`v ${name}`)) continue;
@@ -113,12 +113,16 @@ function judgeCall(name: string, place: Place, own: Own, knowledge: Knowledge, t
   return false;
 }
 
-/** Of a program below `bin/`, when it does not do all that kURL's does. */
-function judgeProgram(name: string, verb: string | undefined, place: Place, tell: Tell): void {
-  const row = BIN_PROGRAMS.find((one) => one.name === name.split(' ', 1)[0]);
-  if (row === undefined || row.status === 'same' || (row.name === 'kurl' && KURL_VERBS.includes(verb ?? ''))) return;
-  const hint = row.name === 'yamltobash' ? undefined : "add kURL's package kurl-bin-utils to the bundle";
-  tell('differs', 'program', `bin/${name}`, row.note, place, hint);
+/** Of a program below `bin/`, when it does not do all that kURL's does; `words`: its name, and a verb of kurl's. */
+function judgeProgram(words: string, place: Place, tell: Tell): void {
+  const [name] = words.split(' ', 1);
+  const verb = KURL_VERBS.find((one) => `${words} `.startsWith(`kurl ${one.name} `));
+  const row = verb ?? BIN_PROGRAMS.find((one) => one.name === name);
+  if (row === undefined || row.status === 'same') return;
+  const stands = row.name === 'yamltobash' || verb?.status === 'differs';
+  const hint = stands ? undefined : "add kURL's package kurl-bin-utils to the bundle";
+  const shown = verb === undefined ? words : `kurl ${verb.name}`;
+  tell('differs', 'program', `bin/${shown}`, row.note, place, hint);
 }
 
 /** Whether it is a variable that holds what it does in kURL. */

@@ -21,8 +21,8 @@ export interface ScriptFacts {
   /** By name, the first place that has no default for it, or just the first. */
   readonly reads: ReadonlyMap<string, { readonly offset: number; readonly guarded: boolean }>;
   readonly paths: readonly PathUse[];
-  /** Programs called below `$DIR/bin`, and the first word behind each of them that is known; the offset of the first call. */
-  readonly programs: ReadonlyMap<string, { readonly offset: number; readonly verb: string | undefined }>;
+  /** Programs called below `$DIR/bin`, `kurl` with up to two plain words behind it: the offset of the first call. */
+  readonly programs: ReadonlyMap<string, number>;
 }
 
 interface Gathering {
@@ -32,7 +32,7 @@ interface Gathering {
   readonly calls: Map<string, number>;
   readonly reads: Map<string, { readonly offset: number; readonly guarded: boolean }>;
   readonly paths: PathUse[];
-  readonly programs: Map<string, { readonly offset: number; readonly verb: string | undefined }>;
+  readonly programs: Map<string, number>;
 }
 
 /** Words that stand before the command that a function of the library calls. */
@@ -113,7 +113,7 @@ function gatherNames({ words }: ShellCommand, { assigned }: Gathering): void {
 function gatherCalls(words: readonly ShellWord[], into: Gathering, at: number | undefined, depth: number): void {
   const [first, ...rest] = words;
   if (first === undefined) return;
-  gatherProgram(first, literal(rest[0]), into, at);
+  gatherProgram(first, rest.slice(0, 2).map(literal), into, at);
   const command = literal(first);
   if (command === undefined) return;
   const offset = at ?? first.offset;
@@ -140,14 +140,15 @@ const BELOW_BIN = /^(?:(?:\$\{DIR\}|\.)\/bin\/([\w-]+)|\$\{BIN_([A-Z_]+)\})$/;
 
 function gatherProgram(
   word: ShellWord,
-  verb: string | undefined,
+  behind: readonly (string | undefined)[],
   { programs }: Gathering,
   at: number | undefined,
 ): void {
   const [, path, variable] = BELOW_BIN.exec(textOf(word)) ?? [];
   const name = path ?? variable?.toLowerCase().replaceAll('_', '-');
-  const key = name === 'kurl' ? `kurl ${verb ?? ''}`.trimEnd() : name;
-  if (key !== undefined && !programs.has(key)) programs.set(key, { offset: at ?? word.offset, verb });
+  const verbs = behind.filter((one) => one !== undefined && /^[a-z][a-z-]*$/.test(one));
+  const key = name === 'kurl' ? ['kurl', ...verbs].join(' ') : name;
+  if (key !== undefined && !programs.has(key)) programs.set(key, at ?? word.offset);
 }
 
 function behindOptions(command: string, words: readonly ShellWord[]): readonly ShellWord[] {

@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { FLAG_ROWS } from '../../scripts/docs/kurl-flags.ts';
 import { FUNCTIONS } from '../../src/migrate/kurl/functions.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
-import { runKurlTool } from '../../src/cli/kurl/tools.ts';
 import { kurlPage } from '../../scripts/docs/kurl-page.ts';
-import { BIN_PROGRAMS } from '../../src/migrate/kurl/programs.ts';
+import { BIN_PROGRAMS, KURL_VERBS } from '../../src/migrate/kurl/programs.ts';
 import { rows, type Row } from '../../src/migrate/kurl/rows.ts';
 import { SETTING_ROWS } from '../../src/migrate/kurl/settings.ts';
 import { TASKS, taskOf } from '../../src/migrate/kurl/tasks.ts';
@@ -18,6 +17,7 @@ import { settingOf, SETTINGS } from '../../src/installer/settings.ts';
 import { shellVariables } from '../../src/installer/variables.ts';
 import * as assert from '../support/assert.ts';
 import { curlew } from '../support/curlew.ts';
+import { kurlTool } from '../support/kurl-tool.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('docs/kurl-compatibility.md');
@@ -44,7 +44,15 @@ test('the tables are whole: 96 functions, 173 settings, all flags, each name onc
   assert.is(SETTING_ROWS.length, 173);
   assert.is(SETTING_ROWS.length, SETTINGS.filter(({ variable }) => variable !== undefined).length);
   assert.is(FLAG_ROWS.length, Object.keys(FLAGS).length);
-  const all: readonly (readonly Row[])[] = [functions, variables, SETTING_ROWS, FLAG_ROWS, BIN_PROGRAMS, TASKS];
+  const all: readonly (readonly Row[])[] = [
+    functions,
+    variables,
+    SETTING_ROWS,
+    FLAG_ROWS,
+    BIN_PROGRAMS,
+    KURL_VERBS,
+    TASKS,
+  ];
   for (const table of all) {
     assert.is(new Set(table.map(({ name }) => name)).size, table.length);
     for (const { status, note, name } of table) assert.ok(status === 'same' || note !== '', name);
@@ -159,13 +167,20 @@ test('every setting fills its variable', () => {
   );
 });
 
+async function refusal(words: readonly string[]): Promise<string> {
+  return kurlTool(words).then(String, String);
+}
+
 test('programs below bin/ are there or say which package brings them, as the table has it', async () => {
   for (const { name, status } of BIN_PROGRAMS) {
-    const words = name === 'kurl' ? [name, 'format-address', '::1'] : [name, '--no-such-flag'];
-    let said = '';
-    await runKurlTool(words, { input: async () => Promise.resolve('') }).catch((error: unknown) => {
-      said = String(error);
-    });
+    const said = await refusal(name === 'kurl' ? [name, 'format-address', '::1'] : [name, '--no-such-flag']);
+    assert.is(/not supported, add package kurl-bin-utils/.test(said), status === 'absent', `${name}: ${said}`);
+  }
+});
+
+test("verbs of kURL's program are answered or say which package brings them, as the table has it", async () => {
+  for (const { name, status } of KURL_VERBS) {
+    const said = await refusal(['kurl', ...name.split(' '), '--no-such-flag']);
     assert.is(/not supported, add package kurl-bin-utils/.test(said), status === 'absent', `${name}: ${said}`);
   }
 });

@@ -2,18 +2,18 @@
  * The programs of kURL that add-ons call by `$DIR/bin/<name>`: `curlew kurl <name> …`. The ways in and out are kURL's, so
  * they print text and know nothing of --json or --help.
  */
-import { isIPv6 } from 'node:net';
 import { CurlewError, errnoOf } from '../../core/errors.ts';
 import { addField, jsonOfField, removeField, textOfField } from '../../installer/yaml-fields.ts';
 import { readText, writeText } from './files.ts';
+import type { VerbContext } from './cluster-calls.ts';
 import { needed, readWords, type Words } from './words.ts';
 
-export interface ToolContext {
+export interface ToolContext extends VerbContext {
   /** Standard input, read to its end. */
   readonly input: () => Promise<string>;
 }
 
-/** Returns what is printed on standard output. */
+/** Returns what is printed on standard output at the end. */
 type Tool = (words: readonly string[], context: ToolContext) => Promise<string>;
 
 /** Changes the file of `-fp`, or prints the text of `-yc` changed. */
@@ -73,16 +73,7 @@ const htpasswd: Tool = async (given) => {
   return '';
 };
 
-/** The few verbs of kURL's own program that need nothing but their words. */
-const kurl: Tool = async (words) => {
-  const [verb, ...rest] =
-    words[0] === 'netutil' && words[1] === 'format-ip-address' ? ['format-address', ...words.slice(2)] : words;
-  const [address, ...more] = rest;
-  if (verb === 'format-address' && address !== undefined && more.length === 0) {
-    return Promise.resolve(`${isIPv6(address) ? `[${address}]` : address}\n`);
-  }
-  throw notSupported(`kurl ${verb ?? ''}`);
-};
+const kurl: Tool = async (words, context) => (await import('./verbs.ts')).runVerb(words, context);
 
 function notSupported(what: string): CurlewError {
   return new CurlewError('UNSUPPORTED', `${what}: not supported, add package kurl-bin-utils`);

@@ -7,18 +7,31 @@ export interface Words {
   readonly rest: readonly string[];
 }
 
+/** The flags that a program knows. */
+export interface WordsKnown {
+  readonly values: readonly string[];
+  readonly switches: readonly string[];
+  /** Flags may stand behind operands, as programs made with cobra have it; others stop at the first operand. */
+  readonly anywhere?: boolean;
+}
+
 /** Throws `USAGE` for a flag that is none of these, or that lacks its value. */
 export function readWords(
   tool: string,
   words: readonly string[],
-  { values, switches }: { readonly values: readonly string[]; readonly switches: readonly string[] },
+  { values, switches, anywhere = false }: WordsKnown,
 ): Words {
   const found = new Map<string, string>();
   const on = new Set<string>();
+  const rest: string[] = [];
   const left = [...words];
-  for (let word = left[0]; word?.startsWith('-') === true && word !== '-'; word = left[0]) {
-    left.shift();
+  for (let word = left.shift(); word !== undefined; word = left.shift()) {
     if (word === '--') break;
+    if (!word.startsWith('-') || word === '-') {
+      rest.push(word);
+      if (anywhere) continue;
+      break;
+    }
     const [, name = '', value] = /^--?([^=]+)(?:=(.*))?$/s.exec(word) ?? [];
     if (switches.includes(name)) {
       if (value !== 'false') on.add(name);
@@ -30,7 +43,7 @@ export function readWords(
       throw new CurlewError('USAGE', `curlew kurl ${tool}: unknown flag ${word}`);
     }
   }
-  return { values: found, switches: on, rest: left };
+  return { values: found, switches: on, rest: [...rest, ...left] };
 }
 
 /** The value of a flag that must be there. */

@@ -39,9 +39,6 @@ const NOTES: Readonly<Record<string, string>> = {
     'absent: not supported: it says so and bails; volumes are moved with kURL before moving over',
   longhorn_prepare_for_migration: 'absent: not supported: it says so and bails',
   longhorn_restore_migration_replicas: 'absent: not supported: it says so and bails',
-  rook_is_healthy_to_upgrade:
-    "same: needs the program `kurl` of kURL's package kurl-bin-utils; without it the status is 1, and it is said what lacks",
-  rook_is_healthy_to_migrate_from: "same: needs the program `kurl` of kURL's package kurl-bin-utils",
   maybe_cleanup_rook: 'differs: nothing is removed; a warning says that Rook is left',
   maybe_cleanup_longhorn: 'differs: nothing is removed; a warning says that Longhorn is left',
   report_addon_start: 'differs: nothing is reported to anybody',

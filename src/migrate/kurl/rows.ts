@@ -12,19 +12,17 @@ export interface Row {
 const STATUS = /^(same|differs|absent): (.*)$/s;
 
 /**
- * Rows of names parted by blanks, in their order. What is not just the same stands in `notes` as `differs: how`,
+ * Rows of names, in a list or parted by blanks, in their order. What is not just the same stands in `notes` as `differs: how`,
  * `absent: why` or `same: remark`; a note without its name is an error of whoever wrote the table.
  */
-export function rows(names: string, notes: Readonly<Record<string, string>>): readonly Row[] {
-  return names
-    .trim()
-    .split(/\s+/)
-    .map((name) => {
-      const note = notes[name];
-      if (note === undefined) return { name, status: 'same', note: '' };
-      const [, status, text] = STATUS.exec(note) ?? [];
-      if ((status !== 'same' && status !== 'differs' && status !== 'absent') || text === undefined)
-        throw new Error(`${name}: ${note}`);
-      return { name, status, note: text };
-    });
+export function rows(names: string | readonly string[], notes: Readonly<Record<string, string>>): readonly Row[] {
+  const all = typeof names === 'string' ? names.trim().split(/\s+/) : names;
+  return all.map((name) => {
+    const note = notes[name];
+    if (note === undefined) return { name, status: 'same', note: '' };
+    const [, status, text] = STATUS.exec(note) ?? [];
+    if ((status !== 'same' && status !== 'differs' && status !== 'absent') || text === undefined)
+      throw new Error(`${name}: ${note}`);
+    return { name, status, note: text };
+  });
 }

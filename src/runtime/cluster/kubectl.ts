@@ -123,39 +123,58 @@ const REQUEST_SECONDS = 15;
 const MAX_OUTPUT = 16 << 20;
 const SAID_LIMIT = 500;
 
+/** What kubectl printed, or why it failed. */
+export type KubectlAnswer =
+  | { readonly kind: 'output'; readonly text: string }
+  | Extract<ApiAnswer, { readonly kind: 'problem' }>;
+
+export interface KubectlCall {
+  /** Its standard input. */
+  readonly input?: string;
+  readonly signal: AbortSignal;
+}
+
+/** Runs kubectl with these words. Nothing is thrown but the signal's reason. */
+export async function callKubectl(
+  { command, env, deadlineMs }: Kubectl,
+  words: readonly string[],
+  { input = '', signal }: KubectlCall,
+): Promise<KubectlAnswer> {
+  const { exitCode, stdout, stderr, timedOut, isMaxBuffer, originalMessage } = await execa(command, words, {
+    reject: false,
+    env,
+    extendEnv: false,
+    cancelSignal: signal,
+    timeout: deadlineMs,
+    forceKillAfterDelay: 2000,
+    maxBuffer: MAX_OUTPUT,
+    input,
+  });
+  signal.throwIfAborted();
+  if (timedOut) return { kind: 'problem', problem: 'unreachable', said: `no answer in ${deadlineMs / 1000} s` };
+  if (isMaxBuffer) return { kind: 'problem', problem: 'failed', said: `more than ${MAX_OUTPUT} bytes of output` };
+  if (exitCode === 0) return { kind: 'output', text: stdout };
+  const text = stderr.trim() === '' ? (originalMessage ?? 'kubectl failed') : stderr.trim();
+  return { kind: 'problem', problem: problemOf(text), said: saidBy(text) };
+}
+
 /** One request. Nothing is thrown but the signal's reason. */
 export async function callApi(
-  { command, env, deadlineMs }: Kubectl,
+  kubectl: Kubectl,
   { verb, path, document }: ApiRequest,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<ApiAnswer> {
   const words = [`--request-timeout=${REQUEST_SECONDS}s`, verb, '--raw', path];
-  const { exitCode, stdout, stderr, timedOut, isMaxBuffer, originalMessage } = await execa(
-    command,
-    document === undefined ? words : [...words, '-f', '-'],
-    {
-      reject: false,
-      env,
-      extendEnv: false,
-      cancelSignal: signal,
-      timeout: deadlineMs,
-      forceKillAfterDelay: 2000,
-      maxBuffer: MAX_OUTPUT,
-      input: document ?? '',
-    },
-  );
-  signal.throwIfAborted();
-  if (timedOut) return { kind: 'problem', problem: 'unreachable', said: `no answer in ${deadlineMs / 1000} s` };
-  if (isMaxBuffer) return { kind: 'problem', problem: 'failed', said: `more than ${MAX_OUTPUT} bytes of output` };
-  if (exitCode === 0) {
-    try {
-      return { kind: 'answer', value: JSON.parse(stdout) };
-    } catch {
-      return { kind: 'problem', problem: 'failed', said: 'the answer is no JSON' };
-    }
+  const said =
+    document === undefined
+      ? await callKubectl(kubectl, words, { signal })
+      : await callKubectl(kubectl, [...words, '-f', '-'], { input: document, signal });
+  if (said.kind === 'problem') return said;
+  try {
+    return { kind: 'answer', value: JSON.parse(said.text) };
+  } catch {
+    return { kind: 'problem', problem: 'failed', said: 'the answer is no JSON' };
   }
-  const text = stderr.trim() === '' ? (originalMessage ?? 'kubectl failed') : stderr.trim();
-  return { kind: 'problem', problem: problemOf(text), said: saidBy(text) };
 }
 
 const SERVER_REASONS: Readonly<Record<string, ApiProblem>> = {

@@ -17,7 +17,9 @@ test('yamlutil, htpasswd and bcrypt, found by their usual paths', async () => {
     address="$("$BIN_KURL" format-address ::1)"
     hash="$(echo secret | $DIR/bin/bcrypt --cost=4)"
     printf '%s\\n' "$address" "$hash" >said
-    ! "$BIN_KURL" rook wait-for-health 10 2>error
+    interface="$("$BIN_KURL" netutil iface-from-ip 127.0.0.1)"
+    [ "$(cat "/sys/class/net/$interface/ifindex")" = 1 ]
+    ! "$BIN_KURL" rook hostpath-to-block 2>error
     printf 'apiVersion: cluster.kurl.sh/v1beta1\\nkind: Installer\\nspec: {ekco: {version: latest}}\\n' >spec.yaml
     "$BIN_BASHMERGE" -c spec.yaml -f "ha ekco-enable-internal-load-balancer"
     "$BIN_YAMLTOBASH" -i spec.yaml -b vars
@@ -32,7 +34,7 @@ test('yamlutil, htpasswd and bcrypt, found by their usual paths', async () => {
   assert.match(await readFile(box.at('said'), 'utf8'), /^\[::1\]\n\$2[aby]\$04\$.*\nlatest 1 1\n$/);
   assert.match(
     await readFile(box.at('error'), 'utf8'),
-    /kurl rook: not supported.*docker-config: not supported, add package kurl-bin-utils/s,
+    /kurl rook hostpath-to-block: not supported.*docker-config: not supported, add package kurl-bin-utils/s,
   );
   assert.is((await stat(box.at('bin/kurl'))).mode & 0o777, 0o755);
 });

@@ -1,16 +1,16 @@
 import { execa } from 'execa';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { runKurlTool } from '../../../src/cli/kurl/tools.ts';
 import { SETTING_ROWS } from '../../../src/migrate/kurl/settings.ts';
 import * as assert from '../../support/assert.ts';
+import { kurlTool } from '../../support/kurl-tool.ts';
 import { suite } from '../../support/suite.ts';
 import { tree, type Tree } from '../../support/tree.ts';
 
 const test = suite('cli/kurl/spec-tools');
 
 async function call(...words: readonly string[]): Promise<string> {
-  return runKurlTool(words, { input: async () => Promise.resolve('') });
+  return kurlTool(words);
 }
 
 function spec(body: string, head = ''): string {

@@ -1,12 +1,12 @@
 import { freeNetwork, parseNetwork, parseRoutes } from '../../../src/cli/kurl/subnet.ts';
-import { runKurlTool } from '../../../src/cli/kurl/tools.ts';
 import * as assert from '../../support/assert.ts';
+import { kurlTool } from '../../support/kurl-tool.ts';
 import { suite } from '../../support/suite.ts';
 
 const test = suite('cli/kurl/subnet');
 
 async function call(...words: readonly string[]): Promise<string> {
-  return runKurlTool(['subnet', ...words], { input: async () => Promise.resolve('') });
+  return kurlTool(['subnet', ...words]);
 }
 
 function free(range: string, size: number, taken: readonly string[]): string | undefined {

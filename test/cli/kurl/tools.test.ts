@@ -1,17 +1,17 @@
 import { compare } from 'bcryptjs';
 import { readFile, stat } from 'node:fs/promises';
 import { execa } from 'execa';
-import { runKurlTool } from '../../../src/cli/kurl/tools.ts';
 import { withOwnProgram } from '../../../src/cli/own-program.ts';
 import * as assert from '../../support/assert.ts';
 import { MAIN } from '../../support/compiled.ts';
+import { kurlTool } from '../../support/kurl-tool.ts';
 import { suite } from '../../support/suite.ts';
 import { tree } from '../../support/tree.ts';
 
 const test = suite('cli/kurl/tools');
 
 async function call(words: readonly string[], input = ''): Promise<string> {
-  return runKurlTool(words, { input: async () => Promise.resolve(input) });
+  return kurlTool(words, { input });
 }
 
 test('case 23: yamlutil prints a field as JSON, keys sorted, and refuses one that is not there', async () => {
@@ -99,7 +99,7 @@ test('kurl writes addresses as URLs have them', async () => {
 
 test('what is not there says which package brings it', async () => {
   for (const words of [
-    ['kurl', 'rook', 'wait-for-health'],
+    ['kurl', 'rook', 'flexvolume-to-csi', '--node', 'x'],
     ['pvmigrate'],
     ['docker-config', '-m'],
     ['network'],
