@@ -32,15 +32,27 @@ curlew_ask() {
   [[ "$state" == answer ]]
 }
 
+# usage: curlew_confirm yes|no DEFAULT HOW
+# Sets `answer` of the caller. What is taken without asking is printed behind the question, as kURL does.
+# shellcheck disable=SC2034
+curlew_confirm() {
+  if [[ "${ASSUME_YES-}" == 1 ]]; then
+    answer=Y
+    echo Y
+  elif [[ -n "${TEST_PROMPT_RESULT+set}" ]]; then
+    answer="$TEST_PROMPT_RESULT"
+  elif ! prompts_can_prompt || ! answer="$(curlew_ask "$1")"; then
+    answer="$2"
+    echo "$2"
+    logWarn "Automatically $3 prompt, shell is not interactive"
+  fi
+}
+
 # Yes unless the answer is n.
 confirmY() {
   local answer
   printf '(Y/n) '
-  if [[ "${ASSUME_YES-}" == 1 ]]; then return 0; fi
-  if ! prompts_can_prompt || ! answer="$(curlew_ask yes)"; then
-    logWarn 'Automatically accepting prompt, no terminal is attached'
-    return 0
-  fi
+  curlew_confirm yes Y accepting
   [[ "$answer" != [nN] ]]
 }
 
@@ -48,11 +60,7 @@ confirmY() {
 confirmN() {
   local answer
   printf '(y/N) '
-  if [[ "${ASSUME_YES-}" == 1 ]]; then return 0; fi
-  if ! prompts_can_prompt || ! answer="$(curlew_ask no)"; then
-    logWarn 'Automatically declining prompt, no terminal is attached'
-    return 1
-  fi
+  curlew_confirm no N declining
   [[ "$answer" == [yY] ]]
 }
 
@@ -60,10 +68,10 @@ confirmN() {
 # shellcheck disable=SC2034
 curlew_prompt() {
   PROMPT_RESULT=
-  if [[ -n "${TEST_PROMPT_RESULT-}" ]]; then
+  if [[ -n "${TEST_PROMPT_RESULT+set}" ]]; then
     PROMPT_RESULT="$TEST_PROMPT_RESULT"
   elif ! prompts_can_prompt || ! PROMPT_RESULT="$(curlew_ask "$1")"; then
-    bail 'A question was asked, but there is no terminal to answer it'
+    bail 'Cannot prompt, shell is not interactive: a question was asked, but there is no terminal to answer it'
   fi
   set -e
 }

@@ -38,3 +38,13 @@ rook_upgrade_required_archive_size() {
   done
   printf '%s\n' "$sum"
 }
+
+# usage: rook_upgrade_list_rook_ceph_images_in_manifest_file FILE
+# Prints the images of rook/ceph in order, with registry and tag written out, parted by blanks.
+rook_upgrade_list_rook_ceph_images_in_manifest_file() {
+  local image ceph=''
+  for image in $(common_list_images_in_manifest_file "$1"); do
+    if [[ "$image" == */rook/ceph[:@]* ]]; then ceph+=" $image"; fi
+  done
+  printf '%s\n' "${ceph# }"
+}

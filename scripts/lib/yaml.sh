@@ -86,12 +86,20 @@ insert_patches_json_6902() {
   path: $2"
 }
 
+# Prints the minor version of kubectl: it answers in JSON, as `version.Info{… Minor:"20+" …}`, or with `v1.20.5` alone.
+curlew_kubectl_minor() {
+  local answer
+  answer="$(kubectl version --client --output=json 2>/dev/null || kubectl version --client 2>/dev/null || true)"
+  if [[ "$answer" =~ \"?[Mm]inor\"?:\ *\"([0-9]+) || "$answer" =~ [Cc]lient\ [Vv]ersion:\ *v?[0-9]+\.([0-9]+) ]]; then
+    printf '%s\n' "${BASH_REMATCH[1]}"
+  fi
+}
+
 # Bases became resources with kubectl 1.21.
 insert_bases() {
-  local minor='' version
+  local minor=''
   if command -v kubectl >/dev/null 2>&1; then
-    version="$(kubectl version --client --output=json 2>/dev/null || true)"
-    if [[ "$version" =~ \"minor\":\ *\"([0-9]+) ]]; then minor="${BASH_REMATCH[1]}"; fi
+    minor="$(curlew_kubectl_minor)"
   elif [[ "${KUBERNETES_VERSION-}" =~ ^v?[0-9]+\.([0-9]+) ]]; then
     minor="${BASH_REMATCH[1]}"
   fi

@@ -15,27 +15,34 @@ without_terminal() {
 
 @test "confirmY without a terminal is yes, with a warning" {
   run --separate-stderr without_terminal 'confirmY && echo yes'
-  [ "$output" = '(Y/n) yes' ]
+  [ "$output" = "$(lines '(Y/n) Y' yes)" ]
   # shellcheck disable=SC2154
-  [[ "$stderr" == *'no terminal'* ]]
+  [[ "$stderr" == *'Automatically accepting prompt, shell is not interactive'* ]]
 }
 
 @test "confirmN without a terminal is no, with a warning" {
   run --separate-stderr without_terminal 'confirmN || echo no'
-  [ "$output" = '(y/N) no' ]
-  [[ "$stderr" == *'no terminal'* ]]
+  [ "$output" = "$(lines '(y/N) N' no)" ]
+  [[ "$stderr" == *'Automatically declining prompt, shell is not interactive'* ]]
 }
 
 @test "ASSUME_YES answers both" {
   run --separate-stderr without_terminal 'ASSUME_YES=1; confirmY && confirmN && echo yes'
-  [ "$output" = '(Y/n) (y/N) yes' ]
+  [ "$output" = "$(lines '(Y/n) Y' '(y/N) Y' yes)" ]
   [ "$stderr" = '' ]
 }
 
 @test "prompt bails without a terminal" {
   run without_terminal 'prompt; echo on'
   [ "$status" -eq 1 ]
-  [[ "$output" == *'no terminal'* ]]
+  [[ "$output" == *'Cannot prompt, shell is not interactive'* ]]
+}
+
+@test "TEST_PROMPT_RESULT answers every question, an empty one with its default" {
+  run without_terminal 'TEST_PROMPT_RESULT=; prompt; echo "<$PROMPT_RESULT>"; confirmY && echo yes; confirmN || echo no'
+  [ "$output" = "$(lines '<>' '(Y/n) yes' '(y/N) no')" ]
+  run without_terminal 'TEST_PROMPT_RESULT=n; confirmY || echo no; TEST_PROMPT_RESULT=y; confirmN && echo yes'
+  [ "$output" = "$(lines '(Y/n) no' '(y/N) yes')" ]
 }
 
 @test "prompt takes TEST_PROMPT_RESULT and turns errexit on" {
@@ -81,7 +88,7 @@ answering() {
   answering nobody
   run --separate-stderr confirmY
   [ "$status" -eq 0 ]
-  [[ "$stderr" == *'no terminal'* ]]
+  [[ "$stderr" == *'shell is not interactive'* ]]
   CURLEW_ASKER=none
   run confirmN
   [ "$status" -eq 1 ]

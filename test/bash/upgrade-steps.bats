@@ -102,3 +102,9 @@ rook_steps() {
   containerd_evaluate_upgrade 1.4.13 1.6.33
   [ "${#CONTAINERD_INSTALL_VERSIONS[@]}" -eq 0 ]
 }
+
+@test "the images of Ceph that a Manifest of Rook asks for" {
+  lines 'image rook-ceph rook/ceph:v1.9.12' 'image ceph quay.io/ceph/ceph:v16.2.10' 'image rook-ceph-1411 docker.io/rook/ceph:v1.4.9' \
+    'asset rook/ceph https://h/x' 'image csi rook/cephcsi:v3' >Manifest
+  [ "$(rook_upgrade_list_rook_ceph_images_in_manifest_file Manifest)" = 'docker.io/rook/ceph:v1.9.12 docker.io/rook/ceph:v1.4.9' ]
+}

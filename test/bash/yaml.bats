@@ -129,6 +129,19 @@ YAML
   kubectl() { echo '{"clientVersion": {"minor": "27+"}}'; }
   insert_bases new.yaml ../base
   [ "$(cat new.yaml)" = "$(lines resources: '- ../base')" ]
+  # Text, which an older kubectl prints whatever it is asked for, or after it has refused to print JSON.
+  kubectl() { echo 'Client Version: v1.20.5'; }
+  insert_bases old-text.yaml ../base
+  [ "$(cat old-text.yaml)" = "$(lines bases: '- ../base')" ]
+  kubectl() { lines 'Client Version: v1.27.3' 'Kustomize Version: v5.0.1' 'Server Version: v1.19.1'; }
+  insert_bases text.yaml ../base
+  [ "$(cat text.yaml)" = "$(lines resources: '- ../base')" ]
+  kubectl() {
+    [[ "$*" != *--output* ]] || return 1
+    echo 'Client Version: version.Info{Major:"1", Minor:"21+", GitVersion:"v1.21.1-gke.1"}'
+  }
+  insert_bases info.yaml ../base
+  [ "$(cat info.yaml)" = "$(lines resources: '- ../base')" ]
   unset -f kubectl
   PATH=/nowhere KUBERNETES_VERSION=1.19.3 insert_bases spec.yaml ../base
   grep -q bases: spec.yaml || command -v kubectl
