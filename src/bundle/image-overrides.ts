@@ -1,4 +1,4 @@
-/** Images of other registries that a spec lets take the place of those of its packages (kurl.md 5.2). Pure. */
+/** Images of other registries that a spec names beside those of its packages (kurl.md 5.2). Pure. */
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { formatImageRef, parseImageRef, type ImageRef } from '../core/image-ref.ts';
@@ -41,6 +41,20 @@ export function imageOverrides({ addons }: Installer, more: readonly string[]): 
   });
 }
 
+/** The images of `helm.additionalImages`, each once; `SPEC_INVALID` as with {@link imageOverrides}. */
+export function helmImages({ sections }: Installer, more: readonly string[]): readonly string[] {
+  const entries = sections.find(({ specName }) => specName === 'helm')?.settings['additionalImages'] ?? [];
+  const found = new Set<string>();
+  const problems: string[] = [];
+  for (const entry of Array.isArray(entries) ? entries : [entries]) {
+    const read = typeof entry === 'string' ? readAllowed(entry, more) : 'it is no text';
+    if (typeof read === 'string') problems.push(`${JSON.stringify(entry)?.slice(0, 200)}: ${read}`);
+    else found.add(formatImageRef(read));
+  }
+  if (problems.length === 0) return [...found];
+  throw new CurlewError('SPEC_INVALID', `helm.additionalImages: ${problems.join('; ')}`);
+}
+
 function readOverride(entry: string, more: readonly string[]): ImageRef | string {
   const [original = '', other, ...rest] = entry.split('=');
   if (other === undefined || rest.length > 0) return 'an override is written ORIGINAL=OTHER';
@@ -48,7 +62,11 @@ function readOverride(entry: string, more: readonly string[]): ImageRef | string
     const ref = parseImageRef(text.trim());
     if (typeof ref === 'string') return ref;
   }
-  const ref = parseImageRef(other.trim());
+  return readAllowed(other, more);
+}
+
+function readAllowed(text: string, more: readonly string[]): ImageRef | string {
+  const ref = parseImageRef(text.trim());
   if (typeof ref === 'string') return ref;
   if (isAllowedRegistry(ref.registry, more)) return ref;
   return `${ref.registry} is not among the registries that may be named (${ALLOWED.join(', ')}); imageRegistries of the configuration adds others`;

@@ -2,7 +2,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { openFileSource } from '../archive/read.ts';
-import { imageOverrides } from '../bundle/image-overrides.ts';
+import { helmImages, imageOverrides } from '../bundle/image-overrides.ts';
 import type { GivenPackage } from '../bundle/plan-from.ts';
 import { canonicalJson, digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
@@ -29,15 +29,15 @@ export const BUNDLE_IMAGE_OPTIONS = {
 
 const NAME = 'extra-images';
 
-/** The images that the words ask for, and those that `ekco.podImageOverrides` names, which may not come from anywhere. */
+/** The images that the words ask for, and those that `ekco.podImageOverrides` and `helm.additionalImages` name, which may not come from anywhere. */
 export async function imagesAsked(
   installer: Installer,
   args: Arguments,
   context: CommandContext,
 ): Promise<readonly string[]> {
   const { imageRegistries } = await readConfig(args.text('config'), context);
-  const overrides = imageOverrides(installer, imageRegistries);
-  const images = [...new Set([...args.texts('image').map(readImage), ...overrides])].toSorted();
+  const named = [...imageOverrides(installer, imageRegistries), ...helmImages(installer, imageRegistries)];
+  const images = [...new Set([...args.texts('image').map(readImage), ...named])].toSorted();
   if (images.length === 0 || args.text('layout') === undefined) return images;
   throw new CurlewError('UNSUPPORTED', '--layout kurl: images come to such a bundle in packages only', {
     hint: 'put them into the Manifest of an add-on, and name that with --with',

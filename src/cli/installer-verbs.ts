@@ -166,10 +166,10 @@ async function merge(_: Arguments, words: readonly string[], context: CommandCon
 }
 
 async function env(args: Arguments, words: readonly string[], context: CommandContext): Promise<Environment> {
-  const { id, installer, flags } = await changed(args, words, context);
+  const { installer, flags } = await changed(args, words, context);
   const found = hasSource(args) ? await versionsOf(installer, args, context) : undefined;
   const versions = new Map(found?.addons.map(({ name, version }) => [name, version]));
-  const all = new Map([...shellVariables(installer, versions), ['INSTALLER_ID', id], ...flags.variables]);
+  const all = new Map([...shellVariables(installer, versions), ...flags.variables]);
   const shown = [...all].filter(([, value]) => value !== '' || !args.flag('filled'));
   const rows = shown.map(([name, value]) => [name, shownText(name, value)] as const);
   return { verb: 'env', variables: Object.fromEntries(rows.toSorted(([a], [b]) => (a < b ? -1 : 1))) };

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import type { GivenFlags } from '../installer/flags.ts';
-import { shellVariables } from '../installer/variables.ts';
+import { hookVariables } from '../installer/variables.ts';
 import { dryRun, type DryRun } from '../runtime/dry-run.ts';
 import { requirePrograms } from '../runtime/exec-folder.ts';
 import { execute, type RunResult } from '../runtime/execute.ts';
@@ -195,7 +195,7 @@ async function wantedOf(
     offered: source.offered,
     packages: packages.map((one) => ({ source: one, settings: settings.get(one.ref.name) ?? {} })),
     removal: pruned?.removal,
-    variables: [...new Map([...(pruned?.variables ?? []), ...shellVariables(installer, versions), ...told])],
+    variables: [...new Map([...(pruned?.variables ?? []), ...hookVariables(installer, versions), ...told])],
     env: hookEnv(args, context),
     reapply: args.flag('reapply'),
     allowDowngrade: args.flag('allow-downgrade'),

@@ -33,9 +33,14 @@ export function parseInstaller(file: string, text: string): ParsedInstaller {
   return finish(diagnostics, head);
 }
 
-/** Reads a spec and what a site lays over it, which need not be whole by itself, and judges what comes of both. */
+/**
+ * Reads a spec and what a site lays over it, which need not be whole by itself, and judges what comes of both. Where one of
+ * the files is empty, the other one counts as it is, its name too.
+ */
 export function parseMerged(base: SpecText, overlay: SpecText): ParsedInstaller {
-  const [below, above] = [readHead(base), readHead(overlay)];
+  if (isEmptySpec(overlay)) return parseInstaller(base.file, base.text);
+  if (isEmptySpec(base)) return parseInstaller(overlay.file, overlay.text);
+  const [below, above] = [readHead(base, { part: true }), readHead(overlay, { part: true })];
   const diagnostics = [...below.diagnostics, ...above.diagnostics];
   if (below.head === undefined || above.head === undefined) return finish(diagnostics, undefined);
   const { document, problems } = mergeInstallers(below.head.document, above.head.document);
@@ -49,6 +54,11 @@ export function parseMerged(base: SpecText, overlay: SpecText): ParsedInstaller 
     return hasPath(lower.document, path) ? lower.placeOf(path) : placeOf(path.slice(0, -1));
   };
   return finish(diagnostics, { document, placeOf });
+}
+
+/** Nothing but white space: kURL's scripts make such a file where there is no spec. */
+export function isEmptySpec({ text }: SpecText): boolean {
+  return text.trim() === '';
 }
 
 interface Head {
@@ -76,9 +86,15 @@ function findings(diagnostics: Diagnostic[], placeOf: YamlText['placeOf']): Find
   };
 }
 
-/** Everything but what is below `spec`, which is a map where there is a head. */
-function readHead({ file, text }: SpecText): { readonly diagnostics: Diagnostic[]; readonly head: Head | undefined } {
-  const { value, placeOf, diagnostics: read } = readYaml(file, text);
+/**
+ * Everything but what is below `spec`, which is a map where there is a head, or null: no add-ons. A part of a merge may leave it
+ * out.
+ */
+function readHead(
+  { file, text }: SpecText,
+  { part = false }: { readonly part?: boolean } = {},
+): { readonly diagnostics: Diagnostic[]; readonly head: Head | undefined } {
+  const { value, nullKeys, placeOf, diagnostics: read } = readYaml(file, text);
   const diagnostics = [...read];
   if (hasErrors(diagnostics)) return { diagnostics, head: undefined };
   const found = findings(diagnostics, placeOf);
@@ -98,6 +114,8 @@ function readHead({ file, text }: SpecText): { readonly diagnostics: Diagnostic[
   if (kind !== 'Installer') found.add('error', 'kind', ['kind'], `kind must be Installer${is(kind)}`);
   checkName(metadata, found);
   if (isJsonObject(spec)) return { diagnostics, head: { document: value, placeOf } };
+  if (spec === undefined && (part || nullKeys.includes('spec')))
+    return { diagnostics, head: { document: value, placeOf } };
   found.add('error', 'spec', ['spec'], 'spec must be a map of add-ons');
   return { diagnostics, head: undefined };
 }

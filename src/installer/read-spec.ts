@@ -5,7 +5,7 @@ import { isAddonName, isVersion } from '../core/ref.ts';
 import { checkSetting } from './check-settings.ts';
 import { folderName, type Installer, type InstallerAddon, type InstallerSection } from './installer.ts';
 import { withNewNames } from './old-names.ts';
-import { ADDON_NAMES, SECTION_NAMES } from './settings.ts';
+import { ADDON_NAMES, fieldsOf, SECTION_NAMES } from './settings.ts';
 import { isJsonObject, type Json, type JsonObject, type Path, type YamlText } from './yaml.ts';
 
 export interface Findings {
@@ -21,6 +21,7 @@ export function readSpec(spec: JsonObject, found: Findings): Pick<Installer, 'ad
   for (const [specName, content] of Object.entries(spec)) {
     const path = ['spec', specName];
     if (!isJsonObject(content)) {
+      if (noteMisplaced(specName, found)) continue;
       found.add('error', 'addon', path, `${specName} must be a map`, `write "${specName}: {version: latest}"`);
       continue;
     }
@@ -30,6 +31,11 @@ export function readSpec(spec: JsonObject, found: Findings): Pick<Installer, 'ad
     owners.set(folderName(specName), specName);
     if (SECTION_NAMES.includes(specName)) {
       checkSettings(specName, settings, found);
+      sections.push({ specName, settings });
+      continue;
+    }
+    if (settings['version'] === undefined || settings['version'] === '') {
+      noteWithoutVersion(specName, settings, found);
       sections.push({ specName, settings });
       continue;
     }
@@ -62,10 +68,7 @@ function checkSettings(specName: string, settings: JsonObject, found: Findings):
 function readAddon(specName: string, content: JsonObject, found: Findings): InstallerAddon | undefined {
   const name = folderName(specName);
   const path = ['spec', specName];
-  if (!/^[A-Za-z][A-Za-z0-9_-]*$/.test(specName) || !isAddonName(name)) {
-    found.add('error', 'name', path, `"${specName.slice(0, 60)}" is not the name of an add-on`);
-    return undefined;
-  }
+  if (!hasAddonName(specName, found)) return undefined;
   noteNearName(specName, found);
   const { version, s3Override, ...settings } = content;
   checkSettings(specName, settings, found);
@@ -74,6 +77,30 @@ function readAddon(specName: string, content: JsonObject, found: Findings): Inst
   if (requested === undefined) return undefined;
   const places = new Map(Object.keys(content).map((field) => [field, found.placeOf([...path, field])]));
   return { specName, name, requested, settings, s3Override: override, place: found.placeOf(path), places };
+}
+
+/** A setting of an add-on that stands beside the add-ons: kURL leaves it out without a word. */
+function noteMisplaced(specName: string, found: Findings): boolean {
+  const owner = [...SECTION_NAMES, ...ADDON_NAMES].find((name) => fieldsOf(name).includes(specName));
+  if (owner === undefined || ADDON_NAMES.includes(specName)) return false;
+  const message = `"${specName}" is no add-on: it is left out`;
+  found.add('warning', 'misplaced', ['spec', specName], message, `it is a setting of ${owner}: write it below that`);
+  return true;
+}
+
+/** As for kURL, such an add-on is not installed; its other settings are variables all the same. */
+function noteWithoutVersion(specName: string, settings: JsonObject, found: Findings): void {
+  const path = ['spec', specName, ...('version' in settings ? ['version'] : [])];
+  if (!hasAddonName(specName, found)) return;
+  checkSettings(specName, settings, found);
+  const hint = 'to install it, write an exact one, "latest" or "1.2.x"';
+  found.add('warning', 'version', path, `${specName} has no version: it is not installed`, hint);
+}
+
+function hasAddonName(specName: string, found: Findings): boolean {
+  if (/^[A-Za-z][A-Za-z0-9_-]*$/.test(specName) && isAddonName(folderName(specName))) return true;
+  found.add('error', 'name', ['spec', specName], `"${specName.slice(0, 60)}" is not the name of an add-on`);
+  return false;
 }
 
 /** Whoever names an add-on of their own nearly as one of kURL is told; all others are left in peace. */
@@ -98,9 +125,6 @@ function readVersion(specName: string, version: Json | undefined, found: Finding
   const wrong = (message: string, hint?: string): undefined => {
     found.add('error', 'version', ['spec', specName, 'version'], message, hint);
   };
-  if (version === undefined || version === '') {
-    return wrong(`${specName} has no version`, 'write an exact one, "latest" or "1.2.x"');
-  }
   if (typeof version === 'number') {
     return wrong(`${specName}: the version is read as the number ${version}`, 'put it in quotes');
   }

@@ -15,9 +15,9 @@ const KINDS: Readonly<Record<SettingKind, Schema>> = {
 };
 
 const VERSION = {
-  description: 'An exact one, "latest", or "1.2.x" for the greatest patch.',
+  description: 'An exact one, "latest", or "1.2.x" for the greatest patch. Without one the add-on is not installed.',
   type: 'string',
-  pattern: '^[A-Za-z0-9]([A-Za-z0-9._+-]*[A-Za-z0-9])?$',
+  pattern: '^([A-Za-z0-9]([A-Za-z0-9._+-]*[A-Za-z0-9])?)?$',
 } as const;
 const OVERRIDE = {
   description: 'A package that is used instead of the store’s.',
@@ -48,12 +48,11 @@ export const INSTALLER_SCHEMA: Schema = {
     kind: { const: 'Installer' },
     metadata: { type: 'object', properties: { name: { type: 'string' } } },
     spec: {
-      type: 'object',
-      properties: Object.fromEntries([
-        ...SECTION_NAMES.map((name) => [name, { type: 'object', properties: settings(name) }]),
-        ...ADDON_NAMES.map((name) => [name, { type: 'object', required: ['version'], properties: settings(name) }]),
-      ]),
-      additionalProperties: { type: 'object', required: ['version'], properties: COMMON },
+      type: ['object', 'null'],
+      properties: Object.fromEntries(
+        [...SECTION_NAMES, ...ADDON_NAMES].map((name) => [name, { type: 'object', properties: settings(name) }]),
+      ),
+      additionalProperties: { type: 'object', properties: COMMON },
     },
     status: {},
   },

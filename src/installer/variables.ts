@@ -5,7 +5,7 @@
 import { compareText } from '../core/ref.ts';
 import type { Installer } from './installer.ts';
 import { ORDER_ON_NODE } from './order.ts';
-import { SETTINGS, variableName } from './settings.ts';
+import { SETTINGS, variableName, type SettingKind } from './settings.ts';
 import { upperSnake } from './variable-names.ts';
 import type { Json } from './yaml.ts';
 
@@ -38,6 +38,31 @@ export function shellVariables(
   return [...out].toSorted(([a], [b]) => compareText(a, b));
 }
 
+/** What hooks find: also what kURL's own scripts make of settings before they call a hook. */
+export function hookVariables(
+  installer: Installer,
+  versions: ReadonlyMap<string, string>,
+): readonly (readonly [name: string, value: string])[] {
+  const made = new Map(shellVariables(installer, versions));
+  // No setting of its own: the one proxy of a spec is for both (kURL's scripts/common/proxy.sh).
+  return [...made, ['PROXY_HTTPS_ADDRESS', made.get('PROXY_ADDRESS') ?? '']];
+}
+
+const KINDS: ReadonlyMap<string, SettingKind> = new Map(
+  SETTINGS.flatMap(({ variable, kind }) => (variable === undefined ? [] : [[variable, kind] as const])),
+);
+const SAFE = /^[\w.,:/@%+=-]*$/;
+
+/**
+ * As kURL's yamltobash writes it: text in double quotes, numbers and lists without. Nothing in it is expanded, where kURL
+ * escapes quotes only.
+ */
+export function assignment(name: string, value: string): string {
+  const kind = KINDS.get(name) ?? (/^\d+$/.test(value) ? 'integer' : 'text');
+  const bare = value === '' || (kind !== 'text' && SAFE.test(value));
+  return `${name}=${bare ? value : `"${value.replaceAll(/["$`\\]/g, '\\$&')}"`}`;
+}
+
 function emptyVariables(): readonly (readonly [string, string])[] {
   const ordered = ORDER_ON_NODE.flatMap((name) => [variableName(name, 'version'), variableName(name, 's3Override')]);
   const names = [...SETTINGS.map(({ variable }) => variable), ...ordered];
@@ -61,8 +86,6 @@ function applySideEffects(installer: Installer, out: Map<string, string>): void 
     const fields = Object.entries(found?.settings ?? {});
     return fields.find(([field]) => field.toLowerCase() === wantedField.toLowerCase())?.[1];
   };
-  // No setting of its own: the one proxy of a spec is for both (kURL's scripts/common/proxy.sh).
-  out.set('PROXY_HTTPS_ADDRESS', out.get('PROXY_ADDRESS') ?? '');
   if (isSet('LOAD_BALANCER_ADDRESS')) out.set('HA_CLUSTER', '1');
   if (isSet('AIRGAP')) out.set('OFFLINE_DOCKER_INSTALL', '1');
   if (given('docker', 'hardFailOnLoopback') === undefined) out.set('HARD_FAIL_ON_LOOPBACK', '1');

@@ -13,6 +13,7 @@ import {
   type Pair,
   type YAMLMap,
 } from 'yaml';
+import { isObject } from '../core/json.ts';
 import type { Diagnostic, Place } from '../core/diagnostic.ts';
 
 export type Json = string | number | boolean | readonly Json[] | JsonObject;
@@ -25,6 +26,8 @@ export type Path = readonly (string | number)[];
 export interface YamlText {
   /** Undefined when the text is no YAML, or YAML that is no JSON. Nulls are left out. */
   readonly value: Json | undefined;
+  /** Keys of the document itself that hold null, such as `spec:` alone. */
+  readonly nullKeys: readonly string[];
   readonly diagnostics: readonly Diagnostic[];
   /** The spot of a key (or of the list item) at this path; the nearest parent's when there is none. */
   readonly placeOf: (path: Path) => Place;
@@ -42,6 +45,7 @@ export function readYaml(file: string, text: string): YamlText {
   const start: Place = { file, line: 1, column: 1, length: 1 };
   const failed = (code: string, message: string, place = start, hint?: string): YamlText => ({
     value: undefined,
+    nullKeys: [],
     diagnostics: [{ code, severity: 'error', message, place, hint }],
     placeOf: () => start,
   });
@@ -92,13 +96,15 @@ export function readYaml(file: string, text: string): YamlText {
     if (errors.length === 0) diagnostics.push(...keyFindings(document, placeAt));
     const pairOf = pairFinder();
     const placeOf = (path: Path): Place => placeInside(document, path, { placeAt, pairOf }) ?? start;
-    if (diagnostics.some(({ severity }) => severity === 'error')) return { value: undefined, diagnostics, placeOf };
+    if (diagnostics.some(({ severity }) => severity === 'error'))
+      return { value: undefined, nullKeys: [], diagnostics, placeOf };
     const raw: unknown = document.toJS({ maxAliasCount: ALIAS_LIMIT });
     const value = plain(raw, [], (path, message) => {
       diagnostics.push({ code: 'yaml/value', severity: 'error', message, place: placeOf(path) });
     });
     return {
       value: diagnostics.some(({ severity }) => severity === 'error') ? undefined : value,
+      nullKeys: Object.entries(isObject(raw) ? raw : {}).flatMap(([key, item]) => (item === null ? [key] : [])),
       diagnostics,
       placeOf,
     };

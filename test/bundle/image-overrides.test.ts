@@ -1,4 +1,4 @@
-import { imageOverrides, isAllowedRegistry } from '../../src/bundle/image-overrides.ts';
+import { helmImages, imageOverrides, isAllowedRegistry } from '../../src/bundle/image-overrides.ts';
 import { parseInstaller } from '../../src/installer/parse.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -39,6 +39,13 @@ for (const [host, allowed] of [
     assert.is(isAllowedRegistry(host, ['registry.example.com', 'other.example:5000']), allowed);
   });
 }
+
+test('the images of helm.additionalImages are found, each once', () => {
+  const text =
+    'apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nspec:\n  helm: {additionalImages: [me/a, ghcr.io/b:1, me/a]}\n';
+  const { installer } = parseInstaller('i.yaml', text);
+  assert.equal(installer && helmImages(installer, []), ['docker.io/me/a:latest', 'ghcr.io/b:1']);
+});
 
 test('the images that take the place of others are found, each once', () => {
   const found = overrides(['a/b:1=ghcr.io/me/b:2', 'a/c:1=ghcr.io/me/b:2', 'nginx = me/nginx:1']);

@@ -1,5 +1,5 @@
 /** Images that come into a bundle beside those of its packages. */
-import { readdir } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { findEntry, openFileSource, readFile, readIndex } from '../../src/archive/read.ts';
 import { bundle } from '../../src/cli/commands/bundle.ts';
 import { bundleSource } from '../../src/cli/install-source.ts';
@@ -66,6 +66,18 @@ test('an override to a registry that may not be named is refused before anything
   await using box = await tree({ 'spec.yaml': specOf({ alpha: 'latest' }) + ekco });
   await publishTestPackages(box, ALPHA, signal);
   await assert.rejectsWith(make(box, signal, '--plan'), 'SPEC_INVALID', /quay\.io is not among the registries/);
+});
+
+test('images of helm.additionalImages come along, and are judged with the plan', async ({ signal }) => {
+  await using box = await tree({ 'spec.yaml': specOf({ alpha: 'latest' }) });
+  await publishTestPackages(box, ALPHA, signal);
+  for (const [image, said] of [
+    ['UPPER', /helm\.additionalImages: "UPPER"/],
+    ['quay.io/evil/a:1', /quay\.io is not among the registries/],
+  ] as const) {
+    await writeFile(box.at('spec.yaml'), `${specOf({ alpha: 'latest' })}  helm: {additionalImages: ["${image}"]}\n`);
+    await assert.rejectsWith(make(box, signal, '--plan'), 'SPEC_INVALID', said);
+  }
 });
 
 test('what is no reference is refused', async ({ signal }) => {

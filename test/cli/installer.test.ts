@@ -85,8 +85,8 @@ test('env and the lines of findings do not show what is secret by its name', asy
   assert.match(validated.stdout, 'kubernetes.bootstrapToken must be a text, and is something else');
   assert.match(validated.stdout, '      bootstrapToken: [secret]\n');
   const { stdout } = await installer(box, 'env', 'b.yaml', '--filled');
-  assert.match(stdout, "BOOTSTRAP_TOKEN='[secret]'");
-  assert.match(stdout, 'PROXY_ADDRESS=http://h:1');
+  assert.match(stdout, 'BOOTSTRAP_TOKEN="[secret]"');
+  assert.match(stdout, 'PROXY_ADDRESS="http://h:1"');
   const json = await installer(box, 'env', 'b.yaml', '--json');
   assert.not.match(validated.stdout + stdout + json.stdout, /4711|u:pw/);
 });
@@ -116,7 +116,7 @@ test('env is read by bash as it is, and holds flags and the overlay', async () =
   assert.is(seen, "a 'b' $(id)\nc|mine|1|1||");
   const filled = (await installer(box, 'env', 'a.yaml', '--filled')).stdout;
   assert.not.match(filled, 'ROOK_VERSION');
-  assert.match(filled, 'KUBERNETES_VERSION=1.26.x');
+  assert.match(filled, 'KUBERNETES_VERSION="1.26.x"');
 });
 
 test('id is the same for another name, and for another order of keys', async () => {
@@ -136,7 +136,7 @@ test('resolve says which versions a store or a bundle has for a spec, and env ta
   await writeFile(box.at('b.tar.gz'), bundleOf([tracer('aaa'), tracer('bbb')], specOf([])));
   const store = await installer(box, 'resolve', 'a.yaml', '--from', 'store');
   assert.is(store.stdout, 'aaa  1.0.0  latest\nbbb  1.0.2  greatest patch of 1.0', store.stderr);
-  assert.match((await installer(box, 'env', 'a.yaml', '--from', 'store')).stdout, 'BBB_VERSION=1.0.2');
+  assert.match((await installer(box, 'env', 'a.yaml', '--from', 'store')).stdout, 'BBB_VERSION="1.0.2"');
   assert.match(
     (await installer(box, 'resolve', 'a.yaml', '--bundle', 'b.tar.gz')).stdout,
     /^aaa {2}1\.0\.0 {2}latest\nbbb/,

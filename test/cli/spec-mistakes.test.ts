@@ -127,10 +127,10 @@ test('mistakes in the text, versions that there are not, and settings that do no
 });
 
 test('mistakes in the text are reported also where the store cannot be read', async () => {
-  await using box = await tree({ 'spec.yaml': `${HEAD}  plain: {}\n` });
+  await using box = await tree({ 'spec.yaml': `${HEAD}  plain: {version: [1]}\n` });
   const { exitCode, stderr } = await bundle(box, '--plan');
   assert.is(exitCode, 11);
-  assert.match(stderr, 'plain has no version');
+  assert.match(stderr, 'plain: this is not a version');
 });
 
 test.run();

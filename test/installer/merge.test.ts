@@ -35,6 +35,25 @@ test('maps are merged, the overlay wins, lists are replaced, and the name is mer
   assert.is(installer?.addons[0]?.settings['clusterName'], 'b');
 });
 
+test('where one side is empty the other counts as it is, and a part may have no spec', () => {
+  const one = `${HEAD}  ekco: {version: latest}\n`;
+  const head = HEAD.replace('spec:\n', '');
+  for (const [base, overlay, name] of [
+    [one, ' \n', 'site'],
+    ['', one, 'site'],
+    [one, head, 'merged'],
+    [head, one, 'merged'],
+    [HEAD, one, 'merged'],
+    [one, HEAD, 'merged'],
+  ] as const) {
+    const { installer, diagnostics } = parseMerged({ file: 'a', text: base }, { file: 'b', text: overlay });
+    assert.equal(diagnostics, []);
+    assert.is(installer?.name, name);
+    assert.is(installer?.addons[0]?.name, 'ekco');
+  }
+  assert.is(parseMerged({ file: 'a', text: '' }, { file: 'b', text: '' }).installer, undefined);
+});
+
 test('a null in the overlay keeps what the base says', () => {
   const spec = specOf('  rook: {version: 1.0.4, nodes: a}\n', '  rook: {version: null, nodes: ~}\n');
   assert.equal(spec, { rook: { version: '1.0.4', nodes: 'a' } });
@@ -92,7 +111,7 @@ test('an overlay of another kind or version is refused, and what else is wrong i
   );
   const legacy = parseMerged(base, { file: 'over.yaml', text: base.text.replace('cluster.', '') });
   assert.match(legacy.diagnostics[0]?.message ?? '', /^the overlay has apiVersion "kurl.sh\/v1beta1", the base has /);
-  assert.is(parseMerged(base, { file: 'over.yaml', text: '' }).installer, undefined);
+  assert.is(parseMerged(base, { file: 'over.yaml', text: '# nothing\n' }).installer, undefined);
 });
 
 test('an overlay whose line begins with a non-breaking space is refused', () => {

@@ -74,6 +74,40 @@ test('all mistakes are told at once, in the order of the file', () => {
   assert.match(found.diagnostics.at(-1)?.hint ?? '', 'quotes');
 });
 
+test('an add-on without a version is not installed, and its settings are variables all the same', () => {
+  for (const version of ['', 'version: "", ', 'version: null, ']) {
+    const { installer, diagnostics } = parseInstaller('i.yaml', `${HEAD}  contour: {${version}httpPort: 80}\n`);
+    assert.equal(installer?.addons, []);
+    assert.is(installer?.sections[0]?.settings['httpPort'], 80);
+    assert.equal(
+      diagnostics.map(({ severity, message }) => `${severity} ${message}`),
+      ['warning contour has no version: it is not installed'],
+    );
+  }
+  assert.equal(codes(`${HEAD}  contour: {httpPort: x}\n`), ['installer/version', 'installer/type']);
+  assert.equal(codes(`${HEAD}  ../x: {}\n`), ['installer/name']);
+});
+
+test('a setting beside the add-ons is left out, and it is said below which it belongs', () => {
+  const { installer, diagnostics } = parseInstaller(
+    'i.yaml',
+    `${HEAD}  applicationSlug: app\n  ekco: {version: latest}\n`,
+  );
+  assert.is(installer?.addons.length, 1);
+  assert.equal(
+    diagnostics.map(({ severity, hint }) => `${severity} ${hint}`),
+    ['warning it is a setting of kotsadm: write it below that'],
+  );
+  assert.is(parseInstaller('i.yaml', `${HEAD}  contour: latest\n`).installer, undefined);
+  assert.is(parseInstaller('i.yaml', `${HEAD}  demo: latest\n`).installer, undefined);
+});
+
+test('`spec:` alone is a spec without add-ons', () => {
+  const { installer, diagnostics } = parseInstaller('i.yaml', HEAD);
+  assert.equal(installer, { name: 'site', addons: [], sections: [] });
+  assert.equal(diagnostics, []);
+});
+
 test('a wrong type says what is wanted, what is there, and where', () => {
   const [found] = parseInstaller('i.yaml', `${HEAD}  rook:\n    version: "1"\n    cephReplicaCount: "3"\n`).diagnostics;
   assert.equal(found, {

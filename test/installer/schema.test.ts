@@ -29,7 +29,9 @@ test('schema and tool agree on every setting with a value of every kind', () => 
 
 for (const [title, document, fits] of [
   ['other add-ons', { spec: { mine: { version: '1', any: { thing: 1 } } } }, true],
-  ['an add-on without a version', { spec: { mine: {} } }, false],
+  ['an add-on without a version', { spec: { mine: {} } }, true],
+  ['an add-on with an empty version', { spec: { mine: { version: '' } } }, true],
+  ['`spec:` alone', { spec: null }, true],
   ['an add-on that is a text', { spec: { rook: 'latest' } }, false],
   ['a setting that kURL does not know', { spec: { rook: { version: '1', x: 1 } } }, true],
   ['another kind', { kind: 'Pod', spec: {} }, false],

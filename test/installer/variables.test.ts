@@ -1,7 +1,7 @@
 import { parseInstaller } from '../../src/installer/parse.ts';
 import { settingOf, type SettingKind } from '../../src/installer/settings.ts';
 import { upperSnake } from '../../src/installer/variable-names.ts';
-import { shellVariables } from '../../src/installer/variables.ts';
+import { hookVariables, shellVariables } from '../../src/installer/variables.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -174,8 +174,16 @@ test('firewalld: preserve beats disable', () => {
 });
 
 test('the proxy of a spec is for https too; there is no setting of its own', () => {
-  assert.is(variables('  kurl: {proxyAddress: "http://p:1"}\n')['PROXY_HTTPS_ADDRESS'], 'http://p:1');
-  assert.is(variables('  kurl: {}\n')['PROXY_HTTPS_ADDRESS'], '');
+  for (const [settings, address] of [
+    ['{proxyAddress: "http://p:1"}', 'http://p:1'],
+    ['{}', ''],
+  ] as const) {
+    const text = `apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nspec:\n  kurl: ${settings}\n`;
+    const { installer } = parseInstaller('i.yaml', text);
+    const found = installer === undefined ? [] : hookVariables(installer, new Map());
+    assert.is(Object.fromEntries(found)['PROXY_HTTPS_ADDRESS'], address);
+  }
+  assert.not('PROXY_HTTPS_ADDRESS' in variables('  kurl: {}\n'));
 });
 
 test('what is not set is empty, so that nothing is inherited from the caller', () => {

@@ -3,7 +3,7 @@ import { counted } from '../../core/counted.ts';
 import { renderDiagnostic } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
-import { shellQuote } from '../../runtime/settings.ts';
+import { assignment } from '../../installer/variables.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { VERB_OPTIONS, VERBS, type InstallerResult, type Validated } from '../installer-verbs.ts';
 import { WEB_OPTIONS } from '../network.ts';
@@ -16,7 +16,7 @@ const DETAILS = `validate tells all mistakes in a spec at once, and ends with st
 
 merge BASE OVERLAY prints what comes of a spec and what a site lays over it, as YAML.
 
-env prints the shell variables that hooks find, quoted for bash: nothing in a value is ever carried out. With --from, --bundle or --dir versions are those that the spec means there.
+env prints the shell variables that the spec makes, as kURL's yamltobash writes them, quoted for bash: nothing in a value is ever carried out. With --from, --bundle or --dir versions are those that the spec means there.
 
 id prints the seven digits by which kURL knows a spec, whatever its name and the order of its keys.
 
@@ -82,7 +82,7 @@ function renderResult(result: InstallerResult, paint: Paint): string {
       return result.id;
     case 'env':
       return Object.entries(result.variables)
-        .map(([name, value]) => `${name}=${/^[\w./:@,+-]*$/.test(value) ? value : shellQuote(value)}`)
+        .map(([name, value]) => assignment(name, value))
         .join('\n');
     case 'resolve':
       return columns(result.addons.map(({ name, version, because }) => [name, version, because])).join('\n');

@@ -5,10 +5,10 @@ import { makeFolder } from '../../files/make-folder.ts';
 import { readFlags } from '../../installer/flags.ts';
 import { installerYaml, mergeInstallers } from '../../installer/merge.ts';
 import type { Installer } from '../../installer/installer.ts';
-import { parseInstaller, parseMerged, type ParsedInstaller } from '../../installer/parse.ts';
-import { SECTION_NAMES, SETTINGS } from '../../installer/settings.ts';
-import { shellVariables } from '../../installer/variables.ts';
-import { isJsonObject, readYaml, type Json, type JsonObject } from '../../installer/yaml.ts';
+import { isEmptySpec, parseInstaller, parseMerged, type ParsedInstaller } from '../../installer/parse.ts';
+import { SETTINGS } from '../../installer/settings.ts';
+import { assignment, shellVariables } from '../../installer/variables.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../installer/yaml.ts';
 import { readText, writeText } from './files.ts';
 import { needed, readWords } from './words.ts';
 
@@ -23,21 +23,8 @@ function sound(tool: string, file: string, { installer, document, diagnostics }:
   throw new CurlewError('SPEC_INVALID', `${tool}: ${file}: not a valid installer spec`, { diagnostics });
 }
 
-/** As kURL, it takes settings of an add-on without a version, which flags alone may have put there. */
 async function readSound(tool: string, file: string): Promise<Sound> {
-  const text = await readText(file);
-  const { value } = readYaml(file, text);
-  const spec = isJsonObject(value) ? value['spec'] : undefined;
-  if (!isJsonObject(value) || !isJsonObject(spec)) return sound(tool, file, parseInstaller(file, text));
-  const loose = Object.entries(spec).flatMap(([specName, settings]) => {
-    const isLoose = isJsonObject(settings) && settings['version'] === undefined && !SECTION_NAMES.includes(specName);
-    return isLoose ? [{ specName, settings }] : [];
-  });
-  if (loose.length === 0) return sound(tool, file, parseInstaller(file, text));
-  const names = new Set(loose.map(({ specName }) => specName));
-  const rest = Object.fromEntries(Object.entries(spec).filter(([specName]) => !names.has(specName)));
-  const { installer } = sound(tool, file, parseInstaller(file, installerYaml({ ...value, spec: rest })));
-  return { installer: { ...installer, sections: [...installer.sections, ...loose] }, document: value };
+  return sound(tool, file, parseInstaller(file, await readText(file)));
 }
 
 /** For its owner only: specs may hold secrets. */
@@ -46,37 +33,33 @@ async function writeInto(path: string, text: string): Promise<void> {
   await writeText(path, text, 0o600);
 }
 
-const KINDS: ReadonlyMap<string, string> = new Map(
-  SETTINGS.map(({ variable, kind }) => [variable ?? '', kind] as const),
-);
-const SAFE = /^[\w.,:/@%+=-]*$/;
-
-/** As kURL writes it: text in quotes, numbers and lists without. Where kURL escapes quotes only, nothing is expanded. */
-function assignment(name: string, value: string): string {
-  const kind = KINDS.get(name) ?? (/^\d+$/.test(value) ? 'integer' : 'text');
-  const bare = value === '' || (kind !== 'text' && SAFE.test(value));
-  return `${name}=${bare ? value : `"${value.replaceAll(/["$`\\]/g, '\\$&')}"`}\n`;
-}
+/** Variables that kURL makes of every spec; others are those that a spec has settings for. */
+const KNOWN: ReadonlySet<string> = new Set(SETTINGS.flatMap(({ variable }) => variable ?? []));
 
 /** `-i SPEC -b FILE`: all variables that a spec makes, sorted, to be sourced. */
 export async function yamltobash(given: readonly string[]): Promise<string> {
   const words = readWords('yamltobash', given, { values: ['i', 'b'], switches: [] });
   const { installer } = await readSound('yamltobash', needed('yamltobash', words, 'i'));
-  const lines = shellVariables(installer, new Map()).map(([name, value]) => assignment(name, value));
+  const made = shellVariables(installer, new Map()).filter(([name, value]) => value !== '' || KNOWN.has(name));
+  const lines = made.map(([name, value]) => `${assignment(name, value)}\n`);
   await writeInto(needed('yamltobash', words, 'b'), lines.join(''));
   return '';
 }
 
-/** `-m OUT -b BASE -o OVERLAY`: the two specs as one. */
+/** `-m OUT -b BASE -o OVERLAY`: the two specs as one; of one that is empty and another one, the other as it is written. */
 export async function installermerge(given: readonly string[]): Promise<string> {
   const words = readWords('installermerge', given, { values: ['m', 'b', 'o'], switches: [] });
   const [base, overlay] = [needed('installermerge', words, 'b'), needed('installermerge', words, 'o')];
-  const parsed = parseMerged(
+  const out = needed('installermerge', words, 'm');
+  const specs = [
     { file: base, text: await readText(base) },
     { file: overlay, text: await readText(overlay) },
-  );
-  const { document } = sound('installermerge', `${base} and ${overlay}`, parsed);
-  await writeInto(needed('installermerge', words, 'm'), installerYaml(document));
+  ] as const;
+  const written = specs.filter((one) => !isEmptySpec(one));
+  const [only] = written;
+  if (only === undefined) return '';
+  const { document } = sound('installermerge', `${base} and ${overlay}`, parseMerged(...specs));
+  await writeInto(out, written.length === 1 ? only.text.trim() : installerYaml(document));
   return '';
 }
 

@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SETTING_ROWS } from '../../../src/migrate/kurl/settings.ts';
 import * as assert from '../../support/assert.ts';
@@ -112,6 +112,30 @@ test('installermerge: the overlay wins, a null keeps the base, the name is merge
     text,
     'apiVersion: cluster.kurl.sh/v1beta1\nkind: Installer\nmetadata:\n  name: merged\nspec:\n  rook:\n    version: 1.0.4\n    nodes: all\n  weave:\n    version: 2.5.2\n  ekco:\n    version: latest\n',
   );
+});
+
+test('installermerge: of one side that is empty and another one, the other as it is written; of none, nothing', async () => {
+  const text = spec('  # why\n  rook: {version: 1.0.4}\n');
+  assert.is(await merged(text, '\n'), text.trim());
+  assert.is(await merged('', text), text.trim());
+  await assert.rejectsWith(merged('', spec('  rook: 1\n')), 'SPEC_INVALID');
+  await using box = await tree({ 'a.yaml': '', 'b.yaml': '' });
+  await call('installermerge', '-m', box.at('merged.yaml'), '-b', box.at('a.yaml'), '-o', box.at('b.yaml'));
+  assert.equal((await readdir(box.path)).toSorted(), ['a.yaml', 'b.yaml']);
+});
+
+test('yamltobash writes what kURL does: no variable that it has not, quoted alike', async () => {
+  const lines = await variables(`  contour: {version: ""}
+  kubernetes: {version: 1.2.3, systemReservedResources: '{"cpu": "200m"}'}
+  helm:
+    helmfileSpec: |
+      repositories:
+      - name: "x"
+`);
+  assert.is(lines.get('CONTOUR_VERSION'), 'CONTOUR_VERSION=');
+  assert.is(lines.get('SYSTEM_RESERVED'), 'SYSTEM_RESERVED="{\\"cpu\\": \\"200m\\"}"');
+  assert.ok(lines.has('- name: \\"x\\"'));
+  for (const name of ['PROXY_HTTPS_ADDRESS', 'INSTALLER_ID', 'NODELESS_VERSION']) assert.not(lines.has(name), name);
 });
 
 test('installermerge: another kind and leading non-breaking spaces are refused', async () => {
