@@ -1,9 +1,8 @@
 /** Which packages of a catalogue an installer spec means, and in which order they are installed. Pure. */
-import { findPackage, type Catalogue } from '../core/catalogue.ts';
+import { findPackage, packageKey, type Catalogue } from '../core/catalogue.ts';
 import type { BundledPackage } from '../core/bundle.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import { storeKey } from '../core/layout.ts';
 import { nearest } from '../core/nearest.ts';
 import type { Arch } from '../core/ref.ts';
 import type { Installer, InstallerAddon } from '../installer/installer.ts';
@@ -102,6 +101,16 @@ export function resolvePackage(
     });
   }
   const built = listed.versions.filter(({ packages }) => packages[arch] !== undefined);
+  const unread = listed.versions.find((one) => one.version === requested || built.length === 0);
+  if (unread !== undefined && Object.keys(unread.packages).length === 0) {
+    throw new CurlewError(
+      'UNSUPPORTED',
+      `${name}: the external package ${unread.version} is not one that curlew build made`,
+      {
+        hint: 'ask its publisher for one, or build it from its sources, and import that under another version',
+      },
+    );
+  }
   if (built.length === 0) throw new CurlewError('SPEC_INVALID', `${name}: there is no package of it for ${arch}`);
   const { version, because } = resolveVersion(
     name,
@@ -112,7 +121,7 @@ export function resolvePackage(
   if (package_ === undefined) throw new CurlewError('SPEC_INVALID', `${name}: there is no package ${version}`);
   const { requires, fulfills, tree } = package_.entry;
   const { digest, sha256, toc, size } = package_.found;
-  const key = storeKey.package(catalogue.release, package_.file);
+  const key = packageKey(catalogue.release, { name, version }, arch, package_.found);
   const resolved = { name, version, tree, arch, requested, digest, sha256, toc, size, because, key };
   return { name, requires, fulfills, resolved };
 }

@@ -148,7 +148,7 @@ async function planStore(
   const release = args.text('release');
   const allowOlder = args.flag('allow-downgrade');
   const trust = await trustOfStore(args, context, { address: store.address, allowOlder });
-  const catalogue = trust === undefined ? undefined : await catalogueOf(store, { release, trust, signal });
+  const catalogue = await catalogueOf(store, { release, trust, signal });
   const settings = args.flag('allow-invalid-settings') ? 'allow' : 'strict';
   const options = { ...words, spec: bytes, catalogue, release, settings, tool: toolVersion(), signal } as const;
   const open = await planFrom(store, installer, { ...options, settingsHint: SETTINGS_HINT });

@@ -9,7 +9,7 @@ import { makeFolder } from '../files/make-folder.ts';
 import type { Signer } from '../release/sign-release.ts';
 import { readSigned, type ReleaseTrust, type SeenRelease, type SeenVersions } from '../release/signed-release.ts';
 import { readOwnFile, writeStateFile } from '../files/state-file.ts';
-import { readCatalogue } from '../store/catalogue.ts';
+import { offeredCatalogue } from '../release/offered.ts';
 import type { Store } from '../store/store.ts';
 import { isVersionNumber } from '../trust/claim.ts';
 import { publicPart, readPrivateKey } from '../trust/keys.ts';
@@ -104,7 +104,7 @@ export function releaseTrust(
   return { keys, now: new Date(), seen: seenVersions(file ?? own, addresses, remember) };
 }
 
-/** The catalogue of a release, signed where that is asked for. */
+/** The catalogue of a release, signed where that is asked for; of what nobody has signed, external add-ons count too. */
 export async function catalogueOf(
   store: Store,
   {
@@ -117,7 +117,7 @@ export async function catalogueOf(
     readonly signal: AbortSignal;
   },
 ): Promise<Catalogue> {
-  if (trust === undefined) return readCatalogue(store, { release, signal });
+  if (trust === undefined) return offeredCatalogue(store, { release, signal });
   return (await readSigned(store, { release, trust, signal })).parsed;
 }
 

@@ -5,7 +5,7 @@
 import { canonicalJson, isDigest, type Digest } from './digest.ts';
 import { CurlewError } from './errors.ts';
 import { isObject, isTexts, parseObject } from './json.ts';
-import { packageFileName } from './layout.ts';
+import { packageFileName, storeKey } from './layout.ts';
 import { addonRef, ARCHES, isVersion, type AddonRef, type AddonTree, type Arch } from './ref.ts';
 
 export const CATALOGUE_FORMAT = 1;
@@ -30,6 +30,8 @@ export interface CataloguePackage {
   /** Bytes when unpacked. */
   readonly unpacked: number;
   readonly images: readonly CatalogueImage[];
+  /** Below `external/`, for all releases. */
+  readonly external?: true;
 }
 
 export interface CatalogueVersion {
@@ -150,6 +152,17 @@ export function findPackage(
   const found = entry?.packages[arch];
   if (entry === undefined || found === undefined) return undefined;
   return { entry, file: packageFileName({ name, version }, arch), found };
+}
+
+/** Its key in the store. */
+export function packageKey(
+  release: string,
+  ref: Pick<AddonRef, 'name' | 'version'>,
+  arch: Arch,
+  { external }: Pick<CataloguePackage, 'external'>,
+): string {
+  if (external === true) return storeKey.external(packageFileName(ref, 'amd64'));
+  return storeKey.package(release, packageFileName(ref, arch));
 }
 
 function isDigestText(value: unknown): value is Digest {

@@ -5,6 +5,7 @@
 import { canonicalJson, isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError, redact } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
+import type { ListedPackage } from './catalogue.ts';
 import { addonRef, compareText, compareVersions, formatRef } from '../core/ref.ts';
 
 /** A version that a publisher offers. */
@@ -27,7 +28,11 @@ export interface RegistryRow {
   readonly isPrerelease: boolean;
   /** In hex. */
   readonly sha256Sum: string;
+  /** What a catalogue says of the package, where curlew made it. Readers of kURL's do not know it. */
+  readonly curlew?: ExternalPackage;
 }
+
+export type ExternalPackage = Omit<ListedPackage, 'name' | 'version'>;
 
 export type AddonRegistry = ReadonlyMap<string, readonly RegistryRow[]>;
 
@@ -119,6 +124,7 @@ export function parseRegistry(text: string, from: string): AddonRegistry {
 function isRow(row: unknown): row is RegistryRow {
   if (!isObject(row) || typeof row['isPrerelease'] !== 'boolean') return false;
   const { version, kurlVersionCompatibilityRange: range, origin, sha256Sum } = row;
+  if (row['curlew'] !== undefined && !isObject(row['curlew'])) return false;
   return [version, range, origin].every((text) => typeof text === 'string') && isDigest(`sha256:${String(sha256Sum)}`);
 }
 

@@ -4,6 +4,7 @@ import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import { currentRelease, type CurrentRelease } from '../store/catalogue.ts';
 import type { Store } from '../store/store.ts';
+import { withStoredExternal } from './offered.ts';
 import { signCatalogue, signCurrent, type Signer } from './sign-release.ts';
 import { formatAddons, formatSupportedVersions } from './catalogue.ts';
 
@@ -55,34 +56,30 @@ async function writeCatalogue(store: Store, catalogue: Catalogue, { signal }: Ca
     await writeGenerated(store, catalogue, { signal });
     return;
   }
-  const files = generatedFiles(catalogue, storeKey.supportedVersions(release), storeKey.addons(release));
-  for (const [file, content] of files) await store.put(file, Buffer.from(content), { signal });
+  await writeGenerated(store, catalogue, { signal });
 }
 
 /** Writes the two files for kURL's readers where they differ. */
 export async function writeGenerated(store: Store, catalogue: Catalogue, { signal }: Cancellable): Promise<void> {
   const { release } = catalogue;
-  await writeFiles(
-    store,
-    generatedFiles(catalogue, storeKey.supportedVersions(release), storeKey.addons(release)),
-    signal,
-  );
+  await writeSupportedVersions(store, storeKey.supportedVersions(release), catalogue, { signal });
+  await writeWhereOther(store, storeKey.addons(release), formatAddons(catalogue), signal);
 }
 
-type SmallFile = readonly [key: string, content: string];
-
-function generatedFiles(catalogue: Catalogue, supportedVersions: string, addons: string): readonly SmallFile[] {
-  return [
-    [supportedVersions, formatSupportedVersions(catalogue)],
-    [addons, formatAddons(catalogue)],
-  ];
+/** Writes a list of the versions that a release offers, external ones too, where it differs. */
+export async function writeSupportedVersions(
+  store: Store,
+  key: string,
+  catalogue: Catalogue,
+  { signal }: Cancellable,
+): Promise<void> {
+  const offered = await withStoredExternal(store, catalogue, { signal });
+  await writeWhereOther(store, key, formatSupportedVersions(offered), signal);
 }
 
-async function writeFiles(store: Store, files: readonly SmallFile[], signal: AbortSignal): Promise<void> {
-  for (const [key, content] of files) {
-    const data = Buffer.from(content);
-    if (!(await holds(store, key, data, signal))) await store.put(key, data, { signal });
-  }
+async function writeWhereOther(store: Store, key: string, content: string, signal: AbortSignal): Promise<void> {
+  const data = Buffer.from(content);
+  if (!(await holds(store, key, data, signal))) await store.put(key, data, { signal });
 }
 
 /** True when the store has these bytes under the key. */

@@ -1,4 +1,5 @@
 /** Takes external add-ons into a store: packages first, then the registry that names them. */
+import type { RangeSource } from '../archive/entry.ts';
 import { openFileSource } from '../archive/read.ts';
 import { isDigest, type Digest } from '../core/digest.ts';
 import { mapLimited } from '../core/each.ts';
@@ -6,6 +7,8 @@ import { CurlewError, redact } from '../core/errors.ts';
 import { reportStep, type Report } from '../core/events.ts';
 import { storeKey } from '../core/layout.ts';
 import { formatRef } from '../core/ref.ts';
+import { currentRelease, findCatalogue } from '../store/catalogue.ts';
+import { openStoreSource } from '../store/source.ts';
 import type { Store, StoredObject } from '../store/store.ts';
 import {
   externalFile,
@@ -14,10 +17,14 @@ import {
   parseRegistry,
   withRows,
   type AddonRegistry,
+  type ExternalPackage,
   type OfferedVersion,
   type RegistryRow,
 } from './external.ts';
+import { listPackage } from './catalogue.ts';
+import { writeSupportedVersions } from './finish.ts';
 import { digestOfBody } from './object-digest.ts';
+import { readAddonJson } from './reindex.ts';
 
 /** A downloaded file; its digest was measured. */
 export interface FetchedPackage {
@@ -48,6 +55,12 @@ export interface ImportResult {
   readonly versions: readonly ImportedVersion[];
 }
 
+/** Of an external package, when curlew can read it. */
+type Found = Pick<ImportedVersion, 'outcome'> & {
+  readonly sha256: Digest;
+  readonly curlew: ExternalPackage | undefined;
+};
+
 const REGISTRY_LIMIT = 16 << 20;
 
 /**
@@ -68,7 +81,7 @@ export async function importExternal(offers: readonly OfferedVersion[], options:
     offers,
     async (offer, within) => {
       const step = { id: externalFile(offer), title: formatRef(offer) };
-      const take = async (): Promise<ImportedVersion> => takeOver(offer, rowOf(offer), { ...options, ...within });
+      const take = async (): Promise<Found> => takeOver(offer, rowOf(offer), { ...options, ...within });
       return reportStep(report, step, take, ({ outcome }) => outcome);
     },
     { width: jobs, signal },
@@ -79,7 +92,22 @@ export async function importExternal(offers: readonly OfferedVersion[], options:
     const condition = found === undefined ? ({ ifNoneMatch: '*' } as const) : { ifMatch: found.object.etag };
     await store.put(key, data, { ...condition, signal });
   }
-  return { store: store.address, versions: taken };
+  await nameInCurrent(store, { signal });
+  const versions = offers.flatMap(({ name, version }, at) => {
+    const one = taken[at];
+    return one === undefined ? [] : [{ name, version, sha256: one.sha256, outcome: one.outcome }];
+  });
+  return { store: store.address, versions };
+}
+
+/** The lists of versions of the current release name what it offers from now on. */
+async function nameInCurrent(store: Store, { signal }: { readonly signal: AbortSignal }): Promise<void> {
+  const current = await currentRelease(store, { signal });
+  const catalogue = current && (await findCatalogue(store, current.release, { signal }));
+  if (catalogue === undefined) return;
+  for (const key of [storeKey.supportedVersions(catalogue.release), storeKey.latestSupportedVersions]) {
+    await writeSupportedVersions(store, key, catalogue, { signal });
+  }
 }
 
 function requireUnchanged(
@@ -99,9 +127,12 @@ function requireUnchanged(
   });
 }
 
-function newRow(offer: OfferedVersion, taken: ImportedVersion | undefined, row: RegistryRow | undefined): RegistryRow {
-  if (row !== undefined) return { ...row, isPrerelease: row.isPrerelease && offer.isPrerelease };
+function newRow(offer: OfferedVersion, taken: Found | undefined, row: RegistryRow | undefined): RegistryRow {
+  const curlew = taken?.curlew ?? row?.curlew;
+  const known = curlew === undefined ? {} : { curlew };
+  if (row !== undefined) return { ...row, ...known, isPrerelease: row.isPrerelease && offer.isPrerelease };
   return {
+    ...known,
     version: offer.version,
     kurlVersionCompatibilityRange: offer.range,
     origin: redact(offer.url),
@@ -114,26 +145,51 @@ async function takeOver(
   offer: OfferedVersion,
   row: RegistryRow | undefined,
   { store, fetch, signal }: ImportOptions,
-): Promise<ImportedVersion> {
-  const { name, version } = offer;
+): Promise<Found> {
   const key = storeKey.external(externalFile(offer));
   const there = await store.head(key, { signal });
   const locked = row === undefined ? undefined : (`sha256:${row.sha256Sum}` as const);
   if (there !== undefined && locked !== undefined) {
     requireDigest(store, key, await objectDigest(store, there, signal), locked);
     const outcome = row?.isPrerelease === true && !offer.isPrerelease ? 'released' : 'present';
-    return { name, version, sha256: locked, outcome };
+    const read = async (): Promise<ExternalPackage | undefined> =>
+      externalPackage(await openStoreSource(store, key, { signal }), offer, locked, signal);
+    return { sha256: locked, outcome, curlew: row?.curlew ?? (await read()) };
   }
   const { path, digest } = await fetch({ ...offer, digest: locked ?? offer.digest }, { signal });
   await using source = await openFileSource(path);
   await requireGzip(source, offer, signal);
+  const curlew = await externalPackage(source, offer, digest, signal);
   // Left by an importer that was stopped before the registry named it.
   if (there !== undefined) requireDigest(store, key, await objectDigest(store, there, signal), digest);
   else {
     const metadata = { sha256: digest, origin: redact(offer.url) };
     await store.put(key, source, { ifNoneMatch: '*', digest, metadata, signal });
   }
-  return { name, version, sha256: digest, outcome: locked === undefined ? 'imported' : 'restored' };
+  return { sha256: digest, outcome: locked === undefined ? 'imported' : 'restored', curlew };
+}
+
+/** Undefined for a package that curlew did not make; one of another add-on or version is `PACKAGE_INVALID`. */
+async function externalPackage(
+  source: RangeSource,
+  offer: OfferedVersion,
+  sha256: Digest,
+  signal: AbortSignal,
+): Promise<ExternalPackage | undefined> {
+  const read = await readAddonJson(source, signal).catch((error: unknown) => {
+    signal.throwIfAborted();
+    if (error instanceof CurlewError && (error.code === 'PACKAGE_INVALID' || error.code === 'UNSUPPORTED'))
+      return undefined;
+    throw error;
+  });
+  if (read === undefined) return undefined;
+  const listed = listPackage(read.addon, { sha256, toc: read.toc, size: source.size });
+  const { name, version, ...curlew } = listed;
+  if (name === offer.name && version === offer.version) return curlew;
+  throw new CurlewError(
+    'PACKAGE_INVALID',
+    `${formatRef(offer)}: ${redact(offer.url)} gave ${formatRef({ name, version })}`,
+  );
 }
 
 async function requireGzip(

@@ -8,7 +8,8 @@ import { eachLimited } from '../core/each.ts';
 import { storeKey } from '../core/layout.ts';
 import { currentRelease, findCatalogue } from '../store/catalogue.ts';
 import type { Metadata, Store } from '../store/store.ts';
-import { fileOf, formatAddons, formatSupportedVersions, listPackages, type ListedPackage } from './catalogue.ts';
+import { fileOf, formatAddons, listPackages, type ListedPackage } from './catalogue.ts';
+import { writeSupportedVersions } from './finish.ts';
 import { packageMetadata } from './upload.ts';
 
 /** What is known of a package's object in its release. */
@@ -56,7 +57,7 @@ export async function writeLatest(store: Store, catalogue: Catalogue, options: L
       ? written
       : written + (await writeLatest(store, theirs, { before: undefined, jobs, signal }));
   }
-  await store.put(storeKey.latestSupportedVersions, Buffer.from(formatSupportedVersions(catalogue)), { signal });
+  await writeSupportedVersions(store, storeKey.latestSupportedVersions, catalogue, { signal });
   const addons = Buffer.from(formatAddons(catalogue));
   if (mark?.object.metadata['release'] !== release || Buffer.compare(mark.data, addons) !== 0) {
     await store.put(storeKey.latestAddons, addons, { metadata: { release }, signal });

@@ -135,7 +135,8 @@ async function readPackage(
 }
 
 /** The `addon.json`, which must fit the table of contents. */
-async function readAddonJson(
+/** What a package says of itself, and its table of contents; `PACKAGE_INVALID` for what is none. */
+export async function readAddonJson(
   source: RangeSource,
   signal: AbortSignal,
 ): Promise<{ readonly addon: AddonJson; readonly toc: Digest }> {

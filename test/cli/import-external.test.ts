@@ -6,9 +6,11 @@ import { digestOf, hexOf } from '../../src/core/digest.ts';
 import type { ImportResult } from '../../src/release/import-external.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import * as assert from '../support/assert.ts';
+import { publishTestPackages, specOf } from '../support/bundles.ts';
 import { noReport } from '../support/context.ts';
 import { resetsAtHalf } from '../support/faults.ts';
-import { noise } from '../support/packages.ts';
+import { noise, writePackage } from '../support/packages.ts';
+import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { serveFiles } from '../support/web-server.ts';
@@ -173,6 +175,63 @@ test('what is no .tar.gz, and a damaged registry, are refused', async ({ signal 
   const store = createFolderStore(box.at('store'));
   await store.put('external/addon-registry.json', Buffer.from('{"acme":[1]}'), { signal });
   await assert.rejectsWith(bring(box, rows, signal), 'PACKAGE_INVALID', /not a registry/);
+});
+
+test('external add-ons count as others do: in versions, in the lists of versions, for a spec and in bundles', async ({
+  signal,
+}) => {
+  const files = [{ path: 'install.sh', data: 'acme() { :; }\n' }];
+  await using box = await tree({ 'spec.yaml': specOf({ acme: 'latest', alpha: 'latest' }) });
+  await publishTestPackages(box, [{ name: 'alpha', version: '1.0.0', files }], signal);
+  await writePackage(box.at('acme-2.tar.gz'), 'acme', '2.0.0', files);
+  await writePackage(box.at('acme-3.tar.gz'), 'acme', '3.0.0', files);
+  const made = {
+    'two.tar.gz': await readFile(box.at('acme-2.tar.gz')),
+    'three.tar.gz': await readFile(box.at('acme-3.tar.gz')),
+  };
+  await using web = await serveFiles({ ...made, 'one.tar.gz': one });
+  const rows = [
+    { version: '4.0.0', url: `${web.url}/one.tar.gz` },
+    { version: '3.0.0', url: `${web.url}/three.tar.gz`, isPrerelease: true },
+    { version: '2.0.0', url: `${web.url}/two.tar.gz` },
+    { version: '1.0.0', url: `${web.url}/one.tar.gz`, kurlVersionCompatibilityRange: '>=v2022.01.01-0' },
+  ];
+  await bring(box, rows, signal);
+
+  const ask = async (...words: readonly string[]): Promise<string> => (await runCommand(words, box.path)).stdout;
+  assert.is(await ask('versions', '--from', 'store'), 'acme: 4.0.0 2.0.0\nalpha: 1.0.0');
+  assert.match(await ask('versions', '--from', 'store', 'acme@latest'), 'acme 2.0.0 (latest)');
+  for (const file of ['r1/supported-versions-gen.json', 'supported-versions-gen.json']) {
+    const { supportedVersions } = JSON.parse(await readFile(box.at('store', file), 'utf8')) as Record<string, unknown>;
+    assert.equal(supportedVersions, { acme: ['latest', '4.0.0', '2.0.0'], alpha: ['latest', '1.0.0'] });
+  }
+  assert.match(await ask('installer', 'resolve', 'spec.yaml', '--from', 'store'), /^acme {3}2\.0\.0 {2}latest\nalpha/);
+
+  const words = ['bundle', 'spec.yaml', '--from', 'store', '--verify', '-o', 'b.tar.gz'];
+  const bundled = await runCommand(words, box.path);
+  assert.is(bundled.exitCode, 0, bundled.stderr);
+  assert.match(await ask('installer', 'resolve', 'spec.yaml', '--bundle', 'b.tar.gz'), /^acme {3}2\.0\.0/);
+
+  await writeFile(box.at('spec.yaml'), specOf({ acme: '4.0.0' }));
+  const foreign = await runCommand(['bundle', 'spec.yaml', '--from', 'store', '--plan'], box.path);
+  assert.is(foreign.exitCode, 22, foreign.stderr);
+  assert.match(foreign.stderr, 'acme: the external package 4.0.0 is not one that curlew build made');
+
+  // A release that is published later names them too, and what it has itself is not replaced.
+  const own = { name: 'acme', version: '2.0.0', files };
+  await publishTestPackages(box, [own], signal, undefined, 'v2026.11.20-0');
+  assert.is(await ask('versions', '--from', 'store'), 'acme: 4.0.0 1.0.0 2.0.0');
+  const lists = await readFile(box.at('store/v2026.11.20-0/supported-versions-gen.json'), 'utf8');
+  assert.match(lists, '"acme":["latest","4.0.0","1.0.0","2.0.0"]');
+});
+
+test('an external package of another add-on is refused, and its registry stays as it was', async ({ signal }) => {
+  await using box = await tree({});
+  await writePackage(box.at('p.tar.gz'), 'other', '1.0.0', [{ path: 'install.sh', data: '' }]);
+  await using web = await serveFiles({ 'p.tar.gz': await readFile(box.at('p.tar.gz')) });
+  const rows = [{ version: '1.0.0', url: `${web.url}/p.tar.gz` }];
+  await assert.rejectsWith(bring(box, rows, signal), 'PACKAGE_INVALID', /acme-1\.0\.0: .* gave other-1\.0\.0/);
+  assert.is(await registryOf(box).catch(() => 'none'), 'none');
 });
 
 test.run();

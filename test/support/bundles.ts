@@ -31,6 +31,7 @@ export async function publishTestPackages(
   packages: readonly TestPackage[],
   signal: AbortSignal,
   store: Store = createFolderStore(box.at('store')),
+  release = 'r1',
 ): Promise<Store> {
   await mkdir(box.at('store'), { recursive: true });
   await mkdir(box.at('out'), { recursive: true });
@@ -41,7 +42,7 @@ export async function publishTestPackages(
   }
   await publishPackages(files, {
     store,
-    release: 'r1',
+    release,
     now: new Date(0),
     carry: false,
     commit: undefined,

@@ -4,7 +4,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
 import { checkedRelease } from '../../release/release-name.ts';
 import { resolveVersion, type ResolvedVersion } from '../../installer/version.ts';
-import { readCatalogue } from '../../store/catalogue.ts';
+import { offeredCatalogue } from '../../release/offered.ts';
 import type { Command } from '../command.ts';
 import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
 
@@ -32,7 +32,7 @@ export const versionsCommand: Command<Versions> = {
     ...STORE_OPTIONS,
   },
   details:
-    'Versions stand in order; the first is what "latest" means. Behind an @ stands an exact version, "latest" or a range\n' +
+    'Versions stand in order; the first is what "latest" means. External add-ons stand before those of the release. Behind an @ stands an exact version, "latest" or a range\n' +
     'such as 1.2.x, and the answer is the version that an installer spec would get.',
   examples: ['curlew versions --from /srv/dist', 'curlew versions rook@1.0.x --from s3://bucket/dist'],
   run: async (args, context) => {
@@ -42,7 +42,7 @@ export const versionsCommand: Command<Versions> = {
     const given = args.text('release');
     const wanted = given === undefined ? undefined : checkedRelease(given, '--release');
     const store = await openStoreFor(from, args, context, { create: false });
-    const { release, addons } = await readCatalogue(store, { release: wanted, signal });
+    const { release, addons } = await offeredCatalogue(store, { release: wanted, signal });
     const all = addons.map(({ name, versions }): AddonVersions => {
       return { name, versions: versions.map((one) => ({ version: one.version, arches: Object.keys(one.packages) })) };
     });
@@ -72,6 +72,7 @@ function oneOf(all: readonly AddonVersions[], text: string, release: string): Ad
     });
   }
   if (at === -1) return found;
-  const available = found.versions.map(({ version }) => version);
+  // External packages that curlew cannot read are listed for others.
+  const available = found.versions.flatMap(({ version, arches }) => (arches.length === 0 ? [] : [version]));
   return { ...found, resolved: resolveVersion(name, text.slice(at + 1), available) };
 }
