@@ -1,21 +1,8 @@
 /**
  * The image of the sample add-ons, made from nothing: one program that waits for TERM, as a static ELF file for
- * linux/amd64. The layer is not compressed, so its digest is the same whatever zlib a Node has.
+ * linux/amd64.
  */
-import { createHash } from 'node:crypto';
-import { Header } from 'tar';
-
-export interface SampleBlob {
-  readonly digest: string;
-  readonly type: string;
-  readonly data: Buffer;
-}
-
-export interface SampleImage {
-  readonly manifest: SampleBlob;
-  /** Config and layer. */
-  readonly blobs: readonly SampleBlob[];
-}
+import { makeImage, type MadeImage } from './oci-image.ts';
 
 const BASE = 0x40_00_00;
 const HEADERS = 64 + 56;
@@ -70,36 +57,7 @@ export function waitProgram(): Buffer {
   return Buffer.concat([header, body]);
 }
 
-function layerOf(path: string, data: Buffer): Buffer {
-  const block = Buffer.alloc(512);
-  const header = new Header({ path, mode: 0o755, uid: 0, gid: 0, size: data.byteLength, type: 'File' });
-  header.mtime = new Date(0);
-  header.encode(block);
-  return Buffer.concat([block, data, Buffer.alloc((512 - (data.byteLength % 512)) % 512), Buffer.alloc(1024)]);
-}
-
-function blob(type: string, data: Buffer): SampleBlob {
-  return { type, data, digest: `sha256:${createHash('sha256').update(data).digest('hex')}` };
-}
-
-function descriptor({ type, digest, data }: SampleBlob): object {
-  return { mediaType: type, digest, size: data.byteLength };
-}
-
-export function sampleImage(): SampleImage {
-  const layer = blob('application/vnd.oci.image.layer.v1.tar', layerOf('wait', waitProgram()));
-  const config = blob(
-    'application/vnd.oci.image.config.v1+json',
-    Buffer.from(
-      JSON.stringify({
-        architecture: 'amd64',
-        os: 'linux',
-        config: { Entrypoint: ['/wait'], User: '65534:65534' },
-        rootfs: { type: 'layers', diff_ids: [layer.digest] },
-      }),
-    ),
-  );
-  const type = 'application/vnd.oci.image.manifest.v1+json';
-  const content = { schemaVersion: 2, mediaType: type, config: descriptor(config), layers: [descriptor(layer)] };
-  return { manifest: blob(type, Buffer.from(JSON.stringify(content))), blobs: [config, layer] };
+export function sampleImage(): MadeImage {
+  const config = { Entrypoint: ['/wait'], User: '65534:65534' };
+  return makeImage('amd64', config, [{ type: 'File', path: 'wait', mode: 0o755, data: waitProgram() }]);
 }

@@ -3,12 +3,13 @@
  * `127.0.0.1:PORT` when it is ready and runs until it is ended.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { sampleImage, type SampleBlob } from './sample-image.ts';
+import type { MadeBlob } from './oci-image.ts';
+import { sampleImage } from './sample-image.ts';
 
 const REPOSITORY = 'samples/wait';
 const { manifest, blobs } = sampleImage();
 
-const objects = new Map<string, SampleBlob>([
+const objects = new Map<string, MadeBlob>([
   [`/v2/${REPOSITORY}/manifests/1.0.0`, manifest],
   [`/v2/${REPOSITORY}/manifests/${manifest.digest}`, manifest],
   ...blobs.map((blob) => [`/v2/${REPOSITORY}/blobs/${blob.digest}`, blob] as const),

@@ -39,6 +39,7 @@ async function pack(box: Tree): Promise<void> {
 const opened = createOpened();
 let made: Tree;
 test.before(async () => {
+  await execa('npm', ['run', 'image'], { cwd: CHECKOUT });
   made = opened.keep(await checkout());
   await pack(made);
 });

@@ -1,0 +1,117 @@
+/** Programs of Debian's packages, pinned by their digests: what of them goes into the helper image, and how it gets here. */
+import { execa } from 'execa';
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Parser, type ReadEntry } from 'tar';
+import type { Arch } from '../../src/core/ref.ts';
+import type { MadeEntry } from '../oci-image.ts';
+import PINS from './debian.json' with { type: 'json' };
+
+const POOL = 'http://deb.debian.org';
+/** Keeps what Debian's mirrors drop with the next version. */
+const ARCHIVE = 'http://snapshot.debian.org/archive';
+
+const TRIPLETS: Readonly<Record<Arch, string>> = { amd64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' };
+
+/** What is taken of each package: programs, each under its name in the image, and libraries that they are linked with. */
+const TAKEN: Readonly<
+  Record<string, { readonly programs?: Readonly<Record<string, string>>; readonly libraries?: string }>
+> = {
+  'bash-static': { programs: { 'bin/bash-static': 'usr/bin/bash' } },
+  'busybox-static': { programs: { 'bin/busybox': 'usr/bin/busybox' } },
+  'netcat-openbsd': { programs: { 'bin/nc.openbsd': 'usr/bin/nc' } },
+  rsync: { programs: { 'usr/bin/rsync': 'usr/bin/rsync' } },
+  libacl1: { libraries: 'libacl' },
+  libbsd0: { libraries: 'libbsd' },
+  libc6: { libraries: 'libc|libresolv|ld-linux[a-z0-9-]*' },
+  'liblz4-1': { libraries: 'liblz4' },
+  libmd0: { libraries: 'libmd' },
+  libpopt0: { libraries: 'libpopt' },
+  libssl3: { libraries: 'libcrypto' },
+  libxxhash0: { libraries: 'libxxhash' },
+  libzstd1: { libraries: 'libzstd' },
+  zlib1g: { libraries: 'libz' },
+};
+
+/** All that the image has of Debian's packages, with their terms, for one architecture. `folder` keeps what was fetched. */
+export async function debianEntries(arch: Arch, folder: string): Promise<readonly MadeEntry[]> {
+  const pins: Readonly<Record<string, readonly string[]>> = PINS.arches[arch];
+  const entries: MadeEntry[] = [];
+  for (const name of Object.keys(TAKEN)) {
+    const [path, sha256] = pins[name] ?? [];
+    if (path === undefined || sha256 === undefined) throw new Error(`debian.json: ${name} is not pinned for ${arch}`);
+    const taken = await takeFrom(await fetched(path, sha256, folder), namesIn(name, arch));
+    if (taken.length < 2) throw new Error(`${path}: the files that are taken of ${name} are not in it`);
+    entries.push(...taken);
+  }
+  return entries;
+}
+
+/** The name in the image of a path in the package; undefined for what is left out. */
+function namesIn(name: string, arch: Arch): (path: string) => string | undefined {
+  const { programs = {}, libraries } = TAKEN[name] ?? {};
+  const shared = new RegExp(`^(?:usr/)?(lib|lib64)/(?:${TRIPLETS[arch]}/)?(?:${libraries})\\.so[.0-9]*$`);
+  return (path) => {
+    if (path === `usr/share/doc/${name}/copyright`) return path;
+    if (libraries === undefined) return programs[path];
+    return shared.test(path) ? path.replace(/^(?=lib)/, 'usr/') : undefined;
+  };
+}
+
+async function takeFrom(deb: string, nameOf: (path: string) => string | undefined): Promise<readonly MadeEntry[]> {
+  const { stdout } = await execa('dpkg-deb', ['--fsys-tarfile', deb], { encoding: 'buffer', maxBuffer: 256 << 20 });
+  const entries: MadeEntry[] = [];
+  const reads: Promise<void>[] = [];
+  const parser = new Parser({
+    onReadEntry: (entry: ReadEntry) => {
+      const path = nameOf(entry.path.replace(/^\.\//, ''));
+      if (path === undefined) entry.resume();
+      else if (entry.type === 'SymbolicLink') {
+        entries.push({ type: 'SymbolicLink', path, mode: 0o777, linkpath: entry.linkpath ?? '' });
+        entry.resume();
+      } else {
+        const mode = (entry.mode ?? 0) & 0o755;
+        reads.push(entry.concat().then((data) => void entries.push({ type: 'File', path, mode, data })));
+      }
+    },
+  });
+  parser.end(Buffer.from(stdout));
+  await Promise.all(reads);
+  return entries;
+}
+
+async function fetched(path: string, sha256: string, folder: string): Promise<string> {
+  const kept = join(folder, `${sha256}.deb`);
+  if ((await digestIn(kept)) === sha256) return kept;
+  await mkdir(folder, { recursive: true });
+  const partial = `${kept}.${process.pid}`;
+  const failures: string[] = [];
+  try {
+    for (const address of [`${POOL}/${path}`, archived(path)]) {
+      const { failed, stderr } = await execa('curl', ['-fsSL', '--retry', '3', '-o', partial, address], {
+        reject: false,
+      });
+      const found = failed ? undefined : await digestIn(partial);
+      if (found === sha256) {
+        await rename(partial, kept);
+        return kept;
+      }
+      failures.push(`${address}: ${failed ? stderr : `sha256 ${found}, and ${sha256} is pinned`}`);
+    }
+  } finally {
+    await rm(partial, { force: true });
+  }
+  throw new Error(`a package of Debian could not be fetched:\n${failures.join('\n')}`);
+}
+
+/** `debian/pool/…` as it was at the time of the pins. */
+function archived(path: string): string {
+  const [archive = '', ...rest] = path.split('/');
+  return [ARCHIVE, archive, PINS.snapshot, ...rest].join('/');
+}
+
+async function digestIn(path: string): Promise<string | undefined> {
+  const bytes = await readFile(path).catch(() => undefined);
+  return bytes === undefined ? undefined : createHash('sha256').update(bytes).digest('hex');
+}
