@@ -32,11 +32,34 @@ curlew_kubernetes_upgrade() {
 }
 
 # usage: curlew_util_image ARCHIVE
-# Prints the name of kURL's helper image, which the package `common` brings.
+# Prints the name of the helper image that kURL's own package `common` has left here. Where the package curlew-utils comes
+# along, KURL_UTIL_IMAGE is set before.
 curlew_util_image() {
   local text
   text="$(tar -xOf "$1" manifest.json 2>/dev/null | head -c 65536)"
   if [[ "$text" =~ \"RepoTags\":\[\"([A-Za-z0-9./:@_-]+)\" ]]; then printf '%s\n' "${BASH_REMATCH[1]}"; fi
+}
+
+# Prints where the API server of the cluster is or will be: behind the load balancer, else on the node that was named when this
+# one joins, else here.
+curlew_api_address() {
+  local HOST='' PORT='' default=6443 address="${PRIVATE_ADDRESS-}"
+  if [[ "${MASTER-}" != 1 && -n "${KUBERNETES_MASTER_ADDR-}" ]]; then
+    address="$KUBERNETES_MASTER_ADDR"
+  elif [[ "${EKCO_ENABLE_INTERNAL_LOAD_BALANCER-}" == 1 ]]; then
+    address=localhost default=6444
+  elif [[ -n "${LOAD_BALANCER_ADDRESS-}" ]]; then
+    address="$LOAD_BALANCER_ADDRESS"
+  fi
+  if [[ -z "$address" ]]; then return 0; fi
+  if [[ "$address" =~ ^\[([^]]*)\](:([0-9]+))?$ ]]; then
+    HOST="${BASH_REMATCH[1]}" PORT="${BASH_REMATCH[3]}"
+  elif isValidIpv6 "$address"; then
+    HOST="$address"
+  else
+    splitHostPort "$address"
+  fi
+  printf '%s:%s\n' "$(curlew_url_host "$HOST")" "${PORT:-$default}"
 }
 
 curlew_no_proxy() {
@@ -83,6 +106,8 @@ curlew_discover() {
   curlew_default K8S_DISTRO kubeadm
   if [[ -r /etc/kubernetes/admin.conf && -z "${KUBECONFIG-}" ]]; then export KUBECONFIG=/etc/kubernetes/admin.conf; fi
   if [[ -z "${PRIVATE_ADDRESS-}" ]]; then PRIVATE_ADDRESS="$(curlew_private_address)"; fi
+  curlew_default KUBELET_FLAGS_FILE /var/lib/kubelet/kubeadm-flags.env
+  curlew_default API_SERVICE_ADDRESS "$(curlew_api_address)"
   if [[ -n "${KUBERNETES_VERSION-}" ]]; then parse_kubernetes_target_version; fi
   : "${CURRENT_KUBERNETES_VERSION=}" "${KURL_UTIL_IMAGE=}"
   if [[ -r "$file" ]]; then curlew_default CURRENT_KUBERNETES_VERSION "$(curlew_running_kubernetes "$file")"; fi

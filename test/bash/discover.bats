@@ -5,7 +5,7 @@ load setup
 
 quiet_machine() {
   CURLEW_API_SERVER_MANIFEST=none
-  unset PRIVATE_ADDRESS KUBECONFIG DIR K8S_DISTRO
+  unset PRIVATE_ADDRESS KUBECONFIG DIR K8S_DISTRO API_SERVICE_ADDRESS
   ip() { echo '203.0.113.1 via 10.0.0.1 dev eth0 src 10.0.0.7 uid 0'; }
 }
 
@@ -18,6 +18,35 @@ quiet_machine() {
   [ "$KUBERNETES_TARGET_VERSION_MINOR" = 27 ]
   [ "$BIN_KURL $BIN_DOCKER_CONFIG" = './bin/kurl ./bin/docker-config' ]
   [ "$CURRENT_KUBERNETES_VERSION$KURL_UTIL_IMAGE${NO_PROXY_ADDRESSES-}" = '' ]
+}
+
+@test "the address of the API server: of the load balancer, of the node that is joined, or this one's" {
+  quiet_machine
+  address() { (unset LOAD_BALANCER_ADDRESS KUBERNETES_MASTER_ADDR MASTER API_SERVICE_ADDRESS
+    local "$@"
+    curlew_discover
+    echo "$API_SERVICE_ADDRESS"); }
+  [ "$(address MASTER=1)" = 10.0.0.7:6443 ]
+  [ "$(address MASTER=1 PRIVATE_ADDRESS=fd00::7)" = '[fd00::7]:6443' ]
+  [ "$(address MASTER=1 LOAD_BALANCER_ADDRESS=lb.example)" = lb.example:6443 ]
+  [ "$(address MASTER=1 LOAD_BALANCER_ADDRESS=lb.example:8443)" = lb.example:8443 ]
+  [ "$(address MASTER=1 LOAD_BALANCER_ADDRESS=lb.example EKCO_ENABLE_INTERNAL_LOAD_BALANCER=1)" = localhost:6444 ]
+  [ "$(address MASTER=1 KUBERNETES_MASTER_ADDR=10.0.0.9)" = 10.0.0.7:6443 ]
+  [ "$(address KUBERNETES_MASTER_ADDR=10.0.0.9)" = 10.0.0.9:6443 ]
+  [ "$(address KUBERNETES_MASTER_ADDR=10.0.0.9:7443 LOAD_BALANCER_ADDRESS=lb.example)" = 10.0.0.9:7443 ]
+  [ "$(address 'KUBERNETES_MASTER_ADDR=[fd00::9]:7443')" = '[fd00::9]:7443' ]
+  [ "$(address API_SERVICE_ADDRESS=set:1)" = set:1 ]
+  ip() { return 2; }
+  [ "$(address MASTER=1)" = '' ]
+}
+
+@test "the kubelet's flags are where kubeadm puts them, unless another place is named" {
+  quiet_machine
+  curlew_discover
+  [ "$KUBELET_FLAGS_FILE" = /var/lib/kubelet/kubeadm-flags.env ]
+  KUBELET_FLAGS_FILE=other
+  curlew_discover
+  [ "$KUBELET_FLAGS_FILE" = other ]
 }
 
 @test "what is set stays" {

@@ -88,6 +88,7 @@ const TOPICS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     EKCO_ADDRESS: 'same: of hooks among themselves',
     EKCO_AUTH_TOKEN: 'same: of hooks among themselves',
     KURL_UTIL_IMAGE: "same: where the bundle has kURL's package `common`",
+    API_SERVICE_ADDRESS: 'same: ',
     CEPH_DASHBOARD_URL: 'same: of hooks among themselves',
     DID_MIGRATE_ROOK_PVCS: 'same: ',
     DID_MIGRATE_ROOK_OBJECT_STORE: 'same: ',
