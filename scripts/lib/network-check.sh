@@ -51,7 +51,7 @@ curlew_kurlnet_remove() {
 check_network() {
   logStep 'Checking cluster networking'
   if [[ -z "${KURL_UTIL_IMAGE-}" ]]; then
-    bail "Cluster networking is checked by pods of kURL's helper image, and KURL_UTIL_IMAGE is empty: not supported, add package common"
+    bail 'KURL_UTIL_IMAGE is empty, and pods of that image check cluster networking: publish packages/curlew-utils of curlew beside the add-ons'
   fi
   if ! kubernetes_any_node_ready; then
     echo 'Waiting up to 10 minutes for node to report Ready'

@@ -1,13 +1,17 @@
 /** Packages that a bundle holds beside those of its spec, and why. Pure. */
 import type { BesidePackage, BesideRole } from '../core/bundle.ts';
+import { findPackage } from '../core/catalogue.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import { formatRef } from '../core/ref.ts';
-import { compareVersions } from '../core/ref.ts';
+import { HELPER_PACKAGE } from '../core/package.ts';
+import { compareVersions, formatRef } from '../core/ref.ts';
 import { resolvePackage, type ResolvedPackage, type ResolveFrom } from './resolve.ts';
 import { upgradeSteps } from './steps.ts';
 
 export type ResolvedBeside = ResolvedPackage & Pick<BesidePackage, 'role'>;
+
+/** A package of the spec. */
+type Named = Pick<ResolvedPackage, 'name' | 'version'>;
 
 /** A name with a version: exact, `latest` or `1.2.x`. */
 export interface Wanted {
@@ -25,12 +29,12 @@ export const NOTHING_BESIDE: BesideOptions = { also: [], upgradeFrom: [] };
 
 /**
  * In the order: steps of upgrades, packages of the machine itself, what was asked for; each package once. What cannot be
- * found is `SPEC_INVALID`.
+ * found is `SPEC_INVALID`. `forKurl`: for kURL's own scripts, which bring an image of helper programs themselves.
  */
 export function chooseBeside(
-  packages: readonly ResolvedPackage[],
+  packages: readonly Named[],
   { also, upgradeFrom }: BesideOptions,
-  from: ResolveFrom,
+  from: ResolveFrom & { readonly forKurl?: boolean },
 ): readonly ResolvedBeside[] {
   const known = new Set(packages.map(formatRef));
   const chosen: ResolvedBeside[] = [];
@@ -50,8 +54,16 @@ export function chooseBeside(
   for (const found of machinePackages(packages)) {
     if (available(found.name).includes(found.version)) add('machine', found, found.because);
   }
+  if (from.forKurl !== true && available(HELPER_PACKAGE).length > 0 && packages.some((one) => hasImages(one, from))) {
+    add('machine', { name: HELPER_PACKAGE, version: 'latest' }, 'programs that add-ons run in pods');
+  }
   for (const wanted of also) add('asked', wanted, undefined);
   return chosen;
+}
+
+/** Where no container runs, nobody runs programs in pods. A package that the catalogue does not know may have images. */
+function hasImages(ref: Named, { catalogue, arch }: ResolveFrom): boolean {
+  return findPackage(catalogue, ref, arch)?.found.images.length !== 0;
 }
 
 function versionsOf(name: string, { catalogue, arch }: ResolveFrom): readonly string[] {
@@ -59,7 +71,7 @@ function versionsOf(name: string, { catalogue, arch }: ResolveFrom): readonly st
   return (listed?.versions ?? []).flatMap(({ version, packages }) => (packages[arch] === undefined ? [] : [version]));
 }
 
-function notInSpec(name: string, packages: readonly ResolvedPackage[]): CurlewError {
+function notInSpec(name: string, packages: readonly Named[]): CurlewError {
   const names = packages.map((one) => one.name);
   const near = nearest(name, names);
   return new CurlewError('SPEC_INVALID', `${name}: to be upgraded, and not in the spec`, {
@@ -71,8 +83,8 @@ function notInSpec(name: string, packages: readonly ResolvedPackage[]): CurlewEr
 const CONFORMANCE = '1.17';
 
 /** What bundles of kURL bring by themselves (kurl.md 5.1); here only when the release has it. */
-function machinePackages(packages: readonly ResolvedPackage[]): readonly (Wanted & { readonly because: string })[] {
-  const has = (name: string): ResolvedPackage | undefined => packages.find((one) => one.name === name);
+function machinePackages(packages: readonly Named[]): readonly (Wanted & { readonly because: string })[] {
+  const has = (name: string): Named | undefined => packages.find((one) => one.name === name);
   const kubernetes = has('kubernetes')?.version;
   const found = [];
   if (kubernetes !== undefined) {

@@ -99,7 +99,8 @@ export async function planFrom(
 ): Promise<PlannedSpec> {
   const catalogue = known ?? (await readCatalogue(store, { release, signal }));
   const { packages: resolved, error } = resolveSpec(installer, catalogue, arch);
-  const extra = error === undefined ? chooseBeside(resolved, beside, { catalogue, arch }) : [];
+  const extra =
+    error === undefined ? chooseBeside(resolved, beside, { catalogue, arch, forKurl: kurlScripts !== undefined }) : [];
   const packages = await openPackages(store, resolved, { signal });
   const found = await checkSettings(installer, packages, { signal });
   const findings = settings === 'strict' ? refusingSlips(found) : found;

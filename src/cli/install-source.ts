@@ -28,8 +28,8 @@ export interface InstallSource extends AsyncDisposable {
   readonly release: string | undefined;
   /** One package for each add-on of the spec, in any order. */
   readonly choose: (installer: Installer) => Promise<readonly SourcePackage[]>;
-  /** What comes along beside the spec, where the source is a bundle that has it. */
-  readonly offered?: readonly OfferedPackage[];
+  /** What may come along beside these packages of the spec. */
+  readonly offered: (chosen: readonly SourcePackage[]) => Promise<readonly OfferedPackage[]>;
   /** Notes on this node which version of a signed bundle was seen; for a run, when it has the node's lock. */
   readonly remember?: (() => Promise<void>) | undefined;
 }
@@ -102,7 +102,7 @@ export async function bundleSource(
         await requireAll(index.entries.filter((entry) => prefixes.some((prefix) => entry.path.startsWith(prefix))));
         return chosen;
       },
-      offered,
+      offered: async () => offered,
       remember: checked.signed?.remember,
       [Symbol.asyncDispose]: async () => source[Symbol.asyncDispose](),
     };
@@ -137,7 +137,7 @@ export async function unpackedSource(
     airgap: true,
     release: bundle?.release,
     choose: async (installer) => chooseAll(installer, packages, { bundle, arch, from: folder, report }),
-    offered: offeredOf(bundle, packages, arch),
+    offered: async () => offeredOf(bundle, packages, arch),
     remember: signed?.remember,
     [Symbol.asyncDispose]: nothing,
   };

@@ -192,7 +192,7 @@ async function wantedOf(
   const settings = new Map(installer.addons.map((addon) => [addon.name, addon.settings] as const));
   return {
     kind,
-    offered: source.offered,
+    offered: await source.offered(packages),
     packages: packages.map((one) => ({ source: one, settings: settings.get(one.ref.name) ?? {} })),
     removal: pruned?.removal,
     variables: [...new Map([...(pruned?.variables ?? []), ...hookVariables(installer, versions), ...told])],

@@ -1,5 +1,6 @@
 /** Packages of a release that several places may have: a store, and its mirrors. */
 import { posix } from 'node:path';
+import { chooseBeside, NOTHING_BESIDE } from '../bundle/beside.ts';
 import { resolvePackages, type ResolvedPackage } from '../bundle/resolve.ts';
 import { mapLimited } from '../core/each.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -74,6 +75,16 @@ export async function storeSource(
         const published = installer.addons.filter(({ s3Override }) => s3Override === undefined);
         const resolved = resolvePackages({ ...installer, addons: published }, catalogue, arch);
         return [...(await openPublished(resolved, opened)), ...(await openOverrides(installer, opened))];
+      },
+      offered: async (chosen) => {
+        // What a bundle brings by itself. Steps of an upgrade come in bundles, and what was asked for is what they were made with.
+        const resolved = chooseBeside(
+          chosen.map(({ ref }) => ref),
+          NOTHING_BESIDE,
+          { catalogue, arch },
+        );
+        const sources = await openPublished(resolved, opened);
+        return sources.map((source) => ({ source, role: 'machine' }) as const);
       },
       [Symbol.asyncDispose]: web.close,
     };

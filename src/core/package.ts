@@ -33,6 +33,9 @@ export interface PackageImage {
   readonly platform: string;
 }
 
+/** The package whose image has the programs that add-ons run in pods: KURL_UTIL_IMAGE names it. */
+export const HELPER_PACKAGE = 'curlew-utils';
+
 export type ImageFormat = 'oci' | 'docker-archive';
 
 export interface AddonJson {

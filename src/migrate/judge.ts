@@ -120,7 +120,7 @@ function judgeProgram(words: string, place: Place, tell: Tell): void {
   const row = verb ?? BIN_PROGRAMS.find((one) => one.name === name);
   if (row === undefined || row.status === 'same') return;
   const stands = row.name === 'yamltobash' || verb?.status === 'differs';
-  const hint = stands ? undefined : "add kURL's package kurl-bin-utils to the bundle";
+  const hint = stands ? undefined : "put kURL's own program into bin of the install folder, where it counts";
   const shown = verb === undefined ? words : `kurl ${verb.name}`;
   tell('differs', 'program', `bin/${shown}`, row.note, place, hint);
 }

@@ -112,7 +112,8 @@ export class ActiveRun {
     await this.#records.begin();
     await pruneRuns(prepared.request.place.directory, this.#records.now, folder.run);
     await dropOlder(this.#former);
-    await fetchPackages(plan, { ...prepared.request, journal, ...options });
+    const { place } = prepared.request;
+    await fetchPackages(plan, { place, packages: this.#sources(), journal, ...options });
     for (const action of plan.actions) if (action.kind === 'extract') await this.#extract(action);
     await closeFetchFolder(prepared.request.place.directory);
     const isRemoval = plan.kind === 'uninstall' || plan.kind === 'reset';
@@ -289,10 +290,14 @@ export class ActiveRun {
   }
 
   #source(name: string): SourcePackage {
-    const { request, along } = this.#parts.prepared;
-    const own = request.packages.find(({ source }) => source.ref.name === name);
-    const found = own ?? along.find(({ label }) => label === name);
+    const found = this.#sources().find(({ label }) => label === name);
     if (found === undefined) throw new Error(`no package of this run: ${name}`);
     return found.source;
+  }
+
+  /** All packages of the run, by what the actions of its plan call them. */
+  #sources(): readonly { readonly label: string; readonly source: SourcePackage }[] {
+    const { request, along } = this.#parts.prepared;
+    return [...request.packages.map(({ source }) => ({ label: source.ref.name, source })), ...along];
   }
 }

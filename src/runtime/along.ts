@@ -27,6 +27,8 @@ export interface AlongFacts {
   readonly differs?: PackageFacts['differs'];
   readonly because: string;
   readonly isStep: boolean;
+  /** See {@link PackageFacts}. */
+  readonly remote: boolean;
 }
 
 /** Not a name that anything else of a plan has. */

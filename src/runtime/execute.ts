@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { asError, CurlewError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import { nodePath } from '../core/layout.ts';
+import { HELPER_PACKAGE } from '../core/package.ts';
+import { addonRef, compareVersions } from '../core/ref.ts';
 import { ActiveRun } from './active-run.ts';
 import { checkHost, requireFit, type HostChecks } from './host-checks.ts';
 import { requireHost } from './host-plan.ts';
@@ -10,7 +12,8 @@ import { createJournal } from './journal.ts';
 import { endLastRun } from './last-run.ts';
 import { requireOwnSystem } from './own-system.ts';
 import type { RunPlan } from './plan.ts';
-import type { PreparedRun, RunRequest } from './prepare.ts';
+import { describedPackage } from './placed-package.ts';
+import type { PreparedRun } from './prepare.ts';
 import type { Ask } from './questions.ts';
 import { clearStaging } from './put-in-place.ts';
 import { createRunFolder, dropShellFiles, PREFLIGHT_FILE } from './run-folder.ts';
@@ -73,7 +76,7 @@ export async function execute(prepared: PreparedRun, plan: RunPlan, options: Run
     directory,
     scripts: request.scripts,
     settings: request.variables,
-    own: ownVariables(request),
+    own: await ownVariables(prepared, options),
     carried: prepared.carried?.path,
     asked: {
       variables: request.variables,
@@ -111,7 +114,12 @@ async function saveChecks(folder: string, checks: HostChecks): Promise<void> {
 }
 
 /** What every hook may expect to be set (kurl.md 6.6). */
-function ownVariables({ kind, place, removal }: RunRequest): readonly ShellVariable[] {
+async function ownVariables(
+  prepared: PreparedRun,
+  { signal }: Pick<RunOptions, 'signal'>,
+): Promise<readonly ShellVariable[]> {
+  const { kind, place, removal } = prepared.request;
+  const helper = await helperImage(prepared, signal);
   return [
     ['DIR', '.'],
     ['KURL_INSTALL_DIRECTORY', place.seen],
@@ -119,5 +127,23 @@ function ownVariables({ kind, place, removal }: RunRequest): readonly ShellVaria
     // On other nodes it is a setting (kurl.md 4.4).
     ...(kind === 'install' ? [['MASTER', '1'] as const] : []),
     ...(removal?.keepData === true ? [['CURLEW_KEEP_DATA', '1'] as const] : []),
+    ...(helper === undefined ? [] : [['KURL_UTIL_IMAGE', helper] as const]),
   ];
+}
+
+/** The image of helper programs that this run brings, or else the newest that an earlier one has brought. */
+async function helperImage(
+  { request: { packages, place }, along, records }: PreparedRun,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const isHelper = ({ name }: { readonly name: string }): boolean => name === HELPER_PACKAGE;
+  const own = [...packages, ...along].find(({ source }) => isHelper(source.ref))?.source;
+  const [newest] = records.extracted.filter(isHelper).toSorted((a, b) => compareVersions(b.version, a.version));
+  const found =
+    own ??
+    (newest &&
+      (await describedPackage(place.directory, addonRef(newest.name, newest.version, newest.tree), newest.digest, {
+        signal,
+      })));
+  return found?.addon.images[0]?.reference;
 }

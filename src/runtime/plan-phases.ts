@@ -36,13 +36,17 @@ export function phases(kind: RunKind, whole: Phased): Actions {
     return because === undefined ? [] : [{ ...one, because }];
   });
   const fetches = missing.filter(({ remote }) => remote);
+  const beside = along(run).flatMap((one) => {
+    const lacks = whyExtract(one, records);
+    return lacks === undefined ? [] : [{ ...one, because: `${one.because}; ${lacks}` }];
+  });
   return [
     ...fetches.map(({ ref, because }) => fetch(ref, because)),
+    ...beside
+      .filter(({ remote }) => remote)
+      .map(({ ref, label, because }) => ({ ...fetch(ref, because), addon: label })),
     ...missing.map(({ ref, because }) => extract(ref, because)),
-    ...along(run).flatMap((one) => {
-      const lacks = whyExtract(one, records);
-      return lacks === undefined ? [] : [{ ...extract(one.ref, `${one.because}; ${lacks}`), addon: one.label }];
-    }),
+    ...beside.map(({ ref, label, because }) => ({ ...extract(ref, because), addon: label })),
     ...(kind === 'install' ? installPhases(run) : joinPhases(kind, run)),
     ...removed,
   ];

@@ -196,7 +196,8 @@ async function alongOf(
     const { digest: inPlace, differences: differs } = await judge.of(source);
     const { digest, images } = addon;
     const label = alongLabel(ref);
-    along.push({ source, label, ref, digest, images, omitted, inPlace, differs, because, isStep: role === 'step' });
+    const [isStep, remote] = [role === 'step', source.remote !== undefined];
+    along.push({ source, label, ref, digest, images, omitted, inPlace, differs, because, isStep, remote });
   }
   return along;
 }

@@ -167,5 +167,5 @@ network_cluster() {
 @test "check_network without kURL's helper image says what lacks" {
   run check_network
   [ "$status" -eq 1 ]
-  [[ "$output" == *'not supported, add package common'* ]]
+  [[ "$output" == *'KURL_UTIL_IMAGE is empty, and pods of that image check cluster networking: publish packages/curlew-utils of curlew beside'* ]]
 }

@@ -18,6 +18,8 @@ const MACHINE = [
   'common x',
   'kurl-bin-utils x',
 ];
+/** Packages that have some. */
+const IMAGES: ReadonlySet<string> = new Set(['ekco', 'curlew-utils']);
 const ADDONS =
   'kubernetes 1.29.9,kubernetes 1.28.15,kubernetes 1.16.4,longhorn 1.3.1,sonobuoy 0.57.0,ekco 0.28.4'.split(',');
 
@@ -27,7 +29,8 @@ function catalogueOf(rows: readonly string[]) {
     rows.map((row) => {
       const [name = '', version = ''] = row.split(' ');
       const tree = /^(host|kubernetes)/.test(name) ? ('packages' as const) : ('addons' as const);
-      const entry = { digest: digestOf(row), sha256: digestOf(row), size: 1, unpacked: 2, images: [] };
+      const images = IMAGES.has(name) ? [{ reference: row, digest: digestOf(row) }] : [];
+      const entry = { digest: digestOf(row), sha256: digestOf(row), size: 1, unpacked: 2, images };
       return { name, version, arch: 'amd64' as const, tree, requires: [], fulfills: [], entry };
     }),
   );
@@ -37,16 +40,25 @@ function beside(
   addons: Readonly<Record<string, string>>,
   options: Partial<BesideOptions> = {},
   rows: readonly string[] = [...ADDONS, ...MACHINE],
+  forKurl = false,
 ): readonly ResolvedBeside[] {
   const { installer } = parseInstaller('i.yaml', specOf(addons));
   if (installer === undefined) throw new Error('the spec of the test is wrong');
   const catalogue = catalogueOf(rows);
   const packages = resolvePackages(installer, catalogue, 'amd64');
-  return chooseBeside(packages, { also: [], upgradeFrom: [], ...options }, { catalogue, arch: 'amd64' });
+  return chooseBeside(packages, { also: [], upgradeFrom: [], ...options }, { catalogue, arch: 'amd64', forKurl });
 }
 
 const shown = (found: readonly ResolvedBeside[]): readonly string[] =>
   found.map(({ role, name, version }) => `${role} ${name}-${version}`);
+
+test('the helper image comes along in its newest version, where a package has an image and curlew installs it', () => {
+  const rows = [...ADDONS, 'curlew-utils 1.0.0', 'curlew-utils 1.10.0', 'curlew-utils 1.9.0'];
+  assert.equal(shown(beside({ ekco: '0.28.4' }, {}, rows)), ['machine curlew-utils-1.10.0']);
+  assert.equal(shown(beside({ longhorn: '1.3.1' }, {}, rows)), [], 'nothing has an image');
+  assert.equal(shown(beside({ ekco: '0.28.4' })), [], 'the release has none');
+  assert.equal(shown(beside({ ekco: '0.28.4' }, {}, rows, true)), [], "kURL's scripts bring their own");
+});
 
 test('case 27: host packages and conformance images come along where the release has them; the tool brings the rest', () => {
   assert.equal(shown(beside({ kubernetes: '1.29.9' })), ['machine host-openssl', 'machine host-fio']);

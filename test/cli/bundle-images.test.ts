@@ -40,7 +40,7 @@ test('an image of a registry comes into a package of its own, which nodes are of
   );
   const common = { cwd: box.path, arch: 'amd64', trust: undefined, report: noReport, signal } as const;
   await using source = await bundleSource('b.tar.gz', { ...common, directory: box.at('node') });
-  const [offered] = source.offered ?? [];
+  const [offered] = await source.offered([]);
   assert.is(offered?.role, 'machine');
   assert.equal(
     offered?.source.addon.images.map(({ reference }) => reference),

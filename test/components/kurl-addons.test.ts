@@ -134,6 +134,15 @@ if (reason === undefined) {
     assert.is(cluster.metadata.annotations['kurl.sh/post-init'], 'done');
   });
 
+  test("velero's plugins: the image that KURL_UTIL_IMAGE names is there, and the API server takes it", async () => {
+    const plugins = ['registry.example/velero/velero-plugin-for-aws:v1.14.2', 'registry.example/curlew-utils:1.0.0'];
+    const deployment = ['-n', 'velero', 'deployment', 'velero'] as const;
+    const images = await field(scene, '.spec.template.spec.initContainers[*].image', ...deployment);
+    assert.equal(images.split(' ').toSorted(), plugins.toSorted());
+    const loaded = (await scene.primary.run('ctr -n k8s.io images list -q')).split('\n');
+    for (const image of plugins) assert.ok(loaded.includes(image), image);
+  });
+
   test('objects of registry, prometheus and velero: what earlier hooks found out is in them', async () => {
     const service = ['-n', 'kurl', 'service', 'registry'] as const;
     assert.is(await field(scene, '.spec.ports[0].nodePort', ...service), '30500');

@@ -1,4 +1,4 @@
-module curlew/helper-image
+module curlew.invalid/helper-image
 
 go 1.26.0
 

@@ -202,7 +202,7 @@ async function readSituation(args: Arguments, flags: GivenFlags, context: Comman
   judgeSettings(spec, packages, context);
   const situation = { ...bare, installer: spec, versions: versionsOf(packages) };
   const addons = await addonSpecs(packages, situation, context);
-  const machine = (source.offered ?? []).filter(({ role }) => role === 'machine');
+  const machine = (await source.offered(packages)).filter(({ role }) => role === 'machine');
   return { situation, addons, packages: [...packages, ...machine.map((one) => one.source)], required: packages };
 }
 

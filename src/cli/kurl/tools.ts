@@ -76,7 +76,10 @@ const htpasswd: Tool = async (given) => {
 const kurl: Tool = async (words, context) => (await import('./verbs.ts')).runVerb(words, context);
 
 function notSupported(what: string): CurlewError {
-  return new CurlewError('UNSUPPORTED', `${what}: not supported, add package kurl-bin-utils`);
+  return new CurlewError(
+    'UNSUPPORTED',
+    `${what}: not supported, put kURL's own program into bin of the install folder`,
+  );
 }
 
 /** The programs for installer specs need the reader of those, which takes a while to load. */

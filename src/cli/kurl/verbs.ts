@@ -134,5 +134,9 @@ function notAnswered(words: readonly string[]): CurlewError {
     .join(' ');
   const row = KURL_VERBS.find((one) => one.name === name);
   const hint = row === undefined ? undefined : `${name}: ${row.note}`;
-  return new CurlewError('UNSUPPORTED', `kurl ${name}: not supported, add package kurl-bin-utils`, { hint });
+  return new CurlewError(
+    'UNSUPPORTED',
+    `kurl ${name}: not supported, put kURL's own program into bin of the install folder`,
+    { hint },
+  );
 }

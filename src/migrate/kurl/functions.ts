@@ -21,7 +21,7 @@ const NOTES: Readonly<Record<string, string>> = {
   cert_has_san: 'differs: the name is taken as it is, not as a pattern',
   check_for_running_pods: 'same: it asks the API server once, not for each pod',
   check_network:
-    "differs: without kURL's helper image (KURL_UTIL_IMAGE, package `common`) it bails and says so; Weave's program is not looked for",
+    "differs: where KURL_UTIL_IMAGE is empty (no package `curlew-utils`) it bails and says so; Weave's program is not looked for",
   install_host_packages: HOST_PACKAGES,
   install_host_archives: HOST_PACKAGES,
   yum_install_host_archives: `${HOST_PACKAGES}; nothing on systems of the Debian family`,

@@ -87,7 +87,8 @@ const TOPICS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     KURL_REGISTRY_IP: 'same: by the flag `kurl-registry-ip`',
     EKCO_ADDRESS: 'same: of hooks among themselves',
     EKCO_AUTH_TOKEN: 'same: of hooks among themselves',
-    KURL_UTIL_IMAGE: "same: where the bundle has kURL's package `common`",
+    KURL_UTIL_IMAGE:
+      'differs: the image of the package `curlew-utils`, where the release has it; else the one that kURL has left in the install folder',
     API_SERVICE_ADDRESS: 'same: ',
     CEPH_DASHBOARD_URL: 'same: of hooks among themselves',
     DID_MIGRATE_ROOK_PVCS: 'same: ',

@@ -10,7 +10,8 @@ import { openFetchFolder } from './remote-package.ts';
 
 export interface FetchPhase {
   readonly place: NodePlace;
-  readonly packages: readonly { readonly source: SourcePackage }[];
+  /** By what the actions of the plan call them. */
+  readonly packages: readonly { readonly label: string; readonly source: SourcePackage }[];
   readonly journal: Journal;
   readonly report: Report;
   readonly signal: AbortSignal;
@@ -23,7 +24,7 @@ export async function fetchPackages(plan: RunPlan, phase: FetchPhase): Promise<v
   const { journal, report, signal } = phase;
   const { directory } = phase.place;
   const wanted = plan.actions.flatMap(({ kind, id, addon }) => {
-    const source = phase.packages.find((one) => one.source.ref.name === addon)?.source;
+    const source = phase.packages.find(({ label }) => label === addon)?.source;
     return kind === 'fetch' && source?.remote !== undefined ? [{ id, source, remote: source.remote }] : [];
   });
   if (wanted.length === 0) return;

@@ -106,7 +106,11 @@ test('what is not there says which package brings it', async () => {
     ['toString'],
     [],
   ]) {
-    await assert.rejectsWith(call(words), 'UNSUPPORTED', /not supported, add package kurl-bin-utils/);
+    await assert.rejectsWith(
+      call(words),
+      'UNSUPPORTED',
+      /not supported, put kURL's own program into bin of the install folder/,
+    );
   }
 });
 

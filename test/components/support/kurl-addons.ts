@@ -33,7 +33,10 @@ async function copyVersion(box: Tree, addon: string, from: string, to: string): 
 /** An image for each line of a Manifest, by the name that a registry has it under. */
 async function imagesOf(box: Tree): Promise<Readonly<Record<string, Image>>> {
   const images: Record<string, Image> = {};
-  for (const entry of await readdir(box.at('addons'), { recursive: true, withFileTypes: true })) {
+  const found = ['addons', 'packages'].map(async (name) =>
+    readdir(box.at(name), { recursive: true, withFileTypes: true }),
+  );
+  for (const entry of (await Promise.all(found)).flat()) {
     if (entry.name !== 'Manifest') continue;
     const text = await readFile(join(entry.parentPath, entry.name), 'utf8');
     for (const [, reference = ''] of text.matchAll(/^image \S+ (\S+)/gm)) {
