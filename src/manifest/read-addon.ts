@@ -1,7 +1,7 @@
 /** Reads an add-on folder from disk: an edge. What is wrong with the folder becomes findings; only I/O errors throw. */
-import { createReadStream, readFileSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { createReadStream, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import { digestOf, measured, type Measurement } from '../core/digest.ts';
 import { mapLimited } from '../core/each.ts';
@@ -89,7 +89,9 @@ export async function listAddon(place: AddonFolder, { signal }: Options): Promis
     if (step.kind === 'os-packages') made.add(step.os);
     if (step.kind === 'container-build') made.add(step.destination);
   }
-  const files = await listFiles(place, made, find, { signal });
+  // Reading blocks: between two add-ons a signal can come through.
+  await setImmediate();
+  const files = listFiles(place, made, find, { signal });
   diagnostics.sort(compareDiagnostics);
   const ref: AddonRef = { tree, name, version };
   const read = { manifest, manifestText: text, installScript, files, categories, settings };
@@ -176,15 +178,15 @@ interface Walk {
   readonly files: ListedFile[];
 }
 
-async function listFiles(
+function listFiles(
   place: AddonFolder,
   made: ReadonlySet<string>,
   find: Find,
   { signal }: Options,
-): Promise<readonly ListedFile[]> {
+): readonly ListedFile[] {
   const walk: Walk = { place, made, find, files: [] };
   const stats = statOf(place.folder);
-  if (stats?.isDirectory() === true) await walkFolder(walk, '', { signal });
+  if (stats?.isDirectory() === true) walkFolder(walk, '', { signal });
   else if (stats === undefined) find(finding('addon/not-regular', startOf(place.shown), 'there is no such folder'));
   else find(finding('addon/not-regular', startOf(place.shown), 'the folder is a symbolic link', 'make it a folder'));
   if (walk.files.length > MOST_FILES) {
@@ -197,14 +199,14 @@ function startOf(file: string): Diagnostic['place'] {
   return { file, line: 1, column: 1, length: 1 };
 }
 
-async function walkFolder(walk: Walk, below: string, { signal }: Options): Promise<void> {
+function walkFolder(walk: Walk, below: string, { signal }: Options): void {
   const { place, find, files } = walk;
   signal.throwIfAborted();
   if (files.length > MOST_FILES) return;
   const path = join(place.folder, below);
   let names: readonly string[];
   try {
-    names = await readdir(path);
+    names = readdirSync(path);
   } catch (error) {
     throw fileError(`list ${path}`, error);
   }
@@ -213,7 +215,7 @@ async function walkFolder(walk: Walk, below: string, { signal }: Options): Promi
       finding('addon/empty-folder', startOf(`${place.shown}/${below}`), 'the folder is empty and will not be packed'),
     );
   }
-  for (const name of names) await walkName(walk, below === '' ? name : `${below}/${name}`, { signal });
+  for (const name of names) walkName(walk, below === '' ? name : `${below}/${name}`, { signal });
 }
 
 /** What a build calls packages of the add-on. */
@@ -221,7 +223,7 @@ function ownPackages(place: AddonFolder): readonly string[] {
   return ARCHES.map((arch) => packageFileName(place, arch));
 }
 
-async function walkName(walk: Walk, path: string, { signal }: Options): Promise<void> {
+function walkName(walk: Walk, path: string, { signal }: Options): void {
   const { place, made, find, files } = walk;
   const at = startOf(`${place.shown}/${path}`);
   const tooLong = pathProblem(`${prefixOf(place)}${path}`);
@@ -238,7 +240,7 @@ async function walkName(walk: Walk, path: string, { signal }: Options): Promise<
   const stats = statOf(join(place.folder, path));
   if (stats === undefined) return;
   if (stats.isDirectory()) {
-    await walkFolder(walk, path, { signal });
+    walkFolder(walk, path, { signal });
   } else if (stats.isFile()) {
     if (ownPackages(place).includes(basename(path))) {
       const hint = 'delete it, and build into a folder outside of the add-on';

@@ -7,12 +7,15 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats } from 'node:fs';
 import { errnoOf, fileError } from '../core/errors.ts';
 
-export type TextFile =
-  | { readonly kind: 'text'; readonly text: string }
+type Unread =
   | { readonly kind: 'absent' }
   /** Not a regular file. */
   | { readonly kind: 'special' }
   | { readonly kind: 'too-large' };
+
+export type TextFile = { readonly kind: 'text'; readonly text: string } | Unread;
+
+export type BytesFile = { readonly kind: 'bytes'; readonly bytes: Buffer } | Unread;
 
 /** What is at a path, without following a link; undefined when nothing is. Throws `FILE_UNUSABLE` for other errors. */
 export function statOf(path: string): Stats | undefined {
@@ -25,11 +28,19 @@ export function statOf(path: string): Stats | undefined {
   }
 }
 
-/**
- * A whole file of at most `limit` bytes as text; bytes that are not UTF-8 become U+FFFD, a byte order mark is kept.
- * Throws `FILE_UNUSABLE` when it cannot be read.
- */
+/** A whole file of at most `limit` bytes as text, by `decodeText`. Throws `FILE_UNUSABLE` when it cannot be read. */
 export function readTextFile(path: string, limit: number): TextFile {
+  const read = readBytesFile(path, limit);
+  return read.kind === 'bytes' ? { kind: 'text', text: decodeText(read.bytes) } : read;
+}
+
+/** Bytes that are not UTF-8 become U+FFFD, a byte order mark is kept. */
+export function decodeText(bytes: Buffer): string {
+  return bytes.toString('utf8');
+}
+
+/** A whole file of at most `limit` bytes. Throws `FILE_UNUSABLE` when it cannot be read. */
+export function readBytesFile(path: string, limit: number): BytesFile {
   const stats = statOf(path);
   if (stats === undefined) return { kind: 'absent' };
   if (!stats.isFile()) return { kind: 'special' };
@@ -45,9 +56,9 @@ export function readTextFile(path: string, limit: number): TextFile {
   }
 }
 
-function readAll(file: number, limit: number, expected: number): TextFile {
+function readAll(file: number, limit: number, expected: number): BytesFile {
   // One byte more than allowed tells a file that is larger, or that grew since it was looked at.
-  const buffer = Buffer.alloc(Math.min(expected, limit) + 1);
+  const buffer = Buffer.allocUnsafe(Math.min(expected, limit) + 1);
   let length = 0;
   while (length < buffer.length) {
     const read = readSync(file, buffer, { offset: length });
@@ -55,5 +66,5 @@ function readAll(file: number, limit: number, expected: number): TextFile {
     length += read;
   }
   if (length === buffer.length) return { kind: 'too-large' };
-  return { kind: 'text', text: new TextDecoder('utf-8', { ignoreBOM: true }).decode(buffer.subarray(0, length)) };
+  return { kind: 'bytes', bytes: buffer.subarray(0, length) };
 }

@@ -78,7 +78,11 @@ export function surveyResources(path: string, text: string): Survey {
 
 function refused(path: string, text: string, remarks: readonly Remark[]): CurlewError {
   const diagnostics: Diagnostic[] = [];
-  tell(remarks, placer(path, text), (found) => diagnostics.push({ ...found, severity: 'error' }));
+  tell(
+    remarks,
+    placer(path, () => text),
+    (found) => diagnostics.push({ ...found, severity: 'error' }),
+  );
   const hint = 'correct it, or leave it out';
   return new CurlewError('MANIFEST_INVALID', `read ${path}: it cannot be taken over`, { diagnostics, hint });
 }

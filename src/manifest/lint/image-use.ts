@@ -99,9 +99,9 @@ export function checkListed(requests: readonly Request[], files: readonly FileIm
   }
 }
 
-/** Strikes out the images of a Manifest that texts name; what is left over is unused. */
+/** Strikes out the images of a Manifest that files name; what is left over is unused. */
 export interface UnusedImages {
-  readonly read: (text: string) => void;
+  readonly read: (bytes: Buffer, named: Pick<FileImages, 'uses' | 'rewrites'>) => void;
   readonly left: () => readonly ImageRequest[];
 }
 
@@ -112,8 +112,13 @@ export function watchUnused(requests: readonly Request[]): UnusedImages {
     name: ref.repository.replace(/^library\//, ''),
   }));
   return {
-    read(text) {
-      if (left.length > 0) left = left.filter(({ name }) => !text.includes(name));
+    read(bytes, { uses, rewrites }) {
+      // What was understood as an image is asked first: it is short, and a file can have megabytes.
+      left = left.filter(
+        ({ name }) =>
+          ![...uses.map(({ text }) => text), ...rewrites.map((one) => one.name)].some((text) => text.includes(name)),
+      );
+      left = left.filter(({ name }) => !bytes.includes(name));
     },
     left: () => left.map(({ request }) => request),
   };

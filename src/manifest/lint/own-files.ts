@@ -3,18 +3,35 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { Place } from '../../core/diagnostic.ts';
-import { INSTALL_SH, MANIFEST } from '../../core/layout.ts';
+import { MANIFEST } from '../../core/layout.ts';
+import { compareText } from '../../core/ref.ts';
 import type { AddonListing } from '../read-addon.ts';
 import { finding, type Find } from '../rules.ts';
-import { readTextFile, type TextFile } from '../text-file.ts';
+import { decodeText, readBytesFile } from '../text-file.ts';
 import { findIgnores, type IgnoreComment } from './ignore-comments.ts';
 import { checkListed, checkUnused, watchUnused, type FileImages } from './image-use.ts';
-import { filledPlaceholders, findPlaceholders, mayHoldPlaceholders } from './placeholders.ts';
+import {
+  filledPlaceholders,
+  findPlaceholders,
+  mayHoldPlaceholders,
+  placeholderRemarks,
+  type Placeholder,
+} from './placeholders.ts';
 import { placer, tell, type Placer } from './spot.ts';
 import type { YamlFacts } from './yaml-facts.ts';
 
+/** All that is to be said of one text wherever it lies; the same text in many versions is judged once. */
+interface TextFacts extends YamlFacts {
+  readonly placeholders: readonly Placeholder[];
+  /** Of no file yet. */
+  readonly ignores: readonly IgnoreComment[];
+}
+
 /** What is known of texts by their digest, for all add-ons of one run. */
-export type KnownTexts = Map<string, Promise<YamlFacts>>;
+export type KnownTexts = Map<string, Promise<TextFacts>>;
+
+/** What there is to say of a file that is no YAML. */
+const NO_YAML: YamlFacts = { remarks: [], uses: [], rewrites: [], specs: new Set(), whole: true };
 
 const LARGEST_FILE = 8 * 1024 * 1024;
 const LARGEST_SUM = 64 * 1024 * 1024;
@@ -43,60 +60,56 @@ export function lineKey({ file, line }: Pick<Place, 'file' | 'line'>): string {
 
 /** Hands back the lines in which something was found, to be shown with it. */
 export async function checkOwnFiles(listing: AddonListing, find: Find, { known, signal }: Options): Promise<OwnFiles> {
-  const { manifest, shown, files } = listing;
+  const { manifest, folder, shown, files } = listing;
   const lines = new Map<string, string>();
   const comments: IgnoreComment[] = [];
   const images: FileImages[] = [];
   const unused = watchUnused(manifest.requests);
   const filled = filledPlaceholders(listing.installScript ?? '');
-  const named = new Map<string, string>();
+  const named = new Map<string, () => string>();
   let sum = 0;
-  for (const { path, size } of files) {
+  // Small files first: they name most of the images, and large ones need not be searched for those.
+  for (const { path, size } of files.toSorted((a, b) => a.size - b.size)) {
     const isYaml = YAML.test(path);
     if (!isYaml && !mayHoldPlaceholders(path)) continue;
     const file = `${shown}/${path}`;
     sum += size;
-    const read = sum > LARGEST_SUM ? undefined : readOwn(listing, path);
-    if (read?.kind !== 'text') {
+    const read = sum > LARGEST_SUM ? undefined : readBytesFile(join(folder, path), LARGEST_FILE);
+    if (read?.kind !== 'bytes') {
       if (read === undefined || read.kind === 'too-large') tellTooLarge(file, isYaml, find);
       continue;
     }
-    const { text } = read;
-    if (path !== MANIFEST) unused.read(text);
+    signal.throwIfAborted();
+    const facts = await factsOf(read.bytes, isYaml, known);
+    if (path !== MANIFEST) unused.read(read.bytes, facts);
+    let decoded: string | undefined;
+    const text = (): string => (decoded ??= decodeText(read.bytes));
     const place = placer(file, text);
     const note: Find = (found) => {
-      keepLine(found.place, text, lines);
+      keepLine(found.place, text(), lines);
       find(found);
     };
-    for (const comment of findIgnores(file, text)) {
+    for (const found of facts.ignores) {
+      const comment = { ...found, place: { ...found.place, file } };
       comments.push(comment);
-      keepLine(comment.place, text, lines);
+      keepLine(comment.place, text(), lines);
     }
-    tell(findPlaceholders(text, filled), place, note);
+    tell(placeholderRemarks(facts.placeholders, filled), place, note);
     if (!isYaml) continue;
-    signal.throwIfAborted();
-    const facts = await factsOf(text, known);
     tell(facts.remarks, place, note);
     checkSpecFile(path, place, facts, note);
+    if (facts.uses.length + facts.rewrites.length === 0) continue;
     images.push({ place, uses: facts.uses, rewrites: facts.rewrites });
-    if (facts.uses.length + facts.rewrites.length > 0) named.set(file, text);
-    // Parsing blocks: between two files a signal can come through.
-    await setImmediate();
+    named.set(file, text);
   }
   const noteNamed: Find = (found) => {
-    keepLine(found.place, named.get(found.place.file) ?? '', lines);
+    keepLine(found.place, named.get(found.place.file)?.() ?? '', lines);
     find(found);
   };
+  images.sort((a, b) => compareText(a.place.file, b.place.file));
   checkListed(manifest.requests, images, noteNamed);
   checkUnused(unused, images, find);
   return { lines, comments };
-}
-
-/** Two of them were read before. */
-function readOwn({ folder, manifestText, installScript }: AddonListing, path: string): TextFile {
-  if (path === MANIFEST) return { kind: 'text', text: manifestText };
-  if (path === INSTALL_SH && installScript !== undefined) return { kind: 'text', text: installScript };
-  return readTextFile(join(folder, path), LARGEST_FILE);
 }
 
 function keepLine(place: Place, text: string, lines: Map<string, string>): void {
@@ -107,14 +120,20 @@ function keepLine(place: Place, text: string, lines: Map<string, string>): void 
   lines.set(lineKey(place), Buffer.from(text.slice(from, end === -1 ? text.length : end)).toString());
 }
 
-async function factsOf(text: string, known: KnownTexts): Promise<YamlFacts> {
-  const key = createHash('sha256').update(text).digest('base64');
+function factsOf(bytes: Buffer, isYaml: boolean, known: KnownTexts): Promise<TextFacts> {
+  const key = `${isYaml ? 'yaml' : 'text'}:${createHash('sha256').update(bytes).digest('base64')}`;
   const before = known.get(key);
   if (before !== undefined) return before;
-  const { yamlFacts } = await import('./yaml-facts.ts');
-  const facts = yamlFacts(text);
+  const facts = judgeText(decodeText(bytes), isYaml);
   if (known.size < MOST_KNOWN) known.set(key, facts);
   return facts;
+}
+
+async function judgeText(text: string, isYaml: boolean): Promise<TextFacts> {
+  // Judging blocks: between two texts a signal can come through.
+  await setImmediate();
+  const { yamlFacts } = isYaml ? await import('./yaml-facts.ts') : { yamlFacts: () => NO_YAML };
+  return { ...(await yamlFacts(text)), placeholders: findPlaceholders(text), ignores: findIgnores('', text) };
 }
 
 function tellTooLarge(file: string, isYaml: boolean, find: Find): void {

@@ -1,8 +1,8 @@
 /** `__placeholders__` that a template's generator should have filled in. Pure. */
 import { quoted } from '../rules.ts';
-import type { Remark } from './spot.ts';
+import type { Remark, Spot } from './spot.ts';
 
-const PLACEHOLDER = /(?<![A-Za-z0-9_$.])__([A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*)__(?![A-Za-z0-9_(])/g;
+const PLACEHOLDER = /(?<![A-Za-z0-9_$.])__([A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*)__(?![A-Za-z0-9_(])/y;
 
 /** Words that other languages write so: labels of Prometheus, names of Python, options of Grafana. */
 const OTHERS: ReadonlySet<string> = new Set(
@@ -19,30 +19,39 @@ export function mayHoldPlaceholders(path: string): boolean {
   return TEXTS.test(path);
 }
 
-const MOST = 20;
+const MOST_FOUND = 100;
+const MOST_TOLD = 20;
 
 /** Those that a script of hooks puts something in the place of: `s/__NAME__/` of sed, `${text//__NAME__/…}` of bash. */
 export function filledPlaceholders(script: string): ReadonlySet<string> {
   return new Set([...script.matchAll(/(?:\bs|\/)([/|#,@])(__[A-Za-z][\w-]*__)\1/g)].map(([, , name = '']) => name));
 }
 
-/** The first of each placeholder, at most twenty; but those in `filled`. */
-export function findPlaceholders(text: string, filled: ReadonlySet<string>): readonly Remark[] {
-  if (!text.includes('__')) return [];
-  const seen = new Set<string>();
-  const remarks: Remark[] = [];
-  for (const match of text.matchAll(PLACEHOLDER)) {
-    const [whole, word = ''] = match;
-    if (OTHERS.has(word.toLowerCase()) || seen.has(whole) || filled.has(whole) || word.startsWith('meta_')) continue;
-    seen.add(whole);
-    if (remarks.length === MOST) break;
-    remarks.push({
-      code: 'addon/placeholder',
-      from: match.index,
-      to: match.index + whole.length,
-      message: `the placeholder ${quoted(whole)} was left in`,
-      hint: 'put the value in its place, or let template/generate.sh do so',
-    });
+export interface Placeholder extends Spot {
+  readonly name: string;
+}
+
+/** The first of each placeholder, at most a hundred. */
+export function findPlaceholders(text: string): readonly Placeholder[] {
+  const found = new Map<string, Placeholder>();
+  for (let at = text.indexOf('__'); at !== -1 && found.size < MOST_FOUND; at = text.indexOf('__', at)) {
+    PLACEHOLDER.lastIndex = at;
+    const [name = '', word = ''] = PLACEHOLDER.exec(text) ?? [];
+    const isOther = OTHERS.has(word.toLowerCase()) || word.startsWith('meta_');
+    if (name !== '' && !isOther && !found.has(name)) found.set(name, { name, from: at, to: at + name.length });
+    at += name === '' ? 1 : name.length;
   }
-  return remarks;
+  return [...found.values()];
+}
+
+/** What is to be said of placeholders that are not in `filled`, of twenty of them at most. */
+export function placeholderRemarks(found: readonly Placeholder[], filled: ReadonlySet<string>): readonly Remark[] {
+  const left = found.filter(({ name }) => !filled.has(name));
+  return left.slice(0, MOST_TOLD).map(({ name, from, to }) => ({
+    code: 'addon/placeholder',
+    from,
+    to,
+    message: `the placeholder ${quoted(name)} was left in`,
+    hint: 'put the value in its place, or let template/generate.sh do so',
+  }));
 }

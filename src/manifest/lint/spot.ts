@@ -21,11 +21,13 @@ export interface Placer {
   readonly at: (spot: Spot) => Place;
 }
 
-export function placer(file: string, text: string): Placer {
+/** `read` gives the text, and is called only when a place is asked for. */
+export function placer(file: string, read: () => string): Placer {
   let starts: readonly number[] | undefined;
   return {
     file,
     at({ from, to }) {
+      const text = read();
       starts ??= lineStarts(text);
       const line = lineOf(starts, from);
       const end = text.slice(from, to).search(/[\r\n]/);

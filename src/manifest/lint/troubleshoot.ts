@@ -18,7 +18,13 @@ const compiled = new Map<SpecKind, ValidateFunction>();
 function validatorOf(kind: SpecKind): ValidateFunction {
   const known = compiled.get(kind);
   if (known !== undefined) return known;
-  const made = new Ajv({ allErrors: true, allowUnionTypes: true, verbose: true }).compile(SPEC_SCHEMAS[kind]);
+  const made = new Ajv({
+    allErrors: true,
+    allowUnionTypes: true,
+    verbose: true,
+    inlineRefs: false,
+    code: { optimize: false },
+  }).compile(SPEC_SCHEMAS[kind]);
   compiled.set(kind, made);
   return made;
 }
@@ -58,12 +64,12 @@ function unescaped(step: string): string {
 }
 
 /** Undefined when aliases stand for more than they should. */
-function dataOf({ tree, base, template: { holes } }: YamlDocument): unknown {
+function dataOf({ tree, template: { holes } }: YamlDocument): unknown {
   if (holes.length > 0) {
     visit(tree, {
       Scalar(key, node) {
         if (key === 'key' || !node.range) return;
-        if (touchesHole(holes, { from: base + node.range[0], to: base + node.range[1] })) node.value = ANYTHING;
+        if (touchesHole(holes, { from: node.range[0], to: node.range[1] })) node.value = ANYTHING;
       },
     });
   }

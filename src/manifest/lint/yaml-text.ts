@@ -2,8 +2,8 @@
  * A file of YAML as syntax trees, one document after the other. Bounded: what is too large or too deep is left out and
  * told; aliases are never expanded. Nothing throws for bad input.
  */
-import { parseAllDocuments, visit, type Document } from 'yaml';
-import { isPlainYaml } from './plain-yaml.ts';
+import { Document, parseAllDocuments, visit } from 'yaml';
+import { isPlainYaml, plainTree } from './plain-yaml.ts';
 import type { Remark, Spot } from './spot.ts';
 import { fillTemplate, type FilledTemplate } from './template.ts';
 
@@ -11,9 +11,11 @@ import { fillTemplate, type FilledTemplate } from './template.ts';
 export interface YamlDocument {
   readonly tree: Document;
   readonly base: number;
-  /** Whether a spot of the file is to be filled in when it is rendered. */
-  readonly template: FilledTemplate;
+  /** Whether a spot of the document is to be filled in when it is rendered; holes count from its beginning, too. */
+  readonly template: Pick<FilledTemplate, 'holes' | 'control'>;
 }
+
+const UNFILLED: YamlDocument['template'] = { holes: [], control: false };
 
 type Told = (remark: Remark) => void;
 
@@ -28,9 +30,10 @@ const DEEPEST = 200;
 const MOST_MISTAKES = 3;
 /** Larger ones are generated; parsing them costs more than everything else of an add-on. */
 const LARGE_CRD = 16 * 1024;
-const CRD = /^kind:[ \t]*["']?CustomResourceDefinition\b/m;
-/** What a document must hold for anything to be found in it but mistakes: images and specs. */
-const SOUGHT = /image|Image|IMAGE|preflight|Preflight|SupportBundle|support-bundle-spec/;
+const CRD = /\n?kind:[ \t]*["']?CustomResourceDefinition\b/y;
+/** What a document must hold outside of text in blocks for anything to be found in it but mistakes: images and specs. */
+const IMAGES = /image|Image|IMAGE/;
+const SPECS = /preflight|Preflight|SupportBundle|support-bundle-spec/;
 const RUN_OF_INDICATORS = /(?:[-?][ \t]+){200}/;
 
 interface Reading {
@@ -47,20 +50,16 @@ export function eachDocument(
   each: (document: YamlDocument) => void,
   { all = false }: { readonly all?: boolean } = {},
 ): void {
-  const bad = /[\u{FFFD}\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/u.exec(original);
+  const bad = /[\uFFFD\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.exec(original);
   if (bad !== null) {
     const what = bad[0] === '\u{FFFD}' ? 'the file is not UTF-8 text' : 'the file holds a control character';
     told({ code: 'yaml/encoding', from: bad.index, to: bad.index + 1, message: what });
     return;
   }
   // A byte order mark is allowed, and no part of the first key.
-  const template = fillTemplate(original.startsWith('\u{FEFF}') ? ` ${original.slice(1)}` : original);
-  const chunks = splitDocuments(template.text);
-  for (const { from, to } of chunks.slice(0, MOST_DOCUMENTS)) {
-    const problem = tooMuch(template.text.slice(from, to));
-    if (problem === undefined) readChunk(original, template, { from, to }, { told, each, all });
-    else told({ code: 'yaml/too-large', from, to: from + 1, message: `not judged: ${problem}` });
-  }
+  const text = original.startsWith('\u{FEFF}') ? ` ${original.slice(1)}` : original;
+  const chunks = splitDocuments(text);
+  for (const spot of chunks.slice(0, MOST_DOCUMENTS)) readChunk(text, spot, { told, each, all });
   const [more] = chunks.slice(MOST_DOCUMENTS);
   if (more === undefined) return;
   const message = `not judged from here: more than ${MOST_DOCUMENTS} documents`;
@@ -69,16 +68,27 @@ export function eachDocument(
 
 /** At `---`, which begins a document wherever it stands at the start of a line. Large definitions are left out. */
 function splitDocuments(text: string): readonly Spot[] {
-  const starts = [...text.matchAll(/^---(?=[ \t\r\n]|$)/gm)].map(({ index }) => index);
-  const all = starts[0] === 0 ? starts : [0, ...starts];
-  return all
-    .map((from, index): Spot => ({ from, to: all[index + 1] ?? text.length }))
+  const starts = [0];
+  for (let at = text.indexOf('\n---'); at !== -1; at = text.indexOf('\n---', at + 4)) {
+    if (/[ \t\r\n]|^$/.test(text.charAt(at + 4))) starts.push(at + 1);
+  }
+  return starts
+    .map((from, index): Spot => ({ from, to: starts[index + 1] ?? text.length }))
     .filter(({ from, to }) => {
       const chunk = text.slice(from, to);
-      if (chunk.length > LARGE_CRD && CRD.test(chunk)) return false;
+      if (chunk.length > LARGE_CRD && isCrd(chunk)) return false;
       // Nothing but blanks, comments and directives of the next document.
       return /^(?!---\s*$)[ \t]*[^\s#%]/m.test(chunk);
     });
+}
+
+/** Looks only where a line begins so: an expression over all of a large definition takes much longer. */
+function isCrd(chunk: string): boolean {
+  for (let at = 0; at !== -1; at = chunk.indexOf('\nkind:', at + 1)) {
+    CRD.lastIndex = at;
+    if (CRD.test(chunk)) return true;
+  }
+  return false;
 }
 
 function tooMuch(chunk: string): string | undefined {
@@ -114,14 +124,26 @@ function parse(text: string): readonly Document[] {
   return Array.isArray(parsed) ? parsed : [];
 }
 
-function readChunk(original: string, template: FilledTemplate, { from, to }: Spot, { told, each, all }: Reading): void {
-  const chunk = template.text.slice(from, to);
-  if (!all && !SOUGHT.test(chunk) && isPlainYaml(chunk)) return;
+function readChunk(text: string, { from, to }: Spot, { told, each, all }: Reading): void {
+  const original = text.slice(from, to);
+  const plain = all ? undefined : surveyPlain(original);
+  if (plain?.images === false && !plain.specs) return;
+  const simple = plain?.specs === false ? treeOfPlain(original) : undefined;
+  if (simple !== undefined) {
+    each({ tree: simple, base: from, template: UNFILLED });
+    return;
+  }
+  const template = fillTemplate(original);
+  const problem = tooMuch(template.text);
+  if (problem !== undefined) {
+    told({ code: 'yaml/too-large', from, to: from + 1, message: `not judged: ${problem}` });
+    return;
+  }
   try {
-    let trees = parse(chunk);
-    const rendered = /[$`]|\{\{|\\"/.test(original.slice(from, to));
+    let trees = parse(template.text);
+    const rendered = /[$`]|\{\{|\\"/.test(original);
     // What a here-document or an echo takes the backslashes off.
-    if (rendered && hasMistake(trees)) trees = parse(chunk.replaceAll('\\"', ' "'));
+    if (rendered && hasMistake(trees)) trees = parse(template.text.replaceAll('\\"', ' "'));
     if (hasMistake(trees)) {
       for (const mistake of mistakesOf(trees, from, rendered)) told(mistake);
       return;
@@ -135,6 +157,25 @@ function readChunk(original: string, template: FilledTemplate, { from, to }: Spo
     if (!(error instanceof RangeError)) throw error;
     told({ code: 'yaml/too-large', from, to: from + 1, message: 'not judged: the document is nested too deeply' });
   }
+}
+
+/** Undefined where the parser has to make it. Words of templates stand in it as they are; none looks like an image. */
+function treeOfPlain(chunk: string): Document | undefined {
+  const root = tooMuch(chunk) === undefined ? plainTree(chunk) : undefined;
+  if (root === undefined) return undefined;
+  const tree = new Document();
+  tree.contents = root;
+  return tree;
+}
+
+/** Undefined where only the parser can tell. */
+function surveyPlain(chunk: string): { readonly images: boolean; readonly specs: boolean } | undefined {
+  let [images, specs] = [false, false];
+  const isPlain = isPlainYaml(chunk, (line) => {
+    images ||= IMAGES.test(line);
+    specs ||= SPECS.test(line);
+  });
+  return isPlain ? { images, specs } : undefined;
 }
 
 function hasMistake(trees: readonly Document[]): boolean {

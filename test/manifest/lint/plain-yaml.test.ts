@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
-import { isMap, isScalar, parseAllDocuments, visit } from 'yaml';
-import { isPlainYaml } from '../../../src/manifest/lint/plain-yaml.ts';
+import { isMap, isScalar, isSeq, parseAllDocuments, parseDocument, visit } from 'yaml';
+import { isPlainYaml, plainTree } from '../../../src/manifest/lint/plain-yaml.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 import { cases } from '../../support/sweep.ts';
@@ -16,6 +16,10 @@ for (const [title, text] of [
   ['text in blocks', 'a: |\n  {{ x\n\n    y: [\n  z\nb:\n  - >-\n    "w\n  - v\n'],
   ['comments', '--- # c\n# c\na: b\n   # c\nc: "d" # e\n'],
   ['flow that is empty or flat', 'a: {}\nb: []\nc: ["x", y, 1.2]\n'],
+  ['a value on a line of its own', 'a:\n  {}\nb:\n  - c:\n      d e\n  -\n    "f"\n'],
+  ['comments behind values', "a: b # c\nd: ['e' , f] # g\nh: 1 # 1024 ^ 3\n"],
+  ['quotes in quotes', "a: 'it''s'\nb: :c\n"],
+  ['tabs in text', 'a: |\n  b\tc\n'],
   ['arguments', 'a:\n  - --b=c\n  - -d\n  - $(E)\n  - f:g\n'],
 ] as const) {
   test(`plain: ${title}`, () => {
@@ -36,7 +40,12 @@ for (const [title, text] of [
   ['a tab', 'a:\n\tb: 1\n'],
   ['a value over two lines', 'a: b\n  c\n'],
   ['two documents', 'a: 1\n---\nb: 2\n'],
+  ['a value below a value', 'a:\n  b\n  c\n'],
+  ['a value that is not deeper than its key', 'a:\n  b:\n  c\n'],
+  ['a quoted value over two lines', 'a: "b\n  c"\n'],
+  ['a map behind a comment', 'a: b # c\n  d: e\n'],
   ['a word alone', 'a\n'],
+  ['more than two hundred levels', '- '.repeat(201)],
 ] as const) {
   test(`not plain: ${title}`, () => {
     assert.not(isPlainYaml(text));
@@ -73,5 +82,53 @@ test('what is called plain is well-formed for the parser', () => {
     cases(5000),
   );
 });
+
+/** Maps, lists and texts with their places; everything else is null. */
+function shapeOf(node: unknown): unknown {
+  if (isMap(node)) return node.items.map(({ key, value }) => [isScalar(key) && String(key.value), shapeOf(value)]);
+  if (isSeq(node)) return node.items.map(shapeOf).filter((item) => item !== null);
+  const isText =
+    isScalar(node) && typeof node.value === 'string' && !/^BLOCK/.test(node.type ?? '') && node.value !== '';
+  return isText && node.range ? [node.value, node.range[0], node.range[1]] : null;
+}
+
+/** Lists on one line and empty maps are values, of which no nodes are made. */
+function withoutFlow(text: string): string {
+  return text.replaceAll(/\{\}|\[\]|\[x, "y"\]|\[a\]/g, '~');
+}
+
+test('the tree of a plain document is that of the parser', () => {
+  const indent = fc.constantFrom('', '', '  ', '  ', '    ', '      ');
+  const dashes = fc.constantFrom('', '', '', '- ', '- - ');
+  const rest = fc.constantFrom(
+    ...RESTS.split('¶'),
+    'k: v',
+    'l: m',
+    'n: 1.20',
+    'o: true',
+    "p: 'q'",
+    'r: 0x1',
+    's: .inf',
+  );
+  const line = fc.tuple(indent, dashes, rest).map((parts) => parts.join(''));
+  const texts = fc.array(line, { minLength: 1, maxLength: 9 }).map((lines) => withoutFlow(`${lines.join('\n')}\n`));
+  fc.assert(
+    fc.property(texts, (text) => {
+      const tree = plainTree(text);
+      if (tree === undefined) return;
+      assert.equal(shapeOf(tree), shapeOf(parseDocument(text, { uniqueKeys: false }).contents), text);
+    }),
+    cases(5000),
+  );
+});
+
+for (const [title, text] of [
+  ['a text of one line in a block', 'a: >-\n  b\n'],
+  ['what is not plain', 'a: &b 1\n'],
+] as const) {
+  test(`no tree of ${title}`, () => {
+    assert.is(plainTree(text), undefined);
+  });
+}
 
 test.run();

@@ -81,8 +81,8 @@ for (const [title, text] of [
   ['lists nested in one line', '- '.repeat(200_000)],
   ['keys nested in one line', '? '.repeat(100_000)],
   ['a list of half a million items', `[${'a,'.repeat(500_000)}b]`],
-  ['a document of 2 MiB', `a: "${'x'.repeat(2 << 20)}"`],
-  ['a million lines', '\n'.repeat(1_000_000) + 'a: 1'],
+  ['a document of 2 MiB', `a: &b "${'x'.repeat(2 << 20)}"`],
+  ['a million lines', '\n'.repeat(1_000_000) + 'a: &b 1'],
   ['a hundred thousand documents', '--- 1\n'.repeat(100_000)],
 ] as const) {
   test(`not judged, and told once: ${title}`, () => {
@@ -92,6 +92,10 @@ for (const [title, text] of [
     );
   });
 }
+
+test('a plain document is judged, however large', () => {
+  assert.equal(remarksOf(`a: "${'x'.repeat(2 << 20)}"\n${'\n'.repeat(30_000)}b: 1\n`), []);
+});
 
 for (const [title, text] of [
   [
