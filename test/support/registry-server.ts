@@ -18,6 +18,8 @@ export type RegistryAuth =
 
 export interface RegistryServerOptions extends ServerOptions {
   readonly auth?: RegistryAuth;
+  /** Makes the image for a `repository:tag` that is not among those given. */
+  readonly otherwise?: (name: string) => Image;
 }
 
 export interface RegistryServer extends WebServer {
@@ -82,13 +84,17 @@ export async function startRegistry(
     const colon = name.lastIndexOf(':');
     add(content, name.slice(0, colon), [name.slice(colon + 1)], image);
   }
-  const { auth } = options;
+  const { auth, otherwise } = options;
   const server = await startServer((asked) => {
     if (auth?.kind === 'bearer' && asked.path.startsWith('/token')) return tokenReply(auth, asked);
     const refused = auth === undefined ? undefined : refusal(auth, asked);
     if (refused !== undefined) return refused;
     if (asked.path === '/v2/') return { status: 200, body: '{}' };
     const key = asked.path.replace(/^\/v2\//, '');
+    const [, repository, tag] = /^(.+)\/manifests\/([^:]+)$/.exec(key) ?? [];
+    if (otherwise !== undefined && repository !== undefined && tag !== undefined && !content.manifests.has(key)) {
+      add(content, repository, [tag], otherwise(`${repository}:${tag}`));
+    }
     const manifest = content.manifests.get(key);
     if (manifest !== undefined) {
       const headers = { 'content-type': manifest.type, 'docker-content-digest': manifest.digest };

@@ -1,0 +1,143 @@
+/** An API server asked directly: what it holds, and the removal of what came after a moment. */
+import { readFile } from 'node:fs/promises';
+import { Agent, fetch } from 'undici';
+import { isObject } from '../../src/core/json.ts';
+
+export interface Meta {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly generation?: number;
+  readonly deletionTimestamp?: string;
+  readonly finalizers?: readonly string[];
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly ownerReferences?: readonly { readonly uid: string }[];
+}
+
+export interface KubeObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: Meta;
+  readonly spec?: Readonly<Record<string, unknown>>;
+  readonly status?: Readonly<Record<string, unknown>>;
+  readonly [field: string]: unknown;
+}
+
+interface Resource {
+  /** `apps/v1` */
+  readonly version: string;
+  readonly name: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+}
+
+export interface Kube extends AsyncDisposable {
+  readonly get: (path: string) => Promise<unknown>;
+  /** Sends JSON; a failure is thrown unless its status is among those expected. */
+  readonly send: (method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown) => Promise<number>;
+  readonly list: (path: string) => Promise<readonly KubeObject[]>;
+  /** Everything there is but events and leases, by `Kind.group namespace/name`. */
+  readonly all: () => Promise<ReadonlyMap<string, KubeObject>>;
+  /** Removes all that is not in an earlier {@link all}. */
+  readonly clear: (before: ReadonlyMap<string, KubeObject>) => Promise<void>;
+}
+
+const PASSING: ReadonlySet<string> = new Set(['Event', 'Lease', 'ComponentStatus', 'EndpointSlice']);
+/** Removed first, because they stand in the way of other removals; and last, because others are in them. */
+const FIRST: ReadonlySet<string> = new Set([
+  'ValidatingWebhookConfiguration',
+  'MutatingWebhookConfiguration',
+  'APIService',
+]);
+const LAST: ReadonlySet<string> = new Set(['CustomResourceDefinition', 'Namespace']);
+
+function folderOf(version: string): string {
+  return version.includes('/') ? `/apis/${version}` : `/api/${version}`;
+}
+
+export function pathOf({ apiVersion, metadata: { name, namespace } }: KubeObject, resource: string): string {
+  const within = namespace === undefined ? '' : `/namespaces/${namespace}`;
+  return `${folderOf(apiVersion)}${within}/${resource}/${name}`;
+}
+
+export async function openKube(kubeconfig: string): Promise<Kube> {
+  const config = JSON.parse(await readFile(kubeconfig, 'utf8')) as {
+    readonly clusters: readonly [
+      { readonly cluster: { readonly server: string; readonly 'certificate-authority-data': string } },
+    ];
+    readonly users: readonly [{ readonly user: { readonly token: string } }];
+  };
+  const [{ cluster }] = config.clusters;
+  const [{ user }] = config.users;
+  const dispatcher = new Agent({ connect: { ca: Buffer.from(cluster['certificate-authority-data'], 'base64') } });
+  const call = async (method: string, path: string, body?: unknown): Promise<{ status: number; text: string }> => {
+    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+    const answer = await fetch(`${cluster.server}${path}`, {
+      method,
+      dispatcher,
+      headers: { authorization: `Bearer ${user.token}`, 'content-type': type },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: answer.status, text: await answer.text() };
+  };
+  const get = async (path: string): Promise<unknown> => {
+    const { status, text } = await call('GET', path);
+    if (status !== 200) throw new Error(`GET ${path}: ${status} ${text.slice(0, 200)}`);
+    return JSON.parse(text);
+  };
+  const send: Kube['send'] = async (method, path, body) => (await call(method, path, body)).status;
+  const list = async (path: string): Promise<readonly KubeObject[]> => {
+    const value = await get(path);
+    return isObject(value) && Array.isArray(value['items']) ? (value['items'] as KubeObject[]) : [];
+  };
+  const resources = async (): Promise<readonly Resource[]> => {
+    const groups = (await get('/apis')) as {
+      readonly groups: readonly { readonly preferredVersion: { readonly groupVersion: string } }[];
+    };
+    const versions = ['v1', ...groups.groups.map(({ preferredVersion }) => preferredVersion.groupVersion)];
+    const found = await Promise.all(
+      versions.map(async (version) => {
+        // An API service whose pods do not run has nothing.
+        const { status, text } = await call('GET', folderOf(version));
+        if (status !== 200) return [];
+        const { resources: rows } = JSON.parse(text) as {
+          readonly resources: readonly (Omit<Resource, 'version'> & { readonly verbs: readonly string[] })[];
+        };
+        return rows
+          .filter(({ name, verbs, kind }) => !name.includes('/') && verbs.includes('list') && !PASSING.has(kind))
+          .map((row) => ({ ...row, version }));
+      }),
+    );
+    return found.flat();
+  };
+  const all = async (): Promise<ReadonlyMap<string, KubeObject>> => {
+    const lists = await Promise.all(
+      (await resources()).map(async ({ version, name, kind }) => {
+        const items = await list(`${folderOf(version)}/${name}`);
+        return items.map((item) => ({ ...item, apiVersion: version, kind, resource: name }));
+      }),
+    );
+    return new Map(lists.flat().map((item) => [nameOf(item), item]));
+  };
+  const remove = async (item: KubeObject): Promise<void> => {
+    const path = pathOf(item, String(item['resource']));
+    if ((item.metadata.finalizers ?? []).length > 0) await send('PATCH', path, { metadata: { finalizers: null } });
+    await send('DELETE', path, { kind: 'DeleteOptions', apiVersion: 'v1', gracePeriodSeconds: 0 });
+    if (item.kind === 'Namespace') await send('PUT', `${path}/finalize`, { ...item, spec: { finalizers: [] } });
+  };
+  const clear = async (before: ReadonlyMap<string, KubeObject>): Promise<void> => {
+    const late = [...(await all())].filter(([name]) => !before.has(name)).map(([, item]) => item);
+    await Promise.all(late.filter(({ kind }) => FIRST.has(kind)).map(remove));
+    await Promise.all(late.filter(({ kind }) => !FIRST.has(kind) && !LAST.has(kind)).map(remove));
+    await Promise.all(late.filter(({ kind }) => LAST.has(kind)).map(remove));
+  };
+  return { get, send, list, all, clear, [Symbol.asyncDispose]: async () => dispatcher.destroy() };
+}
+
+/** `Deployment.apps kube-system/coredns`, `ClusterRole.rbac.authorization.k8s.io admin`. */
+export function nameOf({ apiVersion, kind, metadata: { name, namespace } }: KubeObject): string {
+  const [group, version] = apiVersion.split('/');
+  const inGroup = version === undefined ? kind : `${kind}.${group}`;
+  return namespace === undefined ? `${inGroup} ${name}` : `${inGroup} ${namespace}/${name}`;
+}

@@ -1,0 +1,223 @@
+/**
+ * What controllers, a scheduler and kubelets would do while hooks run against an API server alone: workloads get pods,
+ * pods run and become ready, jobs complete, claims are bound, services have endpoints, what is being deleted goes.
+ * Nothing is pulled and nothing runs: a hook that looks into a container finds none.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { isObject } from '../../src/core/json.ts';
+import { pathOf, type Kube, type KubeObject } from './kube.ts';
+
+/** On what is made here, which is no add-on's. */
+const PLAYED = 'curlew.example/played';
+const NODE = 'node-1';
+const WORKLOADS = [
+  ['deployments', 'Deployment'],
+  ['daemonsets', 'DaemonSet'],
+  ['statefulsets', 'StatefulSet'],
+] as const;
+const NOW = '2026-01-01T00:00:00Z';
+
+export function isPlayed({ metadata }: KubeObject): boolean {
+  return metadata.annotations?.[PLAYED] !== undefined;
+}
+
+/** What `kubeadm init` leaves: the node itself, and what of it is looked at. */
+async function begin({ send }: Kube): Promise<void> {
+  const annotations = { [PLAYED]: '' };
+  const labels = { 'node-role.kubernetes.io/control-plane': '', 'kubernetes.io/hostname': NODE, 'kubernetes.io/os': 'linux' };
+  await send('POST', '/api/v1/nodes', {
+    kind: 'Node',
+    metadata: {
+      name: NODE,
+      labels,
+      annotations: { ...annotations, 'kubeadm.alpha.kubernetes.io/cri-socket': 'unix:///run/containerd/containerd.sock' },
+    },
+  });
+  const amounts = { cpu: '8', memory: '32Gi', pods: '110', 'ephemeral-storage': '500Gi' };
+  await send('PATCH', `/api/v1/nodes/${NODE}/status`, {
+    status: {
+      capacity: amounts,
+      allocatable: amounts,
+      addresses: [{ type: 'InternalIP', address: '10.0.0.1' }],
+      conditions: [{ type: 'Ready', status: 'True', reason: 'KubeletReady', lastHeartbeatTime: NOW, lastTransitionTime: NOW }],
+      nodeInfo: {
+        kubeletVersion: 'v1.34.4',
+        containerRuntimeVersion: 'containerd://1.6.20',
+        machineID: '',
+        systemUUID: '',
+        bootID: '',
+        kernelVersion: '6.1.0',
+        osImage: 'Ubuntu 22.04',
+        kubeProxyVersion: '',
+        operatingSystem: 'linux',
+        architecture: 'amd64',
+      },
+    },
+  });
+  const selector = { 'k8s-app': 'kube-dns' };
+  await send('POST', '/apis/apps/v1/namespaces/kube-system/deployments', {
+    metadata: { name: 'coredns', annotations, labels: selector },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: selector },
+      template: { metadata: { labels: selector }, spec: { containers: [{ name: 'coredns', image: 'coredns' }] } },
+    },
+  });
+  const files = { ClusterConfiguration: 'apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\nkubernetesVersion: v1.34.4\n' };
+  await send('POST', '/api/v1/namespaces/kube-system/configmaps', { metadata: { name: 'kubeadm-config', annotations }, data: files });
+}
+
+/** Plays until it is disposed of. */
+export async function play(kube: Kube): Promise<AsyncDisposable> {
+  const ended = new AbortController();
+  await begin(kube);
+  const run = async (): Promise<void> => {
+    while (!ended.signal.aborted) {
+      // Objects go while they are looked at: the next round sees what there is.
+      await round(kube).catch(() => undefined);
+      await pause(300);
+    }
+  };
+  const running = run();
+  return {
+    [Symbol.asyncDispose]: async () => {
+      ended.abort();
+      await running;
+    },
+  };
+}
+
+async function round(kube: Kube): Promise<void> {
+  const [namespaces, accounts] = [await kube.list('/api/v1/namespaces'), await kube.list('/api/v1/serviceaccounts')];
+  await Promise.all(namespaces.map(async (one) => namespace(kube, one, accounts)));
+  const owners = new Set<string>();
+  const pods = await kube.list('/api/v1/pods');
+  for (const [resource, kind] of WORKLOADS) {
+    for (const one of await kube.list(`/apis/apps/v1/${resource}`)) {
+      owners.add(one.metadata.uid ?? '');
+      await workload(kube, resource, { ...one, apiVersion: 'apps/v1', kind }, pods);
+    }
+  }
+  for (const one of await kube.list('/apis/batch/v1/jobs')) {
+    owners.add(one.metadata.uid ?? '');
+    await job(kube, { ...one, apiVersion: 'batch/v1' });
+  }
+  for (const one of pods) await pod(kube, { ...one, apiVersion: 'v1' }, owners);
+  for (const one of await kube.list('/api/v1/persistentvolumeclaims')) await claim(kube, { ...one, apiVersion: 'v1' });
+  const endpoints = new Set((await kube.list('/api/v1/endpoints')).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
+  for (const one of await kube.list('/api/v1/services')) {
+    const { name, namespace: space } = one.metadata;
+    if (isObject(one.spec?.['selector']) && !endpoints.has(`${space}/${name}`)) await endpointsOf(kube, one);
+  }
+}
+
+async function namespace({ send, all }: Kube, { metadata: { name, deletionTimestamp } }: KubeObject, accounts: readonly KubeObject[]): Promise<void> {
+  if (deletionTimestamp !== undefined) {
+    for (const item of (await all()).values()) {
+      if (item.metadata.namespace === name) await send('DELETE', pathOf(item, String(item['resource'])), { gracePeriodSeconds: 0 });
+    }
+    await send('PUT', `/api/v1/namespaces/${name}/finalize`, { kind: 'Namespace', apiVersion: 'v1', metadata: { name }, spec: { finalizers: [] } });
+  } else if (!accounts.some(({ metadata }) => metadata.namespace === name && metadata.name === 'default')) {
+    await send('POST', `/api/v1/namespaces/${name}/serviceaccounts`, { metadata: { name: 'default', annotations: { [PLAYED]: '' } } });
+  }
+}
+
+async function workload(kube: Kube, resource: string, one: KubeObject, pods: readonly KubeObject[]): Promise<void> {
+  const { metadata, spec = {}, status = {} } = one;
+  const path = pathOf(one, resource);
+  if (metadata.deletionTimestamp !== undefined) {
+    await kube.send('PATCH', path, { metadata: { finalizers: null } });
+    return;
+  }
+  const wanted = resource === 'daemonsets' ? 1 : Number(spec['replicas'] ?? 1);
+  const own = pods.filter((pod) => pod.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid));
+  await Promise.all(own.slice(wanted).map(async (pod) => kube.send('DELETE', pathOf({ ...pod, apiVersion: 'v1' }, 'pods'), { gracePeriodSeconds: 0 })));
+  for (let index = own.length; index < wanted; index += 1) {
+    await kube.send('POST', `/api/v1/namespaces/${metadata.namespace}/pods`, podOf(one, resource === 'statefulsets' ? String(index) : undefined));
+  }
+  if (status['observedGeneration'] === metadata.generation && (status['readyReplicas'] ?? status['numberReady'] ?? 0) === wanted) return;
+  const counts =
+    resource === 'daemonsets'
+      ? ['currentNumberScheduled', 'desiredNumberScheduled', 'numberReady', 'numberAvailable', 'updatedNumberScheduled']
+      : ['replicas', 'readyReplicas', 'availableReplicas', 'updatedReplicas', ...(resource === 'statefulsets' ? ['currentReplicas'] : [])];
+  const conditions = [{ type: 'Available', status: 'True', reason: 'Played', message: '', lastTransitionTime: NOW, lastUpdateTime: NOW }];
+  await kube.send('PATCH', `${path}/status`, {
+    status: {
+      ...Object.fromEntries(counts.map((count) => [count, wanted])),
+      ...(resource === 'daemonsets' ? { numberMisscheduled: 0 } : {}),
+      ...(resource === 'deployments' ? { conditions } : {}),
+      observedGeneration: metadata.generation,
+    },
+  });
+}
+
+function podOf(owner: KubeObject, ordinal: string | undefined): object {
+  const { metadata, spec = {}, kind, apiVersion } = owner;
+  const template = spec['template'] as { readonly metadata?: { readonly labels?: object }; readonly spec: object };
+  const name = ordinal === undefined ? { generateName: `${metadata.name}-` } : { name: `${metadata.name}-${ordinal}` };
+  const { name: ownerName, uid } = metadata;
+  return {
+    metadata: {
+      ...name,
+      labels: template.metadata?.labels ?? {},
+      annotations: { [PLAYED]: '' },
+      ownerReferences: [{ apiVersion, kind, name: ownerName, uid, controller: true }],
+    },
+    spec: { ...template.spec, nodeName: NODE },
+  };
+}
+
+async function pod(kube: Kube, one: KubeObject, owners: ReadonlySet<string>): Promise<void> {
+  const { metadata, spec = {}, status = {} } = one;
+  const path = pathOf(one, 'pods');
+  const [owner] = metadata.ownerReferences ?? [];
+  if (metadata.deletionTimestamp !== undefined || (isPlayed(one) && owner !== undefined && !owners.has(owner.uid))) {
+    await kube.send('DELETE', path, { gracePeriodSeconds: 0 });
+    return;
+  }
+  if (status['phase'] !== 'Pending' && status['phase'] !== undefined) return;
+  const isTask = (spec['restartPolicy'] ?? 'Always') !== 'Always';
+  const containers = (spec['containers'] ?? []) as readonly { readonly name: string; readonly image: string }[];
+  const states = containers.map(({ name, image }) => ({
+    name,
+    image,
+    imageID: '',
+    restartCount: 0,
+    ready: !isTask,
+    started: !isTask,
+    state: isTask ? { terminated: { exitCode: 0, reason: 'Completed' } } : { running: { startedAt: NOW } },
+  }));
+  const conditions = ['Initialized', 'Ready', 'ContainersReady', 'PodScheduled'].map((type) => ({ type, status: 'True', lastTransitionTime: NOW }));
+  await kube.send('PATCH', `${path}/status`, {
+    status: { phase: isTask ? 'Succeeded' : 'Running', conditions, containerStatuses: states, podIP: '10.32.0.9', hostIP: '10.0.0.1', startTime: NOW },
+  });
+}
+
+async function job(kube: Kube, one: KubeObject): Promise<void> {
+  const path = pathOf(one, 'jobs');
+  if (one.metadata.deletionTimestamp !== undefined) await kube.send('PATCH', path, { metadata: { finalizers: null } });
+  if ((one.status?.['succeeded'] ?? 0) !== 0) return;
+  const conditions = ['SuccessCriteriaMet', 'Complete'].map((type) => ({ type, status: 'True', lastTransitionTime: NOW, lastProbeTime: NOW }));
+  const completions = Number(one.spec?.['completions'] ?? 1);
+  await kube.send('PATCH', `${path}/status`, {
+    status: { succeeded: completions, startTime: NOW, completionTime: NOW, conditions, ready: 0, uncountedTerminatedPods: {} },
+  });
+}
+
+async function claim(kube: Kube, one: KubeObject): Promise<void> {
+  const path = pathOf(one, 'persistentvolumeclaims');
+  if (one.metadata.deletionTimestamp !== undefined) await kube.send('PATCH', path, { metadata: { finalizers: null } });
+  if (one.status?.['phase'] === 'Bound') return;
+  const resources = one.spec?.['resources'] as { readonly requests?: object } | undefined;
+  await kube.send('PATCH', `${path}/status`, { status: { phase: 'Bound', capacity: resources?.requests ?? {}, accessModes: one.spec?.['accessModes'] } });
+}
+
+async function endpointsOf(kube: Kube, { metadata: { name, namespace: space }, spec = {} }: KubeObject): Promise<void> {
+  const ports = ((spec['ports'] ?? []) as readonly { readonly name?: string; readonly port: number; readonly protocol?: string }[]).map(
+    ({ name: port, port: number, protocol }) => ({ ...(port === undefined ? {} : { name: port }), port: number, protocol: protocol ?? 'TCP' }),
+  );
+  await kube.send('POST', `/api/v1/namespaces/${space}/endpoints`, {
+    metadata: { name, annotations: { [PLAYED]: '' } },
+    subsets: [{ addresses: [{ ip: '10.32.0.9' }], ports }],
+  });
+}
