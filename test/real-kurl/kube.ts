@@ -34,16 +34,16 @@ interface Resource {
 
 export interface Kube extends AsyncDisposable {
   readonly get: (path: string) => Promise<unknown>;
-  /** Sends JSON; a failure is thrown unless its status is among those expected. */
+  /** Sends JSON; hands back the status. */
   readonly send: (method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown) => Promise<number>;
   readonly list: (path: string) => Promise<readonly KubeObject[]>;
-  /** Everything there is but events and leases, by `Kind.group namespace/name`. */
+  /** Everything there is but what passes or follows from other objects: events and leases, by `Kind.group namespace/name`. */
   readonly all: () => Promise<ReadonlyMap<string, KubeObject>>;
   /** Removes all that is not in an earlier {@link all}. */
   readonly clear: (before: ReadonlyMap<string, KubeObject>) => Promise<void>;
 }
 
-const PASSING: ReadonlySet<string> = new Set(['Event', 'Lease', 'ComponentStatus', 'EndpointSlice']);
+const PASSING: ReadonlySet<string> = new Set(['Event', 'Lease', 'ComponentStatus', 'EndpointSlice', 'IPAddress']);
 /** Removed first, because they stand in the way of other removals; and last, because others are in them. */
 const FIRST: ReadonlySet<string> = new Set([
   'ValidatingWebhookConfiguration',
@@ -84,7 +84,7 @@ export async function openKube(kubeconfig: string): Promise<Kube> {
   const get = async (path: string): Promise<unknown> => {
     const { status, text } = await call('GET', path);
     if (status !== 200) throw new Error(`GET ${path}: ${status} ${text.slice(0, 200)}`);
-    return JSON.parse(text);
+    return text === 'ok' ? text : JSON.parse(text);
   };
   const send: Kube['send'] = async (method, path, body) => (await call(method, path, body)).status;
   const list = async (path: string): Promise<readonly KubeObject[]> => {

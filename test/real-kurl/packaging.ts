@@ -36,11 +36,13 @@ function byName(versions: readonly AddonFolder[]): ReadonlyMap<string, readonly 
 /** `curlew lint` over all versions: an error is a failure. */
 export async function lintAll({ root, versions }: Repository): Promise<readonly Outcome[]> {
   const names = [...byName(versions)];
-  const paths = names.map(([name]) => join('addons', name));
-  const { stdout, stderr } = await curlew(['lint', '--json', '--no-shellcheck', ...paths], { cwd: root, main });
+  const paths = versions.map(({ name, version }) => join('addons', name, version));
+  const { stdout, stderr } = await curlew(['lint', '--json', ...paths], { cwd: root, main });
   const { diagnostics } = readJson(stdout, stderr) as { readonly diagnostics: readonly Diagnostic[] };
   return names.map(([name, of]) => {
-    const own = diagnostics.filter(({ severity, place }) => severity === 'error' && place.file.startsWith(`addons/${name}/`));
+    const own = diagnostics.filter(
+      ({ severity, place }) => severity === 'error' && place.file.startsWith(`addons/${name}/`),
+    );
     const failures = own.map(({ code, place, message }) => `${place.file}:${place.line} ${code}: ${message}`);
     return { stage: 'lint', addon: name, count: of.length, failures, remarks: [] };
   });
@@ -55,9 +57,11 @@ function readJson(stdout: string, stderr: string): unknown {
 export async function planAll({ root, versions }: Repository, box: string): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const [name, of] of byName(versions)) {
-    const words = ['build', name, '--plan-only', '--json', '--out', join(box, 'out')];
+    const refs = of.map(({ version }) => `${name}/${version}`);
+    const words = ['build', ...refs, '--plan-only', '--json', '--out', join(box, 'out')];
     const { exitCode, stdout, stderr } = await curlew(words, { cwd: root, main });
-    const failures = exitCode === 0 && (JSON.parse(stdout) as BuildPlan).addons.length === of.length ? [] : errorsOf(stdout, stderr);
+    const failures =
+      exitCode === 0 && (JSON.parse(stdout) as BuildPlan).addons.length === of.length ? [] : errorsOf(stdout, stderr);
     outcomes.push({ stage: 'plan', addon: name, count: of.length, failures, remarks: [] });
   }
   return outcomes;
@@ -100,7 +104,11 @@ function kubernetes_already_applied() {
 };
 
 /** Copies the versions into a repository of their own, so that nothing is written into theirs, and builds them there. */
-export async function buildAll({ root: from }: Repository, versions: readonly AddonFolder[], box: string): Promise<Packages> {
+export async function buildAll(
+  { root: from }: Repository,
+  versions: readonly AddonFolder[],
+  box: string,
+): Promise<Packages> {
   const root = join(box, 'repository');
   for (const { name, version, folder } of versions) {
     await cp(folder, join(root, 'addons', name, version), { recursive: true, preserveTimestamps: true });
@@ -120,7 +128,11 @@ export async function buildAll({ root: from }: Repository, versions: readonly Ad
   const plan = JSON.parse(planned.stdout) as BuildPlan;
   const folder = join(box, 'stand-ins');
   await mkdir(folder, { recursive: true });
-  await using standIns = await startStandIns(folder, root, plan.addons.flatMap(({ steps }) => steps));
+  await using standIns = await startStandIns(
+    folder,
+    root,
+    plan.addons.flatMap(({ steps }) => steps),
+  );
   const options = ['--out', out, ...standIns.words];
   const built: AddonFolder[] = [];
   const outcomes: Outcome[] = [];

@@ -3,6 +3,7 @@
  * pods run and become ready, jobs complete, claims are bound, services have endpoints, what is being deleted goes.
  * Nothing is pulled and nothing runs: a hook that looks into a container finds none.
  */
+import { networkInterfaces } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isObject } from '../../src/core/json.ts';
 import { pathOf, type Kube, type KubeObject } from './kube.ts';
@@ -17,6 +18,12 @@ const WORKLOADS = [
 ] as const;
 const NOW = '2026-01-01T00:00:00Z';
 
+/** Of the node: the first that this machine has, so that hooks find its interface. */
+export const ADDRESS: string =
+  Object.values(networkInterfaces())
+    .flatMap((all) => all ?? [])
+    .find(({ family, internal }) => family === 'IPv4' && !internal)?.address ?? '127.0.0.1';
+
 export function isPlayed({ metadata }: KubeObject): boolean {
   return metadata.annotations?.[PLAYED] !== undefined;
 }
@@ -24,13 +31,21 @@ export function isPlayed({ metadata }: KubeObject): boolean {
 /** What `kubeadm init` leaves: the node itself, and what of it is looked at. */
 async function begin({ send }: Kube): Promise<void> {
   const annotations = { [PLAYED]: '' };
-  const labels = { 'node-role.kubernetes.io/control-plane': '', 'kubernetes.io/hostname': NODE, 'kubernetes.io/os': 'linux' };
+  const labels = {
+    'node-role.kubernetes.io/control-plane': '',
+    'kubernetes.io/hostname': NODE,
+    'node-role.kubernetes.io/master': '',
+    'kubernetes.io/os': 'linux',
+  };
   await send('POST', '/api/v1/nodes', {
     kind: 'Node',
     metadata: {
       name: NODE,
       labels,
-      annotations: { ...annotations, 'kubeadm.alpha.kubernetes.io/cri-socket': 'unix:///run/containerd/containerd.sock' },
+      annotations: {
+        ...annotations,
+        'kubeadm.alpha.kubernetes.io/cri-socket': 'unix:///run/containerd/containerd.sock',
+      },
     },
   });
   const amounts = { cpu: '8', memory: '32Gi', pods: '110', 'ephemeral-storage': '500Gi' };
@@ -38,8 +53,10 @@ async function begin({ send }: Kube): Promise<void> {
     status: {
       capacity: amounts,
       allocatable: amounts,
-      addresses: [{ type: 'InternalIP', address: '10.0.0.1' }],
-      conditions: [{ type: 'Ready', status: 'True', reason: 'KubeletReady', lastHeartbeatTime: NOW, lastTransitionTime: NOW }],
+      addresses: [{ type: 'InternalIP', address: ADDRESS }],
+      conditions: [
+        { type: 'Ready', status: 'True', reason: 'KubeletReady', lastHeartbeatTime: NOW, lastTransitionTime: NOW },
+      ],
       nodeInfo: {
         kubeletVersion: 'v1.34.4',
         containerRuntimeVersion: 'containerd://1.6.20',
@@ -63,8 +80,14 @@ async function begin({ send }: Kube): Promise<void> {
       template: { metadata: { labels: selector }, spec: { containers: [{ name: 'coredns', image: 'coredns' }] } },
     },
   });
-  const files = { ClusterConfiguration: 'apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\nkubernetesVersion: v1.34.4\n' };
-  await send('POST', '/api/v1/namespaces/kube-system/configmaps', { metadata: { name: 'kubeadm-config', annotations }, data: files });
+  const files = {
+    ClusterConfiguration:
+      'apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\nkubernetesVersion: v1.34.4\n',
+  };
+  await send('POST', '/api/v1/namespaces/kube-system/configmaps', {
+    metadata: { name: 'kubeadm-config', annotations },
+    data: files,
+  });
 }
 
 /** Plays until it is disposed of. */
@@ -104,21 +127,35 @@ async function round(kube: Kube): Promise<void> {
   }
   for (const one of pods) await pod(kube, { ...one, apiVersion: 'v1' }, owners);
   for (const one of await kube.list('/api/v1/persistentvolumeclaims')) await claim(kube, { ...one, apiVersion: 'v1' });
-  const endpoints = new Set((await kube.list('/api/v1/endpoints')).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
+  const endpoints = new Set(
+    (await kube.list('/api/v1/endpoints')).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`),
+  );
   for (const one of await kube.list('/api/v1/services')) {
     const { name, namespace: space } = one.metadata;
     if (isObject(one.spec?.['selector']) && !endpoints.has(`${space}/${name}`)) await endpointsOf(kube, one);
   }
 }
 
-async function namespace({ send, all }: Kube, { metadata: { name, deletionTimestamp } }: KubeObject, accounts: readonly KubeObject[]): Promise<void> {
+async function namespace(
+  { send, all }: Kube,
+  { metadata: { name, deletionTimestamp } }: KubeObject,
+  accounts: readonly KubeObject[],
+): Promise<void> {
   if (deletionTimestamp !== undefined) {
     for (const item of (await all()).values()) {
-      if (item.metadata.namespace === name) await send('DELETE', pathOf(item, String(item['resource'])), { gracePeriodSeconds: 0 });
+      if (item.metadata.namespace === name)
+        await send('DELETE', pathOf(item, String(item['resource'])), { gracePeriodSeconds: 0 });
     }
-    await send('PUT', `/api/v1/namespaces/${name}/finalize`, { kind: 'Namespace', apiVersion: 'v1', metadata: { name }, spec: { finalizers: [] } });
+    await send('PUT', `/api/v1/namespaces/${name}/finalize`, {
+      kind: 'Namespace',
+      apiVersion: 'v1',
+      metadata: { name },
+      spec: { finalizers: [] },
+    });
   } else if (!accounts.some(({ metadata }) => metadata.namespace === name && metadata.name === 'default')) {
-    await send('POST', `/api/v1/namespaces/${name}/serviceaccounts`, { metadata: { name: 'default', annotations: { [PLAYED]: '' } } });
+    await send('POST', `/api/v1/namespaces/${name}/serviceaccounts`, {
+      metadata: { name: 'default', annotations: { [PLAYED]: '' } },
+    });
   }
 }
 
@@ -131,16 +168,36 @@ async function workload(kube: Kube, resource: string, one: KubeObject, pods: rea
   }
   const wanted = resource === 'daemonsets' ? 1 : Number(spec['replicas'] ?? 1);
   const own = pods.filter((pod) => pod.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid));
-  await Promise.all(own.slice(wanted).map(async (pod) => kube.send('DELETE', pathOf({ ...pod, apiVersion: 'v1' }, 'pods'), { gracePeriodSeconds: 0 })));
+  await Promise.all(
+    own
+      .slice(wanted)
+      .map(async (pod) => kube.send('DELETE', pathOf({ ...pod, apiVersion: 'v1' }, 'pods'), { gracePeriodSeconds: 0 })),
+  );
   for (let index = own.length; index < wanted; index += 1) {
-    await kube.send('POST', `/api/v1/namespaces/${metadata.namespace}/pods`, podOf(one, resource === 'statefulsets' ? String(index) : undefined));
+    await kube.send(
+      'POST',
+      `/api/v1/namespaces/${metadata.namespace}/pods`,
+      podOf(one, resource === 'statefulsets' ? String(index) : undefined),
+    );
   }
-  if (status['observedGeneration'] === metadata.generation && (status['readyReplicas'] ?? status['numberReady'] ?? 0) === wanted) return;
+  if (
+    status['observedGeneration'] === metadata.generation &&
+    (status['readyReplicas'] ?? status['numberReady'] ?? 0) === wanted
+  )
+    return;
   const counts =
     resource === 'daemonsets'
       ? ['currentNumberScheduled', 'desiredNumberScheduled', 'numberReady', 'numberAvailable', 'updatedNumberScheduled']
-      : ['replicas', 'readyReplicas', 'availableReplicas', 'updatedReplicas', ...(resource === 'statefulsets' ? ['currentReplicas'] : [])];
-  const conditions = [{ type: 'Available', status: 'True', reason: 'Played', message: '', lastTransitionTime: NOW, lastUpdateTime: NOW }];
+      : [
+          'replicas',
+          'readyReplicas',
+          'availableReplicas',
+          'updatedReplicas',
+          ...(resource === 'statefulsets' ? ['currentReplicas'] : []),
+        ];
+  const conditions = [
+    { type: 'Available', status: 'True', reason: 'Played', message: '', lastTransitionTime: NOW, lastUpdateTime: NOW },
+  ];
   await kube.send('PATCH', `${path}/status`, {
     status: {
       ...Object.fromEntries(counts.map((count) => [count, wanted])),
@@ -187,9 +244,20 @@ async function pod(kube: Kube, one: KubeObject, owners: ReadonlySet<string>): Pr
     started: !isTask,
     state: isTask ? { terminated: { exitCode: 0, reason: 'Completed' } } : { running: { startedAt: NOW } },
   }));
-  const conditions = ['Initialized', 'Ready', 'ContainersReady', 'PodScheduled'].map((type) => ({ type, status: 'True', lastTransitionTime: NOW }));
+  const conditions = ['Initialized', 'Ready', 'ContainersReady', 'PodScheduled'].map((type) => ({
+    type,
+    status: 'True',
+    lastTransitionTime: NOW,
+  }));
   await kube.send('PATCH', `${path}/status`, {
-    status: { phase: isTask ? 'Succeeded' : 'Running', conditions, containerStatuses: states, podIP: '10.32.0.9', hostIP: '10.0.0.1', startTime: NOW },
+    status: {
+      phase: isTask ? 'Succeeded' : 'Running',
+      conditions,
+      containerStatuses: states,
+      podIP: '10.32.0.9',
+      hostIP: ADDRESS,
+      startTime: NOW,
+    },
   });
 }
 
@@ -197,10 +265,22 @@ async function job(kube: Kube, one: KubeObject): Promise<void> {
   const path = pathOf(one, 'jobs');
   if (one.metadata.deletionTimestamp !== undefined) await kube.send('PATCH', path, { metadata: { finalizers: null } });
   if ((one.status?.['succeeded'] ?? 0) !== 0) return;
-  const conditions = ['SuccessCriteriaMet', 'Complete'].map((type) => ({ type, status: 'True', lastTransitionTime: NOW, lastProbeTime: NOW }));
+  const conditions = ['SuccessCriteriaMet', 'Complete'].map((type) => ({
+    type,
+    status: 'True',
+    lastTransitionTime: NOW,
+    lastProbeTime: NOW,
+  }));
   const completions = Number(one.spec?.['completions'] ?? 1);
   await kube.send('PATCH', `${path}/status`, {
-    status: { succeeded: completions, startTime: NOW, completionTime: NOW, conditions, ready: 0, uncountedTerminatedPods: {} },
+    status: {
+      succeeded: completions,
+      startTime: NOW,
+      completionTime: NOW,
+      conditions,
+      ready: 0,
+      uncountedTerminatedPods: {},
+    },
   });
 }
 
@@ -209,13 +289,19 @@ async function claim(kube: Kube, one: KubeObject): Promise<void> {
   if (one.metadata.deletionTimestamp !== undefined) await kube.send('PATCH', path, { metadata: { finalizers: null } });
   if (one.status?.['phase'] === 'Bound') return;
   const resources = one.spec?.['resources'] as { readonly requests?: object } | undefined;
-  await kube.send('PATCH', `${path}/status`, { status: { phase: 'Bound', capacity: resources?.requests ?? {}, accessModes: one.spec?.['accessModes'] } });
+  await kube.send('PATCH', `${path}/status`, {
+    status: { phase: 'Bound', capacity: resources?.requests ?? {}, accessModes: one.spec?.['accessModes'] },
+  });
 }
 
 async function endpointsOf(kube: Kube, { metadata: { name, namespace: space }, spec = {} }: KubeObject): Promise<void> {
-  const ports = ((spec['ports'] ?? []) as readonly { readonly name?: string; readonly port: number; readonly protocol?: string }[]).map(
-    ({ name: port, port: number, protocol }) => ({ ...(port === undefined ? {} : { name: port }), port: number, protocol: protocol ?? 'TCP' }),
-  );
+  const ports = (
+    (spec['ports'] ?? []) as readonly { readonly name?: string; readonly port: number; readonly protocol?: string }[]
+  ).map(({ name: port, port: number, protocol }) => ({
+    ...(port === undefined ? {} : { name: port }),
+    port: number,
+    protocol: protocol ?? 'TCP',
+  }));
   await kube.send('POST', `/api/v1/namespaces/${space}/endpoints`, {
     metadata: { name, annotations: { [PLAYED]: '' } },
     subsets: [{ addresses: [{ ip: '10.32.0.9' }], ports }],

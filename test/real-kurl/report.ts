@@ -32,7 +32,9 @@ export interface Judged extends Outcome {
 }
 
 export function judge(outcome: Outcome, known: readonly Explanation[]): Judged {
-  const fitting = known.filter(({ stage, addon }) => stage === outcome.stage && (addon === '*' || isNamed(outcome.addon, addon)));
+  const fitting = known.filter(
+    ({ stage, addon }) => stage === outcome.stage && (addon === '*' || isNamed(outcome.addon, addon)),
+  );
   const unexplained: string[] = [];
   const explained: { failure: string; why: string; pending: boolean }[] = [];
   for (const failure of outcome.failures) {
@@ -82,7 +84,9 @@ export function formatDetails(all: readonly Judged[]): string {
   return all
     .flatMap(({ stage, addon, unexplained, explained, remarks }) => [
       ...unexplained.map((failure) => `FAILED ${stage} ${addon}: ${failure}`),
-      ...explained.map(({ failure, why, pending }) => `${pending ? 'pending' : 'explained'} ${stage} ${addon}: ${failure} (${why})`),
+      ...explained.map(
+        ({ failure, why, pending }) => `${pending ? 'pending' : 'explained'} ${stage} ${addon}: ${failure} (${why})`,
+      ),
       ...remarks.map((remark) => `remark ${stage} ${addon}: ${remark}`),
     ])
     .join('\n');

@@ -54,8 +54,8 @@ async function writeSecrets(folder: string): Promise<{ readonly ca: string }> {
   return { ca };
 }
 
-/** Starts both below `folder`, which must be there; 10 to 20 seconds. */
-export async function startApiServer(folder: string): Promise<ApiServer> {
+/** Starts both below `folder`, which is made if need be; 10 to 20 seconds. `options` are further ones of the API server. */
+export async function startApiServer(folder: string, options: readonly string[] = []): Promise<ApiServer> {
   await mkdir(folder, { recursive: true });
   const etcd = await startEtcd(folder);
   const port = await freePort();
@@ -78,6 +78,7 @@ export async function startApiServer(folder: string): Promise<ApiServer> {
         ['--service-account-key-file', join(folder, 'accounts.key')],
         ['--service-account-signing-key-file', join(folder, 'accounts.key'), '--authorization-mode', 'RBAC'],
         ['--endpoint-reconciler-type', 'none', '--shutdown-delay-duration', '0s'],
+        options,
       ].flat(),
       logFile: join(folder, 'apiserver.log'),
       ready: async () => succeeds(oracle('kubectl'), ['--kubeconfig', kubeconfig, 'get', 'namespace', 'kube-system']),

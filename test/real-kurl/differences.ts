@@ -1,0 +1,120 @@
+/** What two clusters hold that is not the same, field by field, but for what is random, of a moment or of a place. */
+import { isObject } from '../../src/core/json.ts';
+import type { KubeObject } from './kube.ts';
+
+/** What installers note for themselves, each in its own way. */
+const OWN =
+  /^(?:ConfigMap|Secret) (?:kurl\/(?:kurl-current-config|kurl-last-config|kurl-cluster-uuid|curlew-[a-z-]+)|kube-system\/kurl-config)$|^Service default\/kubernetes$|^CustomResourceDefinition\S* installers\.cluster\.kurl\.sh$|^Installer\./;
+const META = new Set(['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'managedFields', 'selfLink']);
+const APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+export interface Cluster {
+  readonly objects: ReadonlyMap<string, KubeObject>;
+  /** Address of its API server. */
+  readonly url: string;
+}
+
+/** One line for each object that only one has, and for each field that differs: first the one of curlew, then kURL's. */
+export function differences(ours: Cluster, theirs: Cluster): readonly string[] {
+  const names = [...new Set([...ours.objects.keys(), ...theirs.objects.keys()])].filter((name) => !OWN.test(name));
+  return names.toSorted().flatMap((name) => {
+    const [left, right] = [ours.objects.get(name), theirs.objects.get(name)];
+    if (left === undefined) return [`${name}: only kURL's scripts make it`];
+    if (right === undefined) return [`${name}: only curlew makes it`];
+    const [a, b] = [leaves(left, ours), leaves(right, theirs)];
+    const fields = [...new Set([...a.keys(), ...b.keys()])].filter((field) => !alike(a.get(field), b.get(field)));
+    return fields.map((field) => `${name} ${field}: ${difference(a.get(field), b.get(field))}`);
+  });
+}
+
+/** Of texts with many lines those that differ. */
+function difference(ours: string | undefined, theirs: string | undefined): string {
+  if (ours === undefined || theirs === undefined) return `${shown(ours)} ≠ ${shown(theirs)}`;
+  const [left, right] = [ours.split('\n'), theirs.split('\n')];
+  const only = (lines: readonly string[], others: readonly string[]): string =>
+    shown(lines.filter((line) => !others.some((other) => alike(line, other))).join(' / '));
+  return left.length === 1 && right.length === 1
+    ? `${shown(ours)} ≠ ${shown(theirs)}`
+    : `${only(left, right)} ≠ ${only(right, left)}`;
+}
+
+export function countOf({ objects }: Cluster): number {
+  return [...objects.keys()].filter((name) => !OWN.test(name)).length;
+}
+
+function shown(value: string | undefined): string {
+  if (value === undefined) return 'nothing';
+  return value.length > 120 ? `${value.slice(0, 120)}…` : value;
+}
+
+/** Every value at the end of a path. */
+function leaves(one: KubeObject, cluster: Cluster): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  const walk = (value: unknown, path: string): void => {
+    if (Array.isArray(value)) {
+      for (const [index, item] of value.entries()) walk(item, `${path}[${index}]`);
+    } else if (isObject(value)) {
+      for (const [key, item] of Object.entries(value)) walk(item, `${path}.${key}`);
+    } else found.set(path, plain(String(value), cluster));
+  };
+  const { status: _status, resource: _resource, metadata, ...rest } = one;
+  const { annotations = {}, ...fields } = metadata;
+  walk(
+    {
+      ...rest,
+      metadata: Object.fromEntries(Object.entries(fields).filter(([field]) => !META.has(field))),
+      annotations: Object.fromEntries(Object.entries(annotations).filter(([key]) => key !== APPLIED)),
+    },
+    '',
+  );
+  if (one.kind !== 'Secret') return found;
+  return new Map(
+    [...found].map(([path, value]) => [
+      path,
+      path.startsWith('.data.') ? plain(Buffer.from(value, 'base64').toString(), cluster) : value,
+    ]),
+  );
+}
+
+/** Without what is another in each cluster: the API server's address, addresses and ports that it has given to services. */
+function plain(text: string, { url, objects }: Cluster): string {
+  let out = text.replaceAll(url, '<api>');
+  for (const [name, { spec = {}, kind }] of objects) {
+    if (kind !== 'Service') continue;
+    const address = spec['clusterIP'];
+    if (typeof address === 'string' && address.includes('.')) {
+      const whole = new RegExp(String.raw`(?<![\d.])${address.replaceAll('.', String.raw`\.`)}(?![\d]|\.\d)`, 'g');
+      out = out.replaceAll(whole, `<address of ${name}>`);
+    }
+    for (const { nodePort } of (spec['ports'] ?? []) as readonly { readonly nodePort?: number }[]) {
+      if (nodePort !== undefined && text === String(nodePort)) return `<port of ${name}>`;
+    }
+  }
+  return out;
+}
+
+const MOMENT = /\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?/g;
+const PEM = /-----BEGIN ([A-Z ]+)-----[\s\S]*?-----END \1-----/g;
+const BCRYPT = /\$2[aby]\$\d\d\$[./A-Za-z0-9]{53}/g;
+const WORD = /[A-Za-z0-9+/=_-]{8,}/g;
+
+/** Equal, or equal but for words that are as long and look as random as the other's. */
+function alike(a: string | undefined, b: string | undefined): boolean {
+  if (a === undefined || b === undefined || a === b) return a === b;
+  const [left, right] = [a, b].map((text) =>
+    text.replaceAll(MOMENT, '<moment>').replaceAll(PEM, '<$1>').replaceAll(BCRYPT, '<hash>'),
+  ) as [string, string];
+  if (left === right) return true;
+  const [words, others] = [left.match(WORD) ?? [], right.match(WORD) ?? []];
+  if (words.length !== others.length || left.replaceAll(WORD, '') !== right.replaceAll(WORD, '')) return false;
+  return words.every(
+    (word, index) =>
+      word === others[index] || (word.length === others[index]?.length && isRandom(word) && isRandom(others[index])),
+  );
+}
+
+function isRandom(word: string): boolean {
+  return (
+    /\d/.test(word) && /[A-Za-z]/.test(word) && !/[-_]/.test(word.slice(1, -1).replaceAll(/[0-9a-f]-[0-9a-f]/g, ''))
+  );
+}
