@@ -49,6 +49,7 @@ if (reason === undefined) {
       newest: false,
       bin: undefined,
       box: box.path,
+      specs: {},
       known,
       say: () => undefined,
     });

@@ -6,13 +6,13 @@ import { formatRef } from '../../src/core/ref.ts';
 import { createOpened } from '../components/support/opened.ts';
 import { countOf, differences } from './differences.ts';
 import { bundleOf, installBundle, installOriginal, type Wish } from './install.ts';
-import { ADDRESS } from './play.ts';
+import { ADDRESS } from './played.ts';
 import type { Packages } from './packaging.ts';
 import type { Outcome, Stage } from './report.ts';
 import type { RunOptions } from './run.ts';
 import { openSite, type Site } from './site.ts';
 
-export interface Installing extends Pick<RunOptions, 'root' | 'box' | 'stages' | 'bin' | 'say'> {
+export interface Installing extends Pick<RunOptions, 'root' | 'box' | 'stages' | 'bin' | 'specs' | 'say'> {
   /** Which of the packages are installed by themselves; others are what is upgraded from. */
   readonly newest: readonly AddonFolder[];
 }
@@ -45,7 +45,7 @@ interface Where extends Installing {
 async function installOne(packages: Packages, addon: AddonFolder, where: Where): Promise<readonly Outcome[]> {
   const folder = join(where.box, 'runs', formatRef(addon));
   await mkdir(folder, { recursive: true });
-  const wish: Wish = { addons: { [addon.name]: { version: addon.version } } };
+  const wish = wishOf(addon, packages, where);
   const { path, failures } = await bundleOf(packages, wish, folder);
   const told = (stage: Stage, of: readonly string[], more: Partial<Outcome> = {}): Outcome => {
     return { stage, addon: formatRef(addon), count: 1, failures: of, remarks: [], ...more };
@@ -60,6 +60,15 @@ async function installOne(packages: Packages, addon: AddonFolder, where: Where):
       remarks: [`from ${before.version}`],
     }),
   ];
+}
+
+/** The add-on with what it cannot do without: settings, and other add-ons in their newest version. */
+function wishOf({ name, version }: AddonFolder, { built }: Packages, { specs }: Installing): Wish {
+  const entries = Object.entries({ [name]: {}, ...specs[name] }).map(([other, settings]) => {
+    const newest = built.findLast((one) => one.name === other)?.version ?? 'latest';
+    return [other, { ...settings, version: other === name ? version : newest }] as const;
+  });
+  return { addons: Object.fromEntries(entries) };
 }
 
 interface Job {
@@ -102,16 +111,16 @@ const JOIN = `join.sh kubernetes-master-address=${ADDRESS}:6443 kubeadm-token=a.
 
 async function upgrade(
   packages: Packages,
-  { name, version }: AddonFolder,
+  addon: AddonFolder,
   { bundle, folder }: Pick<Job, 'bundle' | 'folder' | 'told'>,
-  { ours }: Where,
+  where: Where,
 ): Promise<readonly string[]> {
   const older = join(folder, 'older');
   await mkdir(older, { recursive: true });
-  const { path, failures } = await bundleOf(packages, { addons: { [name]: { version } } }, older);
+  const { path, failures } = await bundleOf(packages, wishOf(addon, packages, where), older);
   if (failures.length > 0) return failures;
-  await using here = await ours.enter();
+  await using here = await where.ours.enter();
   const first = await installBundle(here, path, older, 'install.sh');
   if (first.length > 0) return first.map((line) => `the version before: ${line}`);
-  return installBundle(here, bundle, folder, 'install.sh --yes');
+  return await installBundle(here, bundle, folder, 'install.sh --yes');
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { BUILT_MAIN as main } from '../support/built.ts';
 import { curlew } from '../support/curlew.ts';
 import { errorsOf, KUBERNETES, type Packages } from './packaging.ts';
-import { ADDRESS } from './play.ts';
+import { ADDRESS } from './played.ts';
 import type { Visit } from './site.ts';
 
 /** Add-ons of an installer spec with their settings, beside Kubernetes. */
@@ -19,7 +19,7 @@ function camel(name: string): string {
   return name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-export function specOf({ addons }: Wish): string {
+function specOf({ addons }: Wish): string {
   const spec = Object.fromEntries(Object.entries(addons).map(([name, settings]) => [camel(name), settings]));
   return `${JSON.stringify(
     {

@@ -136,7 +136,7 @@ export async function openKube(kubeconfig: string): Promise<Kube> {
 }
 
 /** `Deployment.apps kube-system/coredns`, `ClusterRole.rbac.authorization.k8s.io admin`. */
-export function nameOf({ apiVersion, kind, metadata: { name, namespace } }: KubeObject): string {
+function nameOf({ apiVersion, kind, metadata: { name, namespace } }: KubeObject): string {
   const [group, version] = apiVersion.split('/');
   const inGroup = version === undefined ? kind : `${kind}.${group}`;
   return namespace === undefined ? `${inGroup} ${name}` : `${inGroup} ${namespace}/${name}`;

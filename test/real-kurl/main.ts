@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { ROOT } from '../components/support/programs.ts';
 import { kurlPrograms } from './kurl-programs.ts';
 import { formatDetails, formatTable, STAGES, type Explanation, type Stage } from './report.ts';
-import { runRepository } from './run.ts';
+import { runRepository, type RunOptions } from './run.ts';
 
 const { values, positionals } = parseArgs({
   options: {
@@ -15,6 +15,7 @@ const { values, positionals } = parseArgs({
     stage: { type: 'string', default: 'lint,plan,build,hooks,objects' },
     newest: { type: 'boolean', default: false },
     explained: { type: 'string', default: join(ROOT, 'test/real-kurl/explained.json') },
+    specs: { type: 'string', default: join(ROOT, 'test/real-kurl/specs.json') },
     programs: { type: 'string' },
     keep: { type: 'string' },
   },
@@ -39,9 +40,10 @@ const box = values.keep === undefined ? await mkdtemp(join(tmpdir(), 'real-kurl-
 await mkdir(box, { recursive: true });
 try {
   const known = JSON.parse(await readFile(values.explained, 'utf8')) as readonly Explanation[];
+  const specs = JSON.parse(await readFile(values.specs, 'utf8')) as RunOptions['specs'];
   const bin = stages.includes('objects') ? (values.programs ?? (await kurlPrograms(root, say))) : undefined;
   const only = values.only.flatMap((text) => text.split(','));
-  const judged = await runRepository({ root, only, stages, newest: values.newest, bin, box, known, say });
+  const judged = await runRepository({ root, only, stages, newest: values.newest, bin, box, specs, known, say });
   if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(judged, undefined, 2)}\n`);
   console.log(`${formatTable(judged, stages)}\n\n${formatDetails(judged)}`);
   process.exitCode = judged.some(({ unexplained }) => unexplained.length > 0) ? 1 : 0;

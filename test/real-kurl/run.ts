@@ -16,6 +16,8 @@ export interface RunOptions {
   readonly bin: string | undefined;
   /** Where everything is made. */
   readonly box: string;
+  /** By add-on, what its spec holds: itself and others, with settings. Those left out are by themselves. */
+  readonly specs: Readonly<Record<string, Readonly<Record<string, object>>>>;
   readonly known: readonly Explanation[];
   readonly say: (text: string) => void;
 }

@@ -5,7 +5,8 @@ import { startApiServer } from '../components/support/api-server.ts';
 import { createOpened } from '../components/support/opened.ts';
 import { startNode, type KurlNode } from '../components/support/kurl-node.ts';
 import { openKube, type Kube, type KubeObject } from './kube.ts';
-import { ADDRESS, isPlayed, play } from './play.ts';
+import { play } from './play.ts';
+import { ADDRESS, isPlayed } from './played.ts';
 
 export interface Site extends AsyncDisposable {
   /** A fresh node before an empty cluster; the cluster is emptied again when it goes. */

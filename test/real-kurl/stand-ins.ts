@@ -56,7 +56,7 @@ function archiveOf(paths: readonly string[], text: string): Buffer {
  * What stands in for the file behind a URL: a program that says its name and succeeds. Where an archive is asked for, the
  * program lies at its top and in a folder named as the archive: one of the two is where upstreams put it.
  */
-export function downloadOf(path: string): Buffer | string {
+function downloadOf(path: string): Buffer | string {
   const file = decodeURIComponent(path.split('?', 1)[0] ?? '')
     .split('/')
     .at(-1);
@@ -123,7 +123,7 @@ async function startPackages(opened: Opened, folder: string, steps: readonly Ste
     ...new Set(asked.filter(({ os }) => OSES[os].family === family).flatMap(({ packages }) => packages)),
   ];
   const key = await makeKey(folder, 'key');
-  await addPackages(join(folder, 'apt'), [...SYSTEM, ...names('debian').map((name) => ({ name, version: '1.0' }))]);
+  await addPackages(join(folder, 'apt'), [...SYSTEM, ...names('debian').map((name) => ({ name, version: '9:9.0' }))]);
   const pool = opened.keep(await servePool(await indexed(join(folder, 'apt'), key, ['amd64'])));
   await endAgent(folder, 'key');
   const rpms = join(folder, 'rpm');
@@ -156,7 +156,7 @@ async function startBases(
   const builds = steps.flatMap((step) => (step.kind === 'container-build' ? [step] : []));
   if (builds.length === 0) return {};
   const engine = opened.keep(await startEngine(join(folder, 'engine')));
-  await addPackages(join(folder, 'built'), [{ name: 'containerd.io', version: '1.0' }]);
+  await addPackages(join(folder, 'built'), [{ name: 'containerd.io', version: '9:9.0' }]);
   await makeRpms(join(folder, 'built-rpm'), [{ name: 'containerd.io' }]);
   const made = { debian: join(folder, 'built/pool'), rpm: join(folder, 'built-rpm/noarch') };
   for (const { destination, dockerfile } of builds) {
