@@ -1,10 +1,13 @@
 /** docs/kurl-compatibility.md from the tables beside this file. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { FLAG_ROWS } from './kurl-flags.ts';
 import { FUNCTIONS } from '../../src/migrate/kurl/functions.ts';
 import { BIN_PROGRAMS, KURL_VERBS } from '../../src/migrate/kurl/programs.ts';
 import type { Row } from '../../src/migrate/kurl/rows.ts';
 import { SETTING_ROWS } from '../../src/migrate/kurl/settings.ts';
 import { TASKS } from '../../src/migrate/kurl/tasks.ts';
+import { formatDetails, formatTable, share, type RunReport } from '../../test/real-kurl/report.ts';
 import { VARIABLES } from '../../src/migrate/kurl/variables.ts';
 
 const HEAD = `# Compatibility with kURL
@@ -59,6 +62,32 @@ has it, else kubeadm's. The status of a failure is never 0; which one it is diff
 const TASKS_HEAD = `What \`tasks.sh\` of kURL does, word by word, with dashes or underscores. That of a bundle runs any command of curlew, and
 says of the others what to do. No script of a bundle is read from a pipe: \`sudo ./install.sh airgap\`.`;
 
+/** What `scripts/real-kurl TREE --json scripts/docs/kurl-run.json` found in kURL's own repository. */
+function runChapter(): string {
+  const report = JSON.parse(readFileSync(join(import.meta.dirname, 'kurl-run.json'), 'utf8')) as RunReport;
+  const shortened = (line: string): string => (line.length > 300 ? `${line.slice(0, 300)}…` : line);
+  const details = formatDetails(report.rows, { remarks: false }).map(
+    (line) => `- ${shortened(line).replaceAll(/[<*|_]/g, String.raw`\$&`)}`,
+  );
+  return `## kURL's own add-ons
+
+\`scripts/real-kurl TREE\` takes the add-ons of a checkout of kURL, as they are, through lint, plan, build and the hooks of an
+installation. For *objects* kURL's own scripts install the same add-on before an empty API server of their own, and everything
+that is in one cluster and not in the other is a difference; what is random, and moments, do not count. Lint and plan are over all
+versions, in parentheses; the others over the newest of each. Images, downloads and host packages are small stand-ins, in a
+cluster of an API server alone workloads are taken for ready; \`exec\` into pods and what operators would do is not there.
+
+Of replicatedhq/kURL at ${report.commit ?? 'an unknown commit'}: the hooks of ${share(report, 'hooks')} add-ons run to their end, and
+${share(report, 'objects')} make the same objects.
+
+${formatTable(report)}
+
+**explained**: kURL's own scripts fail the same way, or it needs what is not here; **pending**: to be mended.
+
+${details.join('\n')}
+`;
+}
+
 export function kurlPage(): string {
   const settings = table(
     ['setting', 'variable', '', 'remark'],
@@ -71,6 +100,7 @@ export function kurlPage(): string {
   const programs = table(['program', '', 'remark'], BIN_PROGRAMS.map(cells));
   return [
     HEAD,
+    runChapter(),
     chapter('Functions', 'function', FUNCTIONS),
     chapter('Variables', 'variable', VARIABLES, variablesHead()),
     `## Programs below \`bin/\`\n\n${PROGRAMS_HEAD}\n\n${count(BIN_PROGRAMS)}\n\n${programs}\n`,

@@ -22,7 +22,9 @@ export function differences(ours: Cluster, theirs: Cluster): readonly string[] {
     if (left === undefined) return [`${name}: only kURL's scripts make it`];
     if (right === undefined) return [`${name}: only curlew makes it`];
     const [a, b] = [leaves(left, ours), leaves(right, theirs)];
-    const fields = [...new Set([...a.keys(), ...b.keys()])].filter((field) => !alike(a.get(field), b.get(field)));
+    const fields = [...new Set([...a.keys(), ...b.keys()])].filter(
+      (field) => !alike(a.get(field), b.get(field), left.kind === 'Secret'),
+    );
     return fields.map((field) => `${name} ${field}: ${difference(a.get(field), b.get(field))}`);
   });
 }
@@ -96,25 +98,21 @@ function plain(text: string, { url, objects }: Cluster): string {
 const MOMENT = /\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?/g;
 const PEM = /-----BEGIN ([A-Z ]+)-----[\s\S]*?-----END \1-----/g;
 const BCRYPT = /\$2[aby]\$\d\d\$[./A-Za-z0-9]{53}/g;
-const WORD = /[A-Za-z0-9+/=_-]{8,}/g;
+const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+const WORD = /[A-Za-z0-9+/]{8,}/g;
 
-/** Equal, or equal but for words that are as long and look as random as the other's. */
-function alike(a: string | undefined, b: string | undefined): boolean {
+/** Equal, or equal but for words that are as long as the other's and look as random; in Secrets all long words do. */
+function alike(a: string | undefined, b: string | undefined, isSecret = false): boolean {
   if (a === undefined || b === undefined || a === b) return a === b;
   const [left, right] = [a, b].map((text) =>
-    text.replaceAll(MOMENT, '<moment>').replaceAll(PEM, '<$1>').replaceAll(BCRYPT, '<hash>'),
+    text.replaceAll(MOMENT, '<moment>').replaceAll(PEM, '<$1>').replaceAll(BCRYPT, '<hash>').replaceAll(UUID, '<uuid>'),
   ) as [string, string];
   if (left === right) return true;
   const [words, others] = [left.match(WORD) ?? [], right.match(WORD) ?? []];
   if (words.length !== others.length || left.replaceAll(WORD, '') !== right.replaceAll(WORD, '')) return false;
-  return words.every(
-    (word, index) =>
-      word === others[index] || (word.length === others[index]?.length && isRandom(word) && isRandom(others[index])),
-  );
-}
-
-function isRandom(word: string): boolean {
-  return (
-    /\d/.test(word) && /[A-Za-z]/.test(word) && !/[-_]/.test(word.slice(1, -1).replaceAll(/[0-9a-f]-[0-9a-f]/g, ''))
-  );
+  const isRandom = (word: string): boolean => isSecret || (/\d/.test(word) && /[A-Za-z]/.test(word));
+  return words.every((word, index) => {
+    const other = others[index] ?? '';
+    return word === other || (word.length === other.length && isRandom(word) && isRandom(other));
+  });
 }

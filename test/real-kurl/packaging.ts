@@ -19,11 +19,13 @@ export interface Repository {
   readonly newest: readonly AddonFolder[];
 }
 
-/** Reads which add-ons there are; `only` names some of them, or is empty. */
+/** Reads which add-ons there are; `only` names some of them, or versions as `name-version`, or is empty. */
 export async function readRepository(root: string, only: readonly string[]): Promise<Repository> {
   const { signal } = new AbortController();
   const { folders } = await findAddons(root, [], { signal });
-  const versions = folders.filter(({ tree, name }) => tree === 'addons' && (only.length === 0 || only.includes(name)));
+  const isMeant = (one: AddonFolder): boolean =>
+    only.length === 0 || only.includes(one.name) || only.includes(formatRef(one));
+  const versions = folders.filter((one) => one.tree === 'addons' && isMeant(one));
   const newest = new Map(versions.map((one) => [one.name, one]));
   return { root, versions, newest: [...newest.values()] };
 }
@@ -134,13 +136,18 @@ export async function buildAll(
     plan.addons.flatMap(({ steps }) => steps),
   );
   const options = ['--out', out, ...standIns.words];
+  const build = async (some: readonly AddonFolder[]): Promise<readonly string[]> => {
+    const words = ['build', ...some.map(({ name, version }) => `${name}/${version}`), '--json', ...options];
+    const { exitCode, stdout, stderr } = await curlew(words, { cwd: root, main, env: standIns.env });
+    return exitCode === 0 ? [] : errorsOf(stdout, stderr);
+  };
+  // One by one only where something fails: then it is known which.
+  const isWhole = (await build(versions)).length === 0;
   const built: AddonFolder[] = [];
   const outcomes: Outcome[] = [];
   for (const one of versions) {
-    const words = ['build', `${one.name}/${one.version}`, '--json', ...options];
-    const { exitCode, stdout, stderr } = await curlew(words, { cwd: root, main, env: standIns.env });
-    if (exitCode === 0) built.push(one);
-    const failures = exitCode === 0 ? [] : errorsOf(stdout, stderr);
+    const failures = isWhole ? [] : await build([one]);
+    if (failures.length === 0) built.push(one);
     const steps = plan.addons.find(({ ref }) => ref.name === one.name && ref.version === one.version)?.steps ?? [];
     outcomes.push({ stage: 'build', addon: formatRef(one), count: 1, failures, remarks: stoodInFor(steps) });
   }

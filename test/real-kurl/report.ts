@@ -58,36 +58,47 @@ function stateOf({ unexplained, explained }: Judged): State {
 }
 
 /** A Markdown table: a row for each add-on, a column for each stage that was run; totals below. */
-export function formatTable(all: readonly Judged[], stages: readonly Stage[]): string {
+export function formatTable(report: RunReport): string {
+  const { rows: all, stages } = report;
   const name = ({ addon }: Judged): string => addon.replace(/^(.+?)-(?=v?\d).*$/, '$1');
   const names = [...new Set(all.map(name))].toSorted();
   const cell = (addon: string, stage: Stage): string => {
     const found = all.filter((one) => one.stage === stage && name(one) === addon);
     return found.map((one) => `${stateOf(one)}${one.count === 1 ? '' : ` (${one.count})`}`).join(', ') || '–';
   };
-  const total = (stage: Stage): string => {
-    const found = all.filter((one) => one.stage === stage);
-    const good = found.filter((one) => stateOf(one) === 'ok').length;
-    return `${good} of ${found.length}`;
-  };
   const rows = [
     ['add-on', ...stages],
     ['---', ...stages.map(() => '---')],
     ...names.map((addon) => [addon, ...stages.map((stage) => cell(addon, stage))]),
-    ['ok', ...stages.map(total)],
+    ['ok', ...stages.map((stage) => share(report, stage))],
   ];
   return rows.map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
 
-/** What is behind the words of the table. */
-export function formatDetails(all: readonly Judged[]): string {
-  return all
-    .flatMap(({ stage, addon, unexplained, explained, remarks }) => [
-      ...unexplained.map((failure) => `FAILED ${stage} ${addon}: ${failure}`),
-      ...explained.map(
-        ({ failure, why, pending }) => `${pending ? 'pending' : 'explained'} ${stage} ${addon}: ${failure} (${why})`,
-      ),
-      ...remarks.map((remark) => `remark ${stage} ${addon}: ${remark}`),
-    ])
-    .join('\n');
+/** A run as it is kept, and shown in docs/kurl-compatibility.md. */
+export interface RunReport {
+  /** The commit of the repository, where it has one. */
+  readonly commit: string | undefined;
+  readonly stages: readonly Stage[];
+  readonly rows: readonly Judged[];
+}
+
+/** How many add-ons went through a stage as they are: `20 of 24`. */
+export function share({ rows }: RunReport, stage: Stage): string {
+  const found = rows.filter((one) => one.stage === stage);
+  return `${found.filter((one) => stateOf(one) === 'ok').length} of ${found.length}`;
+}
+
+/** What is behind the words of the table, a line for each failure; `remarks` are what was stood in for. */
+export function formatDetails(
+  all: readonly Judged[],
+  { remarks: shown }: { readonly remarks: boolean },
+): readonly string[] {
+  return all.flatMap(({ stage, addon, unexplained, explained, remarks }) => [
+    ...unexplained.map((failure) => `FAILED ${stage} ${addon}: ${failure}`),
+    ...explained.map(
+      ({ failure, why, pending }) => `${pending ? 'pending' : 'explained'} ${stage} ${addon}: ${why} (${failure})`,
+    ),
+    ...(shown ? remarks.map((remark) => `remark ${stage} ${addon}: ${remark}`) : []),
+  ]);
 }

@@ -52,9 +52,51 @@ function archiveOf(paths: readonly string[], text: string): Buffer {
   return gzipSync(Buffer.concat([...parts, Buffer.alloc(1024)]));
 }
 
+/** A program that says its name and succeeds; asked for YAML, it prints a workload and how it was called. */
+function programText(name: string): string {
+  return `#!/bin/sh
+namespace=default
+for word in "$@"; do
+  [ "$last" != --namespace ] || namespace="$word"
+  last="$word"
+done
+case " $* " in
+  *" -o yaml "*) cat <<END ;;
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: ${name}-stand-in
+  namespace: $namespace
+data:
+  called: |
+    $*
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: ${name}
+  namespace: $namespace
+spec:
+  selector:
+    matchLabels:
+      app: ${name}
+  template:
+    metadata:
+      labels:
+        app: ${name}
+    spec:
+      containers:
+        - name: ${name}
+          image: example/${name}
+END
+  *) echo "${name}, a stand-in: $*" ;;
+esac
+`;
+}
+
 /**
- * What stands in for the file behind a URL: a program that says its name and succeeds. Where an archive is asked for, the
- * program lies at its top and in a folder named as the archive: one of the two is where upstreams put it.
+ * What stands in for the file behind a URL: such a program. Where an archive is asked for, it lies at its top and in a folder
+ * named as the archive: one of the two is where upstreams put it.
  */
 function downloadOf(path: string): Buffer | string {
   const file = decodeURIComponent(path.split('?', 1)[0] ?? '')
@@ -62,7 +104,7 @@ function downloadOf(path: string): Buffer | string {
     .at(-1);
   const [, stem] = /^(.+)\.(?:tar\.gz|tgz)$/.exec(file ?? '') ?? [];
   const [name = ''] = (stem ?? file ?? '').split(/[-_.]/, 1);
-  const text = `#!/bin/sh\necho "${name}, a stand-in: $*" >&2\n`;
+  const text = programText(name);
   return stem === undefined ? text : archiveOf([name, `${stem}/${name}`], text);
 }
 
