@@ -1,5 +1,5 @@
 /** Lint, plan and build over a repository in kURL's manner, by the command itself. */
-import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Diagnostic } from '../../src/core/diagnostic.ts';
 import { findAddons, type AddonFolder } from '../../src/manifest/find-addons.ts';
@@ -92,6 +92,8 @@ export const KUBERNETES = '1.34.4';
 const CLUSTER = {
   Manifest: 'image pause registry.k8s.io/pause:3.10\n',
   'install.sh': `function kubernetes() {
+    discover_pod_subnet
+    discover_service_subnet
     kubeadm init
     export KUBECONFIG=/etc/kubernetes/admin.conf
     kubectl get namespace kube-system
@@ -111,6 +113,8 @@ export async function buildAll(
   versions: readonly AddonFolder[],
   box: string,
 ): Promise<Packages> {
+  // Packages of an earlier run in the same place are looked at again; nothing else of it counts.
+  for (const name of ['repository', 'stand-ins', 'store']) await rm(join(box, name), { recursive: true, force: true });
   const root = join(box, 'repository');
   for (const { name, version, folder } of versions) {
     await cp(folder, join(root, 'addons', name, version), { recursive: true, preserveTimestamps: true });

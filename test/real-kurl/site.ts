@@ -1,5 +1,5 @@
 /** An API server with what plays its controllers, and a node of its own for each installation. */
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startApiServer } from '../components/support/api-server.ts';
 import { createOpened } from '../components/support/opened.ts';
@@ -52,6 +52,8 @@ chmod +x /usr/local/bin/systemctl
 systemctl start containerd`;
 
 export async function openSite(folder: string): Promise<Site> {
+  // Of an earlier run in the same place nothing counts.
+  await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   const opened = createOpened();
   try {
