@@ -89,16 +89,22 @@ export function share({ rows }: RunReport, stage: Stage): string {
   return `${found.filter((one) => stateOf(one) === 'ok').length} of ${found.length}`;
 }
 
-/** What is behind the words of the table, a line for each failure; `remarks` are what was stood in for. */
+/**
+ * What is behind the words of the table: a line for each failure that nothing explains, one for each explanation, and with
+ * `remarks` what was stood in for.
+ */
 export function formatDetails(
   all: readonly Judged[],
   { remarks: shown }: { readonly remarks: boolean },
 ): readonly string[] {
   return all.flatMap(({ stage, addon, unexplained, explained, remarks }) => [
     ...unexplained.map((failure) => `FAILED ${stage} ${addon}: ${failure}`),
-    ...explained.map(
-      ({ failure, why, pending }) => `${pending ? 'pending' : 'explained'} ${stage} ${addon}: ${why} (${failure})`,
-    ),
+    ...[...new Set(explained.map(({ why }) => why))].map((why) => {
+      const of = explained.filter((one) => one.why === why);
+      const word = of.some(({ pending }) => pending) ? 'pending' : 'explained';
+      const times = of.length === 1 ? '' : `${of.length} times, first: `;
+      return `${word} ${stage} ${addon}: ${why} (${times}${of[0]?.failure ?? ''})`;
+    }),
     ...(shown ? remarks.map((remark) => `remark ${stage} ${addon}: ${remark}`) : []),
   ]);
 }

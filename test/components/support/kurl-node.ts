@@ -68,7 +68,7 @@ case "$word" in
 esac
 `;
 
-/** Of what kubeadm does only what others look at: where the cluster is, and the authority of its certificates. */
+/** Of what kubeadm does only what others look at: where the cluster is, the authority of its certificates, one of them. */
 const KUBEADM = `#!/bin/bash
 set -eu
 echo "$*" >>/root/kubeadm
@@ -77,6 +77,9 @@ case "$1" in
     mkdir -p /etc/kubernetes/pki
     [ -e /etc/kubernetes/pki/ca.crt ] || openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=kubernetes \\
       -keyout /etc/kubernetes/pki/ca.key -out /etc/kubernetes/pki/ca.crt 2>/dev/null
+    [ -e /etc/kubernetes/pki/apiserver-kubelet-client.crt ] || openssl req -x509 -newkey rsa:2048 -nodes -days 30 \\
+      -subj /CN=kube-apiserver-kubelet-client -keyout /etc/kubernetes/pki/apiserver-kubelet-client.key \\
+      -out /etc/kubernetes/pki/apiserver-kubelet-client.crt 2>/dev/null
     install -m 0600 /mnt/share/admin.conf /etc/kubernetes/admin.conf
     ;;
 esac
@@ -96,6 +99,7 @@ async function programsFor({ containerd }: NodeOptions): Promise<Readonly<Record
     ...(Object.fromEntries(links) as Record<string, string>),
     'usr/local/bin/systemctl': SYSTEMCTL,
     'usr/local/bin/kubeadm': KUBEADM,
+    'usr/local/bin/kubelet': '#!/bin/sh\necho Kubernetes v1.34.4\n',
     'etc/units/containerd': `containerd\n`,
     'etc/units/nfs-utils': 'sleep infinity\n',
     'etc/os-release': 'ID=ubuntu\nVERSION_ID="22.04"\nPRETTY_NAME="Ubuntu 22.04"\n',
