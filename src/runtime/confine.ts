@@ -1,6 +1,6 @@
 /** `--root`: hooks run in a sandbox; what they write lands below a folder. */
 import { execa } from 'execa';
-import { chmod, readdir, realpath, stat } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { makeFolder } from '../files/make-folder.ts';
@@ -69,7 +69,7 @@ const HIDDEN_FILES: readonly (readonly [folder: string, name: RegExp])[] = [
 const HINT =
   'trials need what confine.sh --check names; --unconfined runs hooks on this machine itself, not in a sandbox: they can change and reach all that this user can';
 
-/** Makes the folder, and tries the sandbox once, with the very command that hooks will be run by. Impossible: `UNSUPPORTED`. */
+/** Makes the folder, and tries the sandbox once, by the command that runs hooks, in a folder beside. Impossible: `UNSUPPORTED`. */
 export async function confinedPlace(options: ConfineOptions): Promise<NodePlace> {
   const { scripts, uid, signal, network = false, env = {}, passed = [] } = options;
   const script = join(scripts, 'confine.sh');
@@ -94,10 +94,30 @@ export async function confinedPlace(options: ConfineOptions): Promise<NodePlace>
     hidden.filter((path) => !shown.includes(path)).flatMap((path) => ['--hide', path]),
     shown.flatMap((path) => ['--show', path]),
   ].flat();
-  const wrap: NodePlace['wrap'] = (words) => ['bash', script, ...choices, root, directory, seen, ...words];
-  await tryScript(options, wrap(['true']));
+  const wrapBelow =
+    (upper: string): NodePlace['wrap'] =>
+    (words) => ['bash', script, ...choices, upper, directory, seen, ...words];
+  await tryBelow(root, async (upper) => tryScript(options, wrapBelow(upper)(['true'])));
   signal.throwIfAborted();
-  return { directory, seen: options.seen, confined: true, wrap };
+  return { directory, seen: options.seen, confined: true, wrap: wrapBelow(root) };
+}
+
+/**
+ * Runs `attempt` with an empty folder on the file system of `root`, and removes the folder. The folders of `root` may be in use:
+ * an overlay that is mounted a second time takes the working folder away from the first one, whose hook then cannot write.
+ */
+async function tryBelow(root: string, attempt: (upper: string) => Promise<void>): Promise<void> {
+  const parent = join(root, '.overlay');
+  await makeFolder(parent);
+  const upper = await mkdtemp(join(parent, 'try-')).catch((error: unknown) => {
+    throw fileError(`make a folder in ${parent}`, error);
+  });
+  try {
+    await attempt(upper);
+  } finally {
+    // What cannot be removed is in nobody's way: it holds no more than empty folders.
+    await rm(upper, { recursive: true, force: true }).catch(() => undefined);
+  }
 }
 
 async function tryScript(

@@ -146,6 +146,23 @@ when('an interrupted command leaves neither processes nor mounts', async () => {
   assert.equal(membersOf({ session: -1, marker: `CURLEW_HOOK=${lastRun}/aaa` }), { inSession: [], outside: [] });
 });
 
+when('a command that is refused while a hook is running leaves the files of that hook alone', async () => {
+  await using mine = await tree();
+  const body = `aaa() { mkfifo "$DIR/go"; touch "$DIR/ready"; read -r _ <"$DIR/go"; mkdir -p /opt/curlew-test/x; }`;
+  const waiting = { name: 'aaa', version: '1.0.0', files: { 'install.sh': body } };
+  await writeFile(mine.at('bundle.tar.gz'), bundleOf([waiting], specOf([waiting])));
+  const words = ['install', '--bundle', 'bundle.tar.gz', '--root', 'root'];
+  const child = startCurlew(words, { cwd: mine.path });
+  await appears(mine.at('root/var/lib/curlew/ready'), child);
+  assert.is((await curlew(words, { cwd: mine.path })).exitCode, 19);
+  assert.is((await curlew([...words, '--dry-run'], { cwd: mine.path })).exitCode, 0);
+  await writeFile(mine.at('root/var/lib/curlew/go'), 'go\n');
+  const { exitCode, stderr } = await child;
+  assert.is(exitCode, 0, stderr);
+  assert.equal(await readdir(mine.at('root/host/opt/curlew-test')), ['x']);
+  assert.not((await readdir(mine.at('root/.overlay'))).some((name) => name.startsWith('try-')));
+});
+
 /** Its hooks keep a file of the machine; its second version fails when it has changed that. */
 function keeper(version: string): typeof ADDON {
   const script = `aaa() { mkdir -p /opt/curlew-test; echo "$AAA_VERSION" >/opt/curlew-test/app; [ "$AAA_VERSION" = 1.0.0 ]; }
