@@ -17,6 +17,7 @@ function canAsk(): boolean {
 /** Without its line end; undefined when the input has ended. Ctrl-C stops the whole command, as it does elsewhere. */
 export async function askLine(query: string, { secret = false, signal }: AskOptions): Promise<string | undefined> {
   signal.throwIfAborted();
+  if (process.stdin.readableEnded || process.stdin.destroyed) return undefined;
   const nowhere = new Writable({
     write: (_chunk, _encoding, done) => {
       done();
@@ -37,9 +38,10 @@ export async function askLine(query: string, { secret = false, signal }: AskOpti
   let answer: string | undefined;
   try {
     answer = await new Promise<string | undefined>((resolve) => {
-      lines.once('close', () => {
-        resolve(undefined);
-      });
+      const end = (): void => resolve(undefined);
+      lines.once('close', end);
+      // The terminal has gone: neither can it be read nor its mode be restored.
+      lines.on('error', end);
       lines.question(secret ? '' : query, resolve);
     });
     signal.throwIfAborted();

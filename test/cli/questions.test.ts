@@ -3,7 +3,9 @@ import { execa } from 'execa';
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { readFile, stat } from 'node:fs/promises';
 import { questionText } from '../../src/cli/ask-operator.ts';
+import { readRecords } from '../../src/runtime/records.ts';
 import { shellQuote } from '../../src/runtime/settings.ts';
+import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { MAIN } from '../support/compiled.ts';
 import { cleanEnvironment, curlew } from '../support/curlew.ts';
@@ -22,6 +24,9 @@ const ASKING = `aaa() {
   prompt_secret
   [ "$PROMPT_RESULT" = hunter2 ] && echo typed >>"$TRACE.said"
 }`;
+
+/** The first question alone. */
+const CONFIRMING = ASKING.replace(/ {2}printf 'Password[^]*said"\n/, '');
 
 const onTerminal = unless(missing('script', 'stty'), test);
 
@@ -111,8 +116,21 @@ onTerminal('Ctrl-C at a question, shown or hidden, stops the run', async () => {
   }
 });
 
+onTerminal('a run whose terminal is closed while it asks takes the default, and finishes', async () => {
+  await using box = await boxWith([tracer('aaa', CONFIRMING)]);
+  const line = [process.execPath, MAIN, ...TRIAL].map(shellQuote).join(' ');
+  const env = cleanEnvironment(traced(box, { TERM: 'xterm' }));
+  const child = spawn('script', ['-qefc', `trap '' HUP; ${line}; touch ended`, '/dev/null'], { cwd: box.path, env });
+  await terminal(child).until('(y/N)');
+  child.kill('SIGKILL');
+  await appears(box.at('ended'));
+  assert.is(await readFile(box.at('trace.said'), 'utf8'), 'no\n');
+  const { applied } = await readRecords(box.at('root/var/lib/curlew'));
+  assert.is(applied['aaa']?.finished, true);
+});
+
 test('--yes answers what hooks want confirmed; without a terminal the defaults count', async () => {
-  await using box = await boxWith([tracer('aaa', ASKING.replace(/ {2}printf 'Password[^]*said"\n/, ''))]);
+  await using box = await boxWith([tracer('aaa', CONFIRMING)]);
   const none = await curlew(TRIAL, traced(box));
   assert.equal([none.exitCode, await readFile(box.at('trace.said'), 'utf8')], [0, 'no\n'], none.stderr);
   assert.match(none.stderr, 'Automatically declining prompt');
