@@ -8,9 +8,9 @@ import type { Arguments, CommandContext } from './command.ts';
 export const PLACES: readonly { readonly options: readonly string[]; readonly commands: readonly string[] }[] = [
   {
     options: ['install-dir', 'root'],
-    commands: 'install join upgrade resume rollback reset status why logs load-images preflight'.split(' '),
+    commands: 'install join upgrade resume rollback uninstall reset status why logs load-images preflight'.split(' '),
   },
-  { options: ['unconfined'], commands: ['install', 'join', 'upgrade', 'resume', 'rollback', 'reset'] },
+  { options: ['unconfined'], commands: ['install', 'join', 'upgrade', 'resume', 'rollback', 'uninstall', 'reset'] },
   {
     options: ['s3-endpoint', 's3-region', 's3-profile', 's3-path-style', 'ca-file', 'config'],
     commands: ['bundle', 'changed', 'promote', 'prune', 'publish', 'reindex', 'sign', 'versions'],

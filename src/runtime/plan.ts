@@ -154,13 +154,25 @@ function refuseDowngrades(packages: readonly PackageFacts[], { applied }: Record
   });
   if (older.length === 0) return;
   const rows = older.map(({ name, version, before }) => `${name} from ${before.version} to ${version}`);
-  const failed = older.find(({ version, before }) => before.previous?.version === version);
-  throw new CurlewError('DOWNGRADE', `this would downgrade ${rows.join(', ')}`, {
-    hint:
-      failed === undefined
-        ? 'use a newer bundle or release; --allow-downgrade installs this one, which may not understand newer data'
-        : `curlew rollback ${failed.name} goes back to what it was before the upgrade that failed`,
-  });
+  throw new CurlewError('DOWNGRADE', `this would downgrade ${rows.join(', ')}`, { hint: downgradeHint(older) });
+}
+
+interface Downgrade {
+  readonly name: string;
+  readonly version: string;
+  readonly before: AppliedRecord;
+}
+
+function downgradeHint(older: readonly Downgrade[]): string {
+  const kept = older.filter(({ version, before }) => before.previous?.version === version);
+  const failed = kept.find(({ before }) => !before.finished);
+  if (failed !== undefined) {
+    return `curlew rollback ${failed.name} goes back to what it was before the upgrade that failed`;
+  }
+  const [back] = kept;
+  const other =
+    back === undefined ? 'use a newer bundle or release' : `curlew rollback ${back.name} goes back to ${back.version}`;
+  return `${other}; --allow-downgrade installs this one, which may not understand newer data`;
 }
 
 function planAddon(kind: RunKind, facts: PackageFacts, records: Records, options: PlanOptions): PlannedAddon {

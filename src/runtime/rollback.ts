@@ -1,5 +1,6 @@
 /** Going back to what an add-on was before a run that changed it. */
 import { CurlewError } from '../core/errors.ts';
+import { nearest } from '../core/nearest.ts';
 import { formatRef } from '../core/ref.ts';
 import { readAsked } from './asked.ts';
 import { KUBERNETES } from './hooks.ts';
@@ -25,7 +26,14 @@ export async function rollbackRequest(
 ): Promise<Pick<RunRequest, 'kind' | 'packages' | 'variables' | 'reapply' | 'allowDowngrade' | 'keepsPrevious'>> {
   const records = await readRecords(directory);
   const record = Object.hasOwn(records.applied, name) ? records.applied[name] : undefined;
-  if (record === undefined) throw refused(name, 'it is not installed', 'curlew status shows what is');
+  if (record === undefined) {
+    const near = nearest(name, Object.keys(records.applied));
+    throw refused(
+      name,
+      'it is not installed',
+      near === undefined ? 'curlew status shows what is' : `did you mean "${near}"?`,
+    );
+  }
   const wasDone = record.finished && record.run === records.lastRun && (await isAgain());
   if (name === KUBERNETES && record.finished) {
     throw new CurlewError('UNSUPPORTED', `roll ${name} back: kubeadm does not downgrade a cluster that was upgraded`, {
@@ -34,7 +42,11 @@ export async function rollbackRequest(
   }
   const previous = wasDone ? record : record.previous;
   if (previous?.digest === undefined) {
-    const hint = record.finished ? 'install the version that you want' : 'curlew resume goes on with that run';
+    if (!record.finished && previous === undefined) {
+      const hint = `curlew resume continues that run; curlew uninstall ${name} removes what it has installed`;
+      throw refused(name, 'it was not installed before the run that did not finish', hint);
+    }
+    const hint = record.finished ? 'install the version that you want' : 'curlew resume continues that run';
     throw refused(name, 'what it was before its last change is not kept', hint);
   }
   const known = records.extracted.find((one) => one.name === name && one.version === previous.version);

@@ -48,6 +48,18 @@ test('a saved plan of a downgrade is carried out as it was allowed', async () =>
   assert.match(stdout, /^web {2}1\.9\.0 {2}installed/m);
 });
 
+test('after an upgrade that finished, the hint names rollback and --allow-downgrade, and no failure', async () => {
+  await using box = await boxOfTwo();
+  await on(box, 'install', 'b.tar.gz');
+  await on(box, 'install', 'newer.tar.gz');
+  const { exitCode, stderr } = await on(box, 'install', 'b.tar.gz');
+  assert.is(exitCode, 34);
+  assert.match(
+    stderr,
+    'hint: curlew rollback --root root --unconfined web goes back to 1.9.0; --allow-downgrade installs',
+  );
+});
+
 test('after an upgrade that failed, the way back is rollback', async () => {
   await using box = await boxOfTwo('web() { false; }');
   await on(box, 'install', 'b.tar.gz');

@@ -45,6 +45,17 @@ test('a failed upgrade is rolled back to the package and settings of before, of 
   assert.match((await onNode(box, 'rollback', 'ccc', '--unconfined')).stderr, 'it is not installed');
 });
 
+test('an add-on whose first run failed has nothing to go back to, and the hint names what removes it', async () => {
+  await using box = await tree();
+  await put(box, [tracer('aaa', 'aaa() { false; }')], greeting('1.0.0', 'before'));
+  assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 20);
+  const { exitCode, stderr } = await onNode(box, 'rollback', 'aaa', '--unconfined');
+  assert.is(exitCode, 14);
+  assert.match(stderr, 'roll aaa back: it was not installed before the run that did not finish');
+  assert.match(stderr, `curlew uninstall --root ${box.at('root')} --unconfined aaa removes what it has installed`);
+  assert.match((await onNode(box, 'rollback', 'aab', '--unconfined')).stderr, 'did you mean "aaa"?');
+});
+
 function specRow(name: string): string {
   return `  ${name}:\n    version: "1.0.0"\n`;
 }

@@ -34,6 +34,11 @@ async function on(box: Tree, command: string, ...more: readonly string[]): Promi
   return runTraced([command, '--root', box.at('root'), '--unconfined', ...more], box);
 }
 
+/** How messages name the command: on the node that they are about. */
+function uninstallIn(box: Tree): string {
+  return `curlew uninstall --root ${box.at('root')} --unconfined`;
+}
+
 /** A node with these add-ons, from b.tar.gz. */
 async function node(addons: readonly TestAddon[], ...more: readonly string[]): Promise<Tree> {
   const box = await boxWith(addons);
@@ -91,7 +96,7 @@ test('what another add-on requires stays, and both are named', async () => {
   const { exitCode, stderr } = await on(box, 'uninstall', 'db', '--yes');
   assert.is(exitCode, 64);
   assert.match(stderr, 'uninstall db: web 1.0.0 requires it');
-  assert.match(stderr, 'curlew uninstall db web removes both');
+  assert.match(stderr, `${uninstallIn(box)} db web removes both`);
   assert.equal([await trace(box), await installed(box)], [[], ['db', 'web']]);
 });
 
@@ -202,10 +207,10 @@ test('an add-on whose package is gone is removed only with --keep-going, without
   await rm(box.at(NODE, 'addons/web/1.0.0/install.sh'));
   const refused = await on(box, 'uninstall', 'web', '--yes');
   assert.equal([refused.exitCode, await installed(box)], [14, ['web']]);
-  assert.match(refused.stderr.replaceAll(/\s+/g, ' '), 'curlew uninstall web --keep-going removes what is left');
+  assert.match(refused.stderr.replaceAll(/\s+/g, ' '), `${uninstallIn(box)} web --keep-going removes what is left`);
   await writeFile(box.at('less.tar.gz'), bundleOf([addon('db')]));
   const pruned = await on(box, 'install', '--bundle', 'less.tar.gz', '--prune');
-  assert.match(pruned.stderr.replaceAll(/\s+/g, ' '), 'curlew uninstall web --keep-going removes what is left');
+  assert.match(pruned.stderr.replaceAll(/\s+/g, ' '), `${uninstallIn(box)} web --keep-going removes what is left`);
   assert.is((await on(box, 'uninstall', 'web', '--yes', '--keep-going')).exitCode, 0);
   assert.equal([await trace(box), await installed(box)], [[], []]);
   assert.is(await stat(box.at(NODE, 'addons/web')).catch(() => 'absent'), 'absent');
