@@ -107,6 +107,9 @@ export function fileError(doing: string, error: unknown): CurlewError {
       cause: error,
     });
   }
+  if (errno === 'EISDIR') {
+    return new CurlewError('FILE_UNUSABLE', `${doing}: it is a folder`, { hint: 'name a file' });
+  }
   const hint =
     errno === 'EROFS'
       ? 'the disk cannot be written to: mount it so that it can, or name another folder, and run the same command again'

@@ -1,12 +1,12 @@
 /** Reading whole files that somebody else has written. */
 import { open } from 'node:fs/promises';
-import { CurlewError, fileError } from '../core/errors.ts';
+import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 
 const PIECE = 64 << 10;
 
 /**
- * All bytes of a file, pipe or device. More than `limit` is `FILE_UNUSABLE`, whatever its size was said to be, and so is
- * what cannot be read.
+ * All bytes of a file, pipe or device. `NOT_FOUND` when it does not exist. More than `limit` is `FILE_UNUSABLE`, whatever its
+ * size was said to be, and so is what cannot be read.
  */
 export async function readLimited(path: string, limit: number): Promise<Buffer> {
   try {
@@ -25,6 +25,7 @@ export async function readLimited(path: string, limit: number): Promise<Buffer> 
       await file.close();
     }
   } catch (error) {
+    if (errnoOf(error) === 'ENOENT') throw new CurlewError('NOT_FOUND', `read ${path}: no such file`, { cause: error });
     throw fileError(`read ${path}`, error);
   }
 }

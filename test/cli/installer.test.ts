@@ -188,7 +188,7 @@ for (const [title, words, exitCode, message] of [
   ['a verb of every object', ['constructor', 'a.yaml'], 64, /unknown verb/],
   ['no spec', ['id'], 64, /name an installer spec/],
   ['a spec that is not there', ['id', 'none.yaml'], 14, /read none\.yaml: no such file/],
-  ['a spec that is a folder', ['id', '.'], 25, /operation on a directory/],
+  ['a spec that is a folder', ['id', '.'], 25, /: it is a folder/],
   ['a merge without overlay', ['merge', 'a.yaml'], 64, /merge needs a base and an overlay/],
   ['an unknown flag', ['env', 'a.yaml', 'haa'], 64, /unknown flag "haa", did you mean ha\?/],
   ['a second spec', ['validate', 'a.yaml', 'b.yaml'], 64, /b\.yaml: one spec at a time; an overlay is installer-spec/],

@@ -126,6 +126,21 @@ test('mistakes in the text, versions that there are not, and settings that do no
   assert.match(made.stderr, 'error SPEC_INVALID: spec.yaml is not a valid installer spec');
 });
 
+test('a spec that does not exist is NOT_FOUND, and a folder is named as one', async () => {
+  await using box = await tree({ 'folder/x': '' });
+  const missing = await runCommand(['bundle', 'none.yaml', '--from', 'store', '--plan'], box.path);
+  assert.is(missing.exitCode, 14);
+  assert.match(missing.stderr, 'none.yaml: no such file');
+  for (const words of [
+    ['bundle', 'folder', '--from', 'store', '--plan'],
+    ['installer', 'validate', 'folder'],
+  ]) {
+    const { exitCode, stderr } = await runCommand(words, box.path);
+    assert.is(exitCode, 25);
+    assert.is(stderr, `error FILE_UNUSABLE: read ${box.at('folder')}: it is a folder\n  hint: name a file`);
+  }
+});
+
 test('mistakes in the text are reported also where the store cannot be read', async () => {
   await using box = await tree({ 'spec.yaml': `${HEAD}  plain: {version: [1]}\n` });
   const { exitCode, stderr } = await bundle(box, '--plan');
