@@ -17,8 +17,9 @@ const LONGEST_LIST = 200;
  * lives.
  */
 const LIMIT_MS = 500;
-/** The longest wait for that much of a processor, on a machine that is busy with other things. */
-const PATIENCE_MS = 60_000;
+/** Processor time by which work that is late was at work, and did not only wait for its turn on a busy machine. */
+const LEAST_MS = LIMIT_MS / 2;
+const LONGEST_MS = 32_000;
 
 /**
  * What does not fit is an error at the setting's place in the spec, or at the add-on's where it has none; a name that the
@@ -113,8 +114,22 @@ function wantedHint(parent: unknown, field: string): string | undefined {
   return typeof schema['type'] === 'string' ? `its type is ${schema['type']}` : undefined;
 }
 
-/** What ajv says of these does not name the values that it wants. */
+/** Types of JSON Schema, in the words of the other findings. */
+const TYPES: Readonly<Record<string, string>> = {
+  integer: 'a whole number',
+  number: 'a number',
+  string: 'a string',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a map',
+};
+
+/** What ajv says of these does not name the values that it wants, or names them for programmers. */
 function wanted(keyword: string, params: ErrorObject['params']): string | undefined {
+  if (keyword === 'type') {
+    const types = [params['type']].flat().map((type) => (typeof type === 'string' ? (TYPES[type] ?? type) : ''));
+    return `must be ${types.join(' or ')}`;
+  }
   if (keyword === 'enum' && Array.isArray(params['allowedValues'])) return `must be ${oneOf(params['allowedValues'])}`;
   return keyword === 'const' ? `must be ${oneOf([params['allowedValue']])}` : undefined;
 }
@@ -162,11 +177,8 @@ function errorsOf(schema: Readonly<Record<string, unknown>>, value: object): rea
   }
 }
 
-/**
- * Ends work that takes too long, in the middle of a pattern, too. V8 can end it by the clock only: what got too little of the
- * processor in that time is tried again with more.
- */
-function inTime<Result>(work: () => Result): Result | 'late' {
+/** Ends work that takes too long, in the middle of a pattern, too. What had to wait for the processor starts again, with more time. */
+export function inTime<Result>(work: () => Result): Result | 'late' {
   for (let timeout = LIMIT_MS; ; timeout *= 4) {
     const before = process.cpuUsage();
     try {
@@ -175,7 +187,7 @@ function inTime<Result>(work: () => Result): Result | 'late' {
       // It comes from another realm: no instance of this one's Error.
       if ((error as { readonly code?: unknown } | null)?.code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
       const { user, system } = process.cpuUsage(before);
-      if ((user + system) / 1000 >= LIMIT_MS / 2 || timeout >= PATIENCE_MS) return 'late';
+      if (user + system >= LEAST_MS * 1000 || timeout >= LONGEST_MS) return 'late';
     }
   }
 }

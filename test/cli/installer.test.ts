@@ -161,7 +161,7 @@ test('settings are held against the schema of the package', async () => {
   assert.is(slip.stderr, 'warning: a.yaml:8:5: aaa has no setting "siez" (did you mean "size"?)');
   const wrong = await installer(box, 'resolve', 'b.yaml', '--bundle', 'b.tar.gz');
   assert.is(wrong.exitCode, 11);
-  assert.match(wrong.stderr, 'b.yaml:8:5 error installer/schema: aaa.size must be integer');
+  assert.match(wrong.stderr, 'b.yaml:8:5 error installer/schema: aaa.size must be a whole number');
 });
 
 test('validate judges settings by the packages of a bundle, with what flags, an overlay and --set change', async () => {

@@ -1,5 +1,5 @@
 import type { InstallerAddon } from '../../src/installer/installer.ts';
-import { checkShipped } from '../../src/installer/shipped-schema.ts';
+import { checkShipped, inTime } from '../../src/installer/shipped-schema.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -34,8 +34,8 @@ test('a number is fit for a text, as it is for a shell; a text is none for a num
   const schema = { properties: { size: { type: 'string' }, many: { type: 'integer' }, on: { type: 'boolean' } } };
   assert.equal(check({ size: 3 }, schema), []);
   assert.equal(check({ many: '3', on: 'true' }, schema), [
-    'error demo.many must be integer',
-    'error demo.on must be boolean',
+    'error demo.many must be a whole number',
+    'error demo.on must be true or false',
   ]);
 });
 
@@ -105,6 +105,12 @@ for (const [title, schema] of [
 test('attack: a schema with as many mistakes as settings is told in part', () => {
   const settings = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`s${index}`, 1]));
   assert.is(check(settings, { type: 'object', additionalProperties: { type: 'boolean' } }).length, 20);
+});
+
+test('work that waits for its turn longer than the limit is not given up', () => {
+  const cell = new Int32Array(new SharedArrayBuffer(4));
+  const waiting = (): string => Atomics.wait(cell, 0, 0, 600);
+  assert.is(inTime(waiting), 'timed-out');
 });
 
 test('what takes too long to be judged is an error, and ends', () => {
