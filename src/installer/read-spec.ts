@@ -93,6 +93,11 @@ function noteWithoutVersion(specName: string, settings: JsonObject, found: Findi
   const path = ['spec', specName, ...('version' in settings ? ['version'] : [])];
   if (!hasAddonName(specName, found)) return;
   checkSettings(specName, settings, found);
+  const near = 'version' in settings ? undefined : nearest('version', Object.keys(settings));
+  if (near !== undefined) {
+    found.add('error', 'version', path, `${specName} has no version`, `is "${near}" the version?`);
+    return;
+  }
   const hint = 'to install it, write an exact one, "latest" or "1.2.x"';
   found.add('warning', 'version', path, `${specName} has no version: it is not installed`, hint);
 }

@@ -49,6 +49,8 @@ export function readYaml(file: string, text: string): YamlText {
     diagnostics: [{ code, severity: 'error', message, place, hint }],
     placeOf: () => start,
   });
+  // An archive in its place, of which the parser would report every other line.
+  if (text.includes('\0')) return failed('yaml/text', 'this is not a text file', start, 'name a file of YAML');
   if (text.length > SIZE_LIMIT) return failed('yaml/size', `the file is larger than ${SIZE_LIMIT} bytes`);
   // Far deeper ones take the parser seconds, or all of the memory.
   if (mostOpen(text) > OPEN_LIMIT) return failed('yaml/depth', 'the document is nested too deeply');

@@ -50,6 +50,19 @@ test('the legacy apiVersion, CRLF, a leading document marker and merge keys are 
   assert.equal(parseInstaller('i.yaml', text).installer?.addons[0]?.requested, '1');
 });
 
+test('a file that is not text is one finding', () => {
+  const { diagnostics } = parseInstaller('b.tar.gz', '\u001f\u008b\0\0: x\n: y\n\t- z\n');
+  assert.equal(
+    diagnostics.map(({ code, message }) => [code, message]),
+    [['yaml/text', 'this is not a text file']],
+  );
+});
+
+test('a misspelled "version" is named where the version is missing', () => {
+  const [found] = parseInstaller('i.yaml', `${HEAD}  a: {verison: "1", size: 2}\n`).diagnostics;
+  assert.equal([found?.message, found?.hint], ['a has no version', 'is "verison" the version?']);
+});
+
 test('an unknown top key is a warning with the near name', () => {
   const { installer, diagnostics } = parseInstaller('i.yaml', `${HEAD}  a: {version: "1"}\nmetdata: {}\n`);
   assert.is(diagnostics[0]?.severity, 'warning');
