@@ -8,7 +8,7 @@ export interface Buffers {
 }
 
 /** Larger chunks would be no faster, and this many bytes are held twice for every client. */
-export const CHUNK: number = 256 << 10;
+export const CHUNK: number = 128 << 10;
 /** Free buffers that are kept for the next client. */
 const MOST_FREE = 32;
 

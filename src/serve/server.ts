@@ -1,9 +1,9 @@
 /** The server itself: connections and their limits, and the end in order. */
 import { createServer as createHttpServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { Socket } from 'node:net';
 import { CurlewError, asError, errnoOf } from '../core/errors.ts';
 import { createHandler, type HandlerOptions } from './handler.ts';
+import { createIntake } from './intake.ts';
 import { createMetrics } from './metrics.ts';
 
 export interface ServeLimits {
@@ -54,8 +54,6 @@ export interface ServedTotals {
 const HEAD_LIMIT = 16 << 10;
 const KEEP_ALIVE_MS = 5000;
 const CHECK_MS = 1000;
-/** Requests of one connection that wait for answers: some kilobytes each. Clients that send ahead send some ten. */
-const UNANSWERED = 100;
 
 /** Listens; `BUSY` when somebody else does. */
 export async function startServer({ host, port, tls, limits, ...rest }: ListenOptions): Promise<RunningServer> {
@@ -77,13 +75,8 @@ export async function startServer({ host, port, tls, limits, ...rest }: ListenOp
       open -= 1;
     });
   });
-  const answers = countAnswers(server, tls === undefined ? 'connection' : 'secureConnection');
-  server.on('request', (request, response) => {
-    // Node hands on all requests of a packet, whatever has become of the connection.
-    if (request.socket.destroyed) return;
-    if (answers.missing(request.socket) > UNANSWERED) request.socket.destroy();
-    else handler.handle(request, response);
-  });
+  const intake = createIntake(server, tls === undefined ? 'connection' : 'secureConnection');
+  server.on('request', handler.handle);
   await listen(server, host, port);
   const stop = async (): Promise<ServedTotals> => {
     handler.drain();
@@ -91,7 +84,7 @@ export async function startServer({ host, port, tls, limits, ...rest }: ListenOp
     // A connection whose last answer has left is idle, and would be kept for the next request.
     const sweep = setInterval(() => server.closeIdleConnections(), 50);
     // One that has not asked for anything is not idle to Node, and its limits of time end with the listening.
-    const silent = setInterval(answers.closeSilent, CHECK_MS);
+    const silent = setInterval(intake.closeSilent, CHECK_MS);
     await new Promise<void>((resolve) => {
       server.close(() => resolve());
       server.closeIdleConnections();
@@ -102,35 +95,6 @@ export async function startServer({ host, port, tls, limits, ...rest }: ListenOp
     return metrics.totals();
   };
   return { url: urlOf(server, host, tls !== undefined), stop };
-}
-
-interface AnswerCount {
-  /** Requests of this connection that have no answer yet. */
-  readonly missing: (socket: Socket) => number;
-  /** Closes the connections that no answer is on its way to. */
-  readonly closeSilent: () => void;
-}
-
-function countAnswers(server: Server, arrival: 'connection' | 'secureConnection'): AnswerCount {
-  const waiting = new Map<Socket, number>();
-  const count = (socket: Socket, more: number): void => {
-    const before = waiting.get(socket);
-    if (before !== undefined) waiting.set(socket, before + more);
-  };
-  server.on(arrival, (socket: Socket) => {
-    waiting.set(socket, 0);
-    socket.once('close', () => waiting.delete(socket));
-  });
-  server.on('request', ({ socket }, response) => {
-    count(socket, 1);
-    response.once('close', () => count(socket, -1));
-  });
-  return {
-    missing: (socket) => waiting.get(socket) ?? 0,
-    closeSilent: () => {
-      for (const [socket, answers] of waiting) if (answers === 0) socket.destroy();
-    },
-  };
 }
 
 function createServer(tls: ListenOptions['tls'], options: ServerOptions): Server {
