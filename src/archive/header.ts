@@ -3,7 +3,7 @@ import { Header } from 'tar/header';
 import { Pax } from 'tar/pax';
 import type { Entry } from './entry.ts';
 
-const BLOCK = 512;
+export const TAR_BLOCK = 512;
 const EPOCH = new Date(0);
 
 /**
@@ -14,6 +14,16 @@ export function tarHeader(entry: Pick<Entry, 'path' | 'mode' | 'size' | 'linkTo'
   return linkTo === undefined
     ? anyHeader({ type: 'File', path, mode, size })
     : anyHeader({ type: 'Link', path, mode, linkpath: linkTo });
+}
+
+/** Longest name, and largest number of its eleven octal digits, that every ustar header can say. */
+const PLAIN_NAME = 100;
+const PLAIN_SIZE = 8 ** 11;
+
+/** True for most entries of which the header is a single block; any other may need a pax record before it. */
+export function isPlainHeader({ path, size, linkTo = '' }: Pick<Entry, 'path' | 'size' | 'linkTo'>): boolean {
+  const isShort = path.length < PLAIN_NAME && linkTo.length < PLAIN_NAME;
+  return isShort && size < PLAIN_SIZE && /^[\x20-\x7e]*$/.test(path + linkTo);
 }
 
 /** What a tar that is no package may hold beside files. */
@@ -38,7 +48,7 @@ export function anyHeader(entry: TarEntry): Uint8Array {
     devmaj: 0,
     devmin: 0,
   });
-  const block = Buffer.alloc(BLOCK);
+  const block = Buffer.alloc(TAR_BLOCK);
   if (!header.encode(block, 0)) return block;
   const pax = new Pax({
     path: entry.path,
@@ -50,8 +60,8 @@ export function anyHeader(entry: TarEntry): Uint8Array {
 
 /** Zero bytes that fill a payload up to a whole tar block. */
 export function paddingOf(size: number): number {
-  return (BLOCK - (size % BLOCK)) % BLOCK;
+  return (TAR_BLOCK - (size % TAR_BLOCK)) % TAR_BLOCK;
 }
 
 /** The two zero blocks that end a tar. */
-export const TAR_END: number = 2 * BLOCK;
+export const TAR_END: number = 2 * TAR_BLOCK;

@@ -5,8 +5,8 @@
  * up to a whole tar block. Headers and padding are stored, so they have one form only and `verify` can make them again.
  */
 import type { ArchiveIndex, Entry, PlacedEntry } from './entry.ts';
-import { paddingOf, tarHeader } from './header.ts';
-import { storedMember } from './member.ts';
+import { isPlainHeader, paddingOf, TAR_BLOCK, tarHeader } from './header.ts';
+import { storedMember, storedMemberSize } from './member.ts';
 import { FOOTER_SIZE, formatFooter, formatToc } from './toc.ts';
 
 /** An entry whose packed size is known; `packed` is 0 for an empty file. */
@@ -29,10 +29,21 @@ export function headerMember(entry: Entry): Uint8Array {
   return storedMember(tarHeader(entry));
 }
 
+/** Bytes of {@link headerMember}, mostly without making it. */
+export function headerSize(entry: Entry): number {
+  return isPlainHeader(entry) ? storedMemberSize(TAR_BLOCK) : headerMember(entry).byteLength;
+}
+
 /** The member that stands after a payload of `size` raw bytes; no bytes when it needs none. */
 export function paddingMember(size: number): Uint8Array {
   const padding = paddingOf(size);
   return padding === 0 ? new Uint8Array(0) : storedMember(new Uint8Array(padding));
+}
+
+/** Bytes of {@link paddingMember}. */
+export function paddingSize(size: number): number {
+  const padding = paddingOf(size);
+  return padding === 0 ? 0 : storedMemberSize(padding);
 }
 
 /** Lays out an archive of these entries, in this order. */

@@ -11,7 +11,7 @@ import { CurlewError } from '../core/errors.ts';
 import type { ArchiveIndex, PlacedEntry, RangeReadOptions, RangeSource } from './entry.ts';
 import { readHolder, type Holder } from './holder.ts';
 import { BLOCK, deflatedMember, FRAMED_BLOCK, MEMBER_HEADER, memberTrailer, writeBlockHeader } from './member.ts';
-import { formatEnd, headerMember, paddingMember } from './place.ts';
+import { formatEnd, headerMember, headerSize, paddingMember, paddingSize } from './place.ts';
 import { endSize, parseTocJson } from './toc.ts';
 
 /** A larger file is deflated in pieces of this size by the builder, which makes other bytes than in one go. */
@@ -27,10 +27,10 @@ export function indexOfContents(json: Uint8Array, size: number, name: string): A
   const index = parseTocJson(json, size - endSize(json.byteLength), size, name);
   let at = 0;
   for (const entry of index.entries) {
-    at += headerMember(entry).byteLength;
+    at += headerSize(entry);
     if (entry.packed === 0) continue;
     if (entry.offset !== at) throw notTiled(name, entry.path);
-    at += entry.packed + paddingMember(entry.size).byteLength;
+    at += entry.packed + paddingSize(entry.size);
   }
   if (at !== index.tocOffset) throw notTiled(name, 'the end');
   if (formatEnd(at, index.entries).index.tocDigest !== index.tocDigest) {

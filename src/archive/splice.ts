@@ -7,7 +7,7 @@ import { CurlewError } from '../core/errors.ts';
 import type { FileMode } from '../core/package.ts';
 import type { ArchiveIndex, Entry, PlacedEntry } from './entry.ts';
 import { packBytes } from './pack.ts';
-import { formatEnd, headerMember, paddingMember } from './place.ts';
+import { formatEnd, headerMember, headerSize, paddingMember, paddingSize } from './place.ts';
 
 /** A payload of at least this size is stored once per archive; the others become hard links (design: bundle). */
 const LINK_FLOOR = 4096;
@@ -78,7 +78,7 @@ export function planSplice(parts: readonly SplicePart[]): SplicePlan {
 }
 
 function tailLength({ packed, size }: Entry & Packing): number {
-  return packed === 0 ? 0 : packed + paddingMember(size).byteLength;
+  return packed === 0 ? 0 : packed + paddingSize(size);
 }
 
 function movedBelow(folder: string, entry: PlacedEntry): PlacedEntry {
@@ -107,7 +107,7 @@ class Splicer {
   addArchive({ source, index, select, below = '' }: Extract<SplicePart, { kind: 'archive' }>): void {
     let at = 0;
     for (const entry of index.entries) {
-      const header = headerMember(entry).byteLength;
+      const header = headerSize(entry);
       if (select === undefined || select(entry)) {
         const moved = below === '' ? entry : movedBelow(below, entry);
         this.addEntry({ source, offset: below === '' ? at : at + header }, moved, below === '');
@@ -120,7 +120,7 @@ class Splicer {
   addChosen({ source, at, length, entry }: Extract<SplicePart, { kind: 'entry' }>): void {
     const tail = tailLength(entry);
     const isWhole = length !== tail;
-    if (isWhole && length !== headerMember(entry).byteLength + tail) {
+    if (isWhole && length !== headerSize(entry) + tail) {
       throw new CurlewError('PACKAGE_INVALID', `${entry.path}: not the length of its entry`);
     }
     this.addEntry({ source, offset: at }, entry, isWhole);
@@ -133,10 +133,10 @@ class Splicer {
       this.addLink({ ...entry, linkTo });
       return;
     }
-    const header = headerMember(entry);
-    const length = (isWhole ? header.byteLength : 0) + tailLength(entry);
-    this.#place({ ...entry, offset: this.#size + header.byteLength }, { ...from, length });
-    if (!isWhole) this.#bytes(header);
+    const header = headerSize(entry);
+    const length = (isWhole ? header : 0) + tailLength(entry);
+    this.#place({ ...entry, offset: this.#size + header }, { ...from, length });
+    if (!isWhole) this.#bytes(headerMember(entry));
     this.#range(from.source, from.offset, length);
   }
 

@@ -1,6 +1,6 @@
 /** The sources of a saved plan: opened only where they still are what it says. */
 import type { ArchiveIndex, PlacedEntry } from '../archive/entry.ts';
-import { headerMember, paddingMember } from '../archive/place.ts';
+import { headerSize, paddingSize } from '../archive/place.ts';
 import { readIndex } from '../archive/read.ts';
 import { indexOfContents } from '../archive/recreate.ts';
 import { mapLimited } from '../core/each.ts';
@@ -153,10 +153,10 @@ function checkEntries({ entries }: ArchiveIndex, { bundle, splice }: BundlePlan,
   const known = new Map<number, PlacedEntry>();
   let at = 0;
   for (const entry of entries) {
-    const header = headerMember(entry).byteLength;
+    const header = headerSize(entry);
     // Where the path is another one, only what follows the header is copied.
     known.set(below === '' ? at : at + header, entry);
-    at += header + (entry.packed === 0 ? 0 : entry.packed + paddingMember(entry.size).byteLength);
+    at += header + (entry.packed === 0 ? 0 : entry.packed + paddingSize(entry.size));
   }
   for (const [index, origin] of splice.origins.entries()) {
     const planned = splice.index.entries[index];

@@ -1,7 +1,7 @@
 /** A file as pieces that can be proved one by one, each as soon as all its bytes are there. */
 import { createHash } from 'node:crypto';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../archive/entry.ts';
-import { headerMember, paddingMember } from '../archive/place.ts';
+import { headerSize, paddingSize } from '../archive/place.ts';
 import { verifyEntry } from '../archive/verify.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -22,9 +22,9 @@ export function archiveBricks(index: ArchiveIndex, name: string): readonly Brick
   let at = 0;
   const bricks = index.entries.map((entry): Brick => {
     const offset = at;
-    const payloadAt = offset + headerMember(entry).byteLength;
+    const payloadAt = offset + headerSize(entry);
     if (entry.packed > 0 && entry.offset !== payloadAt) throw untiled(name, entry.path);
-    at = payloadAt + entry.packed + (entry.packed > 0 ? paddingMember(entry.size).byteLength : 0);
+    at = payloadAt + entry.packed + (entry.packed > 0 ? paddingSize(entry.size) : 0);
     return {
       offset,
       end: at,
