@@ -63,24 +63,26 @@ export class CurlewError extends Error {
   }
 }
 
+/** One slash is left where an address was taken for a path. */
+const SCHEME = String.raw`[a-z][a-z0-9+.-]{0,30}:\/\/|(?:https?|s3):[\\/]+`;
+/** Passwords may hold quotes; those with a slash are no part of a URL, and yet given as one. */
+const USER_INFO = String.raw`[^\s/?#"]*|[^\s/?#"'<>:@]*:(?!\d{0,5}(?:[\s/?#"'<>]|$))[^\s"'<>]*`;
+/** Matches to the end of each address, so that none is looked through twice. */
+const ADDRESS = new RegExp(String.raw`(${SCHEME})(?:(${USER_INFO})@)?([^\s"'<>?#]*)([^\s"'<>]*)`, 'gi');
+
 /** Takes user info and query out of every URL in a text: a presigned URL is a secret as a whole. */
 export function redact(text: string): string {
   // The last letters of a scheme do: without a bound each word of a long name would be looked through to its end.
-  return text.replaceAll(/([a-z][a-z0-9+.-]{0,30}:\/\/)([^\s"'<>]*)/gi, (_, scheme: string, rest: string) => {
-    const [beforeQuery = ''] = rest.split(/[?#]/, 1);
-    const slash = beforeQuery.indexOf('/');
-    const authority = slash === -1 ? beforeQuery : beforeQuery.slice(0, slash);
-    const path = slash === -1 ? '' : beforeQuery.slice(slash);
-    return `${scheme}${authority.slice(authority.lastIndexOf('@') + 1)}${path}`;
-  });
+  return text.replaceAll(ADDRESS, (_, scheme: string, _user, rest: string) => scheme + rest);
 }
 
 /** Like {@link redact}, with a `*` for each character, so that columns stay where they are. For frames of source text. */
 export function maskSecrets(text: string): string {
   const stars = (secret: string): string => '*'.repeat(secret.length);
-  return text
-    .replaceAll(/(?<=\b[a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#"'<>]+(?=@)/gi, stars)
-    .replaceAll(/(?<=\b[a-z][a-z0-9+.-]{0,30}:\/\/[^\s?#"'<>]*\?)[^\s#"'<>]+/gi, stars);
+  return text.replaceAll(ADDRESS, (_, scheme: string, user: string | undefined, rest: string, query: string) => {
+    const who = user === undefined ? '' : `${stars(user)}@`;
+    return scheme + who + rest + query.replace(/(?<=^\?)[^#]+/, stars);
+  });
 }
 
 /** The `code` of a Node system error, or undefined for anything else. */

@@ -1,4 +1,4 @@
-import { redact } from '../../src/core/errors.ts';
+import { maskSecrets, redact } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -12,6 +12,12 @@ test('user info and query leave every address of a text', () => {
     [`${'long-scheme.'.repeat(5)}x://secret@host/a`, `${'long-scheme.'.repeat(5)}x://host/a`],
     ['1http://secret@host', '1http://host'],
     ['no address: a@b?c', 'no address: a@b?c'],
+    ["get https://me:sec'ret@host/a failed", 'get https://host/a failed'],
+    ['get https://me:sec<ret@[host', 'get https://[host'],
+    ['get https://me:sec/r?e#t@host/a', 'get https://host/a'],
+    ['open /srv/https:/me:secret@host/a', 'open /srv/https:/host/a'],
+    ['get https://host:8080/a@b', 'get https://host:8080/a@b'],
+    ['{"a":"https://host","b":"c@d"}', '{"a":"https://host","b":"c@d"}'],
   ] as const) {
     assert.is(redact(text), clean);
   }
@@ -20,6 +26,18 @@ test('user info and query leave every address of a text', () => {
 test('a text made to cost time is read in one go', () => {
   const text = 'a.-'.repeat(300_000);
   assert.is(redact(text), text);
+  for (const piece of ['a://', 'a://b:', "a://b:'", 'https:/', 'a://b:c?']) {
+    for (const clean of [redact, maskSecrets]) assert.ok(clean(piece.repeat(50_000)).length > 0);
+  }
+});
+
+test('frames of source text keep their columns without their secrets', () => {
+  for (const [text, masked] of [
+    ["asset a https://me:s'et@host/a?key=secret#b", 'asset a https://*******@host/a?**********#b'],
+    ['asset a https://host/a', 'asset a https://host/a'],
+  ] as const) {
+    assert.is(maskSecrets(text), masked);
+  }
 });
 
 test.run();
