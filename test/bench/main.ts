@@ -1,7 +1,7 @@
 /**
  * Measures curlew beside other tools in one run, alternating, and prints Markdown.
  * usage: npm run bench -- [--only NAME]… [--rounds N] [--skip-kurl] [--upload-mb N] [--write]
- *   NAME: images, layer, bundle, delta, images-load, start, lint, packages, publish, node, preflight, library, serve.
+ *   NAME: images, layer, bundle, delta, images-load, start, lint, packages, publish, node, preflight, library, serve, flood.
  *   --write puts the result into docs/benchmarks.md.
  */
 import { execa } from 'execa';
@@ -16,6 +16,7 @@ import { benchDelta } from './delta.ts';
 import { benchBundleOfTwenty } from './bundle-twenty.ts';
 import { benchImages, benchLayer } from './images.ts';
 import { benchImagesLoad } from './images-load.ts';
+import { benchFlood } from './flood.ts';
 import { blobsOf, fillRegistry, setFolder } from './image-set.ts';
 import { benchLibrary } from './library.ts';
 import { benchNode } from './node.ts';
@@ -42,6 +43,7 @@ const SECTIONS = [
   'preflight',
   'library',
   'serve',
+  'flood',
 ] as const;
 
 const { values } = parseArgs({
@@ -133,6 +135,7 @@ if (wants('node')) found.push(await benchNode(home, { rounds, say }));
 if (wants('preflight')) found.push(await benchPreflight({ rounds, say }));
 if (wants('library')) found.push(await benchLibrary({ rounds, say }));
 if (wants('serve')) found.push(await benchServe(home, { rounds, say }));
+if (wants('flood')) found.push(await benchFlood(home, { say }));
 await rm(work, { recursive: true, force: true });
 
 const { version: tool } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
