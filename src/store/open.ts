@@ -45,9 +45,17 @@ export async function openStore(address: string, options: OpenStoreOptions): Pro
       'UNSUPPORTED',
       `open ${address}: stores of the kind ${scheme.toLowerCase()}:// are not supported`,
       {
-        hint: 'name a folder, or s3://bucket/prefix',
+        hint: `name a folder${http === undefined ? ' or s3://bucket/prefix' : ', s3://bucket/prefix or the URL of a web server'}`,
       },
     );
+  }
+  // A folder of that name would be made, and published into, in the place of the bucket. What follows may be a password.
+  const [slip] = /^(?:s3|https?):\/?/i.exec(address) ?? [];
+  if (slip !== undefined) {
+    const right = `${slip.replace(/\/?$/, '').toLowerCase()}//`;
+    throw new CurlewError('USAGE', `open a store: an address cannot begin with "${slip}"`, {
+      hint: `write ${right}, or ./${slip} for a folder of that name`,
+    });
   }
   const root = resolve(cwd, address);
   try {

@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises';
 import { openStore } from '../../src/store/open.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -24,5 +25,21 @@ for (const address of ['https://user:secret@host/dist', 'ftp://x']) {
     assert.not.match(error.message, 'secret');
   });
 }
+
+test('an address with a slash missing is refused, and no folder of that name is made', async ({ signal }) => {
+  await using box = await tree();
+  for (const [address, hint] of [
+    ['s3:/bucket/dist', 'write s3://, or ./s3:/ for a folder of that name'],
+    ['S3:bucket', 'write s3://, or ./S3: for a folder of that name'],
+    ['https:/user:secret@host/dist', 'write https://, or ./https:/ for a folder of that name'],
+  ] as const) {
+    const error = await assert.rejectsWith(openStore(address, { cwd: box.path, create: true, signal }), 'USAGE');
+    assert.is(error.hint, hint);
+    assert.not.match(error.message, 'secret');
+  }
+  assert.equal(await readdir(box.path), []);
+  const meant = await openStore('./s3:/bucket', { cwd: box.path, create: true, signal });
+  assert.is(meant.address, box.at('s3:/bucket'));
+});
 
 test.run();
