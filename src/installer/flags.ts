@@ -124,8 +124,17 @@ export function readFlags(words: readonly string[]): GivenFlags {
   const flags = wrong.length === 0 ? flagsOf(given, wrong) : undefined;
   if (flags !== undefined && wrong.length === 0) return flags;
   throw new CurlewError('USAGE', wrong.join('; '), {
-    hint: 'flags are those of kURL, such as: ha airgap labels=a=b; docs/kurl-compatibility.md lists them',
+    hint:
+      fileHint(words) ??
+      'flags are those of kURL, such as: ha airgap labels=a=b; docs/kurl-compatibility.md lists them',
   });
+}
+
+/** For the name of a file that was given without the option which takes it. */
+function fileHint(words: readonly string[]): string | undefined {
+  const file = words.find((word) => /^[^=]*\.(?:tar\.gz|tgz|ya?ml)$/i.test(word));
+  if (file === undefined) return undefined;
+  return `a file needs an option: ${/l$/i.test(file) ? '--installer' : '--bundle'} ${file.slice(0, 200)}`;
 }
 
 function flagProblem(

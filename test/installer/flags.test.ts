@@ -89,6 +89,15 @@ test('a flag of an add-on that the spec does not have sets its variable and adds
   assert.is(Object.fromEntries(shellVariables(changed, new Map()))['DOCKER_REGISTRY_IP'], '10.0.0.9');
 });
 
+for (const [word, hint] of [
+  ['site/bundle.tar.gz', 'a file needs an option: --bundle site/bundle.tar.gz'],
+  ['installer.yaml', 'a file needs an option: --installer installer.yaml'],
+] as const) {
+  test(`a file without its option is refused with the option: ${word}`, () => {
+    assert.is(assert.throwsWith(() => readFlags(['ha', word]), 'USAGE').hint, hint);
+  });
+}
+
 for (const [words, message] of [
   [['certkey'], 'unknown flag "certkey", did you mean cert-key?'],
   [['BaD FlAgS'], 'unknown flag "BaD FlAgS"'],
