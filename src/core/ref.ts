@@ -29,7 +29,9 @@ export function isVersion(text: string): boolean {
 /** Checks a name and a version that came from outside and makes a reference of them. */
 export function addonRef(name: string, version: string, tree: AddonTree = 'addons'): AddonRef {
   if (!isAddonName(name)) {
-    throw new CurlewError('PACKAGE_INVALID', `not an add-on name: ${JSON.stringify(name.slice(0, 120))}`);
+    throw new CurlewError('PACKAGE_INVALID', `not an add-on name: ${JSON.stringify(name.slice(0, 120))}`, {
+      hint: 'a name has lower-case letters, digits, ".", "_" and "-", and begins and ends with a letter or digit',
+    });
   }
   if (!isVersion(version)) {
     throw new CurlewError('PACKAGE_INVALID', `${name}: not a version: ${JSON.stringify(version.slice(0, 120))}`);

@@ -1,4 +1,4 @@
-import { compareVersions, isAddonName, isVersion } from '../../src/core/ref.ts';
+import { addonRef, compareVersions, isAddonName, isVersion } from '../../src/core/ref.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -23,6 +23,10 @@ test('versions of every shape in the corpus are put in order', () => {
 test('a leading v does not count, and the order stays total', () => {
   assert.ok(compareVersions('v5', '4.9') > 0);
   assert.not.equal(compareVersions('v5', '5'), 0);
+});
+
+test('a name that is refused comes with the rule for names', () => {
+  assert.match(assert.throwsWith(() => addonRef('Web_App', '1'), 'PACKAGE_INVALID').hint ?? '', 'lower-case letters');
 });
 
 for (const name of ['cert-manager', 'k8s', 'a', 'rook_1', 'host.fio']) {
