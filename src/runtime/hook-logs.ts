@@ -82,20 +82,23 @@ export async function readHookLogs(directory: string, query: LogQuery): Promise<
   }
   const known = new Set<string>();
   const hooks = new Set<string>();
+  const functions = new Set<string>();
   for (const run of wanted === undefined ? runs : [wanted]) {
     const history = await readRun(directory, run, { busy: busy !== undefined && run === records.lastRun });
     for (const { ref } of history.plan?.addons ?? []) known.add(ref.name);
     const found = await matching(directory, history, query);
     if (found.length > 0) return found;
     for (const action of history.actions) {
-      if (action.addon === addon && action.function !== undefined) hooks.add(action.function);
+      if (action.addon !== addon || action.function === undefined) continue;
+      hooks.add(action.hook ?? action.function);
+      functions.add(action.function);
     }
   }
   const where = wanted === undefined ? directory : `run ${wanted}`;
   if (!known.has(addon)) throw notFound(`no log of ${JSON.stringify(addon.slice(0, 120))} in ${where}`, addon, known);
   const { hook } = query;
   if (hook === undefined) throw notFound(`no hook of ${addon} has run in ${where}`, '', []);
-  throw notFound(`no log of ${addon} ${JSON.stringify(hook.slice(0, 120))} in ${where}`, hook, hooks);
+  throw notFound(`no log of ${addon} ${JSON.stringify(hook.slice(0, 120))} in ${where}`, hook, hooks, functions);
 }
 
 async function matching(
@@ -119,9 +122,10 @@ async function matching(
   return Promise.all(read);
 }
 
-function notFound(what: string, name: string, known: Iterable<string>): CurlewError {
+/** `others` are names that can be meant as well, and need not be listed. */
+function notFound(what: string, name: string, known: Iterable<string>, others: Iterable<string> = []): CurlewError {
   const all = [...known];
-  const near = nearest(name, all);
+  const near = nearest(name, [...all, ...others]);
   const list = all.length === 0 ? 'curlew logs lists the runs' : `known: ${all.slice(0, 20).join(', ')}`;
   return new CurlewError('NOT_FOUND', what, { hint: near === undefined ? list : `did you mean "${near}"?` });
 }

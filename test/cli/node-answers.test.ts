@@ -165,6 +165,8 @@ for (const [title, words, exitCode, message] of [
   ['an unknown run of an add-on', ['logs', 'bbb', '--run', '20260101T000000Z-0000'], 14, /knows no run/],
   ['an unknown add-on', ['logs', 'bbc'], 14, /did you mean "bbb"\?/],
   ['an unknown hook', ['logs', 'bbb', 'bbb_per_init'], 14, /did you mean "bbb_pre_init"\?/],
+  ['an unknown hook by its short name', ['logs', 'bbb', 'instal'], 14, /did you mean "install"\?/],
+  ['a hook that nothing is near to', ['logs', 'bbb', 'xyz'], 14, /known: .*install/],
   ['a path for a hook', ['logs', 'bbb', '../../../etc/passwd'], 14, /no log of bbb/],
   ['a word too many', ['logs', 'bbb', 'bbb', 'x'], 64, /unexpected word "x"/],
   ['lines that are no number', ['logs', 'bbb', '--lines', '-1'], 64, /--lines/],
