@@ -40,6 +40,10 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
 async function commandOf(name: string): Promise<Command<unknown>> {
   const found = COMMANDS.get(name);
   if (found !== undefined) return found.load();
+  if (name.startsWith('-')) {
+    const hint = `options follow the command: curlew COMMAND ${name}; curlew --help lists the commands`;
+    throw new CurlewError('USAGE', `no command before the option ${name}`, { hint });
+  }
   const { taskOf } = await import('../migrate/kurl/tasks.ts');
   const task = taskOf(name);
   if (task?.status === 'absent') {
@@ -61,8 +65,13 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
     return 0;
   }
   if (name === '--help' || name === '-h' || name === 'help') {
-    const [about] = rest.filter((word) => !word.startsWith('-'));
-    await print(process.stdout, `${about === undefined ? overview() : commandHelp(await commandOf(about))}\n`);
+    const [about = 'help', extra] = rest.filter((word) => !word.startsWith('-'));
+    if (extra !== undefined) {
+      throw new CurlewError('USAGE', `curlew help: unexpected word "${extra}"`, {
+        hint: 'usage: curlew help [COMMAND]',
+      });
+    }
+    await print(process.stdout, `${about === 'help' ? overview() : commandHelp(await commandOf(about))}\n`);
     return 0;
   }
   if (name === 'kurl') {
