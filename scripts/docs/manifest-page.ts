@@ -92,7 +92,9 @@ export function manifestPage(): string {
     ].join('\n'),
     '## Rules',
     '`curlew lint` reports all findings of all add-ons in one run, and ends with status 10 when one of them is an error.\n' +
-      'What is only `info` is counted, and shown with `--info`; what is `off` is judged only where it is asked for.',
+      'What is only `info` is counted, and shown with `--info`; what is `off` is judged only where it is asked for.\n' +
+      'Findings that say the same are shown once, with the number of places, and a rule that warns of more than ten different\n' +
+      'things is one line; `--all` shows everything, as `--json` and `--format github` do.',
     table(['rule', 'severity', 'what is wrong'], rules),
     CLOSING,
     '## Settings of lint',

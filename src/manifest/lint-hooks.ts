@@ -8,16 +8,21 @@ import type { ShellFunction } from './shell.ts';
 /** Shorter names have too many neighbours one letter away. */
 const SHORTEST_COMPARED = 4;
 
+interface Named {
+  readonly name: string;
+  readonly version: string;
+}
+
 /** `file` is the install.sh, for findings that no function is the place of. */
 export function checkHooks(
-  name: string,
+  { name, version }: Named,
   file: string,
   { text, functions }: { readonly text: string; readonly functions: readonly ShellFunction[] },
   find: Find,
 ): void {
   const defined = new Set(functions.map((one) => one.name));
   const misspelt = findMisspelt(name, text, functions, defined);
-  checkInstall(name, file, defined, misspelt, find);
+  checkInstall({ name, version }, file, defined, misspelt, find);
   for (const [{ name: written, place }, hook] of misspelt) {
     const meant = hookFunction(name, hook);
     const message = `${quoted(written)} is not a hook, and nothing will call it as one`;
@@ -40,7 +45,7 @@ export function checkHooks(
 }
 
 function checkInstall(
-  name: string,
+  { name, version }: Named,
   file: string,
   defined: ReadonlySet<string>,
   misspelt: ReadonlyMap<ShellFunction, Hook>,
@@ -56,8 +61,15 @@ function checkInstall(
     find(finding('hook/no-install', { file, line: 1, column: 1, length: 1 }, `no function "${install}"`, hint));
     return;
   }
+  if (misspelt.size === 0 && isStep({ name, version }, defined)) return;
   const known = HOOK_NAMES.map((hook) => hookFunction(name, hook)).join(', ');
   find(finding('hook/none', place, 'install.sh defines no lifecycle hook', `define at least one of ${known}`));
+}
+
+/** Functions named after the version are called by other add-ons, which know that version: steps of an upgrade. */
+function isStep({ name, version }: Named, functions: ReadonlySet<string>): boolean {
+  const prefix = `${name}_${version}_`.replaceAll(/[.-]/g, '_');
+  return [...functions].some((one) => one.startsWith(prefix));
 }
 
 /**

@@ -34,8 +34,10 @@ interface LintedAddon {
 }
 
 /** A finding with the text of its line, secrets masked; undefined when there is no such line or it is very long. */
-interface LintFinding extends Diagnostic {
+export interface LintFinding extends Diagnostic {
   readonly source: string | undefined;
+  /** How many versions share the file, where it is found for each of them. */
+  readonly versions?: number;
 }
 
 export interface LintReport {
@@ -109,7 +111,7 @@ export async function lintAddons(found: FoundAddons, options: LintOptions): Prom
   checkProduction(found.folders, new Map(judged.map(({ folder, addon }) => [folder, addon.hooks])), find);
   const { configs, contextOf } = readConfigs(found.folders, find);
   const all = [...found.diagnostics, ...judged.flatMap((one) => one.diagnostics), ...together, ...ofScripts];
-  const diagnostics = applyIgnores({
+  const judgedAll = applyIgnores({
     diagnostics: all,
     configs,
     contextOf,
@@ -117,9 +119,8 @@ export async function lintAddons(found: FoundAddons, options: LintOptions): Prom
     shellcheck: options.shellcheck && style !== undefined,
     binding: new Set([...found.diagnostics, ...clashes, ...judged.flatMap((one) => one.binding)]),
     comments: judged.flatMap((one) => one.comments),
-  })
-    .toSorted((a, b) => compareDiagnostics(a, b) || compareText(a.code, b.code))
-    .filter((one, index, all) => index === 0 || !isSame(one, all[index - 1]));
+  }).toSorted((a, b) => compareDiagnostics(a, b) || compareText(a.code, b.code));
+  const diagnostics = onceForAll(judgedAll);
   const count = (wanted: Diagnostic['severity']): number =>
     diagnostics.filter(({ severity }) => severity === wanted).length;
   return {
@@ -175,12 +176,20 @@ function forAllCopies(found: readonly Diagnostic[], copies: Copies): readonly Di
   );
 }
 
-/** Versions of one add-on share categories.json, and each would tell of it. */
-function isSame(a: Diagnostic, b: Diagnostic | undefined): boolean {
-  return b !== undefined && a.code === b.code && a.message === b.message && compareDiagnostics(a, b) === 0;
+/** Versions of one add-on share categories.json, and each finds what is wrong with it. */
+function onceForAll(diagnostics: readonly Diagnostic[]): readonly (Diagnostic & Pick<LintFinding, 'versions'>)[] {
+  const counts = new Map<string, { readonly found: Diagnostic; count: number }>();
+  for (const found of diagnostics) {
+    const { file, line, column } = found.place;
+    const key = JSON.stringify([found.code, file, line, column, found.message]);
+    const known = counts.get(key);
+    if (known === undefined) counts.set(key, { found, count: 1 });
+    else known.count += 1;
+  }
+  return [...counts.values()].map(({ found, count }) => (count === 1 ? found : { ...found, versions: count }));
 }
 
-function withSources(diagnostics: readonly Diagnostic[], judged: readonly Judged[]): readonly LintFinding[] {
+function withSources(diagnostics: ReturnType<typeof onceForAll>, judged: readonly Judged[]): readonly LintFinding[] {
   const kept = new Map(judged.flatMap((one) => [...one.lines]));
   const texts = new Map(judged.flatMap((one) => one.texts));
   const lines = new Map<string, readonly string[]>();
@@ -225,7 +234,7 @@ function isSchema(settings: unknown): settings is Readonly<Record<string, unknow
 }
 
 function judgeScript(
-  { name, folder, shown, tree }: AddonFolder,
+  { name, version, folder, shown, tree }: AddonFolder,
   text: string | undefined,
   find: Find,
 ): { readonly hooks: readonly string[]; readonly script: Script | undefined } {
@@ -233,7 +242,7 @@ function judgeScript(
   if (text === undefined) return { hooks: [], script: undefined };
   const functions = findFunctions(file, text);
   // What lies under packages/ is installed by the add-ons; its install.sh need not define a hook.
-  if (tree === 'addons') checkHooks(name, file, { text, functions }, find);
+  if (tree === 'addons') checkHooks({ name, version }, file, { text, functions }, find);
   const defined = new Set(functions.map((one) => one.name));
   const hooks = definedHooks(name, defined).map((hook) => hookFunction(name, hook));
   const unreadable = badText(file, text);

@@ -54,12 +54,12 @@ export const RULES = {
   'image/not-listed': {
     severity: 'warning',
     about:
-      'An image in the YAML of the add-on (pod specs, resources with an `image` field, `images` of a kustomization) does ' +
-      'not stand in the Manifest: without internet it cannot be pulled.',
+      'An image in the YAML of the add-on (pod specs, resources with an `image` field, `images` of a kustomization) is ' +
+      'missing from the Manifest: without internet it cannot be pulled.',
   },
   'image/not-listed-value': {
     severity: 'info',
-    about: 'The value of an `…IMAGE…` variable or setting is an image that does not stand in the Manifest.',
+    about: 'The value of an `…IMAGE…` variable or setting is an image that is missing from the Manifest.',
   },
   'image/unused': { severity: 'info', about: 'An image of the Manifest is named in no other file of the add-on.' },
   'image/pull-always': {

@@ -39,6 +39,50 @@ test('warnings alone end with status 0', async () => {
   assert.match(stdout, /1 add-on, 0 errors, 1 warning$/);
 });
 
+/** A version of an add-on with helpers whose names lack its prefix. */
+function helpers(version: string, names: readonly string[]): Files {
+  const text = names.map((name) => `${name}() { :; }\n`).join('');
+  return { [`addons/ekco/${version}/Manifest`]: '', [`addons/ekco/${version}/install.sh`]: `ekco() { :; }\n${text}` };
+}
+
+test('what versions have in common is shown once, with the number of places', async () => {
+  await using box = await tree({
+    ...helpers('1', ['helper']),
+    ...helpers('2', ['helper']),
+    ...helpers('3', ['helper']),
+  });
+  const { stdout } = await curlew(['lint', '--no-shellcheck'], { cwd: box.path });
+  const lines = stdout.split('\n');
+  assert.match(lines[0] ?? '', /^addons\/ekco\/1\/install\.sh:2:1 warning hook\/prefix: /);
+  assert.equal(lines.slice(4), ['  and in 2 more places (--all shows them)', '3 add-ons, 0 errors, 3 warnings']);
+  const all = await curlew(['lint', '--no-shellcheck', '--all'], { cwd: box.path });
+  assert.is(all.stdout.match(/warning hook\/prefix/g)?.length, 3);
+});
+
+test('a rule that warns of many things is one line; errors, JSON and annotations have them all', async () => {
+  const names = Array.from({ length: 11 }, (_, index) => `helper${index}`);
+  const lines = Array.from({ length: 11 }, (_, index) => `imag${index} x\n`).join('');
+  await using box = await tree({ ...helpers('1', names), 'addons/ekco/1/Manifest': lines });
+  const count = async (args: readonly string[], pattern: RegExp): Promise<number | undefined> => {
+    const { stdout } = await curlew(['lint', '--no-shellcheck', ...args], { cwd: box.path });
+    return stdout.match(pattern)?.length;
+  };
+  const line =
+    /^warning hook\/prefix: 11 findings, the first at addons\/ekco\/1\/install\.sh:2:1 \(--all shows them\)$/gm;
+  assert.is(await count([], line), 1);
+  assert.is(await count([], /hook\/prefix/g), 1);
+  assert.is(await count([], /error manifest\/unknown-directive/g), 11);
+  assert.is(await count(['--all'], /warning hook\/prefix: the function/g), 11);
+  assert.is(await count(['--json'], /"code": ?"hook\/prefix"/g), 11);
+  assert.is(await count(['--format', 'github'], /title=hook\/prefix/g), 11);
+});
+
+test('a file that versions share is said to be shared', async () => {
+  await using box = await tree({ ...helpers('1', []), ...helpers('2', []), 'addons/ekco/categories.json': '[]' });
+  const { stdout } = await curlew(['lint', '--no-shellcheck'], { cwd: box.path });
+  assert.match(stdout, /error addon\/categories: [^]*\n  in a file that 2 versions share\n2 add-ons, 1 error,/);
+});
+
 test('--json is the same report as data', async () => {
   await using box = await tree(BROKEN);
   const { exitCode, stdout } = await curlew(['lint', '--json', '--no-shellcheck'], { cwd: box.path });

@@ -3,7 +3,7 @@ import { lintAddons, type LintReport } from '../../src/manifest/lint.ts';
 import * as assert from '../support/assert.ts';
 import { writeCorpus } from '../support/corpus.ts';
 import { suite } from '../support/suite.ts';
-import { tree, type Tree } from '../support/tree.ts';
+import { tree, type Files, type Tree } from '../support/tree.ts';
 
 const test = suite('manifest/lint');
 const searchPath = process.env['PATH'] ?? '/usr/bin:/bin';
@@ -31,6 +31,8 @@ for (const [title, name, script, expected] of [
   ['no function at all', 'ekco', 'echo hello\n', ['1:1 hook/none']],
   ['an empty script', 'ekco', '', ['1:1 hook/none']],
   ['a hook but no install', 'rookupgrade', 'rookupgrade_join() { :; }\n', ['1:1 hook/no-install']],
+  ['functions of a step of an upgrade', 'rookupgrade', 'rookupgrade_1_0_upgrade() { :; }\n', []],
+  ['a function of another version', 'rookupgrade', 'rookupgrade_2_0_upgrade() { :; }\n', ['1:1 hook/none']],
   ['a letter missing', 'ekco', 'ekco() { :; }\nekco_pre_int() { :; }\n', ['2:1 hook/misspelt']],
   ['two letters swapped', 'ekco', 'ekco() { :; }\nfunction ekco_jion { :; }\n', ['2:10 hook/misspelt']],
   ['a helper near a hook, called', 'ekco', 'ekco() { ekco_host_init; }\nekco_host_init() { :; }\n', []],
@@ -175,6 +177,28 @@ test('a bash that cannot be started is an error of its own, and no finding about
   const found = await findAddons(box.path, [], { signal });
   const options = { shellcheck: false, complete: true, searchPath: box.at('bin'), signal };
   await assert.rejectsWith(lintAddons(found, options), 'PROGRAM_FAILED', /start bash: EACCES/);
+});
+
+test('a mistake in a file that versions share is one finding, with their number', async ({ signal }) => {
+  const version = (name: string): Files => ({
+    [`addons/ekco/${name}/Manifest`]: '',
+    [`addons/ekco/${name}/install.sh`]: 'ekco() { :; }\n',
+  });
+  await using box = await tree({
+    ...version('1'),
+    ...version('2'),
+    ...version('3'),
+    'addons/ekco/categories.json': '{"requires": 1, "fulfills": 2}',
+  });
+  const { diagnostics, errors } = await lint(box, signal);
+  assert.equal(
+    diagnostics.map(({ code, versions }) => [code, versions]),
+    [
+      ['addon/categories', 3],
+      ['addon/categories', 3],
+    ],
+  );
+  assert.is(errors, 2);
 });
 
 test.run();

@@ -3,7 +3,7 @@ import { counted } from '../../core/counted.ts';
 import { renderAnnotation, renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import { findAddons, type FoundAddons } from '../../manifest/find-addons.ts';
-import { lintAddons, type LintOptions, type LintReport } from '../../manifest/lint.ts';
+import { lintAddons, type LintFinding, type LintOptions, type LintReport } from '../../manifest/lint.ts';
 import { fixFiles, type FixedLine } from '../../manifest/lint/fix-files.ts';
 import type { Command } from '../command.ts';
 import { paintDiagnostic } from '../render/paint.ts';
@@ -16,6 +16,46 @@ const ROUNDS = 3;
 interface Linted extends LintReport {
   /** Lines that `--fix` changed. */
   readonly fixed: readonly FixedLine[];
+}
+
+/** A rule that finds more different things than this in one run has them counted; errors are always shown. */
+const MOST_KINDS = 10;
+
+interface Alike {
+  readonly first: LintFinding;
+  count: number;
+}
+
+/** The first of all that say the same, and what rules find too often to be read. */
+function condense(found: readonly LintFinding[]): {
+  readonly shown: readonly Alike[];
+  readonly counted: readonly string[];
+} {
+  const groups = new Map<string, Alike>();
+  for (const one of found) {
+    const key = JSON.stringify([one.code, one.severity, one.message, one.hint]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, { first: one, count: 1 });
+    else group.count += 1;
+  }
+  const byRule = new Map<string, Alike[]>();
+  for (const group of groups.values()) {
+    const { code, severity } = group.first;
+    const rule = `${severity} ${code}`;
+    byRule.set(rule, [...(byRule.get(rule) ?? []), group]);
+  }
+  const isMany = (rule: string, alike: readonly Alike[]): boolean =>
+    !rule.startsWith('error ') && alike.length > MOST_KINDS;
+  const many = [...byRule].filter(([rule, alike]) => isMany(rule, alike));
+  const left = new Set(many.flatMap(([, alike]) => alike));
+  return {
+    shown: [...groups.values()].filter((group) => !left.has(group)),
+    counted: many.map(([rule, alike]) => {
+      const count = alike.reduce((sum, group) => sum + group.count, 0);
+      const { file, line, column } = alike[0]?.first.place ?? { file: '', line: 1, column: 1 };
+      return `${rule}: ${count} findings, the first at ${visible(file)}:${line}:${column} (--all shows them)`;
+    }),
+  };
 }
 
 async function fix(found: FoundAddons, options: LintOptions): Promise<readonly FixedLine[]> {
@@ -38,6 +78,7 @@ export const lint: Command<Linted> = {
     'name-version. Ends with status 10 when there is an error; warnings alone do not count. Rules are set in\n' +
     '.curlew-lint.json, or ignored by a comment above a line: # curlew-lint-ignore rule/id',
   options: {
+    all: { type: 'boolean', help: 'show every finding, not just the first of those that say the same' },
     fix: { type: 'boolean', help: 'put right what is safe: line ends, comments behind directives, lines twice' },
     format: { type: 'string', value: 'FORMAT', help: 'text, or github for annotations of a workflow run' },
     info: { type: 'boolean', help: 'also show what is only remarked (always part of --json)' },
@@ -67,11 +108,21 @@ export const lint: Command<Linted> = {
   render({ addons, diagnostics, errors, warnings, infos, fixed }, args, paint) {
     const github = args.text('format') === 'github';
     const lines = fixed.map(({ file, line, code, what }) => `${visible(file)}:${line} fixed ${code}: ${what}`);
-    for (const found of diagnostics) {
-      if (found.severity === 'info' && !args.flag('info')) continue;
-      const text = (): string => paintDiagnostic(renderDiagnostic(found, found.source), found.severity, paint);
-      lines.push(github ? renderAnnotation(found) : text());
+    const wanted = diagnostics.filter(({ severity }) => severity !== 'info' || args.flag('info'));
+    const everything = github || args.flag('all');
+    const { shown, counted: many } = everything
+      ? { shown: wanted.map((first): Alike => ({ first, count: 1 })), counted: [] }
+      : condense(wanted);
+    for (const { first, count } of shown) {
+      if (github) {
+        lines.push(renderAnnotation(first));
+        continue;
+      }
+      lines.push(paintDiagnostic(renderDiagnostic(first, first.source), first.severity, paint));
+      if (first.versions !== undefined) lines.push(`  in a file that ${first.versions} versions share`);
+      if (count > 1) lines.push(`  and in ${counted(count - 1, 'more place')} (--all shows them)`);
     }
+    lines.push(...many);
     const sums = [counted(addons.length, 'add-on'), counted(errors, 'error'), counted(warnings, 'warning')];
     if (infos > 0) sums.push(`${counted(infos, 'remark')}${args.flag('info') ? '' : ' (--info shows them)'}`);
     lines.push(sums.join(', '));

@@ -94,7 +94,7 @@ export function checkListed(requests: readonly Request[], files: readonly FileIm
     const [near] = same;
     const hint =
       near === undefined ? `image <id> ${shown}` : `line ${near.request.place.line} lists ${near.request.source.text}`;
-    const message = `the image ${quoted(shown)} does not stand in the Manifest`;
+    const message = `the image ${quoted(shown)} is missing from the Manifest`;
     find(finding(sure ? 'image/not-listed' : 'image/not-listed-value', place.at(spot), message, hint));
   }
 }

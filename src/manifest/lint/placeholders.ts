@@ -1,5 +1,6 @@
 /** `__placeholders__` that a template's generator should have filled in. Pure. */
 import { quoted } from '../rules.ts';
+import { isDefinition } from './definition.ts';
 import type { Remark, Spot } from './spot.ts';
 
 const PLACEHOLDER = /(?<![A-Za-z0-9_$.])__([A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*)__(?![A-Za-z0-9_(])/y;
@@ -11,6 +12,14 @@ const OTHERS: ReadonlySet<string> = new Set(
     'file line function init main dict class doc all call enter exit del str repr len iter typename schema'
   ).split(' '),
 );
+
+/** Beginnings of labels of Prometheus. */
+const LABELS = /^(?:meta|param)_/;
+
+/** What Calico's container fills in on each node, in the text of a ConfigMap under this key. */
+const CNI_CONFIG = 'cni_network_config';
+const CNI_WORDS =
+  /^(?:KUBERNETES_(?:NODE_NAME|SERVICE_(?:HOST|PORT|PROTOCOL))|CNI_MTU|KUBECONFIG_FILE(?:NAME|PATH)|SERVICEACCOUNT_TOKEN|LOG_LEVEL|LOG_FILE_\w+|DATASTORE_TYPE|ETCD_\w+)$/;
 
 /** Files that are texts of the add-on itself; in other languages the form means other things. */
 const TEXTS = /(?:^|\/)[^/.]+$|\.(?:ya?ml|sh|json|conf|cfg|env|tmpl|tpl|txt|toml|ini|service)$/;
@@ -34,14 +43,27 @@ export interface Placeholder extends Spot {
 /** The first of each placeholder, at most a hundred. */
 export function findPlaceholders(text: string): readonly Placeholder[] {
   const found = new Map<string, Placeholder>();
+  let document = { to: 0, prose: false };
+  let hasCni: boolean | undefined;
   for (let at = text.indexOf('__'); at !== -1 && found.size < MOST_FOUND; at = text.indexOf('__', at)) {
     PLACEHOLDER.lastIndex = at;
     const [name = '', word = ''] = PLACEHOLDER.exec(text) ?? [];
-    const isOther = OTHERS.has(word.toLowerCase()) || word.startsWith('meta_');
-    if (name !== '' && !isOther && !found.has(name)) found.set(name, { name, from: at, to: at + name.length });
+    const from = at;
     at += name === '' ? 1 : name.length;
+    if (name === '' || found.has(name) || OTHERS.has(word.toLowerCase()) || LABELS.test(word)) continue;
+    if (CNI_WORDS.test(word) && (hasCni ??= text.includes(CNI_CONFIG))) continue;
+    if (from >= document.to) document = documentAt(text, from);
+    if (!document.prose) found.set(name, { name, from, to: at });
   }
   return [...found.values()];
+}
+
+/** Definitions are generated; in what they say of their fields the form is prose. */
+function documentAt(text: string, at: number): { readonly to: number; readonly prose: boolean } {
+  const from = text.lastIndexOf('\n---', at) + 1;
+  const next = text.indexOf('\n---', at);
+  const to = next === -1 ? text.length : next;
+  return { to, prose: isDefinition(text.slice(from, to)) };
 }
 
 /** What is to be said of placeholders that are not in `filled`, of twenty of them at most. */

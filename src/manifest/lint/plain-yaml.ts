@@ -70,8 +70,14 @@ export function plainTree(document: string): YAMLMap | YAMLSeq | undefined {
 function read(document: string, build: boolean, each?: (line: string) => void): Reader | undefined {
   if (document.includes('\r')) return undefined;
   const reader: Reader = {
-    ...{ levels: [], build, root: undefined, slot: undefined, open: true },
-    ...{ textOf: undefined, textAt: undefined, textLines: 0 },
+    levels: [],
+    build,
+    root: undefined,
+    slot: undefined,
+    open: true,
+    textOf: undefined,
+    textAt: undefined,
+    textLines: 0,
   };
   for (let from = 0; from < document.length;) {
     const newline = document.indexOf('\n', from);
@@ -142,7 +148,7 @@ function readLine(reader: Reader, { text, offset }: Line, indent: number): boole
   if (level === undefined || level.keys.has(name)) return false;
   level.keys.add(name);
   if (level.node instanceof YAMLMap) {
-    reader.slot = new Pair<unknown, unknown>(new Scalar(name), null);
+    reader.slot = new Pair(new Scalar(name), null);
     level.node.items.push(reader.slot);
   }
   if (value === undefined || value.startsWith('#')) {

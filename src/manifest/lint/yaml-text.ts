@@ -3,6 +3,7 @@
  * told; aliases are never expanded. Nothing throws for bad input.
  */
 import { Document, parseAllDocuments, visit } from 'yaml';
+import { isDefinition } from './definition.ts';
 import { isPlainYaml, plainTree } from './plain-yaml.ts';
 import type { Remark, Spot } from './spot.ts';
 import { fillTemplate, type FilledTemplate } from './template.ts';
@@ -30,7 +31,6 @@ const DEEPEST = 200;
 const MOST_MISTAKES = 3;
 /** Larger ones are generated; parsing them costs more than everything else of an add-on. */
 const LARGE_CRD = 16 * 1024;
-const CRD = /\n?kind:[ \t]*["']?CustomResourceDefinition\b/y;
 /** What a document must hold outside of text in blocks for anything to be found in it but mistakes: images and specs. */
 const IMAGES = /image|Image|IMAGE/;
 const SPECS = /preflight|Preflight|SupportBundle|support-bundle-spec/;
@@ -76,19 +76,10 @@ function splitDocuments(text: string): readonly Spot[] {
     .map((from, index): Spot => ({ from, to: starts[index + 1] ?? text.length }))
     .filter(({ from, to }) => {
       const chunk = text.slice(from, to);
-      if (chunk.length > LARGE_CRD && isCrd(chunk)) return false;
+      if (chunk.length > LARGE_CRD && isDefinition(chunk)) return false;
       // Nothing but blanks, comments and directives of the next document.
       return /^(?!---\s*$)[ \t]*[^\s#%]/m.test(chunk);
     });
-}
-
-/** Looks only where a line begins so: an expression over all of a large definition takes much longer. */
-function isCrd(chunk: string): boolean {
-  for (let at = 0; at !== -1; at = chunk.indexOf('\nkind:', at + 1)) {
-    CRD.lastIndex = at;
-    if (CRD.test(chunk)) return true;
-  }
-  return false;
 }
 
 function tooMuch(chunk: string): string | undefined {

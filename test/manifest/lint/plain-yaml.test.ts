@@ -88,7 +88,7 @@ function shapeOf(node: unknown): unknown {
   if (isMap(node)) return node.items.map(({ key, value }) => [isScalar(key) && String(key.value), shapeOf(value)]);
   if (isSeq(node)) return node.items.map(shapeOf).filter((item) => item !== null);
   const isText =
-    isScalar(node) && typeof node.value === 'string' && !/^BLOCK/.test(node.type ?? '') && node.value !== '';
+    isScalar(node) && typeof node.value === 'string' && !node.type?.startsWith('BLOCK') && node.value !== '';
   return isText && node.range ? [node.value, node.range[0], node.range[1]] : null;
 }
 

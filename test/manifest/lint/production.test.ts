@@ -98,6 +98,25 @@ for (const [title, path, text, expected] of [
   ['in YAML', 'x.yaml', 'a: x-__version__.y\n', ['x.yaml:1:6 warning addon/placeholder']],
   ['in a text of another language', 'x.py', '__version__ = 1\n', []],
   ['that is a label of Prometheus', 'x.yaml', 'a: [__address__, __meta_x__, __name__]\n', []],
+  ['that is a parameter of a scrape', 'x.yaml', 'a: [__param_target__]\n', []],
+  [
+    'in what a definition says of its fields',
+    'x.yaml',
+    'kind: CustomResourceDefinition\na: sets __LABEL__\n---\nkind: Service\na: __OTHER__\n',
+    ['x.yaml:5:4 warning addon/placeholder'],
+  ],
+  [
+    "that Calico's container fills in",
+    'x.yaml',
+    'data:\n  cni_network_config: |\n    {"mtu": __CNI_MTU__, "a": "__ETCD_ENDPOINTS__", "b": "__MINE__"}\n',
+    ['x.yaml:3:59 warning addon/placeholder'],
+  ],
+  [
+    "named as Calico's, elsewhere",
+    'x.yaml',
+    'data:\n  config: __CNI_MTU__\n',
+    ['x.yaml:2:11 warning addon/placeholder'],
+  ],
   ['that is part of a word', 'x.yaml', 'a: [a__b__c, $__rate__, __b]\n', []],
 ] as const) {
   test(`a placeholder ${title}`, async ({ signal }) => {
