@@ -20,6 +20,12 @@ What add-ons written for kURL find here: **same**, **differs** and how, **absent
 Settings are plain text: \`$x\`, backticks and \`$(…)\` in a value stay as they are, where kURL's shell expands them.
 `;
 
+const MANIFEST_HEAD = `Manifests are read as kURL's own builder reads them, and as its documentation describes them where the two can be told
+apart: \`asset SOURCE\` alone (the file name is the last part of the path) and \`dockerout OS DOCKERFILE
+--build-arg=NAME=VALUE\`. kURL's builder takes neither as meant, and \`curlew lint --info\` says so. All else is in
+[manifest.md](manifest.md).
+`;
+
 function variablesHead(): string {
   const here = VARIABLES.flatMap(([, all]) => all.map(({ name }) => name));
   const names = new Set([...here, ...SETTING_ROWS.map(({ variable }) => variable)]);
@@ -101,6 +107,7 @@ export function kurlPage(): string {
   return [
     HEAD,
     runChapter(),
+    `## Manifests\n\n${MANIFEST_HEAD}`,
     chapter('Functions', 'function', FUNCTIONS),
     chapter('Variables', 'variable', VARIABLES, variablesHead()),
     `## Programs below \`bin/\`\n\n${PROGRAMS_HEAD}\n\n${count(BIN_PROGRAMS)}\n\n${programs}\n`,

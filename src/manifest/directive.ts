@@ -2,7 +2,7 @@
  * What a directive is. Adding one is a file with its kind, a row in the table of directives, and for a new kind of step
  * a fetcher in `src/build`.
  */
-import type { Place, Word } from '../core/diagnostic.ts';
+import type { Diagnostic, Place, Word } from '../core/diagnostic.ts';
 import { finding, quoted, type Find } from './rules.ts';
 import type { Step } from './step.ts';
 
@@ -32,8 +32,8 @@ export interface Directive<Request extends Asked> {
   readonly about: string;
   /** What it leaves in the package, for the reference page. */
   readonly yields: string;
-  /** Number of words after the keyword; `optional` are words that may follow literally. */
-  readonly columns: { readonly needed: number; readonly optional: readonly string[] };
+  /** Number of words after the keyword, `most` where it is no fixed one; `optional` are words that may follow literally. */
+  readonly columns: { readonly needed: number; readonly most?: number; readonly optional: readonly string[] };
   /** Reads a line whose number of words is right. Undefined when a finding says what is wrong with it. */
   readonly parse: (line: Line, find: Find) => Request | undefined;
   /** Rules over all requests of this kind in one Manifest. */
@@ -69,17 +69,22 @@ export function columnsFit(
   { usage, columns }: Pick<Directive<Asked>, 'usage' | 'columns'>,
   find: Find,
 ): boolean {
-  const { needed, optional } = columns;
+  const { needed, most = needed, optional } = columns;
   if (words.length < needed) {
-    const message = `${keyword.text} needs ${needed} ${needed === 1 ? 'word' : 'words'}, found ${words.length}`;
-    find(finding('manifest/missing-column', place, message, `usage: ${usage}`));
+    find(missingWords({ keyword, words, place }, most, usage));
     return false;
   }
-  const extra = words.find(({ text }, index) => index >= needed && optional[index - needed] !== text);
+  const extra = words.find(({ text }, index) => index >= most && optional[index - most] !== text);
   if (extra !== undefined) {
     find(finding('manifest/extra-column', extra.place, `unexpected ${quoted(extra.text)}`, `usage: ${usage}`));
   }
   return extra === undefined;
+}
+
+/** The finding for a line with fewer words than `needed`. */
+export function missingWords({ keyword, words, place }: Line, needed: number, usage: string): Diagnostic {
+  const message = `${keyword.text} needs ${needed} ${needed === 1 ? 'word' : 'words'}, found ${words.length}`;
+  return finding('manifest/missing-column', place, message, `usage: ${usage}`);
 }
 
 /** Calls `again` for each item whose key an earlier item has, with the first of those. */

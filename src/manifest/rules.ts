@@ -79,6 +79,10 @@ export const RULES = {
     severity: 'warning',
     about: 'A source is an absolute path, which other machines do not have.',
   },
+  'asset/one-word': {
+    severity: 'info',
+    about: "An asset has no file name of its own, which kURL's documentation allows and its own builder does not.",
+  },
   'asset/duplicate-name': { severity: 'error', about: 'Two assets have the same name; one would overwrite the other.' },
   'source/not-found': { severity: 'warning', about: 'A local file named by a directive is not there (yet).' },
   'packages/name': {
@@ -92,6 +96,10 @@ export const RULES = {
     about: 'The path of the Dockerfile is absolute or leaves the repository.',
   },
   'dockerout/version': { severity: 'error', about: 'The version holds characters that no version has.' },
+  'dockerout/build-arg': {
+    severity: 'info',
+    about: "A build argument is named, which kURL's documentation allows and its own builder does not.",
+  },
   'dockerout/duplicate': {
     severity: 'warning',
     about: 'Two builds write into one folder; same names are overwritten.',

@@ -37,7 +37,10 @@ export interface ContainerBuildStep {
   /** OS folder that receives what the container leaves in `/out`. */
   readonly destination: string;
   readonly dockerfile: string;
+  /** The value of the build argument. */
   readonly version: string;
+  /** The name of the build argument; VERSION when undefined. */
+  readonly argument?: string | undefined;
 }
 
 export type Step = ImageStep | AssetStep | OsPackagesStep | ContainerBuildStep;

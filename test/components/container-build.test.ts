@@ -104,6 +104,19 @@ CMD echo copying; cp -r /packages/archives/* /out/
     assert.equal(await engine.inventory(), before);
   });
 
+  test('a build argument of another name gets the value, and decides the result', async ({ signal }) => {
+    const { step, roots, into, root } = await repository({
+      [DOCKERFILE]: 'FROM base:1\nARG VERSION=none\nARG TOOL=0\nRUN echo "$VERSION-$TOOL" > /f\nCMD cp /f /out/f\n',
+    });
+    const named = { step: { ...step, argument: 'TOOL' }, roots, into, root };
+    await using open = await openContainers(engine.env);
+    await build(named, open, { signal });
+    assert.is(await readFile(`${into}/f`, 'utf8'), 'none-1.6.33\n');
+    const digest = async (one: ContainerBuildStep): Promise<string> =>
+      containerInputs(one, open, { roots, arch: 'amd64', signal });
+    assert.is.not(await digest(named.step), await digest(step));
+  });
+
   test('stages, copies from the context, and images to copy from', async ({ signal }) => {
     const made = await repository({
       [DOCKERFILE]: `ARG BASE=nothing:9

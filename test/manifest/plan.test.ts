@@ -37,6 +37,38 @@ test('a plan survives JSON', () => {
   ]);
 });
 
+test("words as in kURL's documentation: an asset that is a source alone, a build argument by its name", () => {
+  const text =
+    'asset https://h/a/tool.tar.gz?x=1\nasset ./b/c\n' +
+    'dockerout rhel-8 D --build-arg=VERSION=1.0\ndockerout rhel-9 D --build-arg=PACKAGE_VERSION=2.0\n';
+  const { manifest, diagnostics } = parseManifest('M', text);
+  assert.equal(
+    diagnostics.map(({ code, severity }) => `${severity} ${code}`),
+    ['info asset/one-word', 'info asset/one-word', 'info dockerout/build-arg', 'info dockerout/build-arg'],
+  );
+  assert.equal(JSON.parse(JSON.stringify(planManifest(manifest))), [
+    { kind: 'asset', fileName: 'tool.tar.gz', source: 'https://h/a/tool.tar.gz?x=1', local: false },
+    { kind: 'asset', fileName: 'c', source: './b/c', local: true },
+    { kind: 'container-build', destination: 'rhel-8', dockerfile: 'D', version: '1.0' },
+    { kind: 'container-build', destination: 'rhel-9', dockerfile: 'D', version: '2.0', argument: 'PACKAGE_VERSION' },
+  ]);
+});
+
+test('two assets of one name are refused, also where the name comes from the source', () => {
+  const { diagnostics } = parseManifest('M', 'asset https://h/a/f\nasset https://h/b/f\nasset f ./g\n');
+  assert.equal(
+    diagnostics
+      .filter(({ severity }) => severity === 'error')
+      .map(({ code, place }) => `${place.line}:${place.column} ${code}`),
+    ['2:19 asset/duplicate-name', '3:7 asset/duplicate-name'],
+  );
+});
+
+test('a Manifest of nothing but comments asks for nothing, without a finding', () => {
+  const { manifest, diagnostics } = parseManifest('M', '# nothing\n\n  # but this');
+  assert.equal([planManifest(manifest), diagnostics], [[], []]);
+});
+
 test('612 Manifests of the shapes of real ones parse and plan with no finding but :latest', () => {
   const combinations = new Map<string, number>();
   const keywords = new Map<string, number>();

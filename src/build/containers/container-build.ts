@@ -40,22 +40,28 @@ function platformOf(arch: Arch): string | undefined {
   return arch === own ? undefined : `linux/${arch}`;
 }
 
+function argsOf({ argument = 'VERSION', version }: ContainerBuildStep): Readonly<Record<string, string>> {
+  return { [argument]: version };
+}
+
 async function inputsOf(
-  { version }: ContainerBuildStep,
+  { version, argument }: ContainerBuildStep,
   { digest }: BuildContext,
   bases: readonly string[],
   { arch, identify }: { readonly arch: Arch; readonly identify: (base: string) => Promise<Digest> },
 ): Promise<Digest> {
   const images: (readonly [string, Digest])[] = [];
   for (const base of bases) images.push([base, await identify(base)]);
-  return digestOf(canonicalJson({ version, arch, context: digest, images }));
+  return digestOf(
+    canonicalJson({ version, ...(argument === undefined ? {} : { argument }), arch, context: digest, images }),
+  );
 }
 
 function basesOf(step: ContainerBuildStep, { dockerfile }: BuildContext): readonly string[] {
-  const bases = baseImages(dockerfile, { VERSION: step.version });
+  const bases = baseImages(dockerfile, argsOf(step));
   if (bases.includes('')) {
     throw new CurlewError('CONTAINER_FAILED', `${nameOf(step)}: FROM names a variable that has no value`, {
-      hint: 'give it a default: ARG NAME=value before FROM; only VERSION is set from outside',
+      hint: 'give it a default: ARG NAME=value before FROM; only what the directive names is set from outside',
     });
   }
   return bases;
@@ -87,7 +93,7 @@ export async function buildContainer(
   options: ContainerBuildOptions,
 ): Promise<readonly ContentFile[]> {
   const { id, roots, arch, limitMs, report, signal } = options;
-  const { destination, dockerfile, version } = step;
+  const { destination, dockerfile } = step;
   const doing = nameOf(step);
   const context = await readBuildContext(dockerfile, roots, doing, { signal });
   const bases = new Set<string>();
@@ -97,7 +103,7 @@ export async function buildContainer(
     doing,
     dockerfile: context.dockerfile,
     context: context.entries,
-    args: { VERSION: version },
+    args: argsOf(step),
     platform: platformOf(arch),
     bases,
     limitMs,

@@ -2,7 +2,7 @@
 import type { Word } from '../../core/diagnostic.ts';
 import type { Digest } from '../../core/digest.ts';
 import { fileNameProblem } from '../../core/layout.ts';
-import { eachRepeated, word, type Asked, type Directive } from '../directive.ts';
+import { eachRepeated, missingWords, word, type Asked, type Directive, type Line } from '../directive.ts';
 import { finding, quoted, type Find } from '../rules.ts';
 
 export interface AssetRequest extends Asked {
@@ -79,17 +79,42 @@ function readSource(source: Word, find: Find): Source | undefined {
   return { address: text, local: true, digest: undefined };
 }
 
+const USAGE = 'asset [<file name>] <https://…[#sha256=…] or path>';
+
+/**
+ * The two words of a line. One that stands alone is the source (so it is in kURL's documentation), if it holds a `/`; the last
+ * part of its path is the file name.
+ */
+function readWords(line: Line, find: Find): { readonly fileName: Word; readonly source: Word } | undefined {
+  if (line.words.length > 1) return { fileName: word(line, 0), source: word(line, 1) };
+  const source = word(line, 0);
+  const [path = ''] = source.text.split(/[?#]/, 1);
+  const after = path.replace(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/]*\/?/, '');
+  const text = after.slice(after.lastIndexOf('/') + 1);
+  if (!source.text.includes('/') || text === '') {
+    find(missingWords(line, 2, USAGE));
+    return undefined;
+  }
+  const hint = `kURL's own builder takes the first word for the file name: asset ${text.slice(0, 60)} <source> works with both`;
+  find(finding('asset/one-word', source.place, `the file name is ${quoted(text)}, from the source`, hint));
+  const at = path.length - text.length;
+  return { fileName: { text, place: part(source, at, text.length) }, source };
+}
+
 export const asset: Directive<AssetRequest> = {
   keyword: 'asset',
   kind: 'asset',
-  usage: 'asset <file name> <https://…[#sha256=…] or path>',
+  usage: USAGE,
   about:
     'A file from a URL, or from a path relative to the folder of the Manifest. With `#sha256=<hex>` behind the URL the ' +
-    'file is accepted only with that digest. Plain http is refused but from the loopback host.',
+    'file is accepted only with that digest. Plain http is refused but from the loopback host. Without a file name it is ' +
+    'the last part of the path.',
   yields: '`assets/<file name>`',
-  columns: { needed: 2, optional: [] },
+  columns: { needed: 1, most: 2, optional: [] },
   parse(line, find) {
-    const [fileName, source] = [word(line, 0), word(line, 1)];
+    const words = readWords(line, find);
+    if (words === undefined) return undefined;
+    const { fileName, source } = words;
     const problem = fileNameProblem(fileName.text);
     if (problem !== undefined) {
       const hint = 'the file name comes first, then the source; the name holds no folder';

@@ -12,9 +12,13 @@ export interface DockeroutRequest extends Asked {
   readonly os: OsId;
   /** Path from the root of the repository, or from the Manifest. */
   readonly dockerfile: Word;
+  /** The value of the build argument. */
   readonly version: Word;
+  /** The name of the build argument, unless it is VERSION. */
+  readonly argument: string | undefined;
 }
 
+const BUILD_ARG = /^--build-arg=([A-Za-z_][A-Za-z0-9_]*)=/;
 const VERSION = /^[A-Za-z0-9][A-Za-z0-9._+~:-]{0,127}$/;
 
 function readDestination({ text, place }: Word, find: Find): OsId | undefined {
@@ -34,6 +38,19 @@ function checkDockerfile({ text, place }: Word, find: Find): boolean {
   return false;
 }
 
+/** A version, or `--build-arg=NAME=VALUE` as in kURL's documentation. */
+function readArgument(written: Word, find: Find): Pick<DockeroutRequest, 'version' | 'argument'> {
+  const [option = '', name] = BUILD_ARG.exec(written.text) ?? [];
+  if (name === undefined) return { version: written, argument: undefined };
+  const { text, place } = written;
+  const value = text.slice(option.length);
+  const hint = `kURL's own builder sets VERSION to the whole word; a version alone works with both`;
+  find(finding('dockerout/build-arg', place, `the build argument ${quoted(name)} is set`, hint));
+  const length = Math.max(1, value.length);
+  const version = { text: value, place: { ...place, column: place.column + place.length - value.length, length } };
+  return { version, argument: name === 'VERSION' ? undefined : name };
+}
+
 function checkVersion({ text, place }: Word, find: Find): boolean {
   if (VERSION.test(text)) return true;
   find(
@@ -50,20 +67,21 @@ function checkVersion({ text, place }: Word, find: Find): boolean {
 export const dockerout: Directive<DockeroutRequest> = {
   keyword: 'dockerout',
   kind: 'dockerout',
-  usage: 'dockerout <OS folder> <Dockerfile> <version>',
+  usage: 'dockerout <OS folder> <Dockerfile> <version or --build-arg=NAME=VALUE>',
   about:
     'Builds the Dockerfile (a path from the root of the repository, or else from the Manifest) with the build argument ' +
-    '`VERSION` and runs it; what it writes to `/out` is kept. It sees no other files, unless it copies some: then its own ' +
+    '`VERSION`, or the one that is named, and runs it; what it writes to `/out` is kept. It sees no other files, unless it copies some: then its own ' +
     'folder, without what `.dockerignore` names.',
   yields: '`<OS folder>/…`, flat',
   columns: { needed: 3, optional: [] },
   parse(line, find) {
-    const [destination, dockerfile, version] = [word(line, 0), word(line, 1), word(line, 2)];
+    const [destination, dockerfile] = [word(line, 0), word(line, 1)];
+    const { version, argument } = readArgument(word(line, 2), find);
     const os = readDestination(destination, find);
     const valid = [checkDockerfile(dockerfile, find), checkVersion(version, find)].every(Boolean);
     if (os === undefined || !valid) return undefined;
     const { keyword, place } = line;
-    return { kind: 'dockerout', keyword, place, destination, os, dockerfile, version };
+    return { kind: 'dockerout', keyword, place, destination, os, dockerfile, version, argument };
   },
   check(requests, find) {
     eachRepeated(
@@ -76,10 +94,11 @@ export const dockerout: Directive<DockeroutRequest> = {
     );
   },
   plan: (requests) =>
-    requests.map(({ os, dockerfile, version }) => ({
+    requests.map(({ os, dockerfile, version, argument }) => ({
       kind: 'container-build',
       destination: os,
       dockerfile: dockerfile.text,
       version: version.text,
+      argument,
     })),
 };
