@@ -2,6 +2,7 @@
 import { execa } from 'execa';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import * as assert from '../support/assert.ts';
 import { NODES } from '../support/built.ts';
 import { cleanEnvironment, curlewOk } from '../support/curlew.ts';
@@ -15,6 +16,16 @@ const WIDTH = 80;
 test('the sample add-ons pass lint without a warning', async () => {
   const found = JSON.parse(await curlewOk(['lint', '--json'], { cwd: ROOT })) as { diagnostics: readonly unknown[] };
   assert.equal(found.diagnostics, []);
+});
+
+test('--help says what it does, and any other word is refused before anything is built', async () => {
+  const elsewhere = join(ROOT, 'docs');
+  const help = await execa('../scripts/quickstart', ['--help'], { cwd: elsewhere });
+  assert.match(help.stdout, /^The whole way of an add-on[^]*\nusage: scripts\/quickstart$/);
+  assert.match((await execa('../scripts/test', ['--help'], { cwd: elsewhere })).stdout, 'usage: scripts/test ');
+  const wrong = await execa('scripts/quickstart', ['--hlep'], { cwd: ROOT, reject: false });
+  assert.equal([wrong.exitCode, wrong.stdout], [1, '']);
+  assert.match(wrong.stderr, 'quickstart takes no --hlep; see scripts/quickstart --help');
 });
 
 const reason = cannotRun('git', 'unshare');
