@@ -83,7 +83,7 @@ that is in one cluster and not in the other is a difference; what is random, and
 versions, in parentheses; the others over the newest of each. Images, downloads and host packages are small stand-ins, in a
 cluster of an API server alone workloads are taken for ready; \`exec\` into pods and what operators would do is not there.
 
-Of replicatedhq/kURL at ${report.commit ?? 'an unknown commit'}: the hooks of ${share(report, 'hooks')} add-ons run to their end, and
+Of replicatedhq/kURL at ${report.commit ?? 'an unknown commit'}: the hooks of ${share(report, 'hooks')} versions run to their end, and
 ${share(report, 'objects')} make the same objects.
 
 ${formatTable(report)}

@@ -34,10 +34,16 @@ function difference(ours: string | undefined, theirs: string | undefined): strin
   if (ours === undefined || theirs === undefined) return `${shown(ours)} ≠ ${shown(theirs)}`;
   const [left, right] = [ours.split('\n'), theirs.split('\n')];
   const only = (lines: readonly string[], others: readonly string[]): string =>
-    shown(lines.filter((line) => !others.some((other) => alike(line, other))).join(' / '));
-  return left.length === 1 && right.length === 1
-    ? `${shown(ours)} ≠ ${shown(theirs)}`
-    : `${only(left, right)} ≠ ${only(right, left)}`;
+    lines.filter((line) => !others.some((other) => alike(line, other))).join(' / ');
+  const [a, b] = left.length === 1 && right.length === 1 ? [ours, theirs] : [only(left, right), only(right, left)];
+  return `${from(a, b)} ≠ ${from(b, a)}`;
+}
+
+/** A long text from a little before where it differs from the other. */
+function from(text: string, other: string): string {
+  let at = 0;
+  while (at < text.length && text[at] === other[at]) at += 1;
+  return at < 80 ? shown(text) : `…${shown(text.slice(at - 40))}`;
 }
 
 export function countOf({ objects }: Cluster): number {

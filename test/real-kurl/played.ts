@@ -43,6 +43,7 @@ export async function workload(
       podOf(one, resource === 'statefulsets' ? String(index) : undefined),
     );
   }
+  await claims(kube, one, wanted);
   if (
     status['observedGeneration'] === metadata.generation &&
     (status['readyReplicas'] ?? status['numberReady'] ?? 0) === wanted
@@ -69,6 +70,20 @@ export async function workload(
       observedGeneration: metadata.generation,
     },
   });
+}
+
+/** The claims of a stateful set's templates, one for each of its pods. */
+async function claims(kube: Kube, { metadata, spec = {} }: KubeObject, wanted: number): Promise<void> {
+  for (const template of (spec['volumeClaimTemplates'] ?? []) as readonly KubeObject[]) {
+    for (let index = 0; index < wanted; index += 1) {
+      const name = `${template.metadata.name}-${metadata.name}-${index}`;
+      const { labels = {} } = template.metadata;
+      await kube.send('POST', `/api/v1/namespaces/${metadata.namespace}/persistentvolumeclaims`, {
+        metadata: { name, labels, annotations: { [PLAYED]: '' } },
+        spec: template.spec,
+      });
+    }
+  }
 }
 
 function podOf(owner: KubeObject, ordinal: string | undefined): object {

@@ -52,7 +52,7 @@ function archiveOf(paths: readonly string[], text: string): Buffer {
   return gzipSync(Buffer.concat([...parts, Buffer.alloc(1024)]));
 }
 
-/** A program that says its name and succeeds; asked for YAML, it prints a workload and how it was called. */
+/** A program that says its name and succeeds; asked for YAML, it prints a namespace, a workload and how it was called. */
 function programText(name: string): string {
   return `#!/bin/sh
 namespace=default
@@ -62,6 +62,11 @@ for word in "$@"; do
 done
 case " $* " in
   *" -o yaml "*) cat <<END ;;
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: $namespace
+---
 apiVersion: v1
 kind: ConfigMap
 metadata:
