@@ -34,10 +34,15 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 
+function wrong(what: string): never {
+  process.stderr.write(`error: ${what}; see scripts/real-kurl --help\n`);
+  process.exit(2);
+}
+
 function stagesOf(text: string): readonly Stage[] {
   const names = text.split(',');
   const unknown = names.find((name) => !STAGES.some((stage) => stage === name));
-  if (unknown !== undefined) throw new Error(`--stage: ${unknown} is none of ${STAGES.join(', ')}`);
+  if (unknown !== undefined) wrong(`--stage: ${unknown} is none of ${STAGES.join(', ')}`);
   return STAGES.filter((stage) => names.includes(stage));
 }
 
@@ -49,7 +54,7 @@ async function keptRows(file: string, rows: readonly Judged[]): Promise<readonly
 }
 
 const [tree] = positionals;
-if (tree === undefined || positionals.length > 1) throw new Error('one TREE is needed; see scripts/real-kurl --help');
+if (tree === undefined || positionals.length > 1) wrong('one TREE is needed');
 const root = resolve(tree);
 const known = JSON.parse(await readFile(values.explained, 'utf8')) as readonly Explanation[];
 const stages = stagesOf(values.stage);
