@@ -1,6 +1,6 @@
 /** Why a hook failed, in the words that an operator needs: add-on, hook, place, command, last lines, log. */
 import { stat, statfs } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { CurlewError, type ErrorCode } from '../core/errors.ts';
 import { ownerOf } from '../core/layout.ts';
 import type { ControlRecord, FailurePlace } from './control.ts';
@@ -52,6 +52,7 @@ export interface FailedHook {
 }
 
 const LINES = 20;
+const RUNNER = 'hook-runner.sh';
 /** Status of a shell that SIGTERM has ended. */
 const ENDED = 143;
 const LARGE_LOG = 1 << 20;
@@ -116,8 +117,8 @@ function blamed({ addon, notes: { stage } }: FailedHook): string {
 function reason({ function: hook, notes, exit, limitMs }: FailedHook, lines: readonly string[]): string {
   const { place, bail, stage } = notes;
   const sourcing = stage !== undefined && stage.stage !== 'call' ? ` while ${stage.what} was read` : '';
-  // It was told to end, and has said where it was.
-  const atWork = place?.status === ENDED ? ` ${placeText(place)}` : '';
+  // It was told to end, and has said where it was; between two hooks that is a line of the runner.
+  const atWork = place?.status === ENDED && basename(place.file) !== RUNNER ? ` ${placeText(place)}` : '';
   if (exit === 'limit')
     return `took longer than its limit of ${(limitMs ?? 0) / 1000} s and was ended${sourcing}${atWork}`;
   if (exit === 'cancelled') return `was cancelled${sourcing}${atWork}`;

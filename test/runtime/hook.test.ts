@@ -2,6 +2,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { CurlewError } from '../../src/core/errors.ts';
 import { lookUpFunctions } from '../../src/runtime/hook.ts';
+import { hookFailure } from '../../src/runtime/hook-failure.ts';
 import { membersOf } from '../../src/runtime/process-tree.ts';
 import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
@@ -15,6 +16,14 @@ function alive(box: Hooks, name: string): number {
   const { inSession, outside } = membersOf({ session: -1, marker: `CURLEW_HOOK=${box.shell.run}/${name}` });
   return inSession.length + outside.length;
 }
+
+test('what is cancelled between two lines of a hook names no line of the program that runs hooks', async () => {
+  await using box = await hooks(['demo() { :; }']);
+  const at = { depth: 0, status: 143, function: '', line: 0, command: 'CURLEW_TEXT="$(builtin compgen -A function)"' };
+  const place = { ...at, file: box.at('scripts/hook-runner.sh') };
+  const failed = { addon: 'demo', function: 'demo', log: box.at('demo.log'), exit: 'cancelled' as const };
+  assert.is((await hookFailure({ ...failed, notes: { place } })).message, 'demo: demo was cancelled');
+});
 
 test('a hook finds the folder, the environment and the settings it may expect', async () => {
   await using box = await hooks(
