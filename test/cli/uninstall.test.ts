@@ -235,6 +235,7 @@ test('--prune removes what left the spec, as the plan says', async () => {
   await writeFile(box.at('less.tar.gz'), bundleOf([addon('web')]));
   const words = ['--bundle', 'less.tar.gz', '--prune'];
   const told = await on(box, 'install', ...words, '--dry-run', '--out', box.at('plan.json'));
+  assert.match(told.stdout, /^Plan: install of 1 add-on, removal of 1 in /);
   assert.match(told.stdout, /^db 1\.0\.0\n(?: {2}.*\n)* {2}remove {3}it is not in the spec$/m);
   assert.equal(await trace(box), []);
   const { exitCode, stdout, stderr } = await runTraced(['install', '--plan', box.at('plan.json'), '--json'], box);

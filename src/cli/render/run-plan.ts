@@ -16,8 +16,11 @@ const LABEL = 11;
 /** `stays` are add-ons that no longer are in the spec. */
 export function renderDryRun(run: DryRun, stays: readonly StayingAddon[] = []): string {
   const { plan, directory, addons, along = [], host, checks, problems, out } = run;
-  const title = `Plan: ${plan.kind} of ${counted(addons.length, 'add-on')} in ${visible(directory)}`;
+  const gone = addons.filter(({ apply }) => apply.mode === 'remove' || apply.mode === 'leave').length;
   const isRemoval = plan.kind === 'uninstall' || plan.kind === 'reset';
+  const pruned = isRemoval || gone === 0 ? '' : `, removal of ${gone}`;
+  const count = counted(addons.length - (isRemoval ? 0 : gone), 'add-on');
+  const title = `Plan: ${plan.kind} of ${count}${pruned} in ${visible(directory)}`;
   const before = plan.continues === undefined ? [] : [`It goes on where run ${plan.continues.run} stopped.`];
   return [
     [title, ...before],
