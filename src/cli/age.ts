@@ -9,7 +9,7 @@ export function ageOf(text: string, option: string): number {
   const [, count, unit = ''] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
   const size = UNITS[unit];
   if (count === undefined || size === undefined) {
-    throw new CurlewError('USAGE', `${option} ${text}: not an age`, { hint: 'write 12h, 30d or 8w' });
+    throw new CurlewError('USAGE', `${option} ${text}: not a length of time`, { hint: 'write 12h, 30d or 8w' });
   }
   return Number(count) * size;
 }

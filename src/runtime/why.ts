@@ -115,7 +115,7 @@ async function nextOf(
   signal: AbortSignal,
 ): Promise<string> {
   const record = Object.hasOwn(applied, name) ? applied[name] : undefined;
-  if (record === undefined) return 'it is installed: it was not installed so far';
+  if (record === undefined) return 'it is installed: it is not installed now';
   if (!record.finished) return 'it is installed again: its last run did not finish';
   const found = extracted.find((one) => one.name === name && one.version === record.version);
   const again = (await isInPlace(directory, found, record, signal))

@@ -78,7 +78,7 @@ test('what the cluster says otherwise is told, and decides what the next run doe
   await note(box, {});
   const { cluster, next } = await told(box, 'aaa');
   assert.is(cluster, 'has no record of it: it counts as not installed');
-  assert.is(next, 'it is installed: it was not installed so far');
+  assert.is(next, 'it is installed: it is not installed now');
   assert.is((await told(box, 'containerd')).cluster, undefined, 'a container runtime is of this machine alone');
 });
 

@@ -12,7 +12,7 @@ import { columns } from '../render/columns.ts';
 import { paintDiagnostic, type Paint } from '../render/paint.ts';
 import { STORE_OPTIONS } from '../stores.ts';
 
-const DETAILS = `validate tells all mistakes in a spec at once, and ends with status 11 when one of them is an error. With --from, --bundle or --dir also versions that there are not, and settings that the packages refuse.
+const DETAILS = `validate tells all mistakes in a spec at once, and ends with status 11 when one of them is an error. With --from, --bundle or --dir also versions that do not exist, and settings that the packages refuse.
 
 merge BASE OVERLAY prints what comes of a spec and what a site lays over it, as YAML.
 
