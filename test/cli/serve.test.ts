@@ -96,7 +96,7 @@ test('who may post is said by a flag and a token, and the token is never told', 
     const error = await assert.rejectsWith(token({}, '--allow-post', ...given), 'USAGE', /at least 16/);
     assert.not.match(error.message, 'secret');
   }
-  await assert.rejectsWith(token({}, '--allow-post', '--token-file', 'none'), 'FILE_UNUSABLE');
+  await assert.rejectsWith(token({}, '--allow-post', '--token-file', 'none'), 'NOT_FOUND');
   await assert.rejectsWith(tlsOf(words('--tls-cert', 'token'), context()), 'USAGE', /go together/);
 });
 
