@@ -8,6 +8,9 @@ const OWN =
 const META = new Set(['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'managedFields', 'selfLink']);
 const APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
+/** Each brings an image of its own for `KURL_UTIL_IMAGE`. */
+const HELPER = /[\w.-]+\/(?:kurl-util|curlew-utils):[\w.-]+/g;
+
 export interface Cluster {
   readonly objects: ReadonlyMap<string, KubeObject>;
   /** Address of its API server. */
@@ -86,7 +89,7 @@ function leaves(one: KubeObject, cluster: Cluster): ReadonlyMap<string, string> 
 
 /** Without what is another in each cluster: the API server's address, addresses and ports that it has given to services. */
 function plain(text: string, { url, objects }: Cluster): string {
-  let out = text.replaceAll(url, '<api>');
+  let out = text.replaceAll(url, '<api>').replaceAll(HELPER, '<helper image>');
   for (const [name, { spec = {}, kind }] of objects) {
     if (kind !== 'Service') continue;
     const address = spec['clusterIP'];

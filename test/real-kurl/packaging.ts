@@ -107,6 +107,12 @@ function kubernetes_already_applied() {
 `,
 };
 
+/** What a release has beside its add-ons: the image that `KURL_UTIL_IMAGE` names, stood in for like the others. */
+const HELPER = {
+  folder: 'packages/curlew-utils/1.0.0',
+  manifest: 'image curlew-utils registry.example/curlew-utils:1.0.0\n',
+};
+
 /** Copies the versions into a repository of their own, so that nothing is written into theirs, and builds them there. */
 export async function buildAll(
   { root: from }: Repository,
@@ -128,6 +134,8 @@ export async function buildAll(
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, text);
   }
+  await mkdir(join(root, HELPER.folder), { recursive: true });
+  await writeFile(join(root, HELPER.folder, 'Manifest'), HELPER.manifest);
   const out = join(box, 'out');
   const planned = await curlew(['build', '--plan-only', '--json', '--out', out], { cwd: root, main });
   if (planned.exitCode !== 0) throw new Error(planned.stderr);
@@ -156,7 +164,7 @@ export async function buildAll(
     outcomes.push({ stage: 'build', addon: formatRef(one), count: 1, failures, remarks: stoodInFor(steps) });
   }
   const store = join(box, 'store');
-  const names = [...built.map(({ name, version }) => `${name}/${version}`), `kubernetes/${KUBERNETES}`];
+  const names = [...built.map(({ name, version }) => `${name}/${version}`), `kubernetes/${KUBERNETES}`, HELPER.folder];
   const words = ['publish', ...names, '--to', store, '--release', 'v1', ...options];
   const published = await curlew(words, { cwd: root, main, env: standIns.env });
   if (published.exitCode !== 0) throw new Error(published.stderr);
