@@ -8,13 +8,20 @@ import * as assert from '../support/assert.ts';
 import { curlewOk } from '../support/curlew.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
-import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from './support/api-server.ts';
-import { client, containerds, docker, envOf, type Env, type RuntimeKind } from './support/image-runtimes.ts';
-import { grpc, messageField, firstField } from './support/grpc.ts';
-import { runContainer, startContainer, type ContainerOptions } from './support/helper-containers.ts';
-import { createOpened } from './support/opened.ts';
-import { cannotRun, ROOT } from './support/programs.ts';
-import { cannotServe, S3_KEYS, startS3, type S3Server } from './support/s3-servers.ts';
+import { API_SERVER_PROGRAMS, startApiServer, type ApiServer } from '../components/support/api-server.ts';
+import {
+  client,
+  containerds,
+  docker,
+  envOf,
+  type Env,
+  type RuntimeKind,
+} from '../components/support/image-runtimes.ts';
+import { grpc, messageField, firstField } from '../components/support/grpc.ts';
+import { runContainer, startContainer, type ContainerOptions } from '../components/support/helper-containers.ts';
+import { createOpened } from '../components/support/opened.ts';
+import { cannotRun, ROOT } from '../components/support/programs.ts';
+import { cannotServe, S3_KEYS, startS3, type S3Server } from '../components/support/s3-servers.ts';
 
 const test = suite('the helper image', { timeoutMs: 1_200_000 });
 const opened = createOpened();
