@@ -82,13 +82,14 @@ function findMisspelt(
   functions: readonly ShellFunction[],
   defined: ReadonlySet<string>,
 ): ReadonlyMap<ShellFunction, Hook> {
-  const missing = HOOK_NAMES.filter((hook) => !defined.has(hookFunction(name, hook)));
+  const hooks = HOOK_NAMES.map((hook) => ({ hook, called: hookFunction(name, hook) }));
+  const names = new Set(hooks.map(({ called }) => called));
+  const missing = hooks.filter(({ called }) => !defined.has(called));
   const found = new Map<ShellFunction, Hook>();
-  const hooks = new Set(HOOK_NAMES.map((hook) => hookFunction(name, hook)));
   for (const one of functions) {
-    if (hooks.has(one.name)) continue;
-    const meant = missing.find((hook) => isNear(one.name, hookFunction(name, hook)));
-    if (meant !== undefined && !isNamedTwice(one.name, text)) found.set(one, meant);
+    if (names.has(one.name)) continue;
+    const meant = missing.find(({ called }) => isNear(one.name, called));
+    if (meant !== undefined && !isNamedTwice(one.name, text)) found.set(one, meant.hook);
   }
   return found;
 }
@@ -105,9 +106,9 @@ function isNamedTwice(name: string, text: string): boolean {
 
 function isNear(written: string, meant: string): boolean {
   if (meant.length < SHORTEST_COMPARED) return false;
-  const loose = (text: string): string => text.replaceAll('-', '_').toLowerCase();
   // The length tells most pairs apart before the expensive comparison.
   if (Math.abs(written.length - meant.length) > 1) return false;
+  const loose = (text: string): string => text.replaceAll('-', '_').toLowerCase();
   return loose(written) === loose(meant) || editDistance(written, meant) === 1;
 }
 

@@ -70,6 +70,8 @@ function scanCode(scanner: Scanner): void {
       commandMayBegin = true;
     } else if (char === '(') {
       commandMayBegin = scanOpening(scanner, commandMayBegin, open);
+    } else if (char === ' ') {
+      scanner.at += 1;
     } else if (/[\s;&|{}]/.test(char)) {
       if (!/[ \t]/.test(char)) commandMayBegin = true;
       scanner.at += 1;
@@ -150,9 +152,15 @@ function skipTo(scanner: Scanner, mark: string): void {
   scanner.at = found === -1 ? scanner.text.length : found;
 }
 
+/** Nothing of it ends or begins anything in double quotes or in an expansion. */
+const PLAIN = /[^"}\\$`']+/y;
+/** Backslash, quotes, backtick, dollar. */
+const BEGINS_QUOTE: ReadonlySet<number> = new Set([0x5c, 0x27, 0x22, 0x60, 0x24]);
+
 /** Skips a quoted string, an escape, an expansion or a substitution, when one begins here. */
 function skipQuoted(scanner: Scanner): boolean {
   const { text, at } = scanner;
+  if (!BEGINS_QUOTE.has(text.charCodeAt(at))) return false;
   const two = text.slice(at, at + 2);
   if (text[at] === '\\') scanner.at += 2;
   else if (text[at] === "'") {
@@ -193,7 +201,9 @@ function skipEscaped(scanner: Scanner, end: string): void {
 function skipUntil(scanner: Scanner, end: '"' | '}'): void {
   nested(scanner, () => {
     while (scanner.at < scanner.text.length && scanner.text[scanner.at] !== end) {
-      if (scanner.text[scanner.at] === "'" || !skipQuoted(scanner)) scanner.at += 1;
+      const [plain = ''] = matchAt(PLAIN, scanner) ?? [];
+      scanner.at += plain.length;
+      if (plain === '' && (scanner.text[scanner.at] === "'" || !skipQuoted(scanner))) scanner.at += 1;
     }
   });
   scanner.at += 1;

@@ -39,7 +39,7 @@ export function decodeText(bytes: Buffer): string {
   return bytes.toString('utf8');
 }
 
-/** A whole file of at most `limit` bytes. Throws `FILE_UNUSABLE` when it cannot be read. */
+/** A whole file of at most `limit` bytes, which hold until the next call. Throws `FILE_UNUSABLE` when it cannot be read. */
 export function readBytesFile(path: string, limit: number): BytesFile {
   const stats = statOf(path);
   if (stats === undefined) return { kind: 'absent' };
@@ -56,9 +56,19 @@ export function readBytesFile(path: string, limit: number): BytesFile {
   }
 }
 
+/** One piece of memory for all files: the system takes longer to give a new one than to read into it. */
+let kept = Buffer.alloc(0);
+const MOST_KEPT = 16 * 1024 * 1024;
+
+function room(size: number): Buffer {
+  if (size > MOST_KEPT) return Buffer.alloc(size);
+  if (kept.length < size) kept = Buffer.alloc(Math.max(size, 1024 * 1024));
+  return kept.subarray(0, size);
+}
+
 function readAll(file: number, limit: number, expected: number): BytesFile {
   // One byte more than allowed tells a file that is larger, or that grew since it was looked at.
-  const buffer = Buffer.allocUnsafe(Math.min(expected, limit) + 1);
+  const buffer = room(Math.min(expected, limit) + 1);
   let length = 0;
   while (length < buffer.length) {
     const read = readSync(file, buffer, { offset: length });

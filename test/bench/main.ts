@@ -24,7 +24,7 @@ import { benchOsPackages } from './os-packages.ts';
 import { benchPreflight } from './preflight.ts';
 import { benchPublish, benchRelease } from './publish.ts';
 import { benchServe } from './serve.ts';
-import { benchLint, benchStart } from './start.ts';
+import { benchLargeLint, benchLint, benchStart } from './start.ts';
 import { benchUpload } from './upload.ts';
 import { markdownSection, type Section } from './report.ts';
 import type { Place } from './ways.ts';
@@ -124,7 +124,10 @@ if (wants('images', 'layer', 'bundle', 'images-load')) await withRegistry(found)
 if (wants('delta')) found.push(await benchDelta(home, { rounds, say }));
 if (wants('bundle')) found.push(await benchBundleOfTwenty(work, home, { rounds, say }));
 if (wants('start')) found.push(await benchStart({ rounds, say }));
-if (wants('lint')) found.push(await benchLint(home, { rounds, say }));
+if (wants('lint')) {
+  found.push(await benchLint(home, { rounds, say }));
+  found.push(await benchLargeLint(home, { rounds, say }));
+}
 if (wants('packages')) found.push(await benchOsPackages(home, { rounds, say }));
 if (wants('publish')) {
   found.push(await benchPublish(home, { rounds, say }));

@@ -1,5 +1,5 @@
 /** What everybody waits for: the start of the program, and lint over as many add-ons as kURL has. */
-import { rm } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { executableFileName } from '../../src/core/layout.ts';
@@ -39,6 +39,73 @@ export async function benchStart({ rounds, say }: Options): Promise<Section> {
       { name: 'executable for nodes', wanted: '< 150 ms', measured: `${range(alone)} ms`, met: alone.median < 150 },
       { name: '--help by node -e 0', wanted: '≤ 2.5', measured: range(quotient), met: quotient.median <= 2.5 },
     ],
+  };
+}
+
+/** Real add-ons have megabytes of YAML and scripts of up to two thousand lines; `number` makes each of its own. */
+async function writeLarge(root: string, number: number): Promise<void> {
+  const folder = join(root, 'addons', `large${number % 10}`, `1.${number}`);
+  await mkdir(folder, { recursive: true });
+  const name = `large${number % 10}`;
+  const steps = Array.from({ length: 100 + (number % 4) * 100 }, (_, step) =>
+    [
+      `${name}_step_${step}() {`,
+      `  local value="$(echo "\${1:-${number}}" | tr a b)"`,
+      '  [ -n "$value" ] && return 0',
+      '}',
+      '',
+    ].join('\n'),
+  );
+  const fields = Array.from({ length: 300 }, (_, field) =>
+    [
+      `        field${field}:`,
+      '          type: string',
+      `          description: what ${number} says of it # ${field}`,
+    ].join('\n'),
+  );
+  const panels = Array.from({ length: 700 }, (_, panel) =>
+    [`        {"panel": ${panel}, "image": "{{ x }}",`, `         "of": ${number}},`].join('\n'),
+  );
+  const documents = [
+    `kind: CustomResourceDefinition\nspec:\n  schema:\n    properties:\n${fields.join('\n')}\n`,
+    `kind: ConfigMap\ndata:\n  dashboard.json: |-\n        [\n${panels.join('\n')}\n        ]\n`,
+    `kind: Deployment\nspec:\n  template:\n    spec:\n      containers:\n        - image: quay.io/a/b:1.${number}\n`,
+  ];
+  const yaml = Array.from({ length: 2 }, () => documents)
+    .flat()
+    .join('---\n');
+  await writeFile(join(folder, 'Manifest'), `image b quay.io/a/b:1.${number}\n`);
+  await writeFile(join(folder, 'install.sh'), `${name}() { ${name}_step_0; }\n${steps.join('\n')}\n`);
+  await writeFile(join(folder, 'default.yaml'), yaml);
+}
+
+const LARGE = 200;
+
+export async function benchLargeLint(home: string, { rounds, say }: Options): Promise<Section> {
+  const root = join(home, 'large');
+  await rm(root, { recursive: true, force: true });
+  for (let number = 0; number < LARGE; number += 1) await writeLarge(root, number);
+  const samples = [];
+  for (let round = 0; round < rounds; round += 1) {
+    samples.push(await measure('cd "$1"; node "$2" lint --quiet --no-shellcheck >/dev/null', [root, CURLEW], home));
+  }
+  say('lint of large add-ons measured');
+  await rm(root, { recursive: true, force: true });
+  const seconds = spread(samples.map((sample) => sample.seconds));
+  const each = (seconds.median * 1000) / LARGE;
+  return {
+    title: `Lint of ${LARGE} large add-ons`,
+    about: 'Each has an install.sh of 500 to 2,000 lines and 4,600 lines of YAML of its own. Without shellcheck.',
+    table: [
+      ['command', 'seconds', 'CPU seconds', 'memory, MB'],
+      [
+        'curlew lint --no-shellcheck',
+        range(seconds),
+        figure(spread(samples.map(({ cpu }) => cpu)).median),
+        figure(spread(samples.map(({ rss }) => rss)).most),
+      ],
+    ],
+    targets: [{ name: 'an add-on', wanted: '≤ 3 ms', measured: `${figure(each)} ms`, met: each <= 3 }],
   };
 }
 

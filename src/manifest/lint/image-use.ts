@@ -101,7 +101,7 @@ export function checkListed(requests: readonly Request[], files: readonly FileIm
 
 /** Strikes out the images of a Manifest that files name; what is left over is unused. */
 export interface UnusedImages {
-  readonly read: (bytes: Buffer, named: Pick<FileImages, 'uses' | 'rewrites'>) => void;
+  readonly read: (text: () => string, named: Pick<FileImages, 'uses' | 'rewrites'>) => void;
   readonly left: () => readonly ImageRequest[];
 }
 
@@ -112,13 +112,11 @@ export function watchUnused(requests: readonly Request[]): UnusedImages {
     name: ref.repository.replace(/^library\//, ''),
   }));
   return {
-    read(bytes, { uses, rewrites }) {
+    read(text, { uses, rewrites }) {
       // What was understood as an image is asked first: it is short, and a file can have megabytes.
-      left = left.filter(
-        ({ name }) =>
-          ![...uses.map(({ text }) => text), ...rewrites.map((one) => one.name)].some((text) => text.includes(name)),
-      );
-      left = left.filter(({ name }) => !bytes.includes(name));
+      const images = [...uses.map((use) => use.text), ...rewrites.map((one) => one.name)];
+      left = left.filter(({ name }) => !images.some((image) => image.includes(name)));
+      if (left.length > 0) left = left.filter(({ name }) => !text().includes(name));
     },
     left: () => left.map(({ request }) => request),
   };

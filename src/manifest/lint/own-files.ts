@@ -7,7 +7,7 @@ import { MANIFEST } from '../../core/layout.ts';
 import { compareText } from '../../core/ref.ts';
 import type { AddonListing } from '../read-addon.ts';
 import { finding, type Find } from '../rules.ts';
-import { decodeText, readBytesFile } from '../text-file.ts';
+import { decodeText, readBytesFile, readTextFile } from '../text-file.ts';
 import { findIgnores, type IgnoreComment } from './ignore-comments.ts';
 import { checkListed, checkUnused, watchUnused, type FileImages } from './image-use.ts';
 import {
@@ -74,16 +74,15 @@ export async function checkOwnFiles(listing: AddonListing, find: Find, { known, 
     if (!isYaml && !mayHoldPlaceholders(path)) continue;
     const file = `${shown}/${path}`;
     sum += size;
-    const read = sum > LARGEST_SUM ? undefined : readBytesFile(join(folder, path), LARGEST_FILE);
-    if (read?.kind !== 'bytes') {
-      if (read === undefined || read.kind === 'too-large') tellTooLarge(file, isYaml, find);
+    const read = sum > LARGEST_SUM ? 'too-large' : readOwn(join(folder, path), isYaml, known);
+    if (typeof read === 'string') {
+      if (read === 'too-large') tellTooLarge(file, isYaml, find);
       continue;
     }
     signal.throwIfAborted();
-    const facts = await factsOf(read.bytes, isYaml, known);
-    if (path !== MANIFEST) unused.read(read.bytes, facts);
-    let decoded: string | undefined;
-    const text = (): string => (decoded ??= decodeText(read.bytes));
+    const { text } = read;
+    const facts = await read.facts;
+    if (path !== MANIFEST) unused.read(text, facts);
     const place = placer(file, text);
     const note: Find = (found) => {
       keepLine(found.place, text(), lines);
@@ -120,13 +119,27 @@ function keepLine(place: Place, text: string, lines: Map<string, string>): void 
   lines.set(lineKey(place), Buffer.from(text.slice(from, end === -1 ? text.length : end)).toString());
 }
 
-function factsOf(bytes: Buffer, isYaml: boolean, known: KnownTexts): Promise<TextFacts> {
-  const key = `${isYaml ? 'yaml' : 'text'}:${createHash('sha256').update(bytes).digest('base64')}`;
+interface OwnText {
+  readonly facts: Promise<TextFacts>;
+  /** Read again where the facts were known: nearly always nobody asks. */
+  readonly text: () => string;
+}
+
+function readOwn(path: string, isYaml: boolean, known: KnownTexts): OwnText | 'too-large' | 'other' {
+  const read = readBytesFile(path, LARGEST_FILE);
+  if (read.kind !== 'bytes') return read.kind === 'too-large' ? 'too-large' : 'other';
+  const key = `${isYaml ? 'yaml' : 'text'}:${createHash('sha256').update(read.bytes).digest('base64')}`;
   const before = known.get(key);
-  if (before !== undefined) return before;
-  const facts = judgeText(decodeText(bytes), isYaml);
-  if (known.size < MOST_KNOWN) known.set(key, facts);
-  return facts;
+  let decoded = before === undefined ? decodeText(read.bytes) : undefined;
+  const text = (): string => (decoded ??= textAt(path));
+  const facts = before ?? judgeText(text(), isYaml);
+  if (before === undefined && known.size < MOST_KNOWN) known.set(key, facts);
+  return { facts, text };
+}
+
+function textAt(path: string): string {
+  const read = readTextFile(path, LARGEST_FILE);
+  return read.kind === 'text' ? read.text : '';
 }
 
 async function judgeText(text: string, isYaml: boolean): Promise<TextFacts> {
@@ -144,7 +157,7 @@ function tellTooLarge(file: string, isYaml: boolean, find: Find): void {
 
 function checkSpecFile(path: string, place: Placer, { specs, whole }: YamlFacts, find: Find): void {
   if (!whole) return;
-  const start = place.at({ from: 0, to: 1 });
+  const start = { file: place.file, line: 1, column: 1, length: 1 };
   if (path === PREFLIGHT && !specs.has('HostPreflight')) {
     const hint = 'apiVersion: troubleshoot.sh/v1beta2 and kind: HostPreflight';
     find(finding('preflight/schema', start, 'the file holds no HostPreflight', hint));
