@@ -4,13 +4,13 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Parser, type ReadEntry } from 'tar';
+import { redact } from '../../src/core/errors.ts';
 import type { Arch } from '../../src/core/ref.ts';
 import type { MadeEntry } from '../oci-image.ts';
 import PINS from './debian.json' with { type: 'json' };
 
-const POOL = 'http://deb.debian.org';
-/** Keeps what Debian's mirrors drop with the next version. */
-const ARCHIVE = 'http://snapshot.debian.org/archive';
+/** Addresses of Debian archives, separated by blanks: for other systems, and for what this machine's mirrors have dropped. */
+const MIRRORS = 'DEBIAN_MIRRORS';
 
 const TRIPLETS: Readonly<Record<Arch, string>> = { amd64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' };
 
@@ -37,11 +37,12 @@ const TAKEN: Readonly<
 /** All that the image has of Debian's packages, with their terms, for one architecture. `folder` keeps what was fetched. */
 export async function debianEntries(arch: Arch, folder: string): Promise<readonly MadeEntry[]> {
   const pins: Readonly<Record<string, readonly string[]>> = PINS.arches[arch];
+  const mirrors = await mirrorsHere();
   const entries: MadeEntry[] = [];
   for (const name of Object.keys(TAKEN)) {
     const [path, sha256] = pins[name] ?? [];
     if (path === undefined || sha256 === undefined) throw new Error(`debian.json: ${name} is not pinned for ${arch}`);
-    const taken = await takeFrom(await fetched(path, sha256, folder), namesIn(name, arch));
+    const taken = await takeFrom(await fetched(mirrors, path, sha256, folder), namesIn(name, arch));
     if (taken.length < 2) throw new Error(`${path}: the files that are taken of ${name} are not in it`);
     entries.push(...taken);
   }
@@ -81,14 +82,24 @@ async function takeFrom(deb: string, nameOf: (path: string) => string | undefine
   return entries;
 }
 
-async function fetched(path: string, sha256: string, folder: string): Promise<string> {
+/** Those of the variable, else those that this machine's apt asks; the digests make any of them as good as another. */
+async function mirrorsHere(): Promise<readonly string[]> {
+  const given = (process.env[MIRRORS] ?? '').split(/\s+/).filter((address) => address !== '');
+  if (given.length > 0) return given;
+  const words = ['indextargets', '--format', '$(REPO_URI)', 'Created-By: Packages'];
+  const { stdout } = await execa('apt-get', words, { reject: false });
+  return [...new Set((stdout ?? '').split('\n').filter((address) => address !== ''))];
+}
+
+async function fetched(mirrors: readonly string[], path: string, sha256: string, folder: string): Promise<string> {
   const kept = join(folder, `${sha256}.deb`);
   if ((await digestIn(kept)) === sha256) return kept;
   await mkdir(folder, { recursive: true });
   const partial = `${kept}.${process.pid}`;
   const failures: string[] = [];
   try {
-    for (const address of [`${POOL}/${path}`, archived(path)]) {
+    for (const mirror of mirrors) {
+      const address = `${mirror.replace(/\/+$/, '')}/${path}`;
       const { failed, stderr } = await execa('curl', ['-fsSL', '--retry', '3', '-o', partial, address], {
         reject: false,
       });
@@ -97,18 +108,19 @@ async function fetched(path: string, sha256: string, folder: string): Promise<st
         await rename(partial, kept);
         return kept;
       }
-      failures.push(`${address}: ${failed ? stderr : `sha256 ${found}, and ${sha256} is pinned`}`);
+      failures.push(redact(`${address}: ${failed ? stderr : `sha256 ${found}, and ${sha256} is pinned`}`));
     }
   } finally {
     await rm(partial, { force: true });
   }
-  throw new Error(`a package of Debian could not be fetched:\n${failures.join('\n')}`);
-}
-
-/** `debian/pool/…` as it was at the time of the pins. */
-function archived(path: string): string {
-  const [archive = '', ...rest] = path.split('/');
-  return [ARCHIVE, archive, PINS.snapshot, ...rest].join('/');
+  throw new Error(
+    [
+      `fetch ${path}: no mirror of this machine has it`,
+      ...failures,
+      `name archives of Debian 12 in ${MIRRORS} (its snapshot archive as of ${PINS.snapshot} has all), or pin the present ` +
+        'versions: scripts/helper-image/pin-packages',
+    ].join('\n'),
+  );
 }
 
 async function digestIn(path: string): Promise<string | undefined> {
