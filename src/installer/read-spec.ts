@@ -79,7 +79,7 @@ function readAddon(specName: string, content: JsonObject, found: Findings): Inst
   return { specName, name, requested, settings, s3Override: override, place: found.placeOf(path), places };
 }
 
-/** A setting of an add-on that stands beside the add-ons: kURL leaves it out without a word. */
+/** A setting of an add-on, one level too high: kURL ignores it silently. */
 function noteMisplaced(specName: string, found: Findings): boolean {
   const owner = [...SECTION_NAMES, ...ADDON_NAMES].find((name) => fieldsOf(name).includes(specName));
   if (owner === undefined || ADDON_NAMES.includes(specName)) return false;

@@ -117,7 +117,7 @@ function blamed({ addon, notes: { stage } }: FailedHook): string {
 function reason({ function: hook, notes, exit, limitMs }: FailedHook, lines: readonly string[]): string {
   const { place, bail, stage } = notes;
   const sourcing = stage !== undefined && stage.stage !== 'call' ? ` while ${stage.what} was read` : '';
-  // It was told to end, and has said where it was; between two hooks that is a line of the runner.
+  // It was asked to end and reported where it was; between two hooks that is a line of the runner.
   const atWork = place?.status === ENDED && basename(place.file) !== RUNNER ? ` ${placeText(place)}` : '';
   if (exit === 'limit')
     return `took longer than its limit of ${(limitMs ?? 0) / 1000} s and was ended${sourcing}${atWork}`;

@@ -16,9 +16,8 @@ import { readOwnFile } from '../files/state-file.ts';
 import { changed, readVerified } from './verified-file.ts';
 
 /**
- * The package of this digest, wherever it lies below the install folder: proved as a run proves what lies in place, or, where
- * nothing is recorded of its files, by reading all of them. `NOT_FOUND` when it is not there any more, or somebody has changed
- * it or could.
+ * The package of this digest, wherever it is below the install folder: verified as a run verifies the packages in place or,
+ * where its files are not recorded, by reading all of them. `NOT_FOUND` when it is gone, or somebody has changed it or could.
  */
 export async function keptPackage(
   directory: string,

@@ -29,7 +29,7 @@ export interface PlacedState {
   readonly found: PlacedRecord | undefined;
 }
 
-/** Nothing lies in its place, or nobody has looked. */
+/** Nothing is in its place, or that has not been checked. */
 export const NOTHING: PlacedState = { digest: undefined, differences: [], found: undefined };
 
 /** Judges what lies in the place of a package by the package's own index. Nothing is changed. */

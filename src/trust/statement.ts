@@ -100,7 +100,7 @@ function parseEnvelope(text: string, bad: Unreadable): { readonly payload: Buffe
 function parseStatement(payload: Uint8Array, bad: Unreadable): Statement {
   let value: unknown;
   try {
-    // Readers take different ones of a key that stands there twice.
+    // Parsers disagree about which value of a duplicate key counts.
     value = parseJson(payload);
   } catch {
     throw bad('its payload is not JSON');

@@ -1,9 +1,10 @@
 /** The delta between two releases that differ in one layer, beside that layer and a plain copy of the whole bundle. */
 import { execa } from 'execa';
-import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { publishTestPackages, specOf, type TestPackage } from '../support/bundles.ts';
 import { noise } from '../support/packages.ts';
+import { keptTree } from '../support/tree.ts';
 import { measure, spread, type Sample } from './measure.ts';
 import { rssTarget, type Options } from './images.ts';
 import { figure, range, type Section } from './report.ts';
@@ -24,10 +25,9 @@ function packageAt(number: number, version: string, changed: number): TestPackag
 
 export async function benchDelta(home: string, { rounds, say }: Options): Promise<Section> {
   const folder = join(home, 'work/delta');
-  await mkdir(folder, { recursive: true });
-  const at = (...parts: readonly string[]): string => join(folder, ...parts);
+  const box = await keptTree(folder);
+  const { at } = box;
   const packages = Array.from({ length: ADDONS }, (_, number) => packageAt(number, '1.0.0', 1000 + number));
-  const box = { path: folder, at, [Symbol.asyncDispose]: async () => undefined };
   await publishTestPackages(box, [...packages, packageAt(0, '1.0.1', 5000)], new AbortController().signal);
   const names = packages.map(({ name }) => [name, '1.0.0'] as const);
   await writeFile(at('1.yaml'), specOf(Object.fromEntries(names)));

@@ -1,6 +1,6 @@
 /** What clients that ask for more than they read cost `curlew serve`, and the others that it serves meanwhile. */
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { startDaemon, type Daemon } from '../components/support/daemon.ts';
 import { publishTestPackages, specOf } from '../support/bundles.ts';
 import { freePort } from '../support/ports.ts';
 import { keepSpec } from '../support/served.ts';
-import type { Tree } from '../support/tree.ts';
+import { keptTree } from '../support/tree.ts';
 import { spread } from './measure.ts';
 import { figure, range, type Section, type Target } from './report.ts';
 import { CURLEW } from './ways.ts';
@@ -32,13 +32,7 @@ interface Served extends Daemon {
 
 /** One package that no buffer holds, and a thousand small ones; a spec of the first. */
 async function makeStore(folder: string): Promise<void> {
-  await rm(folder, { recursive: true, force: true });
-  await mkdir(folder, { recursive: true });
-  const box: Tree = {
-    path: folder,
-    at: (...parts) => join(folder, ...parts),
-    [Symbol.asyncDispose]: async () => undefined,
-  };
+  const box = await keptTree(folder);
   const small = Array.from({ length: SMALL }, (_, at) => ({
     name: `p${at}`,
     version: '1.0',

@@ -1,14 +1,14 @@
 /** A bundle out of `curlew serve` beside the same bytes as a file behind nginx: one client, a hundred, the first byte. */
 import { execa } from 'execa';
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { freePort } from '../support/ports.ts';
 import { startDaemon, type Daemon } from '../components/support/daemon.ts';
 import { startNginx } from '../components/support/nginx.ts';
 import { keepSpec } from '../support/served.ts';
 import { publishTestPackages, specOf } from '../support/bundles.ts';
-import type { Tree } from '../support/tree.ts';
+import { keptTree } from '../support/tree.ts';
 import { measure, pairwise, spread, type Sample } from './measure.ts';
 import { figure, range, type Section } from './report.ts';
 import { CURLEW } from './ways.ts';
@@ -25,13 +25,7 @@ interface Options {
 
 /** Random bytes, as compressed layers are: nothing in them can be deflated. */
 async function makeStore(folder: string): Promise<void> {
-  await rm(folder, { recursive: true, force: true });
-  await mkdir(folder, { recursive: true });
-  const box: Tree = {
-    path: folder,
-    at: (...parts) => join(folder, ...parts),
-    [Symbol.asyncDispose]: async () => undefined,
-  };
+  const box = await keptTree(folder);
   const packages = Array.from({ length: PACKAGES }, (_, at) => ({
     name: `part${at}`,
     version: '1.0',

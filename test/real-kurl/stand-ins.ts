@@ -100,7 +100,7 @@ esac
 }
 
 /**
- * What stands in for the file behind a URL: such a program. Where an archive is asked for, it lies at its top and in a folder
+ * The stand-in for the file behind a URL is such a program. In a stand-in archive it is at the top and in a folder
  * named as the archive: one of the two is where upstreams put it.
  */
 function downloadOf(path: string): Buffer | string {

@@ -32,3 +32,10 @@ export async function tree(files: Files = {}): Promise<Tree> {
     [Symbol.asyncDispose]: async () => rm(path, { recursive: true, force: true, maxRetries: 3 }),
   };
 }
+
+/** The same in a folder of the caller's, which is emptied first and stays. */
+export async function keptTree(path: string): Promise<Tree> {
+  await rm(path, { recursive: true, force: true });
+  await mkdir(path, { recursive: true });
+  return { path, at: (...parts) => join(path, ...parts), [Symbol.asyncDispose]: async () => undefined };
+}

@@ -105,7 +105,7 @@ async function tryPath(
 
 const LOOKS = 5;
 
-/** What has arrived may take a moment until it stands in the log. */
+/** Data that has arrived may take a moment to appear in the log. */
 async function arrived(
   cluster: ClusterCalls,
   word: string,

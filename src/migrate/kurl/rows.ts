@@ -12,7 +12,7 @@ export interface Row {
 const STATUS = /^(same|differs|absent): (.*)$/s;
 
 /**
- * Rows of names, in a list or parted by blanks, in their order. What is not just the same stands in `notes` as `differs: how`,
+ * Rows of names, in a list or separated by spaces, in their order. Differences from kURL are in `notes` as `differs: how`,
  * `absent: why` or `same: remark`; a note without its name is an error of whoever wrote the table.
  */
 export function rows(names: string | readonly string[], notes: Readonly<Record<string, string>>): readonly Row[] {
