@@ -4,6 +4,7 @@
 # middle of the file becomes a hole, which loses nothing at its end; once nobody does, the file is closed up.
 #
 # usage: cap-log.sh LOG MOST HEAD TAIL
+#   LOG   its name; descriptor 3 is the log itself, so that it is also found when its name is gone
 #   MOST  bytes from which on only the first HEAD and the last TAIL bytes are kept, with a line between them
 # Standard input ends when the hook has ended, or when whoever started it is gone. Then the log is looked at once more, and
 # this ends; where something still writes to the log, it says so on standard output and goes on until nothing does.
@@ -16,12 +17,18 @@ LOOKS=30
 NOTE=$'\n[curlew: %d bytes%s of this log are left out here]\n'
 
 measure() {
+  # Most logs are empty when the hook begins.
+  if [[ ! -s "$FILE" ]]; then
+    size=0
+    return
+  fi
   size="$(stat -Lc %s "$FILE")" || exit 1
 }
 
 # The log may have been cut for an earlier try of the hook: then its note tells what is left out already.
 find_note() {
   local text
+  if ((size <= head)); then return; fi
   text="$(tail -c "+$((head + 1))" "$FILE" | head -c 200 | tr '\0' '#')"
   if [[ ! "$text" =~ ^$'\n[curlew: '([0-9]{1,18})' bytes'(' or more')?$' of this log are left out here]\n'(#?) ]]; then return; fi
   # A hook can print such a line, too: with leading zeros, and of bytes that never were.
@@ -96,8 +103,6 @@ main() {
   # Whoever started this may be gone.
   trap '' PIPE HUP
   umask 077
-  # By its descriptor it is also found when its name is gone.
-  exec 3<>"$log" || exit 1
   FILE="/proc/$$/fd/3"
   measure
   find_note

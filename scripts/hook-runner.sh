@@ -6,7 +6,7 @@
 #   SETTINGS  file of assignments, sourced
 #   CARRIED   file with the variables that earlier hooks changed; need not exist
 #   RESULT    where the variables changed so far are written when the hook has succeeded; when FUNCTION is empty no
-#             hook runs and the names of all functions are written there
+#             hook runs and the names of all functions are written there. Its last line says that it is whole
 #   OWN       install.sh to be sourced once more just before the call; may be empty
 #   WORD      what FUNCTION is called with, so many as COUNT says
 #   SCRIPT    install.sh of every add-on of the run, in order
@@ -23,6 +23,7 @@ set --
 exec {CURLEW_CONTROL}>&3 3>&-
 # Values of variables are for nobody else to read.
 umask 077
+: >|"$CURLEW_RESULT"
 : >|"$CURLEW_RESULT.part"
 umask 022
 
@@ -68,13 +69,13 @@ exit() {
   builtin exit "$CURLEW_STATUS"
 }
 
-# Fills CURLEW_NOW: name -> the command that makes the variable as it is; empty for one without a value. Those of this
+# usage: curlew_snapshot ARRAY
+# Fills the array: name -> the command that makes the variable as it is; empty for one without a value. Those of this
 # runner are left out. All go through one file that is written once: a process for each, or a file that is truncated for
 # each, would take longer than most hooks; so would a look at each name and text, since few differ. Each time the last
 # word must have come through: a variable that a full disk has swallowed would be unset in all later hooks.
 declare -A CURLEW_NOW CURLEW_BEFORE
 curlew_snapshot() {
-  CURLEW_NOW=()
   {
     builtin compgen -v -X 'CURLEW_*'
     builtin printf 'CURLEW_END\n'
@@ -92,7 +93,7 @@ curlew_snapshot() {
   builtin mapfile -d '' -t CURLEW_TEXTS <"$CURLEW_RESULT.part"
   curlew_whole "${CURLEW_TEXTS[${#CURLEW_NAMES[@]}]-}"
   for CURLEW_NAME in "${!CURLEW_NAMES[@]}"; do
-    CURLEW_NOW[${CURLEW_NAMES[CURLEW_NAME]}]="${CURLEW_TEXTS[CURLEW_NAME]}"
+    builtin printf -v "$1[${CURLEW_NAMES[CURLEW_NAME]}]" '%s' "${CURLEW_TEXTS[CURLEW_NAME]}"
   done
 }
 
@@ -130,16 +131,12 @@ done
 
 if [[ -z "$CURLEW_FUNCTION" ]]; then
   CURLEW_TEXT="$(builtin compgen -A function)"
-  builtin printf '%s\n' "$CURLEW_TEXT" >|"$CURLEW_RESULT.part"
-  builtin command -p mv -f "$CURLEW_RESULT.part" "$CURLEW_RESULT"
-  builtin exit 0
+  builtin printf '%s\n: whole\n' "$CURLEW_TEXT" >|"$CURLEW_RESULT"
+  builtin exit
 fi
 
 builtin set +eE
-curlew_snapshot
-for CURLEW_NAME in "${!CURLEW_NOW[@]}"; do
-  CURLEW_BEFORE[$CURLEW_NAME]="${CURLEW_NOW[$CURLEW_NAME]}"
-done
+curlew_snapshot CURLEW_BEFORE
 curlew_options
 if [[ -e "$CURLEW_CARRIED" ]]; then
   curlew_control stage carried "$CURLEW_CARRIED"
@@ -170,7 +167,7 @@ CURLEW_CALLING=1
 
 builtin trap - ERR
 builtin set +eEu +C +x +v +o posix
-curlew_snapshot
+curlew_snapshot CURLEW_NOW
 CURLEW_ALL=
 for CURLEW_NAME in "${!CURLEW_BEFORE[@]}"; do
   if [[ -z "${CURLEW_BEFORE[$CURLEW_NAME]}" || -n "${CURLEW_NOW[$CURLEW_NAME]-}" ]]; then builtin continue; fi
@@ -188,4 +185,4 @@ for CURLEW_NAME in "${!CURLEW_NOW[@]}"; do
   CURLEW_ALL+="builtin unset $CURLEW_UNSET $CURLEW_NAME"$'\n'"$CURLEW_TEXT"
 done
 # In one write: of several, a full disk would let some fail without a word.
-builtin printf '%s' "$CURLEW_ALL" >|"$CURLEW_RESULT.part" && builtin command -p mv -f "$CURLEW_RESULT.part" "$CURLEW_RESULT"
+builtin printf '%s: whole\n' "$CURLEW_ALL" >|"$CURLEW_RESULT"

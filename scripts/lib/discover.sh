@@ -5,14 +5,6 @@ curlew_default() {
   if [[ -z "${!1-}" ]]; then printf -v "$1" '%s' "$2"; fi
 }
 
-# Prints the address by which this machine reaches others.
-curlew_private_address() {
-  local routes family=-4 target=203.0.113.1
-  if [[ "${IPV6_ONLY-}" == 1 ]]; then family=-6 target=2001:db8::1; fi
-  routes="$(ip -o "$family" route get "$target" 2>/dev/null)" || return 0
-  if [[ "$routes" =~ \ src\ ([0-9a-fA-F.:]+) ]]; then printf '%s\n' "${BASH_REMATCH[1]}"; fi
-}
-
 # usage: curlew_running_kubernetes MANIFEST
 # Prints the version of the API server that runs on this node.
 curlew_running_kubernetes() {
@@ -40,10 +32,11 @@ curlew_util_image() {
   if [[ "$text" =~ \"RepoTags\":\[\"([A-Za-z0-9./:@_-]+)\" ]]; then printf '%s\n' "${BASH_REMATCH[1]}"; fi
 }
 
-# Prints where the API server of the cluster is or will be: behind the load balancer, else on the node that was named when this
-# one joins, else here.
+# Sets API_SERVICE_ADDRESS to where the API server of the cluster is or will be: behind the load balancer, else on the node
+# that was named when this one joins, else here; empty where that is not known.
 curlew_api_address() {
   local HOST='' PORT='' default=6443 address="${PRIVATE_ADDRESS-}"
+  API_SERVICE_ADDRESS=
   if [[ "${MASTER-}" != 1 && -n "${KUBERNETES_MASTER_ADDR-}" ]]; then
     address="$KUBERNETES_MASTER_ADDR"
   elif [[ "${EKCO_ENABLE_INTERNAL_LOAD_BALANCER-}" == 1 ]]; then
@@ -59,7 +52,8 @@ curlew_api_address() {
   else
     splitHostPort "$address"
   fi
-  printf '%s:%s\n' "$(curlew_url_host "$HOST")" "${PORT:-$default}"
+  if isValidIpv6 "$HOST"; then HOST="[$HOST]"; fi
+  API_SERVICE_ADDRESS="$HOST:${PORT:-$default}"
 }
 
 curlew_no_proxy() {
@@ -105,9 +99,9 @@ curlew_discover() {
   curlew_default DIR .
   curlew_default K8S_DISTRO kubeadm
   if [[ -r /etc/kubernetes/admin.conf && -z "${KUBECONFIG-}" ]]; then export KUBECONFIG=/etc/kubernetes/admin.conf; fi
-  if [[ -z "${PRIVATE_ADDRESS-}" ]]; then PRIVATE_ADDRESS="$(curlew_private_address)"; fi
+  : "${PRIVATE_ADDRESS=}"
   curlew_default KUBELET_FLAGS_FILE /var/lib/kubelet/kubeadm-flags.env
-  curlew_default API_SERVICE_ADDRESS "$(curlew_api_address)"
+  if [[ -z "${API_SERVICE_ADDRESS-}" ]]; then curlew_api_address; fi
   if [[ -n "${KUBERNETES_VERSION-}" ]]; then parse_kubernetes_target_version; fi
   : "${CURRENT_KUBERNETES_VERSION=}" "${KURL_UTIL_IMAGE=}"
   if [[ -r "$file" ]]; then curlew_default CURRENT_KUBERNETES_VERSION "$(curlew_running_kubernetes "$file")"; fi

@@ -99,7 +99,7 @@ export async function confinedPlace(options: ConfineOptions): Promise<NodePlace>
     (words) => ['bash', script, ...choices, upper, directory, seen, ...words];
   await tryBelow(root, async (upper) => tryScript(options, wrapBelow(upper)(['true'])));
   signal.throwIfAborted();
-  return { directory, seen: options.seen, confined: true, wrap: wrapBelow(root) };
+  return { directory, seen: options.seen, confined: true, connected: network, wrap: wrapBelow(root) };
 }
 
 /**

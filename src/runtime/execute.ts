@@ -10,6 +10,7 @@ import { checkHost, requireFit, type HostChecks } from './host-checks.ts';
 import { requireHost } from './host-plan.ts';
 import { createJournal } from './journal.ts';
 import { endLastRun } from './last-run.ts';
+import { addressOfDefaultRoute } from './host-facts.ts';
 import { requireOwnSystem } from './own-system.ts';
 import type { RunPlan } from './plan.ts';
 import { describedPackage } from './placed-package.ts';
@@ -118,12 +119,17 @@ async function ownVariables(
   prepared: PreparedRun,
   { signal }: Pick<RunOptions, 'signal'>,
 ): Promise<readonly ShellVariable[]> {
-  const { kind, place, removal } = prepared.request;
+  const { kind, place, removal, variables } = prepared.request;
+  const isSet = (variable: string): boolean => variables.some(([name, value]) => name === variable && value !== '');
+  const version = variables.some(([name, value]) => name === 'IPV6_ONLY' && value === '1') ? 6 : 4;
+  const mayAsk = place.connected && !isSet('PRIVATE_ADDRESS');
+  const address = mayAsk ? await addressOfDefaultRoute(version) : undefined;
   const helper = await helperImage(prepared, signal);
   return [
     ['DIR', '.'],
     ['KURL_INSTALL_DIRECTORY', place.seen],
     ['K8S_DISTRO', 'kubeadm'],
+    ...(address === undefined ? [] : [['PRIVATE_ADDRESS', address] as const]),
     // On other nodes it is a setting (kurl.md 4.4).
     ...(kind === 'install' ? [['MASTER', '1'] as const] : []),
     ...(removal?.keepData === true ? [['CURLEW_KEEP_DATA', '1'] as const] : []),

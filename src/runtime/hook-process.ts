@@ -115,7 +115,7 @@ export async function runShell(
   // Followed before there is a process that a failure here would leave alone.
   await (await openFresh(control, 'w')).close();
   const follower = await followControl(control, onRecord);
-  const child = await start(shell, request, {
+  const { child, output } = await start(shell, request, {
     log,
     control,
     marker,
@@ -125,7 +125,7 @@ export async function runShell(
     await follower.finish();
     throw error;
   });
-  const settleLog = capLog(log, { scripts: shell.scripts, path: pathOf(shell.env), cap: options.logCap });
+  const settleLog = capLog(log, output, { scripts: shell.scripts, path: pathOf(shell.env), cap: options.logCap });
   const since = child.pid === undefined ? undefined : processInfo(child.pid)?.start;
   const family: Family = { session: child.pid ?? -1, marker, since };
   const all = (): readonly ProcessInfo[] => {
@@ -180,7 +180,7 @@ async function start(
   shell: HookShell,
   request: HookRequest,
   { log, control, marker, words, answers }: StartWords,
-): Promise<ChildProcess> {
+): Promise<{ readonly child: ChildProcess; /** The log, open. */ readonly output: FileHandle }> {
   const { place, env, run } = shell;
   const [command, ...args] = place.wrap(['bash', '--noprofile', '--norc', ...words]);
   const output = await openFresh(log, 'a');
@@ -202,11 +202,11 @@ async function start(
       child.once('spawn', resolve);
       child.once('error', reject);
     });
-    return child;
+    return { child, output };
   } catch (error) {
+    await output.close();
     throw new CurlewError('UNSUPPORTED', `${request.addon}: ${command} could not be started`, { cause: error });
   } finally {
-    await output.close();
     await records.close();
   }
 }

@@ -57,7 +57,7 @@ export async function lookUpFunctions(shell: HookShell, options: HookOptions): P
   const text = await readResult(result, 'the look-up of functions');
   if (text === undefined) throw await hookFailure({ ...request, ...outcome, exit: 'exited' });
   await rm(result, { force: true });
-  return new Set(text.split('\n'));
+  return new Set(text.slice(0, -WHOLE.length).split('\n'));
 }
 
 /** The words of hook-runner.sh; its head says what they mean. */
@@ -73,6 +73,8 @@ function runnerWords(
   return [...paths.map(seen), hook?.function ?? '', own, String(words.length), ...words, ...installScripts.map(seen)];
 }
 
+/** The last line of what hook-runner.sh has written to its end. */
+const WHOLE = ': whole\n';
 /** Most bytes that may be handed from hook to hook. */
 const RESULT_LIMIT = 16 << 20;
 
@@ -86,7 +88,10 @@ async function readResult(path: string, whose: string): Promise<string | undefin
     const found = await file.stat();
     if (!found.isFile()) return undefined;
     const { size } = found;
-    if (size <= RESULT_LIMIT) return await file.readFile('utf8');
+    if (size <= RESULT_LIMIT) {
+      const text = await file.readFile('utf8');
+      return text.endsWith(WHOLE) ? text : undefined;
+    }
     throw new CurlewError('HOOK_FAILED', `${whose} left ${size} bytes of variables, more than ${RESULT_LIMIT}`, {
       hint: 'keep in a file what later hooks need of it',
     });
@@ -95,7 +100,7 @@ async function readResult(path: string, whose: string): Promise<string | undefin
   }
 }
 
-/** A hook that ended with status 0 but wrote nothing has called `exit`. */
+/** A hook that ended with status 0 but has not written to the end has called `exit`. */
 async function settleResult(
   request: HookRequest,
   result: string,

@@ -1,4 +1,6 @@
-/** Facts about this machine that a plan is judged by: file systems and their room, memory. Nothing is changed. */
+/** Facts about this machine: file systems and their room, memory, its address. Nothing is changed. */
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { lstat, readdir, readFile, realpath, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { asError, CurlewError, errnoOf } from '../core/errors.ts';
@@ -114,4 +116,21 @@ export async function memoryFacts({ proc = PROC }: FactOptions): Promise<MemoryF
   };
   const [total, available] = [bytes('MemTotal'), bytes('MemAvailable')];
   return total === undefined || available === undefined ? undefined : { total, available };
+}
+
+/** Addresses for documentation, which no network has: what leads to them leads to all others. */
+const FAR_AWAY = { 4: '203.0.113.1', 6: '2001:db8::1' } as const;
+
+/** The address by which this machine reaches others: that of its default route, where it has one. Nothing is sent. */
+export async function addressOfDefaultRoute(version: 4 | 6): Promise<string | undefined> {
+  const socket = createSocket(version === 4 ? 'udp4' : 'udp6');
+  try {
+    socket.connect(9, FAR_AWAY[version]);
+    await once(socket, 'connect');
+    return socket.address().address;
+  } catch {
+    return undefined;
+  } finally {
+    socket.close();
+  }
 }

@@ -8,13 +8,15 @@ export interface NodePlace {
   readonly seen: string;
   /** Hooks run in a sandbox, and end when their standard input does, so with this process. */
   readonly confined: boolean;
+  /** Hooks have the network of this machine. */
+  readonly connected: boolean;
   /** The command that runs these words where hooks run. */
   readonly wrap: (words: readonly [string, ...string[]]) => readonly [string, ...string[]];
 }
 
 /** The install folder itself, nothing in between. */
 export function plainPlace(directory: string): NodePlace {
-  return { directory, seen: directory, confined: false, wrap: (words) => words };
+  return { directory, seen: directory, confined: false, connected: true, wrap: (words) => words };
 }
 
 /** A path below the install folder, as hooks see it. */

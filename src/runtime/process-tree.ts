@@ -1,5 +1,5 @@
 /** Processes as /proc shows them: who they are, which belong to a hook, and how all of them are ended. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, type Stats } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { errnoOf } from '../core/errors.ts';
@@ -58,6 +58,26 @@ export function membersOf({ session, marker, since = '0' }: Family): Members {
     else if (Number(info.start) >= Number(since) && hasMarker(pid, marker)) outside.push(info);
   }
   return { inSession, outside };
+}
+
+/** True when a process prints to this file: other descriptors of a node are too many to look at after each hook. */
+export function isHeld({ dev, ino }: { readonly dev: number; readonly ino: number }): boolean {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => [`/proc/${pid}/fd/1`, `/proc/${pid}/fd/2`])
+    .some((path) => {
+      const found = look(path);
+      return found !== undefined && found.dev === dev && found.ino === ino;
+    });
+}
+
+/** What a path leads to, where it does and where it is ours to see. */
+function look(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
 }
 
 function hasMarker(pid: number, marker: string): boolean {

@@ -57,6 +57,7 @@ aaa() {
   echo kept >"$DIR/kept"
   cp "$DIR/addons/aaa/1.0.0/data" "$DIR/kustomize/aaa/data"
   [ -e /proc/self/stat ]; : >/dev/null
+  [ "\${PRIVATE_ADDRESS?}" = "" ]
 }
 aaa_already_applied() { [ "$(cat /etc/curlew-test.conf)" = new ]; [ ! -e /etc/hostname ]; }
 `,

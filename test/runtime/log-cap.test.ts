@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { open, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { capLog } from '../../src/runtime/log-cap.ts';
@@ -111,7 +111,7 @@ test('a log is cut when whoever began it was killed, and the hook goes on', asyn
     'bash',
     [
       '-c',
-      `bash "$0" log ${CAP.most} ${CAP.head} ${CAP.tail} < <(sleep 600) & kill -9 "$$"`,
+      `bash "$0" log ${CAP.most} ${CAP.head} ${CAP.tail} 3>>log < <(sleep 600) & kill -9 "$$"`,
       join(SCRIPTS, 'cap-log.sh'),
     ],
     { cwd: box.path, reject: false, stdout: 'ignore', stderr: 'ignore' },
@@ -125,12 +125,12 @@ test('a log is cut when whoever began it was killed, and the hook goes on', asyn
 
 test('a log whose name is gone is cut too', async () => {
   await using box = await tree({ log: '' });
-  const settle = capLog(box.at('log'), { scripts: SCRIPTS, path: PATH, cap: CAP });
+  const settle = capLog(box.at('log'), await open(box.at('log'), 'a'), { scripts: SCRIPTS, path: PATH, cap: CAP });
   const { stdout } = await execa(
     'bash',
     [
       '-c',
-      `exec 5>>log; sleep 0.3; rm log; ${numbered(20_000)} >&5; until (( $(stat -Lc %b /proc/$$/fd/5) * 512 < ${CAP.most} )); do sleep 0.05; done; stat -Lc %b /proc/$$/fd/5`,
+      `exec 5>>log; rm log; ${numbered(20_000)} >&5; until (( $(stat -Lc %b /proc/$$/fd/5) * 512 < ${CAP.most} )); do sleep 0.05; done; stat -Lc %b /proc/$$/fd/5`,
     ],
     { cwd: box.path },
   );

@@ -114,6 +114,25 @@ test('no value of a spec is ever run: not when hooks read it, not in templates',
   assert.not.ok(existsSync(pwned));
 });
 
+/** What the kernel answers, by a way of its own. */
+async function routeSource(version: '-4' | '-6', target: string): Promise<string> {
+  const { stdout } = await execa('ip', ['-o', version, 'route', 'get', target], { reject: false });
+  return / src ([0-9a-fA-F.:]+)/.exec(stdout ?? '')?.[1] ?? '';
+}
+
+test('the address of this machine is that of its default route, unless the spec names another', async () => {
+  for (const [variables, expected] of [
+    [[], await routeSource('-4', '203.0.113.1')],
+    [[['IPV6_ONLY', '1']], await routeSource('-6', '2001:db8::1')],
+    [[['PRIVATE_ADDRESS', '192.0.2.9']], '192.0.2.9'],
+  ] as const) {
+    await using box = await tree();
+    const install = 'aaa() { printf %s "${PRIVATE_ADDRESS?}" >address; }';
+    await run(box, await packagesOf(bundleOf([tracer('aaa', install)])), { variables });
+    assert.is(await readFile(box.at('node/address'), 'utf8'), expected);
+  }
+});
+
 test('every setting of kURL holds hostile text as text, for a real bash', async () => {
   await using box = await tree();
   const pwned = box.at('pwned');
