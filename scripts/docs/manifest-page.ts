@@ -43,8 +43,8 @@ group, and where they do not apply; patterns are relative to the root, \`*\` sta
 }
 \`\`\`
 
-An unknown rule is told, with the nearest one, and so is what ignores nothing. Errors for which a build refuses an add-on
-cannot be ignored.
+An unknown rule is reported, with the nearest one, and so is what ignores nothing, but for \`source/not-found\`: a build may make
+the file later. Errors for which a build refuses an add-on cannot be ignored.
 
 \`curlew lint --fix\` puts right what is safe and was not ignored: \`manifest/crlf\`, \`manifest/byte-order-mark\`,
 \`manifest/inline-comment\` (the comment gets a line of its own), \`manifest/no-final-newline\`, a directive that stands

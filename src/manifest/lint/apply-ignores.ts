@@ -73,12 +73,15 @@ function cannotIgnore(code: string, place: Diagnostic['place']): Diagnostic {
   return finding('lint/unused-ignore', place, `${code} cannot be ignored`, hint);
 }
 
+/** What it finds lies in the checkout, not in the text: a file that a build makes is there or not. */
+const MAY_BE_MADE = 'source/not-found';
+
 function vainComments({ comments, shellcheck }: Judged, used: ReadonlySet<unknown>): readonly Diagnostic[] {
   return comments.flatMap((comment): readonly Diagnostic[] => {
     const { rule, place, line } = comment;
     if (rule === '') return [finding('lint/unknown-rule', place, 'no rule is named', '# curlew-lint-ignore rule/id')];
     if (!isRule(rule)) return [unknownRule(rule, place)];
-    if (used.has(comment) || (!shellcheck && rule.startsWith('shellcheck/'))) return [];
+    if (used.has(comment) || (!shellcheck && rule.startsWith('shellcheck/')) || rule === MAY_BE_MADE) return [];
     const where = line === undefined ? 'in this file' : `in line ${line}`;
     return [finding('lint/unused-ignore', place, `${rule} finds nothing ${where}`, 'take the comment out')];
   });
@@ -90,6 +93,7 @@ function vainConfigs({ configs, complete, shellcheck }: Judged, used: ReadonlySe
     ignores
       .filter((ignore) => !used.has(ignore))
       .filter(({ rules }) => shellcheck || rules === undefined || [...rules].some((rule) => !rule.startsWith('shell')))
+      .filter(({ rules }) => rules?.has(MAY_BE_MADE) !== true)
       .map(({ place }) => finding('lint/unused-ignore', place, 'it ignores nothing', 'take it out')),
   );
 }

@@ -66,6 +66,7 @@ for (const [title, path, text, expected] of [
     '# curlew-lint-ignore shellcheck/SC2086\nekco() { echo $1; }\n',
     [],
   ],
+  ['a file that a build makes', 'Manifest', '# curlew-lint-ignore source/not-found\nasset a Manifest\n', []],
   ['a word that only looks like it', 'Manifest', '# see curlew-lint-ignored\nimage a a/b:1\n', []],
 ] as const) {
   test(`a comment ignores ${title}`, async ({ signal }) => {
