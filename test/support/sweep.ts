@@ -3,8 +3,10 @@
  * dozen runs reach every point; `scripts/soak` takes all. `scripts/test --seed N` takes the sample of another run again.
  */
 
+/** Prime: runs that take one of two or three runtimes in turn, too, come to each point with each of them. */
+const SAMPLE = 47;
 /** How many times as many points as usually. */
-const DENSITY: Readonly<Record<string, number>> = { fast: 1, default: 1, all: 8, soak: Number.POSITIVE_INFINITY };
+const DENSITY: Readonly<Record<string, number>> = { fast: 1, default: 1, all: 16, soak: Number.POSITIVE_INFINITY };
 /** How many times more random cases a soak tries. */
 const SOAK_FACTOR = 100;
 
@@ -15,9 +17,16 @@ const seed = Number(process.env['CURLEW_TEST_SEED'] ?? '0');
 export const isNightly: boolean = tier === 'all';
 
 /** The points of this run's sample, in their order: usually one of `every`, all of them after so many runs. */
-export function sampleOf<Point>(points: readonly Point[], every = 24): readonly Point[] {
+export function sampleOf<Point>(points: readonly Point[], every = SAMPLE): readonly Point[] {
   const share = Math.max(1, Math.ceil(every / (DENSITY[tier] ?? 1)));
   return points.filter((_, index) => index % share === seed % share);
+}
+
+/** Why a suite leaves one of several kinds of servers or runtimes to other runs, or undefined where this run takes it. */
+export function leftToOtherRuns<Kind>(kind: Kind, kinds: readonly Kind[]): string | undefined {
+  return sampleOf(kinds, kinds.length).includes(kind)
+    ? undefined
+    : 'over one of several servers or runtimes in each run, by its seed; over all: scripts/test --all';
 }
 
 /** Parameters for fast-check: so many cases, from the seed of this run. */

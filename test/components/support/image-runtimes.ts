@@ -4,6 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { findImageRuntime } from '../../../src/runtime/images/find-runtime.ts';
 import type { ImageRuntime } from '../../../src/runtime/images/image-runtime.ts';
+import { leftToOtherRuns } from '../../support/sweep.ts';
 import { cannotRun, ROOT } from './programs.ts';
 import { startContainerd, startDockerd, type SocketDaemon } from './services.ts';
 
@@ -46,9 +47,14 @@ const DOCKER: RuntimeKind = {
   start: startDockerd,
 };
 
+/** Where several would be tried, a run takes one of them, by its seed. */
+function inTurn(kinds: readonly RuntimeKind[]): readonly RuntimeKind[] {
+  return kinds.map((kind) => ({ ...kind, why: leftToOtherRuns(kind, kinds) ?? kind.why }));
+}
+
 export const docker = (): RuntimeKind => DOCKER;
-export const containerds = (): readonly RuntimeKind[] => CONTAINERDS;
-export const runtimeKinds = (): readonly RuntimeKind[] => [...CONTAINERDS, DOCKER];
+export const containerds = (): readonly RuntimeKind[] => inTurn(CONTAINERDS);
+export const runtimeKinds = (): readonly RuntimeKind[] => inTurn([...CONTAINERDS, DOCKER]);
 
 /** What leads to this daemon alone. */
 export function envOf({ name, programs }: RuntimeKind, { socket }: SocketDaemon): Env {

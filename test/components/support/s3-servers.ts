@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { suite, type Suite } from '../../support/suite.ts';
 import type { TestCertificate } from '../../support/tls.ts';
 import { freePort } from '../../support/ports.ts';
-import { sampleOf } from '../../support/sweep.ts';
+import { leftToOtherRuns } from '../../support/sweep.ts';
 import { startDaemon, type Daemon } from './daemon.ts';
 import { oracle, ROOT } from './programs.ts';
 
@@ -78,10 +78,7 @@ export function cannotServe(name: S3ServerName): string | undefined {
  */
 export function s3Suite(name: S3ServerName, title: string, oneOf: readonly S3ServerName[] = [name]): Suite | undefined {
   const test = suite(title, { timeoutMs: 120_000 });
-  const isLeftOut = !sampleOf(oneOf, oneOf.length).includes(name);
-  const reason = isLeftOut
-    ? 'over one server in each run, by its seed; over all: scripts/test --all'
-    : cannotServe(name);
+  const reason = leftToOtherRuns(name, oneOf) ?? cannotServe(name);
   if (reason === undefined) return test;
   test.skip('everything', reason);
   test.run();
