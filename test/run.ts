@@ -80,6 +80,7 @@ function fileJob(file: TestFile, round: number, needsBuild: ReadonlySet<string>)
     name,
     command: commandOf(file),
     alone,
+    isLong: groupOf(file) !== undefined,
     after: needsBuild.has(path) ? BUILD : undefined,
     run: async (signal) =>
       runTestFile([process.execPath, join(ROOT, compiledPath(path))], {
@@ -103,6 +104,7 @@ function step(name: string, words: readonly string[]): Job {
     name,
     command,
     alone: undefined,
+    isLong: true,
     after: undefined,
     run: async (signal) => runStep(words, { log, kind: LIMIT, signal }),
   };
@@ -136,14 +138,16 @@ async function prepareTools(): Promise<boolean> {
 }
 
 function leftOutLine({ group, files }: LeftOut, unable: string | undefined): string {
-  const { folder, reason, command } = group;
-  return `SKIPPED ${files.length} files of ${folder}: ${unable ?? `${reason}; run: ${command}`}`;
+  const { title, reason, command, needsTools } = group;
+  return `SKIPPED ${files.length} files ${title}: ${(needsTools ? unable : undefined) ?? `${reason}; run: ${command}`}`;
 }
 
 async function main(): Promise<number> {
   const started = performance.now();
   const unable = tier === 'fast' ? undefined : whyUnable();
-  const { files, leftOut } = chooseFiles(await testFiles(), unable === undefined ? tier : 'fast', positionals);
+  const { files, leftOut } = chooseFiles(await testFiles(), tier, positionals, {
+    canHaveTools: unable === undefined,
+  });
   if (files.length === 0) {
     for (const { group, files: others } of leftOut) {
       console.log(
@@ -153,7 +157,7 @@ async function main(): Promise<number> {
     console.log(leftOut.length === 0 ? `no test file has ${positionals.join(' or ')} in its path` : 'nothing was run');
     return 1;
   }
-  if (files.some((file) => groupOf(file) !== undefined) && !(await prepareTools())) {
+  if (files.some((file) => groupOf(file)?.needsTools === true) && !(await prepareTools())) {
     console.log('0 passed, 1 failed, 0 skipped');
     return 1;
   }

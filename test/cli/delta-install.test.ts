@@ -11,6 +11,7 @@ import { runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
+// not fast: hundreds of hooks
 const test = suite('cli/delta-install', { timeoutMs: 120_000 });
 const signal = new AbortController().signal;
 

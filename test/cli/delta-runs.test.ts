@@ -10,6 +10,7 @@ import { noise } from '../support/packages.ts';
 import { runCommand, runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 
+// not fast: hundreds of hooks
 const test = suite('cli/delta-runs', { timeoutMs: 120_000 });
 
 const [ONE, TWO, THREE] = [noise(300_000, 1), noise(200_000, 2), noise(100_000, 3)];

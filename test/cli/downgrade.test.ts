@@ -8,6 +8,7 @@ import { runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import type { Tree } from '../support/tree.ts';
 
+// not fast: hundreds of hooks
 const test = suite('cli, downgrades', { timeoutMs: 120_000 });
 
 /** b.tar.gz has web 1.9.0, newer.tar.gz has 1.10.0, with `more` in its install.sh. */

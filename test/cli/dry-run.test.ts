@@ -13,6 +13,7 @@ import { traced, tracer, tracerPackage } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
+// not fast: hundreds of hooks
 const test = suite('cli/dry-run', { timeoutMs: 120_000 });
 
 const PLACE = ['--root', 'root', '--unconfined'];

@@ -14,6 +14,7 @@ import { makeCertificate } from '../support/tls.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { bytesOf, serveFolder, type Fault } from '../support/web-server.ts';
 
+// not fast: starts the command again and again
 const test = suite('cli: what is fetched for a run', { timeoutMs: 120_000 });
 const BLOB = noise(3_000_000);
 

@@ -26,6 +26,7 @@ import { runCommand, runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import type { Tree } from '../support/tree.ts';
 
+// not fast: hundreds of hooks
 const test = suite('cli/installed-files', { timeoutMs: 120_000 });
 
 const NODE = 'root/var/lib/curlew';

@@ -8,6 +8,7 @@ import { trace, tracer } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
+// not fast: hundreds of hooks
 const test = suite('cli/resume and reset', { timeoutMs: 240_000 });
 
 test('resume goes on as the last run was asked for, from any folder, though its spec has changed', async () => {

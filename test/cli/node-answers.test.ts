@@ -13,6 +13,7 @@ import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
+// not fast: hundreds of hooks
 const test = suite('cli/node-answers', { timeoutMs: 120_000 });
 
 async function ask(box: Tree, ...words: readonly string[]): Promise<Outcome> {

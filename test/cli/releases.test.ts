@@ -7,6 +7,7 @@ import { madePackage, publishAs } from '../support/releases.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
+// not fast: starts the command again and again
 const test = suite('cli/releases');
 
 /** A box with a store `staging` whose release s1 has rook and ekco. */

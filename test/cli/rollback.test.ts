@@ -7,6 +7,7 @@ import { trace, tracer } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
+// not fast: hundreds of hooks
 const test = suite('cli/rollback', { timeoutMs: 240_000 });
 
 test('a failed upgrade is rolled back to the package and settings of before, of the same version too', async () => {

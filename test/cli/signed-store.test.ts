@@ -13,6 +13,7 @@ import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { serveFolder } from '../support/web-server.ts';
 
+// not fast: starts the command again and again
 const test = suite('cli: signed releases', { timeoutMs: 120_000 });
 
 const INVALID = 30;

@@ -12,6 +12,7 @@ import { runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import type { Tree } from '../support/tree.ts';
 
+// not fast: hundreds of hooks
 const test = suite('cli/uninstall', { timeoutMs: 240_000 });
 const NODE = 'root/var/lib/curlew';
 

@@ -12,6 +12,7 @@ import { suite } from '../support/suite.ts';
 import { tree, type Files, type Tree } from '../support/tree.ts';
 import type { Fault } from '../support/web-server.ts';
 
+// not fast: starts the command again and again
 const test = suite('an add-on on its whole way', { timeoutMs: 120_000 });
 
 const INSTALL = `# shellcheck shell=bash

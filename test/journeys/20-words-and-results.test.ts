@@ -7,6 +7,7 @@ import { curlew, curlewOk } from '../support/curlew.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Files } from '../support/tree.ts';
 
+// not fast: starts the command again and again
 const test = suite('words of the command');
 
 /** Needs nothing but itself. */

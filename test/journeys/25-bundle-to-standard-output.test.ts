@@ -11,6 +11,7 @@ import { noise } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
+// not fast: starts the command again and again
 const test = suite('journeys/bundle-to-standard-output', { timeoutMs: 120_000 });
 
 const WORDS = ['bundle', 'installer.yaml', '--from', 'store', '-o', '-'];

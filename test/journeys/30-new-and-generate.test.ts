@@ -10,6 +10,7 @@ import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { serveFiles } from '../support/web-server.ts';
 
+// not fast: starts the command again and again
 const test = suite('a new add-on and its next version', { timeoutMs: 120_000 });
 const withCurl = unless(missing('curl'), test);
 

@@ -14,6 +14,7 @@ import { tree } from '../support/tree.ts';
 import { bytesOf, serveFiles, type Fault, type WebServer } from '../support/web-server.ts';
 
 // soak: random cases
+// not fast: starts the command again and again
 const test = suite('pull: going on', { timeoutMs: 240_000 });
 const WEB = largePackage();
 const NAME = 'web.tar.gz';

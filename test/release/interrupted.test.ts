@@ -22,6 +22,7 @@ import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 // soak: cuts at each call
+// not fast: starts the command again and again
 const test = suite('release/interrupted', { timeoutMs: 240_000 });
 
 const NOW = new Date('2026-11-21T12:00:00Z');

@@ -11,6 +11,7 @@ import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 // soak: cuts at each call
+// not fast: starts the command again and again
 const test = suite('release/prune');
 
 const DAY = 24 * 60 * 60 * 1000;

@@ -8,6 +8,7 @@ const JOB: Job = {
   name: 'test/core/ref.test.ts',
   command: 'scripts/test --fast test/core/ref.test.ts',
   alone: undefined,
+  isLong: false,
   after: undefined,
   run: async () => Promise.reject(),
 };

@@ -10,6 +10,7 @@ function job(name: string, more: Partial<Job> = {}): Job {
     name,
     command: `run ${name}`,
     alone: undefined,
+    isLong: false,
     after: undefined,
     run: async () => Promise.resolve(OK),
     ...more,
@@ -27,10 +28,10 @@ function traced(trace: string[], name: string, more: Partial<Job> = {}): Job {
   return job(name, { run, ...more });
 }
 
-test('the longest come first, unknown ones before them, those that run alone last', () => {
-  const jobs = [job('short'), job('alone', { alone: 'clock' }), job('new'), job('long')];
+test('the longest come first, unknown ones before them, of those what is known to be long, those that run alone last', () => {
+  const jobs = [job('short'), job('alone', { alone: 'clock' }), job('new'), job('vast', { isLong: true }), job('long')];
   const order = inOrder(jobs, { short: 1, long: 60, alone: 300 }).map(({ name }) => name);
-  assert.equal(order, ['new', 'long', 'short', 'alone']);
+  assert.equal(order, ['vast', 'new', 'long', 'short', 'alone']);
 });
 
 test('so many run beside each other, and one that runs alone beside none', async ({ signal }) => {

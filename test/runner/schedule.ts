@@ -7,6 +7,8 @@ export interface Job {
   readonly command: string;
   /** What the test needs the machine to itself for; undefined where others may run beside it. */
   readonly alone: string | undefined;
+  /** What its group takes is long, as far as nothing is known of it. */
+  readonly isLong: boolean;
   /** Name of a job that must have succeeded before. */
   readonly after: string | undefined;
   readonly run: (signal: AbortSignal) => Promise<Result>;
@@ -36,6 +38,7 @@ export function inOrder(jobs: readonly Job[], times: Times): readonly Job[] {
     (a, b) =>
       Number(a.alone !== undefined) - Number(b.alone !== undefined) ||
       compare(weight(b), weight(a)) ||
+      Number(b.isLong) - Number(a.isLong) ||
       compare(a.name, b.name),
   );
 }

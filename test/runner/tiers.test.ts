@@ -8,25 +8,38 @@ const FILES = [
   readTestFile('test/core/ref.test.ts', ''),
   readTestFile('test/core/fuzz.test.ts', "import x from 'y';\n// soak: random cases\nconst test = 1;\n"),
   readTestFile('test/components/s3.test.ts', '// runs alone: fills the disk of the machine\n'),
-  readTestFile('test/nightly/oracle.test.ts', ''),
+  readTestFile('test/nightly/oracle.test.ts', '// not fast: an oracle\n'),
+  readTestFile('test/cli/life.test.ts', '// not fast: 200 hooks\n'),
 ];
 
 function names({ files, leftOut }: Choice): readonly unknown[] {
-  return [files.map(({ path }) => path), leftOut.map(({ group, files: left }) => [group.folder, left.length])];
+  return [files.map(({ path }) => path), leftOut.map(({ group, files: left }) => [group.title, left.length])];
 }
 
 test('each tier takes what the one before it takes, and says what it leaves out', () => {
-  const [ref, fuzz, s3, oracle] = FILES.map(({ path }) => path);
+  const [ref, fuzz, s3, oracle, life] = FILES.map(({ path }) => path);
   assert.equal(names(chooseFiles(FILES, 'fast', [])), [
     [ref, fuzz],
     [
-      ['test/components/', 1],
-      ['test/nightly/', 1],
+      ['of test/components/', 1],
+      ['of test/nightly/', 1],
+      ['with a line `// not fast: WHY`', 1],
     ],
   ]);
-  assert.equal(names(chooseFiles(FILES, 'default', [])), [[ref, fuzz, s3], [['test/nightly/', 1]]]);
-  assert.equal(names(chooseFiles(FILES, 'all', [])), [[ref, fuzz, s3, oracle], []]);
+  assert.equal(names(chooseFiles(FILES, 'default', [])), [[ref, fuzz, s3, life], [['of test/nightly/', 1]]]);
+  assert.equal(names(chooseFiles(FILES, 'all', [])), [[ref, fuzz, s3, oracle, life], []]);
   assert.equal(names(chooseFiles(FILES, 'soak', [])), [[fuzz], []]);
+});
+
+test('where tools cannot be had, what needs none is still taken', () => {
+  const [ref, fuzz, , , life] = FILES.map(({ path }) => path);
+  assert.equal(names(chooseFiles(FILES, 'default', [], { canHaveTools: false })), [
+    [ref, fuzz, life],
+    [
+      ['of test/components/', 1],
+      ['of test/nightly/', 1],
+    ],
+  ]);
 });
 
 test('filters choose by parts of paths', () => {
@@ -34,7 +47,7 @@ test('filters choose by parts of paths', () => {
     ['test/core/ref.test.ts', 'test/components/s3.test.ts'],
     [],
   ]);
-  assert.equal(names(chooseFiles(FILES, 'default', ['oracle'])), [[], [['test/nightly/', 1]]]);
+  assert.equal(names(chooseFiles(FILES, 'default', ['oracle'])), [[], [['of test/nightly/', 1]]]);
 });
 
 test('a file says by lines of its own that it runs alone, or has more to do in a soak', () => {
@@ -44,6 +57,7 @@ test('a file says by lines of its own that it runs alone, or has more to do in a
       [undefined, undefined],
       [undefined, 'random cases'],
       ['fills the disk of the machine', undefined],
+      [undefined, undefined],
       [undefined, undefined],
     ],
   );

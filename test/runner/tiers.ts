@@ -3,38 +3,55 @@
 export const TIERS = ['fast', 'default', 'all', 'soak'] as const;
 export type Tier = (typeof TIERS)[number];
 
-/** A test file, and what its lines `// runs alone: REASON` and `// soak: WHAT` say. */
+/** A test file, and what its lines `// runs alone: REASON`, `// not fast: WHY` and `// soak: WHAT` say. */
 export interface TestFile {
   readonly path: string;
   /** What it needs the machine to itself for. */
   readonly alone: string | undefined;
+  /** Why it takes long though it needs nothing. */
+  readonly slow: string | undefined;
   /** What it does more of in a soak. */
   readonly soak: string | undefined;
 }
 
 export interface Group {
-  /** Folder of the test files, with `/` at its end. */
-  readonly folder: string;
+  /** Which test files, for messages. */
+  readonly title: string;
+  readonly has: (file: TestFile) => boolean;
   readonly tier: Tier;
   /** Why the tiers before leave it out. */
   readonly reason: string;
   /** Command that runs it. */
   readonly command: string;
+  /** It needs what `scripts/tools` prepares, and root. */
+  readonly needsTools: boolean;
 }
 
-/** A file in none of these folders belongs to every tier. */
+/** A file in none of these belongs to every tier; one in several to the first. */
 const GROUPS: readonly Group[] = [
   {
-    folder: 'test/components/',
+    title: 'of test/components/',
+    has: ({ path }) => path.startsWith('test/components/'),
     tier: 'default',
     reason: 'needs real servers, engines and runtimes',
     command: 'scripts/test',
+    needsTools: true,
   },
   {
-    folder: 'test/nightly/',
+    title: 'of test/nightly/',
+    has: ({ path }) => path.startsWith('test/nightly/'),
     tier: 'all',
     reason: 'needs compiled oracles, other architectures or many minutes',
     command: 'scripts/test --all',
+    needsTools: true,
+  },
+  {
+    title: 'with a line `// not fast: WHY`',
+    has: ({ slow }) => slow !== undefined,
+    tier: 'default',
+    reason: 'start hundreds of processes each',
+    command: 'scripts/test',
+    needsTools: false,
   },
 ];
 
@@ -50,19 +67,27 @@ export interface Choice {
 
 export function readTestFile(path: string, text: string): TestFile {
   const mark = (word: string): string | undefined => new RegExp(`^// ${word}: (.+)$`, 'm').exec(text)?.[1];
-  return { path, alone: mark('runs alone'), soak: mark('soak') };
+  return { path, alone: mark('runs alone'), slow: mark('not fast'), soak: mark('soak') };
 }
 
-export function groupOf({ path }: TestFile): Group | undefined {
-  return GROUPS.find(({ folder }) => path.startsWith(folder));
+export function groupOf(file: TestFile): Group | undefined {
+  return GROUPS.find(({ has }) => has(file));
 }
 
-/** Divides the test files whose path contains one of the filters (all of them when there is none) at the tier. */
-export function chooseFiles(all: readonly TestFile[], tier: Tier, filters: readonly string[]): Choice {
+/**
+ * Divides the test files whose path contains one of the filters (all of them when there is none) at the tier; what needs tools is
+ * left out where they cannot be had.
+ */
+export function chooseFiles(
+  all: readonly TestFile[],
+  tier: Tier,
+  filters: readonly string[],
+  { canHaveTools = true }: { readonly canHaveTools?: boolean } = {},
+): Choice {
   const wanted = all.filter(({ path }) => filters.length === 0 || filters.some((part) => path.includes(part)));
   if (tier === 'soak') return { files: wanted.filter(({ soak }) => soak !== undefined), leftOut: [] };
   const isIn = (group: Group | undefined): boolean =>
-    group === undefined || TIERS.indexOf(group.tier) <= TIERS.indexOf(tier);
+    group === undefined || (TIERS.indexOf(group.tier) <= TIERS.indexOf(tier) && (canHaveTools || !group.needsTools));
   const leftOut = GROUPS.filter((group) => !isIn(group))
     .map((group) => ({ group, files: wanted.filter((file) => groupOf(file) === group) }))
     .filter(({ files }) => files.length > 0);

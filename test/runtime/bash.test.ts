@@ -6,6 +6,7 @@ import { suite } from '../support/suite.ts';
 const BATS = join(import.meta.dirname, '../../node_modules/bats/bin/bats');
 const FOLDER = join(import.meta.dirname, '../bash');
 
+// not fast: a shell for each of two hundred tests
 const test = suite('scripts/lib', { timeoutMs: 300_000 });
 
 const { stdout, stderr } = await execa('bash', [BATS, '--formatter', 'tap', FOLDER], { reject: false });

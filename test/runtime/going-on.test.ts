@@ -9,6 +9,7 @@ import { packagesOf, run, trace, tracer, type Given } from '../support/node-inst
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
+// not fast: hundreds of hooks
 const test = suite('runs that go on');
 
 test('a hook is told of its tries, also when another one failed before it was reached again', async () => {

@@ -22,6 +22,7 @@ import { packagesOf, run, trace } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
+// not fast: hundreds of hooks
 const test = suite('runtime/omitted-systems', { timeoutMs: 60_000 });
 const signal = new AbortController().signal;
 const SCRIPTS = `${import.meta.dirname}/../../scripts`;

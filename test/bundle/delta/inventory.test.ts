@@ -3,6 +3,7 @@ import { canonicalJson, digestOf, hexOf } from '../../../src/core/digest.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 
+// not fast: bundles of many sizes
 const test = suite('bundle/inventory', { timeoutMs: 60_000 });
 
 const [ONE, TWO] = [digestOf('1'), digestOf('2')];

@@ -10,6 +10,7 @@ import { packagesOf, run, trace, tracer, type Given } from '../../support/node-i
 import { suite } from '../../support/suite.ts';
 import { tree } from '../../support/tree.ts';
 
+// not fast: hundreds of hooks
 const test = suite('add-ons that leave a cluster');
 
 /** An add-on whose removal can be followed. */

@@ -13,6 +13,7 @@ import { missing, unless } from '../../support/needs.ts';
 import { suite } from '../../support/suite.ts';
 import { tree, type Tree } from '../../support/tree.ts';
 
+// not fast: clones and builds
 const test = suite('scripts/ci/release-sign and release-publish', { timeoutMs: 120_000 });
 const ROOT = join(import.meta.dirname, '../../..');
 const { privateKey, publicKey } = makeKeyPair(undefined);

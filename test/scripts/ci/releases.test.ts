@@ -6,6 +6,7 @@ import { addonFiles, ci, commit, git, repository } from '../../support/ci.ts';
 import { suite } from '../../support/suite.ts';
 import { writeTree, type Tree } from '../../support/tree.ts';
 
+// not fast: clones and builds
 const test = suite('scripts/ci/publish-staging and promote-production', { timeoutMs: 120_000 });
 
 const TAG = 'v2026.11.21-0';

@@ -7,7 +7,7 @@ import { executableFileName } from '../../src/core/layout.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { built } from '../support/built.ts';
-import { OWN } from './support/executables.ts';
+import { OWN } from '../components/support/executables.ts';
 import {
   cannotPlay,
   field,
@@ -20,7 +20,7 @@ import {
   withController,
   type KurlScene,
   type RunJson,
-} from './support/kurl-scene.ts';
+} from '../components/support/kurl-scene.ts';
 
 const test = suite('add-ons of kURL', { timeoutMs: 600_000 });
 const reason = cannotPlay();
