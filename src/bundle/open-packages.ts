@@ -9,8 +9,7 @@ import { ADDON_JSON, prefixOf } from '../core/layout.ts';
 import { ADDON_JSON_LIMIT, parseAddonJson, type AddonJson } from '../core/package.ts';
 import type { Installer } from '../installer/installer.ts';
 import { checkShipped } from '../installer/shipped-schema.ts';
-import { openStoreSource, type StoreSource } from '../store/source.ts';
-import type { Store } from '../store/store.ts';
+import { openStoreSource, type SourceStore, type StoreSource } from '../store/source.ts';
 import type { ResolvedPackage } from './resolve.ts';
 
 export interface OpenPackage<Resolved extends ResolvedPackage = ResolvedPackage> {
@@ -65,7 +64,7 @@ export async function checkSettings(
 
 /** Reads the end of each package only. An object of another size than the catalogue says is `DIGEST_MISMATCH`. */
 export async function openPackages<Resolved extends ResolvedPackage>(
-  store: Store,
+  store: SourceStore,
   packages: readonly Resolved[],
   { signal }: { readonly signal: AbortSignal },
 ): Promise<readonly OpenPackage<Resolved>[]> {

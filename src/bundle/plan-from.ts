@@ -7,8 +7,7 @@ import type { OsId } from '../core/os.ts';
 import type { Arch } from '../core/ref.ts';
 import type { Installer } from '../installer/installer.ts';
 import { refusingSlips, settingsError } from '../installer/shipped-schema.ts';
-import { readCatalogue } from '../store/catalogue.ts';
-import type { Store } from '../store/store.ts';
+import type { SourceStore } from '../store/source.ts';
 import { chooseBeside, NOTHING_BESIDE, type BesideOptions, type ResolvedBeside } from './beside.ts';
 import type { BundleSource } from './write/bytes.ts';
 import { readKurlScripts, requireDockerArchives } from './kurl-layout.ts';
@@ -20,10 +19,8 @@ import { openExecutable, readRootFiles } from './root-files.ts';
 export interface PlanFromOptions {
   /** Bytes of the spec, as the bundle holds them. */
   readonly spec: Uint8Array;
-  /** The one to take packages from; read from the store when undefined. */
-  readonly catalogue?: Catalogue | undefined;
-  /** Undefined for the current one. */
-  readonly release: string | undefined;
+  /** The one to take packages from. */
+  readonly catalogue: Catalogue;
   readonly arch: Arch;
   /** Packages that the spec does not name. */
   readonly beside?: BesideOptions | undefined;
@@ -74,16 +71,15 @@ export interface PlannedSpec extends OpenPlan {
 }
 
 /**
- * Reads the catalogue, and of each package its end and its addon.json, nothing more. Add-ons that cannot be found and settings
+ * Reads of each package its end and its addon.json, nothing more. Add-ons that cannot be found and settings
  * that do not fit are reported together.
  */
 export async function planFrom(
-  store: Store,
+  store: SourceStore,
   installer: Installer,
   {
     spec,
-    catalogue: known,
-    release,
+    catalogue,
     arch,
     beside = NOTHING_BESIDE,
     os,
@@ -97,7 +93,6 @@ export async function planFrom(
     signal,
   }: PlanFromOptions,
 ): Promise<PlannedSpec> {
-  const catalogue = known ?? (await readCatalogue(store, { release, signal }));
   const { packages: resolved, error } = resolveSpec(installer, catalogue, arch);
   const extra =
     error === undefined ? chooseBeside(resolved, beside, { catalogue, arch, forKurl: kurlScripts !== undefined }) : [];

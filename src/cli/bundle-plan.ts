@@ -150,7 +150,7 @@ async function planStore(
   const trust = await trustOfStore(args, context, { address: store.address, allowOlder });
   const catalogue = await catalogueOf(store, { release, trust, signal });
   const settings = args.flag('allow-invalid-settings') ? 'allow' : 'strict';
-  const options = { ...words, spec: bytes, catalogue, release, settings, tool: toolVersion(), signal } as const;
+  const options = { ...words, spec: bytes, catalogue, settings, tool: toolVersion(), signal } as const;
   const open = await planFrom(store, installer, { ...options, settingsHint: SETTINGS_HINT });
   return { ...open, store: store.address, signed: trust !== undefined };
 }

@@ -18,9 +18,12 @@ export interface StoreSource {
   readonly place: StorePlace;
 }
 
+/** What sources need of a store. */
+export type SourceStore = Pick<Store, 'address' | 'place' | 'head' | 'get'>;
+
 /** Pins the object by its etag: a read after it has changed is `STORE_CONFLICT`. A missing object is `NOT_FOUND`. */
 export async function openStoreSource(
-  store: Store,
+  store: SourceStore,
   key: string,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<StoreSource> {

@@ -7,6 +7,7 @@ import { storeKey } from '../../src/core/layout.ts';
 import { installerId } from '../../src/installer/id.ts';
 import { parseInstaller } from '../../src/installer/parse.ts';
 import { CurlewError } from '../../src/core/errors.ts';
+import { readCatalogue } from '../../src/store/catalogue.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
@@ -276,7 +277,7 @@ test('what serve sends is what bundle would have written', async ({ signal }) =>
   });
   await using plan = await planFrom(store, installer, {
     spec: Buffer.from(SPEC),
-    release: undefined,
+    catalogue: await readCatalogue(store, { release: undefined, signal }),
     arch: 'amd64',
     tool: '1.2.3',
     executable,

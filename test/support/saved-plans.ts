@@ -4,6 +4,7 @@ import { assembleBundle } from '../../src/bundle/write/assemble.ts';
 import { planFrom, type OpenPlan, type PlanFromOptions } from '../../src/bundle/plan-from.ts';
 import { packedExecutableName } from '../../src/core/layout.ts';
 import { parseInstaller } from '../../src/installer/parse.ts';
+import { readCatalogue } from '../../src/store/catalogue.ts';
 import type { Store } from '../../src/store/store.ts';
 import { TOOL } from './bundles.ts';
 import { noReport } from './context.ts';
@@ -26,7 +27,7 @@ export async function planSpec(
   if (installer === undefined || document === undefined) throw new Error(JSON.stringify(diagnostics));
   return planFrom(store, installer, {
     spec: Buffer.from(spec),
-    release: undefined,
+    catalogue: await readCatalogue(store, { release: undefined, signal: options.signal }),
     arch: 'amd64',
     tool: '1.2.3',
     executables: await putTool(box),
