@@ -11,14 +11,17 @@ export const OUTSIDE: readonly string[] = [...ABSENT, 'dockerode'];
 export const REQUIRE =
   "import { createRequire as createRequireOfChunk } from 'node:module'; const require = createRequireOfChunk(import.meta.url);";
 
+/** What runs in threads; their files lie beside that of the command. */
+export const WORKERS: readonly string[] = ['src/archive/frame-worker.ts', 'src/serve/plan-worker.ts'];
+
 /**
- * Bundles the command of the checkout `root` into the folder `to`: `main.js`, `frame-worker.js` and their chunks, all in that
+ * Bundles the command of the checkout `root` into the folder `to`: `main.js`, the workers and their chunks, all in that
  * one folder. It must be two levels below a folder with `scripts` and `package.json`. Same sources, same bytes.
  */
 export async function bundleCommand(root: string, to: string): Promise<void> {
   await build({
     absWorkingDir: root,
-    entryPoints: ['src/cli/main.ts', 'src/archive/frame-worker.ts'],
+    entryPoints: ['src/cli/main.ts', ...WORKERS],
     outdir: to,
     entryNames: '[name]',
     bundle: true,

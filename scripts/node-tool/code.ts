@@ -18,6 +18,7 @@ export async function nodeToolCode(root: string, version: string): Promise<strin
   const worker = await bundled(root, 'src/archive/frame-worker.ts', {});
   return bundled(root, 'src/cli/main.ts', {
     'src/archive/start-frame-worker.ts': workerModule(worker),
+    'src/serve/start-plan-worker.ts': NO_PLANS,
     'src/bundle/root-files.ts': NO_BUNDLES,
     'src/cli/own-scripts.ts': await ownScriptsModule(root),
     'src/cli/version.ts': `export function toolVersion() { return ${JSON.stringify(version)}; }`,
@@ -92,6 +93,10 @@ export default unsupported;`;
 /** A bundle holds an executable for nodes, which this is: it cannot hold itself. */
 const NO_BUNDLES = `${unsupported('make a bundle: the curlew for nodes cannot', FROM_NPM)}
 export { unsupported as readRootFiles, unsupported as openExecutable };`;
+
+/** A node has no scripts to serve. */
+const NO_PLANS = `${unsupported('serve bundles: the curlew for nodes cannot', FROM_NPM)}
+export { unsupported as startPlanWorker };`;
 
 function workerModule(text: string): string {
   return `import { Worker } from 'node:worker_threads';

@@ -86,12 +86,15 @@ export async function readRange(
   return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts);
 }
 
+interface IndexOptions {
+  readonly signal: AbortSignal;
+  /** Told how many bytes the TOC has before it is read; what it throws is thrown. */
+  readonly admit?: ((bytes: number) => void) | undefined;
+}
+
 /** Reads footer and TOC: two small ranges, however large the archive is. Damage is `PACKAGE_INVALID`. */
-export async function readIndex(
-  source: RangeSource,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<ArchiveIndex> {
-  const { member, tocOffset } = await readTocMember(source, { signal });
+export async function readIndex(source: RangeSource, options: IndexOptions): Promise<ArchiveIndex> {
+  const { member, tocOffset } = await readTocMember(source, options);
   return parseToc(member, tocOffset, source.size, source.name);
 }
 
@@ -107,13 +110,14 @@ export async function readTocText(
 /** The bytes of the TOC's member, which end where the footer begins; only the footer has been checked. */
 export async function readTocMember(
   source: RangeSource,
-  { signal }: { readonly signal: AbortSignal },
+  { signal, admit }: IndexOptions,
 ): Promise<{ readonly member: Uint8Array; readonly tocOffset: number }> {
   const { name, size } = source;
   if (size < FOOTER_SIZE + 1) throw new CurlewError('PACKAGE_INVALID', `${name}: too short to be a package`);
   const tail = Math.min(size, 64 << 10);
   const last = await readRange(source, size - tail, tail, { signal });
   const tocOffset = parseFooter(last.subarray(tail - FOOTER_SIZE), size, name);
+  admit?.(size - FOOTER_SIZE - tocOffset);
   const inTail = tocOffset - (size - tail);
   const member =
     inTail >= 0

@@ -62,12 +62,26 @@ export async function checkSettings(
   return diagnostics.toSorted(compareDiagnostics);
 }
 
+export interface OpenOptions {
+  readonly signal: AbortSignal;
+  /** Most bytes that the tables of contents of all packages may have together; more are `UNSUPPORTED`. Undefined: any. */
+  readonly mostToc?: number | undefined;
+}
+
 /** Reads the end of each package only. An object of another size than the catalogue says is `DIGEST_MISMATCH`. */
 export async function openPackages<Resolved extends ResolvedPackage>(
   store: SourceStore,
   packages: readonly Resolved[],
-  { signal }: { readonly signal: AbortSignal },
+  { signal, mostToc = Number.POSITIVE_INFINITY }: OpenOptions,
 ): Promise<readonly OpenPackage<Resolved>[]> {
+  let total = 0;
+  const admit = (bytes: number): void => {
+    total += bytes;
+    if (total <= mostToc) return;
+    throw new CurlewError('UNSUPPORTED', `tables of contents of more than ${mostToc} bytes are too much for one plan`, {
+      hint: 'ask for fewer packages at once, or make the bundle with curlew bundle',
+    });
+  };
   return mapLimited(
     packages,
     async (resolved, context) => {
@@ -77,7 +91,7 @@ export async function openPackages<Resolved extends ResolvedPackage>(
           hint: 'the object in the store was replaced or damaged: publish the add-on again in a new release',
         });
       }
-      return { resolved, source, etag: source.object.etag, index: await readIndex(source, context) };
+      return { resolved, source, etag: source.object.etag, index: await readIndex(source, { ...context, admit }) };
     },
     { width: AT_ONCE, signal },
   );

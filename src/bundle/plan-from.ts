@@ -11,12 +11,12 @@ import type { SourceStore } from '../store/source.ts';
 import { chooseBeside, NOTHING_BESIDE, type BesideOptions, type ResolvedBeside } from './beside.ts';
 import type { BundleSource } from './write/bytes.ts';
 import { readKurlScripts, requireDockerArchives } from './kurl-layout.ts';
-import { checkSettings, openPackages } from './open-packages.ts';
+import { checkSettings, openPackages, type OpenOptions } from './open-packages.ts';
 import { planBundle, type BundlePlan } from './plan.ts';
 import { resolveSpec } from './resolve.ts';
 import { openExecutable, readRootFiles } from './root-files.ts';
 
-export interface PlanFromOptions {
+export interface PlanFromOptions extends OpenOptions {
   /** Bytes of the spec, as the bundle holds them. */
   readonly spec: Uint8Array;
   /** The one to take packages from. */
@@ -43,7 +43,6 @@ export interface PlanFromOptions {
   readonly executables?: string | undefined;
   /** Opens the tool for nodes in the place of what is in that folder. */
   readonly executable?: typeof openExecutable | undefined;
-  readonly signal: AbortSignal;
 }
 
 /** A package beside the spec, with what its bytes are read from. */
@@ -90,18 +89,19 @@ export async function planFrom(
     tool,
     executables,
     executable: open = openExecutable,
+    mostToc,
     signal,
   }: PlanFromOptions,
 ): Promise<PlannedSpec> {
   const { packages: resolved, error } = resolveSpec(installer, catalogue, arch);
   const extra =
     error === undefined ? chooseBeside(resolved, beside, { catalogue, arch, forKurl: kurlScripts !== undefined }) : [];
-  const packages = await openPackages(store, resolved, { signal });
+  const packages = await openPackages(store, resolved, { mostToc, signal });
   const found = await checkSettings(installer, packages, { signal });
   const findings = settings === 'strict' ? refusingSlips(found) : found;
   requireSpec(findings, error, { rule: settings, hint: settingsHint });
   const given = await openGiven();
-  const others = await openPackages(store, extra, { signal });
+  const others = await openPackages(store, extra, { mostToc, signal });
   if (kurlScripts !== undefined) await requireDockerArchives([...packages, ...others], { signal });
   const rootFiles = kurlScripts === undefined ? await readRootFiles() : await readKurlScripts(kurlScripts);
   const executable = kurlScripts === undefined ? await open(arch, { folder: executables, signal }) : undefined;

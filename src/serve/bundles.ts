@@ -1,23 +1,24 @@
 /** Bundles that nobody has written: plans are kept in memory for a while, bytes are read when they are asked for. */
 import type { ArchiveIndex, RangeSource } from '../archive/entry.ts';
-import { planSplice, type SplicePlan } from '../archive/splice.ts';
 import { bundleRange } from '../bundle/write/bytes.ts';
-import { checkSettings, openPackages } from '../bundle/open-packages.ts';
-import { planFrom, type PlanSource } from '../bundle/plan-from.ts';
-import { checkPackage } from '../bundle/plan.ts';
+import type { PlanSource } from '../bundle/plan-from.ts';
 import type { ResolvedPackage } from '../bundle/resolve.ts';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { hexOf } from '../core/digest.ts';
+import { mapLimited } from '../core/each.ts';
 import { CurlewError } from '../core/errors.ts';
 import { createLanes } from '../core/lanes.ts';
 import type { Arch } from '../core/ref.ts';
 import type { Installer } from '../installer/installer.ts';
-import type { Store } from '../store/store.ts';
+import { storeSource } from '../store/source.ts';
+import type { Store, StoredObject } from '../store/store.ts';
 import type { Catalogues } from './catalogues.ts';
 import type { Content } from './content.ts';
 import { ofStore } from './failure.ts';
 import type { KnownSpec } from './installers.ts';
 import { namedPackages } from './named-packages.ts';
+import type { Layout } from './plan-protocol.ts';
+import { createPlanner, type PlannerOptions } from './planner.ts';
 import { createShelf } from './shelf.ts';
 import { createAudience } from './audience.ts';
 import { createWatch, type Watch, type WatchOptions } from './watch.ts';
@@ -44,128 +45,125 @@ export interface Bundles {
     options: { readonly signal: AbortSignal },
   ) => Promise<readonly Diagnostic[]>;
   /** Plans in memory. */
-  readonly size: () => number;
+  readonly kept: () => KeptPlans;
 }
 
-export interface BundlesOptions extends WatchOptions {
+export interface KeptPlans {
+  readonly count: number;
+  /** Memory that they take. */
+  readonly bytes: number;
+}
+
+export interface BundlesOptions extends WatchOptions, PlannerOptions {
   readonly catalogues: Catalogues;
   readonly executable: Executable;
   /** Also bundles of specs whose settings do not fit their packages. */
   readonly allowInvalidSettings?: boolean | undefined;
   /** Version of curlew. */
   readonly tool: string;
+  /** Memory for plans, in bytes; one is kept whatever it takes. */
+  readonly planBytes?: number | undefined;
 }
 
-/** Entries of all plans together: about a kilobyte each. */
-const MOST_ENTRIES = 50_000;
-/** A plan reads the tables of contents of all its packages, and keeps the processor while it lays them out. */
+/** Some fifty thousand entries: their tables of contents are nearly all that plans keep. */
+const PLAN_BYTES = 16 << 20;
+/** A plan reads the tables of contents of all its packages. */
 const PLANS_AT_ONCE = 2;
 const PLANS_WAITING = 16;
+const LOOKS_AT_ONCE = 16;
+/** Bytes that a segment and a source take beside what they hold: more than was measured. */
+const SEGMENT_BYTES = 256;
+const SOURCE_BYTES = 2048;
 
-interface Kept {
-  readonly splice: SplicePlan;
+interface Kept extends Pick<Layout, 'size' | 'tocDigest' | 'segments'> {
   readonly sources: readonly PlanSource[];
-  /** False when an object is another one by now. */
-  readonly holds: () => Promise<boolean>;
 }
 
 export function createBundles(store: Store, options: BundlesOptions): Bundles {
-  const { catalogues, executable, allowInvalidSettings = false, tool, signal } = options;
+  const { catalogues, executable, allowInvalidSettings = false, planBytes = PLAN_BYTES, tool: version } = options;
+  const planner = createPlanner(store, options);
   const watch = createWatch(store, options);
-  const shelf = createShelf<Kept>({ most: MOST_ENTRIES, weigh: ({ splice }) => splice.index.entries.length + 100 });
+  const shelf = createShelf<Kept>({ most: planBytes, weigh: bytesOf });
   const lanes = createLanes(PLANS_AT_ONCE, { waiting: PLANS_WAITING });
   // Whoever asks next begins again.
   const audience = createAudience({ onEmpty: (key) => shelf.drop(key) });
+  const inLane = async <Result>(work: () => Promise<Result>, wanted: AbortSignal): Promise<Result> =>
+    lanes.run(async () => ofStore(work, { asked: ['UNSUPPORTED'] }), wanted);
   const contentOf = async (
     key: string,
     gone: AbortSignal,
-    make: (signal: AbortSignal) => Promise<Omit<Kept, 'holds'>>,
+    make: (signal: AbortSignal) => Promise<Kept>,
   ): Promise<Content> => {
     const take = async (): Promise<Kept> =>
-      audience(key, gone, async (empty) => {
-        return shelf.take(key, async () => {
-          const wanted = AbortSignal.any([signal, empty]);
-          const made = await lanes.run(
-            async () => ofStore(async () => make(wanted), { asked: ['UNSUPPORTED'] }),
-            wanted,
-          );
-          return { ...made, holds: async () => unchanged(made.sources, watch) };
-        });
-      });
+      audience(key, gone, async (wanted) => shelf.take(key, async () => inLane(async () => make(wanted), wanted)));
     let kept = await take();
-    if (!(await kept.holds())) {
+    // An object is another one by now.
+    if (!(await unchanged(kept.sources, watch, gone))) {
       shelf.drop(key);
       kept = await take();
     }
     return content(kept, () => shelf.drop(key));
   };
+  const kept = (layout: Layout, tool?: RangeSource): Kept => {
+    const sourceOf = (object: StoredObject | undefined): PlanSource => {
+      if (object !== undefined) return storeSource(store, object);
+      if (tool === undefined) throw new Error('the plan names the tool for nodes');
+      return tool;
+    };
+    return { ...layout, sources: layout.sources.map(sourceOf) };
+  };
   return {
     whole: async ({ spec, release, arch, signal: gone }) => {
-      const seen = await catalogues.of(release);
-      const own = await executable(arch);
-      const open = { ...own, [Symbol.asyncDispose]: async () => undefined };
-      const key = ['bundle', spec.digest, seen.catalogue.release, seen.etag, arch].join(' ');
-      return contentOf(key, gone, async (wanted) =>
-        planned(
-          await planFrom(store, spec.installer, {
-            spec: Buffer.from(spec.text),
-            catalogue: seen.catalogue,
-            release: seen.catalogue.release,
-            arch,
-            settings: allowInvalidSettings ? 'allow' : 'enforce',
-            tool,
-            executable: async () => open,
-            signal: wanted,
-          }),
-        ),
-      );
+      const { catalogue, etag } = await catalogues.of(release);
+      const { source, index } = await executable(arch);
+      const key = ['bundle', spec.digest, catalogue.release, etag, arch].join(' ');
+      return contentOf(key, gone, async (signal) => {
+        const { installer, text } = spec;
+        const settings = allowInvalidSettings ? 'allow' : 'enforce';
+        const words = { installer, spec: Buffer.from(text), catalogue, arch, settings, tool: version } as const;
+        return kept(await planner.run({ kind: 'bundle', ...words, executable: index }, { signal }), source);
+      });
     },
     packages: async ({ spec, release, arch, signal: gone }, names) => {
       const { catalogue, etag } = await catalogues.of(release);
       const resolved = namedPackages(names, { installer: spec.installer, catalogue, arch });
       const key = ['packages', catalogue.release, etag, arch, ...resolved.map((one) => one.key)].join(' ');
-      return contentOf(key, gone, async (wanted) => splicePackages(store, resolved, wanted));
+      return contentOf(key, gone, async (signal) =>
+        kept(await planner.run({ kind: 'packages', resolved }, { signal })),
+      );
     },
-    settings: async (installer, resolved, { signal: gone }) => {
-      const wanted = AbortSignal.any([signal, gone]);
-      const read = async (): Promise<readonly Diagnostic[]> =>
-        checkSettings(installer, await openPackages(store, resolved, { signal: wanted }), { signal: wanted });
-      return lanes.run(async () => ofStore(read), wanted);
-    },
-    size: shelf.size,
+    settings: async (installer, resolved, { signal }) =>
+      lanes.run(
+        async () => ofStore(async () => planner.run({ kind: 'settings', installer, resolved }, { signal })),
+        signal,
+      ),
+    kept: () => ({ count: shelf.size(), bytes: shelf.weight() }),
   };
 }
 
-function planned({ plan, sources }: Awaited<ReturnType<typeof planFrom>>): Omit<Kept, 'holds'> {
-  return { splice: plan.splice, sources };
+/** Memory that a plan keeps. */
+function bytesOf({ segments, sources }: Kept): number {
+  const own = segments.reduce((sum, one) => sum + (one.kind === 'bytes' ? one.data.byteLength : 0), 0);
+  return own + segments.length * SEGMENT_BYTES + sources.length * SOURCE_BYTES;
 }
 
-async function splicePackages(
-  store: Store,
-  resolved: readonly ResolvedPackage[],
-  signal: AbortSignal,
-): Promise<Omit<Kept, 'holds'>> {
-  const packages = await openPackages(store, resolved, { signal });
-  for (const one of packages) checkPackage(one.resolved, one.index);
-  const splice = planSplice(packages.map(({ index }, source) => ({ kind: 'archive', source, index })));
-  return { splice, sources: packages.map(({ source }) => source) };
-}
-
-async function unchanged(sources: readonly PlanSource[], watch: Watch): Promise<boolean> {
-  const looks = sources.map(async ({ object }) => object === undefined || (await watch(object.key)) === object.etag);
-  return (await Promise.all(looks)).every(Boolean);
+/** Looked at a few at a time: a thousand answers at once would hold up everybody else. */
+async function unchanged(sources: readonly PlanSource[], watch: Watch, signal: AbortSignal): Promise<boolean> {
+  const objects = sources.flatMap(({ object }) => object ?? []);
+  const look = async ({ key, etag }: StoredObject): Promise<boolean> => (await watch(key)) === etag;
+  return (await mapLimited(objects, look, { width: LOOKS_AT_ONCE, signal })).every(Boolean);
 }
 
 /** Equal plans have equal tables of contents, and those name every byte. */
-function content({ splice, sources }: Kept, drop: () => void): Content {
+function content({ sources, ...layout }: Kept, drop: () => void): Content {
   return {
-    size: splice.size,
-    etag: `"${hexOf(splice.index.tocDigest)}"`,
+    size: layout.size,
+    etag: `"${hexOf(layout.tocDigest)}"`,
     type: 'application/gzip',
     cache: 'ask',
     async *read(offset, length, options) {
       try {
-        yield* bundleRange(splice, sources, { offset, length, ...options });
+        yield* bundleRange(layout, sources, { offset, length, ...options });
       } catch (error) {
         // The next request plans anew.
         if (error instanceof CurlewError) drop();

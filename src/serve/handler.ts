@@ -52,10 +52,12 @@ export function createHandler(options: HandlerOptions): Handler {
     return jsonAnswer(draining ? 503 : 200, body);
   };
   const counts = (): Answer => {
+    const plans = options.site.plans();
     const gauges = {
       active_requests: ['Answers on their way.', active],
       connections: ['Open connections.', options.connections()],
-      plans: ['Plans of bundles in memory.', options.site.plans()],
+      plans: ['Plans of bundles in memory.', plans.count],
+      plan_bytes: ['Memory that these plans take.', plans.bytes],
       resident_memory_bytes: ['Memory of the process.', process.memoryUsage.rss()],
     } as const;
     const text = metrics.text(gauges);

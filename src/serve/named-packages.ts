@@ -28,13 +28,7 @@ export function namedPackages(
   { installer, catalogue, arch }: NamedOptions,
 ): readonly ResolvedPackage[] {
   if (names.length > MOST_NAMES) throw new CurlewError('SPEC_INVALID', `more than ${MOST_NAMES} packages are named`);
-  const known = new Map(
-    catalogue.addons.flatMap(({ name, versions }) =>
-      versions
-        .filter(({ packages }) => packages[arch] !== undefined)
-        .map(({ version }) => [fileStem({ name, version }), { name, requested: version }] as const),
-    ),
-  );
+  const known = stemsOf(catalogue, arch);
   const found = new Map<string, ResolvedPackage>();
   const unknown: string[] = [];
   for (const name of names) {
@@ -51,6 +45,28 @@ export function namedPackages(
   throw new CurlewError('SPEC_INVALID', `release ${catalogue.release} has no package ${unknown.join(', ')}`, {
     hint: hintFor(unknown, [...known.keys(), ...catalogue.addons.map(({ name }) => name)]),
   });
+}
+
+type Stems = ReadonlyMap<string, { readonly name: string; readonly requested: string }>;
+
+/** Of catalogues that are still in use: making a map of a thousand packages for each request would be most of its work. */
+const made = new WeakMap<Catalogue, Map<Arch, Stems>>();
+
+/** The packages of an architecture by what their files are called. */
+function stemsOf(catalogue: Catalogue, arch: Arch): Stems {
+  const ofCatalogue = made.get(catalogue) ?? new Map<Arch, Stems>();
+  made.set(catalogue, ofCatalogue);
+  const found = ofCatalogue.get(arch);
+  if (found !== undefined) return found;
+  const stems = new Map(
+    catalogue.addons.flatMap(({ name, versions }) =>
+      versions
+        .filter(({ packages }) => packages[arch] !== undefined)
+        .map(({ version }) => [fileStem({ name, version }), { name, requested: version }] as const),
+    ),
+  );
+  ofCatalogue.set(arch, stems);
+  return stems;
 }
 
 function fileStem(ref: { readonly name: string; readonly version: string }): string {

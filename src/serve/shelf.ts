@@ -5,6 +5,8 @@ export interface Shelf<Value> {
   readonly take: (key: string, make: () => Promise<Value>) => Promise<Value>;
   readonly drop: (key: string) => void;
   readonly size: () => number;
+  /** Of all values together. */
+  readonly weight: () => number;
 }
 
 interface ShelfOptions<Value> {
@@ -53,6 +55,7 @@ export function createShelf<Value>({ most, weigh }: ShelfOptions<Value>): Shelf<
     },
     drop,
     size: () => kept.size,
+    weight: () => total,
   };
 }
 

@@ -8,7 +8,7 @@ import { installerYaml } from '../installer/merge.ts';
 import { settingsError } from '../installer/shipped-schema.ts';
 import { isJsonObject } from '../installer/yaml.ts';
 import type { Store } from '../store/store.ts';
-import { createBundles, type Executable } from './bundles.ts';
+import { createBundles, type BundlesOptions, type Executable, type KeptPlans } from './bundles.ts';
 import { createCatalogues, type Catalogues, type CataloguesOptions } from './catalogues.ts';
 import { dataContent, jsonAnswer, textAnswer, type Answer, type Content } from './content.ts';
 import { createImages } from './images.ts';
@@ -19,7 +19,8 @@ import { registryAnswer } from './registry.ts';
 import type { Route } from './route.ts';
 import { formatScript } from './script.ts';
 
-export interface SiteOptions extends CataloguesOptions {
+export interface SiteOptions
+  extends CataloguesOptions, Pick<BundlesOptions, 'planBytes' | 'mostToc' | 'startPlanning'> {
   readonly installers: Installers;
   readonly executable: Executable;
   /** Text of scripts/serve/start.sh. */
@@ -52,7 +53,7 @@ export interface Site {
    */
   readonly warm: () => Promise<void>;
   /** Plans in memory. */
-  readonly plans: () => number;
+  readonly plans: () => KeptPlans;
 }
 
 /** Specs whose bundles are planned beforehand. */
@@ -154,7 +155,7 @@ export function createSite(store: Store, options: SiteOptions): Site {
       }
     }
   };
-  return { get, post, warm, plans: bundles.size };
+  return { get, post, warm, plans: bundles.kept };
 }
 
 /**

@@ -29,13 +29,18 @@ export async function openStoreSource(
 ): Promise<StoreSource> {
   const object = await store.head(key, { signal });
   if (object === undefined) throw new CurlewError('NOT_FOUND', `${store.address}: there is no ${key}`);
+  return storeSource(store, object);
+}
+
+/** The same of an object that was looked at before. */
+export function storeSource(store: SourceStore, object: StoredObject): StoreSource {
   return {
-    name: `${store.address}/${key}`,
+    name: `${store.address}/${object.key}`,
     size: object.size,
     object,
     place: store.place,
     async *read(offset, length, options) {
-      const { body } = await store.get(key, {
+      const { body } = await store.get(object.key, {
         range: { offset, length },
         ifMatch: object.etag,
         signal: options.signal,

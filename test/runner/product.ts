@@ -5,7 +5,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BUNDLED_TOOL, BUNDLED_TOOL_LICENSE, packedExecutableName } from '../../src/core/layout.ts';
 import { ARCHES } from '../../src/core/ref.ts';
-import { OUTSIDE } from '../../scripts/command/bundle.ts';
+import { OUTSIDE, REQUIRE, WORKERS } from '../../scripts/command/bundle.ts';
 import { PRODUCT } from '../support/compiled.ts';
 import { archiveOf } from '../support/packages.ts';
 import { OWN_PLACES, ownPlaces } from './own-places.ts';
@@ -63,7 +63,7 @@ async function makeCommand(root: string, to: string): Promise<void> {
       sourcemap: 'linked',
       sourcesContent: false,
     }),
-    build({ ...options, format: 'esm', entryPoints: ['src/archive/frame-worker.ts'] }),
+    build({ ...options, format: 'esm', entryPoints: [...WORKERS], banner: { js: REQUIRE } }),
     writeFile(join(to, 'main.js'), LAUNCHER),
   ]);
   await execa(process.execPath, [join(to, 'main.js'), 'install', '--help']);

@@ -1,7 +1,11 @@
 /** How many plans of bundles a server makes for whom. */
+import type { Worker } from 'node:worker_threads';
+import { startPlanWorker } from '../../src/serve/start-plan-worker.ts';
 import type { Store } from '../../src/store/store.ts';
+import { memorySource } from '../../src/archive/read.ts';
+import { verifyArchive } from '../../src/archive/verify.ts';
 import * as assert from '../support/assert.ts';
-import { publishTestPackages, specOf } from '../support/bundles.ts';
+import { publishTestPackages, specOf, type TestPackage } from '../support/bundles.ts';
 import { keepSpec, serveStore } from '../support/served.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
@@ -93,6 +97,114 @@ test('more plans than a few at once wait, many more are 503, and those that nobo
   assert.is((await fetch(`${server.url}/bundle/${ID}/packages/p29.tar.gz`)).status, 200);
   // What one package takes; those that were given up would be as many each.
   assert.ok(held.reads() - before < 6, `${held.reads() - before} readings`);
+});
+
+/** A package whose table of contents is long. */
+function longPackage(name: string, entries: number): TestPackage {
+  const files = Array.from({ length: entries }, (_, at) => ({
+    path: `a-folder-with-a-long-name/file-${at}`,
+    data: '',
+  }));
+  return { name, version: '1', files };
+}
+
+async function metric(url: string, name: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(new RegExp(`^curlew_serve_${name} (\\d+)$`, 'm').exec(text)?.[1]);
+}
+
+test('plans are kept up to so many bytes, whichever of them were asked for last', async ({ signal }) => {
+  const box = await tree();
+  await using _ = box;
+  const names = ['a', 'b', 'c', 'd'];
+  const store = await publishTestPackages(
+    box,
+    names.map((name) => longPackage(name, 500)),
+    signal,
+  );
+  await keepSpec(box, ID, specOf({ a: 'latest' }));
+  const planBytes = 300_000;
+  await using server = await serveStore(store, { site: { planBytes } });
+  const url = `${server.url}/bundle/${ID}/packages`;
+  const sizes: number[] = [];
+  for (const name of names) {
+    assert.is((await fetch(`${url}/${name}.tar.gz`, { method: 'HEAD' })).status, 200);
+    sizes.push(await metric(server.url, 'plan_bytes'));
+  }
+  // The table of contents has a row of some 200 bytes for each entry, and is kept nowhere else.
+  assert.ok((sizes[0] ?? 0) > 500 * 150 && (sizes[0] ?? 0) < 500 * 300, `${sizes[0]} bytes`);
+  assert.ok(Math.max(...sizes) <= planBytes, sizes.join(' '));
+  assert.is(await metric(server.url, 'plans'), Math.floor(planBytes / (sizes[0] ?? 0)));
+  const all = await fetch(`${url}/${names.join(',')}.tar.gz`);
+  await verifyArchive(memorySource('all', Buffer.from(await all.arrayBuffer())), { signal });
+  assert.is(await metric(server.url, 'plans'), 1);
+});
+
+test('what a thread was at when it ended is 503, and other plans are made by another thread', async ({ signal }) => {
+  const { box, store } = await two(signal);
+  await using _ = box;
+  const held = heldStore(store);
+  const threads: Worker[] = [];
+  const startPlanning: typeof startPlanWorker = (options) => {
+    const thread = startPlanWorker(options);
+    threads.push(thread);
+    return thread;
+  };
+  await using server = await serveStore(held.store, { site: { startPlanning } });
+  const ask = async (name: string): Promise<Response> =>
+    fetch(`${server.url}/bundle/${ID}/packages/${name}.tar.gz`, { method: 'HEAD' });
+  const asked = [ask('alpha'), ask('beta')];
+  while (held.reads() < 2) await new Promise((resolve) => setImmediate(resolve));
+  await threads[0]?.terminate();
+  for (const answer of await Promise.all(asked)) {
+    assert.equal([answer.status, answer.headers.get('retry-after')], [503, '1']);
+  }
+  held.letGo();
+  for (const name of ['alpha', 'beta', 'alpha,beta']) assert.is((await ask(name)).status, 200);
+  assert.is(threads.length, 2);
+  assert.match(server.log[0]?.error ?? '', /^BUSY plan a bundle: the thread has ended/);
+});
+
+test('a plan that would read too much is refused, and what is smaller is planned', async ({ signal }) => {
+  const box = await tree();
+  await using _ = box;
+  const store = await publishTestPackages(box, [longPackage('a', 400), longPackage('b', 400)], signal);
+  await keepSpec(box, ID, specOf({ a: 'latest', b: 'latest' }));
+  await using server = await serveStore(store, { site: { mostToc: 150_000 } });
+  const url = `${server.url}/bundle/${ID}`;
+  for (const path of ['.tar.gz', '/packages/a,b.tar.gz']) {
+    const answer = await fetch(url + path);
+    assert.is(answer.status, 422);
+    assert.match(await answer.text(), /tables of contents of more than 150000 bytes.*\nhint: ask for fewer packages/);
+  }
+  for (const name of ['a', 'b']) assert.is((await fetch(`${url}/packages/${name}.tar.gz`)).status, 200);
+});
+
+test('while a long table of contents is read, the server has its processor for others', async ({ signal }) => {
+  const box = await tree();
+  await using _ = box;
+  const store = await publishTestPackages(box, [longPackage('large', 30_000)], signal);
+  await keepSpec(box, ID, specOf({ large: 'latest' }));
+  let turns = 0;
+  let isAnswered = false;
+  const count = (): void => {
+    turns += 1;
+    if (!isAnswered) setImmediate(count);
+  };
+  const counted = async function* (body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    yield* body;
+    setImmediate(count);
+  };
+  const get: Store['get'] = async (key, options) => {
+    const found = await store.get(key, options);
+    // The last thing that the store is asked for.
+    return (options.range?.length ?? 0) > 1 << 20 ? { ...found, body: counted(found.body) } : found;
+  };
+  await using server = await serveStore({ ...store, get });
+  const answer = await fetch(`${server.url}/bundle/${ID}/packages/large.tar.gz`, { method: 'HEAD' });
+  isAnswered = true;
+  assert.is(answer.status, 200);
+  assert.ok(turns > 500, `${turns} turns`);
 });
 
 test.run();

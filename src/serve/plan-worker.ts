@@ -1,0 +1,166 @@
+/**
+ * Worker thread: lays out bundles, so that tables of contents, however long, hold up nobody whom the server answers meanwhile.
+ * It reads the store through the server, which has the connections, the credentials and the limits.
+ */
+import { parentPort, type MessagePort } from 'node:worker_threads';
+import { memorySource } from '../archive/read.ts';
+import { planSplice, type Segment, type SplicePlan } from '../archive/splice.ts';
+import { checkSettings, openPackages, type OpenOptions } from '../bundle/open-packages.ts';
+import { planFrom } from '../bundle/plan-from.ts';
+import { checkPackage } from '../bundle/plan.ts';
+import { asError } from '../core/errors.ts';
+import type { SourceStore } from '../store/source.ts';
+import {
+  errorOf,
+  errorParts,
+  type BundleJob,
+  type FromPlanner,
+  type Layout,
+  type PackagesJob,
+  type PlanJob,
+  type PlanOrder,
+  type PlanResults,
+  type SettingsJob,
+  type StoreAnswer,
+  type StoreQuestion,
+  type ToPlanner,
+} from './plan-protocol.ts';
+
+interface Waiting {
+  readonly resolve: (answer: StoreAnswer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** The store behind a port. The signal fires when the server has closed it: nobody waits for the result. */
+function storeBehind(
+  port: MessagePort,
+  { address, place }: PlanOrder['store'],
+): { readonly store: SourceStore; readonly signal: AbortSignal } {
+  const gone = new AbortController();
+  const waiting = new Map<number, Waiting>();
+  let last = 0;
+  const ask = async (question: StoreQuestion): Promise<StoreAnswer> => {
+    gone.signal.throwIfAborted();
+    last += 1;
+    const id = last;
+    return new Promise((resolve, reject) => {
+      waiting.set(id, { resolve, reject });
+      port.postMessage({ type: 'ask', id, question } satisfies FromPlanner);
+    });
+  };
+  port.on('message', (message: ToPlanner) => {
+    const one = waiting.get(message.id);
+    waiting.delete(message.id);
+    if (message.type === 'answer') one?.resolve(message.answer);
+    else one?.reject(errorOf(message.error));
+  });
+  port.once('close', () => {
+    gone.abort();
+    for (const { reject } of waiting.values()) reject(asError(gone.signal.reason));
+  });
+  const store: SourceStore = {
+    address,
+    place,
+    head: async (key) => {
+      const answer = await ask({ kind: 'head', key });
+      return answer.object;
+    },
+    get: async (key, { range = { offset: 0, length: 0 }, ifMatch }) => {
+      const answer = await ask({ kind: 'get', key, range, ifMatch });
+      if (answer.kind !== 'get') throw new Error(`asked for bytes of ${key}, answered was its head`);
+      return { ...answer.object, body: oneChunk(answer.data) };
+    },
+  };
+  return { store, signal: gone.signal };
+}
+
+async function* oneChunk(data: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
+  if (data.byteLength > 0) yield data;
+}
+
+async function planBundleJob(job: BundleJob, store: SourceStore, options: OpenOptions): Promise<Layout> {
+  // Its bytes are read by the server alone.
+  const open = { index: job.executable, source: memorySource('the tool for nodes', new Uint8Array(0)) };
+  await using planned = await planFrom(store, job.installer, {
+    ...job,
+    ...options,
+    executable: async () => ({ ...open, [Symbol.asyncDispose]: async () => undefined }),
+  });
+  return layoutOf(
+    planned.plan.splice,
+    planned.sources.map(({ object }) => object),
+  );
+}
+
+async function planPackagesJob({ resolved }: PackagesJob, store: SourceStore, options: OpenOptions): Promise<Layout> {
+  const packages = await openPackages(store, resolved, options);
+  for (const one of packages) checkPackage(one.resolved, one.index);
+  const splice = planSplice(packages.map(({ index }, source) => ({ kind: 'archive', source, index })));
+  return layoutOf(
+    splice,
+    packages.map(({ source }) => source.object),
+  );
+}
+
+async function judgeSettings(
+  { installer, resolved }: SettingsJob,
+  store: SourceStore,
+  options: OpenOptions,
+): Promise<PlanResults['settings']> {
+  return checkSettings(installer, await openPackages(store, resolved, options), options);
+}
+
+function layoutOf({ segments, size, index }: SplicePlan, sources: Layout['sources']): Layout {
+  return { size, tocDigest: index.tocDigest, segments: inOnePiece(segments), sources };
+}
+
+/** Segments of bytes that follow each other as one, and all of them in one piece of memory. */
+function inOnePiece(segments: readonly Segment[]): readonly Segment[] {
+  const total = segments.reduce((sum, one) => sum + (one.kind === 'bytes' ? one.data.byteLength : 0), 0);
+  const memory = new Uint8Array(total);
+  const found: Segment[] = [];
+  let done = 0;
+  for (const segment of segments) {
+    if (segment.kind === 'range') {
+      found.push(segment);
+      continue;
+    }
+    memory.set(segment.data, done);
+    const last = found.at(-1);
+    const start = last?.kind === 'bytes' ? last.data.byteOffset : done;
+    done += segment.data.byteLength;
+    const data = memory.subarray(start, done);
+    if (last?.kind === 'bytes') found[found.length - 1] = { ...last, data };
+    else found.push({ at: segment.at, kind: 'bytes', data });
+  }
+  return found;
+}
+
+type Result = PlanResults[PlanJob['kind']];
+
+async function perform(job: PlanJob, store: SourceStore, options: OpenOptions): Promise<Result> {
+  switch (job.kind) {
+    case 'bundle':
+      return planBundleJob(job, store, options);
+    case 'packages':
+      return planPackagesJob(job, store, options);
+    case 'settings':
+      return judgeSettings(job, store, options);
+  }
+}
+
+/** The memory of a layout, which moves with it. */
+function memoryOf(result: Result): readonly ArrayBuffer[] {
+  if (!('segments' in result)) return [];
+  const found = new Set(result.segments.flatMap((one) => (one.kind === 'bytes' ? [one.data.buffer] : [])));
+  return [...found].filter((memory) => memory instanceof ArrayBuffer);
+}
+
+parentPort?.on('message', ({ job, store: known, mostToc, port }: PlanOrder) => {
+  const { store, signal } = storeBehind(port, known);
+  const answer = (message: FromPlanner, moved: readonly ArrayBuffer[] = []): void => port.postMessage(message, moved);
+  perform(job, store, { mostToc, signal }).then(
+    (result) => answer({ type: 'done', result }, memoryOf(result)),
+    (error: unknown) => answer({ type: 'failed', error: errorParts(error) }),
+  );
+});

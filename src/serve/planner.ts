@@ -1,0 +1,168 @@
+/**
+ * Bundles are laid out in a thread of their own, since reading long tables of contents keeps a processor. When the thread ends,
+ * what it was at fails, and the next job starts another one.
+ */
+import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
+import { asError, CurlewError } from '../core/errors.ts';
+import type { Store } from '../store/store.ts';
+import {
+  errorOf,
+  errorParts,
+  type FromPlanner,
+  type PlanJob,
+  type PlanOrder,
+  type PlanResults,
+  type StoreAnswer,
+  type StoreQuestion,
+  type ToPlanner,
+} from './plan-protocol.ts';
+import { startPlanWorker } from './start-plan-worker.ts';
+
+export interface PlannerOptions {
+  /** Of the server: ends the thread. */
+  readonly signal: AbortSignal;
+  /** Most bytes that the tables of contents of one plan may have together; more are `UNSUPPORTED`. */
+  readonly mostToc?: number | undefined;
+  /** Starts the thread. */
+  readonly startPlanning?: typeof startPlanWorker | undefined;
+}
+
+export interface Planner {
+  /** A thread that ends in the middle of it is `BUSY`. */
+  readonly run: <Job extends PlanJob>(
+    job: Job,
+    options: { readonly signal: AbortSignal },
+  ) => Promise<PlanResults[Job['kind']]>;
+}
+
+/** Some 150,000 entries. */
+const MOST_TOC = 48 << 20;
+/**
+ * A thread that comes to this limit within JSON.parse takes the process with it: it is more than two plans at a time need. A good
+ * table of contents takes five times its bytes, one that is only empty objects twenty times.
+ */
+const MEMORY_MB = 2048;
+/** Most of what planning makes is of no use a moment later; a larger young generation would only be more memory. */
+const YOUNG_MB = 4;
+
+export function createPlanner(
+  store: Store,
+  { signal, mostToc = MOST_TOC, startPlanning = startPlanWorker }: PlannerOptions,
+): Planner {
+  let thread: Thread | undefined;
+  signal.addEventListener('abort', () => thread?.end(), { once: true });
+  return {
+    run: async <Job extends PlanJob>(job: Job, options: { readonly signal: AbortSignal }) => {
+      signal.throwIfAborted();
+      options.signal.throwIfAborted();
+      if (thread?.hasEnded() !== false) thread = startThread(store, mostToc, startPlanning);
+      const result = await thread.run(job, options.signal);
+      // The thread answers each kind of job with its kind of result.
+      return result as PlanResults[Job['kind']];
+    },
+  };
+}
+
+interface Thread {
+  readonly run: (job: PlanJob, signal: AbortSignal) => Promise<PlanResults[PlanJob['kind']]>;
+  readonly hasEnded: () => boolean;
+  readonly end: () => void;
+}
+
+function startThread(store: Store, mostToc: number, start: typeof startPlanWorker): Thread {
+  const worker = start({ resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB, maxYoungGenerationSizeMb: YOUNG_MB } });
+  // A server that has stopped waits for no plan.
+  worker.unref();
+  const running = new Set<AbortController>();
+  let isOver = false;
+  const ended = (error?: Error): void => {
+    isOver = true;
+    for (const job of running) job.abort(endOf(error));
+  };
+  worker.once('error', ended);
+  worker.once('exit', () => ended());
+  return {
+    run: async (job, signal) => {
+      const stopped = new AbortController();
+      const stop = (): void => stopped.abort(signal.reason);
+      signal.addEventListener('abort', stop, { once: true });
+      running.add(stopped);
+      try {
+        return await runJob(job, { worker, store, mostToc, signal: stopped.signal });
+      } finally {
+        running.delete(stopped);
+        signal.removeEventListener('abort', stop);
+      }
+    },
+    hasEnded: () => isOver,
+    end: () => void worker.terminate(),
+  };
+}
+
+function endOf(error: Error | undefined): CurlewError {
+  return new CurlewError('BUSY', `plan a bundle: the thread has ended: ${error?.message ?? 'nothing was said'}`, {
+    cause: error,
+  });
+}
+
+interface JobContext {
+  readonly worker: Worker;
+  readonly store: Store;
+  readonly mostToc: number;
+  /** Fires when nobody waits for the result, or the thread has ended. */
+  readonly signal: AbortSignal;
+}
+
+async function runJob(
+  job: PlanJob,
+  { worker, store, mostToc, signal }: JobContext,
+): Promise<PlanResults[PlanJob['kind']]> {
+  const { port1: own, port2: port } = new MessageChannel();
+  try {
+    return await new Promise((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(asError(signal.reason)), { once: true });
+      own.on('message', (message: FromPlanner) => {
+        if (message.type === 'ask') void answer(own, message, { store, signal });
+        else if (message.type === 'done') resolve(message.result);
+        else reject(errorOf(message.error));
+      });
+      const { address, place } = store;
+      worker.postMessage({ job, store: { address, place }, mostToc, port } satisfies PlanOrder, [port]);
+    });
+  } finally {
+    own.close();
+  }
+}
+
+async function answer(
+  port: MessagePort,
+  { id, question }: Extract<FromPlanner, { type: 'ask' }>,
+  context: { readonly store: Store; readonly signal: AbortSignal },
+): Promise<void> {
+  try {
+    const found = await lookUp(question, context);
+    const moved = found.kind === 'get' && found.data.buffer instanceof ArrayBuffer ? [found.data.buffer] : [];
+    port.postMessage({ type: 'answer', id, answer: found } satisfies ToPlanner, moved);
+  } catch (error) {
+    port.postMessage({ type: 'refused', id, error: errorParts(error) } satisfies ToPlanner);
+  }
+}
+
+async function lookUp(
+  question: StoreQuestion,
+  { store, signal }: { readonly store: Store; readonly signal: AbortSignal },
+): Promise<StoreAnswer> {
+  const { key } = question;
+  if (question.kind === 'head') return { kind: 'head', object: await store.head(key, { signal }) };
+  const { range, ifMatch } = question;
+  const memory = new Uint8Array(range.length);
+  let done = 0;
+  const allocate = (length: number): Uint8Array => memory.subarray(done, done + length);
+  const { body, ...object } = await store.get(key, { range, ifMatch, signal, allocate });
+  for await (const chunk of body) {
+    if (chunk.buffer !== memory.buffer) memory.set(chunk, done);
+    done += chunk.byteLength;
+  }
+  if (done === range.length) return { kind: 'get', object, data: memory };
+  throw new CurlewError('FETCH_FAILED', `${store.address}/${key}: gave ${done} bytes, not ${range.length}`);
+}
