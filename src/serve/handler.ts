@@ -24,6 +24,8 @@ export interface HandlerOptions {
   readonly tool: string;
   /** Most bytes of what is posted. */
   readonly bodyLimit: number;
+  /** Bytes a second that a client takes of an answer at least. */
+  readonly leastRate: number;
   readonly metrics: Metrics;
   /** Open connections. */
   readonly connections: () => number;
@@ -75,7 +77,7 @@ export function createHandler(options: HandlerOptions): Handler {
       job.bytes += bytes;
       metrics.sent(bytes);
     };
-    const sending = { buffers, sent, gone: job.signal };
+    const sending = { buffers, sent, gone: job.signal, leastRate: options.leastRate };
     if (draining || hasBody(request)) response.setHeader('Connection', 'close');
     try {
       const answer = await answerOf(request, job, { ...options, own });

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asError } from '../core/errors.ts';
 import { CHUNK, type Buffers } from './buffers.ts';
 import { judge } from './conditions.ts';
-import { contentRange, multipartBody, type Answer, type Body, type Content } from './content.ts';
+import { contentRange, dataContent, multipartBody, type Answer, type Body, type Content } from './content.ts';
 
 /** Bytes of one answer that are read and not yet taken by the network. */
 const AHEAD = 2 * CHUNK;
@@ -13,6 +13,8 @@ export interface SendOptions {
   readonly buffers: Buffers;
   /** Fires when the client has gone. */
   readonly gone: AbortSignal;
+  /** Bytes a second: whoever takes less is cut off. */
+  readonly leastRate: number;
   /** Is told of every chunk that has left. */
   readonly sent: (bytes: number) => void;
 }
@@ -33,11 +35,20 @@ export async function sendAnswer(
     return;
   }
   const { status, type, text, headers = {} } = answer;
-  const data = Buffer.from(text);
-  response.writeHead(status, { 'Content-Type': type, 'Content-Length': data.byteLength, ...headers });
-  const body = request.method === 'HEAD' || status === 304 ? undefined : data;
-  if (body !== undefined) options.sent(body.byteLength);
-  response.end(body);
+  for (const [name, value] of Object.entries({ 'Content-Type': type, ...headers })) response.setHeader(name, value);
+  const { content } = dataContent(Buffer.from(text), { etag: '', type, cache: 'ask' });
+  await sendWhole(request, response, { content, status }, options);
+}
+
+async function sendWhole(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { content, status }: Omit<Sendable, 'body'>,
+  options: SendOptions,
+): Promise<void> {
+  const { size } = content;
+  const body = { parts: [{ kind: 'range', range: { offset: 0, length: size } }], length: size } as const;
+  await sendBody(request, response, { content, body, status }, options);
 }
 
 async function sendContent(
@@ -65,8 +76,7 @@ async function sendContent(
       return;
     case 200: {
       response.setHeader('Content-Type', type);
-      const whole = { parts: [{ kind: 'range', range: { offset: 0, length: size } }], length: size } as const;
-      await sendBody(request, response, { content, body: whole, status: 200 }, options);
+      await sendWhole(request, response, { content, status: 200 }, options);
       return;
     }
     case 206: {
@@ -134,39 +144,47 @@ async function sendBody(
 }
 
 interface Outlet {
-  /** Takes a chunk; resolves when there is room for the next. */
-  readonly push: (chunk: Uint8Array) => Promise<void>;
+  /** Takes some bytes; resolves when there is room for more. */
+  readonly push: (bytes: Uint8Array) => Promise<void>;
   /** Resolves when the network has taken all of them. */
   readonly settle: () => Promise<void>;
 }
 
-/** The next chunk is read while the last one is on its way. */
+/**
+ * The next chunk is read while the last one is on its way. A reader that takes some bytes now and then is not idle to Node: only
+ * the least rate ends its hold on a connection.
+ */
 function createOutlet(
   response: ServerResponse,
-  { buffers, sent, gone, status }: SendOptions & { readonly status: number },
+  { buffers, sent, gone, leastRate, status }: SendOptions & { readonly status: number },
 ): Outlet {
   let waiting = 0;
   let wake: () => void = () => undefined;
   const until = async (isSo: () => boolean): Promise<void> => {
     while (!isSo() && !gone.aborted) {
+      const late = setTimeout(() => response.destroy(), (AHEAD / leastRate) * 1000);
       await new Promise<void>((resolve) => {
         wake = resolve;
       });
+      clearTimeout(late);
     }
     gone.throwIfAborted();
   };
   gone.addEventListener('abort', () => wake(), { once: true });
   return {
-    push: async (chunk) => {
-      if (!response.headersSent) response.writeHead(status);
-      waiting += chunk.byteLength;
-      response.write(chunk, (error) => {
-        waiting -= chunk.byteLength;
-        buffers.giveBack(chunk);
-        if (error === null || error === undefined) sent(chunk.byteLength);
-        wake();
-      });
-      await until(() => waiting < AHEAD);
+    push: async (bytes) => {
+      for (let at = 0; at < bytes.byteLength; at += CHUNK) {
+        const chunk = bytes.subarray(at, at + CHUNK);
+        if (!response.headersSent) response.writeHead(status);
+        waiting += chunk.byteLength;
+        response.write(chunk, (error) => {
+          waiting -= chunk.byteLength;
+          buffers.giveBack(chunk);
+          if (error === null || error === undefined) sent(chunk.byteLength);
+          wake();
+        });
+        await until(() => waiting < AHEAD);
+      }
     },
     settle: async () => until(() => waiting === 0),
   };

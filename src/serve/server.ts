@@ -14,6 +14,8 @@ export interface ServeLimits {
   readonly requestMs: number;
   /** Without a byte in either direction. */
   readonly idleMs: number;
+  /** Bytes a second that a client takes of an answer at least, over minutes. */
+  readonly leastRate: number;
   /** Bytes of a spec that is posted. */
   readonly body: number;
   /** How long running answers are waited for at the end. */
@@ -25,11 +27,12 @@ export const DEFAULT_LIMITS: ServeLimits = {
   headMs: 10_000,
   requestMs: 30_000,
   idleMs: 120_000,
+  leastRate: 240,
   body: 64 << 10,
   graceMs: 60_000,
 };
 
-export interface ListenOptions extends Omit<HandlerOptions, 'bodyLimit' | 'metrics' | 'connections'> {
+export interface ListenOptions extends Omit<HandlerOptions, 'bodyLimit' | 'leastRate' | 'metrics' | 'connections'> {
   /** Undefined for every address of this machine, of whichever family it has. */
   readonly host: string | undefined;
   /** 0 takes a free one. */
@@ -66,7 +69,8 @@ export async function startServer({ host, port, tls, limits, ...rest }: ListenOp
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: Math.min(CHECK_MS, limits.headMs),
   });
-  const handler = createHandler({ ...rest, bodyLimit: limits.body, metrics, connections: () => open });
+  const { body: bodyLimit, leastRate } = limits;
+  const handler = createHandler({ ...rest, bodyLimit, leastRate, metrics, connections: () => open });
   server.maxConnections = limits.connections;
   server.timeout = limits.idleMs;
   server.on('connection', (socket) => {

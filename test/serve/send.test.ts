@@ -1,12 +1,16 @@
 import { createServer, type ServerResponse } from 'node:http';
+import { connect } from 'node:net';
 import { Duplex } from 'node:stream';
 import { networkInterfaces } from 'node:os';
 import { createBuffers } from '../../src/serve/buffers.ts';
 import { dataContent } from '../../src/serve/content.ts';
 import { sendAnswer } from '../../src/serve/send.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
+import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
-import { rawRequest, serveStore } from '../support/served.ts';
+import { publishTestPackages } from '../support/bundles.ts';
+import { noise } from '../support/packages.ts';
+import { FILE, rawRequest, serveStore } from '../support/served.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
@@ -24,8 +28,8 @@ test('an answer ends when the network has taken it, not before: idle connections
   let seen: ServerResponse | undefined;
   const server = createServer((request, response) => {
     seen = response;
-    const options = { buffers: createBuffers(), gone: new AbortController().signal, sent: () => undefined };
-    void sendAnswer(request, response, answer, options);
+    const gone = new AbortController().signal;
+    void sendAnswer(request, response, answer, { buffers: createBuffers(), gone, leastRate: 1, sent: () => undefined });
   });
   server.emit('connection', line);
   line.push('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -47,6 +51,44 @@ test('a client that names no host is answered, whatever the address is that it c
   await using box = await tree();
   await using server = await serveStore(createFolderStore(box.path), { listen: { host: hasIpv6 ? '::' : '0.0.0.0' } });
   assert.match(await rawRequest(server.port, 'GET /healthz HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 /);
+});
+
+/** The first chunk at once, and the rest when it is let go. */
+async function* heldBody(body: AsyncIterable<Uint8Array>, gate: Promise<void>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of body) {
+    yield chunk;
+    await gate;
+  }
+}
+
+test('a client that takes less than the least rate is cut off, one that waits for a slow store is not', async ({
+  signal,
+}) => {
+  await using box = await tree();
+  // More than the buffers of the network hold.
+  const files = [{ path: 'images/a', data: noise(16_000_000) }];
+  const store = await publishTestPackages(box, [{ name: 'alpha', version: '1.0+k1', files }], signal);
+  let letGo = (): void => undefined;
+  const gate = new Promise<void>((resolve) => (letGo = resolve));
+  let isHeld = true;
+  const get: Store['get'] = async (key, options) => {
+    const found = await store.get(key, options);
+    if (!isHeld) return found;
+    isHeld = false;
+    return { ...found, body: heldBody(found.body, gate) };
+  };
+  // Two chunks of 128 KiB in a tenth of a second.
+  await using server = await serveStore({ ...store, get }, { limits: { leastRate: 2_621_440 } });
+  const answer = await fetch(server.url + FILE);
+  const socket = connect(server.port, '127.0.0.1').pause();
+  socket.on('error', () => undefined);
+  socket.write(`GET ${FILE} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  while (server.log.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal([server.log[0]?.status, server.log[0]?.cut], [200, true]);
+  socket.destroy();
+  // It has waited for longer than the other one.
+  letGo();
+  assert.is((await answer.arrayBuffer()).byteLength, Number(answer.headers.get('content-length')));
 });
 
 test.run();
