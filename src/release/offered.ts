@@ -4,10 +4,9 @@
  */
 import { satisfies } from 'semver';
 import { parseCatalogue, type Catalogue, type CatalogueVersion } from '../core/catalogue.ts';
-import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import { compareText, compareVersions } from '../core/ref.ts';
-import { readCatalogue } from '../store/catalogue.ts';
+import { ofRegistry, readCatalogue } from '../store/catalogue.ts';
 import type { Store } from '../store/store.ts';
 import { parseRegistry, type AddonRegistry, type RegistryRow } from './external.ts';
 
@@ -31,16 +30,11 @@ export async function withStoredExternal(store: Store, catalogue: Catalogue, opt
   return registry === undefined ? catalogue : withExternal(catalogue, registry, store.address);
 }
 
-/** A store that lets nobody list it answers so for what is not there. */
 async function findRegistry(store: Store, { signal }: Cancellable): Promise<AddonRegistry | undefined> {
-  const key = storeKey.addonRegistry;
-  try {
+  return ofRegistry(async (key) => {
     const found = await store.read(key, { limit: REGISTRY_LIMIT, signal });
     return found && parseRegistry(Buffer.from(found.data).toString(), `${store.address}/${key}`);
-  } catch (error) {
-    if (error instanceof CurlewError && error.code === 'AUTH_FAILED') return undefined;
-    throw error;
-  }
+  });
 }
 
 /**

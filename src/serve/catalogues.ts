@@ -3,15 +3,16 @@ import { isRelease, type Catalogue } from '../core/catalogue.ts';
 import { digestOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
-import { currentRelease, findCatalogue } from '../store/catalogue.ts';
+import { currentRelease, findCatalogue, ofRegistry } from '../store/catalogue.ts';
 import type { Store } from '../store/store.ts';
 import { ofStore } from './failure.ts';
 import { createGlance, createShelf } from './shelf.ts';
 import { createWatch, type WatchOptions } from './watch.ts';
 
 export interface SeenCatalogue {
+  /** With the external add-ons of the store, unless it was signed: nobody signs those. */
   readonly catalogue: Catalogue;
-  /** Of the catalogue's object, or the digest of what was signed. */
+  /** Of the catalogue's object and the registry of external add-ons, or the digest of what was signed. */
   readonly etag: string;
   /** What was signed. */
   readonly text?: Uint8Array | undefined;
@@ -26,6 +27,8 @@ export type ProveRelease = (
 ) => Promise<{ readonly parsed: Catalogue; readonly catalogue: Uint8Array }>;
 
 export interface CataloguesOptions extends WatchOptions {
+  /** The catalogue with the external add-ons of the store; not asked where there are none, nor for what was signed. */
+  readonly withExternal: (catalogue: Catalogue) => Promise<Catalogue>;
   /** Undefined: nobody asks for signatures, and the store is believed. */
   readonly prove: ProveRelease | undefined;
 }
@@ -41,7 +44,7 @@ export interface Catalogues {
 const MOST = 8;
 
 export function createCatalogues(store: Store, options: CataloguesOptions): Catalogues {
-  const { signal, prove } = options;
+  const { signal, prove, withExternal } = options;
   if (prove !== undefined) return provedCatalogues(store, prove, options);
   const glance = createGlance(async () => currentRelease(store, { signal }), options);
   const watch = createWatch(store, options);
@@ -58,10 +61,12 @@ export function createCatalogues(store: Store, options: CataloguesOptions): Cata
       if (!isRelease(release)) throw absent(release);
       const etag = await watch(storeKey.catalogue(release));
       if (etag === undefined) throw absent(release);
-      return kept.take(`${release} ${etag}`, async () => {
+      const registry = await ofRegistry(watch);
+      const seen = registry === undefined ? etag : `${etag} ${registry}`;
+      return kept.take(`${release} ${seen}`, async () => {
         const catalogue = await ofStore(async () => findCatalogue(store, release, { signal }));
         if (catalogue === undefined) throw absent(release);
-        return { catalogue, etag };
+        return { catalogue: registry === undefined ? catalogue : await withExternal(catalogue), etag: seen };
       });
     },
   };

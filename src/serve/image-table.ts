@@ -1,8 +1,8 @@
 /** The images of a release as a registry names them. Pure. */
-import type { Catalogue } from '../core/catalogue.ts';
+import { packageKey, type Catalogue, type CataloguePackage } from '../core/catalogue.ts';
 import type { Digest } from '../core/digest.ts';
 import { parseImageRef } from '../core/image-ref.ts';
-import { packageFileName, prefixOf, storeKey } from '../core/layout.ts';
+import { prefixOf } from '../core/layout.ts';
 import { ARCHES, compareText, type AddonTree, type Arch } from '../core/ref.ts';
 
 /** A package that holds images. */
@@ -93,7 +93,7 @@ function* packagesOf({ release, addons }: Catalogue): Generator<{
       for (const arch of ARCHES) {
         const found = packages[arch];
         if (found === undefined || found.images.length === 0) continue;
-        yield { holder: holderOf(release, { name, version, tree, arch }), images: found.images };
+        yield { holder: holderOf(release, { name, version, tree, arch }, found), images: found.images };
       }
     }
   }
@@ -102,7 +102,7 @@ function* packagesOf({ release, addons }: Catalogue): Generator<{
 function holderOf(
   release: string,
   ref: { readonly name: string; readonly version: string; readonly tree: AddonTree; readonly arch: Arch },
+  found: CataloguePackage,
 ): ImageHolder {
-  const key = storeKey.package(release, packageFileName(ref, ref.arch));
-  return { key, prefix: prefixOf(ref), arch: ref.arch };
+  return { key: packageKey(release, ref, ref.arch, found), prefix: prefixOf(ref), arch: ref.arch };
 }

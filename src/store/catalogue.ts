@@ -65,3 +65,16 @@ export async function readCatalogue(
   if (found !== undefined) return found;
   throw new CurlewError('NOT_FOUND', `${store.address}: there is no release ${JSON.stringify(wanted.slice(0, 100))}`);
 }
+
+/**
+ * Asks a store for its registry of external add-ons, by key. A store that nobody may list answers `AUTH_FAILED` for what is not
+ * there: that is undefined, too.
+ */
+export async function ofRegistry<Found>(ask: (key: string) => Promise<Found | undefined>): Promise<Found | undefined> {
+  try {
+    return await ask(storeKey.addonRegistry);
+  } catch (error) {
+    if (error instanceof CurlewError && error.code === 'AUTH_FAILED') return undefined;
+    throw error;
+  }
+}

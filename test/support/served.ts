@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { memorySource } from '../../src/archive/read.ts';
+import { withStoredExternal } from '../../src/release/offered.ts';
 import type { Access } from '../../src/serve/access.ts';
 import { createInstallers } from '../../src/serve/installers.ts';
 import { DEFAULT_LIMITS, startServer, type ListenOptions, type ServeLimits } from '../../src/serve/server.ts';
@@ -37,6 +38,7 @@ export async function serveStore(store: Store, { site, limits, listen }: ServedO
     executable: async () => ({ source: memorySource('the tool', TOOL.bytes), index: TOOL.plan.index }),
     functions: await readFile(START, 'utf8'),
     redirect: undefined,
+    withExternal: async (catalogue) => withStoredExternal(store, catalogue, { signal: own.signal }),
     prove: undefined,
     tool: '1.2.3',
     freshMs: 0,

@@ -11,6 +11,7 @@ import { openExecutables } from '../../serve/executables.ts';
 import { createInstallers, type Installers } from '../../serve/installers.ts';
 import { startServer, type ServedTotals } from '../../serve/server.ts';
 import { createSite } from '../../serve/site.ts';
+import { withStoredExternal } from '../../release/offered.ts';
 import { readSigned } from '../../release/signed-release.ts';
 import { isWebAddress } from '../../store/web.ts';
 import type { Store } from '../../store/store.ts';
@@ -75,6 +76,7 @@ async function runServer(args: Arguments, context: CommandContext): Promise<Serv
     redirect: addressOf(args, 'redirect'),
     allowInvalidSettings: args.flag('allow-invalid-settings'),
     tool,
+    withExternal: async (catalogue) => withStoredExternal(opened.store, catalogue, { signal: own }),
     prove: await proveOf(args, { ...context, signal: own }, opened.store),
     freshMs: FRESH_MS,
     now: Date.now,
