@@ -150,6 +150,7 @@ if [[ -e "$CURLEW_CARRIED" ]]; then
   builtin source "$CURLEW_CARRIED"
   builtin eval "$CURLEW_TEXT"
 fi
+if [[ "$CURLEW_FUNCTION" != *_pre_init ]]; then curlew_cluster_networks || builtin true; fi
 if [[ -n "$CURLEW_OWN" ]]; then
   curlew_control stage source "$CURLEW_OWN"
   # shellcheck source=/dev/null

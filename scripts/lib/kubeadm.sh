@@ -49,7 +49,7 @@ kubeadm_conf_api_version() {
 }
 
 kubeadm_cluster_configuration() {
-  kubectl get configmap -n kube-system kubeadm-config -o jsonpath='{ .data.ClusterConfiguration }'
+  kubectl get configmap -n kube-system kubeadm-config -o jsonpath='{ .data.ClusterConfiguration }' "$@"
 }
 
 # usage: kubeadm_registry_containerd_configure ADDRESS

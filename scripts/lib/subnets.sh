@@ -94,6 +94,42 @@ curlew_choose_subnet() {
   bail "Failed to find an available /${least:-$size} subnet for the ${word,,} network within either $first or 10.0.0.0/8. $hint"
 }
 
+# usage: curlew_pod_flag FILE NAME
+# Sets CURLEW_FLAG to the value of a flag in the manifest of a static pod, where kubeadm writes `- --NAME=VALUE`, else to nothing.
+curlew_pod_flag() {
+  builtin local text=
+  CURLEW_FLAG=
+  if [[ -r "$1" ]]; then IFS= builtin read -r -d '' text <"$1" || builtin true; fi
+  if [[ "$text" =~ [[:space:]]--"$2"=([0-9a-fA-F.:/,]+) ]]; then CURLEW_FLAG="${BASH_REMATCH[1]}"; fi
+}
+
+# Sets POD_CIDR and SERVICE_CIDR, where they are empty, to the networks of the cluster, as kURL's own scripts do between the
+# pre_init hooks and all others: what the network add-on has found (EXISTING_POD_CIDR), what the control plane on this node
+# was started with, or else kubeadm's configuration in the cluster. Without a cluster both stay empty: which networks a new
+# one gets is up to what makes it, by discover_pod_subnet and discover_service_subnet.
+# Called before most hooks: add-ons may have redefined what it calls, and a process is started only where no file tells.
+curlew_cluster_networks() {
+  builtin local server="${CURLEW_API_SERVER_MANIFEST:-/etc/kubernetes/manifests/kube-apiserver.yaml}" known
+  builtin local pods="${POD_CIDR:-${EXISTING_POD_CIDR-}}" services="${SERVICE_CIDR-}"
+  if [[ -e "$server" ]]; then
+    curlew_pod_flag "${server%/*}/kube-controller-manager.yaml" cluster-cidr
+    pods="${pods:-$CURLEW_FLAG}"
+    curlew_pod_flag "$server" service-cluster-ip-range
+    services="${services:-$CURLEW_FLAG}"
+  elif [[ -n "${KUBECONFIG-}" && (-z "$pods" || -z "$services") ]]; then
+    known="$(kubeadm_cluster_configuration --request-timeout=5s 2>/dev/null)" || known=
+    if [[ -z "$pods" && "$known" =~ podSubnet:\ *([0-9a-fA-F.:/,]+) ]]; then pods="${BASH_REMATCH[1]}"; fi
+    if [[ -z "$services" && "$known" =~ serviceSubnet:\ *([0-9a-fA-F.:/,]+) ]]; then services="${BASH_REMATCH[1]}"; fi
+  fi
+  # What is there already is no choice that could be in the way of anything.
+  if [[ -z "${POD_CIDR-}" ]]; then
+    EXISTING_POD_CIDR="$pods"
+    if [[ -n "$pods" && -n "${NO_PROXY_ADDRESSES-}" ]]; then NO_PROXY_ADDRESSES+=",$pods"; fi
+  fi
+  if [[ -z "${SERVICE_CIDR-}" && -n "$services" && -n "${NO_PROXY_ADDRESSES-}" ]]; then NO_PROXY_ADDRESSES+=",$services"; fi
+  POD_CIDR="$pods" SERVICE_CIDR="$services"
+}
+
 # Sets POD_CIDR: what is set already, what the cluster has (EXISTING_POD_CIDR), or a free network.
 discover_pod_subnet() {
   if [[ "${IPV6_ONLY-}" == 1 ]]; then

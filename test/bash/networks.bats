@@ -106,6 +106,65 @@ machine() {
   [ "$status" -eq 1 ]
 }
 
+# A control plane on this node, as kubeadm starts it.
+control_plane() {
+  CURLEW_API_SERVER_MANIFEST=static/kube-apiserver.yaml
+  mkdir -p static
+  printf '    - --service-cluster-ip-range=10.96.0.0/12\n    - --tls-cert-file=x\n' >static/kube-apiserver.yaml
+  printf '    - --allocate-node-cidrs=true\n    - --cluster-cidr=10.40.0.0/20\n    - --x=y\n' \
+    >static/kube-controller-manager.yaml
+  POD_CIDR='' SERVICE_CIDR='' EXISTING_POD_CIDR=''
+  kubectl() { echo "$*" >>calls; }
+}
+
+@test "the networks of a cluster are those that its control plane was started with" {
+  control_plane
+  KUBECONFIG=admin.conf NO_PROXY_ADDRESSES=localhost
+  curlew_cluster_networks
+  [ "$POD_CIDR $EXISTING_POD_CIDR $SERVICE_CIDR" = '10.40.0.0/20 10.40.0.0/20 10.96.0.0/12' ]
+  [ "$NO_PROXY_ADDRESSES" = localhost,10.40.0.0/20,10.96.0.0/12 ]
+  [ ! -e calls ]
+  curlew_cluster_networks
+  [ "$NO_PROXY_ADDRESSES" = localhost,10.40.0.0/20,10.96.0.0/12 ]
+  machine
+  echo '10.40.0.0/24 dev cni0' >routes
+  confirmY() { echo asked >>calls; }
+  discover_pod_subnet
+  [ "$POD_CIDR" = 10.40.0.0/20 ]
+  [ ! -e calls ]
+}
+
+@test "what is set, or found by the network add-on, is not looked up" {
+  control_plane
+  POD_CIDR=10.50.0.0/20 SERVICE_CIDR=10.97.0.0/16
+  curlew_cluster_networks
+  [ "$POD_CIDR $SERVICE_CIDR $EXISTING_POD_CIDR" = '10.50.0.0/20 10.97.0.0/16 ' ]
+  POD_CIDR='' EXISTING_POD_CIDR=10.32.0.0/12
+  curlew_cluster_networks
+  [ "$POD_CIDR" = 10.32.0.0/12 ]
+}
+
+@test "a machine without a control plane asks the cluster for kubeadm's configuration" {
+  control_plane
+  rm -r static
+  curlew_cluster_networks
+  [ "$POD_CIDR$SERVICE_CIDR" = '' ]
+  kubectl() {
+    echo "$*" >>calls
+    lines 'networking:' '  dnsDomain: cluster.local' '  podSubnet: 10.41.0.0/16,fd00::/56' '  serviceSubnet: 10.98.0.0/16'
+  }
+  KUBECONFIG=admin.conf
+  curlew_cluster_networks
+  [ "$POD_CIDR $SERVICE_CIDR" = '10.41.0.0/16,fd00::/56 10.98.0.0/16' ]
+  [[ "$(cat calls)" == *kubeadm-config*--request-timeout=5s ]]
+  curlew_cluster_networks
+  [ "$(wc -l <calls)" -eq 1 ]
+  kubectl() { return 1; }
+  POD_CIDR='' SERVICE_CIDR='' EXISTING_POD_CIDR=''
+  curlew_cluster_networks
+  [ "$POD_CIDR$SERVICE_CIDR" = '' ]
+}
+
 @test "IPv6 has fixed networks" {
   IPV6_ONLY=1
   discover_pod_subnet

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { CurlewError } from '../../src/core/errors.ts';
 import { lookUpFunctions } from '../../src/runtime/hook.ts';
 import { appears } from '../support/appears.ts';
@@ -56,6 +56,27 @@ test('programs that an install.sh has redefined do not change how hooks are run'
   await box.run('demo_post_init');
   const where = /demo failed with status 1 at \S*install\.sh:\d+ in demo: \[ "\$KEPT" = other \]/;
   await assert.rejectsWith(box.run('demo', { own: box.shell.installScripts[0] }), 'HOOK_FAILED', where);
+});
+
+test('hooks after pre_init find the networks of the cluster, where nothing else has set them', async () => {
+  const tells = (name: string): string => `${name}() { echo "${name} $POD_CIDR $SERVICE_CIDR" >>out; }\n`;
+  const top = 'CURLEW_API_SERVER_MANIFEST=static/kube-apiserver.yaml\n';
+  const network = `${top}demo_pre_init() { POD_CIDR="$DEMO_POD_CIDR"; echo "pre_init $POD_CIDR $SERVICE_CIDR" >>out; }\n`;
+  await using box = await hooks([network + tells('demo') + tells('demo_outro'), tells('demo2')], {
+    settings: [
+      ['POD_CIDR', ''],
+      ['SERVICE_CIDR', ''],
+      ['DEMO_POD_CIDR', ''],
+    ],
+  });
+  await mkdir(box.at('static'));
+  await writeFile(box.at('static/kube-apiserver.yaml'), '    - --service-cluster-ip-range=10.96.0.0/12\n');
+  await writeFile(box.at('static/kube-controller-manager.yaml'), '    - --cluster-cidr=10.40.0.0/20\n');
+  for (const hook of ['demo_pre_init', 'demo', 'demo2']) await box.run(hook);
+  await rm(box.at('static'), { recursive: true });
+  await box.run('demo_outro');
+  const known = '10.40.0.0/20 10.96.0.0/12';
+  assert.is(await readFile(box.at('out'), 'utf8'), `pre_init  \ndemo ${known}\ndemo2 ${known}\ndemo_outro ${known}\n`);
 });
 
 test('words that a hook is called with arrive as they are, and none when there are none', async () => {

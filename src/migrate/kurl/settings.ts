@@ -8,6 +8,10 @@ const NOTES: Readonly<Record<string, string>> = {
   'firewalldConfig.disableFirewalld': 'same: empty when `preserveConfig` is set',
   'kubernetes.HACluster': 'same: `1` when `loadBalancerAddress` is set',
   'selinuxConfig.disableSelinux': 'same: empty when `preserveConfig` is set',
+  'weave.podCIDR':
+    'same: empty, hooks after `_pre_init` find the network of the cluster there; a new one is chosen by `discover_pod_subnet`, which the install hook of kubernetes calls',
+  'kubernetes.serviceCIDR':
+    'same: empty, hooks after `_pre_init` find the network of the cluster there; a new one is chosen by `discover_service_subnet`, which the install hook of kubernetes calls',
   'weave.noMasqLocal': 'same: `1`, or `0` when it is false',
   'weave.isEncryptionDisabled':
     'differs: `true` gives `0`, which the add-on tests for; kURL gives `1`, so that disabling never took effect',

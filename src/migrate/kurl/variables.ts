@@ -65,7 +65,8 @@ const TOPICS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     PUBLIC_ADDRESS: 'differs: from the spec; discover_public_ip asks the cloud when a hook calls it',
     KURL_HOSTNAME_OVERRIDE: 'same: ',
     KUBELET_FLAGS_FILE: 'same: ',
-    EXISTING_POD_CIDR: 'same: ',
+    EXISTING_POD_CIDR:
+      'same: of the control plane on this node, or of kubeadm, where the network add-on has not set it',
     NO_PROXY_ADDRESSES: 'same: ',
     PROXY_HTTPS_ADDRESS: 'same: ',
   },
