@@ -29,8 +29,8 @@ interface Scanner {
 /** Nested deeper, a script is hostile or broken; what is inside is skipped. */
 const DEEPEST = 100;
 const NAME = '[^\\s(){}<>;&|$`"\'\\\\=#][^\\s(){}<>;&|$`"\'\\\\=]*';
-const DEFINITION = new RegExp(`(${NAME})[ \\t]*\\([ \\t]*\\)`, 'dy');
-const KEYWORD_DEFINITION = new RegExp(`function[ \\t]+(${NAME})`, 'dy');
+const DEFINITION = new RegExp(`(${NAME})[ \\t]*\\([ \\t]*\\)`, 'y');
+const KEYWORD_DEFINITION = new RegExp(`function[ \\t]+(${NAME})`, 'y');
 const WORD = /[^\s(){}<>;&|$`"'\\#][^\s(){}<>;&|$`"'\\]*/y;
 const HERE_DOCUMENT = /<<(-?)[ \t]*(?:'([^'\n]*)'|"([^"\n]*)"|\\?([^\s;&|<>()'"\\]+))/y;
 /** Words after which a command may begin. */
@@ -56,6 +56,19 @@ function matchAt(pattern: RegExp, { text, at }: Scanner): RegExpExecArray | unde
   return pattern.exec(text) ?? undefined;
 }
 
+/** What a character is outside of quotes: of most words, blank, between two commands, or something to be looked at closer. */
+const [WORD_CHAR, BLANK, SEPARATOR, OTHER] = [0, 1, 2, 3] as const;
+const KINDS = Uint8Array.from({ length: 128 }, (_, code) => {
+  const char = String.fromCharCode(code);
+  if (/[A-Za-z0-9_./:=,@%+^~!?*-]/.test(char)) return WORD_CHAR;
+  if (char === ' ' || char === '\t') return BLANK;
+  return /[\s;&|{}]/.test(char) ? SEPARATOR : OTHER;
+});
+
+function kindOf(code: number): number {
+  return KINDS[code] ?? (/\s/.test(String.fromCharCode(code)) ? SEPARATOR : OTHER);
+}
+
 /** Reads commands up to the end of the text, or up to the `)` that closes the substitution they stand in. */
 function scanCode(scanner: Scanner): void {
   const { text, depth } = scanner;
@@ -63,17 +76,18 @@ function scanCode(scanner: Scanner): void {
   let commandMayBegin = true;
   while (scanner.at < text.length) {
     const char = text.charAt(scanner.at);
-    if (char === ')') {
+    const kind = kindOf(text.charCodeAt(scanner.at));
+    if (kind === WORD_CHAR) {
+      commandMayBegin = scanWord(scanner, commandMayBegin, open);
+    } else if (char === ')') {
       if (open.length === 0 && depth > 0) return;
       if (open.at(-1) === '(') open.pop();
       scanner.at += 1;
       commandMayBegin = true;
     } else if (char === '(') {
       commandMayBegin = scanOpening(scanner, commandMayBegin, open);
-    } else if (char === ' ') {
-      scanner.at += 1;
-    } else if (/[\s;&|{}]/.test(char)) {
-      if (!/[ \t]/.test(char)) commandMayBegin = true;
+    } else if (kind === BLANK || kind === SEPARATOR) {
+      if (kind === SEPARATOR) commandMayBegin = true;
       scanner.at += 1;
       if (char === '\n') skipHereDocuments(scanner);
     } else if (char === '#' && /^$|[\s;&|()]/.test(text.charAt(scanner.at - 1))) {
@@ -99,13 +113,13 @@ function scanOpening(scanner: Scanner, commandMayBegin: boolean, open: ('(' | 'c
 
 /** A word or a definition; tells whether a command may begin after it. */
 function scanWord(scanner: Scanner, commandMayBegin: boolean, open: ('(' | 'case')[]): boolean {
-  const definition = commandMayBegin
-    ? (matchAt(KEYWORD_DEFINITION, scanner) ?? matchAt(DEFINITION, scanner))
-    : undefined;
+  const keyword = commandMayBegin && scanner.text.startsWith('function', scanner.at);
+  const byKeyword = keyword ? matchAt(KEYWORD_DEFINITION, scanner) : undefined;
+  const definition = byKeyword ?? (commandMayBegin ? matchAt(DEFINITION, scanner) : undefined);
   const [whole = '', name] = definition ?? [];
-  const [offset] = definition?.indices?.[1] ?? [];
-  if (name !== undefined && offset !== undefined) {
-    if (scanner.depth === 0) scanner.found.push({ name, offset });
+  if (name !== undefined) {
+    const before = byKeyword === undefined ? 0 : whole.length - name.length;
+    if (scanner.depth === 0) scanner.found.push({ name, offset: scanner.at + before });
     scanner.at += whole.length;
     const [parentheses = ''] = matchAt(/[ \t]*\([ \t]*\)/y, scanner) ?? [];
     scanner.at += parentheses.length;

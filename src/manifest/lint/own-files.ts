@@ -7,7 +7,7 @@ import { MANIFEST } from '../../core/layout.ts';
 import { compareText } from '../../core/ref.ts';
 import type { AddonListing } from '../read-addon.ts';
 import { finding, type Find } from '../rules.ts';
-import { decodeText, readBytesFile, readTextFile } from '../text-file.ts';
+import { decodeText, isCleanText, readBytesFile, readTextFile } from '../text-file.ts';
 import { findIgnores, type IgnoreComment } from './ignore-comments.ts';
 import { checkListed, checkUnused, watchUnused, type FileImages } from './image-use.ts';
 import {
@@ -132,7 +132,7 @@ function readOwn(path: string, isYaml: boolean, known: KnownTexts): OwnText | 't
   const before = known.get(key);
   let decoded = before === undefined ? decodeText(read.bytes) : undefined;
   const text = (): string => (decoded ??= textAt(path));
-  const facts = before ?? judgeText(text(), isYaml);
+  const facts = before ?? judgeText(text(), isYaml, { clean: isYaml && isCleanText(read.bytes) });
   if (before === undefined && known.size < MOST_KNOWN) known.set(key, facts);
   return { facts, text };
 }
@@ -142,11 +142,15 @@ function textAt(path: string): string {
   return read.kind === 'text' ? read.text : '';
 }
 
-async function judgeText(text: string, isYaml: boolean): Promise<TextFacts> {
+async function judgeText(text: string, isYaml: boolean, { clean }: { readonly clean: boolean }): Promise<TextFacts> {
   // Judging blocks: between two texts a signal can come through.
   await setImmediate();
   const { yamlFacts } = isYaml ? await import('./yaml-facts.ts') : { yamlFacts: () => NO_YAML };
-  return { ...(await yamlFacts(text)), placeholders: findPlaceholders(text), ignores: findIgnores('', text) };
+  return {
+    ...(await yamlFacts(text, { clean })),
+    placeholders: findPlaceholders(text),
+    ignores: findIgnores('', text),
+  };
 }
 
 function tellTooLarge(file: string, isYaml: boolean, find: Find): void {

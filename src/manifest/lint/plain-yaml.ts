@@ -18,6 +18,8 @@ interface Reader {
   readonly levels: Level[];
   /** Whether nodes are made of what is read. */
   readonly build: boolean;
+  /** A line may hold a character that ends lines of JavaScript, and keys are left to the expression. */
+  readonly odd: boolean;
   root: YAMLMap | YAMLSeq | undefined;
   /** Where the next node belongs. */
   slot: Pair | YAMLSeq | undefined;
@@ -29,6 +31,11 @@ interface Reader {
   textAt: number | undefined;
   /** Lines of that text. */
   textLines: number;
+  /** Column of the node whose text in quotes goes on, and what its end looks like in a line. */
+  quoteOf: number | undefined;
+  quoteEnd: RegExp;
+  /** No node was made of a value that could be what a rule looks for. */
+  unmade: boolean;
 }
 
 interface Line {
@@ -44,65 +51,88 @@ const QUOTED = new RegExp(`^("[^"\\\\]*"|'(?:[^']|'')*')${COMMENT}`);
 const EMPTY = new RegExp(`^(?:\\{ *\\}|\\[ *\\])${COMMENT}`);
 const ITEM = /(?:"[^"\\]*"|'[^']*'|[A-Za-z0-9_./][A-Za-z0-9_./-]*)/.source;
 const FLAT_LIST = new RegExp(`^\\[ *${ITEM}(?: *, *${ITEM})* *\\]${COMMENT}`);
+const PAIR = `(?:"[^"\\\\]*"|'[^']*'|[A-Za-z0-9_./][A-Za-z0-9_./-]*): +(?:${ITEM}|\\[ *${ITEM}(?: *, *${ITEM})* *\\])`;
+const FLAT_MAP = new RegExp(`^\\{ *${PAIR}(?: *, *${PAIR})* *\\}${COMMENT}`);
+const KEY_IN_BRACES = /(?:^\{|,) *("[^"\\]*"|'[^']*'|[A-Za-z0-9_./][A-Za-z0-9_./-]*):/g;
+/** Text in quotes that does not end in its first line, and the end of it in a later one. */
+const OPEN_QUOTE = /^(?:"[^"\\]*|'(?:[^']|'')*)$/;
+const OPEN_SINGLE = /^(?:[^']|'')*$/;
+const DOUBLE_END = new RegExp(`^[^"\\\\]*"${COMMENT}`);
+const SINGLE_END = new RegExp(`^(?:[^']|'')*'(?!')${COMMENT}`);
 const BLOCK_SCALAR = /^[|>][+-]?$/;
-/** What a scalar without quotes may begin with, whatever follows. */
-const BEGINNING = /^(?:[A-Za-z0-9_$./~+=(<^;\\]|[:-](?=[^ ]))/;
 /** Scalars without quotes that are no text: nothing, true and false, numbers. */
 const NO_TEXT =
   /^(?:~|null|Null|NULL|true|True|TRUE|false|False|FALSE|0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
 
-/**
- * True only for documents without mistakes and without keys that stand twice; false says nothing. `each` is given every line
- * that is neither a comment nor text in a block, until the answer is false.
- */
-export function isPlainYaml(document: string, each?: (line: string) => void): boolean {
-  return read(document, false, each) !== undefined;
+/** One bit for what a character may be in a key, one for what a scalar without quotes may begin with, whatever follows. */
+const IN_KEY = 1;
+const BEGINS = 2;
+const CHARS = new Uint8Array(128);
+for (let code = 0; code < CHARS.length; code += 1) {
+  const char = String.fromCharCode(code);
+  if (/[A-Za-z0-9_$./~-]/.test(char)) CHARS[code] = IN_KEY;
+  if (/[A-Za-z0-9_$./~+=(<^;\\]/.test(char)) CHARS[code] = (CHARS[code] ?? 0) | BEGINS;
+}
+const [SPACE, HASH, DASH, COLON] = [0x20, 0x23, 0x2d, 0x3a] as const;
+const [DOUBLE_QUOTE, SINGLE_QUOTE, BRACKET, BRACE, PIPE, GREATER] = [0x22, 0x27, 0x5b, 0x7b, 0x7c, 0x3e] as const;
+
+/** A document that is surely well-formed. */
+export interface PlainYaml {
+  /** Undefined where it was not asked for, in documents without a map or a list, with a text of one line in a block, of several in quotes, or a map in braces. */
+  readonly root: YAMLMap | YAMLSeq | undefined;
 }
 
 /**
- * The nodes of a plain document, with their ranges: maps, lists, keys, and texts that stand on one line. Other values are
- * null. Undefined where `isPlainYaml` is false, for documents without a map or a list, and for texts of one line in a block.
+ * Undefined unless a document has neither mistakes nor keys that stand twice; undefined says nothing. `each` is given every
+ * line that is neither a comment nor text in a block, until then. With `build` nodes are made, with their ranges: maps, lists,
+ * keys, and texts that stand on one line. Other values are null.
  */
-export function plainTree(document: string): YAMLMap | YAMLSeq | undefined {
-  return read(document, true)?.root;
-}
-
-function read(document: string, build: boolean, each?: (line: string) => void): Reader | undefined {
+export function readPlain(
+  document: string,
+  { build, each }: { readonly build: boolean; readonly each?: ((line: string) => void) | undefined },
+): PlainYaml | undefined {
   if (document.includes('\r')) return undefined;
   const reader: Reader = {
     levels: [],
     build,
+    odd: document.includes('\u2028') || document.includes('\u2029'),
     root: undefined,
     slot: undefined,
     open: true,
     textOf: undefined,
     textAt: undefined,
     textLines: 0,
+    quoteOf: undefined,
+    quoteEnd: SINGLE_END,
+    unmade: false,
   };
   for (let from = 0; from < document.length;) {
     const newline = document.indexOf('\n', from);
     const to = newline === -1 ? document.length : newline;
-    if (!readRaw(reader, document, { from, to }, each)) return undefined;
+    if (!readRaw(reader, document, from, to, each)) return undefined;
     from = to + 1;
   }
-  return endText(reader) ? reader : undefined;
+  endText(reader);
+  return reader.quoteOf === undefined ? { root: reader.unmade ? undefined : reader.root } : undefined;
 }
 
 function readRaw(
   reader: Reader,
   document: string,
-  { from, to }: { readonly from: number; readonly to: number },
+  from: number,
+  to: number,
   each: ((line: string) => void) | undefined,
 ): boolean {
   let start = from;
-  while (start < to && document.charCodeAt(start) === 0x20) start += 1;
+  while (start < to && document.charCodeAt(start) === SPACE) start += 1;
   if (reader.textOf !== undefined) {
     const inside = readText(reader, reader.textOf, start - from, start === to);
     if (inside === 'bad') return false;
     if (inside === 'text') return true;
-    if (!endText(reader)) return false;
+    endText(reader);
   }
-  if (start === to || document.charCodeAt(start) === 0x23) return true;
+  if (reader.quoteOf !== undefined) return start === to || readQuoted(reader, document.slice(start, to), start - from);
+  if (start === to || document.charCodeAt(start) === HASH) return true;
   const text = document.slice(from, to).trimEnd();
   if (from === 0 && /^---(?: +#.*)?$/.test(text)) return true;
   if (text.includes('\t')) return false;
@@ -121,10 +151,9 @@ function readText(reader: Reader, column: number, indent: number, blank: boolean
   return indent >= reader.textAt ? 'text' : 'bad';
 }
 
-/** Text of one line could be what a rule looks for, and no node is made of it. */
-function endText(reader: Reader): boolean {
+function endText(reader: Reader): void {
   reader.textOf = undefined;
-  return !reader.build || reader.textLines !== 1;
+  if (reader.textLines === 1) reader.unmade = true;
 }
 
 function readLine(reader: Reader, { text, offset }: Line, indent: number): boolean {
@@ -140,10 +169,11 @@ function readLine(reader: Reader, { text, offset }: Line, indent: number): boole
     column += rest.length - inner.length;
     rest = inner;
   }
-  const [, key, value] = KEY.exec(rest) ?? [];
+  const end = reader.odd ? undefined : endOfKey(rest);
+  const [, key, value] = end === undefined ? (KEY.exec(rest) ?? []) : keyAndValue(rest, end);
   if (key === undefined) return readAlone(reader, { text: rest, offset: offset + column }, column, item);
   if (!place(reader, column, false)) return false;
-  const name = key.replace(/^["'](.*)["']$/, '$1');
+  const name = end === undefined ? key.replace(/^["'](.*)["']$/, '$1') : key;
   const level = reader.levels.at(-1);
   if (level === undefined || level.keys.has(name)) return false;
   level.keys.add(name);
@@ -158,6 +188,25 @@ function readLine(reader: Reader, { text, offset }: Line, indent: number): boole
   return readValue(reader, { text: value, offset: offset + text.length - value.length }, column);
 }
 
+/** Where a key without quotes ends, -1 where the line surely has none; undefined for what has to be looked at closer. */
+function endOfKey(text: string): number | undefined {
+  const first = text.charCodeAt(0);
+  if (first === DOUBLE_QUOTE || first === SINGLE_QUOTE) return undefined;
+  if (first === DASH) return -1;
+  let at = 0;
+  while (at < text.length && ((CHARS[text.charCodeAt(at)] ?? 0) & IN_KEY) !== 0) at += 1;
+  const ends = at > 0 && text.charCodeAt(at) === COLON;
+  return ends && (at + 1 === text.length || text.charCodeAt(at + 1) === SPACE) ? at : -1;
+}
+
+function keyAndValue(text: string, end: number): readonly [string, string?, string?] {
+  if (end === -1) return [text];
+  let from = end + 1;
+  while (text.charCodeAt(from) === SPACE) from += 1;
+  const key = text.slice(0, end);
+  return from < text.length ? [text, key, text.slice(from)] : [text, key];
+}
+
 /** What stands behind a dash, or on a line of its own below its key or dash, and is no key. */
 function readAlone(reader: Reader, line: Line, column: number, item: boolean): boolean {
   const above = reader.levels.at(-1);
@@ -165,6 +214,17 @@ function readAlone(reader: Reader, line: Line, column: number, item: boolean): b
   if (item) return readValue(reader, line, above?.indent ?? 0);
   const fits = reader.open && above !== undefined && column > above.indent;
   return fits && !BLOCK_SCALAR.test(line.text) && readValue(reader, line, column);
+}
+
+/** A further line of a text in quotes; deeper than what it belongs to, nothing in it is anything else. */
+function readQuoted(reader: Reader, raw: string, indent: number): boolean {
+  const text = raw.trimEnd();
+  if (indent <= (reader.quoteOf ?? 0) || text.includes('\t')) return false;
+  if (reader.quoteEnd.test(text)) {
+    reader.quoteOf = undefined;
+    return true;
+  }
+  return reader.quoteEnd === DOUBLE_END ? !/["\\]/.test(text) : OPEN_SINGLE.test(text);
 }
 
 /** Goes back to the level of a column, or opens one. */
@@ -209,24 +269,48 @@ function put({ slot }: Reader, node: YAMLMap | YAMLSeq | Scalar): void {
 
 function readValue(reader: Reader, { text, offset }: Line, column: number): boolean {
   reader.open = false;
-  if (BLOCK_SCALAR.test(text)) {
+  const first = text.charCodeAt(0);
+  if (first === PIPE || first === GREATER) {
+    if (!BLOCK_SCALAR.test(text)) return false;
     reader.textOf = column;
     reader.textAt = undefined;
     reader.textLines = 0;
     return true;
   }
-  const [, quoted] = QUOTED.exec(text) ?? [];
-  if (quoted !== undefined) {
+  if (first === DOUBLE_QUOTE || first === SINGLE_QUOTE) {
+    const [, quoted] = QUOTED.exec(text) ?? [];
+    if (quoted === undefined) {
+      if (!OPEN_QUOTE.test(text)) return false;
+      reader.quoteOf = column;
+      reader.quoteEnd = first === DOUBLE_QUOTE ? DOUBLE_END : SINGLE_END;
+      reader.unmade = true;
+      return true;
+    }
+    if (!reader.build) return true;
     const inner = quoted.slice(1, -1);
-    putText(reader, quoted.startsWith("'") ? inner.replaceAll("''", "'") : inner, { text: quoted, offset });
+    putText(reader, first === SINGLE_QUOTE ? inner.replaceAll("''", "'") : inner, { text: quoted, offset });
     return true;
   }
-  if (EMPTY.test(text) || FLAT_LIST.test(text)) return true;
+  if (first === BRACKET) return EMPTY.test(text) || FLAT_LIST.test(text);
+  if (first === BRACE) return EMPTY.test(text) || readFlatMap(reader, text);
   const comment = text.indexOf(' #');
   const bare = comment === -1 ? text : text.slice(0, comment).trimEnd();
-  if (!BEGINNING.test(bare) || /:(?: |$)/.test(bare)) return false;
+  if (!beginsBare(bare, first) || bare.includes(': ') || bare.endsWith(':')) return false;
   if (reader.build && !NO_TEXT.test(bare)) putText(reader, bare, { text: bare, offset });
   return true;
+}
+
+function readFlatMap(reader: Reader, text: string): boolean {
+  reader.unmade = true;
+  if (!FLAT_MAP.test(text)) return false;
+  const keys = [...text.matchAll(KEY_IN_BRACES)].map(([, key = '']) => key.replace(/^["'](.*)["']$/, '$1'));
+  return new Set(keys).size === keys.length;
+}
+
+/** Whether a scalar without quotes may begin so. */
+function beginsBare(text: string, first: number): boolean {
+  if (first === COLON || first === DASH) return text.length > 1 && text.charCodeAt(1) !== SPACE;
+  return ((CHARS[first] ?? 0) & BEGINS) !== 0;
 }
 
 function putText(reader: Reader, value: string, { text, offset }: Line): void {

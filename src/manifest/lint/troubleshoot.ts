@@ -1,11 +1,12 @@
 /** Judges Troubleshoot specs: a HostPreflight, a SupportBundle, a Preflight, also one inside of a Secret. Pure. */
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { isMap, isNode, isScalar, isSeq, visit, type Document } from 'yaml';
+import { isObject } from '../../core/json.ts';
 import { nearest } from '../../core/nearest.ts';
 import { quoted, type RuleId } from '../rules.ts';
 import type { Remark, Spot } from './spot.ts';
 import { touchesHole } from './template.ts';
-import { SPEC_SCHEMAS, type SpecKind } from './troubleshoot-schema.ts';
+import { SPEC_SCHEMAS, type Schema, type SpecKind } from './troubleshoot-schema.ts';
 import type { YamlDocument } from './yaml-text.ts';
 
 const MOST_MISTAKES = 20;
@@ -29,6 +30,54 @@ function validatorOf(kind: SpecKind): ValidateFunction {
   return made;
 }
 
+/** Keywords of our own schemas. */
+interface Known {
+  readonly type?: string | readonly string[];
+  readonly const?: unknown;
+  readonly $ref?: string;
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: false;
+  readonly minProperties?: number;
+  readonly maxProperties?: number;
+  readonly definitions?: unknown;
+}
+
+/**
+ * Whether nothing is wrong with a value, wherever it is known. Most specs are sound, and compiling a validator, which says what
+ * is wrong, takes longer than reading a hundred add-ons. A keyword that is not known here does not fit.
+ */
+function fits(value: unknown, schema: Schema, root: Schema): boolean {
+  const { type, const: only, $ref, items, properties = {}, required = [], ...rest } = schema as Known;
+  const { additionalProperties, minProperties = 0, maxProperties = Infinity, definitions: _, ...others } = rest;
+  if (value === ANYTHING) return true;
+  if (Object.keys(others).length > 0 || (only !== undefined && value !== only)) return false;
+  if ($ref !== undefined) {
+    const { outcomes } = (root as { readonly definitions?: { readonly outcomes?: Schema } }).definitions ?? {};
+    return $ref === '#/definitions/outcomes' && outcomes !== undefined && fits(value, outcomes, root);
+  }
+  if (type !== undefined && ![type].flat().some((one) => one === typeOf(value) || isInteger(one, value))) return false;
+  if (Array.isArray(value)) return items === undefined || value.every((item) => fits(item, items, root));
+  if (!isObject(value)) return true;
+  const names = Object.keys(value);
+  if (names.length < minProperties || names.length > maxProperties) return false;
+  if (required.some((name) => !Object.hasOwn(value, name))) return false;
+  return names.every((name) => {
+    const below = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    return below === undefined ? additionalProperties !== false : fits(value[name], below, root);
+  });
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'array' : typeof value;
+}
+
+function isInteger(type: string, value: unknown): boolean {
+  return type === 'integer' && Number.isInteger(value);
+}
+
 type Path = readonly string[];
 
 /** What is wrong with one spec, at spots of the text that the document was read from. */
@@ -43,6 +92,7 @@ export function judgeSpec(kind: SpecKind, document: YamlDocument): readonly Rema
     const message = 'its aliases cannot be expanded';
     return [{ code: rules.schema, from: base, to: base + 1, message, hint: 'write it without anchors' }];
   }
+  if (fits(value, SPEC_SCHEMAS[kind], SPEC_SCHEMAS[kind])) return [];
   const validate = validatorOf(kind);
   if (validate(value)) return [];
   const remarks: Remark[] = [];

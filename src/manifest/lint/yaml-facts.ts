@@ -22,14 +22,18 @@ interface FoundSpec {
   readonly outward: (remark: Remark) => Remark;
 }
 
-export async function yamlFacts(text: string): Promise<YamlFacts> {
+/** `clean`: it is known to hold no character that YAML may not hold. */
+export async function yamlFacts(
+  text: string,
+  { clean = false }: { readonly clean?: boolean } = {},
+): Promise<YamlFacts> {
   const images: NamedImages = { uses: [], rewrites: [], remarks: [] };
   const remarks: Remark[] = [];
   const found: FoundSpec[] = [];
   const tell = (remark: Remark): void => {
     remarks.push(remark);
   };
-  eachDocument(text, tell, (document) => {
+  const read = (document: YamlDocument): void => {
     collectImages(document, images);
     addSpec(document, (remark) => remark, found);
     const nested = nestedSpecs(document, text);
@@ -46,7 +50,8 @@ export async function yamlFacts(text: string): Promise<YamlFacts> {
         },
       );
     }
-  });
+  };
+  eachDocument(text, tell, read, { clean });
   const whole = !remarks.some(({ code }) => code.startsWith('yaml/') && code !== 'yaml/duplicate-key');
   if (found.length > 0) {
     // Loaded only here: it costs more than reading a hundred add-ons without such a file.

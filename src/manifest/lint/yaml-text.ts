@@ -4,7 +4,7 @@
  */
 import { Document, parseAllDocuments, visit } from 'yaml';
 import { isDefinition } from './definition.ts';
-import { isPlainYaml, plainTree } from './plain-yaml.ts';
+import { readPlain, type PlainYaml } from './plain-yaml.ts';
 import type { Remark, Spot } from './spot.ts';
 import { fillTemplate, type FilledTemplate } from './template.ts';
 
@@ -34,6 +34,8 @@ const LARGE_CRD = 16 * 1024;
 /** What a document must hold outside of text in blocks for anything to be found in it but mistakes: images and specs. */
 const IMAGES = /image|Image|IMAGE/;
 const SPECS = /preflight|Preflight|SupportBundle|support-bundle-spec/;
+/** Parts of all of those words: a document without them is only read for mistakes. */
+const WORDS = ['mage', 'IMAGE', 'reflight', 'SupportBundle', 'support-bundle-spec'] as const;
 const RUN_OF_INDICATORS = /(?:[-?][ \t]+){200}/;
 
 interface Reading {
@@ -48,9 +50,9 @@ export function eachDocument(
   original: string,
   told: Told,
   each: (document: YamlDocument) => void,
-  { all = false }: { readonly all?: boolean } = {},
+  { all = false, clean = false }: { readonly all?: boolean; readonly clean?: boolean } = {},
 ): void {
-  const bad = /[\uFFFD\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.exec(original);
+  const bad = clean ? null : /[\uFFFD\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.exec(original);
   if (bad !== null) {
     const what = bad[0] === '\u{FFFD}' ? 'the file is not UTF-8 text' : 'the file holds a control character';
     told({ code: 'yaml/encoding', from: bad.index, to: bad.index + 1, message: what });
@@ -84,15 +86,25 @@ function splitDocuments(text: string): readonly Spot[] {
 
 function tooMuch(chunk: string): string | undefined {
   if (chunk.length > LONGEST) return 'the document is larger than 1 MiB';
-  const lines = chunk.split('\n');
-  if (lines.length > MOST_LINES) return `the document has more than ${MOST_LINES} lines`;
-  if (countParts(lines) > MOST_PARTS) return `the document has more than ${MOST_PARTS} parts`;
-  let depth = 0;
-  for (const { 0: bracket } of chunk.matchAll(/[[\]{}]/g)) {
-    depth = bracket === '[' || bracket === '{' ? depth + 1 : Math.max(0, depth - 1);
-    if (depth > DEEPEST) return 'the document is nested too deeply';
+  // A shorter one cannot have as many of either.
+  if (chunk.length >= MOST_LINES) {
+    const lines = chunk.split('\n');
+    if (lines.length > MOST_LINES) return `the document has more than ${MOST_LINES} lines`;
+    if (countParts(lines) > MOST_PARTS) return `the document has more than ${MOST_PARTS} parts`;
   }
-  return RUN_OF_INDICATORS.test(chunk) ? 'the document is nested too deeply' : undefined;
+  return isTooDeep(chunk) || RUN_OF_INDICATORS.test(chunk) ? 'the document is nested too deeply' : undefined;
+}
+
+function isTooDeep(chunk: string): boolean {
+  let depth = 0;
+  for (let at = 0; at < chunk.length; at += 1) {
+    const code = chunk.charCodeAt(at);
+    if (code === 0x5b || code === 0x7b) {
+      depth += 1;
+      if (depth > DEEPEST) return true;
+    } else if ((code === 0x5d || code === 0x7d) && depth > 0) depth -= 1;
+  }
+  return false;
 }
 
 /** About as many nodes as the parser will make, each of which costs a kilobyte; text in block scalars makes none. */
@@ -119,9 +131,10 @@ function readChunk(text: string, { from, to }: Spot, { told, each, all }: Readin
   const original = text.slice(from, to);
   const plain = all ? undefined : surveyPlain(original);
   if (plain?.images === false && !plain.specs) return;
-  const simple = plain?.specs === false ? treeOfPlain(original) : undefined;
-  if (simple !== undefined) {
-    each({ tree: simple, base: from, template: UNFILLED });
+  if (plain?.root !== undefined && !plain.specs && tooMuch(original) === undefined) {
+    const tree = new Document();
+    tree.contents = plain.root;
+    each({ tree, base: from, template: UNFILLED });
     return;
   }
   const template = fillTemplate(original);
@@ -150,23 +163,23 @@ function readChunk(text: string, { from, to }: Spot, { told, each, all }: Readin
   }
 }
 
-/** Undefined where the parser has to make it. Words of templates stand in it as they are; none looks like an image. */
-function treeOfPlain(chunk: string): Document | undefined {
-  const root = tooMuch(chunk) === undefined ? plainTree(chunk) : undefined;
-  if (root === undefined) return undefined;
-  const tree = new Document();
-  tree.contents = root;
-  return tree;
+interface Survey {
+  readonly images: boolean;
+  readonly specs: boolean;
+  /** Undefined where the parser has to make it. Words of templates stand in it as they are; none looks like an image. */
+  readonly root: PlainYaml['root'];
 }
 
 /** Undefined where only the parser can tell. */
-function surveyPlain(chunk: string): { readonly images: boolean; readonly specs: boolean } | undefined {
+function surveyPlain(chunk: string): Survey | undefined {
+  const mayHold = WORDS.some((word) => chunk.includes(word));
   let [images, specs] = [false, false];
-  const isPlain = isPlainYaml(chunk, (line) => {
+  const each = (line: string): void => {
     images ||= IMAGES.test(line);
     specs ||= SPECS.test(line);
-  });
-  return isPlain ? { images, specs } : undefined;
+  };
+  const plain = readPlain(chunk, { build: mayHold, each: mayHold ? each : undefined });
+  return plain === undefined ? undefined : { images, specs, root: plain.root };
 }
 
 function hasMistake(trees: readonly Document[]): boolean {

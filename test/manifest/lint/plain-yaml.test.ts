@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { isMap, isScalar, isSeq, parseAllDocuments, parseDocument, visit } from 'yaml';
-import { isPlainYaml, plainTree } from '../../../src/manifest/lint/plain-yaml.ts';
+import { readPlain } from '../../../src/manifest/lint/plain-yaml.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
 import { cases } from '../../support/sweep.ts';
@@ -8,11 +8,16 @@ import { cases } from '../../support/sweep.ts';
 // soak: random cases
 const test = suite('manifest/lint/plain-yaml');
 
+const isPlainYaml = (text: string): boolean => readPlain(text, { build: false }) !== undefined;
+const plainTree = (text: string) => readPlain(text, { build: true })?.root;
+
 for (const [title, text] of [
   ['maps and lists', 'a: 1\nb:\n  c: "x: y"\n  d:\n    - e: f\n      g: h\n    - i\n'],
   ['a list right below its key', 'a:\n- b: c\n  d: e\n- f\ng: h\n'],
   ['lists in lists', '- - a\n  - b\n-\n  - c\n'],
   ['keys without a value', 'a:\nb: # nothing\n  c:\nd:\n'],
+  ['maps on one line', 'a: {b: c, "d": [e, "f"], g: "h, i"} # j\nk:\n  - {l: m}\n'],
+  ['text in quotes over several lines', "a: 'b: # c\n\n  d''\n  e' # f\ng:\n  - \"h\n    - i\"\n"],
   ['text in blocks', 'a: |\n  {{ x\n\n    y: [\n  z\nb:\n  - >-\n    "w\n  - v\n'],
   ['comments', '--- # c\n# c\na: b\n   # c\nc: "d" # e\n'],
   ['flow that is empty or flat', 'a: {}\nb: []\nc: ["x", y, 1.2]\n'],
@@ -30,6 +35,10 @@ for (const [title, text] of [
 for (const [title, text] of [
   ['a key twice', 'a: 1\na: 2\n'],
   ['a key twice, once in quotes', 'a: 1\n"a": 2\n'],
+  ['a key twice in a map on one line', 'a: {b: c, d: e, b: f}\n'],
+  ['text in quotes that is not deep enough', "a:\n  b: 'c\n  d'\n"],
+  ['text in quotes that does not end', "a: 'b\n  c''\n"],
+  ['something behind text in quotes', 'a: "b\n  c" d\n'],
   ['something deeper below a value', 'a: 1\n  b: 2\n'],
   ['something between two levels', 'a:\n    b: 1\n  c: 2\n'],
   ['a list in a map', 'a: 1\n- b\n'],
@@ -42,7 +51,6 @@ for (const [title, text] of [
   ['two documents', 'a: 1\n---\nb: 2\n'],
   ['a value below a value', 'a:\n  b\n  c\n'],
   ['a value that is not deeper than its key', 'a:\n  b:\n  c\n'],
-  ['a quoted value over two lines', 'a: "b\n  c"\n'],
   ['a map behind a comment', 'a: b # c\n  d: e\n'],
   ['a word alone', 'a\n'],
   ['more than two hundred levels', '- '.repeat(201)],
@@ -69,7 +77,8 @@ function isWellFormed(text: string): boolean {
 
 const RESTS =
   'a:¶b:¶c:¶a: 1¶b: "x"¶c: |¶d: >-¶"e": f¶a: {}¶b: []¶c: [x, "y"]¶x¶"x"¶- ¶-1¶--x¶x:y¶x: y: z¶# c¶|¶>¶{}¶[a]¶---¶a: # c¶' +
-  "a: 'it''s'¶b: \"x\" # c¶a: b #c¶a: b # c¶a:b¶'a': b¶\"a\" b¶¶x y¶...¶a: -¶a: - b¶a: ~";
+  "a: 'it''s'¶b: \"x\" # c¶a: b #c¶a: b # c¶a:b¶'a': b¶\"a\" b¶¶x y¶...¶a: -¶a: - b¶a: ~¶" +
+  "a: {b: c, 'd': [x, y]}¶a: {b: c, b: d}¶{b: \"c, d\"}¶a: 'x # y¶b: \"x¶y'¶y\" # c¶z''¶'x¶'¶\"";
 
 test('what is called plain is well-formed for the parser', () => {
   const indent = fc.constantFrom('', '', '  ', '  ', '    ', '    ', '      ', ' ', '   ');
@@ -124,6 +133,8 @@ test('the tree of a plain document is that of the parser', () => {
 
 for (const [title, text] of [
   ['a text of one line in a block', 'a: >-\n  b\n'],
+  ['a map on one line', 'a: {image: "b:c"}\n'],
+  ['text in quotes over several lines', "a: 'b\n  c'\n"],
   ['what is not plain', 'a: &b 1\n'],
 ] as const) {
   test(`no tree of ${title}`, () => {
