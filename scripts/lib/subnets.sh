@@ -107,7 +107,7 @@ curlew_pod_flag() {
 # pre_init hooks and all others: what the network add-on has found (EXISTING_POD_CIDR), what the control plane on this node
 # was started with, or else kubeadm's configuration in the cluster. Without a cluster both stay empty: which networks a new
 # one gets is up to what makes it, by discover_pod_subnet and discover_service_subnet.
-# Called before most hooks: add-ons may have redefined what it calls, and a process is started only where no file tells.
+# Called before most hooks: add-ons may have redefined what it calls, and the cluster is asked once a run, where no file tells.
 curlew_cluster_networks() {
   builtin local server="${CURLEW_API_SERVER_MANIFEST:-/etc/kubernetes/manifests/kube-apiserver.yaml}" known
   builtin local pods="${POD_CIDR:-${EXISTING_POD_CIDR-}}" services="${SERVICE_CIDR-}"
@@ -116,7 +116,9 @@ curlew_cluster_networks() {
     pods="${pods:-$CURLEW_FLAG}"
     curlew_pod_flag "$server" service-cluster-ip-range
     services="${services:-$CURLEW_FLAG}"
-  elif [[ -n "${KUBECONFIG-}" && (-z "$pods" || -z "$services") ]]; then
+  elif [[ -n "${KUBECONFIG-}" && -z "${CLUSTER_NETWORKS_ASKED-}" && (-z "$pods" || -z "$services") ]]; then
+    # Without the prefix of this tool's own it is handed on to later hooks.
+    CLUSTER_NETWORKS_ASKED=1
     known="$(kubeadm_cluster_configuration --request-timeout=5s 2>/dev/null)" || known=
     if [[ -z "$pods" && "$known" =~ podSubnet:\ *([0-9a-fA-F.:/,]+) ]]; then pods="${BASH_REMATCH[1]}"; fi
     if [[ -z "$services" && "$known" =~ serviceSubnet:\ *([0-9a-fA-F.:/,]+) ]]; then services="${BASH_REMATCH[1]}"; fi

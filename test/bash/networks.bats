@@ -159,10 +159,12 @@ control_plane() {
   [[ "$(cat calls)" == *kubeadm-config*--request-timeout=5s ]]
   curlew_cluster_networks
   [ "$(wc -l <calls)" -eq 1 ]
-  kubectl() { return 1; }
-  POD_CIDR='' SERVICE_CIDR='' EXISTING_POD_CIDR=''
+  kubectl() { echo "$*" >>calls; return 1; }
+  POD_CIDR='' SERVICE_CIDR='' EXISTING_POD_CIDR='' CLUSTER_NETWORKS_ASKED=''
   curlew_cluster_networks
   [ "$POD_CIDR$SERVICE_CIDR" = '' ]
+  curlew_cluster_networks
+  [ "$(wc -l <calls)" -eq 2 ]
 }
 
 @test "IPv6 has fixed networks" {
