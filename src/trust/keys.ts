@@ -1,6 +1,6 @@
 /** Keys of ECDSA on P-256, as PEM: the kind that cosign makes, too. */
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { asError, CurlewError } from '../core/errors.ts';
+import { CurlewError } from '../core/errors.ts';
 
 /** What OpenSSL calls P-256. */
 const CURVE = 'prime256v1';
@@ -45,8 +45,12 @@ export function readPrivateKey(pem: string, name: string, passphrase: string | u
     return requireCurve(createPrivateKey({ key: pem, ...(passphrase === undefined ? {} : { passphrase }) }), name);
   } catch (error) {
     if (error instanceof CurlewError) throw error;
-    const what = passphrase === undefined ? 'it is no private key in PEM' : 'the passphrase is wrong, or it is no key';
-    throw unusable(name, what, { cause: error });
+    if (passphrase !== undefined && /-----BEGIN ENCRYPTED|^Proc-Type: 4,ENCRYPTED/m.test(pem)) {
+      throw unusable(name, 'the passphrase is wrong, or the key is damaged', {
+        hint: 'put the passphrase that the key was made with into CURLEW_KEY_PASSPHRASE',
+      });
+    }
+    throw unusable(name, 'it is not a private key in PEM', { hint: pemHint(pem, 'curlew keygen makes one') });
   }
 }
 
@@ -58,7 +62,9 @@ export function readPublicKey(pem: string, name: string): TrustedKey {
     return { name, key: requireCurve(createPublicKey(pem), name) };
   } catch (error) {
     if (error instanceof CurlewError) throw error;
-    throw unusable(name, `it is no public key in PEM (${asError(error).message})`, { cause: error });
+    throw unusable(name, 'it is not a public key in PEM', {
+      hint: pemHint(pem, 'name the .pub file that curlew keygen wrote beside the private key'),
+    });
   }
 }
 
@@ -72,11 +78,14 @@ function requireCurve(key: KeyObject, name: string): KeyObject {
   throw unusable(name, 'it is not an ECDSA key on P-256', { hint: 'curlew keygen makes one' });
 }
 
-function unusable(
-  name: string,
-  what: string,
-  options: { readonly hint?: string; readonly cause?: unknown },
-): CurlewError {
+/** What to do about a file that OpenSSL cannot read; its own words name nothing that an operator knows. */
+function pemHint(pem: string, otherwise: string): string {
+  if (/^-----BEGIN OPENSSH |^(?:ssh|ecdsa)-/m.test(pem)) return `it is a key of OpenSSH, for logins: ${otherwise}`;
+  if (/-----BEGIN /.test(pem)) return 'the file is damaged, or of another kind: copy it again, or name another';
+  return otherwise;
+}
+
+function unusable(name: string, what: string, options: { readonly hint: string }): CurlewError {
   return new CurlewError('SIGNATURE_INVALID', `read the key ${name}: ${what}`, options);
 }
 

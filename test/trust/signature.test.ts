@@ -95,7 +95,7 @@ test('are made with a locked key only by its passphrase', () => {
   assert.throwsWith(
     () => readPrivateKey(privateKey, 'k', 'wrong'),
     'SIGNATURE_INVALID',
-    /read the key k: the passphrase is wrong/,
+    /read the key k: the passphrase is wrong, or the key is damaged$/,
   );
   assert.throwsWith(
     () => readPrivateKey(privateKey, 'k', undefined),
@@ -115,10 +115,35 @@ test('need a key of the right kind', () => {
   }
   assert.throwsWith(() => readPublicKey(ours.privateKey, 'k'), 'SIGNATURE_INVALID', /it is a private key/);
   assert.throwsWith(() => readPrivateKey(ours.publicKey, 'k', undefined), 'SIGNATURE_INVALID', /it is a public key/);
-  assert.throwsWith(() => readPublicKey('ssh-ed25519 AAAA', 'k'), 'SIGNATURE_INVALID', /it is no public key in PEM/);
-  assert.throwsWith(() => readPrivateKey('', 'k', undefined), 'SIGNATURE_INVALID', /it is no private key in PEM/);
+  assert.throwsWith(
+    () => readPublicKey('ssh-ed25519 AAAA', 'k'),
+    'SIGNATURE_INVALID',
+    /it is not a public key in PEM$/,
+  );
+  assert.throwsWith(() => readPrivateKey('', 'k', undefined), 'SIGNATURE_INVALID', /it is not a private key in PEM$/);
   const sealed = '-----BEGIN ENCRYPTED SIGSTORE PRIVATE KEY-----\nAA==\n-----END ENCRYPTED SIGSTORE PRIVATE KEY-----';
   assert.throwsWith(() => readPrivateKey(sealed, 'k', 'x'), 'SIGNATURE_INVALID', /encrypted as only cosign does it/);
+});
+
+test('that OpenSSL cannot read are refused in words of our own, with what to do', () => {
+  const broken = (kind: string): string => `-----BEGIN ${kind} KEY-----\nZZZZ\n-----END ${kind} KEY-----\n`;
+  const reads = [
+    ...['apiVersion: v1', broken('PRIVATE'), broken('OPENSSH PRIVATE')].map((pem) => [pem, undefined] as const),
+    [broken('PRIVATE'), 'a passphrase that nothing asked for'],
+    [makeKeyPair('right').privateKey, 'wrong'],
+  ] as const;
+  for (const read of [
+    ...reads.map(
+      ([pem, passphrase]) =>
+        () =>
+          readPrivateKey(pem, 'k', passphrase),
+    ),
+    ...['apiVersion: v1', broken('PUBLIC'), 'ssh-ed25519 AAAA'].map((pem) => () => readPublicKey(pem, 'k')),
+  ]) {
+    const { message, hint, cause } = assert.throwsWith(read, 'SIGNATURE_INVALID');
+    assert.not.match(`${message} ${String(cause)}`, /routines|DECODER|asn1/);
+    assert.ok(hint, message);
+  }
 });
 
 test.run();
