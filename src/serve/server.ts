@@ -106,12 +106,20 @@ function createServer(tls: ListenOptions['tls'], options: ServerOptions): Server
   try {
     return createHttpsServer({ ...options, ...tls, handshakeTimeout: options.headersTimeout });
   } catch (error) {
-    throw new CurlewError('USAGE', `the certificate or its key cannot be used: ${asError(error).message}`, {
-      hint: 'give both in PEM with --tls-cert and --tls-key; the key belongs to the first certificate of the file',
-      cause: error,
+    const mismatch = errnoOf(error) === 'ERR_OSSL_X509_KEY_VALUES_MISMATCH';
+    const what = mismatch ? 'the key does not belong to the certificate' : 'the certificate or its key is not PEM';
+    throw new CurlewError('USAGE', `--tls-cert and --tls-key: ${what}`, {
+      hint: 'give both in PEM; the key must be that of the first certificate in the file, without a passphrase',
     });
   }
 }
+
+const LISTEN_WORDS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program listens on this port',
+  EADDRNOTAVAIL: 'this machine does not have this address',
+  EACCES: 'this port is open to root only',
+  ENOTFOUND: 'no such host',
+};
 
 async function listen(server: Server, host: string | undefined, port: number): Promise<void> {
   try {
@@ -123,10 +131,10 @@ async function listen(server: Server, host: string | undefined, port: number): P
       });
     });
   } catch (error) {
-    const inUse = errnoOf(error) === 'EADDRINUSE';
-    throw new CurlewError(inUse ? 'BUSY' : 'USAGE', `listen on ${host ?? ''}:${port}: ${asError(error).message}`, {
-      hint: 'name another address with --listen',
-      cause: error,
+    const errno = errnoOf(error) ?? '';
+    const what = LISTEN_WORDS[errno] ?? asError(error).message;
+    throw new CurlewError(errno === 'EADDRINUSE' ? 'BUSY' : 'USAGE', `listen on ${host ?? ''}:${port}: ${what}`, {
+      hint: errno === 'EADDRINUSE' ? 'stop that one, or name another port with --listen' : 'name another with --listen',
     });
   }
 }

@@ -281,14 +281,33 @@ test('with a certificate it speaks TLS, and addresses in answers are https', asy
     }).on('error', reject);
   });
   assert.match(text, `'https://127.0.0.1:${server.port}'`);
-  await assert.rejectsWith(serveStore(store, { listen: { tls: { key: 'x', cert } } }), 'USAGE', /certificate/);
+  await assert.rejectsWith(
+    serveStore(store, { listen: { tls: { key: 'x', cert } } }),
+    'USAGE',
+    /--tls-key: the certificate or its key is not PEM$/,
+  );
+  const other = await makeCertificate();
+  await assert.rejectsWith(
+    serveStore(store, { listen: { tls: { key: other.key, cert } } }),
+    'USAGE',
+    /the key does not belong to the certificate$/,
+  );
 });
 
 test('a port that somebody else has is told', async ({ signal }) => {
   const { box, store } = await onePackage(signal);
   await using _ = box;
   await using server = await serveStore(store);
-  await assert.rejectsWith(serveStore(store, { listen: { port: server.port } }), 'BUSY', /listen on/);
+  await assert.rejectsWith(
+    serveStore(store, { listen: { port: server.port } }),
+    'BUSY',
+    /another program listens on this port$/,
+  );
+  await assert.rejectsWith(
+    serveStore(store, { listen: { host: '192.0.2.1' } }),
+    'USAGE',
+    /does not have this address$/,
+  );
 });
 
 test.run();
