@@ -78,7 +78,8 @@ export function serverMessage(head: ResponseHead, body: Uint8Array, secrets: rea
 }
 
 const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
-  AUTH_FAILED: 'check the credentials for this host: docker login writes them',
+  AUTH_FAILED:
+    'check the credentials for this host: those of a registry come from docker login, those of other servers from the address',
   NOT_FOUND: 'check the spelling of the name or address',
 };
 const BUSY_HINT = 'the server is busy or in trouble: run the command again later';
@@ -107,7 +108,8 @@ const NOT_AGAIN: ReadonlySet<string> = new Set([
   'EPERM',
 ]);
 
-const WORDS: Readonly<Record<string, string>> = {
+/** What the system's errors of a connection mean to people. */
+export const CONNECTION_WORDS: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
   UND_ERR_HEADERS_TIMEOUT: 'no answer in time',
   UND_ERR_BODY_TIMEOUT: 'the transfer stood still for too long',
@@ -159,7 +161,9 @@ export function brokenOutcome(doing: string, url: URL, proxy: URL | undefined, t
   const refused = proxyStatus === '407' || /Proxy Authentication Required/.test(error.message);
   const certificate = isCertificateProblem(code);
   const what =
-    proxyStatus === undefined ? (WORDS[code] ?? visible(error.message)) : `the proxy answered ${proxyStatus}`;
+    proxyStatus === undefined
+      ? (CONNECTION_WORDS[code] ?? visible(error.message))
+      : `the proxy answered ${proxyStatus}`;
   const through = proxy === undefined ? '' : ` through the proxy ${proxy.host}`;
   const message = `${doing}: ${url.host}${through}: ${refused ? 'the proxy wants other credentials' : what}`;
   const hint = certificate ? 'a private certificate authority is added with --ca-file FILE' : CONNECTION_HINTS[code];

@@ -92,6 +92,12 @@ function connectionTo(place: S3Place, { client, endpoint, idleMs }: Server): S3C
   };
 }
 
+const QUIET = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+
+function ignore(): undefined {
+  return undefined;
+}
+
 function newClient(endpoint: string | undefined, options: S3Options): S3Client {
   const { region, profile, pathStyle, ca, env = {}, idleMs = IDLE_MS } = options;
   const sockets = { maxSockets: SOCKETS, keepAlive: true };
@@ -111,6 +117,8 @@ function newClient(endpoint: string | undefined, options: S3Options): S3Client {
       httpAgent: sockets,
       httpsAgent: tunnelAgent(env, secure),
     },
+    // It would warn on the terminal of profiles beside keys in the environment; a failure says what was tried.
+    logger: QUIET,
     // Checksums are our own: the SDK's would be sent to servers that reject them.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',

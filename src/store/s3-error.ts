@@ -1,6 +1,6 @@
 /** What a failure of an S3 server, or of the way to it, means to a user. */
 import { CurlewError, errnoOf, type ErrorCode } from '../core/errors.ts';
-import { isCertificateProblem } from '../net/failure.ts';
+import { CONNECTION_WORDS, isCertificateProblem } from '../net/failure.ts';
 
 /** What was asked for, for messages. */
 export interface S3Call {
@@ -94,6 +94,12 @@ export function s3Error(error: unknown, call: S3Call): CurlewError {
     return new CurlewError(error.code, `${doing}: ${error.message}`, { hint: error.hint });
   const status = statusOf(error);
   const name = nameOf(error);
+  const [, profile] = /profile:? \[([^\]]+)\]/.exec(name === 'CredentialsProviderError' ? String(error) : '') ?? [];
+  if (profile !== undefined) {
+    return new CurlewError('AUTH_FAILED', `${doing}: the profile ${JSON.stringify(profile)} has no credentials`, {
+      hint: 'check its name (--s3-profile, AWS_PROFILE) and its section in ~/.aws/credentials or ~/.aws/config',
+    });
+  }
   const known = meaningOf(name, status, call);
   if (known !== undefined) return new CurlewError(known.code, `${doing}: ${known.says}`, { hint: known.hint });
   const said = wordsOf(error, call.secrets);
@@ -135,6 +141,8 @@ function hintOf(error: unknown, status: number | undefined): string {
 }
 
 function wordsOf(error: unknown, secrets: readonly string[]): string {
+  const known = CONNECTION_WORDS[errnoOf(error) ?? ''];
+  if (known !== undefined) return known;
   const raw = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const masked = secrets.filter((text) => text !== '').reduce((text, one) => text.replaceAll(one, '[secret]'), raw);
   return masked.replaceAll(/[^\u0020-\u007e]+/g, ' ').slice(0, 200);

@@ -1,0 +1,28 @@
+import { s3Error } from '../../src/store/s3-error.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('what failures of S3 mean');
+const call = { doing: 'read VERSION in s3://b/p', bucket: 'b', permission: 's3:GetObject', secrets: [] };
+
+for (const [code, words] of [
+  ['ECONNREFUSED', 'the connection was refused'],
+  ['ENOTFOUND', 'no such host'],
+] as const) {
+  test(`a server that cannot be reached is reported in words, not as ${code}`, () => {
+    const error = Object.assign(new Error(`connect ${code} 127.0.0.1:1`), { code });
+    const { message, hint } = s3Error(error, call);
+    assert.is(message, `read VERSION in s3://b/p: ${words}`);
+    assert.match(hint ?? '', '--s3-endpoint');
+  });
+}
+
+test('a profile without credentials is named', () => {
+  const says = 'Could not resolve credentials using profile: [nope] in configuration/credentials file(s).';
+  const error = Object.assign(new Error(says), { name: 'CredentialsProviderError' });
+  const { code, message, hint } = s3Error(error, call);
+  assert.equal([code, message], ['AUTH_FAILED', 'read VERSION in s3://b/p: the profile "nope" has no credentials']);
+  assert.match(hint ?? '', '--s3-profile');
+});
+
+test.run();
