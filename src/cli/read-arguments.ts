@@ -2,14 +2,14 @@
 import { parseArgs } from 'node:util';
 import { asError, CurlewError, errnoOf } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import { GLOBAL_OPTIONS, parseArgsOptions, type Arguments, type Command } from './command.ts';
+import { GLOBAL_OPTIONS, parseArgsOptions, type Arguments, type Command, type OptionSpecs } from './command.ts';
 
 /** Throws `USAGE` for words that the command does not take. */
 export function readArguments(
   { name, operands, options, bareWords = [] }: Pick<Command<never>, 'name' | 'operands' | 'options' | 'bareWords'>,
   words: readonly string[],
 ): Arguments {
-  const specs = { ...options, ...GLOBAL_OPTIONS };
+  const specs: OptionSpecs = { ...options, ...GLOBAL_OPTIONS };
   const wrong = (what: string, hint = `curlew ${name} --help lists the options`): CurlewError =>
     new CurlewError('USAGE', `curlew ${name}: ${what}`, { hint });
   try {
@@ -23,6 +23,9 @@ export function readArguments(
     // Most likely a shell variable that is not set; as a path it would mean the current folder.
     const empty = Object.entries(all).find(([, value]) => [value].flat().includes(''));
     if (empty !== undefined) throw wrong(`--${empty[0]} has an empty value`);
+    const folder = Object.entries(specs).find(([option, { value }]) => value === 'FILE' && isFolder(all[option]));
+    if (folder !== undefined)
+      throw wrong(`--${folder[0]} names a folder`, 'name a file in it: the last character is a slash');
     const extra = positionals[mostOperands(operands)];
     if (extra !== undefined) throw wrong(`unexpected word "${extra}"`, usageOf(name, operands));
     return {
@@ -50,6 +53,11 @@ export function readArguments(
       dashed ? `a value that begins with a dash is written ${option}=-VALUE` : undefined,
     );
   }
+}
+
+/** Without its slash it would become a file where a folder was meant; addresses have words of their own. */
+function isFolder(value: unknown): boolean {
+  return [value].flat().some((one) => typeof one === 'string' && one.endsWith('/') && !one.includes('://'));
 }
 
 /** How many words fit the operands of a help text, such as `[ADDON [HOOK]]` or `FILE…`. */

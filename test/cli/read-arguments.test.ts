@@ -81,6 +81,16 @@ test('wrong words are refused with what was meant, or where it says more', () =>
   );
 });
 
+test('a file that is to be written must not end in a slash, which would be lost; an address may', () => {
+  const file = { type: 'string', short: 'o', value: 'FILE', help: '' } as const;
+  const read =
+    (...words: readonly string[]) =>
+    () =>
+      readArguments({ name: 'bundle', operands: '', options: { output: file } }, words);
+  assert.throwsWith(read('-o', 'dist/'), 'USAGE', /^curlew bundle: --output names a folder$/);
+  assert.is(read('-o', 's3://b/p/')().text('output'), 's3://b/p/');
+});
+
 test('every command refuses words beyond those that its help names', async () => {
   const unlimited: string[] = [];
   for (const [name, { load }] of COMMANDS) {

@@ -6,6 +6,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { HEAD_LIMIT, MOST_PARTS, parseHead, partsPath, type PartsHead } from '../../core/parts.ts';
 import { readLeft } from '../../files/left-file.ts';
+import { requireRegular } from '../../files/name-file.ts';
 import { readLimited } from '../../files/read-limited.ts';
 import { writeStateFile } from '../../files/state-file.ts';
 import type { PlannedPart } from './split-plan.ts';
@@ -96,6 +97,6 @@ function jsonOf(text: string): unknown {
 /** Bytes of a file; undefined when there is none. Something else in its place is `FILE_UNUSABLE`. */
 export async function sizeThere(path: string): Promise<number | undefined> {
   const found = await stat(path).catch(() => undefined);
-  if (found === undefined || found.isFile()) return found?.size;
-  throw new CurlewError('FILE_UNUSABLE', `write ${path}: it is there and no plain file`);
+  if (found !== undefined) requireRegular(path, found);
+  return found?.size;
 }

@@ -2,6 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { requireFolder } from '../../files/name-file.ts';
 import { writeNew } from '../../files/write-new.ts';
 import { makeKeyPair } from '../../trust/keys.ts';
 import type { Command } from '../command.ts';
@@ -51,6 +52,7 @@ export function passphraseOf(env: Readonly<Record<string, string | undefined>>):
 
 async function writeKey(path: string, text: string, mode: number): Promise<void> {
   try {
+    await requireFolder(path);
     await writeNew(path, text, mode);
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') {

@@ -1,6 +1,7 @@
 /** `curlew new`: an add-on with all that one for other people's machines has. */
 import { join, relative, resolve } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
+import { isAddonName } from '../../core/ref.ts';
 import { HOOK_NAMES } from '../../manifest/hooks.ts';
 import type { LintReport } from '../../manifest/lint.ts';
 import { makeAddon, type MadeAddon } from '../../scaffold/new-addon.ts';
@@ -65,6 +66,11 @@ export const newAddon: Command<Made> = {
     const [name] = args.positionals;
     if (name === undefined) {
       throw new CurlewError('USAGE', 'new: give one name', { hint: 'curlew new <name>' });
+    }
+    if (!isAddonName(name)) {
+      throw new CurlewError('USAGE', `new: ${JSON.stringify(name.slice(0, 120))} is not a name for an add-on`, {
+        hint: 'use lower-case letters, digits, ".", "_" and "-"; the first and the last is a letter or a digit',
+      });
     }
     const root = resolve(cwd, args.text('dir') ?? '.');
     const made = await makeAddon(

@@ -75,7 +75,12 @@ export const pullCommand: Command<Result> = {
   summary: 'Fetch a bundle or package, going on where it stopped',
   operands: 'ADDRESS…',
   options: {
-    output: { type: 'string', short: 'o', value: 'FILE', help: 'the file to write (default: named as in the address)' },
+    output: {
+      type: 'string',
+      short: 'o',
+      value: 'PATH',
+      help: 'the file to write, or a folder (default: named as in the address)',
+    },
     connections: { type: 'string', value: 'N', help: `requests at once (default: ${CONNECTIONS})` },
     'limit-rate': { type: 'string', value: 'RATE', help: 'bytes a second at most, as 500K or 10M' },
     sha256: { type: 'string', value: 'HEX', help: 'of the whole file; then it may be any file' },
