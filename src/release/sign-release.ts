@@ -3,7 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import { CATALOGUE_LIMIT, parseCatalogue } from '../core/catalogue.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
-import { currentRelease } from '../store/catalogue.ts';
+import { currentRelease, missingRelease } from '../store/catalogue.ts';
 import type { Store } from '../store/store.ts';
 import { secondsOf } from '../trust/claim.ts';
 import { SIGNATURE_LIMIT } from '../trust/signature.ts';
@@ -129,7 +129,7 @@ async function readRenewed(store: Store, trust: ReleaseTrust, signal: AbortSigna
 
 async function readTexts(store: Store, release: string, signal: AbortSignal): Promise<ReleaseTexts> {
   const catalogue = await store.read(storeKey.catalogue(release), { limit: CATALOGUE_LIMIT, signal });
-  if (catalogue === undefined) throw new CurlewError('NOT_FOUND', `${store.address}: there is no release ${release}`);
+  if (catalogue === undefined) throw await missingRelease(store, release, { signal });
   const parsed = parseCatalogue(Buffer.from(catalogue.data).toString(), `${store.address}/${release}`);
   if (parsed.release !== release) {
     throw new CurlewError('PACKAGE_INVALID', `${store.address}: ${release} has the catalogue of ${parsed.release}`);

@@ -2,6 +2,8 @@
 import { CATALOGUE_LIMIT, isRelease, parseCatalogue, type Catalogue } from '../core/catalogue.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
+import { nearest } from '../core/nearest.ts';
+import { compareVersions } from '../core/ref.ts';
 import type { Store } from './store.ts';
 
 const VERSION_LIMIT = 1024;
@@ -58,12 +60,58 @@ export async function readCatalogue(
   const wanted = release ?? (await currentRelease(store, { signal }))?.release;
   if (wanted === undefined) {
     throw new CurlewError('NOT_FOUND', `${store.address}: no release was published here`, {
-      hint: 'curlew publish --to makes one',
+      hint: `check the address; curlew publish --to ${store.address} makes one`,
     });
   }
   const found = isRelease(wanted) ? await findCatalogue(store, wanted, { signal }) : undefined;
   if (found !== undefined) return found;
-  throw new CurlewError('NOT_FOUND', `${store.address}: there is no release ${JSON.stringify(wanted.slice(0, 100))}`);
+  throw await missingRelease(store, wanted, { signal });
+}
+
+/** Releases that a message names; more are counted. */
+const NAMED = 8;
+/** Keys of a store that are looked at for them: a hint is worth no minutes. */
+const LOOKED_AT = 20_000;
+
+/** The `NOT_FOUND` for a release that a store does not have, with those that it has, the newest first. */
+export async function missingRelease(
+  store: Store,
+  wanted: string,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<CurlewError> {
+  // Web servers list nothing, and some credentials may not: the message does without then.
+  const there = await listReleases(store, signal).catch((error: unknown) => {
+    signal.throwIfAborted();
+    if (error instanceof CurlewError) return [];
+    throw error;
+  });
+  const near = nearest(wanted, there);
+  const more = there.length > NAMED ? `, and ${there.length - NAMED} more` : '';
+  const hints = [
+    ...(near === undefined ? [] : [`did you mean ${near}?`]),
+    ...(there.length === 0 ? [] : [`there are: ${there.slice(0, NAMED).join(', ')}${more}`]),
+  ];
+  return new CurlewError(
+    'NOT_FOUND',
+    `${store.address}: there is no release ${JSON.stringify(wanted.slice(0, 100))}`,
+    hints.length === 0 ? {} : { hint: hints.join(' ') },
+  );
+}
+
+/** Those with a catalogue, the newest first. */
+async function listReleases(store: Store, signal: AbortSignal): Promise<readonly string[]> {
+  const found: { readonly release: string; readonly time: number }[] = [];
+  let left = LOOKED_AT;
+  for await (const { key, modified } of store.list('', { signal })) {
+    const [release = ''] = key.split('/', 1);
+    if (isRelease(release) && key === storeKey.catalogue(release))
+      found.push({ release, time: modified?.getTime() ?? 0 });
+    left -= 1;
+    if (left === 0) break;
+  }
+  return found
+    .toSorted((a, b) => b.time - a.time || compareVersions(b.release, a.release))
+    .map(({ release }) => release);
 }
 
 /**

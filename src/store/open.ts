@@ -64,11 +64,19 @@ export async function openStore(address: string, options: OpenStoreOptions): Pro
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') {
       throw new CurlewError('NOT_FOUND', `open store ${root}: no such folder`, {
-        hint: 'curlew publish --to makes one',
+        hint: await hintFor(root),
         cause: error,
       });
     }
     throw fileError(`open store ${root}`, error);
   }
   return createFolderStore(root);
+}
+
+/** What to do about a folder that does not exist. */
+async function hintFor(root: string): Promise<string> {
+  const [, folder, release = ''] = /^(.+)@([^/]*)$/.exec(root) ?? [];
+  const isStore = folder !== undefined && (await stat(folder).catch(() => undefined))?.isDirectory() === true;
+  if (isStore) return `a release is named by an option: the store ${folder} and --release ${release}`;
+  return `check the path; curlew publish --to ${root} makes a store there`;
 }

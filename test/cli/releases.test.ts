@@ -4,6 +4,7 @@ import { createFolderStore } from '../../src/store/folder.ts';
 import * as assert from '../support/assert.ts';
 import { curlew } from '../support/curlew.ts';
 import { madePackage, publishAs } from '../support/releases.ts';
+import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
@@ -67,6 +68,26 @@ test('versions are listed in order, and a word is answered with the version that
   assert.match(near.stderr, 'did you mean rook?');
   assert.is((await curlew(['versions', 'rook@2.0.x', '--from', 'staging'], { cwd: box.path })).exitCode, 11);
   assert.is((await curlew(['versions'], { cwd: box.path })).exitCode, 64);
+});
+
+test('a release that a store does not have is answered with those that it has, the newest first', async ({
+  signal,
+}) => {
+  await using box = await staged(signal);
+  const more = await madePackage(box, 'ekco', '0.28.15', 'e2');
+  await publishAs(createFolderStore(box.at('staging')), 's2', [more], signal);
+  for (const words of [
+    ['versions', '--from', 'staging', '--release', 'r1'],
+    ['promote', '--from', 'staging@r1', '--to', 'dist'],
+  ]) {
+    const { exitCode, stderr } = await runCommand(words, box.path);
+    assert.is(exitCode, 14);
+    assert.match(stderr, /there is no release "r1"\n {2}hint: did you mean s[12]\? there are: s[12], s[12]$/);
+  }
+  const at = await runCommand(['versions', '--from', 'staging@s1'], box.path);
+  assert.match(at.stderr, `the store ${box.at('staging')} and --release s1`);
+  const nowhere = await runCommand(['versions', '--from', 'stagng'], box.path);
+  assert.match(nowhere.stderr, `curlew publish --to ${box.at('stagng')} makes a store there`);
 });
 
 test('publish takes the order of versions from versions.json beside them, and refuses one that is none', async () => {
