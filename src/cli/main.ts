@@ -98,7 +98,9 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
     const { report, around } = progress;
     const ask = askerOf(around);
     const context = { signal, report, ask, print: printLine, env: process.env, cwd: process.cwd() };
-    const result = await withSuggestions(args, context, async (completing) => command.run(args, completing));
+    const result = await withSuggestions(command.name, args, context, async (completing) =>
+      command.run(args, completing),
+    );
     await progress.stop();
     const stream = carriesBytes ? process.stderr : process.stdout;
     const text = args.flag('json')

@@ -25,9 +25,7 @@ export function checksOf(args: Arguments, installer: Installer): CheckRequest {
 function givenMode(word: string | undefined): CheckMode | undefined {
   const mode = CHECK_MODES.find((known) => known === word);
   if (word === undefined || mode !== undefined) return mode;
-  throw new CurlewError('USAGE', `--preflights is one of ${CHECK_MODES.join(', ')}`, {
-    hint: 'the --help of the command lists its options',
-  });
+  throw new CurlewError('USAGE', `--preflights ${word}: known are ${CHECK_MODES.join(', ')}`);
 }
 
 function defaultMode(installer: Installer, isTrial: boolean): CheckMode {

@@ -58,7 +58,7 @@ function isConfined(args: Arguments): boolean {
 
 /** A mistake in the words of a command. */
 export function usage(what: string): CurlewError {
-  return new CurlewError('USAGE', what, { hint: 'the --help of the command lists its options' });
+  return new CurlewError('USAGE', what);
 }
 
 /** Where to install, as the words say it; nothing is touched. */

@@ -90,8 +90,7 @@ export function withPlanWords(args: Arguments, { words }: SavedPlan): Arguments 
 
 /** `USAGE` for options that make no sense together. */
 export function checkPlanOptions(args: Arguments): void {
-  const wrong = (what: string): CurlewError =>
-    new CurlewError('USAGE', what, { hint: 'the --help of the command lists its options' });
+  const wrong = (what: string): CurlewError => new CurlewError('USAGE', what);
   if (args.text('out') !== undefined && !args.flag('dry-run')) throw wrong('--out saves what --dry-run has planned');
   if (args.flag('force') && args.text('out') === undefined) throw wrong('--force replaces the file of --out');
   if (args.text('out') !== undefined && args.text('plan') !== undefined) {

@@ -44,8 +44,9 @@ function folderFlag({ positionals }: Arguments): string | undefined {
   return flag === undefined ? undefined : readFlags([flag]).installDirectory;
 }
 
-/** Runs a command, and completes what its hints and notes suggest. */
+/** Runs the command `name`, and completes what its hints and notes suggest; wrong words without a hint get its help. */
 export async function withSuggestions<Result>(
+  name: string,
   args: Arguments,
   context: CommandContext,
   run: (context: CommandContext) => Promise<Result>,
@@ -57,8 +58,10 @@ export async function withSuggestions<Result>(
       report: (event) => context.report(event.type === 'note' ? { ...event, text: complete(event.text) } : event),
     });
   } catch (error) {
-    if (!(error instanceof CurlewError) || error.hint === undefined) throw error;
-    const { code, message, hint, cause, diagnostics } = error;
+    if (!(error instanceof CurlewError)) throw error;
+    const { code, message, cause, diagnostics } = error;
+    const hint = error.hint ?? (code === 'USAGE' ? `curlew ${name} --help lists its options` : undefined);
+    if (hint === undefined) throw error;
     throw new CurlewError(code, message, { hint: complete(hint), cause, diagnostics });
   }
 }

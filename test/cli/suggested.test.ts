@@ -46,6 +46,14 @@ for (const [words, text, expected] of [
   });
 }
 
+test('wrong words without another hint lead to the help of their command', async () => {
+  await using box = await tree();
+  for (const words of [['install'], ['bundle'], ['serve']]) {
+    const { exitCode, stderr } = await runCommand(words, box.path);
+    assert.equal([exitCode, stderr.split('hint: ')[1]], [64, `curlew ${words[0]} --help lists its options`]);
+  }
+});
+
 test('hints of failures on a trial node lead back to it', async () => {
   const fails = (version: string): string => `aaa() { [ "$AAA_VERSION" = 1.0.0 ]; } # ${version}`;
   await using box = await boxWith([tracer('aaa', fails('1.0.0'))]);

@@ -29,7 +29,7 @@ export async function runCommand(
     const command = await COMMANDS.get(name)?.load();
     if (command === undefined) throw new Error(`no command ${name}`);
     const args = readArguments(command, words);
-    const result = await withSuggestions(args, context, async (completing) => command.run(args, completing));
+    const result = await withSuggestions(name, args, context, async (completing) => command.run(args, completing));
     const stdout = args.flag('json') ? JSON.stringify(result) : command.render(result, args, NO_PAINT);
     return { exitCode: command.exitCode?.(result) ?? 0, stdout, stderr: said.join('\n') };
   } catch (error) {
