@@ -16,7 +16,12 @@ export function withSettings(installer: Installer, words: readonly string[]): In
 
 function withSetting(installer: Installer, word: string): Installer {
   const [, name = '', field = '', text = ''] = /^([A-Za-z0-9-]+)\.([A-Za-z0-9]+)=(.*)$/s.exec(word) ?? [];
-  if (field === '' || field === 'version' || field === 's3Override') {
+  if (field === 'version' || field === 's3Override') {
+    throw new CurlewError('USAGE', `--set ${name}.${field}: it chooses a package, and is not a setting`, {
+      hint: 'write it into the spec, or into an overlay: installer-spec-file=FILE',
+    });
+  }
+  if (field === '') {
     // What stands behind the sign may be a secret.
     const shown = JSON.stringify((word.split('=', 1)[0] ?? '').slice(0, 80));
     throw new CurlewError('USAGE', `--set ${shown}: not a setting`, { hint: 'write --set name.field=value' });
@@ -28,7 +33,7 @@ function withSetting(installer: Installer, word: string): Installer {
       all.map(({ specName }) => specName),
     );
     throw new CurlewError('USAGE', `--set ${name}.${field}: the spec has no ${name}`, {
-      hint: near === undefined ? undefined : `did you mean ${near}?`,
+      hint: near === undefined ? `it has: ${all.map(({ specName }) => specName).join(', ')}` : `did you mean ${near}?`,
     });
   }
   const value = settingValue(settingOf(name, field)?.kind, text);
