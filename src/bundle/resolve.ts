@@ -60,7 +60,13 @@ export function resolveSpec(installer: Installer, catalogue: Catalogue, arch: Ar
     hint: failures.length === 1 ? first.error.hint : undefined,
     diagnostics: failures.map((one) => {
       const { message, hint } = one.error;
-      return { code: 'installer/unresolved', severity: 'error', message, place: one.addon.place, hint };
+      return {
+        code: 'installer/unresolved',
+        severity: 'error',
+        message,
+        place: one.addon.requestedBy ?? one.addon.place,
+        hint,
+      };
     }),
   });
   // Others may need what is missing: they have no order.

@@ -201,7 +201,12 @@ function chooseAll(
   throw new CurlewError(first.error.code, failures.map(({ error }) => error.message).join('; '), {
     hint: first.error.hint ?? 'make a bundle that holds them, or take them out of the spec',
     diagnostics: failures.map(({ addon, error }) => {
-      return { code: 'installer/unresolved', severity: 'error', message: error.message, place: addon.place };
+      return {
+        code: 'installer/unresolved',
+        severity: 'error',
+        message: error.message,
+        place: addon.requestedBy ?? addon.place,
+      };
     }),
   });
 }
@@ -213,7 +218,17 @@ function noteOverride({ name, s3Override }: InstallerAddon, { from, report }: Ch
   report({ type: 'note', level: 'info', text });
 }
 
-function missing({ name, requested, s3Override }: InstallerAddon, what: string): CurlewError {
+/** `listed`: the version that the bundle was made with, whose files an unpacked one loses to the node that installs it. */
+function missing(
+  { name, requested, s3Override }: InstallerAddon,
+  what: string,
+  listed: string | undefined,
+): CurlewError {
+  if (listed !== undefined) {
+    return new CurlewError('NOT_FOUND', what, {
+      hint: 'its files were moved to the install folder when it was installed from here: unpack the bundle again with tar',
+    });
+  }
   if (s3Override === undefined) return new CurlewError('NOT_FOUND', what);
   return new CurlewError('NOT_FOUND', `${what}, and its s3Override is not fetched in an airgap install`, {
     hint: `make a bundle that holds ${name} ${requested}, or install with --from`,
@@ -227,13 +242,13 @@ function chooseOne(
 ): SourcePackage {
   const { name, requested } = wanted;
   const named = packages.filter(({ ref }) => ref.name === name);
-  if (named.length === 0) throw missing(wanted, `${from}: it holds no package of ${name}`);
+  const listed = bundle?.packages.find((one) => one.name === name && one.requested === requested)?.version;
+  if (named.length === 0) throw missing(wanted, `${from}: it holds no package of ${name}`, listed);
   const usable = named.filter(({ addon }) => addon.arch === arch);
   if (usable.length === 0) throw new CurlewError('UNSUPPORTED', `${from}: ${name} is not there for ${arch}`);
-  const listed = bundle?.packages.find((one) => one.name === name && one.requested === requested)?.version;
   const versions = usable.map(({ ref }) => ref.version).toSorted((a, b) => compareVersions(b, a));
   const version = listed ?? resolveVersion(name, requested, versions).version;
   const found = usable.find(({ ref }) => ref.version === version);
-  if (found === undefined) throw missing(wanted, `${from}: it holds no package ${name} ${version}`);
+  if (found === undefined) throw missing(wanted, `${from}: it holds no package ${name} ${version}`, listed);
   return found;
 }

@@ -63,7 +63,7 @@ export async function specOf(
   const variables = new Map([['INSTALLER_ID', installerId(installer)], ...flags.variables]);
   const changed = withSettings(withFlags(installer, flags), args.texts('set'));
   return {
-    installer: source.airgap ? withField(changed, 'kurl', 'airgap', true) : changed,
+    installer: source.airgap ? withField(changed, { specName: 'kurl', field: 'airgap', value: true }) : changed,
     text: above === undefined && below !== undefined ? below : installerYaml(document),
     variables,
   };

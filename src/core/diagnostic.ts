@@ -1,11 +1,19 @@
 /** Findings in files that people write: where, what, and what to do; as text, and as GitHub annotations. */
 
-/** A spot in a text file. Line, column and length count from 1, in UTF-16 code units. */
+/**
+ * A spot in a text file. Line, column and length count from 1, in UTF-16 code units. Line 0: a word of the command line,
+ * which stands in `file` as people write it.
+ */
 export interface Place {
   readonly file: string;
   readonly line: number;
   readonly column: number;
   readonly length: number;
+}
+
+/** The place of what a word of the command line says. */
+export function wordPlace(word: string): Place {
+  return { file: word, line: 0, column: 0, length: 0 };
 }
 
 /** A word of a line-based file, with its spot. */
@@ -52,7 +60,8 @@ const FRAME_WIDTH = 160;
  */
 export function renderDiagnostic(diagnostic: Diagnostic, sourceLine: string | undefined): string {
   const { place, severity, code, message, hint } = diagnostic;
-  const lines = [`${visible(place.file)}:${place.line}:${place.column} ${severity} ${code}: ${visible(message)}`];
+  const spot = place.line === 0 ? '' : `:${place.line}:${place.column}`;
+  const lines = [`${visible(place.file)}${spot} ${severity} ${code}: ${visible(message)}`];
   if (sourceLine !== undefined && sourceLine.length > 0) {
     const start = Math.max(0, place.column - 1 - FRAME_WIDTH / 2);
     const shown = sourceLine.slice(start, start + FRAME_WIDTH);

@@ -1,9 +1,10 @@
 /** The flags that kURL's scripts take (kurl.md 4.5), word for word: `ha`, `labels=a=b`. Pure. */
+import { wordPlace, type Place } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { isVersion } from '../core/ref.ts';
 import type { Installer } from './installer.ts';
-import { settingValue, withField } from './set.ts';
+import { settingValue, withField, type GivenField } from './set.ts';
 import { settingOf } from './settings.ts';
 import type { Json } from './yaml.ts';
 
@@ -85,7 +86,7 @@ export const FLAGS: Readonly<Record<string, FlagMeaning>> = {
 };
 
 export interface GivenFlags {
-  readonly settings: readonly { readonly specName: string; readonly field: string; readonly value: Json }[];
+  readonly settings: readonly (GivenField & { readonly place: Place })[];
   /** Besides those of settings. Several hosts are joined by commas. */
   readonly variables: ReadonlyMap<string, string>;
   /** The file of `installer-spec-file`. */
@@ -170,7 +171,7 @@ function flagsOf(given: ReadonlyMap<string, readonly string[]>, wrong: string[])
     const text = takesValue(meaning) ? values.join(',') : 'true';
     const value = settingValue(known?.kind, field === 'version' ? text.replace(/^v/, '') : text);
     if ('wrong' in value) wrong.push(`the flag ${name} must be ${value.wrong}`);
-    else settings.push({ specName, field, value: value.value });
+    else settings.push({ specName, field, value: value.value, place: wordPlace(`the flag ${name}`) });
   }
   const folder = special('install-directory');
   return {
@@ -187,14 +188,19 @@ function flagsOf(given: ReadonlyMap<string, readonly string[]>, wrong: string[])
  * for a version there must be the add-on.
  */
 export function withFlags(installer: Installer, { settings }: GivenFlags): Installer {
-  return settings.reduce((changed, { specName, field, value }) => {
-    if (field !== 'version') return withField(changed, specName, field, appended(changed, specName, field, value));
+  return settings.reduce((changed, given) => {
+    const { specName, field, value, place } = given;
+    if (field !== 'version') {
+      return withField(changed, { ...given, value: appended(changed, specName, field, value) });
+    }
     if (!changed.addons.some((addon) => addon.specName === specName)) {
       throw new CurlewError('USAGE', `the flag ${specName}-version: the spec has no ${specName}`);
     }
     const requested = typeof value === 'string' && isVersion(value) ? value : undefined;
     if (requested === undefined) throw new CurlewError('USAGE', `the flag ${specName}-version: this is not a version`);
-    const addons = changed.addons.map((addon) => (addon.specName === specName ? { ...addon, requested } : addon));
+    const addons = changed.addons.map((addon) =>
+      addon.specName === specName ? { ...addon, requested, requestedBy: place } : addon,
+    );
     return { ...changed, addons };
   }, installer);
 }

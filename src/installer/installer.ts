@@ -14,7 +14,9 @@ export interface InstallerAddon {
   /** Of a package that is used instead of the store's: a URL, or `s3://bucket/key`. */
   readonly s3Override: string | undefined;
   readonly place: Place;
-  /** Of settings that the spec itself holds, by their fields; what flags and `--set` put in has none. */
+  /** Of the version, where a flag and not the spec asks for it. */
+  readonly requestedBy?: Place | undefined;
+  /** Of settings, by their fields: in the spec, or the flag or `--set` that put them in. */
   readonly places?: ReadonlyMap<string, Place>;
 }
 

@@ -1,4 +1,5 @@
 /** Settings given on the command line, on top of a spec. Pure. */
+import { wordPlace, type Place } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import type { Installer, InstallerAddon } from './installer.ts';
@@ -38,19 +39,33 @@ function withSetting(installer: Installer, word: string): Installer {
   }
   const value = settingValue(settingOf(name, field)?.kind, text);
   if ('wrong' in value) throw new CurlewError('USAGE', `--set ${name}.${field}: it must be ${value.wrong}`);
-  return withField(installer, name, field, value.value);
+  return withField(installer, {
+    specName: name,
+    field,
+    value: value.value,
+    place: wordPlace(`--set ${name}.${field}`),
+  });
+}
+
+export interface GivenField {
+  /** The add-on or section, as specs write it. */
+  readonly specName: string;
+  readonly field: string;
+  readonly value: Json;
+  /** The word that says so; absent for what nobody has written. */
+  readonly place?: Place;
 }
 
 /** The spec with this setting, in place of the one of that name whatever its case; in a section where there is no such add-on. */
-export function withField(installer: Installer, specName: string, field: string, value: Json): Installer {
+export function withField(installer: Installer, { specName, field, value, place }: GivenField): Installer {
   type Part = Pick<InstallerAddon, 'specName' | 'settings' | 'places'>;
   const change = <One extends Part>(one: One): One => {
     if (one.specName !== specName) return one;
     const others = Object.entries(one.settings).filter(([key]) => key.toLowerCase() !== field.toLowerCase());
     const settings = { ...Object.fromEntries(others), [field]: value };
     if (one.places === undefined) return { ...one, settings };
-    const places = [...one.places].filter(([key]) => key.toLowerCase() !== field.toLowerCase());
-    return { ...one, settings, places: new Map(places) };
+    const places = new Map([...one.places].filter(([key]) => key.toLowerCase() !== field.toLowerCase()));
+    return { ...one, settings, places: place === undefined ? places : places.set(field, place) };
   };
   const parts: readonly Part[] = [...installer.addons, ...installer.sections];
   const known = parts.some((part) => part.specName === specName);

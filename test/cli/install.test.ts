@@ -12,6 +12,7 @@ import { MAIN } from '../support/compiled.ts';
 import { curlew, curlewOk, startCurlew, type Outcome } from '../support/curlew.ts';
 import { boxWith, specOf } from '../support/node-bundles.ts';
 import { traced, tracer, tracerPackage } from '../support/node-install.ts';
+import { runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
@@ -50,6 +51,20 @@ test('a spec of the operator goes before that of the bundle', async () => {
   const { stdout } = await install(box, '--bundle', 'b.tar.gz', '--installer', 'mine.yaml', '--install-dir', '/opt/c');
   assert.match(stdout, /^bbb {2}1\.0\.0 {2}installed/);
   await stat(box.at('root/opt/c/records.json'));
+});
+
+test('an unpacked bundle whose packages a node has taken is to be unpacked again', async ({ signal }) => {
+  await using box = await tree({ 'i.yaml': specOf([{ name: 'aaa', version: '1.0.0' }]) });
+  await publishTestPackages(box, [tracerPackage('aaa')], signal);
+  const run = async (...more: readonly string[]): Promise<Outcome> => runTraced(more, box);
+  assert.is((await run('bundle', 'i.yaml', '--from', 'store', '-o', 'real.tar.gz')).exitCode, 0);
+  await mkdir(box.at('unpacked'));
+  await execa('tar', ['xzf', box.at('real.tar.gz'), '-C', box.at('unpacked')]);
+  assert.is((await run(...words(box, ['--dir', 'unpacked']))).exitCode, 0);
+  assert.is((await run('uninstall', 'aaa', '--yes', '--root', box.at('root'), '--unconfined')).exitCode, 0);
+  const { exitCode, stderr } = await run(...words(box, ['--dir', 'unpacked']));
+  assert.is(exitCode, 14);
+  assert.match(stderr, /hint: its files were moved to the install folder .* unpack the bundle again with tar$/);
 });
 
 test('an unpacked bundle is installed', async () => {

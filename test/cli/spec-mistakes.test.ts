@@ -126,6 +126,26 @@ test('mistakes in the text, versions that there are not, and settings that do no
   assert.match(made.stderr, 'error SPEC_INVALID: spec.yaml is not a valid installer spec');
 });
 
+test('a setting of --set that does not fit is found at the --set, not at a line of the spec', async ({ signal }) => {
+  await using box = await scene('  shop:\n    version: latest\n    replicas: 3\n', signal);
+  const words = [
+    'installer',
+    'validate',
+    'spec.yaml',
+    '--from',
+    'store',
+    '--set',
+    'shop.replicas=0',
+    '--set',
+    'shop.size=m',
+  ];
+  const { exitCode, stdout } = await runCommand(words, box.path);
+  assert.is(exitCode, 11);
+  assert.match(stdout, /^--set shop\.replicas error installer\/schema: shop\.replicas must be >= 1$/m);
+  assert.match(stdout, /^--set shop\.size error installer\/schema: shop\.size /m);
+  assert.not.match(stdout, /spec\.yaml:\d/);
+});
+
 test('a spec that does not exist is NOT_FOUND, and a folder is named as one', async () => {
   await using box = await tree({ 'folder/x': '' });
   const missing = await runCommand(['bundle', 'none.yaml', '--from', 'store', '--plan'], box.path);

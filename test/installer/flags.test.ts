@@ -27,6 +27,13 @@ test('21: a version loses its v, and a value may hold equal signs', () => {
   assert.is(out['NODE_LABELS'], 'a=b,c=d');
 });
 
+test('what a flag says stands in the flag, not in the spec', () => {
+  const { addons } = withFlags(installer(), readFlags(['kubernetes-version=1.27.0', 'ha']));
+  const [{ requestedBy, places } = {}] = addons;
+  assert.is(requestedBy?.file, 'the flag kubernetes-version');
+  assert.is(places?.get('HACluster')?.file, 'the flag ha');
+});
+
 test('21: addresses without proxy are added to those of the spec', () => {
   const flag = 'additional-no-proxy-addresses=10.0.0.1,.corp';
   const spec = '  kurl: {additionalNoProxyAddresses: [registry.internal]}\n';
