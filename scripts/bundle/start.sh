@@ -21,4 +21,5 @@ said="$("$bundle/bin/curlew" --version 2>&1)" || stop 22 "$bundle/bin/curlew doe
 case "$name" in install.sh | join.sh | upgrade.sh) set -- "${name%.sh}" --dir "$bundle" "$@" ;; esac
 if [[ "${1-}" == load[-_]images ]]; then set -- load-images --dir "$bundle" "${@:2}"; fi
 if [[ "${1-}" == preflight && "$*" != *--@(bundle|dir|from|installer)* ]]; then set -- preflight --dir "$bundle" "${@:2}"; fi
-exec "$bundle/bin/curlew" "$@"
+# As it was typed: curlew is not in PATH, and what its hints suggest is to be typed, too.
+CURLEW_CALLED="$(dirname -- "$0")/tasks.sh" exec "$bundle/bin/curlew" "$@"

@@ -62,6 +62,8 @@ curlew_start() {
       set -- "${CURLEW_NAME%.sh}" --from "$base/dist" --release "$release" --installer "$folder/$id.yaml" "$@"
       ;;
   esac
+  # What its hints suggest is to be typed, and curlew is not in PATH.
+  export CURLEW_CALLED="$folder/bin/curlew"
   # Standard input is what is left of this script: hooks that ask want the terminal.
   if { true </dev/tty; } 2>/dev/null; then exec "$folder/bin/curlew" "$@" </dev/tty; fi
   exec "$folder/bin/curlew" "$@" </dev/null

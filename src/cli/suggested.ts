@@ -20,22 +20,37 @@ export const PLACES: readonly { readonly options: readonly string[]; readonly co
 
 const COMMAND = /\bcurlew ([a-z]+(?:-[a-z]+)*)(?! --help|[-\w])/g;
 
-/** A text in which suggested commands carry the places that these words give. */
-export function suggesting(args: Arguments): (text: string) => string {
+/**
+ * A text in which suggested commands carry the places that these words give. `called` is how the operator calls this program
+ * where curlew is not in PATH, such as the tasks.sh of a bundle, beside which stand install.sh and its like.
+ */
+export function suggesting(args: Arguments, called?: string): (text: string) => string {
   return (text) =>
     text.replaceAll(COMMAND, (whole, command: string) => {
       const words = PLACES.filter(({ commands }) => commands.includes(command)).flatMap(({ options }) =>
         options.flatMap((option) => wordsOf(option, args)),
       );
-      return [whole, ...words].join(' ');
+      return [calling(command, called) ?? whole, ...words].join(' ');
     });
+}
+
+const OWN_SCRIPTS = ['install', 'join', 'upgrade'];
+
+function calling(command: string, called: string | undefined): string | undefined {
+  if (called === undefined || called === '') return undefined;
+  const own = OWN_SCRIPTS.includes(command) && called.endsWith('/tasks.sh');
+  return own ? quoted(called.replace(/tasks\.sh$/, `${command}.sh`)) : `${quoted(called)} ${command}`;
+}
+
+function quoted(word: string): string {
+  return /^[\w./:@,+-]+$/.test(word) ? word : shellQuote(word);
 }
 
 function wordsOf(option: string, args: Arguments): readonly string[] {
   if (args.flag(option)) return [`--${option}`];
   const value = args.text(option) ?? (option === 'install-dir' ? folderFlag(args) : undefined);
   if (value === undefined) return [];
-  return [`--${option}`, /^[\w./:@,+-]+$/.test(value) ? value : shellQuote(value)];
+  return [`--${option}`, quoted(value)];
 }
 
 /** The install folder, where kURL's flag names it. */
@@ -51,7 +66,7 @@ export async function withSuggestions<Result>(
   context: CommandContext,
   run: (context: CommandContext) => Promise<Result>,
 ): Promise<Result> {
-  const complete = suggesting(args);
+  const complete = suggesting(args, context.env['CURLEW_CALLED']);
   try {
     return await run({
       ...context,

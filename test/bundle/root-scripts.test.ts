@@ -49,6 +49,15 @@ async function run(box: Tree, script: string, words: readonly string[] = [], env
   return { code: exitCode, out: stdout, err: stderr };
 }
 
+test('the tool is told how its tasks are called, in the words of whoever called', async () => {
+  await using box = await unpacked(
+    `#!/usr/bin/bash\nif [[ "$*" == --version ]]; then echo 1; else printf '%s' "$CURLEW_CALLED"; fi\n`,
+  );
+  await libcIs(box, 'glibc 2.28');
+  assert.is((await run(box, 'install.sh')).out, box.at('a b/tasks.sh'));
+  assert.is((await run(box, '../a b/tasks.sh')).out, `${box.at('a b')}/tasks.sh`);
+});
+
 for (const name of ['install', 'join', 'upgrade']) {
   test(`${name}.sh runs the tool over its own folder and leaves words and folder to the caller`, async () => {
     await using box = await unpacked();

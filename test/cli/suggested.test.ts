@@ -46,6 +46,22 @@ for (const [words, text, expected] of [
   });
 }
 
+for (const [called, expected] of [
+  ['./tasks.sh', './tasks.sh status --root /t shows it; ./install.sh --root /t --dry-run'],
+  ['/a b/tasks.sh', "'/a b/tasks.sh' status --root /t shows it; '/a b/install.sh' --root /t --dry-run"],
+  [
+    '/var/cache/x/curlew',
+    '/var/cache/x/curlew status --root /t shows it; /var/cache/x/curlew install --root /t --dry-run',
+  ],
+] as const) {
+  test(`where curlew is not in PATH, what is suggested is called as it was: ${called}`, async () => {
+    const found = await COMMANDS.get('status')?.load();
+    if (found === undefined) throw new Error('status');
+    const complete = suggesting(readArguments(found, ['--root', '/t']), called);
+    assert.is(complete('curlew status shows it; curlew install --dry-run'), expected);
+  });
+}
+
 test('wrong words without another hint lead to the help of their command', async () => {
   await using box = await tree();
   for (const words of [['install'], ['bundle'], ['serve']]) {
