@@ -24,15 +24,24 @@ export async function lockFolder(directory: string): Promise<AsyncDisposable> {
   const own = await ownText();
   const offer = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`;
   try {
-    await writeFile(offer, own, { mode: 0o600, flag: 'wx' });
     try {
+      await writeFile(offer, own, { mode: 0o600, flag: 'wx' });
       while (!(await tryLink(offer, path))) await takeOver(path, offer, own);
     } finally {
       await rm(offer, { force: true });
     }
     await clearOffers(directory, own);
   } catch (error) {
-    throw fileError(`lock ${directory}`, error);
+    if (!['ENOSPC', 'EDQUOT'].includes(errnoOf(error) ?? '')) throw fileError(`lock ${directory}`, error);
+    // Not a word of the lock: nobody holds it, and another folder would be another node.
+    throw new CurlewError(
+      'NO_SPACE',
+      `begin a run in ${directory}: no space left on its disk, and nothing was changed`,
+      {
+        hint: `free some space there, then run the same command again; df -h ${directory} and df -i ${directory} show it`,
+        cause: error,
+      },
+    );
   }
   return {
     [Symbol.asyncDispose]: async () => {

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync, type Stats } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
-import { errnoOf } from '../core/errors.ts';
+import { CurlewError, errnoOf } from '../core/errors.ts';
 
 export interface ProcessInfo {
   readonly pid: number;
@@ -26,9 +26,16 @@ export function processInfo(pid: number): ProcessInfo | undefined {
   return { pid, session: Number(fields[3]), start: fields[19] ?? '', name: text.slice(open + 1, close) };
 }
 
-/** Names the time since this machine was started. */
-export async function bootId(): Promise<string> {
-  return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
+/** Names the time since this machine was started. Without /proc, as in a bare chroot, that is `UNSUPPORTED`. */
+export async function bootId(path = '/proc/sys/kernel/random/boot_id'): Promise<string> {
+  try {
+    return (await readFile(path, 'utf8')).trim();
+  } catch (error) {
+    throw new CurlewError('UNSUPPORTED', `read ${path}: /proc is not mounted here, or not as Linux has it`, {
+      hint: 'mount it, as in: mount -t proc proc /proc; runs and their hooks need it',
+      cause: error,
+    });
+  }
 }
 
 /** What binds processes to a hook: its session, and a `NAME=value` in the environment of those that left it. */

@@ -1,5 +1,6 @@
 /** A full disk, wherever it is met: one clear error, nothing half-written, and the same command succeeds with room. */
-import { readdir } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
+import { lockFolder } from '../../src/runtime/lock.ts';
 import * as assert from '../support/assert.ts';
 import { curlew, curlewOk } from '../support/curlew.ts';
 import { binaryLike, makeImage, makeLayer } from '../support/images.ts';
@@ -85,6 +86,16 @@ if (reason === undefined) {
       assert.is(exitCode, 18, stderr);
     }
     assert.match(await curlewOk(words, { cwd: box.path }), /big +1\.0\.0 +installed/);
+  });
+
+  test('on a node whose disk is full: no word of a lock, but of the disk', async () => {
+    await using box = await tree();
+    await using _disk = await smallDisk(box, 'node');
+    await writeFile(box.at('node/all'), Buffer.alloc(4_000_000)).catch(() => undefined);
+    const { message, hint } = await assert.rejectsWith(lockFolder(box.at('node')), 'NO_SPACE');
+    assert.not.match(message, /lock/);
+    assert.match(hint ?? '', `df -h ${box.at('node')}`);
+    assert.equal(await readdir(box.at('node')), ['all']);
   });
 } else {
   test.skip('all of them', reason);
