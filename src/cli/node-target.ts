@@ -116,9 +116,7 @@ function sandboxOf(args: Arguments): Pick<Target, 'network' | 'passed'> {
 /** Why a run loads no images; undefined when it does. */
 export function whySkipImages(args: Arguments): string | undefined {
   if (args.flag('skip-images')) return 'asked for by --skip-images';
-  return args.text('root') === undefined
-    ? undefined
-    : 'with --root the container runtime of this machine is left alone';
+  return args.text('root') === undefined ? undefined : 'a trial leaves the container runtime alone';
 }
 
 function effectiveUser(): number {

@@ -100,7 +100,11 @@ test('kURL’s settings say the same, and the option has the last word', () => {
   assert.is(mode('hostPreflightIgnore', '--preflights', 'enforce'), 'enforce');
   assert.is(mode('hostPreflightEnforceWarnings'), 'enforce-warnings');
   assert.is(mode('hostPreflightEnforceWarnings', '--root', 'x'), 'ignore');
-  assert.throwsWith(() => mode('airgap', '--preflights', 'perhaps'), 'USAGE', /--preflights perhaps: known are enforce, /);
+  assert.throwsWith(
+    () => mode('airgap', '--preflights', 'perhaps'),
+    'USAGE',
+    /--preflights perhaps: known are enforce, /,
+  );
 });
 
 test('checks of add-ons are left out with the built-in ones where the spec says so', async () => {

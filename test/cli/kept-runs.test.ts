@@ -24,7 +24,7 @@ test('resume goes on as the last run was asked for, from any folder, though its 
   assert.is(resumed.exitCode, 0, resumed.stderr);
   assert.equal((await trace(box)).slice(0, 1), ['aaa 2.0.0 moin']);
   const nothing = await onNode(box, 'resume');
-  assert.equal([nothing.exitCode, nothing.stdout], [0, 'There is no run to go on with.']);
+  assert.equal([nothing.exitCode, nothing.stdout], [0, 'There is no run to resume.']);
 });
 
 test('resume answers yes to what the first run had nobody to ask, where that is said', async () => {

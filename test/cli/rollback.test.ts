@@ -79,7 +79,8 @@ test('an upgrade that finished can be rolled back, once, also after a run that c
   await using box = await upgraded();
   assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 0);
   const { stdout } = await onNode(box, 'status');
-  assert.match(stdout, /^aaa {5}2\.0\.0 .* can be rolled back to 1\.0\.0$/m);
+  assert.match(stdout, /^aaa can be rolled back to 1\.0\.0$/m);
+  for (const line of stdout.split('\n')) assert.ok(line.length <= 80, line);
   await trace(box);
   const back = await onNode(box, 'rollback', 'aaa', '--unconfined');
   assert.is(back.exitCode, 0, back.stderr);

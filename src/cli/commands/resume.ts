@@ -9,13 +9,13 @@ import { HOOK_OPTIONS, TARGET_OPTIONS } from '../node-target.ts';
 import { runNode, type NodeResult } from '../node-run.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 
-const DETAILS = `What the last run was asked for is kept in its folder: kind, source, installer spec and options. It goes on at the first hook that is not done, or begins anew where that is not safe. --yes, --hook-timeout and --unconfined may be said anew. When the last run finished, there is nothing to do.`;
+const DETAILS = `What the last run was asked for is kept in its folder: kind, source, installer spec and options. It continues at the first hook that is not done, or begins anew where that is not safe. --yes, --hook-timeout and --unconfined may be said anew. When the last run finished, there is nothing to do.`;
 
 type ResumeResult = { readonly resumed: string; readonly result: NodeResult } | { readonly resumed: undefined };
 
 export const resume: Command<ResumeResult> = {
   name: 'resume',
-  summary: 'Go on with the last run, if it did not finish',
+  summary: 'Resume the last run, if it did not finish',
   operands: '',
   details: DETAILS,
   examples: ['curlew resume', 'curlew resume --root /tmp/trial'],
@@ -27,8 +27,7 @@ export const resume: Command<ResumeResult> = {
     const words = withHookWords(argumentsOf(asked), args);
     return { resumed: last.run, result: await again(asked, words, { ...context, cwd: asked.cwd }) };
   },
-  render: (result) =>
-    result.resumed === undefined ? 'There is no run to go on with.' : renderNodeResult(result.result),
+  render: (result) => (result.resumed === undefined ? 'There is no run to resume.' : renderNodeResult(result.result)),
   exitCode: (result) => (result.resumed === undefined ? 0 : nodeExitCode(result.result)),
 };
 

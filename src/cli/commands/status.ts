@@ -23,15 +23,24 @@ export const status: Command<NodeStatus> = {
   exitCode: ({ problems }) => (problems.length === 0 ? 0 : ERROR_CODES.FILE_UNUSABLE),
 };
 
-const SHORT_DIGEST = 'sha256:'.length + 12;
+/** As many digits as tell packages apart for people; `--json` has all of them. */
+const SHORT_DIGEST = 'sha256:'.length + 7;
 
-/** Host packages that the node does not have, because it has no use for them, and the version that it can go back to. */
-function moreText({ omitted, back }: NodeStatus['addons'][number]): string {
-  const parts = [
-    ...(omitted === undefined ? [] : [`without ${omitted.join(', ')}`]),
-    ...(back === undefined ? [] : [`can be rolled back to ${back}`]),
-  ];
-  return visible(parts.join('; '));
+/** Host packages that the node does not have, because it has no use for them, and what `curlew rollback` returns to. */
+function moreLines({
+  name,
+  version,
+  omitted,
+  back,
+  finished,
+  inPlace,
+}: NodeStatus['addons'][number]): readonly string[] {
+  if (!finished || !inPlace) return [];
+  const same = back === version ? ' as it was before its last change' : '';
+  return [
+    ...(omitted === undefined ? [] : [`${name} is here without ${omitted.join(', ')}`]),
+    ...(back === undefined ? [] : [`${name} can be rolled back to ${back}${same}`]),
+  ].map(visible);
 }
 
 function renderStatus({ directory, addons, extracted, lastRun, busy, problems }: NodeStatus): string {
@@ -41,7 +50,7 @@ function renderStatus({ directory, addons, extracted, lastRun, busy, problems }:
     addon.digest?.slice('sha256:'.length, SHORT_DIGEST) ?? 'unknown',
     addon.settings.slice('sha256:'.length, SHORT_DIGEST),
     addon.when.slice(0, 16).replace('T', ' '),
-    addon.finished ? (addon.inPlace ? moreText(addon) : 'files changed') : 'not finished',
+    addon.finished ? (addon.inPlace ? '' : 'files changed') : 'not finished',
   ]);
   const table =
     rows.length === 0
@@ -50,6 +59,7 @@ function renderStatus({ directory, addons, extracted, lastRun, busy, problems }:
   const others = extracted.map(({ name, version }) => `${name} ${version} is extracted, but was not installed`);
   return [
     ...table,
+    ...addons.flatMap(moreLines),
     ...others,
     ...(busy === undefined ? [] : [`A run is at work: process ${busy}.`]),
     ...(lastRun === undefined ? [] : [`Last run: ${runLine(lastRun)}`]),

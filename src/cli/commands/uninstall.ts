@@ -29,7 +29,7 @@ export const uninstall: Command<NodeResult> = {
     if (args.flag('dry-run')) return showUninstall(args, context);
     if (!args.flag('yes')) {
       const { addons } = await showUninstall(args, context);
-      const rows = addons.map(({ name, version, apply }) => `${name} ${version} (${apply.mode})`);
+      const rows = addons.map(({ name, version }) => `${name} ${version}`);
       await confirm(`Uninstall ${rows.length === 0 ? names.join(', ') : rows.join(', ')}?`, context);
     }
     return runUninstall(args, context);

@@ -8,7 +8,7 @@ const STATES: Readonly<Record<RunHistory['state'], string>> = {
   failed: 'failed',
   cancelled: 'was cancelled',
   'at work': 'is at work',
-  interrupted: 'was interrupted: the same command goes on',
+  interrupted: 'was interrupted: curlew resume continues it',
 };
 
 type Told = Pick<RunHistory, 'run' | 'kind' | 'began' | 'state' | 'message'>;

@@ -34,16 +34,15 @@ function runTable(
   const told = messages.flatMap(({ addon, text }) => ['', `${addon}:`, ...text.split('\n').map((line) => `  ${line}`)]);
   const checked = checks === undefined ? [] : [`host preflights: ${countsText(checks)}`];
   const isRemoval = addons.every(({ outcome }) => outcome === 'removed');
+  const skipped = images.skipped === undefined ? [] : [`images not loaded: ${images.skipped}`];
   const last = [
-    ...(isRemoval ? [] : [loadedText(images)]),
+    ...(isRemoval || skipped.length > 0 ? [] : [`${counted(images.loaded.length, 'image')} loaded`]),
     ...(images.removed === undefined ? [] : [`${counted(images.removed.length, 'image')} removed`]),
     `run ${run}, ${seconds.toFixed(1)} s`,
   ];
-  return [...rows, ...checked, last.join('; '), ...failedLines(failed), ...told].join('\n');
-}
-
-function loadedText({ loaded, skipped }: RunResult['images']): string {
-  return skipped === undefined ? `${counted(loaded.length, 'image')} loaded` : `images not loaded: ${skipped}`;
+  return [...rows, ...checked, ...(isRemoval ? [] : skipped), last.join('; '), ...failedLines(failed), ...told].join(
+    '\n',
+  );
 }
 
 /** Which hooks failed while their add-ons were removed all the same. */
