@@ -7,6 +7,7 @@ import type { Installer } from '../installer/installer.ts';
 import { parseInstaller } from '../installer/parse.ts';
 import type { JsonObject } from '../installer/yaml.ts';
 import type { Store } from '../store/store.ts';
+import { isInstallerName } from './route.ts';
 import { createShelf } from './shelf.ts';
 
 export interface KnownSpec {
@@ -20,10 +21,17 @@ export interface KnownSpec {
 export interface Installers {
   /** A spec that is not there is `NOT_FOUND`, one that is wrong `SPEC_INVALID`. */
   readonly read: (id: string, options: { readonly signal: AbortSignal }) => Promise<KnownSpec>;
-  /** Ids of so many specs as are kept here, at most; none where the store does not list what it has. */
-  readonly ids: (options: { readonly most: number; readonly signal: AbortSignal }) => Promise<readonly string[]>;
+  /** The specs that are kept here; none where the store does not list what it has. */
+  readonly list: (options: { readonly signal: AbortSignal }) => Promise<KeptSpecs>;
   /** Keeps a spec under its id. One that is there already stays; another one of the same id is `FILE_EXISTS`. */
   readonly add: (spec: KnownSpec, options: { readonly signal: AbortSignal }) => Promise<AddedSpec>;
+}
+
+export interface KeptSpecs {
+  /** At most so many as are remembered. */
+  readonly ids: readonly string[];
+  /** Keys below the prefix that no address leads to, since a spec cannot have that name: a few of them. */
+  readonly unreachable: readonly string[];
 }
 
 export interface AddedSpec {
@@ -33,6 +41,9 @@ export interface AddedSpec {
 
 /** Specs whose meaning is remembered. */
 const MOST = 256;
+/** Keys that are looked at. */
+const LOOKED_AT = 10_000;
+const FEW = 5;
 const OWN_ID = /^[0-9a-f]{7}$/;
 
 /** `prefix` is empty, or ends in a slash. */
@@ -50,18 +61,23 @@ export function createInstallers(store: Store, prefix: string): Installers {
   };
   return {
     read,
-    ids: async ({ most, signal }) => {
-      const found: string[] = [];
+    list: async ({ signal }) => {
+      const ids: string[] = [];
+      const unreachable: string[] = [];
+      let left = LOOKED_AT;
       try {
         for await (const { key } of store.list(prefix, { signal })) {
-          if (found.length >= most) break;
-          const [, id] = /^([^/]+)\.yaml$/.exec(key.slice(prefix.length)) ?? [];
-          if (id !== undefined) found.push(id);
+          const [, id] = /^([^/]+)\.ya?ml$/.exec(key.slice(prefix.length)) ?? [];
+          const isId = id !== undefined && isInstallerName(id) && key.endsWith('.yaml');
+          if (isId && ids.length < MOST) ids.push(id);
+          if (id !== undefined && !isId && unreachable.length < FEW) unreachable.push(key);
+          left -= 1;
+          if (left === 0) break;
         }
       } catch (error) {
         if (!(error instanceof CurlewError) || error.code !== 'UNSUPPORTED') throw error;
       }
-      return found;
+      return { ids, unreachable };
     },
     add: async (spec, { signal }) => {
       const id = installerId(spec.installer);

@@ -30,13 +30,13 @@ interface BundleRoute {
 
 export type Routed = { readonly route: Route; readonly target: Target } | 'bad' | 'unknown';
 
-/** Names that specs cannot have, since an address begins with them. */
-const RESERVED = ['bundle', 'dist', 'healthz', 'installer', 'latest', 'metrics', 'tool', 'v2', 'version', 'versions'];
+/** Names that specs cannot have, since addresses have them. */
+const RESERVED = 'bundle dist healthz installer latest metrics tool v2 validate version versions'.split(' ');
 const ARCHIVE = '.tar.gz';
 const RELEASE_FILE = /^[A-Za-z0-9][A-Za-z0-9._+-]*\.(?:tar\.gz|json)$/;
 
 /** A spec is known by the seven digits that it has by itself, or by a name that whoever runs the server gave it. */
-function isInstallerName(text: string): boolean {
+export function isInstallerName(text: string): boolean {
   return /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(text) && !RESERVED.includes(text);
 }
 

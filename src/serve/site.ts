@@ -31,6 +31,8 @@ export interface SiteOptions
   readonly redirect: string | undefined;
   /** Version of curlew. */
   readonly tool: string;
+  /** Hears of what whoever runs the server should put right. */
+  readonly warn?: ((text: string) => void) | undefined;
 }
 
 /** A request that was found to be one of ours. */
@@ -146,7 +148,9 @@ export function createSite(store: Store, options: SiteOptions): Site {
   };
   const warm = async (): Promise<void> => {
     await catalogues.of(undefined);
-    for (const id of await installers.ids({ most: MOST_WARM, signal: own })) {
+    const { ids, unreachable } = await installers.list({ signal: own });
+    if (unreachable.length > 0) options.warn?.(unreachableText(unreachable));
+    for (const id of ids.slice(0, MOST_WARM)) {
       try {
         const spec = await installers.read(id, { signal: own });
         await bundles.whole({ spec, release: undefined, arch: 'amd64', signal: own });
@@ -164,6 +168,10 @@ export function createSite(store: Store, options: SiteOptions): Site {
  */
 function rootOf(base: string): string {
   return base.replace(/^\w+:\/\/[^/]*/, '');
+}
+
+function unreachableText(keys: readonly string[]): string {
+  return `no address leads to ${keys.join(', ')}: name specs NAME.yaml, with small letters, digits and dashes, and not as an address begins (installer, bundle, dist, …)`;
 }
 
 function unknown(text: string): Answer {

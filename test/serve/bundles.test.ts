@@ -97,6 +97,18 @@ test('bundles of kept specs are planned before they are asked for, whatever else
   await assert.rejectsWith(empty.warm(), 'NOT_FOUND', /no release/);
 });
 
+test('specs whose names are words of addresses are named when the server starts', async ({ signal }) => {
+  const { box, store } = await scene(signal);
+  await using _ = box;
+  for (const id of ['installer', 'validate', 'Shop']) await keepSpec(box, id, specOf({ alpha: '1.0' }));
+  const told: string[] = [];
+  await using server = await serveStore(store, { site: { warn: (text) => told.push(text) } });
+  await server.warm();
+  assert.is(told.length, 1);
+  const keys = 'installers/Shop.yaml, installers/installer.yaml, installers/validate.yaml';
+  assert.match(told[0] ?? '', `no address leads to ${keys}: name specs NAME.yaml`);
+});
+
 async function refusing(): Promise<never> {
   throw new CurlewError('UNSUPPORTED', 'it does not list what it has');
 }

@@ -77,6 +77,7 @@ async function runServer(args: Arguments, context: CommandContext): Promise<Serv
     allowInvalidSettings: args.flag('allow-invalid-settings'),
     tool,
     withExternal: async (catalogue) => withStoredExternal(opened.store, catalogue, { signal: own }),
+    warn: (text) => report({ type: 'note', level: 'warning', text }),
     prove: await proveOf(args, { ...context, signal: own }, opened.store),
     freshMs: FRESH_MS,
     now: Date.now,
