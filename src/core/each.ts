@@ -1,4 +1,5 @@
 /** Bounded concurrency with one rule: never leave work running behind a thrown error. */
+import { CurlewError } from './errors.ts';
 
 export interface Limits {
   readonly width: number;
@@ -15,6 +16,7 @@ export async function eachLimited<Item>(
   { width, signal }: Limits,
 ): Promise<void> {
   const failed = new AbortController();
+  let first: { readonly error: unknown } | undefined;
   const both = AbortSignal.any([signal, failed.signal]);
   const queue = items[Symbol.iterator]();
   const lane = async (): Promise<void> => {
@@ -27,11 +29,13 @@ export async function eachLimited<Item>(
     try {
       await lane();
     } catch (error) {
-      failed.abort(error);
+      first ??= { error };
+      // The others have not failed: nobody may report them with an error that is not theirs.
+      failed.abort(new CurlewError('CANCELLED', 'stopped, because something else failed', { cause: error }));
     }
   });
   await Promise.all(lanes);
-  if (failed.signal.aborted) throw failed.signal.reason;
+  if (first !== undefined) throw first.error;
   signal.throwIfAborted();
 }
 
