@@ -102,6 +102,11 @@ export function parseFooter(footer: Uint8Array, size: number, name: string): num
   const hex = Buffer.from(footer.subarray(16, 32)).toString('latin1');
   const offset = /^[0-9a-f]{16}$/.test(hex) ? Number.parseInt(hex, 16) : Number.NaN;
   if (!Number.isSafeInteger(offset) || !sameBytes(footer, formatFooter(offset))) {
+    if (/\.part-\d{3}$/.test(name)) {
+      throw new CurlewError('PACKAGE_INVALID', `${name}: it is a part of a file, not the whole`, {
+        hint: `name the head file beside it: ${name.replace(/\.part-\d{3}$/, '.parts.json')}`,
+      });
+    }
     throw damaged(name, 'no archive footer at its end');
   }
   if (offset >= size - FOOTER_SIZE) throw damaged(name, 'the footer points beyond the end');

@@ -194,4 +194,14 @@ test('wrong words are refused before anything happens', async () => {
   assert.equal(await readdir(box.path), ['b.tar.gz']);
 });
 
+test('a part that is taken for the bundle leads to its head file', async () => {
+  await using box = await tree({ 'b.tar.gz.part-001': Buffer.alloc(100) });
+  const { exitCode, stderr } = await runCommand(['inspect', 'b.tar.gz.part-001'], box.path);
+  assert.is(exitCode, 16);
+  assert.match(
+    stderr,
+    `it is a part of a file, not the whole\n  hint: name the head file beside it: ${box.at('b.tar.gz.parts.json')}`,
+  );
+});
+
 test.run();
