@@ -74,7 +74,7 @@ function versionsOf(name: string, { catalogue, arch }: ResolveFrom): readonly st
 function notInSpec(name: string, packages: readonly Named[]): CurlewError {
   const names = packages.map((one) => one.name);
   const near = nearest(name, names);
-  return new CurlewError('SPEC_INVALID', `${name}: to be upgraded, and not in the spec`, {
+  return new CurlewError('SPEC_INVALID', `--upgrade-from: ${name} is not in the spec`, {
     hint: near === undefined ? `the spec has: ${names.join(', ')}` : `did you mean ${near}?`,
   });
 }

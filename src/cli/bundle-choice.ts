@@ -100,7 +100,10 @@ export function withoutAddons(given: ReadSpec, names: readonly string[], path: s
       installer.addons.map((one) => one.name),
     );
     throw new CurlewError('SPEC_INVALID', `--without ${name}: ${path} has no such add-on`, {
-      hint: near === undefined ? undefined : `did you mean ${near}?`,
+      hint:
+        near === undefined
+          ? `it has: ${installer.addons.map((one) => one.specName).join(', ')}`
+          : `did you mean ${near}?`,
     });
   });
   const { spec } = document;

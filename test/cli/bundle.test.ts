@@ -142,7 +142,7 @@ for (const [words, message, hint] of [
   [['--with', 'beta@2.0.1'], /beta: there is no version 2\.0\.1/, /did you mean 2\.0\.0\?/],
   [['--without', 'alpha'], /spec\.yaml has no add-on without alpha/, /^/],
   [['--without', 'alhpa'], /--without alhpa: spec\.yaml has no such add-on/, /did you mean alpha\?/],
-  [['--upgrade-from', '1.27.3'], /kubernetes: to be upgraded, and not in the spec/, /the spec has: alpha/],
+  [['--upgrade-from', '1.27.3'], /--upgrade-from: kubernetes is not in the spec/, /the spec has: alpha/],
 ] as const) {
   test(`what is not there is told with a near name: ${words.join(' ')}`, async ({ signal }) => {
     await using box = await storeBox(
