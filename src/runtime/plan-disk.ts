@@ -143,10 +143,10 @@ export function requireRoom({ fits, mounts }: DiskPlan): void {
 function* lacking({ mountPoint, free, peak, reserve, short, inodes, total }: MountPlan): Generator<string> {
   if (short > 0) {
     const kept = reserve === 0 ? '' : `, and ${bytesText(reserve)} (15 % of ${bytesText(total)}) have to stay free`;
-    yield `${mountPoint}: ${bytesText(short)} are lacking: the run needs ${bytesText(peak)}${kept}, free are ${bytesText(free)}`;
+    yield `${mountPoint}: ${bytesText(short)} are missing: the run needs ${bytesText(peak)}${kept}, free are ${bytesText(free)}`;
   }
   if (inodes !== undefined && inodes.short > 0) {
-    yield `${mountPoint}: ${inodes.short} inodes are lacking: the run makes ${inodes.peak} files, ${inodes.free} can be made`;
+    yield `${mountPoint}: ${inodes.short} inodes are missing: the run makes ${inodes.peak} files, ${inodes.free} can be made`;
   }
 }
 

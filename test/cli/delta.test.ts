@@ -145,7 +145,7 @@ test('what cannot be done is told with its status, and nothing is written', asyn
   await writeFile(box.at('text'), 'text');
   const before = (await readdir(box.path)).toSorted();
   for (const [words, exitCode, message] of [
-    [['apply', 'd.tar.gz', '--base', 'out/alpha-1.0.1.tar.gz', '-o', 'x'], 14, /lacking .*: .*bin\/curlew/],
+    [['apply', 'd.tar.gz', '--base', 'out/alpha-1.0.1.tar.gz', '-o', 'x'], 14, /are missing: .*bin\/curlew/],
     [['apply', '1.tar.gz', '--base', '1.tar.gz', '-o', 'x'], 16, /it is no delta/],
     [['apply', 'text', '--base', '1.tar.gz', '-o', 'x'], 16, /text/],
     [['apply', 'd.tar.gz', '--base', 'none', '-o', 'x'], 14, /none/],

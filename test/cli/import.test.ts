@@ -37,12 +37,12 @@ test('what is missing comes first, then what differs, add-on by add-on, in lines
   assert.ok(lines.includes('  function try_5m') && lines.includes('  variable INSTALLER_ID'));
   assert.ok(!stdout.includes('frobnicate'));
   assert.equal(lines.slice(-6), [
-    'add-on  versions  work  differ  lack something',
+    'add-on  versions  work  differ  incomplete',
     'demo    2         2     0       0',
     'other   1         0     0       1',
     '',
     '--out DIR writes the order of versions of 1 add-on',
-    '2 add-ons, 3 versions: 2 work, 0 differ, 1 lack something',
+    '2 add-ons, 3 versions: 2 work, 0 differ, 1 incomplete',
   ]);
 });
 

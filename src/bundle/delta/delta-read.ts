@@ -86,7 +86,7 @@ export function baseLacks(doing: string, missing: readonly PlacedEntry[]): Curle
   const more = missing.length > MOST_NAMED ? `, and ${missing.length - MOST_NAMED} more` : '';
   return new CurlewError(
     'NOT_FOUND',
-    `${doing}: lacking ${counted(missing.length, 'file')} of ${counted(bytes, 'byte')}: ${named.join(', ')}${more}`,
+    `${doing}: ${counted(missing.length, 'file')} of ${counted(bytes, 'byte')} ${missing.length === 1 ? 'is' : 'are'} missing: ${named.join(', ')}${more}`,
     { hint: `nothing was changed. ${missing.every(({ path }) => path === BUNDLED_TOOL) ? TOOL_HINT : HINT}` },
   );
 }

@@ -63,7 +63,7 @@ export const importCommand: Command<Imported> = {
       out === undefined
         ? `--out DIR writes the order of versions of ${counted(orders.length, 'add-on')}`
         : `${counted(written, 'file')} written below ${out}`,
-      `${counted(names, 'add-on')}, ${counted(addons.length, 'version')}: ${sums.works} work, ${sums.differs} differ, ${sums.missing} lack something${missingBeside(result.findings)}`,
+      `${counted(names, 'add-on')}, ${counted(addons.length, 'version')}: ${sums.works} work, ${sums.differs} differ, ${sums.missing} incomplete${missingBeside(result.findings)}`,
     ].join('\n');
   },
   exitCode: ({ addons, findings }) => {

@@ -88,7 +88,5 @@ function renderTable(addons: readonly MigratedAddon[]): readonly string[] {
       String(versions.filter((one) => one.verdict === verdict).length);
     return [name, String(versions.length), of('works'), of('differs'), of('missing')];
   });
-  return columns([['add-on', 'versions', 'work', 'differ', 'lack something'], ...rows]).map((line) =>
-    line.slice(0, WIDTH),
-  );
+  return columns([['add-on', 'versions', 'work', 'differ', 'incomplete'], ...rows]).map((line) => line.slice(0, WIDTH));
 }

@@ -146,7 +146,7 @@ test('another base is refused with what it lacks, and nothing is written', async
   const error = await assert.rejectsWith(
     applied(box, delta, other),
     'NOT_FOUND',
-    /^apply d\.tar\.gz: lacking 3 files of 600015 bytes: addons\/alpha\/1\.0\.1\/install\.sh \(15 bytes\), addons/,
+    /^apply d\.tar\.gz: 3 files of 600015 bytes are missing: addons\/alpha\/1\.0\.1\/install\.sh \(15 bytes\), addons/,
   );
   assert.match(error.hint ?? '', 'nothing was changed');
   assert.equal(await readdir(box.path), before);
