@@ -61,15 +61,16 @@ export async function runHookAction(action: HookAction, addon: PlannedAddon, run
   return toldAtEnd ? endOfLog(outcome.log) : '';
 }
 
+/** Where no other words say more, those of `curlew logs ADDON HOOK`. */
 const TITLES: Readonly<Record<Hook, string>> = {
-  pre_init: 'prepare',
+  pre_init: 'pre_init',
   install: 'install',
   already_applied: 'check what is applied already',
   join: 'join',
   upgrade: 'upgrade this node',
   around: 'take part in kubernetes',
-  post_init: 'finish',
-  outro: 'close',
+  post_init: 'post_init',
+  outro: 'outro',
   pre_remove: 'remove from the cluster',
   leave: 'leave the cluster',
   uninstall: 'remove from this node',
