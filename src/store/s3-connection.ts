@@ -29,6 +29,8 @@ export interface S3Connection extends S3Place {
   readonly client: S3Client;
   /** Undefined for AWS itself. */
   readonly endpoint: string | undefined;
+  /** Whose credentials are used; undefined for those that the SDK finds. */
+  readonly profile: string | undefined;
   /** True once the bucket has answered a request as it should. */
   readonly hasAnswered: () => boolean;
   /** Milliseconds without a byte before an answer is given up. */
@@ -47,7 +49,8 @@ export interface S3Connection extends S3Place {
 export function connectS3(place: S3Place, options: S3Options): S3Connection {
   const endpoint = options.endpoint === undefined ? undefined : checkedEndpoint(options.endpoint);
   const client = quietly(() => newClient(endpoint, options));
-  return connectionTo(place, { client, endpoint, idleMs: options.idleMs ?? IDLE_MS });
+  const { profile, idleMs = IDLE_MS } = options;
+  return connectionTo(place, { client, endpoint, profile, idleMs });
 }
 
 export function placeOf({ endpoint, address }: S3Connection): StorePlace {
@@ -65,14 +68,15 @@ export function connectionOf(connection: S3Connection, place: StorePlace | undef
   throw new CurlewError('UNSUPPORTED', `${connection.address}: a server cannot copy from another one by itself`);
 }
 
-type Server = Pick<S3Connection, 'client' | 'endpoint' | 'idleMs'>;
+type Server = Pick<S3Connection, 'client' | 'endpoint' | 'profile' | 'idleMs'>;
 
-function connectionTo(place: S3Place, { client, endpoint, idleMs }: Server): S3Connection {
+function connectionTo(place: S3Place, { client, endpoint, profile, idleMs }: Server): S3Connection {
   let answered = false;
   return {
     ...place,
     client,
     endpoint,
+    profile,
     idleMs,
     hasAnswered: () => answered,
     target: (key) => ({ Bucket: place.bucket, Key: `${place.prefix}${key}` }),
@@ -86,7 +90,8 @@ function connectionTo(place: S3Place, { client, endpoint, idleMs }: Server): S3C
       } catch (error) {
         signal.throwIfAborted();
         if (expected?.(error) === true) throw error;
-        throw s3Error(error, { doing, bucket: place.bucket, permission, secrets: await secretsOf(client, error) });
+        const secrets = await secretsOf(client, error);
+        throw s3Error(error, { doing, bucket: place.bucket, permission, profile, secrets });
       }
     },
   };

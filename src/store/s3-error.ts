@@ -9,6 +9,8 @@ export interface S3Call {
   readonly bucket: string;
   /** The permission that AWS wants for it. */
   readonly permission: string;
+  /** The profile that was asked for; the SDK's error does not name it. */
+  readonly profile?: string | undefined;
   /** Texts that no message may repeat. */
   readonly secrets: readonly string[];
 }
@@ -29,6 +31,8 @@ function rejected(says: string): Meaning {
 const BY_NAME: Readonly<Record<string, Meaning>> = {
   CredentialsProviderError: { code: 'AUTH_FAILED', says: 'no credentials were found', hint: CREDENTIALS },
   InvalidAccessKeyId: rejected('the server does not know this access key'),
+  // versitygw's, with status 404.
+  XAdminUserNotFound: rejected('the server does not know this access key'),
   SignatureDoesNotMatch: rejected('the secret key is not the one of this access key'),
   AuthFailure: rejected('the credentials were rejected'),
   InvalidToken: rejected('the session token was rejected'),
@@ -94,9 +98,8 @@ export function s3Error(error: unknown, call: S3Call): CurlewError {
     return new CurlewError(error.code, `${doing}: ${error.message}`, { hint: error.hint });
   const status = statusOf(error);
   const name = nameOf(error);
-  const [, profile] = /profile:? \[([^\]]+)\]/.exec(name === 'CredentialsProviderError' ? String(error) : '') ?? [];
-  if (profile !== undefined) {
-    return new CurlewError('AUTH_FAILED', `${doing}: the profile ${JSON.stringify(profile)} has no credentials`, {
+  if (name === 'CredentialsProviderError' && call.profile !== undefined) {
+    return new CurlewError('AUTH_FAILED', `${doing}: the profile ${JSON.stringify(call.profile)} has no credentials`, {
       hint: 'check its name (--s3-profile, AWS_PROFILE) and its section in ~/.aws/credentials or ~/.aws/config',
     });
   }

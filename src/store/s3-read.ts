@@ -68,7 +68,9 @@ export async function readSmall(
   { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
 ): Promise<ReadObject | undefined> {
   const purpose = { doing: `read ${key} in ${connection.address}`, permission: 's3:GetObject', signal };
-  const isMissing = (error: unknown): boolean => statusOf(error) === 404 && nameOf(error) !== 'NoSuchBucket';
+  // Not every 404 is of the object: the bucket may be missing, or at versitygw the user.
+  const isMissing = (error: unknown): boolean =>
+    statusOf(error) === 404 && !['NoSuchBucket', 'XAdminUserNotFound'].includes(nameOf(error));
   let found: GetObjectCommandOutput;
   try {
     found = await connection.call(

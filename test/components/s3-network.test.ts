@@ -128,6 +128,22 @@ if (reason !== undefined) {
       assert.ok(proxy.log.every((line) => line === `CONNECT ${NAME}:443`));
     });
   }
+
+  test('an access key that the server does not know, and a profile without credentials, are no empty store', async () => {
+    await using work = await tree();
+    const server = ['--s3-endpoint', plain.url];
+    const versions = async (more: readonly string[], env: Readonly<Record<string, string>>) =>
+      curlew(['versions', '--from', `s3://${BUCKET}/empty`, ...server, ...more], { cwd: work.path, env });
+    const unknown = await versions([], { ...S3_KEYS, AWS_ACCESS_KEY_ID: 'nobody' });
+    assert.is(unknown.exitCode, 13);
+    assert.match(unknown.stderr, 'the server does not know this access key');
+    const profile = await versions(['--s3-profile', 'nope'], { ...S3_KEYS, AWS_EC2_METADATA_DISABLED: 'true' });
+    assert.is(profile.exitCode, 13);
+    assert.match(
+      profile.stderr,
+      /^error AUTH_FAILED: read VERSION in \S+: the profile "nope" has no credentials\n {2}hint: /,
+    );
+  });
 }
 
 test.run();

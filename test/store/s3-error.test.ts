@@ -18,9 +18,9 @@ for (const [code, words] of [
 }
 
 test('a profile without credentials is named', () => {
-  const says = 'Could not resolve credentials using profile: [nope] in configuration/credentials file(s).';
+  const says = 'Could not load credentials from any providers';
   const error = Object.assign(new Error(says), { name: 'CredentialsProviderError' });
-  const { code, message, hint } = s3Error(error, call);
+  const { code, message, hint } = s3Error(error, { ...call, profile: 'nope' });
   assert.equal([code, message], ['AUTH_FAILED', 'read VERSION in s3://b/p: the profile "nope" has no credentials']);
   assert.match(hint ?? '', '--s3-profile');
 });
