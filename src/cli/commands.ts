@@ -173,7 +173,7 @@ const ON_A_NODE: Rows = [
   ],
   [
     'resume',
-    row('Go on with the last run, if it did not finish', async () => (await import('./commands/resume.ts')).resume),
+    row('Resume the last run, if it did not finish', async () => (await import('./commands/resume.ts')).resume),
   ],
   [
     'rollback',
