@@ -7,7 +7,7 @@ import type { ImageFormat } from '../core/package.ts';
 import { addonRef, ARCHES, formatRef, type AddonRef, type Arch } from '../core/ref.ts';
 import { parseImageRef } from '../core/image-ref.ts';
 import { isDigest } from '../core/digest.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, shallowJson } from '../core/json.ts';
 import type { Step } from '../manifest/step.ts';
 
 export interface AddonPlan {
@@ -57,7 +57,7 @@ export function parseBuildPlan(text: string, from: string): BuildPlan {
     new CurlewError('MANIFEST_INVALID', `${from}: not a build plan: ${what}`, { hint: HINT });
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = shallowJson(text);
   } catch {
     throw bad('not JSON');
   }

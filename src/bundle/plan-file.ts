@@ -8,7 +8,7 @@ import { readTocRows, tocRow } from '../archive/toc.ts';
 import { parseBundleJson, type BundledPackage } from '../core/bundle.ts';
 import { isDigest, type Digest } from '../core/digest.ts';
 import { asError, CurlewError } from '../core/errors.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, shallowJson } from '../core/json.ts';
 import { BUNDLE_JSON } from '../core/layout.ts';
 import { keyProblem } from '../store/key.ts';
 import type { BundlePlan, PlannedSource, RootFile } from './plan.ts';
@@ -75,7 +75,7 @@ export function parseBundlePlan(text: string, from: string): SavedBundlePlan {
     });
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = shallowJson(text);
   } catch (error) {
     throw bad(asError(error).message.slice(0, 200), error);
   }

@@ -1,7 +1,7 @@
 /** `bundle.json` at the root of a bundle: what it holds and what it was made from. Pure; nodes read it. */
 import { canonicalJson, isDigest, type Digest } from './digest.ts';
 import { CurlewError } from './errors.ts';
-import { isObject, isTexts, parseJson } from './json.ts';
+import { DEEPEST, isObject, isTexts, parseJson } from './json.ts';
 import { BUNDLE_JSON, fileNameProblem, prefixOf } from './layout.ts';
 import { addonRef, ARCHES, type AddonTree, type Arch } from './ref.ts';
 
@@ -85,7 +85,7 @@ export function parseBundleJson(text: string, from: string): BundleJson {
   const bad = (what: string): CurlewError => new CurlewError('PACKAGE_INVALID', `${from}: ${BUNDLE_JSON}: ${what}`);
   let value: unknown;
   try {
-    value = parseJson(text);
+    value = parseJson(text, DEEPEST);
   } catch (error) {
     throw new CurlewError('PACKAGE_INVALID', `${from}: ${BUNDLE_JSON} is not proper JSON`, { cause: error });
   }

@@ -10,34 +10,55 @@ export function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
+/** Lists and objects in each other. JSON.parse reads any number of them, and whoever writes the value again runs out of stack. */
+export const DEEPEST = 500;
+
 /** Its message repeats nothing of the document. */
-class KeyTwice extends SyntaxError {}
+class Refused extends SyntaxError {}
 
 /**
  * The value of a JSON document from outside, as every reader of JSON must understand it: `SyntaxError` or `TypeError` for bytes
- * that are no UTF-8, for a byte order mark, and for a key that an object has twice, of which readers take different ones.
+ * that are no UTF-8, for a byte order mark, and for a key that an object has twice, of which readers take different ones. So is
+ * what is nested deeper than `deepest`; {@link DEEPEST} is for whatever may be written again.
  */
-export function parseJson(document: Uint8Array | string): unknown {
+export function parseJson(document: Uint8Array | string, deepest = Number.POSITIVE_INFINITY): unknown {
   const text =
     typeof document === 'string'
       ? document
       : new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(document);
+  const members = membersIn(text, deepest);
   const value: unknown = JSON.parse(text);
-  if (membersIn(text) !== membersOf(value)) throw new KeyTwice('an object has a key twice');
+  if (members !== membersOf(value)) throw new Refused('an object has a key twice');
   return value;
 }
 
-const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a];
+/** `JSON.parse` of a document from outside: one that is nested deeper than any that is meant to be read is a `SyntaxError`, too. */
+export function shallowJson(text: string): unknown {
+  membersIn(text, DEEPEST);
+  return JSON.parse(text);
+}
 
-/** Members of all objects in a text that is JSON: each has one colon, and no other stands outside of strings. */
-function membersIn(text: string): number {
+const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a];
+const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
+
+/**
+ * Members of all objects in a text that is JSON: each has one colon, and no other stands outside of strings. `SyntaxError` for a
+ * text that is nested too deeply.
+ */
+function membersIn(text: string, deepest: number): number {
   let count = 0;
+  let depth = 0;
   let quoted = false;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) quoted = !quoted;
     else if (code === BACKSLASH) at += 1;
-    else if (code === COLON && !quoted) count += 1;
+    else if (quoted) continue;
+    else if (code === COLON) count += 1;
+    else if (code === LIST || code === OBJECT) {
+      depth += 1;
+      if (depth > deepest) throw new Refused(`it is nested deeper than ${deepest} lists and objects`);
+    } else if (code === LIST_END || code === OBJECT_END) depth -= 1;
   }
   return count;
 }
@@ -61,10 +82,10 @@ function membersOf(value: unknown): number {
 export function parseObject(text: string, bad: (what: string, cause?: unknown) => Error): Record<string, unknown> {
   let value: unknown;
   try {
-    value = parseJson(text);
+    value = parseJson(text, DEEPEST);
   } catch (error) {
     // Not the words of the parser: they repeat what stands in the file.
-    throw bad(error instanceof KeyTwice ? error.message : 'not JSON', error);
+    throw bad(error instanceof Refused ? error.message : 'not JSON', error);
   }
   if (!isObject(value)) throw bad('not an object');
   return value;

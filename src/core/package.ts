@@ -4,7 +4,7 @@
  */
 import { canonicalJson, digestOf, isDigest, type Digest } from './digest.ts';
 import { CurlewError } from './errors.ts';
-import { isObject, isTexts, parseJson } from './json.ts';
+import { DEEPEST, isObject, isTexts, parseJson } from './json.ts';
 import { ADDON_JSON, pathProblem } from './layout.ts';
 import { addonRef, ARCHES, compareText, type AddonRef, type AddonTree, type Arch } from './ref.ts';
 
@@ -92,7 +92,7 @@ export function parseAddonJson(text: string, from: string): AddonJson {
   const bad = (what: string): CurlewError => new CurlewError('PACKAGE_INVALID', `${from}: ${ADDON_JSON}: ${what}`);
   let value: unknown;
   try {
-    value = parseJson(text);
+    value = parseJson(text, DEEPEST);
   } catch (error) {
     throw new CurlewError('PACKAGE_INVALID', `${from}: ${ADDON_JSON} is not proper JSON`, { cause: error });
   }

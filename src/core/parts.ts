@@ -1,7 +1,7 @@
 /** The head file of a bundle in parts: what the parts are, and what they make when they are put together. Pure. */
 import { canonicalJson, hexOf, isDigest, type Digest } from './digest.ts';
 import { CurlewError } from './errors.ts';
-import { isObject } from './json.ts';
+import { isObject, shallowJson } from './json.ts';
 import { pathProblem } from './layout.ts';
 
 export const PARTS_FORMAT = 1;
@@ -69,7 +69,7 @@ export function parseHead(text: string, from: string): PartsHead {
     new CurlewError('PACKAGE_INVALID', `${from}: ${what}`, { hint: 'ask for the head file that came with the parts' });
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = shallowJson(text);
   } catch (error) {
     throw new CurlewError('PACKAGE_INVALID', `${from}: not JSON`, { cause: error });
   }

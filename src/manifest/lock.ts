@@ -1,7 +1,7 @@
 /** `Manifest.lock`: what each directive resolved to. Canonical JSON, written into every package. */
 import { canonicalJson, isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import { isObject, isTexts } from '../core/json.ts';
+import { isObject, isTexts, shallowJson } from '../core/json.ts';
 import { MANIFEST_LOCK } from '../core/layout.ts';
 
 /** Most bytes of a lock that are read. */
@@ -86,7 +86,7 @@ function bad(from: string, what: string, cause?: unknown): CurlewError {
 export function parseLock(text: string, from: string): ManifestLock {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = shallowJson(text);
   } catch (error) {
     throw bad(from, 'not JSON', error);
   }

@@ -1,6 +1,7 @@
 /** The two optional JSON files of an add-on: `categories.json` beside its versions, `schema.json` in a version. Pure. */
 import type { Place } from '../core/diagnostic.ts';
 import { asError } from '../core/errors.ts';
+import { shallowJson } from '../core/json.ts';
 import { finding, quoted, type Find } from './rules.ts';
 
 /**
@@ -19,7 +20,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 
 function parseObject(text: string): JsonObject | string {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = shallowJson(text);
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
     return isObject ? (value as JsonObject) : 'not a JSON object';
   } catch (error) {

@@ -12,7 +12,7 @@ import { createGunzip } from 'node:zlib';
 import { canonicalJson, digestOf, hexOf, isDigest, type Digest } from '../core/digest.ts';
 import { asError, CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { formatImageRef, parseImageRef } from '../core/image-ref.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, shallowJson } from '../core/json.ts';
 import type { Arch } from '../core/ref.ts';
 import { formatPlatform, type Descriptor, type ResolvedImage } from './image.ts';
 import {
@@ -64,7 +64,7 @@ function invalid(from: string, what: string, hint?: string): CurlewError {
 
 function parseJson(data: Uint8Array, from: string): unknown {
   try {
-    return JSON.parse(Buffer.from(data).toString('utf8'));
+    return shallowJson(Buffer.from(data).toString('utf8'));
   } catch (error) {
     throw new CurlewError('IMAGE_INVALID', `${from}: not JSON`, { cause: error });
   }

@@ -1,7 +1,7 @@
 /** Manifests of registries, read with distrust. Pure. Source: OCI image-spec 1.1, Docker image manifest v2 schema 2. */
 import { isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, shallowJson } from '../core/json.ts';
 import type { Descriptor } from './image.ts';
 
 export const OCI_INDEX = 'application/vnd.oci.image.index.v1+json';
@@ -46,7 +46,7 @@ type Fields = Readonly<Record<string, unknown>>;
 export function parseObject(data: Uint8Array, from: string): Fields {
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(data));
+    value = shallowJson(new TextDecoder('utf-8', { fatal: true }).decode(data));
   } catch (error) {
     throw new CurlewError('IMAGE_INVALID', `${from}: not JSON`, { cause: error });
   }

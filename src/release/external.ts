@@ -4,7 +4,7 @@
  */
 import { canonicalJson, isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError, redact } from '../core/errors.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, shallowJson } from '../core/json.ts';
 import type { ListedPackage } from './catalogue.ts';
 import { addonRef, compareText, compareVersions, formatRef } from '../core/ref.ts';
 
@@ -44,7 +44,7 @@ function textOf(value: unknown, limit: number): string | undefined {
 
 function parsed(text: string, bad: (what: string, cause?: unknown) => CurlewError): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return shallowJson(text);
   } catch (error) {
     throw bad('it is no JSON', error);
   }

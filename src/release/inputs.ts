@@ -6,7 +6,7 @@
 import { isRelease } from '../core/catalogue.ts';
 import { canonicalJson, isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, shallowJson } from '../core/json.ts';
 import { storeKey } from '../core/layout.ts';
 import type { Store } from '../store/store.ts';
 
@@ -40,7 +40,7 @@ export function formatRecorded(packages: RecordedPackages): string {
 export function parseRecorded(text: string): RecordedPackages {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = shallowJson(text);
   } catch {
     return new Map();
   }

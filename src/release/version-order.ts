@@ -2,7 +2,7 @@
  * The order in which an add-on's versions stand in a catalogue; the first is what `latest` means (kurl.md 3.4). Pure.
  */
 import { asError, CurlewError } from '../core/errors.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, shallowJson } from '../core/json.ts';
 import { compareVersions, isAddonName, isVersion } from '../core/ref.ts';
 
 /** Per add-on: the versions that come first, in their order. */
@@ -20,7 +20,7 @@ export function parseOrderFile(text: string, from: string): readonly string[] {
     });
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = shallowJson(text);
   } catch (error) {
     throw bad(asError(error).message.slice(0, 200), error);
   }
@@ -53,7 +53,7 @@ export function orderVersions<Item extends { readonly version: string }>(
 export function parseSupportedVersions(text: string): VersionOrders | undefined {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = shallowJson(text);
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;

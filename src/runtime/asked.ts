@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, shallowJson } from '../core/json.ts';
 import { nodePath } from '../core/layout.ts';
 import type { ShellVariable } from './settings.ts';
 import { readOwnFile, writeStateFile } from '../files/state-file.ts';
@@ -42,7 +42,7 @@ export async function readAsked(directory: string, run: string): Promise<Asked |
 function parseAsked(text: string): Asked | undefined {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = shallowJson(text);
   } catch {
     return undefined;
   }

@@ -1,7 +1,7 @@
 /** Signatures over a text, detached, in Sigstore bundles. */
 import { createHash, verify } from 'node:crypto';
 import { CurlewError } from '../core/errors.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, shallowJson } from '../core/json.ts';
 import type { TrustedKey } from './keys.ts';
 import { fromBase64, parseBundle, unreadable } from './sigstore.ts';
 
@@ -15,7 +15,7 @@ function sha256(text: Uint8Array): Buffer {
 /** True for a signature over a text by itself, as `cosign sign-blob` makes it, and not over a statement. */
 export function isBareSignature(text: string): boolean {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = shallowJson(text);
     return isObject(value) && value['messageSignature'] !== undefined && value['dsseEnvelope'] === undefined;
   } catch {
     return false;

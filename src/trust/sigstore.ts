@@ -4,7 +4,7 @@
  */
 import type { KeyObject } from 'node:crypto';
 import { CurlewError } from '../core/errors.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, shallowJson } from '../core/json.ts';
 import { keyHint } from './keys.ts';
 
 const MEDIA_TYPE = 'application/vnd.dev.sigstore.bundle.v0.3+json';
@@ -26,7 +26,7 @@ export function unreadable(from: string, hint: string): Unreadable {
 export function parseBundle(text: string, bad: Unreadable): Record<string, unknown> {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = shallowJson(text);
   } catch {
     throw bad('it is not JSON');
   }

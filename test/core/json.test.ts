@@ -1,4 +1,4 @@
-import { parseJson, printableJson } from '../../src/core/json.ts';
+import { DEEPEST, parseJson, printableJson, shallowJson } from '../../src/core/json.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -45,6 +45,22 @@ test('a document is read as any reader would, or refused', () => {
 test('a document may nest deeply', () => {
   const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
   assert.ok(Array.isArray(parseJson(deep)));
+});
+
+test('what may be written again may not', () => {
+  const [deep, shallow] = [501, 500].map((depth) => '['.repeat(depth) + ']'.repeat(depth));
+  const refused = (read: () => unknown): boolean => {
+    try {
+      read();
+      return false;
+    } catch (error) {
+      return error instanceof SyntaxError && error.message === 'it is nested deeper than 500 lists and objects';
+    }
+  };
+  assert.ok(refused(() => shallowJson(deep ?? '')));
+  assert.ok(refused(() => parseJson(deep ?? '', DEEPEST)));
+  shallowJson(shallow ?? '');
+  parseJson(`"${deep}"`, DEEPEST);
 });
 
 test.run();

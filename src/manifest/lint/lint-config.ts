@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import type { Diagnostic, Place } from '../../core/diagnostic.ts';
 import { asError } from '../../core/errors.ts';
-import { isObject, isTexts } from '../../core/json.ts';
+import { isObject, isTexts, shallowJson } from '../../core/json.ts';
 import { nearest } from '../../core/nearest.ts';
 import { finding, quoted, RULE_IDS, RULES, type Find, type RuleSeverity } from '../rules.ts';
 import { readTextFile } from '../text-file.ts';
@@ -57,7 +57,7 @@ export function readLintConfig(root: string, shown: string, find: Find): LintCon
   const { text } = read;
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = shallowJson(text);
   } catch (error) {
     return bad(`not JSON: ${asError(error).message.slice(0, 200)}`);
   }

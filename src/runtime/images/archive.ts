@@ -4,7 +4,7 @@ import { createGunzip } from 'node:zlib';
 import { isDigest, digestOf, type Digest } from '../../core/digest.ts';
 import { asError, CurlewError, errnoOf } from '../../core/errors.ts';
 import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
-import { isObject, isTexts } from '../../core/json.ts';
+import { isObject, isTexts, shallowJson } from '../../core/json.ts';
 import { walkTar } from '../../archive/walk-tar.ts';
 import { CONFIG_LIMIT, MANIFEST_LIMIT } from '../../registry/manifest.ts';
 import type { Cancellable, ImageFiles } from './wanted.ts';
@@ -63,7 +63,7 @@ export async function readArchive(files: ImageFiles, path: string, { signal }: C
 function parseRows(data: Uint8Array, invalid: (what: string, cause?: unknown) => Error): readonly ArchiveRow[] {
   let list: unknown;
   try {
-    list = JSON.parse(Buffer.from(data).toString('utf8'));
+    list = shallowJson(Buffer.from(data).toString('utf8'));
   } catch (error) {
     throw invalid(`${MANIFEST_JSON} is not JSON`, error);
   }
