@@ -13,6 +13,9 @@ interface Named {
   readonly version: string;
 }
 
+/** Nobody reads more that say the same, and a script that is none may define hundreds of thousands. */
+const MOST_TOLD = 100;
+
 /** `file` is the install.sh, for findings that no function is the place of. */
 export function checkHooks(
   { name, version }: Named,
@@ -28,8 +31,9 @@ export function checkHooks(
     const message = `${quoted(written)} is not a hook, and nothing will call it as one`;
     find(finding('hook/misspelt', place, message, `did you mean "${meant}", called ${HOOKS[hook].about}?`));
   }
-  for (const one of functions) {
-    if (misspelt.has(one) || hasPrefix(name, one.name)) continue;
+  for (const one of functions
+    .filter((each) => !misspelt.has(each) && !hasPrefix(name, each.name))
+    .slice(0, MOST_TOLD)) {
     const message = `the function ${quoted(one.name)} does not begin with the name of the add-on`;
     const hint = `all add-ons share one shell: call it "${name.replaceAll('-', '_')}_${one.name.slice(0, 80)}"`;
     find(finding('hook/prefix', one.place, message, hint));
@@ -97,8 +101,16 @@ function findMisspelt(
 function isNamedTwice(name: string, text: string): boolean {
   const whole = (from: number): boolean => !/[\w.-]/.test(`${text.charAt(from - 1)}${text.charAt(from + name.length)}`);
   let count = 0;
+  // The end of the line that the last place was in, and whether it is a comment: a long line is looked at once.
+  let lineEnd = -1;
+  let isComment = false;
   for (let at = text.indexOf(name); at !== -1 && count < 2; at = text.indexOf(name, at + 1)) {
-    const isComment = /^[ \t]*#/.test(text.slice(text.lastIndexOf('\n', at) + 1, at));
+    if (at > lineEnd) {
+      const end = text.indexOf('\n', at);
+      const start = text.lastIndexOf('\n', at) + 1;
+      lineEnd = end === -1 ? text.length : end;
+      isComment = /^[ \t]*#/.test(text.slice(start, lineEnd));
+    }
     if (whole(at) && !isComment) count += 1;
   }
   return count > 1;

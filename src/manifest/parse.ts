@@ -64,7 +64,7 @@ function cleanLine(raw: string, at: Place, find: Find): string | undefined {
     find(finding('manifest/byte-order-mark', at, 'the file begins with a byte order mark', hint));
     text = ` ${text.slice(1)}`;
   }
-  const ends = /\r+$/.exec(text);
+  const ends = /(?<!\r)\r+$/.exec(text);
   if (ends !== null) {
     const place = { ...at, column: ends.index + 1, length: ends[0].length };
     const hint = "use Unix line ends: sed -i 's/\\r$//' Manifest; in .gitattributes: Manifest text eol=lf";

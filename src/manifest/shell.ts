@@ -42,10 +42,11 @@ export function findFunctions(file: string, text: string): readonly ShellFunctio
   scanCode(scanner);
   let line = 1;
   let lineStart = 0;
+  let lineEnd = text.indexOf('\n');
   return scanner.found.map(({ name, offset }) => {
-    for (let end = text.indexOf('\n', lineStart); end !== -1 && end < offset; end = text.indexOf('\n', lineStart)) {
+    for (; lineEnd !== -1 && lineEnd < offset; lineEnd = text.indexOf('\n', lineStart)) {
       line += 1;
-      lineStart = end + 1;
+      lineStart = lineEnd + 1;
     }
     return { name, place: { file, line, column: offset - lineStart + 1, length: name.length } };
   });

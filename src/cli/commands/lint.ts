@@ -42,7 +42,9 @@ function condense(found: readonly LintFinding[]): {
   for (const group of groups.values()) {
     const { code, severity } = group.first;
     const rule = `${severity} ${code}`;
-    byRule.set(rule, [...(byRule.get(rule) ?? []), group]);
+    const same = byRule.get(rule);
+    if (same === undefined) byRule.set(rule, [group]);
+    else same.push(group);
   }
   const isMany = (rule: string, alike: readonly Alike[]): boolean =>
     !rule.startsWith('error ') && alike.length > MOST_KINDS;

@@ -35,13 +35,14 @@ export function applyIgnores(judged: Judged): readonly Diagnostic[] {
     if (same === undefined) byFile.set(comment.place.file, [comment]);
     else same.push(comment);
   }
+  const meantOf = ignoresByFile(judged);
   const kept = judged.diagnostics.flatMap((found): readonly Diagnostic[] => {
     const { code, place } = found;
-    const { path, config } = judged.contextOf(place.file);
+    const { config } = judged.contextOf(place.file);
     const fits = ({ rule, line }: IgnoreComment): boolean => rule === code && (line ?? place.line) === place.line;
     const ignoring = [
       ...(byFile.get(place.file) ?? []).filter(fits),
-      ...(config?.ignores ?? []).filter((ignore) => isMeant(ignore, code, path)),
+      ...meantOf(place.file).filter(({ rules }) => rules === undefined || rules.has(code)),
     ];
     for (const ignore of ignoring) used.add(ignore);
     const wanted = wantedSeverity(found, config);
@@ -57,8 +58,17 @@ export function applyIgnores(judged: Judged): readonly Diagnostic[] {
   return [...kept, ...refused.values(), ...vainComments(judged, used), ...vainConfigs(judged, used)];
 }
 
-function isMeant({ files, rules }: ConfigIgnore, code: string, path: string): boolean {
-  return (rules === undefined || rules.has(code)) && files.some((pattern) => fitsGlob(path, pattern));
+/** What a configuration ignores in a file, whichever rules it means; patterns are held against each file once. */
+function ignoresByFile({ contextOf }: Pick<Judged, 'contextOf'>): (file: string) => readonly ConfigIgnore[] {
+  const known = new Map<string, readonly ConfigIgnore[]>();
+  return (file) => {
+    const before = known.get(file);
+    if (before !== undefined) return before;
+    const { path, config } = contextOf(file);
+    const found = (config?.ignores ?? []).filter(({ files }) => files.some((pattern) => fitsGlob(path, pattern)));
+    known.set(file, found);
+    return found;
+  };
 }
 
 function wantedSeverity({ code, severity }: Diagnostic, config: LintConfig | undefined): RuleSeverity {

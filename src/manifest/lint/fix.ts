@@ -36,7 +36,11 @@ const FIXABLE: ReadonlySet<string> = new Set([
  */
 export function fixManifest(text: string, found: readonly Finding[]): FixedText {
   const byLine = new Map<number, Finding[]>();
-  for (const one of found) byLine.set(one.place.line, [...(byLine.get(one.place.line) ?? []), one]);
+  for (const one of found) {
+    const same = byLine.get(one.place.line);
+    if (same === undefined) byLine.set(one.place.line, [one]);
+    else same.push(one);
+  }
   const changes: Change[] = [];
   const seen = new Set<string>();
   const lines = text.split('\n').flatMap((line, index) => {
@@ -61,7 +65,7 @@ function isFixable(found: readonly Finding[]): boolean {
 function wordsOf(line: string): string {
   const words = line.replace(/^\u{FEFF}/u, '').trim();
   return words
-    .replace(/(?:^|\s)#.*$/, '')
+    .replace(/(?:^|\s)#.*$/s, '')
     .split(/[ \t]+/)
     .join(' ');
 }
@@ -80,15 +84,15 @@ function fixLine(original: string, found: readonly Finding[], seen: ReadonlySet<
     changes.push({ code: 'manifest/byte-order-mark', what: 'byte order mark taken out' });
   }
   if (has('manifest/crlf')) {
-    line = line.replace(/\r+$/, '');
+    line = line.replace(/(?<!\r)\r+$/, '');
     changes.push({ code: 'manifest/crlf', what: 'CR taken out' });
   }
   const comments: string[] = [];
-  const comment = has('manifest/inline-comment') ? /^([ \t]*)(.*?)[ \t]+(#.*)$/.exec(line) : null;
-  if (comment !== null) {
-    const [, indent = '', directive = '', words = ''] = comment;
-    comments.push(`${indent}${words}`);
-    line = `${indent}${directive}`;
+  const comment = has('manifest/inline-comment') ? line.search(/[ \t]#/) : -1;
+  if (comment !== -1) {
+    const [indent = ''] = /^[ \t]*/.exec(line) ?? [];
+    comments.push(`${indent}${line.slice(comment + 1)}`);
+    line = line.slice(0, comment).replace(/(?<![ \t])[ \t]+$/, '');
     changes.push({ code: 'manifest/inline-comment', what: 'comment moved to a line of its own' });
   }
   const twice = found.find(({ code }) => DUPLICATES.has(code));

@@ -2,8 +2,11 @@
 
 /** Whether a path with `/` fits a pattern. A pattern that names a folder fits all below it. */
 export function fitsGlob(path: string, pattern: string): boolean {
-  const clean = pattern.replace(/^\.?\//, '').replace(/\/+$/, '');
-  return fitsParts(path.split('/'), [...clean.split('/'), '**']);
+  const clean = pattern.replace(/^\.?\//, '').replace(/(?<!\/)\/+$/, '');
+  const parts = [...clean.split('/'), '**'];
+  // Any number of folders twice is any number.
+  const once = parts.filter((part, index) => part !== '**' || parts[index - 1] !== '**');
+  return fitsParts(path.split('/'), once);
 }
 
 /** Each part of the pattern in turn: which beginnings of the path it can end at. */

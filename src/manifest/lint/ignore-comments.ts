@@ -13,7 +13,8 @@ export interface IgnoreComment {
   readonly line: number | undefined;
 }
 
-const COMMENT = /(?:^|[ \t])#[ \t]*curlew-lint-ignore(-file)?(?=[ \t\r]|$)(.*)$/;
+/** Whatever stands behind it belongs to it: an end that need not come would be looked for from each `#` of a line. */
+const COMMENT = /(?:^|[ \t])#[ \t]*curlew-lint-ignore(-file)?(?=[ \t\r]|$)(.*)$/s;
 const MOST = 1000;
 
 export function findIgnores(file: string, text: string): readonly IgnoreComment[] {
@@ -27,9 +28,10 @@ export function findIgnores(file: string, text: string): readonly IgnoreComment[
     const alone = line.slice(0, match.index).trim() === '';
     const target = alone ? nextLine(lines, index) : index + 1;
     const start = line.length - rest.length;
-    const named = rest.replace(/(?:^|\s)--(?:\s.*)?$/, '');
+    const named = rest.replace(/(?:^|\s)--(?:\s.*)?$/s, '');
     const words = [...named.matchAll(/[^\s,]+/g)];
-    for (const { 0: rule, index: at } of words.length > 0 ? words : [{ 0: '', index: 0 }]) {
+    const rules = words.length > 0 ? words.slice(0, MOST - found.length) : [{ 0: '', index: 0 }];
+    for (const { 0: rule, index: at } of rules) {
       const place = { file, line: index + 1, column: start + at + 1, length: Math.max(1, rule.length) };
       found.push({ rule, place, line: wholeFile === undefined ? target : undefined });
     }

@@ -77,6 +77,9 @@ function wantedImages(files: readonly FileImages[]): readonly Wanted[] {
   return wanted;
 }
 
+/** Of images that are missing; nobody reads more. */
+const MOST_TOLD = 1000;
+
 /** Images that files name and the Manifest lacks. One finding for each image, where it stands first. */
 export function checkListed(requests: readonly Request[], files: readonly FileImages[], find: Find): void {
   const listed = new Map<string, Listed[]>();
@@ -91,6 +94,7 @@ export function checkListed(requests: readonly Request[], files: readonly FileIm
     const same = listed.get(nameOf(ref)) ?? [];
     if (told.has(shown) || same.some((one) => answers(one.ref, ref))) continue;
     told.add(shown);
+    if (told.size > MOST_TOLD) return;
     const [near] = same;
     const hint =
       near === undefined ? `image <id> ${shown}` : `line ${near.request.place.line} lists ${near.request.source.text}`;
@@ -99,6 +103,9 @@ export function checkListed(requests: readonly Request[], files: readonly FileIm
   }
 }
 
+/** Each is looked for in every text: a Manifest with more than this is none of an add-on, and not judged by this rule. */
+const MOST_LISTED = 500;
+
 /** Strikes out the images of a Manifest that files name; what is left over is unused. */
 export interface UnusedImages {
   readonly read: (text: () => string, named: Pick<FileImages, 'uses' | 'rewrites'>) => void;
@@ -106,7 +113,8 @@ export interface UnusedImages {
 }
 
 export function watchUnused(requests: readonly Request[]): UnusedImages {
-  let left = listedImages(requests).map(({ request, ref }) => ({
+  const listed = listedImages(requests);
+  let left = (listed.length > MOST_LISTED ? [] : listed).map(({ request, ref }) => ({
     request,
     // Without the registry and `library/`, which may be written elsewhere or not at all.
     name: ref.repository.replace(/^library\//, ''),

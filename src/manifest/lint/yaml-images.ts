@@ -29,6 +29,8 @@ const CONTAINERS: ReadonlySet<string> = new Set(['containers', 'initContainers',
 /** `RELATED_IMAGE_X`, `ROOK_CSI_CEPH_IMAGE`, `proxyImage`. */
 const VARIABLE = /(?:^|_)IMAGE(?:$|_)|Image$/;
 const HOST = /^[^/]*[.:][^/]*\//;
+/** Most images that are taken out of one file. */
+const MOST_USES = 10_000;
 /** Most nodes of one document that are looked at. */
 const MOST_NODES = 200_000;
 
@@ -93,7 +95,7 @@ function readMap(walk: Walk, map: YAMLMap, container: boolean): void {
 }
 
 function add({ found, base }: Walk, { text, from, to }: Text, sure: boolean): void {
-  found.uses.push({ text, sure, from: base + from, to: base + to });
+  if (found.uses.length < MOST_USES) found.uses.push({ text, sure, from: base + from, to: base + to });
 }
 
 /** Many things are called `image`; outside of containers only what is written like one counts. */

@@ -25,7 +25,7 @@ const MOST_LINES = 20_000;
 const MOST_PARTS = 30_000;
 /** What begins a value or an item. */
 const PARTS = /[[{,]|[:?-](?=[ \t]|$)/g;
-const BLOCK_SCALAR = /[:-][ \t]+[|>][+-]?[1-9]?[+-]?[ \t]*(?:#.*)?\r?$/;
+const BLOCK_SCALAR = /[:-][ \t]+[|>][+-]?[1-9]?[+-]?[ \t]*(?:#.*|\r?)$/s;
 const MOST_DOCUMENTS = 1000;
 const DEEPEST = 200;
 const MOST_MISTAKES = 3;
