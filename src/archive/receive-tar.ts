@@ -126,7 +126,7 @@ function describe(type: string, linkpath: string): string {
 
 /** The path below `top`; empty for `top` itself. */
 function innerPath(path: string, { top, refuse }: ReceiveOptions): string {
-  const clean = path.replace(/^(?:\.\/)+/, '').replace(/\/+$/, '');
+  const clean = path.replace(/^(?:\.\/)+/, '').replace(/(?<!\/)\/+$/, '');
   const problem = pathProblem(clean);
   if (problem !== undefined) throw refuse(`the path ${JSON.stringify(path.slice(0, 200))} ${problem}`);
   if (clean === top) return '';

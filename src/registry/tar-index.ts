@@ -51,7 +51,7 @@ function invalid(from: string, what: string): CurlewError {
 }
 
 function cleanPath(path: string, from: string): string {
-  const clean = path.replace(/^(?:\.\/)+/, '').replace(/\/+$/, '');
+  const clean = path.replace(/^(?:\.\/)+/, '').replace(/(?<!\/)\/+$/, '');
   const problem = clean === '' || clean === '.' ? undefined : pathProblem(clean);
   if (problem !== undefined) throw invalid(from, `the path ${JSON.stringify(path.slice(0, 200))} ${problem}`);
   return clean;

@@ -73,7 +73,7 @@ async function endOf(path: string, plain: (line: string) => string): Promise<rea
 
 /** What is left on the screen of a line: without escape sequences, after the last carriage return. */
 export function plainLine(line: string): string {
-  const plain = line.replaceAll(ESCAPE, '').replace(/\r+$/, '');
+  const plain = line.replaceAll(ESCAPE, '').replace(/(?<!\r)\r+$/, '');
   const shown = plain.slice(plain.lastIndexOf('\r') + 1).replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '');
   return shown.trimEnd();
 }

@@ -1,12 +1,13 @@
 /** The Dockerfile that a `dockerout` line names, and the files around it that it may copy. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { open, readdir, readlink, stat } from 'node:fs/promises';
+import { readdir, readlink, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import type { SentEntry } from '../../archive/send-tar.ts';
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { compareText } from '../../core/ref.ts';
+import { readStateFile } from '../../files/state-file.ts';
 import { readDockerfile, type Dockerfile } from './dockerfile.ts';
 import { ignoreRules } from './docker-ignore.ts';
 
@@ -27,6 +28,8 @@ export interface BuildContext {
 }
 
 const TEXT_LIMIT = 1 << 20;
+/** Each is held against every file. */
+const MOST_RULES = 1000;
 const MOST_FILES = 10_000;
 const MOST_BYTES = 2 ** 30;
 
@@ -78,11 +81,10 @@ async function findDockerfile(
 
 async function readIfThere(file: string, doing: string): Promise<string | undefined> {
   try {
-    if (!(await stat(file)).isFile()) throw new CurlewError('FILE_UNUSABLE', `${doing}: ${file} is not a file`);
-    await using handle = await open(file);
-    const { size } = await handle.stat();
-    if (size > TEXT_LIMIT) throw new CurlewError('FILE_UNUSABLE', `${doing}: ${file} has more than 1 MiB`);
-    return await handle.readFile('utf8');
+    const found = await stat(file);
+    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `${doing}: ${file} is not a file`);
+    if (found.size > TEXT_LIMIT) throw new CurlewError('FILE_UNUSABLE', `${doing}: ${file} has more than 1 MiB`);
+    return await readStateFile(file, TEXT_LIMIT);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
     throw fileError(`${doing}: read ${file}`, error);
@@ -90,7 +92,11 @@ async function readIfThere(file: string, doing: string): Promise<string | undefi
 }
 
 async function listContext(folder: string, doing: string, { signal }: Options): Promise<readonly SentEntry[]> {
-  const ignored = ignoreRules((await readIfThere(join(folder, '.dockerignore'), doing)) ?? '');
+  const rules = (await readIfThere(join(folder, '.dockerignore'), doing)) ?? '';
+  if (rules.split('\n').length > MOST_RULES) {
+    throw new CurlewError('FILE_UNUSABLE', `${doing}: ${folder}/.dockerignore has more than ${MOST_RULES} lines`);
+  }
+  const ignored = ignoreRules(rules);
   const entries: SentEntry[] = [];
   let bytes = 0;
   const walk = async (at: string): Promise<void> => {

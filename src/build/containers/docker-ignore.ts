@@ -1,22 +1,51 @@
 /** `.dockerignore`: which files of a folder a build does not see. Pure. */
 
-const SPECIAL = /[.+^${}()|\\]/g;
+/** A part of a pattern: one character that fits, any number of them, or any number of folders with their slashes. */
+type Step =
+  | { readonly kind: 'one' | 'many'; readonly fits: (character: string) => boolean }
+  | { readonly kind: 'folders' };
+
+const isAnything = (): boolean => true;
+const isNoSlash = (character: string): boolean => character !== '/';
 
 /** `*` and `?` stop at a slash, `**` does not; `[…]` is a set of characters. */
-function patternOf(pattern: string): RegExp {
-  let source = '';
-  for (let at = 0; at < pattern.length;) {
-    const rest = pattern.slice(at);
-    const [set] = /^\[[^\]/]+\]/.exec(rest) ?? [];
-    if (rest.startsWith('**/')) [source, at] = [`${source}(?:.*/)?`, at + 3];
-    else if (rest.startsWith('**')) [source, at] = [`${source}.*`, at + 2];
-    else if (rest.startsWith('*')) [source, at] = [`${source}[^/]*`, at + 1];
-    else if (rest.startsWith('?')) [source, at] = [`${source}[^/]`, at + 1];
-    else if (set === undefined) [source, at] = [source + rest.charAt(0).replaceAll(SPECIAL, String.raw`\$&`), at + 1];
-    else [source, at] = [source + set.replaceAll('\\', String.raw`\\`), at + set.length];
+function stepsOf(pattern: string): readonly Step[] {
+  return [...pattern.matchAll(/\*\*\/|\*\*|[*?]|\[[^\]/[]+\]|[^]/gu)].map(([part]): Step => {
+    if (part === '**/') return { kind: 'folders' };
+    if (part === '**') return { kind: 'many', fits: isAnything };
+    if (part === '*') return { kind: 'many', fits: isNoSlash };
+    if (part === '?') return { kind: 'one', fits: isNoSlash };
+    if (part.length < 3) return { kind: 'one', fits: (character) => character === part };
+    const set = new RegExp(`^${part.replaceAll('\\', String.raw`\\`)}$`, 's');
+    return { kind: 'one', fits: (character) => set.test(character) };
+  });
+}
+
+/**
+ * Whether a path, or a folder that it lies in, fits. Every way that the steps can go is gone at once, so that no pattern takes
+ * longer than its length for a character of the path.
+ */
+function fitsSteps(path: string, steps: readonly Step[]): boolean {
+  const enter = (into: Set<number>, at: number): void => {
+    into.add(at);
+    // Nothing at all is any number, too.
+    if (at < steps.length && steps[at]?.kind !== 'one') enter(into, at + 1);
+  };
+  let now = new Set<number>();
+  enter(now, 0);
+  for (const character of path) {
+    if (character === '/' && now.has(steps.length)) return true;
+    const next = new Set<number>();
+    for (const at of now) {
+      const step = steps[at];
+      if (step?.kind === 'folders') {
+        next.add(at);
+        if (character === '/') enter(next, at + 1);
+      } else if (step?.fits(character) === true) enter(next, step.kind === 'many' ? at : at + 1);
+    }
+    now = next;
   }
-  // What a matched folder holds is matched too.
-  return new RegExp(`^${source}(?:/.*)?$`, 's');
+  return now.has(steps.length);
 }
 
 /**
@@ -28,17 +57,17 @@ export function ignoreRules(text: string): (path: string) => boolean {
     if (line.startsWith('#')) return [];
     const trimmed = line.trim();
     const back = trimmed.startsWith('!');
-    const pattern = (back ? trimmed.slice(1).trim() : trimmed).replace(/^(?:\.?\/)+/, '').replace(/\/+$/, '');
+    const pattern = (back ? trimmed.slice(1).trim() : trimmed).replace(/^(?:\.?\/)+/, '').replace(/(?<!\/)\/+$/, '');
     if (pattern === '' || pattern === '.') return [];
     try {
-      return [{ back, expression: patternOf(pattern) }];
+      return [{ back, steps: stepsOf(pattern) }];
     } catch {
       return [];
     }
   });
   return (path) => {
     let ignored = false;
-    for (const { back, expression } of rules) if (expression.test(path)) ignored = !back;
+    for (const { back, steps } of rules) if (fitsSteps(path, steps)) ignored = !back;
     return ignored;
   };
 }

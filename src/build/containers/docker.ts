@@ -68,9 +68,8 @@ function engineError(doing: string, error: unknown, refusal: ErrorCode): CurlewE
     });
   }
   const code = statusOf(error) === undefined ? 'FETCH_FAILED' : refusal;
-  const [, words = asError(error).message] =
-    /^\(HTTP code \d+\) .*? - ([\s\S]*?)\s*$/.exec(asError(error).message) ?? [];
-  return new CurlewError(code, `${doing}: ${words}`, { cause: error });
+  const [, words = asError(error).message] = /^\(HTTP code \d+\) .*? - (.*)$/s.exec(asError(error).message) ?? [];
+  return new CurlewError(code, `${doing}: ${words.trimEnd()}`, { cause: error });
 }
 
 /** What made a call fail: its signal, or the engine. A signal that was only a time limit means that the engine hangs. */

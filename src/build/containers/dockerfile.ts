@@ -1,4 +1,5 @@
 /** What must be known of a Dockerfile before the engine gets it. Pure. */
+import { CurlewError } from '../../core/errors.ts';
 
 export interface Dockerfile {
   readonly text: string;
@@ -27,14 +28,14 @@ interface Instruction {
   readonly line: number;
 }
 
-const DIRECTIVE = /^#\s*([A-Za-z][A-Za-z0-9]*)\s*=\s*(.+?)\s*$/;
+const DIRECTIVE = /^#\s*([A-Za-z][A-Za-z0-9]*)\s*=(.+)$/s;
 
 /** The character that continues a line: `\`, or what a parser directive at the top says. */
 function escapeOf(lines: readonly string[]): string {
   for (const line of lines) {
     const [, name, value] = DIRECTIVE.exec(line) ?? [];
     if (name === undefined) return '\\';
-    if (name.toLowerCase() === 'escape') return value === '`' ? '`' : '\\';
+    if (name.toLowerCase() === 'escape') return value?.trim() === '`' ? '`' : '\\';
   }
   return '\\';
 }
@@ -53,7 +54,7 @@ function instructionsOf(text: string): readonly Instruction[] {
   };
   for (const [index, line] of lines.entries()) {
     if (/^\s*#/.test(line) || (line.trim() === '' && joined !== undefined)) continue;
-    const trimmed = line.replace(/\s+$/, '');
+    const trimmed = line.trimEnd();
     const continued = trimmed.endsWith(escape);
     joined = `${joined ?? ''}${continued ? trimmed.slice(0, -1) : trimmed}`;
     last = index + 1;
@@ -137,6 +138,20 @@ function substitute(text: string, values: ReadonlyMap<string, string>): string {
   });
 }
 
+/** No name of an image is longer; arguments that stand for arguments could be as long as the memory. */
+const LONGEST = 4096;
+
+function short(name: string, value: string): string {
+  if (value.length <= LONGEST) return value;
+  throw new CurlewError(
+    'CONTAINER_FAILED',
+    `the Dockerfile: ${name.slice(0, 60)} has more than ${LONGEST} characters`,
+    {
+      hint: 'what stands before FROM, and behind it, is for names and versions of images',
+    },
+  );
+}
+
 /**
  * The images that a build with these arguments starts from or copies from, each once: `FROM` sees the `ARG`s before the
  * first `FROM`, whose defaults the arguments replace. `scratch` and earlier stages are no images. An empty name stands for
@@ -151,13 +166,13 @@ export function baseImages(dockerfile: Dockerfile, args: Readonly<Record<string,
       /([A-Za-z_][A-Za-z0-9_]*)(?:=(?:"([^"]*)"|'([^']*)'|(\S*)))?/g,
     )) {
       const value = args[name] ?? quoted ?? single ?? plain;
-      if (value !== undefined) values.set(name, substitute(value, values));
+      if (value !== undefined) values.set(name, short(name, substitute(short(name, value), values)));
     }
   }
   const stages = new Set<string>();
   const images = new Set<string>();
   for (const { image, name } of dockerfile.bases) {
-    const resolved = substitute(image.replace(/^(["'])(.*)\1$/, '$2'), values);
+    const resolved = substitute(short('FROM', image).replace(/^(["'])(.*)\1$/, '$2'), values);
     if (resolved !== 'scratch' && !stages.has(resolved.toLowerCase())) images.add(resolved);
     if (name !== undefined) stages.add(name);
   }

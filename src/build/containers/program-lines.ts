@@ -77,7 +77,7 @@ export async function* linesOf(
 
 /** A line as a terminal would leave it: without colours, only what follows the last return. */
 export function plainLine(line: string): string {
-  const text = line.replaceAll(/\u001b\[[0-9;?]*[A-Za-z]/g, '').replace(/\r+$/, '');
+  const text = line.replaceAll(/\u001b\[[0-9;?]*[A-Za-z]/g, '').replace(/(?<!\r)\r+$/, '');
   return text.slice(text.lastIndexOf('\r') + 1);
 }
 

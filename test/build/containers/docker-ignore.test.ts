@@ -25,4 +25,25 @@ for (const [rules, ignored, kept] of [
   });
 }
 
+test('rules that fit in very many ways are judged once for each file', () => {
+  assert.not.ok(ignoreRules(`${'*a'.repeat(100)}b`)('a'.repeat(200)));
+  assert.ok(ignoreRules(`${'**a'.repeat(100)}**`)('a'.repeat(200)));
+  assert.not.ok(ignoreRules(`${'/'.repeat(500_000)}x`)('y'));
+});
+
+for (const [rules, ignored, kept] of [
+  ['a**b', ['ab', 'a/c/b', 'axb/d'], ['ba']],
+  ['**', ['a', 'a/b'], []],
+  ['**/a/**/b', ['a/b', 'x/a/y/b', 'a/b/c'], ['xa/b', 'a/xb']],
+  ['[^a-c]d', ['xd'], ['ad', 'd', 'x/d']],
+  ['[', ['['], ['a']],
+  ['a*', ['a', 'ab', 'ab/c'], ['ba', 'b/a']],
+  ['?', ['é', '😀'], ['ab']],
+] as const) {
+  test(`the pattern ${rules} leaves out ${ignored.join(', ')}`, () => {
+    for (const path of ignored) assert.ok(ignoreRules(rules)(path), path);
+    for (const path of kept) assert.not.ok(ignoreRules(rules)(path), path);
+  });
+}
+
 test.run();

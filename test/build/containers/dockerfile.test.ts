@@ -68,4 +68,25 @@ test('a last FROM without a newline gets its labels all the same', () => {
   assert.is(labelled(readDockerfile('FROM a'), { x: '1' }), 'FROM a\nLABEL x="1"');
 });
 
+test('blanks without end are no work without end', () => {
+  const blanks = ' '.repeat(200_000);
+  assert.equal(
+    baseImages(readDockerfile(`#a=${blanks}\u2028x\nFROM a:1${blanks}\u2028\nRUN x${blanks}\u2028x\n`), {}),
+    ['a:1'],
+  );
+  assert.equal(baseImages(readDockerfile(`# escape = \` ${blanks}\nFROM \`\n a:1\n`), {}), ['a:1']);
+});
+
+test('arguments that stand for arguments are refused before they fill the memory', () => {
+  const args = Array.from({ length: 12 }, (_, at) => `ARG A${at + 1}=${`$A${at}`.repeat(10)}\n`).join('');
+  const laughs = readDockerfile(`ARG A0=aaaaaaaaaa\n${args}FROM a:$A12\n`);
+  assert.throwsWith(
+    () => baseImages(laughs, {}),
+    'CONTAINER_FAILED',
+    /the Dockerfile: A3 has more than 4096 characters/,
+  );
+  const open = readDockerfile(`FROM ${'${a:-'.repeat(200_000)}\n`);
+  assert.throwsWith(() => baseImages(open, {}), 'CONTAINER_FAILED', /FROM has more than 4096/);
+});
+
 test.run();

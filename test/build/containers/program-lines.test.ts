@@ -54,6 +54,7 @@ test('a line without end is cut, and the next one is whole', async () => {
 test('colours and what a return has overwritten are left out', () => {
   assert.is(plainLine('\u001b[91mred\u001b[0m and \u001b[1;32mgreen\u001b[K'), 'red and green');
   assert.is(plainLine(' 10 %\r 50 %\r100 %\r'), '100 %');
+  assert.is(plainLine(`${'\r'.repeat(1_000_000)}x`), 'x');
 });
 
 test('the last twenty lines that say something are kept', () => {
