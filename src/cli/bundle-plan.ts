@@ -14,7 +14,7 @@ import { withFurther, type Diagnostic } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import { readLimited } from '../files/read-limited.ts';
-import { readStateFile } from '../files/state-file.ts';
+import { readGivenFile } from '../files/state-file.ts';
 import type { Installer } from '../installer/installer.ts';
 import { parseInstaller, type ParsedInstaller } from '../installer/parse.ts';
 import { fileOf, listPackages } from '../release/catalogue.ts';
@@ -233,7 +233,7 @@ async function requireSigned(
 
 /** A plan that was saved; what is none is `FILE_UNUSABLE`. */
 export async function readBundlePlan(path: string, { cwd }: Pick<CommandContext, 'cwd'>): Promise<SavedBundlePlan> {
-  const text = await readStateFile(resolve(cwd, path), PLAN_LIMIT);
+  const text = await readGivenFile(resolve(cwd, path), PLAN_LIMIT);
   if (text !== undefined) return parseBundlePlan(text, path);
   throw new CurlewError('NOT_FOUND', `read ${path}: no such file`, {
     hint: 'curlew bundle installer.yaml --from STORE --plan --out FILE writes one',

@@ -15,7 +15,7 @@ import { refusingSlips } from '../installer/shipped-schema.ts';
 import { shellVariables } from '../installer/variables.ts';
 import { resolveVersion } from '../installer/version.ts';
 import type { JsonObject } from '../installer/yaml.ts';
-import { readStateFile } from '../files/state-file.ts';
+import { readGivenFile } from '../files/state-file.ts';
 import type { Arguments, CommandContext } from './command.ts';
 import type { InstallSource } from './install-source.ts';
 import { judgeSettings, settingsFindings } from './node-spec.ts';
@@ -68,7 +68,7 @@ interface Specs {
 }
 
 async function readText(file: string, { cwd }: CommandContext): Promise<SpecText> {
-  const text = await readStateFile(resolve(cwd, file), INSTALLER_LIMIT);
+  const text = await readGivenFile(resolve(cwd, file), INSTALLER_LIMIT);
   if (text === undefined) throw new CurlewError('NOT_FOUND', `read ${file}: no such file`);
   return { file, text };
 }

@@ -10,7 +10,7 @@ import { installerYaml } from '../installer/merge.ts';
 import { withField, withSettings } from '../installer/set.ts';
 import { checkShipped, settingsError } from '../installer/shipped-schema.ts';
 import type { SourcePackage } from '../runtime/source.ts';
-import { readStateFile } from '../files/state-file.ts';
+import { readGivenFile } from '../files/state-file.ts';
 import type { Arguments, CommandContext } from './command.ts';
 import type { InstallSource } from './install-source.ts';
 import { installerText, noteWarnings, readSpec } from './run-source.ts';
@@ -70,7 +70,7 @@ export async function specOf(
 }
 
 async function overlayText(file: string, { cwd }: CommandContext): Promise<string> {
-  const text = await readStateFile(resolve(cwd, file), INSTALLER_LIMIT);
+  const text = await readGivenFile(resolve(cwd, file), INSTALLER_LIMIT);
   if (text !== undefined) return text;
   throw new CurlewError('NOT_FOUND', `installer-spec-file: there is no file ${file}`);
 }

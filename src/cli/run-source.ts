@@ -8,7 +8,7 @@ import type { Arch } from '../core/ref.ts';
 import type { Installer } from '../installer/installer.ts';
 import { parseInstaller, parseMerged, type SpecText } from '../installer/parse.ts';
 import type { JsonObject } from '../installer/yaml.ts';
-import { readStateFile } from '../files/state-file.ts';
+import { readGivenFile } from '../files/state-file.ts';
 import type { Arguments, CommandContext } from './command.ts';
 import { bundleSource, unpackedSource, type InstallSource } from './install-source.ts';
 import { usage } from './node-target.ts';
@@ -58,7 +58,7 @@ export async function installerText(
   source: Pick<InstallSource, 'installerText'>,
 ): Promise<string> {
   const given = args.text('installer');
-  const text = given === undefined ? source.installerText : await readStateFile(resolve(cwd, given), INSTALLER_LIMIT);
+  const text = given === undefined ? source.installerText : await readGivenFile(resolve(cwd, given), INSTALLER_LIMIT);
   if (text !== undefined) return text;
   if (given !== undefined) throw new CurlewError('NOT_FOUND', `read ${given}: no such file`);
   throw usage('no installer spec came with the packages: --installer FILE names one');

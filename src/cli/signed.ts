@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { digestOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { readLimited } from '../files/read-limited.ts';
-import { readStateFile } from '../files/state-file.ts';
+import { readGivenFile, readStateFile } from '../files/state-file.ts';
 import {
   requireBareWanted,
   requireWanted,
@@ -115,7 +115,7 @@ export async function trustOf(
     keys,
     check: async (about, text, path, read = readFileBeside) => {
       const from = given === undefined ? signaturePath(path) : resolve(cwd, given);
-      const signature = given === undefined ? await read(from) : await readFileBeside(from);
+      const signature = given === undefined ? await read(from) : await readGivenFile(from, SIGNATURE_LIMIT);
       if (signature === undefined) {
         throw new CurlewError('SIGNATURE_INVALID', `verify ${about}: there is no signature ${from}`, {
           hint: 'name it with --signature FILE, or ask for the one that came with it',

@@ -1,8 +1,7 @@
 /** The order files of planned add-ons: `versions.json` beside their versions. */
 import { dirname, join, resolve } from 'node:path';
 import type { BuildPlan } from '../build/plan.ts';
-import { CurlewError, errnoOf } from '../core/errors.ts';
-import { readLimited } from '../files/read-limited.ts';
+import { readStateFile } from '../files/state-file.ts';
 import { parseOrderFile, type VersionOrders } from '../release/version-order.ts';
 
 const LIMIT = 1 << 20;
@@ -16,17 +15,9 @@ export async function readVersionOrders(
   for (const { ref, root } of addons) {
     if (orders.has(ref.name)) continue;
     const path = join(dirname(resolve(cwd, root)), 'versions.json');
-    orders.set(ref.name, await readOrder(path, signal));
+    signal.throwIfAborted();
+    const text = await readStateFile(path, LIMIT);
+    orders.set(ref.name, text === undefined ? [] : parseOrderFile(text, path));
   }
   return orders;
-}
-
-async function readOrder(path: string, signal: AbortSignal): Promise<readonly string[]> {
-  signal.throwIfAborted();
-  try {
-    return parseOrderFile((await readLimited(path, LIMIT)).toString(), path);
-  } catch (error) {
-    if (error instanceof CurlewError && errnoOf(error.cause) === 'ENOENT') return [];
-    throw error;
-  }
 }

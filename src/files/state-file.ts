@@ -25,10 +25,37 @@ export async function writeStateFile(path: string, text: string | Uint8Array, mo
   }
 }
 
-/** The text of a file, or undefined when there is none. Larger than `limit` bytes is `FILE_UNUSABLE`. */
+/** The text of {@link readFound}. */
 export async function readStateFile(path: string, limit: number): Promise<string | undefined> {
+  return (await readFound(path, limit))?.toString('utf8');
+}
+
+/**
+ * The bytes of a file that is looked for, or undefined when there is none. Larger than `limit` bytes is `FILE_UNUSABLE`, and so is
+ * anything but a regular file: somebody may have put a pipe in its place, which would be waited for.
+ */
+export async function readFound(path: string, limit: number): Promise<Buffer | undefined> {
+  let file: FileHandle | undefined;
   try {
-    return await textOf(createReadStream(path) as AsyncIterable<Buffer>, path, limit);
+    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const found = await file.stat();
+    // Of a folder, reading says what it is.
+    if (found.isFile() || found.isDirectory()) return await bytesOf(streamOf(file), path, limit);
+    throw new CurlewError('FILE_UNUSABLE', `read ${path}: not a regular file`, {
+      hint: 'see who put it there, and put the file itself in its place',
+    });
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw fileError(`read ${path}`, error);
+  } finally {
+    await file?.close();
+  }
+}
+
+/** The text at a path that somebody gives on the command line: of a pipe or a device, too, such as `<(…)` of bash. */
+export async function readGivenFile(path: string, limit: number): Promise<string | undefined> {
+  try {
+    return (await bytesOf(createReadStream(path) as AsyncIterable<Buffer>, path, limit)).toString('utf8');
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined;
     throw fileError(`read ${path}`, error);
@@ -77,10 +104,14 @@ export function strangeness(found: Stats): string | undefined {
 
 /** All of an open file from its beginning, as text. Larger than `limit` bytes is `FILE_UNUSABLE`. */
 export async function readAll(file: FileHandle, path: string, limit: number): Promise<string> {
-  return textOf(file.createReadStream({ autoClose: false }) as AsyncIterable<Buffer>, path, limit);
+  return (await bytesOf(streamOf(file), path, limit)).toString('utf8');
 }
 
-async function textOf(stream: AsyncIterable<Buffer>, path: string, limit: number): Promise<string> {
+function streamOf(file: FileHandle): AsyncIterable<Buffer> {
+  return file.createReadStream({ autoClose: false }) as AsyncIterable<Buffer>;
+}
+
+async function bytesOf(stream: AsyncIterable<Buffer>, path: string, limit: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   // Counted while reading: a pipe or a device has no size to ask for.
@@ -89,5 +120,5 @@ async function textOf(stream: AsyncIterable<Buffer>, path: string, limit: number
     if (size > limit) throw new CurlewError('FILE_UNUSABLE', `read ${path}: larger than ${limit} bytes`);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 }

@@ -4,11 +4,12 @@
  */
 import { canonicalJson, digestOf, type Digest } from '../core/digest.ts';
 import { asError, CurlewError } from '../core/errors.ts';
+import { shallowJson } from '../core/json.ts';
 import { compareText, formatRef, type AddonRef } from '../core/ref.ts';
 import type { HostPlan } from './host-plan.ts';
 import type { PlannedAction, RunPlan } from './plan.ts';
 import type { RunView } from './prepare.ts';
-import { readStateFile } from '../files/state-file.ts';
+import { readGivenFile } from '../files/state-file.ts';
 
 /** Everything that a plan follows from. */
 export interface PlanBasis {
@@ -125,7 +126,7 @@ const LIMIT = 16 << 20;
 
 /** Reads a plan from anywhere: what is not one in every part is `FILE_UNUSABLE`. */
 export async function readPlan(path: string): Promise<SavedPlan> {
-  const text = await readStateFile(path, LIMIT);
+  const text = await readGivenFile(path, LIMIT);
   if (text === undefined) {
     throw new CurlewError('NOT_FOUND', `read ${path}: no such file`, {
       hint: 'curlew install --dry-run --out FILE writes one',
@@ -138,7 +139,7 @@ export async function readPlan(path: string): Promise<SavedPlan> {
     });
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = shallowJson(text);
   } catch (error) {
     throw bad(asError(error).message.slice(0, MESSAGE), error);
   }

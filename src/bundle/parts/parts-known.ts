@@ -7,8 +7,7 @@ import { isObject } from '../../core/json.ts';
 import { HEAD_LIMIT, MOST_PARTS, parseHead, partsPath, type PartsHead } from '../../core/parts.ts';
 import { readLeft } from '../../files/left-file.ts';
 import { requireRegular } from '../../files/name-file.ts';
-import { readLimited } from '../../files/read-limited.ts';
-import { writeStateFile } from '../../files/state-file.ts';
+import { readStateFile, writeStateFile } from '../../files/state-file.ts';
 import type { PlannedPart } from './split-plan.ts';
 
 /** What a set of parts is made from and how: only a set of the same can be gone on with. */
@@ -68,7 +67,7 @@ export async function readOlderHeads({ name, folders }: SetIdentity): Promise<re
     const path = join(folder, partsPath.head(name));
     if ((await sizeThere(path)) === undefined) continue;
     try {
-      const head = parseHead(await readText(path), path);
+      const head = parseHead((await readStateFile(path, HEAD_LIMIT)) ?? '', path);
       // What is not of this name is not ours to replace.
       if (head.name === name) heads.push(head);
     } catch (error) {
@@ -76,14 +75,6 @@ export async function readOlderHeads({ name, folders }: SetIdentity): Promise<re
     }
   }
   return heads;
-}
-
-/** Empty where nothing can be read. */
-async function readText(path: string): Promise<string> {
-  return readLimited(path, HEAD_LIMIT).then(
-    (bytes) => bytes.toString('utf8'),
-    () => '',
-  );
 }
 
 function jsonOf(text: string): unknown {

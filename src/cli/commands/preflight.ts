@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
-import { readStateFile, writeStateFile } from '../../files/state-file.ts';
+import { readGivenFile, writeStateFile } from '../../files/state-file.ts';
 import { readLimited } from '../../files/read-limited.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
 import { FLAGS, type GivenFlags } from '../../installer/flags.ts';
@@ -218,7 +218,7 @@ function isPrimary(args: Arguments): boolean {
 }
 
 async function readSpec(file: string, cwd: string): Promise<SpecText> {
-  const text = await readStateFile(resolve(cwd, file), SPEC_LIMIT);
+  const text = await readGivenFile(resolve(cwd, file), SPEC_LIMIT);
   if (text !== undefined) return { file, text };
   const isFlag = file.includes('=');
   throw new CurlewError(

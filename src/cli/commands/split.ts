@@ -3,9 +3,9 @@ import { realpath } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { readIndex } from '../../archive/read.ts';
 import type { Digest } from '../../core/digest.ts';
-import { CurlewError, errnoOf, redact } from '../../core/errors.ts';
+import { CurlewError, redact } from '../../core/errors.ts';
 import { isNamedAfter, type Part } from '../../core/parts.ts';
-import { readLimited } from '../../files/read-limited.ts';
+import { readFound } from '../../files/state-file.ts';
 import { SIGNATURE_LIMIT } from '../../trust/signature.ts';
 import type { Command } from '../command.ts';
 import { isAddress } from '../open-anywhere.ts';
@@ -69,15 +69,10 @@ Every command that takes a bundle takes the head file as well: nothing has to be
 async function signaturesOf(whole: string, name: string): Promise<ReadonlyMap<string, Uint8Array>> {
   const found = new Map<string, Uint8Array>();
   for (const pathOf of [signaturePath, wholePath.signature, ...(basename(whole) === name ? [wholePath.sum] : [])]) {
-    const data = await readLimited(pathOf(whole), SIGNATURE_LIMIT).catch(absentOr);
+    const data = await readFound(pathOf(whole), SIGNATURE_LIMIT);
     if (data !== undefined) found.set(pathOf(name), data);
   }
   return found;
-}
-
-function absentOr(error: unknown): undefined {
-  if (error instanceof CurlewError && errnoOf(error.cause) === 'ENOENT') return undefined;
-  throw error;
 }
 
 /** What is read is not written over, `--force` or not: a split that is cut off would leave neither the old nor the new. */

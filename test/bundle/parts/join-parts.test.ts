@@ -1,3 +1,4 @@
+import { execa } from 'execa';
 import { copyFile, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { verifyArchive } from '../../../src/archive/verify.ts';
 import { checkParts, joinedBytes, type JoinOptions } from '../../../src/bundle/parts/join-parts.ts';
@@ -143,6 +144,16 @@ test('a part of another bundle is named, with its bundle where that is known', a
     'DIGEST_MISMATCH',
     /part-002 belongs to another bundle: it is b\.tar\.gz\.part-002 of c\.tar\.gz\.parts\.json/,
   );
+});
+
+test('a pipe among the head files is not waited for', async ({ signal }) => {
+  await using box = await tree();
+  await split(box, signal);
+  await execa('mkfifo', [box.at('c.tar.gz.parts.json')]);
+  await writeFile(box.at(NAMES[1] ?? ''), noise(LIMIT, 99));
+  await refused(box, signal, 'DIGEST_MISMATCH', /part-002 is damaged, or of another bundle/);
+  const head = joinedBytes(box.at('c.tar.gz.parts.json'), joining(box, signal));
+  await assert.rejectsWith(head.next(), 'FILE_UNUSABLE', /not a regular file/);
 });
 
 test('a head file that promises other contents is refused, and nothing gets the name', async ({ signal }) => {
