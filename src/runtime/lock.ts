@@ -3,11 +3,13 @@
  * gone is recognised and taken over, by exactly one of those who try.
  */
 import { randomBytes } from 'node:crypto';
-import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { link, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { nodePath } from '../core/layout.ts';
+import { readStateFile } from '../files/state-file.ts';
+import { writeNew } from '../files/write-new.ts';
 import { bootId, processInfo } from './process-tree.ts';
 
 interface Owner {
@@ -25,7 +27,8 @@ export async function lockFolder(directory: string): Promise<AsyncDisposable> {
   const offer = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`;
   try {
     try {
-      await writeFile(offer, own, { mode: 0o600, flag: 'wx' });
+      // Synced: what a power cut makes empty could be told from no other lock or claim that is.
+      await writeNew(offer, own, 0o600);
       while (!(await tryLink(offer, path))) await takeOver(path, offer, own);
     } finally {
       await rm(offer, { force: true });
@@ -78,13 +81,11 @@ async function tryLink(from: string, to: string): Promise<boolean> {
   }
 }
 
+/** Bytes: an owner is one short line. */
+const LIMIT = 4096;
+
 async function textOf(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
+  return readStateFile(path, LIMIT);
 }
 
 /**
@@ -99,7 +100,8 @@ async function takeOver(path: string, offer: string, own: string): Promise<void>
   for (;;) {
     const owner = parseOwner(taken);
     if (taken !== own && owner !== undefined && (await isAlive(owner))) throw busy(path, owner);
-    const claim = `${path}.claim-${hexOf(digestOf(taken)).slice(0, 16)}`;
+    // Those before are part of the name, so that claims of the same text (empty ones) are no circle.
+    const claim = `${path}.claim-${hexOf(digestOf([...claims, taken].join('\n'))).slice(0, 16)}`;
     claims.push(claim);
     if (await tryLink(offer, claim)) break;
     taken = (await textOf(claim)) ?? stale;
@@ -122,7 +124,7 @@ async function clearOffers(directory: string, own: string): Promise<void> {
   for (const name of await readdir(directory)) {
     if (!name.startsWith(prefix)) continue;
     const path = join(directory, name);
-    const text = await textOf(path);
+    const text = await textOf(path).catch(() => undefined);
     const owner = text === undefined ? undefined : parseOwner(text);
     // A lock that is just being written is empty: it is left alone until its owner can be told.
     const writing = Number(/^\d+(?=-)/.exec(name.slice(prefix.length))?.[0] ?? process.pid);

@@ -1,7 +1,8 @@
+import { execa } from 'execa';
 import { spawn } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { digestOf, hexOf } from '../../src/core/digest.ts';
-import { lockFolder } from '../../src/runtime/lock.ts';
+import { lockFolder, lockOwner } from '../../src/runtime/lock.ts';
 import { processInfo } from '../../src/runtime/process-tree.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -68,6 +69,22 @@ test('a takeover that died half-way is taken over too', async () => {
   const stale = lockOf({ pid: 4_194_300 });
   await writeFile(box.at(`lock.claim-${hexOf(digestOf(stale)).slice(0, 16)}`), lockOf({ pid: 4_194_299 }));
   await using _held = await lockFolder(box.path);
+  assert.equal(await readdir(box.path), ['lock']);
+});
+
+test('takeovers that power cuts have emptied are no circle', async () => {
+  const claim = (...texts: readonly string[]): string => `lock.claim-${hexOf(digestOf(texts.join('\n'))).slice(0, 16)}`;
+  await using box = await tree({ lock: '', [claim('')]: '' });
+  await writeFile(box.at(claim(box.at(claim('')), '')), '');
+  await using _held = await lockFolder(box.path);
+  assert.equal(await readdir(box.path), ['lock']);
+});
+
+test('a pipe in the place of a lock is refused, and not waited for', async () => {
+  await using box = await tree();
+  await execa('mkfifo', [box.at('lock')]);
+  await assert.rejectsWith(lockFolder(box.path), 'FILE_UNUSABLE', /lock: not a regular file/);
+  assert.is(await lockOwner(box.path), undefined);
   assert.equal(await readdir(box.path), ['lock']);
 });
 
