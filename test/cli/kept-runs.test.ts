@@ -1,10 +1,11 @@
-import { rm, stat, writeFile } from 'node:fs/promises';
+import { cp, rm, stat, writeFile } from 'node:fs/promises';
 import type { RunResult } from '../../src/runtime/execute.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { readRecords } from '../../src/runtime/records.ts';
 import * as assert from '../support/assert.ts';
 import { greeting, NODE, onNode, put, SAYS } from '../support/kept-node.ts';
 import { trace, tracer } from '../support/node-install.ts';
+import { runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
@@ -25,6 +26,23 @@ test('resume goes on as the last run was asked for, from any folder, though its 
   assert.equal((await trace(box)).slice(0, 1), ['aaa 2.0.0 moin']);
   const nothing = await onNode(box, 'resume');
   assert.equal([nothing.exitCode, nothing.stdout], [0, 'There is no run to resume.']);
+});
+
+test('resume of a folder that was copied leaves the one that it is a copy of alone', async () => {
+  await using box = await tree();
+  await put(box, [tracer('aaa', SAYS, '2.0.0')]);
+  assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 20);
+  await cp(box.at('root'), box.at('copy'), { recursive: true });
+  await writeFile(box.at(NODE, 'go'), '');
+  await trace(box);
+  const { exitCode, stderr } = await runTraced(['resume', '--root', box.at('copy')], box);
+  assert.is(exitCode, 25, stderr);
+  assert.match(
+    stderr,
+    /resume: the last run in \S+\/copy\/var\/lib\/curlew was begun in \S+\/root\/var\/lib\/curlew\n/,
+  );
+  assert.equal(await trace(box), []);
+  assert.is((await onNode(box, 'resume')).exitCode, 0);
 });
 
 test('resume answers yes to what the first run had nobody to ask, where that is said', async () => {

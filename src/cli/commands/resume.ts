@@ -1,11 +1,12 @@
 /** `curlew resume`: the last run again, as it was asked for. */
+import { realpath } from 'node:fs/promises';
 import { CurlewError } from '../../core/errors.ts';
 import { lastAsked } from '../../runtime/last-asked.ts';
 import { argumentsOf, parseAskedCommand, type AskedCommand } from '../asked-command.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { runReset, runRollback, runUninstall } from '../kept-run.ts';
 import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
-import { HOOK_OPTIONS, TARGET_OPTIONS } from '../node-target.ts';
+import { HOOK_OPTIONS, placesOf, TARGET_OPTIONS } from '../node-target.ts';
 import { runNode, type NodeResult } from '../node-run.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 
@@ -21,15 +22,27 @@ export const resume: Command<ResumeResult> = {
   examples: ['curlew resume', 'curlew resume --root /tmp/trial'],
   options: { ...TARGET_OPTIONS, ...HOOK_OPTIONS, root: FOLDER_OPTIONS.root },
   run: async (args, context) => {
-    const last = await lastAsked(folderOf(args, context));
+    const directory = folderOf(args, context);
+    const last = await lastAsked(directory);
     if (last === undefined) return { resumed: undefined };
     const asked = parseAskedCommand(last.asked?.command);
     const words = withHookWords(argumentsOf(asked), args);
-    return { resumed: last.run, result: await again(asked, words, { ...context, cwd: asked.cwd }) };
+    const there = { ...context, cwd: asked.cwd };
+    await requireSameFolder(directory, placesOf(words, there).directory);
+    return { resumed: last.run, result: await again(asked, words, there) };
   },
   render: (result) => (result.resumed === undefined ? 'There is no run to resume.' : renderNodeResult(result.result)),
   exitCode: (result) => (result.resumed === undefined ? 0 : nodeExitCode(result.result)),
 };
+
+/** A folder that was copied or moved tells of a run elsewhere: that place, the machine itself perhaps, is left alone. */
+async function requireSameFolder(given: string, asked: string): Promise<void> {
+  const real = async (path: string): Promise<string> => realpath(path).catch(() => path);
+  if ((await real(given)) === (await real(asked))) return;
+  throw new CurlewError('FILE_UNUSABLE', `resume: the last run in ${given} was begun in ${asked}`, {
+    hint: 'the folder was copied or moved: give the whole command that began it, for the place that is meant',
+  });
+}
 
 /** What was asked for, but for what is said anew of its hooks. */
 function withHookWords(asked: Arguments, args: Arguments): Arguments {
