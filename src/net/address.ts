@@ -1,5 +1,5 @@
 /** Which addresses may be talked to: schemes, plain http, and where an answer may send us. Pure. */
-import { isIPv4, isIPv6 } from 'node:net';
+import { BlockList, isIPv4, isIPv6 } from 'node:net';
 import { CurlewError } from '../core/errors.ts';
 
 /** Says whether plain http to a host is allowed; hosts are `name` or `name:port`, in lower case. */
@@ -14,18 +14,48 @@ export function isLoopbackHost(hostname: string): boolean {
   return isIPv4(name) && name.startsWith('127.');
 }
 
-/** True for addresses that mean this machine or its link: an answer from outside has no business there. */
+/**
+ * Networks of this machine, of its link, and of what clouds tell each of their machines: secrets of its own among other things
+ * (Amazon and others 169.254.169.254, Alibaba 100.100.100.200, Azure 168.63.129.16, Oracle 192.0.0.192).
+ */
+const INTERNAL_IPV4 = [
+  ['0.0.0.0', 8],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['100.100.100.200', 32],
+  ['168.63.129.16', 32],
+  ['192.0.0.192', 32],
+] as const;
+/** The last two are what Amazon and Google tell over IPv6. */
+const INTERNAL_IPV6 = [
+  ['::', 127],
+  ['fe80::', 10],
+  ['fd00:ec2::', 32],
+  ['fd20:ce::254', 128],
+] as const;
+/** An IPv4 address stands behind these: the form of old (RFC 4291), and those that translators take (RFC 6052, RFC 8215). */
+const BEFORE_IPV4 = ['::', '64:ff9b::', '64:ff9b:1::'];
+
+function internalNetworks(): BlockList {
+  const list = new BlockList();
+  for (const [address, bits] of INTERNAL_IPV4) {
+    list.addSubnet(address, bits, 'ipv4');
+    for (const before of BEFORE_IPV4) list.addSubnet(`${before}${address}`, 96 + bits, 'ipv6');
+    // 6to4, RFC 3056.
+    const hex = address.split('.').map((part) => Number(part).toString(16).padStart(2, '0'));
+    list.addSubnet(`2002:${hex.slice(0, 2).join('')}:${hex.slice(2).join('')}::`, 16 + bits, 'ipv6');
+  }
+  for (const [address, bits] of INTERNAL_IPV6) list.addSubnet(address, bits, 'ipv6');
+  return list;
+}
+
+const INTERNAL = internalNetworks();
+
+/** True for addresses that mean this machine, its link or its cloud: an answer from outside has no business there. */
 export function isInternalAddress(address: string): boolean {
-  const plain = address.replace(/^\[(.*)\]$/, '$1').toLowerCase();
-  if (isIPv4(plain)) return /^(?:127|0)\./.test(plain) || plain.startsWith('169.254.');
-  if (!isIPv6(plain)) return false;
-  if (/^fe[89ab]/.test(plain)) return true;
-  const canonical = new URL(`http://[${plain}]/`).hostname.slice(1, -1);
-  if (canonical === '::' || canonical === '::1') return true;
-  const [, high = '', low = ''] = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(canonical) ?? [];
-  if (high === '' || low === '') return false;
-  const bits = Number.parseInt(high, 16) * 65_536 + Number.parseInt(low, 16);
-  return isInternalAddress([24, 16, 8, 0].map((shift) => (bits / 2 ** shift) & 255).join('.'));
+  const plain = address.replace(/^\[(.*)\]$/, '$1').replace(/%.*$/, '');
+  if (isIPv4(plain)) return INTERNAL.check(plain, 'ipv4');
+  return isIPv6(plain) && INTERNAL.check(plain, 'ipv6');
 }
 
 function namedFor(url: URL, rules: AddressRules): boolean {
@@ -77,7 +107,11 @@ export function checkNamedBy(from: URL, to: URL, doing: string, rules: AddressRu
 }
 
 export function internalRefused(doing: string, from: string, to: string): CurlewError {
-  return new CurlewError('FETCH_FAILED', `${doing}: ${from} points to ${to}, an address of this machine or its link`, {
-    hint: `if that is meant, allow it by name: --allow-http ${to}`,
-  });
+  return new CurlewError(
+    'FETCH_FAILED',
+    `${doing}: ${from} points to ${to}, an address of this machine, its link or its cloud`,
+    {
+      hint: `if that is meant, allow it by name: --allow-http ${to}`,
+    },
+  );
 }

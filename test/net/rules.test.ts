@@ -14,10 +14,36 @@ for (const host of ['127.0.0.1', '127.9.8.7', 'localhost', '[::1]', 'a.localhost
 for (const host of ['127.0.0.1.example.com', 'localhost.example.com', '128.0.0.1', '[::2]']) {
   test(`${host} is not this machine`, () => assert.not.ok(isLoopbackHost(host)));
 }
-for (const address of ['127.0.0.1', '169.254.169.254', '0.0.0.0', '::1', '::', 'fe80::1', '::ffff:127.0.0.1']) {
+const IN_CLOUDS = [
+  '100.100.100.200',
+  '168.63.129.16',
+  '192.0.0.192',
+  'fd00:ec2::254',
+  '[fd00:ec2::23]',
+  'fd20:ce::254',
+];
+/** IPv4 in the forms of translators and tunnels. */
+const EMBEDDED = [
+  '64:ff9b::127.0.0.1',
+  '[64:ff9b::a9fe:a9fe]',
+  '64:ff9b:1::a9fe:a9fe',
+  '::127.0.0.1',
+  '2002:a9fe:a9fe::1',
+];
+const HERE = ['127.0.0.1', '169.254.169.254', '0.0.0.0', '::1', '::', 'fe80::1', 'fe80::1%eth0', '::ffff:127.0.0.1'];
+for (const address of [...HERE, ...IN_CLOUDS, ...EMBEDDED]) {
   test(`${address} is internal`, () => assert.ok(isInternalAddress(address)));
 }
-for (const address of ['10.0.0.1', '8.8.8.8', '2001:db8::1', '::ffff:8.8.8.8', 'example.com']) {
+const ELSEWHERE = [
+  '10.0.0.1',
+  '8.8.8.8',
+  '2001:db8::1',
+  '::ffff:8.8.8.8',
+  'example.com',
+  '100.100.100.201',
+  '192.0.0.1',
+];
+for (const address of [...ELSEWHERE, '64:ff9b::8.8.8.8', '2002:808:808::1', 'fd00::1', 'fec0::1']) {
   test(`${address} is not internal`, () => assert.not.ok(isInternalAddress(address)));
 }
 
