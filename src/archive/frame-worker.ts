@@ -3,7 +3,7 @@
  * receive. Payloads of one file go to one worker, in order; the bytes lie in memory shared with the pool.
  */
 import { createHash, type Hash } from 'node:crypto';
-import { closeSync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { crc32 } from 'node:zlib';
 import { Deflate } from 'fflate';
@@ -129,7 +129,8 @@ function payloadOf(id: number): Payload {
 
 /** Deflates a file into one member. Pushes of a fixed size: how the input arrives must not decide the bytes. */
 function deflateFile(input: string, output: string): Deflated {
-  const source = openSync(input, 'r');
+  // A pipe in the place of the file would be waited for.
+  const source = openSync(input, constants.O_RDONLY | constants.O_NONBLOCK);
   const target = openSync(output, 'wx', 0o600);
   try {
     let at = MEMBER_HEADER.length;

@@ -1,7 +1,7 @@
 /** A plain tar, made while it is sent: for receivers that are not packages, such as a container. */
-import { createReadStream } from 'node:fs';
 import { fileError, CurlewError } from '../core/errors.ts';
 import { anyHeader, paddingOf, TAR_END } from './header.ts';
+import { openFileSource } from './read.ts';
 
 /** One thing to send; folders above it need not be named. */
 export type SentEntry =
@@ -57,7 +57,8 @@ async function* fileBytes(
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   try {
-    yield* counted(createReadStream(path, { highWaterMark: 1 << 20, signal }) as AsyncIterable<Buffer>, path, size);
+    await using source = await openFileSource(path);
+    yield* counted(source.read(0, source.size, { signal }), path, size);
   } catch (error) {
     signal.throwIfAborted();
     throw fileError(`read ${path}`, error);

@@ -10,7 +10,7 @@ import { CurlewError, fileError } from '../core/errors.ts';
 import { ADDON_JSON, MANIFEST, MANIFEST_LOCK, INSTALL_SH, prefixOf } from '../core/layout.ts';
 import { formatAddonJson, packageDigest, type AddonJson, type FileMode, type PackageFile } from '../core/package.ts';
 import { compareText, type AddonRef } from '../core/ref.ts';
-import { open, stat } from 'node:fs/promises';
+import { constants, open } from 'node:fs/promises';
 import type { SendBlob } from '../registry/image.ts';
 
 /** Where a file's bytes come from. */
@@ -128,9 +128,12 @@ export function fileChanged(path: string): CurlewError {
 /** The first bytes of a file. A file that has become shorter than `length` since it was measured shows later. */
 async function readStart(path: string, length: number): Promise<Uint8Array> {
   try {
-    const file = await open(path, 'r');
+    // It was a file when it was measured; by now it may be a pipe, which would be waited for.
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
-      const bytes = Buffer.alloc(Math.min(length, (await stat(path)).size));
+      const found = await file.stat();
+      if (!found.isFile()) throw fileChanged(path);
+      const bytes = Buffer.alloc(Math.min(length, found.size));
       const { bytesRead } = await file.read(bytes, 0, bytes.byteLength, 0);
       return bytes.subarray(0, bytesRead);
     } finally {

@@ -1,11 +1,11 @@
 /** Makes one package: fetch what its steps name, lay it out, put everything to its place. */
 import type { ArchiveIndex } from '../archive/entry.ts';
 import { placeArchive, type ArchivePlan } from '../archive/place.ts';
+import { openFileSource } from '../archive/read.ts';
 import { createArchiveWriter, partialPath } from '../archive/write.ts';
-import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { eachLimited } from '../core/each.ts';
-import { asError, CurlewError } from '../core/errors.ts';
+import { asError, CurlewError, type ErrorCode } from '../core/errors.ts';
 import { MANIFEST_LOCK, packagePath } from '../core/layout.ts';
 import { PACKAGE_FORMAT, type AddonJson } from '../core/package.ts';
 import { compareText, formatRef } from '../core/ref.ts';
@@ -251,20 +251,29 @@ async function writePackage(
   }
 }
 
+/** Of a file that was measured before: it has other bytes, or fewer, or is another kind of file, or none. */
+const CHANGED: readonly ErrorCode[] = [
+  'DIGEST_MISMATCH',
+  'FETCH_FAILED',
+  'PACKAGE_INVALID',
+  'NOT_FOUND',
+  'FILE_UNUSABLE',
+];
+
 /** Says whose bytes are wrong: the image's, or those of a file that has others, or more, or fewer than it had. */
 function placingError(payload: CompiledEntry['payload'], path: string, error: unknown): unknown {
   if (!(error instanceof CurlewError)) return error;
   const { code, message, hint, cause } = error;
   if (payload.kind !== 'blob') {
-    return code === 'DIGEST_MISMATCH' || code === 'FETCH_FAILED' ? fileChanged(path) : error;
+    return CHANGED.includes(code) ? fileChanged(path) : error;
   }
   return code === 'DIGEST_MISMATCH' ? new CurlewError(code, `image ${payload.of}: ${message}`, { hint, cause }) : error;
 }
 
 function sendFile(path: string): SendBlob {
   return async ({ from, write, signal }) => {
-    const stream = createReadStream(path, { start: from, highWaterMark: 1 << 20, signal });
-    for await (const chunk of stream as AsyncIterable<Buffer>) await write(chunk);
+    await using source = await openFileSource(path);
+    for await (const chunk of source.read(from, source.size - from, { signal })) await write(chunk);
     return undefined;
   };
 }

@@ -1,5 +1,6 @@
 /** Reads an add-on folder from disk: an edge. What is wrong with the folder becomes findings; only I/O errors throw. */
-import { createReadStream, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
+import { constants, open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
@@ -16,7 +17,7 @@ import { MANIFEST_LIMIT, parseManifest, tooLarge, type Manifest } from './parse.
 import { planManifest } from './plan.ts';
 import { finding, type Find } from './rules.ts';
 import { findFunctions } from './shell.ts';
-import { readTextFile, statOf } from './text-file.ts';
+import { readBytesFile, readTextFile, statOf } from './text-file.ts';
 
 /** A file of the folder, before anyone read it. */
 interface ListedFile {
@@ -62,6 +63,8 @@ interface Options {
 const INSTALL_SH_LIMIT = 4 * 1024 * 1024;
 const JSON_LIMIT = 1024 * 1024;
 const MOST_FILES = 100_000;
+/** What a node extracts of a package; a file with holes says more than there is. */
+const MOST_BYTES = 2 ** 40;
 const HASH_WIDTH = 4;
 const READ_SIZE = 1024 * 1024;
 /** Most files are smaller, and read faster than a thread is asked to. */
@@ -111,13 +114,23 @@ export async function readAddon(place: AddonFolder, { signal }: Options): Promis
 }
 
 async function hashed(folder: string, { path, mode, size }: ListedFile, signal: AbortSignal): Promise<PackageFile> {
+  if (size > SMALL) return hashedLarge(folder, { path, mode }, signal);
+  const read = readBytesFile(join(folder, path), SMALL);
+  if (read.kind === 'bytes') return { path, mode, size: read.bytes.byteLength, digest: digestOf(read.bytes) };
+  throw fileChanged(join(folder, path));
+}
+
+async function hashedLarge(
+  folder: string,
+  { path, mode }: Omit<ListedFile, 'size'>,
+  signal: AbortSignal,
+): Promise<PackageFile> {
   const into: Measurement = { digest: undefined, size: 0 };
   try {
-    if (size <= SMALL) {
-      const data = readFileSync(join(folder, path));
-      return { path, mode, size: data.byteLength, digest: digestOf(data) };
-    }
-    const body = createReadStream(join(folder, path), { signal, highWaterMark: READ_SIZE });
+    // By now it may be a link, or a pipe, which would be waited for.
+    await using file = await open(join(folder, path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    if (!(await file.stat()).isFile()) throw fileChanged(join(folder, path));
+    const body = file.createReadStream({ autoClose: false, signal, highWaterMark: READ_SIZE });
     for await (const chunk of measured(body, into)) if (chunk.byteLength > 0) signal.throwIfAborted();
   } catch (error) {
     signal.throwIfAborted();
@@ -125,6 +138,12 @@ async function hashed(folder: string, { path, mode, size }: ListedFile, signal: 
   }
   if (into.digest === undefined) throw new CurlewError('FILE_UNUSABLE', `read ${join(folder, path)}: it ended early`);
   return { path, mode, size: into.size, digest: into.digest };
+}
+
+function fileChanged(path: string): CurlewError {
+  return new CurlewError('FILE_UNUSABLE', `read ${path}: it changed while the folder was being read`, {
+    hint: 'run the command again when nothing writes to the folder',
+  });
 }
 
 function readManifest(
@@ -191,6 +210,8 @@ function listFiles(
   else find(finding('addon/not-regular', startOf(place.shown), 'the folder is a symbolic link', 'make it a folder'));
   if (walk.files.length > MOST_FILES) {
     find(finding('addon/too-many-files', startOf(place.shown), `more than ${MOST_FILES} files`));
+  } else if (walk.files.reduce((sum, { size }) => sum + size, 0) > MOST_BYTES) {
+    find(finding('addon/too-many-files', startOf(place.shown), 'the files have more than 1 TiB together'));
   }
   return walk.files.toSorted((a, b) => compareText(a.path, b.path));
 }

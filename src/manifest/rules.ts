@@ -119,7 +119,10 @@ export const RULES = {
   'addon/reserved-name': { severity: 'error', about: 'A file has a name that the builder gives to what it makes.' },
   'addon/own-package': { severity: 'error', about: 'A package of the add-on is inside its own folder.' },
   'addon/path': { severity: 'error', about: 'The path of a file cannot be kept in a package.' },
-  'addon/too-many-files': { severity: 'error', about: 'The add-on has more than 100,000 files.' },
+  'addon/too-many-files': {
+    severity: 'error',
+    about: 'The add-on has more than 100,000 files, or more than 1 TiB in them.',
+  },
   'addon/empty-folder': { severity: 'warning', about: 'A folder without files: packages hold files only.' },
   'addon/categories': { severity: 'error', about: 'categories.json is not what it should be.' },
   'addon/schema': { severity: 'error', about: 'schema.json is not a JSON Schema object.' },

@@ -1,5 +1,6 @@
 /** What a failed build says, and that it leaves nothing. */
-import { writeFileSync } from 'node:fs';
+import { execaSync } from 'execa';
+import { rmSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { createImageEngine } from '../../src/build/containers/engine.ts';
 import * as assert from '../support/assert.ts';
@@ -54,6 +55,33 @@ for (const [what, after] of [
     await assert.rejectsWith(failed, 'FILE_UNUSABLE', /^a-1\.0: addons\/a\/1\.0\/data changed while/);
     assert.equal(await readdir(box.at('out')), []);
   });
+}
+
+for (const [what, data] of [
+  ['a small file', 'few\n'],
+  ['a file that is deflated', 'many times the same\n'.repeat(100_000)],
+  ['a file that is stored', noise(2_000_000, 8)],
+] as const) {
+  for (const [becomes, message, change] of [
+    ['a pipe', /^a-1\.0: .*data changed while/, (path: string) => execaSync('mkfifo', [path])],
+    ['nothing', /^a-1\.0: .*data(?: changed while|: ENOENT)/, () => undefined],
+  ] as const) {
+    test(`${what} that becomes ${becomes} during the build is named, and not waited for`, async () => {
+      await using box = await tree(addon('a', 'image one images.example/team/one:1\n', { data }));
+      await using registry = await startRegistry(images, {
+        faults: [
+          () => {
+            rmSync(box.at('addons/a/1.0/data'), { force: true });
+            change(box.at('addons/a/1.0/data'));
+            return undefined;
+          },
+        ],
+      });
+      const failed = buildAll({ root: box.path, registry: registry.host });
+      await assert.rejectsWith(failed, 'FILE_UNUSABLE', message);
+      assert.equal(await readdir(box.at('out')), []);
+    });
+  }
 }
 
 test('where neither a registry nor the engine gives an image, both are told', async () => {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, symlink, truncate, writeFile } from 'node:fs/promises';
 import { digestOf } from '../../src/core/digest.ts';
 import { findAddons } from '../../src/manifest/find-addons.ts';
 import { listAddon, readAddon, type AddonSource } from '../../src/manifest/read-addon.ts';
@@ -206,6 +206,19 @@ test('reading stops when it is cancelled', async () => {
     thrown = error;
   }
   assert.match(String(thrown), /stop/);
+});
+
+test('files that say that they are larger than any disk are found, and not read', async ({ signal }) => {
+  await using box = await addon({ 'holes.img': '' });
+  await truncate(box.at(AT, 'holes.img'), 2 ** 40 + 1);
+  const { folders } = await findAddons(box.path, [AT], { signal });
+  const [first] = folders;
+  if (first === undefined) throw new Error('no add-on found');
+  const { diagnostics } = await listAddon(first, { signal });
+  assert.equal(
+    diagnostics.map(({ code, message }) => [code, message]),
+    [['addon/too-many-files', 'the files have more than 1 TiB together']],
+  );
 });
 
 test.run();
