@@ -2,20 +2,20 @@
  * Fetches assets. Their sizes are seldom known beforehand, so they wait on disk until the package's layout is made; a
  * broken download goes on where it stopped, in this run or a later one.
  */
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { link, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { openFileSource, readPayload } from '../archive/read.ts';
 import { digestOf, hexOf, parseDigest, type Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf, fileError, redact } from '../core/errors.ts';
 import { openGrowingFile } from '../files/growing-file.ts';
+import { hashFile } from '../files/hash-file.ts';
 import type { AssetStep } from '../manifest/step.ts';
 import { download } from '../net/download.ts';
 import { isCurrent, readNote, writeNote, type SourceNote } from './asset-note.ts';
 import { claim } from '../files/claim.ts';
 import { assetFolder, isWorthKeeping, placesOf, type AssetPlaces } from './cache.ts';
 import type { BuildPorts } from './ports.ts';
+import { requireWithin } from './within-repository.ts';
 
 /** An asset whose bytes lie in a file. */
 export interface FetchedAsset {
@@ -40,30 +40,29 @@ export function localPath(step: AssetStep, root: string): string {
   return isAbsolute(step.source) ? step.source : join(root, step.source);
 }
 
+/** No file is larger, and one whose length no server tells is cut here; the disk is full before, mostly. */
+const ASSET_LIMIT = 2 ** 38;
+
 /** Size and digest of a local file, read once. A missing one is `NOT_FOUND`, a folder `FILE_UNUSABLE`. */
 export async function measureFile(
   path: string,
   doing: string,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<{ readonly size: number; readonly digest: Digest }> {
-  const hash = createHash('sha256');
-  let size = 0;
   try {
-    if (!(await stat(path)).isFile()) throw new CurlewError('FILE_UNUSABLE', `${doing}: ${path} is not a file`);
-    for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20, signal }) as AsyncIterable<Buffer>) {
-      hash.update(chunk);
-      size += chunk.byteLength;
+    const found = await stat(path);
+    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `${doing}: ${path} is not a file`);
+    if (found.size > ASSET_LIMIT) {
+      throw new CurlewError('FILE_UNUSABLE', `${doing}: ${path} has ${found.size} bytes, more than ${ASSET_LIMIT}`);
     }
+    return await hashFile(path, { signal });
   } catch (error) {
     if (signal.aborted) throw error;
-    if (errnoOf(error) === 'ENOENT') throw new CurlewError('NOT_FOUND', `${doing}: ${path} does not exist`);
+    const isGone = errnoOf(error) === 'ENOENT' || (error instanceof CurlewError && error.code === 'NOT_FOUND');
+    if (isGone) throw new CurlewError('NOT_FOUND', `${doing}: ${path} does not exist`);
     throw fileError(doing, error);
   }
-  return { size, digest: `sha256:${hash.digest('hex')}` };
 }
-
-/** An asset whose length no server tells is cut here; the disk is full before, mostly. */
-const ASSET_LIMIT = 2 ** 38;
 
 export interface AssetOptions {
   /** The add-on's folder. */
@@ -85,6 +84,7 @@ export async function fetchAsset(
   const doing = `asset ${step.fileName}`;
   if (step.local) {
     const path = localPath(step, root);
+    await requireWithin(path, join(root, '../../..'), doing);
     const { size, digest } = await measureFile(path, doing, { signal });
     checkDigest(step, digest, doing);
     return { step, path, size, digest };

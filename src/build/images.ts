@@ -14,6 +14,7 @@ import { formatImageLayout } from '../registry/oci-layout.ts';
 import { measureFile } from './assets.ts';
 import { bytesFile, type ContentFile } from './compile.ts';
 import type { BuildPorts } from './ports.ts';
+import { requireWithin } from './within-repository.ts';
 
 export interface StepImage {
   readonly step: ImageStep;
@@ -73,6 +74,7 @@ async function resolveStep(
 ): Promise<StepImage> {
   if (step.archive !== undefined) {
     const path = archivePath(step, root);
+    await requireWithin(path, join(root, '../../..'), `image ${step.id}`);
     const { digest } = await measureFile(path, `image ${step.id}`, { signal });
     const image = await openImageArchive(path, { id: step.id, arch, scratch, signal });
     return { step, image, locked: lockedOf(step, image, digest) };

@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { chmod, readdir, readFile, utimes, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { extractEntries } from '../../src/archive/extract.ts';
 import { openFileSource, readIndex } from '../../src/archive/read.ts';
 import { CurlewError } from '../../src/core/errors.ts';
@@ -271,6 +271,27 @@ test('an image that only the engine has is taken from there', async () => {
   };
   const [built] = await buildAll({ root: box.path, registry: registry.host, engine });
   assert.is(built?.addon.images[0]?.digest, one.manifest.digest);
+});
+
+test('a file of the Manifest that leads out of the repository by a link is refused, one that stays in it is taken', async () => {
+  await using box = await tree({ 'shared/data': 'ours', ...addon('a', 'asset x ../../../shared/link\n') });
+  await using outside = await tree({ secret: 'mine' });
+  await symlink('data', box.at('shared/link'));
+  const [built] = await buildAll({ root: box.path });
+  assert.is(built?.outcome, 'built');
+  await rm(box.at('shared/link'));
+  await symlink(outside.at('secret'), box.at('shared/link'));
+  const message = /^a-1\.0: asset x: \S+shared\/link leads out of the repository by a symbolic link$/;
+  await assert.rejectsWith(buildAll({ root: box.path }), 'FILE_UNUSABLE', message);
+  await writeFile(box.at('addons/a/1.0/Manifest'), 'image x ../../../shared/link/i.tar\n');
+  await writeFile(outside.at('i.tar'), '');
+  await rm(box.at('shared/link'));
+  await symlink(outside.path, box.at('shared/link'));
+  await assert.rejectsWith(
+    buildAll({ root: box.path }),
+    'FILE_UNUSABLE',
+    /^a-1\.0: image x: .* leads out of the repository/,
+  );
 });
 
 test.run();

@@ -1,13 +1,13 @@
 /** The Dockerfile that a `dockerout` line names, and the files around it that it may copy. */
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { readdir, readlink, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import type { SentEntry } from '../../archive/send-tar.ts';
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { compareText } from '../../core/ref.ts';
+import { hashFile } from '../../files/hash-file.ts';
 import { readStateFile } from '../../files/state-file.ts';
+import { requireWithin } from '../within-repository.ts';
 import { readDockerfile, type Dockerfile } from './dockerfile.ts';
 import { ignoreRules } from './docker-ignore.ts';
 
@@ -71,6 +71,7 @@ async function findDockerfile(
 ): Promise<{ readonly file: string; readonly text: string }> {
   const tried = [join(repository, path), join(addon, path)];
   for (const file of tried) {
+    await requireWithin(file, repository, doing);
     const text = await readIfThere(file, doing);
     if (text !== undefined) return { file, text };
   }
@@ -132,9 +133,6 @@ async function describe(entry: SentEntry, signal: AbortSignal): Promise<unknown>
   if (entry.kind === 'folder') return [entry.path, 'folder'];
   const { path, mode, content } = entry;
   if (content.kind === 'bytes') return [path, mode, digestOf(content.data)];
-  const hash = createHash('sha256');
-  const bytes: AsyncIterable<Uint8Array> =
-    content.kind === 'path' ? createReadStream(content.path, { highWaterMark: 1 << 20, signal }) : content.open();
-  for await (const chunk of bytes) hash.update(chunk);
-  return [path, mode, `sha256:${hash.digest('hex')}`];
+  if (content.kind === 'path') return [path, mode, (await hashFile(content.path, { signal })).digest];
+  throw new TypeError(`no file of a folder: ${path}`);
 }
