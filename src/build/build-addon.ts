@@ -13,7 +13,7 @@ import { readAddon, type AddonSource } from '../manifest/read-addon.ts';
 import { makeScratch } from './cache.ts';
 import { claim } from '../files/claim.ts';
 import { readCommittedLock, writeCommittedLock, type LockMode } from './committed-lock.ts';
-import { finishedPackage, type FinishedPackage } from './finished.ts';
+import { finishedPackage, whyForeign, type FinishedPackage } from './finished.ts';
 import { inputsOfBuild, inputsOfPackage, seenNow, type PackageInputs } from './inputs.ts';
 import { makePackage } from './make.ts';
 import type { AddonPlan, BuildPlan } from './plan.ts';
@@ -52,9 +52,14 @@ export async function buildAddon(
   try {
     const source = await readSource(addon, { signal });
     const committed = mode === 'require' ? await requireCommitted(source) : undefined;
-    const finished = await finishedPackage(ports.out, ref, plan.arch, { signal });
+    // Where others can write, so that anybody could have put it there: what it says of itself is not believed.
+    const foreign = await whyForeign(target);
+    const finished = foreign === undefined ? await finishedPackage(ports.out, ref, plan.arch, { signal }) : undefined;
     const seen = finished === undefined ? undefined : inputsOfPackage(finished);
-    const because = await whyBuild(seen, { addon, source, plan, mode }, ports, { signal });
+    const because =
+      foreign === undefined
+        ? await whyBuild(seen, { addon, source, plan, mode }, ports, { signal })
+        : `the package that is there is not taken: ${foreign}`;
     const made =
       finished !== undefined && because === undefined
         ? await takeUnchanged(finished, { target, committed, plan }, ports)

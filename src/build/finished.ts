@@ -1,12 +1,13 @@
 /** The package of an earlier build: what it says of itself, and files out of it. */
 import { createWriteStream } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { ArchiveIndex } from '../archive/entry.ts';
 import { findEntry, openFileSource, readFile, readIndex, readPayload } from '../archive/read.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { ADDON_JSON, MANIFEST_LOCK, packageFileName, prefixOf, safePath } from '../core/layout.ts';
+import { strangeness } from '../files/state-file.ts';
 import { parseAddonJson, refOf, type AddonJson } from '../core/package.ts';
 import type { AddonRef, Arch } from '../core/ref.ts';
 import { parseLock, type ManifestLock } from '../manifest/lock.ts';
@@ -45,6 +46,12 @@ export async function finishedPackage(
     if (error instanceof CurlewError && error.code !== 'CANCELLED') return undefined;
     throw error;
   }
+}
+
+/** What makes a package that lies there somebody else's, in a few words; undefined for none, and for one of this user's or of root's. */
+export async function whyForeign(path: string): Promise<string | undefined> {
+  const found = await stat(path).catch(() => undefined);
+  return found === undefined ? undefined : strangeness(found);
 }
 
 /**

@@ -1,5 +1,6 @@
 /** One package on its way into a release: copied inside the store, uploaded, or there already. */
 import { createHash } from 'node:crypto';
+import type { ArchiveIndex } from '../archive/entry.ts';
 import { openFileSource, readIndex } from '../archive/read.ts';
 import { isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -15,6 +16,8 @@ import type { RecordedPackage } from './inputs.ts';
 export interface PackageFileToPublish {
   readonly path: string;
   readonly addon: AddonJson;
+  /** As it was built; undefined where nobody knows. */
+  readonly index?: Pick<ArchiveIndex, 'tocDigest'> | undefined;
   /** What its build saw, to be recorded with the release. */
   readonly inputs?: unknown;
 }
@@ -123,6 +126,11 @@ async function uploadPackage(
   await using source = await openFileSource(file.path);
   const sha256 = await hashSource(source, signal);
   const { tocDigest: toc } = await readIndex(source, { signal });
+  if (file.index !== undefined && file.index.tocDigest !== toc) {
+    throw new CurlewError('DIGEST_MISMATCH', `upload ${file.path}: it is not the package that was built`, {
+      hint: 'somebody else writes to that folder: build into one of your own, with --out',
+    });
+  }
   const listed = listPackage(file.addon, { sha256, toc, size: source.size });
   let held = 0;
   const object = await store.put(storeKey.package(release, fileOf(listed)), source, {

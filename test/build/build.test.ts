@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { chmod, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { extractEntries } from '../../src/archive/extract.ts';
 import { openFileSource, readIndex } from '../../src/archive/read.ts';
 import { CurlewError } from '../../src/core/errors.ts';
@@ -292,6 +292,17 @@ test('a file of the Manifest that leads out of the repository by a link is refus
     'FILE_UNUSABLE',
     /^a-1\.0: image x: .* leads out of the repository/,
   );
+});
+
+test('a finished package that others can write to is made again', async () => {
+  await using box = await tree(addon('a', ''));
+  const [first] = await buildAll({ root: box.path });
+  const path = first?.path ?? '';
+  assert.is((await buildAll({ root: box.path }))[0]?.outcome, 'unchanged');
+  await chmod(path, 0o666);
+  const [again] = await buildAll({ root: box.path });
+  assert.is(again?.because, 'the package that is there is not taken: others may write to it (mode 666)');
+  assert.is((await stat(path)).mode & 0o777, 0o644);
 });
 
 test.run();

@@ -1,4 +1,5 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { openFileSource, readIndex } from '../../src/archive/read.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import { publishPackages, type PublishOptions, type PublishResult } from '../../src/release/publish.ts';
 import type { PackageFileToPublish } from '../../src/release/upload.ts';
@@ -249,5 +250,17 @@ for (const when of ['before', 'after'] as const) {
     });
   });
 }
+
+test('a package that was exchanged since it was built is not published', async ({ signal }) => {
+  await using box = await tree({ 'store/.keep': '' });
+  const [built, other] = [await madePackage(box, 'ekco', '1', 'a'), await madePackage(box, 'rook', '1', 'b')];
+  await using source = await openFileSource(built.path);
+  const index = await readIndex(source, { signal });
+  await copyFile(other.path, built.path);
+  const store = createFolderStore(box.at('store'));
+  const late = publish(store, [{ ...built, index }], signal);
+  await assert.rejectsWith(late, 'DIGEST_MISMATCH', /upload \S+ekco-1\.tar\.gz: it is not the package that was built/);
+  assert.is(await store.head('VERSION', { signal }), undefined);
+});
 
 test.run();
