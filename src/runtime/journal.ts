@@ -7,9 +7,11 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
-import { isAddonName, isVersion, type AddonRef } from '../core/ref.ts';
+import { isObject, isTexts } from '../core/json.ts';
+import { isAddonName, isVersion } from '../core/ref.ts';
 import { syncFolder } from '../files/sync-folder.ts';
 import type { RunPlan } from './plan.ts';
+import { isRunId } from './records.ts';
 import { readOwnFile } from '../files/state-file.ts';
 
 export type JournalEntry = { readonly at: string } & (
@@ -64,30 +66,83 @@ export function formatEntry(entry: JournalEntry): string {
   return `{"sum":"${checksum(json)}","entry":${json}}\n`;
 }
 
-function isRef({ tree, name, version }: AddonRef): boolean {
-  return (tree === 'addons' || tree === 'packages') && isAddonName(name) && isVersion(version);
-}
-
 /** The line without its line end; undefined when it is torn or damaged. */
-function parseLine(line: string): JournalEntry | undefined {
+function parseLine(line: string): unknown {
   const [, sum, json] = /^\{"sum":"([0-9a-f]{16})","entry":(.*)\}$/s.exec(line) ?? [];
-  if (json === undefined || sum !== checksum(json)) return undefined;
-  // Written by this tool: the checksum has just been compared.
-  const entry = JSON.parse(json) as JournalEntry;
-  // What a plan names becomes the path of a folder whose scripts run, and that goes.
-  const isNamed = entry.type !== 'planned' || entry.plan.addons.every(({ ref }) => isRef(ref));
-  return isNamed ? entry : undefined;
+  return json === undefined || sum !== checksum(json) ? undefined : (JSON.parse(json) as unknown);
 }
 
-/** Entries of a journal's text. A torn last line is left out; damage before it is `FILE_UNUSABLE`. */
+/** A line whose sum is right was written as a whole, but maybe by another version of this tool. */
+function isEntry(entry: unknown): entry is JournalEntry {
+  if (!isObject(entry) || typeof entry['at'] !== 'string') return false;
+  const { type, action, attempt, outcome, message, plan, earlier, identity, boot, carried } = entry;
+  switch (type) {
+    case 'planned':
+      return isPlan(plan) && isEarlier(earlier ?? []) && isTexts([identity ?? '', boot ?? '', carried ?? '']);
+    case 'started':
+      return typeof action === 'string' && isCount(attempt);
+    case 'done':
+      return isTexts([action, outcome, carried ?? '']);
+    case 'failed':
+      return isTexts([action, message]);
+    case 'ended':
+      return ['finished', 'failed', 'cancelled'].includes(String(outcome)) && isTexts([outcome, message ?? '']);
+    default:
+      return false;
+  }
+}
+
+function isCount(value: unknown): boolean {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+function isEarlier(earlier: unknown): boolean {
+  const isRow = (row: unknown): boolean => Array.isArray(row) && typeof row[0] === 'string' && isCount(row[1]);
+  return Array.isArray(earlier) && earlier.every(isRow);
+}
+
+/** What a plan names becomes the path of a folder whose scripts run, and that goes. */
+function isPlan(plan: unknown): boolean {
+  if (!isObject(plan) || typeof plan['kind'] !== 'string') return false;
+  const { addons, actions, continues } = plan;
+  if (!Array.isArray(addons) || !addons.every((addon) => isObject(addon) && isRef(addon['ref']))) return false;
+  if (!Array.isArray(actions) || !actions.every(isAction)) return false;
+  return continues === undefined || (isObject(continues) && isDone(continues['done']));
+}
+
+function isRef(ref: unknown): boolean {
+  if (!isObject(ref)) return false;
+  const { tree, name, version } = ref;
+  if ((tree !== 'addons' && tree !== 'packages') || typeof name !== 'string' || typeof version !== 'string')
+    return false;
+  return isAddonName(name) && isVersion(version);
+}
+
+function isAction(action: unknown): boolean {
+  if (!isObject(action)) return false;
+  const { id, kind, addon, because, hook, function: called } = action;
+  return isTexts([id, kind, addon, because]) && (kind !== 'hook' || isTexts([hook, called]));
+}
+
+function isDone(done: unknown): boolean {
+  const isRow = (row: unknown): boolean =>
+    isObject(row) && typeof row['action'] === 'string' && typeof row['run'] === 'string' && isRunId(row['run']);
+  return Array.isArray(done) && done.every(isRow);
+}
+
+/** Entries of a journal's text. A torn last line is left out; damage before it, and what is no entry, is `FILE_UNUSABLE`. */
 export function parseJournal(text: string, path: string): readonly JournalEntry[] {
   const lines = text.split('\n');
   if (lines.at(-1) === '') lines.pop();
   const entries: JournalEntry[] = [];
   for (const [index, line] of lines.entries()) {
     const entry = parseLine(line);
-    if (entry !== undefined) entries.push(entry);
-    else if (index < lines.length - 1) {
+    if (isEntry(entry)) entries.push(entry);
+    else if (entry !== undefined) {
+      throw new CurlewError('FILE_UNUSABLE', `read ${path}: line ${index + 1} is not as this version writes it`, {
+        hint: 'use the version of curlew that made this run, or move its folder away to start anew',
+      });
+    } else if (index < lines.length - 1) {
       throw new CurlewError('FILE_UNUSABLE', `read ${path}: line ${index + 1} is damaged`, {
         hint: 'the disk or somebody has changed it; move the folder of this run away to start anew',
       });

@@ -59,12 +59,13 @@ function timeOf(run: string): number {
 
 /** Ids of the runs that an install folder still knows, the latest first. */
 export async function runsOf(directory: string): Promise<readonly string[]> {
+  const folder = join(directory, 'runs');
   try {
-    const names = await readdir(join(directory, 'runs'));
+    const names = await readdir(folder);
     return names.filter(isRunId).toSorted().toReversed();
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return [];
-    throw error;
+    throw fileError(`list ${folder}`, error);
   }
 }
 

@@ -96,4 +96,36 @@ test('what was begun without coming to an end counts as an attempt, also of the 
   );
 });
 
+test('a line with the right sum that is not as this version writes it is an error, also the last one', () => {
+  const at = '2026-11-21T10:15:00.000Z';
+  const plan = { format: 1, kind: 'install', addons: [], actions: [] };
+  const ref = { tree: 'addons', name: 'aaa', version: '1.0.0' };
+  const done = [{ action: 'hook aaa', run: '20261121T101500Z-3f2a' }];
+  const whole = { ...plan, addons: [{ ref }], continues: { run: 'x', done } };
+  assert.is(parseJournal(formatEntry({ at, type: 'planned', plan: whole } as never), 'j').length, 1);
+  for (const entry of [
+    null,
+    5,
+    { type: 'started', action: 'a', attempt: 1 },
+    { at, type: 'paused' },
+    { at, type: 'planned' },
+    { at, type: 'planned', plan: { ...plan, actions: undefined } },
+    { at, type: 'planned', plan: { ...plan, actions: [{ id: 'x' }] } },
+    { at, type: 'planned', plan: { ...plan, addons: [{ ref: null }] } },
+    { at, type: 'planned', plan: { ...plan, addons: [{ ref: { ...ref, version: '../..' } }] } },
+    { at, type: 'planned', plan: { ...plan, continues: { done: null } } },
+    { at, type: 'planned', plan: { ...plan, continues: { done: [{ action: 'hook a', run: '../../etc' }] } } },
+    { at, type: 'planned', plan, earlier: 5 },
+    { at, type: 'planned', plan, earlier: [['a', 1e300]] },
+    { at, type: 'started', action: { x: 1 }, attempt: 1 },
+    { at, type: 'started', action: 'a', attempt: -1 },
+    { at, type: 'done', action: 'a' },
+    { at, type: 'failed', action: 'a', message: 5 },
+    { at, type: 'ended', outcome: 'paused' },
+  ]) {
+    const read = (): unknown => parseJournal(`${text}${formatEntry(entry as never)}`, 'j');
+    assert.throwsWith(read, 'FILE_UNUSABLE', /^read j: line 4 is not as this version writes it$/);
+  }
+});
+
 test.run();

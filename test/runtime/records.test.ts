@@ -9,7 +9,7 @@ import {
   writeRecords,
   type Records,
 } from '../../src/runtime/records.ts';
-import { newRunId } from '../../src/runtime/run-folder.ts';
+import { newRunId, runsOf } from '../../src/runtime/run-folder.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
@@ -174,6 +174,11 @@ test('with a clock that was set back, the id of a new run follows on the latest 
     assert.is(id.slice(0, -1), expected);
   }
   assert.not(isRunId('../x'));
+});
+
+test('a file in the place of the folder of runs is told', async () => {
+  await using box = await tree({ runs: '' });
+  await assert.rejectsWith(runsOf(box.path), 'FILE_UNUSABLE', /list \S+\/runs: /);
 });
 
 test.run();
