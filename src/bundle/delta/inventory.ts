@@ -9,6 +9,8 @@ export const INVENTORY_FORMAT = 1;
 /** Most bytes of an inventory that are read. */
 export const INVENTORY_LIMIT: number = 128 << 20;
 const MOST_PAYLOADS = 1_000_000;
+/** Two of them for each payload, one for each package, and some more. */
+const COMMAS = 3 * MOST_PAYLOADS;
 
 export interface Inventory {
   readonly format: typeof INVENTORY_FORMAT;
@@ -61,6 +63,8 @@ export function parseInventory(text: string, from: string): Inventory {
       hint: 'make it again with curlew inventory',
       cause,
     });
+  // Counted first: a text that is no inventory may come to ten times its size in memory.
+  if (hasMoreCommas(text, COMMAS)) throw bad(`more than ${MOST_PAYLOADS} payloads`);
   const { format, payloads, packages, digest, tool } = parseObject(text, bad);
   if (format !== INVENTORY_FORMAT) {
     throw new CurlewError('UNSUPPORTED', `read ${from}: inventory format ${JSON.stringify(format)} is not known`, {
@@ -81,6 +85,16 @@ export function parseInventory(text: string, from: string): Inventory {
   const rows = payloads as Inventory['payloads'];
   if (digest !== identityOf(rows)) throw bad('its digest is not that of its payloads');
   return { format, payloads: rows, packages, digest: identityOf(rows), tool };
+}
+
+/** More than `most` commas. */
+function hasMoreCommas(text: string, most: number): boolean {
+  let count = 0;
+  for (let at = text.indexOf(','); at !== -1; at = text.indexOf(',', at + 1)) {
+    count += 1;
+    if (count > most) return true;
+  }
+  return false;
 }
 
 function isPackage(text: string): boolean {

@@ -84,4 +84,10 @@ test('a million payloads are read, one more is refused', () => {
   assert.throwsWith(() => parseInventory(text(rows), 'i.json'), 'FILE_UNUSABLE', /more than 1000000 payloads/);
 });
 
+test('a text of very many values is refused before they fill the memory', () => {
+  const text = `{"payloads":[${'0,'.repeat(3_000_001)}0]}`;
+  // Its other mistakes would be told first if it were read.
+  assert.throwsWith(() => parseInventory(text, 'x'), 'FILE_UNUSABLE', /more than 1000000 payloads/);
+});
+
 test.run();
