@@ -2,7 +2,7 @@
  * Fetches assets. Their sizes are seldom known beforehand, so they wait on disk until the package's layout is made; a
  * broken download goes on where it stopped, in this run or a later one.
  */
-import { link, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { link, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { openFileSource, readPayload } from '../archive/read.ts';
 import { digestOf, hexOf, parseDigest, type Digest } from '../core/digest.ts';
@@ -13,7 +13,7 @@ import type { AssetStep } from '../manifest/step.ts';
 import { download } from '../net/download.ts';
 import { isCurrent, readNote, writeNote, type SourceNote } from './asset-note.ts';
 import { claim } from '../files/claim.ts';
-import { assetFolder, isWorthKeeping, placesOf, type AssetPlaces } from './cache.ts';
+import { assetFolder, isWorthKeeping, makeOwn, placesOf, type AssetPlaces } from './cache.ts';
 import type { BuildPorts } from './ports.ts';
 import { requireWithin } from './within-repository.ts';
 
@@ -90,7 +90,7 @@ export async function fetchAsset(
     return { step, path, size, digest };
   }
   try {
-    await mkdir(assetFolder(ports.cache), { recursive: true });
+    await makeOwn(assetFolder(ports.cache));
     const path = join(scratch, hexOf(digestOf(step.fileName)));
     await takeBody(step, path, { onBytes, onExpected, scratch, ports, signal });
     const { size, digest } = await measureFile(path, doing, { signal });

@@ -145,7 +145,8 @@ async function make(
     const request = { source, steps, plan, target, scratch, earlier: finished, required: committed };
     return await makePackage(request, ports, { signal });
   } finally {
-    await rm(scratch, { recursive: true, force: true });
+    // What cannot be removed goes when the cache is cleaned.
+    await rm(scratch, { recursive: true, force: true }).catch(() => undefined);
   }
 }
 

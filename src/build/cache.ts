@@ -3,6 +3,7 @@ import { lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
+import { isStranger } from '../files/state-file.ts';
 
 /** Files of one address. */
 export interface AssetPlaces {
@@ -35,11 +36,32 @@ export function placesOf(folder: string, source: string): AssetPlaces {
   return { body: `${base}.body`, partial: `${base}.partial`, begun: `${base}.begun`, note: `${base}.json` };
 }
 
+/**
+ * Makes a folder of the cache that is not there yet. A link in its place, or a folder of another user's or that all may write
+ * to, is `FILE_UNUSABLE`: what is written there, and removed when it is old, would be elsewhere, or another's.
+ */
+export async function makeOwn(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o755 });
+  if (await isOwn(folder)) return;
+  throw new CurlewError(
+    'FILE_UNUSABLE',
+    `use ${folder} for unfinished downloads: it is not a folder of this user alone`,
+    {
+      hint: 'name another folder with --cache',
+    },
+  );
+}
+
+async function isOwn(folder: string): Promise<boolean> {
+  const found = await lstat(folder).catch(() => undefined);
+  return found?.isDirectory() === true && !isStranger(found.uid) && (found.mode & 0o002) === 0;
+}
+
 /** A new folder for what one build of the add-on `id` keeps on disk; whoever asks for it removes it. */
 export async function makeScratch(cache: string, id: string): Promise<string> {
   const folder = scratchFolder(cache);
   try {
-    await mkdir(folder, { recursive: true });
+    await makeOwn(folder);
     return await mkdtemp(join(folder, `${id}-`));
   } catch (error) {
     throw fileError(`make a folder in ${folder}`, error);
@@ -67,7 +89,7 @@ export async function pruneCache(cache: string, now: number): Promise<void> {
 
 async function pruneFolder(folder: string, ours: RegExp, before: number): Promise<void> {
   // A cache that cannot be cleaned is no reason to call a finished build failed.
-  const names = await readdir(folder).catch(() => []);
+  const names = (await isOwn(folder)) ? await readdir(folder).catch(() => []) : [];
   for (const name of names.filter((one) => ours.test(one))) {
     const path = join(folder, name);
     try {

@@ -1,7 +1,8 @@
 import { execa } from 'execa';
-import { chmod, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { extractEntries } from '../../src/archive/extract.ts';
 import { openFileSource, readIndex } from '../../src/archive/read.ts';
+import { pruneCache } from '../../src/build/cache.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { addon, buildAll } from '../support/builds.ts';
@@ -303,6 +304,24 @@ test('a finished package that others can write to is made again', async () => {
   const [again] = await buildAll({ root: box.path });
   assert.is(again?.because, 'the package that is there is not taken: others may write to it (mode 666)');
   assert.is((await stat(path)).mode & 0o777, 0o644);
+});
+
+test('a cache whose folders are links is refused, and nothing that they lead to is removed', async () => {
+  await using web = await serveFiles({ tool: 'x' });
+  await using box = await tree({ 'elsewhere/my-folder/file': '', ...addon('a', `asset tool ${web.url}/tool\n`) });
+  const old = new Date(Date.now() - 40 * 86_400_000);
+  await utimes(box.at('elsewhere/my-folder'), old, old);
+  await mkdir(box.at('cache'));
+  for (const name of ['unfinished', 'assets']) {
+    await symlink(box.at('elsewhere'), box.at('cache', name));
+    const message = new RegExp(
+      `use \\S+/cache/${name} for unfinished downloads: it is not a folder of this user alone`,
+    );
+    await assert.rejectsWith(buildAll({ root: box.path }), 'FILE_UNUSABLE', message);
+    await pruneCache(box.at('cache'), Date.now());
+    assert.equal(await readdir(box.at('elsewhere')), ['my-folder']);
+    await rm(box.at('cache', name));
+  }
 });
 
 test.run();
