@@ -139,9 +139,13 @@ export function parseJournal(text: string, path: string): readonly JournalEntry[
     const entry = parseLine(line);
     if (isEntry(entry)) entries.push(entry);
     else if (entry !== undefined) {
-      throw new CurlewError('FILE_UNUSABLE', `read ${path}: line ${index + 1} is not as this version writes it`, {
-        hint: 'use the version of curlew that made this run, or move its folder away to start anew',
-      });
+      throw new CurlewError(
+        'FILE_UNUSABLE',
+        `read ${path}: line ${index + 1} is damaged, or of another version of curlew`,
+        {
+          hint: 'use the version of curlew that made this run, or move its folder away to start anew',
+        },
+      );
     } else if (index < lines.length - 1) {
       throw new CurlewError('FILE_UNUSABLE', `read ${path}: line ${index + 1} is damaged`, {
         hint: 'the disk or somebody has changed it; move the folder of this run away to start anew',
