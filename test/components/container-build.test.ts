@@ -6,6 +6,7 @@ import type { ContentFile } from '../../src/build/compile.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import type { ContainerBuildStep } from '../../src/manifest/step.ts';
+import { until } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { tree, writeTree, type Files, type Tree } from '../support/tree.ts';
@@ -238,7 +239,7 @@ CMD cp /files/* /tool /out/
       const { stdout } = await execa('du', ['-sm', `${name}/tmp`], { reject: false });
       return Number.parseInt(stdout, 10) > 5;
     };
-    while (!(await sent())) await new Promise(setImmediate);
+    await until(sent);
     stop.abort(new CurlewError('CANCELLED', 'cancelled'));
     await assert.rejectsWith(building, 'CANCELLED');
     assert.equal(await engine.inventory(), before);

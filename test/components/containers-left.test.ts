@@ -4,6 +4,7 @@ import { mkdir, stat } from 'node:fs/promises';
 import { execa } from 'execa';
 import { CurlewError } from '../../src/core/errors.ts';
 import type { ContainerRequest } from '../../src/build/containers/containers.ts';
+import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { compiledModule } from '../support/compiled.ts';
 import { makeImage, makeLayer } from '../support/images.ts';
@@ -135,7 +136,7 @@ else {
       request,
       async ({ collect }) => {
         const collected = collect('/out', { into, limits: { bytes: 2 ** 30, files: 10 } });
-        while ((await stat(`${into}/x`).catch(() => undefined)) === undefined) await new Promise(setImmediate);
+        await appears(`${into}/x`);
         stop.abort(new CurlewError('CANCELLED', 'cancelled'));
         return collected;
       },

@@ -3,7 +3,7 @@ import { execa } from 'execa';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { confinedPlace, requireOwnLinks } from '../../src/runtime/confine.ts';
-import { appears } from '../support/appears.ts';
+import { appears, until } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
 import { curlew, startCurlew } from '../support/curlew.ts';
@@ -35,7 +35,7 @@ async function processesWith(word: string): Promise<readonly string[]> {
 
 /** Comes back when there are so many of them; the deadline of the test is for those that stay. */
 async function untilThereAre(count: number, word: string): Promise<void> {
-  while ((await processesWith(word)).length !== count) await new Promise((resolve) => setImmediate(resolve));
+  await until(async () => (await processesWith(word)).length === count);
 }
 
 async function gone(word: string): Promise<void> {

@@ -2,6 +2,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { succeeded, type Http } from '../../src/net/http.ts';
 import type { HttpRequest } from '../../src/net/message.ts';
+import { until } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { quickHttp } from '../support/client.ts';
 import { answers, neverEnds, redirects, resetsAtHalf } from '../support/faults.ts';
@@ -185,7 +186,7 @@ test('an abort ends a waiting request with its reason', async () => {
   await using http = await quickHttp();
   const stop = new AbortController();
   const waiting = get(http, server.url, stop.signal);
-  while (server.log.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => server.log.length > 0);
   stop.abort(new Error('stop it'));
   try {
     await waiting;

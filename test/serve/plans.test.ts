@@ -4,6 +4,7 @@ import { startPlanWorker } from '../../src/serve/start-plan-worker.ts';
 import type { Store } from '../../src/store/store.ts';
 import { memorySource } from '../../src/archive/read.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
+import { until } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf, type TestPackage } from '../support/bundles.ts';
 import { keepSpec, serveStore } from '../support/served.ts';
@@ -82,7 +83,7 @@ test('more plans than a few at once wait, many more are 503, and those that nobo
       if (response !== undefined) refused.push(response);
     });
   }
-  while (refused.length < names.length - 18 || held.reads() < 2) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => refused.length >= names.length - 18 && held.reads() >= 2);
   assert.equal(
     [...new Set(refused.map(({ status, headers }) => `${status} ${headers.get('retry-after')}`))],
     ['503 1'],
@@ -91,7 +92,7 @@ test('more plans than a few at once wait, many more are 503, and those that nobo
   assert.is((await fetch(`${server.url}/healthz`)).status, 200);
   client.abort();
   await Promise.all(asked);
-  while (server.log.length < names.length + 1) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => server.log.length > names.length);
   const before = held.reads();
   held.letGo();
   assert.is((await fetch(`${server.url}/bundle/${ID}/packages/p29.tar.gz`)).status, 200);
@@ -154,7 +155,7 @@ test('what a thread was at when it ended is 503, and other plans are made by ano
   const ask = async (name: string): Promise<Response> =>
     fetch(`${server.url}/bundle/${ID}/packages/${name}.tar.gz`, { method: 'HEAD' });
   const asked = [ask('alpha'), ask('beta')];
-  while (held.reads() < 2) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => held.reads() >= 2);
   await threads[0]?.terminate();
   for (const answer of await Promise.all(asked)) {
     assert.equal([answer.status, answer.headers.get('retry-after')], [503, '1']);

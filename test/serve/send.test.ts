@@ -7,6 +7,7 @@ import { dataContent } from '../../src/serve/content.ts';
 import { sendAnswer } from '../../src/serve/send.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
+import { until } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
 import { noise } from '../support/packages.ts';
@@ -83,7 +84,7 @@ test('a client that takes less than the least rate is cut off, one that waits fo
   const socket = connect(server.port, '127.0.0.1').pause();
   socket.on('error', () => undefined);
   socket.write(`GET ${FILE} HTTP/1.1\r\nHost: x\r\n\r\n`);
-  while (server.log.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => server.log.length > 0);
   assert.equal([server.log[0]?.status, server.log[0]?.cut], [200, true]);
   socket.destroy();
   // It has waited for longer than the other one.

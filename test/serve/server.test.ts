@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { get as httpsGet } from 'node:https';
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { until } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { FILE, onePackage, rawRequest, serveStore } from '../support/served.ts';
 import { suite } from '../support/suite.ts';
@@ -106,7 +107,7 @@ test('a client that takes nothing is cut when nothing has moved for a while', as
   await once(socket, 'connect');
   // Pipelined, so that it is more than the buffers of the two systems hold.
   socket.write(ranges.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''));
-  while (server.log.every(({ cut }) => cut !== true)) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => server.log.some(({ cut }) => cut === true));
   socket.destroy();
   assert.is((await fetch(`${server.url}/healthz`)).status, 200);
 });
@@ -226,7 +227,7 @@ test('the log tells what was sent without what may be secret', async ({ signal }
   await (
     await fetch(`${server.url}/dist/VERSION?token=hidden`, { headers: { authorization: 'Bearer hidden' } })
   ).text();
-  while (server.log.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => server.log.length > 0);
   const [line] = server.log;
   assert.equal([line?.path, line?.status, line?.bytes, line?.cut], ['/dist/VERSION', 200, 2, undefined]);
   assert.not.match(JSON.stringify(line), 'hidden');

@@ -1,4 +1,4 @@
-/** Waiting for a file by which another process or a hook signals its progress. */
+/** Waiting for what others do: for a file by which another process or a hook signals its progress, or for any other sign. */
 import { stat } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 
@@ -8,4 +8,9 @@ export async function appears(path: string, writer?: { readonly exitCode: number
     if (typeof writer?.exitCode === 'number') return;
     await wait(1);
   }
+}
+
+/** Resolves when the condition holds; the deadline of the test is for those that never do. */
+export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await wait(5);
 }
