@@ -2,7 +2,7 @@
 
 /**
  * A spot in a text file. Line, column and length count from 1, in UTF-16 code units. Line 0: a word of the command line,
- * which stands in `file` as people write it.
+ * which `file` contains as people write it.
  */
 export interface Place {
   readonly file: string;

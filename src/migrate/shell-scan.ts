@@ -50,7 +50,7 @@ const ASSIGNMENT = /([A-Za-z_]\w*)(?:\[[^\]\n]{0,200}\])?\+?=/y;
 const HERE_DOCUMENT = /<<(-?)[ \t]*(?:'([^'\n]*)'|"([^"\n]*)"|(\\?)([^\s;&|<>()'"\\]+))/y;
 const REDIRECTION = /(?:&>>|&>|>>|>\||<>|<&|>&|<|>)/y;
 const EMPTY_PARENTHESES = /[ \t]*\([ \t]*\)/y;
-/** Words after which a command begins anew. */
+/** Words after which a command starts over. */
 const OPENERS: ReadonlySet<string> = new Set('{ ! then do else elif if while until time fi done coproc'.split(' '));
 const DECLARING: ReadonlySet<string> = new Set('declare export local readonly typeset'.split(' '));
 

@@ -33,7 +33,7 @@ const INTERNAL_IPV6 = [
   ['fd00:ec2::', 32],
   ['fd20:ce::254', 128],
 ] as const;
-/** An IPv4 address stands behind these: the form of old (RFC 4291), and those that translators take (RFC 6052, RFC 8215). */
+/** An IPv4 address follows these: the old form (RFC 4291), and those that translators take (RFC 6052, RFC 8215). */
 const BEFORE_IPV4 = ['::', '64:ff9b::', '64:ff9b:1::'];
 
 function internalNetworks(): BlockList {

@@ -143,7 +143,7 @@ export function parseJournal(text: string, path: string): readonly JournalEntry[
         'FILE_UNUSABLE',
         `read ${path}: line ${index + 1} is damaged, or of another version of curlew`,
         {
-          hint: 'use the version of curlew that made this run, or move its folder away to start anew',
+          hint: 'use the version of curlew that made this run, or move its folder away to start over',
         },
       );
     } else if (index < lines.length - 1) {

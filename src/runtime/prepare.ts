@@ -164,7 +164,7 @@ function judgeOnce(directory: string, options: LookOptions): Judge {
   };
 }
 
-/** Goes on from the last run where that is safe; otherwise everything begins anew. */
+/** Goes on from the last run where that is safe; otherwise everything starts over. */
 async function continued(
   directory: string,
   fresh: RunPlan,

@@ -49,7 +49,7 @@ async function run(box: Tree, script: string, words: readonly string[] = [], env
   return { code: exitCode, out: stdout, err: stderr };
 }
 
-test('the tool is told how its tasks are called, in the words of whoever called', async () => {
+test('the tool gets to know how its tasks are called, in the words of whoever called', async () => {
   await using box = await unpacked(
     `#!/usr/bin/bash\nif [[ "$*" == --version ]]; then echo 1; else printf '%s' "$CURLEW_CALLED"; fi\n`,
   );

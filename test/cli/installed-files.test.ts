@@ -242,7 +242,7 @@ test('reset calls no uninstall hook out of a script that others can write to', a
   assert.equal(await trace(box), []);
 });
 
-test('a run after another whose files were changed since begins anew', async () => {
+test('a run after another whose files were changed since starts over', async () => {
   await using box = await boxWith([tracer('aaa', 'aaa_post_init() { [ -e "$TRACE-ok" ]; }')]);
   assert.is((await install(box, TRIAL)).exitCode, 20);
   await writeFile(box.at('trace-ok'), '');

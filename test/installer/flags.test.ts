@@ -27,7 +27,7 @@ test('21: a version loses its v, and a value may hold equal signs', () => {
   assert.is(out['NODE_LABELS'], 'a=b,c=d');
 });
 
-test('what a flag says stands in the flag, not in the spec', () => {
+test('a mistake in a flag is reported for the flag, not for the spec', () => {
   const { addons } = withFlags(installer(), readFlags(['kubernetes-version=1.27.0', 'ha']));
   const [{ requestedBy, places } = {}] = addons;
   assert.is(requestedBy?.file, 'the flag kubernetes-version');

@@ -23,7 +23,7 @@ async function replacing(old: Uint8Array, next: Uint8Array, after: number): Prom
   });
 }
 
-test('a file that is replaced while it is fetched begins anew; what both have in common is kept', async ({
+test('a file that is replaced while it is fetched starts over; what both have in common is kept', async ({
   signal,
 }) => {
   const next = largePackage('1.0.1', { blob3: noise(300_000, 99) });

@@ -188,7 +188,7 @@ test('so it does when the server has forgotten to give parts meanwhile', async (
   }
 });
 
-test('a file that was replaced between two runs begins anew; what both have in common is kept', async ({ signal }) => {
+test('a file that was replaced between two runs starts over; what both have in common is kept', async ({ signal }) => {
   const next = largePackage('1.0.1', { blob4: noise(300_000, 98) });
   await using server = await serveFiles({ [NAME]: WEB.bytes });
   await using other = await serveFiles({ [NAME]: next.bytes });

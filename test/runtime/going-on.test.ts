@@ -22,7 +22,7 @@ test('a hook is told of its tries, also when another one failed before it was re
   );
   await assert.rejectsWith(run(box, packages), 'HOOK_FAILED', /^bbb: bbb failed/);
   await writeFile(box.at('node/stop'), '');
-  // Another setting: everything begins anew.
+  // Another setting: everything starts over.
   const given: Given = { variables: [['AAA_X', '1']] };
   await assert.rejectsWith(run(box, packages, given), 'HOOK_FAILED', /^aaa: aaa_pre_init failed/);
   await rm(box.at('node/stop'));

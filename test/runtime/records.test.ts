@@ -176,7 +176,7 @@ test('with a clock that was set back, the id of a new run follows on the latest 
   assert.not(isRunId('../x'));
 });
 
-test('a file in the place of the folder of runs is told', async () => {
+test('a file in the place of the folder of runs is reported', async () => {
   await using box = await tree({ runs: '' });
   await assert.rejectsWith(runsOf(box.path), 'FILE_UNUSABLE', /list \S+\/runs: /);
 });

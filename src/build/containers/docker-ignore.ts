@@ -22,7 +22,7 @@ function stepsOf(pattern: string): readonly Step[] {
 }
 
 /**
- * Whether a path, or a folder that it lies in, fits. Every way that the steps can go is gone at once, so that no pattern takes
+ * Whether a path, or a folder that contains it, fits. Every way that the steps can go is gone at once, so that no pattern takes
  * longer than its length for a character of the path.
  */
 function fitsSteps(path: string, steps: readonly Step[]): boolean {

@@ -147,7 +147,7 @@ function short(name: string, value: string): string {
     'CONTAINER_FAILED',
     `the Dockerfile: ${name.slice(0, 60)} has more than ${LONGEST} characters`,
     {
-      hint: 'what stands before FROM, and behind it, is for names and versions of images',
+      hint: 'ARG lines before FROM, and FROM itself, are for names and versions of images',
     },
   );
 }

@@ -10,7 +10,7 @@ import { HOOK_OPTIONS, placesOf, TARGET_OPTIONS } from '../node-target.ts';
 import { runNode, type NodeResult } from '../node-run.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 
-const DETAILS = `What the last run was asked for is kept in its folder: kind, source, installer spec and options. It continues at the first hook that is not done, or begins anew where that is not safe. --yes, --hook-timeout and --unconfined may be said anew. When the last run finished, there is nothing to do.`;
+const DETAILS = `What the last run was asked for is kept in its folder: kind, source, installer spec and options. It continues at the first hook that is not done, or starts over where that is not safe. --yes, --hook-timeout and --unconfined may be said anew. When the last run finished, there is nothing to do.`;
 
 type ResumeResult = { readonly resumed: string; readonly result: NodeResult } | { readonly resumed: undefined };
 

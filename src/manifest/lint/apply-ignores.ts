@@ -83,7 +83,7 @@ function cannotIgnore(code: string, place: Diagnostic['place']): Diagnostic {
   return finding('lint/unused-ignore', place, `${code} cannot be ignored`, hint);
 }
 
-/** What it finds lies in the checkout, not in the text: a file that a build makes is there or not. */
+/** It depends on the checkout, not on the text: a file that a build makes exists or does not. */
 const MAY_BE_MADE = 'source/not-found';
 
 function vainComments({ comments, shellcheck }: Judged, used: ReadonlySet<unknown>): readonly Diagnostic[] {

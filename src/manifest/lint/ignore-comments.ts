@@ -13,7 +13,7 @@ export interface IgnoreComment {
   readonly line: number | undefined;
 }
 
-/** Whatever stands behind it belongs to it: an end that need not come would be looked for from each `#` of a line. */
+/** Whatever follows belongs to it: an end that need not come would be looked for from each `#` of a line. */
 const COMMENT = /(?:^|[ \t])#[ \t]*curlew-lint-ignore(-file)?(?=[ \t\r]|$)(.*)$/s;
 const MOST = 1000;
 

@@ -31,7 +31,7 @@ interface Reader {
   textAt: number | undefined;
   /** Lines of that text. */
   textLines: number;
-  /** Column of the node whose text in quotes goes on, and what its end looks like in a line. */
+  /** Column of the node whose quoted text continues, and what its end looks like in a line. */
   quoteOf: number | undefined;
   quoteEnd: RegExp;
   /** No node was made of a value that could be what a rule looks for. */

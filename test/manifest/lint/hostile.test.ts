@@ -50,7 +50,7 @@ test('functions of one line are found where they are', () => {
   assert.equal(found.at(-1)?.place, { file: 'install.sh', line: 1, column: 199_999 * 11 + 1, length: 1 });
 });
 
-test('of a script that defines anything, a hundred functions are told', () => {
+test('of a script that defines anything, a hundred functions are reported', () => {
   const text = Array.from({ length: 5000 }, (_, index) => `a${index}() { :; }\n`).join('');
   const codes: string[] = [];
   checkHooks(
