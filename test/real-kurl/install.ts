@@ -105,7 +105,7 @@ discover_pod_subnet
 discover_service_subnet
 configure_no_proxy
 install_cri
-kubeadm init
+kubeadm init --pod-network-cidr "$POD_CIDR"
 kubectl get ns kurl >/dev/null 2>&1 || kubectl create ns kurl --save-config
 if commandExists registry_init; then
     registry_init

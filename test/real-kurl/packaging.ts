@@ -94,7 +94,7 @@ const CLUSTER = {
   'install.sh': `function kubernetes() {
     discover_pod_subnet
     discover_service_subnet
-    kubeadm init
+    kubeadm init --pod-network-cidr "$POD_CIDR"
     export KUBECONFIG=/etc/kubernetes/admin.conf
     kubectl get namespace kube-system
 }

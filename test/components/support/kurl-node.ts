@@ -68,7 +68,10 @@ case "$word" in
 esac
 `;
 
-/** Of what kubeadm does only what others look at: where the cluster is, the authority of its certificates, one of them. */
+/**
+ * Of what kubeadm does only what others look at: where the cluster is, the authority of its certificates, one of them, the network
+ * of its pods.
+ */
 const KUBEADM = `#!/bin/bash
 set -eu
 echo "$*" >>/root/kubeadm
@@ -81,6 +84,10 @@ case "$1" in
       -subj /CN=kube-apiserver-kubelet-client -keyout /etc/kubernetes/pki/apiserver-kubelet-client.key \\
       -out /etc/kubernetes/pki/apiserver-kubelet-client.crt 2>/dev/null
     install -m 0600 /mnt/share/admin.conf /etc/kubernetes/admin.conf
+    if [ "\${2-}" = --pod-network-cidr ]; then
+      mkdir -p /etc/kubernetes/manifests
+      printf '    - --cluster-cidr=%s\\n' "$3" >/etc/kubernetes/manifests/kube-controller-manager.yaml
+    fi
     ;;
 esac
 `;
