@@ -11,7 +11,7 @@ export const OUTSIDE: readonly string[] = [...ABSENT, 'dockerode'];
 export const REQUIRE =
   "import { createRequire as createRequireOfChunk } from 'node:module'; const require = createRequireOfChunk(import.meta.url);";
 
-/** What runs in threads; their files lie beside that of the command. */
+/** What runs in threads; their files are in the folder of the command. */
 export const WORKERS: readonly string[] = ['src/archive/frame-worker.ts', 'src/serve/plan-worker.ts'];
 
 /**

@@ -48,7 +48,7 @@ export async function finishedPackage(
   }
 }
 
-/** What makes a package that lies there somebody else's, in a few words; undefined for none, and for one of this user's or of root's. */
+/** What makes an existing package somebody else's, in a few words; undefined for none, and for one of this user's or of root's. */
 export async function whyForeign(path: string): Promise<string | undefined> {
   const found = await stat(path).catch(() => undefined);
   return found === undefined ? undefined : strangeness(found);

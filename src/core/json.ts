@@ -42,7 +42,7 @@ const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a];
 const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
- * Members of all objects in a text that is JSON: each has one colon, and no other stands outside of strings. `SyntaxError` for a
+ * Members of all objects in a text that is JSON: each has one colon, and no other is outside of strings. `SyntaxError` for a
  * text that is nested too deeply.
  */
 function membersIn(text: string, deepest: number): number {

@@ -1,8 +1,9 @@
 /** `--root`: hooks run in a sandbox; what they write lands below a folder. */
 import { execa } from 'execa';
 import { chmod, mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises';
-import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { isWithin } from '../files/is-within.ts';
 import { makeFolder } from '../files/make-folder.ts';
 import type { NodePlace } from './node-place.ts';
 
@@ -83,7 +84,7 @@ export async function confinedPlace(options: ConfineOptions): Promise<NodePlace>
   await makeFolder(directory);
   await requireOwnLinks(directory);
   const hidden = await hiddenPlaces(env);
-  const isHidden = (path: string): boolean => hidden.some((place) => isBelow(place, path));
+  const isHidden = (path: string): boolean => hidden.some((place) => isWithin(place, path));
   const given = filesOf(
     env,
     passed.filter((name) => CREDENTIALS.includes(name)),
@@ -167,7 +168,7 @@ async function hiddenPlaces(env: Environment): Promise<readonly string[]> {
     dirname(resolve(home)) === '/' ? ['.kube', '.config', '.ssh', '.aws'].map((name) => join(home, name)) : [home];
   const found = await existing([...HIDDEN, ...files.flat(), ...homes, ...filesOf(env, CREDENTIALS)]);
   return found.filter(
-    (path, index) => found.indexOf(path) === index && !found.some((place) => place !== path && isBelow(place, path)),
+    (path, index) => found.indexOf(path) === index && !found.some((place) => place !== path && isWithin(place, path)),
   );
 }
 
@@ -181,11 +182,6 @@ async function existing(paths: readonly string[]): Promise<readonly string[]> {
 async function canonical(path: string): Promise<string> {
   const found = await realpath(path).catch(() => undefined);
   return found ?? join(await canonical(dirname(path)), basename(path));
-}
-
-function isBelow(folder: string, path: string): boolean {
-  const below = relative(folder, path);
-  return below !== '..' && !below.startsWith('../') && !isAbsolute(below);
 }
 
 /** Folders whose contents come from packages, and are exchanged as a whole. */
@@ -205,7 +201,7 @@ export async function requireOwnLinks(directory: string): Promise<void> {
       if (entry.isDirectory()) await look(path);
       if (!entry.isSymbolicLink()) continue;
       const target = await realpath(join(own, path)).catch(() => '/');
-      if (isBelow(own, target)) continue;
+      if (isWithin(own, target)) continue;
       throw new CurlewError(
         'HOOK_FAILED',
         `a hook has left a symbolic link that leads out of the sandbox: ${join(directory, path)}`,

@@ -27,7 +27,7 @@ export async function lockFolder(directory: string): Promise<AsyncDisposable> {
   const offer = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`;
   try {
     try {
-      // Synced: what a power cut makes empty could be told from no other lock or claim that is.
+      // Synced: locks and claims that a power cut has made empty could not be distinguished.
       await writeNew(offer, own, 0o600);
       while (!(await tryLink(offer, path))) await takeOver(path, offer, own);
     } finally {

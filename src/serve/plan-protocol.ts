@@ -16,7 +16,7 @@ export interface Layout {
   /** Bytes of the bundle. */
   readonly size: number;
   readonly tocDigest: Digest;
-  /** In order. Bytes that are in no source lie in one piece of memory that holds nothing else. */
+  /** In order. Bytes that are in no source are in one piece of memory that holds nothing else. */
   readonly segments: readonly Segment[];
   /** Of the store, as they were when their indexes were read; undefined for the tool for nodes. */
   readonly sources: readonly (StoredObject | undefined)[];
@@ -56,6 +56,8 @@ export interface PlanResults {
   readonly settings: readonly Diagnostic[];
 }
 
+export type PlanResult = PlanResults[PlanJob['kind']];
+
 /** What the thread is given to work on. */
 export interface PlanOrder {
   readonly job: PlanJob;
@@ -78,7 +80,7 @@ export type StoreAnswer =
 /** To the server. */
 export type FromPlanner =
   | { readonly type: 'ask'; readonly id: number; readonly question: StoreQuestion }
-  | { readonly type: 'done'; readonly result: PlanResults[PlanJob['kind']] }
+  | { readonly type: 'done'; readonly result: PlanResult }
   | { readonly type: 'failed'; readonly error: ErrorParts };
 
 /** To the thread. The port's close says that nobody waits for the result. */

@@ -19,6 +19,7 @@ import {
   type PackagesJob,
   type PlanJob,
   type PlanOrder,
+  type PlanResult,
   type PlanResults,
   type SettingsJob,
   type StoreAnswer,
@@ -136,9 +137,7 @@ function inOnePiece(segments: readonly Segment[]): readonly Segment[] {
   return found;
 }
 
-type Result = PlanResults[PlanJob['kind']];
-
-async function perform(job: PlanJob, store: SourceStore, options: OpenOptions): Promise<Result> {
+async function perform(job: PlanJob, store: SourceStore, options: OpenOptions): Promise<PlanResult> {
   switch (job.kind) {
     case 'bundle':
       return planBundleJob(job, store, options);
@@ -150,7 +149,7 @@ async function perform(job: PlanJob, store: SourceStore, options: OpenOptions): 
 }
 
 /** The memory of a layout, which moves with it. */
-function memoryOf(result: Result): readonly ArrayBuffer[] {
+function memoryOf(result: PlanResult): readonly ArrayBuffer[] {
   if (!('segments' in result)) return [];
   const found = new Set(result.segments.flatMap((one) => (one.kind === 'bytes' ? [one.data.buffer] : [])));
   return [...found].filter((memory) => memory instanceof ArrayBuffer);

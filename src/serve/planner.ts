@@ -11,6 +11,7 @@ import {
   type FromPlanner,
   type PlanJob,
   type PlanOrder,
+  type PlanResult,
   type PlanResults,
   type StoreAnswer,
   type StoreQuestion,
@@ -64,7 +65,7 @@ export function createPlanner(
 }
 
 interface Thread {
-  readonly run: (job: PlanJob, signal: AbortSignal) => Promise<PlanResults[PlanJob['kind']]>;
+  readonly run: (job: PlanJob, signal: AbortSignal) => Promise<PlanResult>;
   readonly hasEnded: () => boolean;
   readonly end: () => void;
 }
@@ -113,10 +114,7 @@ interface JobContext {
   readonly signal: AbortSignal;
 }
 
-async function runJob(
-  job: PlanJob,
-  { worker, store, mostToc, signal }: JobContext,
-): Promise<PlanResults[PlanJob['kind']]> {
+async function runJob(job: PlanJob, { worker, store, mostToc, signal }: JobContext): Promise<PlanResult> {
   const { port1: own, port2: port } = new MessageChannel();
   try {
     return await new Promise((resolve, reject) => {

@@ -2,6 +2,7 @@
 import { constants, mkdir, open, readlink, realpath, rm, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { CurlewError, errnoOf } from '../core/errors.ts';
+import { isWithin } from '../files/is-within.ts';
 
 function leadsOut(root: string, path: string): CurlewError {
   return new CurlewError(
@@ -13,10 +14,6 @@ function leadsOut(root: string, path: string): CurlewError {
   );
 }
 
-function isInside(root: string, real: string): boolean {
-  return real === root || real.startsWith(root === '/' ? root : `${root}/`);
-}
-
 /**
  * The path without symbolic links. As far as it exists it must lie in the store, otherwise it is `PACKAGE_INVALID`: who can
  * write to the folder must not make others read or write elsewhere. The folder of the store itself may be a link.
@@ -26,7 +23,7 @@ export async function requireInside(root: string, path: string): Promise<string>
   for (let part = path; ;) {
     try {
       const real = await realpath(part);
-      if (isInside(base, real)) return join(real, relative(part, path));
+      if (isWithin(base, real)) return join(real, relative(part, path));
       throw leadsOut(root, path);
     } catch (error) {
       // A part that is missing may be a link to what is missing: then whatever makes it finds the link in its way.
@@ -41,7 +38,7 @@ export async function openInside(root: string, path: string): Promise<FileHandle
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const real = await readlink(`/proc/self/fd/${file.fd}`).catch(async () => realpath(path));
-    if (!isInside(await realpath(root), real)) throw leadsOut(root, path);
+    if (!isWithin(await realpath(root), real)) throw leadsOut(root, path);
     return file;
   } catch (error) {
     await file.close();

@@ -94,7 +94,7 @@ interface Crowd {
   readonly bytes: (connection: number) => Buffer;
 }
 
-/** Sends the bytes on a connection, on another one whenever the server closes it, until told to stop. */
+/** Sends the bytes on a connection, on another one whenever the server closes it, until the signal fires. */
 async function flood(port: number, bytes: Buffer, { reads }: Crowd, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     let socket: Socket | undefined;

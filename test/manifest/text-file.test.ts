@@ -29,7 +29,7 @@ test('a text is clean when an expression over what it decodes to finds nothing',
   );
 });
 
-test('each byte that no text holds is found, wherever it stands', () => {
+test('each byte that no text holds is found, wherever it is', () => {
   for (let code = 0; code < 256; code += 1) {
     for (let at = 0; at < 9; at += 1) {
       const bytes = Buffer.alloc(9, 'x');

@@ -37,7 +37,7 @@ const COUNTS = `aaa_pre_init() { COUNT=one; echo pre >>"$TRACE"; }
   aaa_post_init() { echo "post $COUNT $CURLEW_ATTEMPT" >>"$TRACE"; COUNT=$COUNT-lost; [ -e "$DIR/go" ]; }
   aaa_outro() { echo "said $COUNT"; }`;
 
-test('a run goes on at the first hook that is not done, with the variables that those before it made', async () => {
+test('a run resumes at the first hook that is not done, with the variables that those before it made', async () => {
   await using box = await tree();
   const packages = await packagesOf(bundleOf([tracer('aaa', COUNTS)]));
   await assert.rejectsWith(run(box, packages), 'HOOK_FAILED');

@@ -101,12 +101,12 @@ test('specs whose names are words of addresses are named when the server starts'
   const { box, store } = await scene(signal);
   await using _ = box;
   for (const id of ['installer', 'validate', 'Shop']) await keepSpec(box, id, specOf({ alpha: '1.0' }));
-  const told: string[] = [];
-  await using server = await serveStore(store, { site: { warn: (text) => told.push(text) } });
+  const warnings: string[] = [];
+  await using server = await serveStore(store, { site: { warn: (text) => warnings.push(text) } });
   await server.warm();
-  assert.is(told.length, 1);
+  assert.is(warnings.length, 1);
   const keys = 'installers/Shop.yaml, installers/installer.yaml, installers/validate.yaml';
-  assert.match(told[0] ?? '', `no address leads to ${keys}: name specs NAME.yaml`);
+  assert.match(warnings[0] ?? '', `no address leads to ${keys}: name specs NAME.yaml`);
 });
 
 async function refusing(): Promise<never> {

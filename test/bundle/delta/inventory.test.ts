@@ -86,7 +86,7 @@ test('a million payloads are read, one more is refused', () => {
 
 test('a text of very many values is refused before they fill the memory', () => {
   const text = `{"payloads":[${'0,'.repeat(3_000_001)}0]}`;
-  // Its other mistakes would be told first if it were read.
+  // Its other mistakes would be reported first if it were read.
   assert.throwsWith(() => parseInventory(text, 'x'), 'FILE_UNUSABLE', /more than 1000000 payloads/);
 });
 
