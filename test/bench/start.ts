@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { executableFileName } from '../../src/core/layout.ts';
 import { writeCorpus } from '../support/corpus.ts';
-import { measure, milliseconds, pairwise, spread } from './measure.ts';
+import { measure, milliseconds, pairwise, spread, type Sample } from './measure.ts';
 import { figure, range, type Section } from './report.ts';
 import { rssTarget, type Options } from './images.ts';
 import { CURLEW } from './ways.ts';
@@ -79,18 +79,38 @@ async function writeLarge(root: string, number: number): Promise<void> {
   await writeFile(join(folder, 'default.yaml'), yaml);
 }
 
+interface LintRuns {
+  readonly home: string;
+  /** Is made, filled and removed. */
+  readonly root: string;
+  readonly rounds: number;
+  readonly fill: () => Promise<void>;
+}
+
+async function lintRuns(line: string, { home, root, rounds, fill }: LintRuns): Promise<readonly Sample[]> {
+  await rm(root, { recursive: true, force: true });
+  await fill();
+  const samples: Sample[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    samples.push(await measure(`cd "$1"; ${line}`, [root, CURLEW], home));
+  }
+  await rm(root, { recursive: true, force: true });
+  return samples;
+}
+
 const LARGE = 200;
 
 export async function benchLargeLint(home: string, { rounds, say }: Options): Promise<Section> {
   const root = join(home, 'large');
-  await rm(root, { recursive: true, force: true });
-  for (let number = 0; number < LARGE; number += 1) await writeLarge(root, number);
-  const samples = [];
-  for (let round = 0; round < rounds; round += 1) {
-    samples.push(await measure('cd "$1"; node "$2" lint --quiet --no-shellcheck >/dev/null', [root, CURLEW], home));
-  }
+  const samples = await lintRuns('node "$2" lint --quiet --no-shellcheck >/dev/null', {
+    home,
+    root,
+    rounds,
+    fill: async () => {
+      for (let number = 0; number < LARGE; number += 1) await writeLarge(root, number);
+    },
+  });
   say('lint of large add-ons measured');
-  await rm(root, { recursive: true, force: true });
   const seconds = spread(samples.map((sample) => sample.seconds));
   const each = (seconds.median * 1000) / LARGE;
   return {
@@ -111,14 +131,13 @@ export async function benchLargeLint(home: string, { rounds, say }: Options): Pr
 
 export async function benchLint(home: string, { rounds, say }: Options): Promise<Section> {
   const root = join(home, 'corpus');
-  await rm(root, { recursive: true, force: true });
-  await writeCorpus(root, { count: ADDONS });
-  const samples = [];
-  for (let round = 0; round < rounds; round += 1) {
-    samples.push(await measure('cd "$1"; node "$2" lint --quiet >/dev/null || (($? == 10))', [root, CURLEW], home));
-  }
+  const samples = await lintRuns('node "$2" lint --quiet >/dev/null || (($? == 10))', {
+    home,
+    root,
+    rounds,
+    fill: async () => writeCorpus(root, { count: ADDONS }),
+  });
   say('lint measured');
-  await rm(root, { recursive: true, force: true });
   const seconds = spread(samples.map((sample) => sample.seconds));
   return {
     title: `Lint of ${ADDONS} add-ons`,
