@@ -165,7 +165,7 @@ function content({ sources, ...layout }: Kept, drop: () => void): Content {
       try {
         yield* bundleRange(layout, sources, { offset, length, ...options });
       } catch (error) {
-        // The next request plans anew.
+        // The next request plans again.
         if (error instanceof CurlewError) drop();
         throw error;
       }

@@ -10,7 +10,7 @@ import { HOOK_OPTIONS, placesOf, TARGET_OPTIONS } from '../node-target.ts';
 import { runNode, type NodeResult } from '../node-run.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
 
-const DETAILS = `What the last run was asked for is kept in its folder: kind, source, installer spec and options. It continues at the first hook that is not done, or starts over where that is not safe. --yes, --hook-timeout and --unconfined may be said anew. When the last run finished, there is nothing to do.`;
+const DETAILS = `What the last run was asked for is kept in its folder: kind, source, installer spec and options. It continues at the first hook that is not done, or starts over where that is not safe. --yes, --hook-timeout and --unconfined may be given again. When the last run finished, there is nothing to do.`;
 
 type ResumeResult = { readonly resumed: string; readonly result: NodeResult } | { readonly resumed: undefined };
 
@@ -44,7 +44,7 @@ async function requireSameFolder(given: string, asked: string): Promise<void> {
   });
 }
 
-/** What was asked for, but for what is said anew of its hooks. */
+/** What was asked for, but for what is given again for its hooks. */
 function withHookWords(asked: Arguments, args: Arguments): Arguments {
   const isOfHooks = (name: string): boolean => Object.hasOwn(HOOK_OPTIONS, name) || name === 'unconfined';
   const from = (name: string): Arguments => (isOfHooks(name) && args.text(name) !== undefined ? args : asked);
