@@ -38,7 +38,7 @@ async function inBareSystem(release: string, folders: Readonly<Record<string, st
     `mount -t overlay -o lowerdir="$2",upperdir="$1/upper",workdir="$1/work" overlay "$1/root"`,
     ...binds,
     'mount -t proc proc "$1/root/proc"',
-    'exec chroot "$1/root" /bin/bash -euo pipefail -c "$3"',
+    'exec env -u TMPDIR chroot "$1/root" /bin/bash -euo pipefail -c "$3"',
   ];
   const words = ['--net', '--mount', '--pid', '--fork', 'bash', '-euc', steps.join('\n'), 'bash', work];
   return run('unshare', [...words, tiny.at(release), line], {

@@ -32,11 +32,10 @@ const reason = cannotRun('git', 'unshare');
 if (reason === undefined) {
   test('works in a fresh copy, twice, cuts the network, and fits a terminal', async () => {
     await using box = await tree();
-    // What npm has fetched is linked instead of fetched again.
+    // What npm has fetched is linked instead of fetched again, and must not look older than what asks for it.
     await shell(
-      `cd "$1"; git ls-files -z -co --exclude-standard | xargs -0 cp --parents -t "$2" --
-       cp -al node_modules "$2/"; touch "$2/node_modules/.package-lock.json"
-       mkdir "$2/.curlew"; cp -al "$3" "$2/.curlew/node"`,
+      `cd "$1"; git ls-files -z -co --exclude-standard | xargs -0 cp --parents --preserve=timestamps -t "$2" --
+       mkdir "$2/.curlew"; ln -s "$1/node_modules" "$2/"; ln -s "$3" "$2/.curlew/node"`,
       ROOT,
       box.path,
       NODES,

@@ -28,7 +28,7 @@ async function inBareSystem(line: string): Promise<Outcome> {
     'mount -t overlay -o lowerdir="$2",upperdir="$1/upper",workdir="$1/work" overlay "$1/root"',
     'mount --bind -o ro "$3" "$1/root/mnt"',
     'mount -t proc proc "$1/root/proc"',
-    'exec chroot "$1/root" /bin/bash -euo pipefail -c "$4"',
+    'exec env -u TMPDIR chroot "$1/root" /bin/bash -euo pipefail -c "$4"',
   ];
   const words = ['--net', '--mount', '--pid', '--fork', 'bash', '-euc', steps.join('\n'), 'bash'];
   return outcome(['unshare', ...words, box.at('work'), box.at('bare'), box.at('share'), line], box.path);

@@ -3,7 +3,6 @@ import { randomInt } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const PORTS = { first: 20_000, end: 32_000 } as const;
@@ -13,7 +12,7 @@ const PORTS = { first: 20_000, end: 32_000 } as const;
  * ephemeral range, so that no outgoing connection takes it before the server is up.
  */
 export async function freePort(): Promise<number> {
-  const claims = join(tmpdir(), `curlew-test-ports-${process.getuid?.() ?? 0}`);
+  const claims = join('/tmp', `curlew-test-ports-${process.getuid?.() ?? 0}`);
   await mkdir(claims, { recursive: true });
   for (;;) {
     const port = randomInt(PORTS.first, PORTS.end);

@@ -126,16 +126,10 @@ const INSTALL: SceneKind = {
   words: ['install', '--bundle', 'now'],
 };
 
-/** Memory that looks like a disk, if the machine has some: thousands of writes are synced. */
-async function quickFolder(): Promise<string> {
-  const shared = await stat('/dev/shm').catch(() => undefined);
-  return mkdtemp(join(shared?.isDirectory() === true ? '/dev/shm' : tmpdir(), 'curlew-kill-'));
-}
-
 const INSTALL_FOLDER = 'var/lib/curlew';
 
 export async function openScene(kind: SceneKind = INSTALL): Promise<Scene> {
-  const path = await quickFolder();
+  const path = await mkdtemp(join(tmpdir(), 'curlew-kill-'));
   const at = (...parts: readonly string[]): string => join(path, ...parts);
   const folder = (node: string): string => at('nodes', node, INSTALL_FOLDER);
   const command = async (
