@@ -1,11 +1,14 @@
-/** Writes the reference pages that are made from the tables in src. usage: npm run docs */
-import { writeFile } from 'node:fs/promises';
+/** Writes the pages, and the parts of pages, that are made from tables of the source. usage: npm run docs */
+import { readFile, writeFile } from 'node:fs/promises';
 import { INSTALLER_SCHEMA } from '../src/installer/schema.ts';
 import { PLAN_SCHEMA } from '../src/runtime/plan-schema.ts';
+import { withFolders } from './docs/folders.ts';
 import { kurlPage } from './docs/kurl-page.ts';
 import { manifestPage } from './docs/manifest-page.ts';
 
-const PAGES = {
+/** Each from the text that it has now. */
+const PAGES: Readonly<Record<string, (now: string) => string>> = {
+  'CONTRIBUTING.md': withFolders,
   'docs/kurl-compatibility.md': kurlPage,
   'docs/manifest.md': manifestPage,
   'docs/schemas/installer.schema.json': () => `${JSON.stringify(INSTALLER_SCHEMA, undefined, 2)}\n`,
@@ -13,6 +16,6 @@ const PAGES = {
 };
 
 for (const [path, make] of Object.entries(PAGES)) {
-  await writeFile(path, make());
+  await writeFile(path, make(await readFile(path, 'utf8')));
   console.log(path);
 }

@@ -1,0 +1,79 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { FOLDERS, IO, PACKAGES, withFolders } from '../../scripts/docs/folders.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('folders of the source');
+const ROOT = join(import.meta.dirname, '../..');
+const SRC = join(ROOT, 'src');
+/** Static ones, of types too, at the start of a line as the formatter puts them; and those of a running program. */
+const IMPORT = /^(?:import|export)\b[^;'`]*?'([^']+)';$|\bimport\('([^']+)'\)/gm;
+
+interface Import {
+  readonly file: string;
+  /** Folder of the file; empty for those of the public library, which lie in `src` itself. */
+  readonly folder: string;
+  /** A folder of `src`, for a relative one. */
+  readonly to: string | undefined;
+  /** As it is written. */
+  readonly name: string;
+}
+
+function folderOf(path: string): string {
+  return path.includes('/') ? path.slice(0, path.indexOf('/')) : '';
+}
+
+async function importsOf(file: string): Promise<readonly Import[]> {
+  const text = await readFile(join(SRC, file), 'utf8');
+  return [...text.matchAll(IMPORT)].map(([, fixed, running]) => {
+    const name = fixed ?? running ?? '';
+    const to = name.startsWith('.') ? folderOf(relative(SRC, join(SRC, dirname(file), name))) : undefined;
+    return { file, folder: folderOf(file), to, name };
+  });
+}
+
+const files = (await readdir(SRC, { recursive: true })).filter((path) => path.endsWith('.ts')).toSorted();
+const imports = (await Promise.all(files.map(importsOf))).flat();
+const folders = [...new Set(files.map(folderOf))].filter((name) => name !== '');
+
+test('each is in the table, which has no other', () => {
+  assert.equal(folders.toSorted(), FOLDERS.map(({ name }) => name).toSorted());
+  assert.ok(imports.length > 1000);
+});
+
+for (const [index, { name, imports: expected }] of FOLDERS.entries()) {
+  const above = FOLDERS.slice(0, index).map((folder) => folder.name);
+  test(`${name} imports what its line says, and nothing below it`, () => {
+    const others = imports.filter(({ folder, to }) => folder === name && to !== undefined && to !== name);
+    const found = above.filter((one) => others.some(({ to }) => to === one));
+    const strange = others.filter(({ to }) => !above.includes(to ?? '')).map((one) => `${one.file} ${one.name}`);
+    assert.equal(strange, []);
+    assert.equal(
+      found,
+      above.filter((one) => (expected ?? found).includes(one)),
+    );
+  });
+}
+
+for (const [name, owners] of Object.entries(PACKAGES)) {
+  test(`${name} is imported from: ${owners.join(', ') || 'tests only'}`, () => {
+    const users = imports.filter((one) => one.name === name || one.name.startsWith(`${name}/`));
+    assert.equal([...new Set(users.map(({ folder }) => folder))].toSorted(), owners);
+  });
+}
+
+test('core does no I/O', () => {
+  const found = imports.filter(({ folder, name }) => folder === 'core' && IO.includes(name));
+  assert.equal(
+    found.map(({ file, name }) => `${file} ${name}`),
+    [],
+  );
+});
+
+test('CONTRIBUTING has the table as npm run docs makes it', async () => {
+  const text = await readFile(join(ROOT, 'CONTRIBUTING.md'), 'utf8');
+  assert.is(text, withFolders(text));
+});
+
+test.run();
