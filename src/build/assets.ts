@@ -14,7 +14,7 @@ import { download } from '../net/download.ts';
 import { isCurrent, readNote, writeNote, type SourceNote } from './asset-note.ts';
 import { claim } from '../files/claim.ts';
 import { assetFolder, isWorthKeeping, makeOwn, placesOf, type AssetPlaces } from './cache.ts';
-import type { BuildPorts } from './ports.ts';
+import type { AssetShelf, BuildPorts } from './ports.ts';
 import { requireWithin } from './within-repository.ts';
 
 /** An asset whose bytes lie in a file. */
@@ -26,9 +26,6 @@ export interface FetchedAsset {
 }
 
 export type AssetPorts = Pick<BuildPorts, 'http' | 'cache' | 'shelf' | 'donors'>;
-
-/** Downloads of this run by their address: each comes over the wire once, however many add-ons want it. */
-export type AssetShelf = Map<string, Promise<string>>;
 
 /** What was learnt of an address when it was last fetched. */
 export async function noteOf(cache: string, source: string): Promise<SourceNote | undefined> {

@@ -2,20 +2,10 @@
 import { open } from 'node:fs/promises';
 import type { PlacedEntry } from '../archive/entry.ts';
 import type { ArchiveWriter, Payload } from '../archive/write.ts';
-import type { Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf } from '../core/errors.ts';
 import type { Donor } from './donors.ts';
 import type { SendBlob } from '../registry/image.ts';
-import type { BuildPorts } from './ports.ts';
-
-/** Where a payload lies that this run has written; the path changes when its package gets its name. */
-export interface Written {
-  readonly path: () => string;
-  readonly offset: number;
-}
-
-/** What is being fetched, or has been, by this run: each blob comes over the wire once. */
-export type BlobLedger = Map<Digest, Promise<Written | undefined>>;
+import type { BuildPorts, Written } from './ports.ts';
 
 export interface BlobRequest {
   readonly writer: ArchiveWriter;

@@ -8,8 +8,6 @@ import type { Digest } from '../core/digest.ts';
 import type { Http } from '../net/http.ts';
 import type { RegistryClient } from '../registry/client.ts';
 import type { ResolvedImage } from '../registry/image.ts';
-import type { AssetShelf } from './assets.ts';
-import type { BlobLedger } from './blobs.ts';
 import type { ContentFile } from './compile.ts';
 import type { Donors } from './donors.ts';
 import type { Collector } from './host-packages/collector.ts';
@@ -50,6 +48,18 @@ export interface ContainerBuilder {
     options: { readonly id: string; readonly folder: string; readonly report: Report; readonly signal: AbortSignal },
   ) => Promise<readonly ContentFile[]>;
 }
+
+/** Downloads of this run by their address: each comes over the wire once, however many add-ons want it. */
+export type AssetShelf = Map<string, Promise<string>>;
+
+/** Where a payload lies that this run has written; the path changes when its package gets its name. */
+export interface Written {
+  readonly path: () => string;
+  readonly offset: number;
+}
+
+/** What is being fetched, or has been, by this run: each blob comes over the wire once. */
+export type BlobLedger = Map<Digest, Promise<Written | undefined>>;
 
 export interface BuildPorts {
   readonly http: Http;

@@ -10,7 +10,7 @@ import { BUNDLE_SCRIPTS, KURL_FOLDER, ownerOf, pathProblem } from '../core/layou
 import { compareText, formatRef } from '../core/ref.ts';
 import { readLimited } from '../files/read-limited.ts';
 import { readAddon, type OpenPackage } from './open-packages.ts';
-import type { RootFile } from './plan.ts';
+import type { RootFile } from './other-systems.ts';
 
 /** They are held in memory: kurl-util.tar, the largest of them, is an image of its own. */
 const TOGETHER = 512 << 20;

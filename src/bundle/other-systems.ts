@@ -1,10 +1,16 @@
 /** Packages without the folders of operating systems that nobody at a site has. Pure. */
 import type { ArchiveIndex, PlacedEntry } from '../archive/entry.ts';
-import { KURL_FOLDER, OMITTED_JSON, ownerOf, prefixOf } from '../core/layout.ts';
+import { OMITTED_JSON, prefixOf } from '../core/layout.ts';
 import { formatOmitted, osFolderOf } from '../core/omitted.ts';
-import type { OsId } from '../core/os.ts';
+import type { FileMode } from '../core/package.ts';
 import type { AddonRef } from '../core/ref.ts';
-import type { BundlePlan, RootFile } from './plan.ts';
+
+/** A file at the bundle's root. */
+export interface RootFile {
+  readonly path: string;
+  readonly mode: FileMode;
+  readonly data: Uint8Array;
+}
 
 export interface KeptPart {
   readonly index: ArchiveIndex;
@@ -32,14 +38,4 @@ export function keptPart(
   const data = Buffer.from(formatOmitted(files));
   const notes = files.length === 0 ? [] : [{ path: below + prefix + OMITTED_JSON, mode: 0o644, data } as const];
   return { index, select, notes, omitted: files.reduce((sum, { size }) => sum + size, 0) };
-}
-
-/** The systems that any package of the bundle has something for. */
-export function systemsOfPlan({ bundle, splice }: BundlePlan): ReadonlySet<OsId> {
-  const below = bundle.layout === 'kurl' ? KURL_FOLDER : '';
-  const found = splice.index.entries.flatMap(({ path }) => {
-    const owner = path.startsWith(below) ? ownerOf(path.slice(below.length)) : undefined;
-    return owner === undefined ? [] : (osFolderOf(path.slice(below.length + prefixOf(owner).length)) ?? []);
-  });
-  return new Set(found);
 }

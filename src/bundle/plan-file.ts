@@ -11,7 +11,8 @@ import { asError, CurlewError } from '../core/errors.ts';
 import { isObject, shallowJson } from '../core/json.ts';
 import { BUNDLE_JSON } from '../core/layout.ts';
 import { keyProblem } from '../store/key.ts';
-import type { BundlePlan, PlannedSource, RootFile } from './plan.ts';
+import type { RootFile } from './other-systems.ts';
+import type { BundlePlan, PlannedSource } from './plan.ts';
 import type { ResolvedPackage } from './resolve.ts';
 
 const PLAN_FORMAT = 1;

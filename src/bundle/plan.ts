@@ -20,22 +20,17 @@ import {
   BUNDLED_TOOL_SUM,
   INSTALLER_YAML,
   KURL_FOLDER,
+  ownerOf,
   packedExecutableName,
   prefixOf,
 } from '../core/layout.ts';
+import { osFolderOf } from '../core/omitted.ts';
 import { OS_IDS, type OsId } from '../core/os.ts';
-import { packageDigest, type FileMode } from '../core/package.ts';
+import { packageDigest } from '../core/package.ts';
 import { formatRef, type Arch } from '../core/ref.ts';
 import type { ResolvedBeside } from './beside.ts';
-import { keptPart } from './other-systems.ts';
+import { keptPart, type RootFile } from './other-systems.ts';
 import type { ResolvedPackage } from './resolve.ts';
-
-/** A file at the bundle's root. */
-export interface RootFile {
-  readonly path: string;
-  readonly mode: FileMode;
-  readonly data: Uint8Array;
-}
 
 export interface BundleInputs {
   readonly release: string;
@@ -177,6 +172,16 @@ export function checkPackage(resolved: ResolvedPackage, index: ArchiveIndex): vo
   throw new CurlewError('DIGEST_MISMATCH', `${resolved.key}: not the ${formatRef(resolved)} of the catalogue`, {
     hint: 'the object in the store was replaced or damaged: publish the add-on again in a new release',
   });
+}
+
+/** The systems that any package of the bundle has something for. */
+export function systemsOfPlan({ bundle, splice }: BundlePlan): ReadonlySet<OsId> {
+  const below = bundle.layout === 'kurl' ? KURL_FOLDER : '';
+  const found = splice.index.entries.flatMap(({ path }) => {
+    const owner = path.startsWith(below) ? ownerOf(path.slice(below.length)) : undefined;
+    return owner === undefined ? [] : (osFolderOf(path.slice(below.length + prefixOf(owner).length)) ?? []);
+  });
+  return new Set(found);
 }
 
 /** A plan in numbers and without bytes, for people and scripts. */

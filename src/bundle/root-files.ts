@@ -7,7 +7,7 @@ import { openFileSource, readIndex } from '../archive/read.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { BUNDLE_SCRIPTS, packedExecutableName } from '../core/layout.ts';
 import type { Arch } from '../core/ref.ts';
-import type { RootFile } from './plan.ts';
+import type { RootFile } from './other-systems.ts';
 
 /** Both the sources and what is compiled from them lie two folders below the project. */
 const PROJECT = new URL('../../', import.meta.url);

@@ -1,8 +1,7 @@
 /** Which packages a bundle has beside its spec, or without part of it, by the words of the command. */
 import { resolve } from 'node:path';
 import type { BesideOptions, Wanted } from '../bundle/beside.ts';
-import { systemsOfPlan } from '../bundle/other-systems.ts';
-import type { BundlePlan } from '../bundle/plan.ts';
+import { systemsOfPlan, type BundlePlan } from '../bundle/plan.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { OS_IDS, osFolders, type OsId } from '../core/os.ts';

@@ -1,27 +1,13 @@
 /** Help texts, made of what commands say of themselves, in lines of 80 columns. */
 import { GLOBAL_OPTIONS, type Command, type OptionSpec, type OptionSpecs } from './command.ts';
 import { COMMANDS } from './commands.ts';
+import { wrap } from './render/columns.ts';
 
 const COLUMNS = 80;
 /** Options longer than this have their text below them. */
 const WIDEST_OPTION = 32;
 
 type Row = readonly [left: string, help: string];
-
-/** Breaks a text between words. Words longer than a line stand alone. */
-export function wrap(text: string, columns: number): readonly string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(/\s+/).filter((part) => part !== '')) {
-    if (line !== '' && line.length + 1 + word.length > columns) {
-      lines.push(line);
-      line = word;
-    } else {
-      line = line === '' ? word : `${line} ${word}`;
-    }
-  }
-  return line === '' ? lines : [...lines, line];
-}
 
 function paragraphs(text: string): string {
   return text

@@ -11,7 +11,7 @@ import { commandHelp, overview } from './help.ts';
 import { readArguments } from './read-arguments.ts';
 import { failureJson, renderFailure } from './render/failure.ts';
 import { isTerminal, paintFor } from './render/paint.ts';
-import type { Progress } from './render/progress.ts';
+import type { Progress } from './render/terminal.ts';
 import { toolVersion } from './version.ts';
 
 /** Writes and waits until the text has left the process, so that a pipe gets all of it before the exit. */

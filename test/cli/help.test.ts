@@ -1,5 +1,6 @@
 import { COMMANDS } from '../../src/cli/commands.ts';
-import { commandHelp, overview, wrap } from '../../src/cli/help.ts';
+import { commandHelp, overview } from '../../src/cli/help.ts';
+import { wrap } from '../../src/cli/render/columns.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 

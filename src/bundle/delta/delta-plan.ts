@@ -7,7 +7,8 @@ import { hexOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { BUNDLE_JSON, BUNDLED_TOOL, BUNDLED_TOOL_LICENSE, DELTA_CONTENTS, ownerOf } from '../../core/layout.ts';
 import type { Inventory } from './inventory.ts';
-import type { BundlePlan, RootFile } from '../plan.ts';
+import type { RootFile } from '../other-systems.ts';
+import type { BundlePlan } from '../plan.ts';
 
 /**
  * Lays out the delta from a place with this inventory to a planned bundle, over the sources of that plan. An inventory

@@ -3,10 +3,9 @@ import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import { whyAddon, type AddonHistory } from '../../runtime/why.ts';
 import type { Command } from '../command.ts';
-import { wrap } from '../help.ts';
 import { clusterFinder } from '../node-cluster.ts';
 import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
-import { columns } from '../render/columns.ts';
+import { columns, wrap } from '../render/columns.ts';
 import { runLine } from '../render/run-line.ts';
 
 const DETAILS = `Answers from the records and the journals of the runs that are still known, and tells where the records of the cluster say something else: they have the last word. What the next run would do with its packages and settings is shown by \`curlew install --dry-run\`.`;

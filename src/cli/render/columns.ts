@@ -1,3 +1,5 @@
+/** Texts in columns and lines. */
+
 /** Rows of a table, each column as wide as its widest cell. */
 export function columns(rows: readonly (readonly string[])[]): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
@@ -7,4 +9,19 @@ export function columns(rows: readonly (readonly string[])[]): readonly string[]
       .join('  ')
       .trimEnd(),
   );
+}
+
+/** Breaks a text between words. Words longer than a line stand alone. */
+export function wrap(text: string, columns: number): readonly string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(/\s+/).filter((part) => part !== '')) {
+    if (line !== '' && line.length + 1 + word.length > columns) {
+      lines.push(line);
+      line = word;
+    } else {
+      line = line === '' ? word : `${line} ${word}`;
+    }
+  }
+  return line === '' ? lines : [...lines, line];
 }

@@ -3,8 +3,7 @@ import { visible } from '../../core/diagnostic.ts';
 import { compareVersions } from '../../core/ref.ts';
 import type { Finding, Grade } from '../../migrate/finding.ts';
 import type { MigratedAddon, Migration } from '../../migrate/migrate.ts';
-import { wrap } from '../help.ts';
-import { columns } from './columns.ts';
+import { columns, wrap } from './columns.ts';
 import type { Paint } from './paint.ts';
 
 const WIDTH = 80;

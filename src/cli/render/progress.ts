@@ -1,14 +1,6 @@
 /** Chooses how progress is shown: moving on a terminal, plain lines elsewhere, nothing when quiet. */
-import type { Report } from '../../core/events.ts';
 import { createPlainLines } from './plain.ts';
-
-export interface Progress {
-  readonly report: Report;
-  /** Takes everything moving off the screen for as long as `work` has it to itself. */
-  readonly around: <Result>(work: () => Promise<Result>) => Promise<Result>;
-  /** Takes everything moving off the screen and waits for it. May be called twice. */
-  readonly stop: () => Promise<void>;
-}
+import type { Progress } from './terminal.ts';
 
 export interface ProgressOptions {
   readonly stream: NodeJS.WriteStream;

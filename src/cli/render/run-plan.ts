@@ -7,7 +7,7 @@ import { countsText, type HostChecks } from '../../runtime/host-checks.ts';
 import type { HostPlan } from '../../runtime/host-plan.ts';
 import type { StayingAddon } from '../../runtime/plan.ts';
 import type { MountPlan } from '../../runtime/plan-disk.ts';
-import { wrap } from '../help.ts';
+import { wrap } from './columns.ts';
 import { formatBytes } from './units.ts';
 
 const COLUMNS = 80;

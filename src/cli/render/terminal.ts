@@ -2,8 +2,15 @@
 import { Listr, ListrLogger, ProcessOutput } from 'listr2';
 import type { ProgressEvent, Report } from '../../core/events.ts';
 import { createPlainLines, harmless } from './plain.ts';
-import type { Progress } from './progress.ts';
 import { formatBytes, formatSeconds } from './units.ts';
+
+export interface Progress {
+  readonly report: Report;
+  /** Takes everything moving off the screen for as long as `work` has it to itself. */
+  readonly around: <Result>(work: () => Promise<Result>) => Promise<Result>;
+  /** Takes everything moving off the screen and waits for it. May be called twice. */
+  readonly stop: () => Promise<void>;
+}
 
 interface Step {
   readonly title: string;

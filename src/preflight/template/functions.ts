@@ -1,19 +1,6 @@
 /** Functions of templates: Go's own, and those of the sprig library (masterminds.github.io/sprig) that specs use. Pure. */
-import { SPRIG_FUNCTIONS } from './sprig.ts';
+import { row, SPRIG_FUNCTIONS, type FunctionRow } from './sprig.ts';
 import { compareValues, isList, isTrue, isValueMap, kindOf, shown, UnfitValue, type Value } from './values.ts';
-
-export type TemplateFunction = (...values: readonly Value[]) => Value;
-
-export interface FunctionRow {
-  readonly least: number;
-  /** Undefined: any number of arguments. */
-  readonly most: number | undefined;
-  readonly run: TemplateFunction;
-}
-
-function row(least: number, most: number | undefined, run: TemplateFunction): FunctionRow {
-  return { least, most, run };
-}
 
 function lengthOf(value: Value): number {
   if (value === undefined) return 0;

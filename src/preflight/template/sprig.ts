@@ -1,12 +1,21 @@
 /** Functions of the sprig library that host preflights use, and their neighbours. Pure: no clock, no chance, no I/O. */
-import type { FunctionRow, TemplateFunction } from './functions.ts';
 import { satisfiesConstraint } from './constraint.ts';
 import { isList, isTrue, isValueMap, kindOf, shown, UnfitValue, type Value, type ValueMap } from './values.ts';
 
 const MOST_ITEMS = 10_000;
 const MOST_TEXT = 1 << 20;
 
-function row(least: number, most: number | undefined, run: TemplateFunction): FunctionRow {
+export type TemplateFunction = (...values: readonly Value[]) => Value;
+
+export interface FunctionRow {
+  readonly least: number;
+  /** Undefined: any number of arguments. */
+  readonly most: number | undefined;
+  readonly run: TemplateFunction;
+}
+
+/** A function that takes from `least` to `most` arguments. */
+export function row(least: number, most: number | undefined, run: TemplateFunction): FunctionRow {
   return { least, most, run };
 }
 

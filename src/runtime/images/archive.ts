@@ -7,7 +7,19 @@ import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
 import { isObject, isTexts, shallowJson } from '../../core/json.ts';
 import { walkTar } from '../../archive/walk-tar.ts';
 import { CONFIG_LIMIT, MANIFEST_LIMIT } from '../../registry/manifest.ts';
-import type { Cancellable, ImageFiles } from './wanted.ts';
+
+export interface Cancellable {
+  readonly signal: AbortSignal;
+}
+
+/** The files of a package, wherever they lie; paths are below the package's prefix. */
+export interface ImageFiles {
+  /** For messages. */
+  readonly name: string;
+  /** Bytes of a file; undefined when there is none. */
+  readonly size: (path: string) => Promise<number | undefined>;
+  readonly read: (path: string, options: Cancellable) => AsyncIterable<Uint8Array>;
+}
 
 /** One image of an archive. */
 interface ArchiveRow {

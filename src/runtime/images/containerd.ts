@@ -4,7 +4,7 @@ import { MANIFEST_LIMIT, parseManifest } from '../../registry/manifest.ts';
 import { blobsOf, type ImageRuntime, type KnownName } from './image-runtime.ts';
 import { ask, askSurely, feed, loadError, type Env, type Words } from './program.ts';
 import type { Turns } from './turns.ts';
-import type { Cancellable } from './wanted.ts';
+import type { Cancellable } from './archive.ts';
 
 const CTR: Words = ['ctr', '--namespace', 'k8s.io'];
 /** Names in one question: far below what a command line may hold. */

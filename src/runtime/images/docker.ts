@@ -5,7 +5,8 @@ import { isObject, isTexts } from '../../core/json.ts';
 import { blobsOf, type ImageRuntime, type KnownName } from './image-runtime.ts';
 import { ask, askSurely, feed, loadError, type Env } from './program.ts';
 import type { Turns } from './turns.ts';
-import type { Cancellable, OciForm } from './wanted.ts';
+import type { Cancellable } from './archive.ts';
+import type { OciForm } from './wanted.ts';
 
 const IDS_AT_ONCE = 500;
 

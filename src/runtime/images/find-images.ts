@@ -11,7 +11,8 @@ import { requireImages } from '../placed-package.ts';
 import type { SourcePackage } from '../source.ts';
 import { readStateFile } from '../../files/state-file.ts';
 import { folderFiles, sourceFiles } from './folder-files.ts';
-import { archiveImages, HOST_ARCH, packageImages, type Cancellable, type WantedImage } from './wanted.ts';
+import type { Cancellable } from './archive.ts';
+import { archiveImages, HOST_ARCH, packageImages, type WantedImage } from './wanted.ts';
 
 /** The images of one package. */
 export interface FoundImages {

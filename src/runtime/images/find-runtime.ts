@@ -6,7 +6,7 @@ import { docker } from './docker.ts';
 import type { ImageRuntime } from './image-runtime.ts';
 import { ask, type Env } from './program.ts';
 import { createTurns } from './turns.ts';
-import type { Cancellable } from './wanted.ts';
+import type { Cancellable } from './archive.ts';
 
 const ANSWER_MS = 10_000;
 const CONTAINERD_SOCKET = '/run/containerd/containerd.sock';

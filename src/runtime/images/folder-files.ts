@@ -6,7 +6,7 @@ import { errnoOf, fileError } from '../../core/errors.ts';
 import type { PackageFile } from '../../core/package.ts';
 import { changed, readVerified } from '../verified-file.ts';
 import type { SourcePackage } from '../source.ts';
-import type { ImageFiles } from './wanted.ts';
+import type { ImageFiles } from './archive.ts';
 
 const READ_SIZE = 1 << 20;
 

@@ -1,7 +1,8 @@
 /** What loading needs of a container runtime; one file each for containerd and Docker. */
 import type { Digest } from '../../core/digest.ts';
 import type { Turns } from './turns.ts';
-import type { Cancellable, ImageForm, OciForm, WantedImage } from './wanted.ts';
+import type { Cancellable } from './archive.ts';
+import type { ImageForm, OciForm, WantedImage } from './wanted.ts';
 
 /** What a name stands for. */
 export interface KnownName {

@@ -2,7 +2,8 @@
 import { mapLimited } from '../../core/each.ts';
 import { aliasesOf } from './aliases.ts';
 import type { ImageRuntime, KnownName } from './image-runtime.ts';
-import type { Cancellable, WantedImage } from './wanted.ts';
+import type { Cancellable } from './archive.ts';
+import type { WantedImage } from './wanted.ts';
 
 /** A second name that is to be given. */
 export interface Alias {

@@ -6,7 +6,8 @@ import { formatImageLayout } from '../../registry/oci-layout.ts';
 import type { Digest } from '../../core/digest.ts';
 import { blobsOf, bytesOf, type ImageRuntime } from './image-runtime.ts';
 import { findLacking, problemOf, type Lacking } from './lacking.ts';
-import type { Cancellable, ImageForm, OciForm, WantedImage } from './wanted.ts';
+import type { Cancellable } from './archive.ts';
+import type { ImageForm, OciForm, WantedImage } from './wanted.ts';
 
 export interface LoadRequest {
   /** Begins the message of errors, such as `load images of demo-1.0`. */

@@ -5,7 +5,8 @@ import type { SourcePackage } from '../source.ts';
 import { sourceFiles } from './folder-files.ts';
 import { blobsOf, bytesOf, type ImageRuntime } from './image-runtime.ts';
 import { findLacking } from './lacking.ts';
-import { packageImages, type Cancellable, type WantedImage } from './wanted.ts';
+import type { Cancellable } from './archive.ts';
+import { packageImages, type WantedImage } from './wanted.ts';
 
 export interface ImageNeeds {
   /** References of the images that the node lacks. */

@@ -3,7 +3,7 @@ import { execa } from 'execa';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { asError, CurlewError } from '../../core/errors.ts';
-import type { Cancellable } from './wanted.ts';
+import type { Cancellable } from './archive.ts';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 

@@ -8,7 +8,8 @@ import type { Records } from '../records.ts';
 import type { SourcePackage } from '../source.ts';
 import { findImageRuntime, runtimeOrder } from './find-runtime.ts';
 import { sourceFiles } from './folder-files.ts';
-import { packageImages, type Cancellable } from './wanted.ts';
+import type { Cancellable } from './archive.ts';
+import { packageImages } from './wanted.ts';
 
 /**
  * Removes the images of removed packages that no other package of this node has. Returns their names; what is in use stays

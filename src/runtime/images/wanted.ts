@@ -8,20 +8,7 @@ import type { Arch } from '../../core/ref.ts';
 import type { Descriptor } from '../../registry/image.ts';
 import { CONFIG_LIMIT, MANIFEST_LIMIT, parseConfig, parseManifest } from '../../registry/manifest.ts';
 import type { LaidOutImage } from '../../registry/oci-layout.ts';
-import { readArchive } from './archive.ts';
-
-export interface Cancellable {
-  readonly signal: AbortSignal;
-}
-
-/** The files of a package, wherever they lie; paths are below the package's prefix. */
-export interface ImageFiles {
-  /** For messages. */
-  readonly name: string;
-  /** Bytes of a file; undefined when there is none. */
-  readonly size: (path: string) => Promise<number | undefined>;
-  readonly read: (path: string, options: Cancellable) => AsyncIterable<Uint8Array>;
-}
+import { readArchive, type Cancellable, type ImageFiles } from './archive.ts';
 
 /** An image of an OCI layout: blobs that can be sent one by one. */
 export interface OciForm {
