@@ -1,6 +1,6 @@
 /**
  * Proxies for clients that bring their own HTTP and take an agent: connections with TLS go through a tunnel, requests
- * without it are sent to the proxy with their whole address. Which proxy, {@link proxyFor} says for each address.
+ * without it are sent to the proxy with their whole address. Which proxy, {@link proxyFor} says for each address, or whoever makes the agent.
  */
 import { request as requestPlain } from 'node:http';
 import { Agent, request as requestSecure, type AgentOptions, type RequestOptions } from 'node:https';
@@ -17,14 +17,17 @@ interface Trust {
   readonly ca?: readonly string[] | undefined;
 }
 
-/** An agent for https that asks, for each address that it connects to, which proxy leads there. */
-export function tunnelAgent(env: Environment, options: AgentOptions & { readonly connectMs: number }): Agent {
+/** An agent for https that asks, for each address that it connects to, which proxy leads there; undefined is none. */
+export function tunnelAgent(
+  proxyOf: (url: URL) => URL | undefined,
+  options: AgentOptions & { readonly connectMs: number },
+): Agent {
   const { connectMs, ...others } = options;
   const trust: Trust = options.ca === undefined ? {} : { ca: [options.ca].flat().map(String) };
   return new (class extends Agent {
     override createConnection(asked: RequestOptions, done?: Connected): Duplex | null | undefined {
       const { host, port } = addressOf(asked);
-      const proxy = proxyFor(new URL(`https://${host}:${port}`), env);
+      const proxy = proxyOf(new URL(`https://${host}:${port}`));
       if (proxy === undefined) return super.createConnection(asked, done);
       openTunnel(
         proxy,

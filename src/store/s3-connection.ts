@@ -1,5 +1,6 @@
 /** A connection to a bucket: requests with retries, whose failures are errors for users. */
 import { S3Client } from '@aws-sdk/client-s3';
+import { proxyFor } from '../net/proxy.ts';
 import { tunnelAgent } from '../net/tunnel.ts';
 import { checkedEndpoint, parseS3Address, type S3Options, type S3Place } from './s3-address.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -120,7 +121,7 @@ function newClient(endpoint: string | undefined, options: S3Options): S3Client {
       // Later than our own, which has better words for bodies.
       socketTimeout: idleMs + 1000,
       httpAgent: sockets,
-      httpsAgent: tunnelAgent(env, secure),
+      httpsAgent: tunnelAgent((url) => proxyFor(url, env), secure),
     },
     // It would warn on the terminal of profiles beside keys in the environment; a failure says what was tried.
     logger: QUIET,
