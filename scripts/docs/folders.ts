@@ -67,6 +67,12 @@ export const FOLDERS: readonly Folder[] = [
     imports: ['core', 'files', 'manifest', 'installer', 'preflight'],
   },
   {
+    name: 'kube',
+    holds: 'requests to the API server that a kubeconfig names',
+    imports: ['core', 'files', 'net', 'installer'],
+    only: { installer: 'reading YAML' },
+  },
+  {
     name: 'runtime',
     holds: 'what happens on a node',
     imports: ['core', 'files', 'archive', 'registry', 'store', 'installer', 'preflight'],
@@ -81,7 +87,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@cyclonedx/cyclonedx-library': ['sbom'],
   ajv: ['installer', 'manifest', 'runtime'],
   dockerode: ['build'],
-  execa: ['manifest', 'registry', 'runtime'],
+  execa: ['kube', 'manifest', 'registry', 'runtime'],
   fflate: ['archive'],
   listr2: ['cli'],
   tar: ['archive', 'registry'],

@@ -136,7 +136,8 @@ export function isCertificateProblem(code: string): boolean {
   return /CERT|_SIGNED|ISSUER|ALTNAME|UNABLE_TO_VERIFY/.test(code);
 }
 
-function isNotTls(error: Error, code: string): boolean {
+/** The peer speaks, but not TLS. */
+export function isNotTls(error: Error, code: string): boolean {
   return code === 'ERR_SSL_WRONG_VERSION_NUMBER' || /wrong version number|packet length too long/i.test(error.message);
 }
 

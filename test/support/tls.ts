@@ -10,8 +10,11 @@ export interface TestCertificate {
   readonly ca: string;
 }
 
-/** A fresh authority and a server's certificate for these names and 127.0.0.1. */
-export async function makeCertificate(names: readonly string[] = ['localhost']): Promise<TestCertificate> {
+/** A fresh authority and a server's certificate for these names and 127.0.0.1, good for this time or a year from now. */
+export async function makeCertificate(
+  names: readonly string[] = ['localhost'],
+  time: { readonly notBeforeDate?: Date; readonly notAfterDate?: Date } = {},
+): Promise<TestCertificate> {
   const authority = await generate([{ name: 'commonName', value: 'curlew test authority' }], {
     keyType: 'ec',
     algorithm: 'sha256',
@@ -24,6 +27,7 @@ export async function makeCertificate(names: readonly string[] = ['localhost']):
     keyType: 'ec',
     algorithm: 'sha256',
     ca: { key: authority.private, cert: authority.cert },
+    ...time,
     extensions: [
       { name: 'basicConstraints', cA: false },
       { name: 'keyUsage', digitalSignature: true },

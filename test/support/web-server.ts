@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { TLSSocket } from 'node:tls';
 
 export interface Asked {
   readonly method: string;
@@ -109,7 +110,9 @@ function send(asked: Asked, reply: Reply, response: ServerResponse): void {
   }
   const at = 'resetAt' in sending ? sending.resetAt : sending.closeAt;
   response.write(body.subarray(0, at), () => {
-    if ('resetAt' in sending) response.socket?.resetAndDestroy();
+    // Node resets no connections with TLS: it cuts them without the alert that would end them.
+    if ('resetAt' in sending && response.socket instanceof TLSSocket) response.socket.destroy();
+    else if ('resetAt' in sending) response.socket?.resetAndDestroy();
     else response.socket?.end();
   });
 }

@@ -1,0 +1,138 @@
+/** Requests to the API server of the cluster that the kubeconfig names. */
+import { stat } from 'node:fs/promises';
+import { shallowJson } from '../core/json.ts';
+import type { Environment } from '../net/proxy.ts';
+import { pause, retryAfterMs } from '../net/retry.ts';
+import { exchange, type Answered } from './exchange.ts';
+import type { ApiPath } from './path.ts';
+import { statusProblem, thrownProblem, type Problem } from './problem.ts';
+import { kubeconfigPaths, openSessions, type Session } from './session.ts';
+
+export interface ApiRequest {
+  readonly verb: 'get' | 'create' | 'replace';
+  readonly path: ApiPath;
+  /** JSON text; not for `get`. */
+  readonly document?: string;
+}
+
+export type ApiAnswer = { readonly kind: 'answer'; readonly value: unknown } | Problem;
+
+export interface KubeApi {
+  /**
+   * One request, within its deadline. A server that wants to be asked later, and says when, is. Nothing is thrown but the
+   * signal's reason.
+   */
+  readonly ask: (request: ApiRequest, options: { readonly signal: AbortSignal }) => Promise<ApiAnswer>;
+}
+
+export interface ApiOptions {
+  /** For KUBECONFIG, the variables of proxies and SSL_CERT_FILE, and what credential plug-ins get. */
+  readonly env: Environment;
+  /** How long one request may take, with credentials, waits and what is sent again. */
+  readonly deadlineMs?: number | undefined;
+}
+
+const DEADLINE_MS = 15_000;
+const MOST_WAITS = 10;
+const LEAST_WAIT_MS = 250;
+
+/**
+ * Undefined when there is no file that says how to reach a cluster: that of KUBECONFIG, else kubeadm's. Idle connections keep no
+ * process alive, and are closed after half a minute.
+ */
+export async function openApi({ env, deadlineMs = DEADLINE_MS }: ApiOptions): Promise<KubeApi | undefined> {
+  const there = await Promise.all(kubeconfigPaths(env).map(isFile));
+  if (!there.includes(true)) return undefined;
+  const sessions = openSessions(env);
+  const sending = async (request: ApiRequest, until: number, signal: AbortSignal): Promise<ApiAnswer> => {
+    let session = await sessions.current({ signal });
+    let isRenewed = false;
+    for (let waits = 0; ; waits += 1) {
+      if (session === undefined) return NOT_NAMED;
+      const answer = await answered(session, request, signal);
+      if (answer.kind === 'problem') return answer;
+      if (answer.status >= 200 && answer.status < 300) return valueOf(answer, session);
+      if (answer.status === 401 && !isRenewed) {
+        isRenewed = true;
+        const better = await sessions.renewed(session, { signal });
+        if (better === undefined) return statusProblem(answer, session);
+        session = better;
+        continue;
+      }
+      const waitMs = waitOf(answer);
+      if (waitMs === undefined || waits >= MOST_WAITS || performance.now() + waitMs >= until) {
+        return statusProblem(answer, session);
+      }
+      await pause(waitMs, { signal });
+    }
+  };
+  const ask: KubeApi['ask'] = async (request, { signal }) => {
+    signal.throwIfAborted();
+    const own = new AbortController();
+    const cancelled = (): void => own.abort(signal.reason);
+    const timer = setTimeout(() => own.abort(new Late()), deadlineMs);
+    signal.addEventListener('abort', cancelled, { once: true });
+    try {
+      return await sending(request, performance.now() + deadlineMs, own.signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof Late)) return thrownProblem(error);
+      return { kind: 'problem', problem: 'unreachable', said: `no answer in ${deadlineMs / 1000} s` };
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', cancelled);
+    }
+  };
+  return { ask };
+}
+
+/** The deadline of a request has passed. */
+class Late extends Error {}
+
+const NOT_NAMED: Problem = {
+  kind: 'problem',
+  problem: 'unreachable',
+  said: 'the kubeconfig has no current context',
+  hint: 'name a kubeconfig with a current-context in KUBECONFIG',
+};
+
+async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+}
+
+const METHODS = { get: 'GET', create: 'POST', replace: 'PUT' } as const;
+
+type Exchanged = (Answered & { readonly kind: 'answered' }) | Problem;
+
+/** Rejects only when the signal has fired. */
+async function answered(
+  session: Session,
+  { verb, path, document }: ApiRequest,
+  signal: AbortSignal,
+): Promise<Exchanged> {
+  try {
+    const asking = { method: METHODS[verb], path, body: document };
+    return { kind: 'answered', ...(await exchange(session, asking, { signal })) };
+  } catch (error) {
+    signal.throwIfAborted();
+    return thrownProblem(error, session);
+  }
+}
+
+/** How long the server wants to be left alone, if it says so. */
+function waitOf({ status, headers }: Answered): number | undefined {
+  if (status !== 429 && status !== 503) return undefined;
+  const asked = retryAfterMs(headers['retry-after'], Date.now());
+  return asked === undefined ? undefined : Math.max(asked, LEAST_WAIT_MS);
+}
+
+function valueOf({ body }: Answered, { server }: Session): ApiAnswer {
+  try {
+    return { kind: 'answer', value: shallowJson(body.toString('utf8')) };
+  } catch {
+    return { kind: 'problem', problem: 'failed', said: `${server.host}: the answer is no JSON` };
+  }
+}

@@ -1,0 +1,302 @@
+/**
+ * What kubeconfig files say, as kubectl understands them (kubernetes.io, "Organizing Cluster Access Using kubeconfig Files", and
+ * k8s.io/client-go/tools/clientcmd). Pure; no message repeats a value of a file but names and addresses.
+ */
+import { dirname, isAbsolute, resolve } from 'node:path';
+import { CurlewError } from '../core/errors.ts';
+import { isTexts } from '../core/json.ts';
+import { secret, type Secret } from '../core/secret.ts';
+import { isJsonObject, readYaml, type Json, type JsonObject } from '../installer/yaml.ts';
+
+/** A certificate, a key or a token: in the kubeconfig itself, or in a file that it names. */
+export type Material = { readonly given: Secret } | { readonly path: string };
+
+/** A program that gives credentials (kubernetes.io, "client-go credential plugins"). */
+export interface ExecPlugin {
+  readonly apiVersion: string;
+  /** A path, or a name to be looked for in PATH. */
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, Secret>>;
+  /** It is to be given what the kubeconfig says of the cluster. */
+  readonly wantsCluster: boolean;
+  readonly installHint: string | undefined;
+}
+
+export interface KubeUser {
+  readonly name: string;
+  readonly certificate: Material | undefined;
+  readonly key: Material | undefined;
+  readonly token: Material | undefined;
+  readonly basic: { readonly username: string; readonly password: Secret } | undefined;
+  readonly exec: ExecPlugin | undefined;
+  /** Headers that say as whom the requests are to count. */
+  readonly impersonation: Readonly<Record<string, string | readonly string[]>>;
+}
+
+/** Which API server, and who asks. */
+export interface KubeContext {
+  readonly name: string;
+  readonly server: URL;
+  readonly namespace: string;
+  readonly authority: Material | undefined;
+  /** The server's certificate is not looked at. */
+  readonly insecure: boolean;
+  /** The name in the server's certificate, where that is not the one in its address. */
+  readonly serverName: string | undefined;
+  readonly proxy: URL | undefined;
+  /** For credential plug-ins: what the cluster's entry has for them. */
+  readonly pluginConfig: Json | undefined;
+  readonly user: KubeUser | undefined;
+}
+
+/** One of the named parts of a file. */
+interface Entry {
+  readonly path: string;
+  /** `cluster "x"` */
+  readonly title: string;
+  readonly fields: JsonObject;
+}
+
+export interface Kubeconfig {
+  /** Empty when it names none. */
+  readonly currentContext: string;
+  readonly clusters: ReadonlyMap<string, Entry>;
+  readonly contexts: ReadonlyMap<string, Entry>;
+  readonly users: ReadonlyMap<string, Entry>;
+}
+
+const PLUGIN_VERSIONS: readonly string[] = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
+const PLUGIN_EXTENSION = 'client.authentication.k8s.io/exec';
+const MIGHT_BE_EMPTY = '';
+
+function bad(path: string, what: string, hint = 'mend it, or name another kubeconfig in KUBECONFIG'): CurlewError {
+  return new CurlewError('CLUSTER_FAILED', `kubeconfig ${path}: ${what}`, { hint });
+}
+
+function badEntry({ path, title }: Entry, what: string, hint?: string): CurlewError {
+  return bad(path, `${title}: ${what}`, hint);
+}
+
+/** Reads one file. `CLUSTER_FAILED` for what is not YAML or not a kubeconfig. An empty one says nothing. */
+export function parseKubeconfig(path: string, text: string): Kubeconfig {
+  const { value = {}, diagnostics } = readYaml(path, text);
+  const finding = diagnostics.find(({ severity }) => severity === 'error');
+  if (finding !== undefined) throw bad(path, `line ${finding.place.line}: ${finding.message}`);
+  if (!isJsonObject(value)) throw bad(path, 'it is not a map');
+  const kind = value['kind'] ?? 'Config';
+  if (kind !== 'Config') throw bad(path, 'it is not of kind Config');
+  const current = value['current-context'] ?? MIGHT_BE_EMPTY;
+  if (typeof current !== 'string') throw bad(path, 'current-context: not a text');
+  return {
+    currentContext: current,
+    clusters: entriesOf(path, value, 'cluster'),
+    contexts: entriesOf(path, value, 'context'),
+    users: entriesOf(path, value, 'user'),
+  };
+}
+
+function entriesOf(path: string, file: JsonObject, kind: 'cluster' | 'context' | 'user'): ReadonlyMap<string, Entry> {
+  const list = file[`${kind}s`] ?? [];
+  if (!Array.isArray(list)) throw bad(path, `${kind}s: not a list`);
+  const entries = new Map<string, Entry>();
+  for (const item of list as readonly Json[]) {
+    const name = isJsonObject(item) ? item['name'] : undefined;
+    if (!isJsonObject(item) || typeof name !== 'string') throw bad(path, `${kind}s: an entry has no name`);
+    const title = `${kind} ${JSON.stringify(name)}`;
+    const fields = item[kind] ?? {};
+    if (!isJsonObject(fields)) throw bad(path, `${title}: not a map`);
+    if (entries.has(name)) throw bad(path, `${title} is there twice`);
+    entries.set(name, { path, title, fields });
+  }
+  return entries;
+}
+
+/**
+ * The current context of files that are read as one: what stands in an earlier file counts. Undefined when none is named.
+ * `CLUSTER_FAILED` for one that is not there, and for what this tool cannot use.
+ */
+export function currentContext(files: readonly (Kubeconfig & { readonly path: string })[]): KubeContext | undefined {
+  const from = files.find((file) => file.currentContext !== '');
+  if (from === undefined) return undefined;
+  const name = from.currentContext;
+  const first = (kind: 'clusters' | 'contexts' | 'users', wanted: string, by: string): Entry => {
+    const entry = files.map((file) => file[kind].get(wanted)).find((one) => one !== undefined);
+    if (entry === undefined) throw bad(from.path, `there is no ${kind.slice(0, -1)} ${JSON.stringify(wanted)}, ${by}`);
+    return entry;
+  };
+  const context = first('contexts', name, 'which is the current one');
+  const by = `which context ${JSON.stringify(name)} names`;
+  const cluster = first('clusters', text(context, 'cluster') ?? '', by);
+  const userName = text(context, 'user');
+  const user = userName === undefined ? undefined : userOf(userName, first('users', userName, by));
+  return { name, namespace: text(context, 'namespace') ?? 'default', ...clusterOf(cluster), user };
+}
+
+type ClusterPart = Omit<KubeContext, 'name' | 'namespace' | 'user'>;
+
+function clusterOf(entry: Entry): ClusterPart {
+  const authority = material(entry, 'certificate-authority');
+  const insecure = flag(entry, 'insecure-skip-tls-verify');
+  if (insecure && authority !== undefined) {
+    throw badEntry(entry, 'it has a certificate authority, and insecure-skip-tls-verify: only one of them can be');
+  }
+  return {
+    server: serverOf(entry),
+    authority,
+    insecure,
+    serverName: text(entry, 'tls-server-name'),
+    proxy: proxyOf(entry),
+    pluginConfig: pluginConfig(entry),
+  };
+}
+
+function serverOf(entry: Entry): URL {
+  const server = text(entry, 'server');
+  const url = server !== undefined && URL.canParse(server) ? new URL(server) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '') {
+    throw badEntry(entry, 'its server is not an address such as https://HOST:PORT');
+  }
+  return url;
+}
+
+function proxyOf(entry: Entry): URL | undefined {
+  const proxy = text(entry, 'proxy-url');
+  if (proxy === undefined) return undefined;
+  const url = URL.canParse(proxy) ? new URL(proxy) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    throw badEntry(entry, 'its proxy-url is not the address of an http or https proxy', 'SOCKS proxies cannot be used');
+  }
+  return url;
+}
+
+function pluginConfig({ fields }: Entry): Json | undefined {
+  const extensions = fields['extensions'];
+  if (!Array.isArray(extensions)) return undefined;
+  const found = (extensions as readonly Json[]).find((one) => isJsonObject(one) && one['name'] === PLUGIN_EXTENSION);
+  return isJsonObject(found) ? found['extension'] : undefined;
+}
+
+function userOf(name: string, entry: Entry): KubeUser {
+  if (entry.fields['auth-provider'] !== undefined) {
+    throw badEntry(
+      entry,
+      'auth-provider is no longer a part of Kubernetes',
+      'use a credential plug-in (exec), such as kubelogin',
+    );
+  }
+  const exec = entry.fields['exec'];
+  const [token, username] = [text(entry, 'token'), text(entry, 'username')];
+  if (token !== undefined && username !== undefined) {
+    throw badEntry(entry, 'it has a token, and a user name: only one of them can be');
+  }
+  const [certificate, key] = [material(entry, 'client-certificate'), material(entry, 'client-key')];
+  if ((certificate === undefined) !== (key === undefined)) {
+    throw badEntry(entry, 'it has only one of client-certificate and client-key');
+  }
+  const tokenFile = filePath(entry, 'tokenFile');
+  return {
+    name,
+    certificate,
+    key,
+    token: tokenFile === undefined ? (token === undefined ? undefined : { given: secret(token) }) : { path: tokenFile },
+    basic: username === undefined ? undefined : { username, password: secret(text(entry, 'password') ?? '') },
+    exec: exec === undefined ? undefined : pluginOf({ ...entry, title: `${entry.title}: exec` }, exec),
+    impersonation: impersonationOf(entry),
+  };
+}
+
+function pluginOf(entry: Entry, value: Json): ExecPlugin {
+  if (!isJsonObject(value)) throw badEntry(entry, 'not a map');
+  const inner = { ...entry, fields: value };
+  const [command, apiVersion] = [text(inner, 'command'), text(inner, 'apiVersion') ?? ''];
+  if (command === undefined) throw badEntry(entry, 'it names no command');
+  if (!PLUGIN_VERSIONS.includes(apiVersion)) {
+    throw badEntry(entry, 'its apiVersion is not known', `use a plug-in of ${PLUGIN_VERSIONS.join(' or ')}`);
+  }
+  if (text(inner, 'interactiveMode') === 'Always') {
+    throw badEntry(
+      entry,
+      'it wants a terminal (interactiveMode: Always), and gets none',
+      'use a plug-in that asks nobody',
+    );
+  }
+  const { args = [], env = [] } = value;
+  if (!isTexts(args)) throw badEntry(entry, 'args: not a list of texts');
+  const rows = Array.isArray(env) ? (env as readonly Json[]).map(variableOf) : [undefined];
+  if (rows.includes(undefined)) throw badEntry(entry, 'env: not a list of names and values');
+  return {
+    apiVersion,
+    // As client-go: a name alone is looked for in PATH, never beside the file.
+    command: command.includes('/') && !isAbsolute(command) ? resolve(dirname(entry.path), command) : command,
+    args,
+    env: Object.fromEntries(rows.filter((row) => row !== undefined)),
+    wantsCluster: flag(inner, 'provideClusterInfo'),
+    installHint: text(inner, 'installHint'),
+  };
+}
+
+function variableOf(item: Json): readonly [string, Secret] | undefined {
+  if (!isJsonObject(item)) return undefined;
+  const { name, value = '' } = item;
+  const isVariable = typeof name === 'string' && typeof value === 'string' && name !== '' && !/[=\0]/.test(name);
+  return isVariable && !value.includes('\0') ? [name, secret(value)] : undefined;
+}
+
+function impersonationOf(entry: Entry): KubeUser['impersonation'] {
+  const [user, uid] = [text(entry, 'as'), text(entry, 'as-uid')];
+  const { 'as-groups': groups = [], 'as-user-extra': extra = {} } = entry.fields;
+  if (!isTexts(groups)) throw badEntry(entry, 'as-groups: not a list of texts');
+  if (!isJsonObject(extra)) throw badEntry(entry, 'as-user-extra: not a map');
+  const more = Object.entries(extra).map(([key, values]) => {
+    if (!isTexts(values)) throw badEntry(entry, 'as-user-extra: not a map of lists of texts');
+    return [`Impersonate-Extra-${encodeURIComponent(key)}`, values.map((one) => headerText(entry, one))] as const;
+  });
+  if (user === undefined) {
+    if (uid !== undefined || groups.length > 0 || more.length > 0) throw badEntry(entry, 'as-… without as');
+    return {};
+  }
+  return {
+    'Impersonate-User': headerText(entry, user),
+    ...(uid === undefined ? {} : { 'Impersonate-Uid': headerText(entry, uid) }),
+    ...(groups.length === 0 ? {} : { 'Impersonate-Group': groups.map((one) => headerText(entry, one)) }),
+    ...Object.fromEntries(more),
+  };
+}
+
+/** UTF-8 as bytes of a header, as Go sends it. */
+function headerText(entry: Entry, value: string): string {
+  if (/[\u0000-\u001f\u007f]/.test(value)) throw badEntry(entry, 'as: control characters cannot be sent');
+  return Buffer.from(value).toString('latin1');
+}
+
+/** Undefined for what is empty, as in Go. */
+function text(entry: Entry, name: string): string | undefined {
+  const value = entry.fields[name] ?? '';
+  if (typeof value !== 'string') throw badEntry(entry, `${name}: not a text`, 'put it in quotes');
+  return value === '' ? undefined : value;
+}
+
+function flag(entry: Entry, name: string): boolean {
+  const value = entry.fields[name] ?? false;
+  if (typeof value !== 'boolean') throw badEntry(entry, `${name}: neither true nor false`);
+  return value;
+}
+
+function filePath(entry: Entry, name: string): string | undefined {
+  const path = text(entry, name);
+  return path === undefined ? undefined : resolve(dirname(entry.path), path);
+}
+
+const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/;
+
+/** What stands in the file itself goes before what it names. */
+function material(entry: Entry, name: string): Material | undefined {
+  const data = text(entry, `${name}-data`);
+  if (data === undefined) {
+    const path = filePath(entry, name);
+    return path === undefined ? undefined : { path };
+  }
+  if (!BASE64.test(data)) throw badEntry(entry, `${name}-data: not base64`);
+  return { given: secret(Buffer.from(data, 'base64').toString('latin1')) };
+}

@@ -1,0 +1,116 @@
+/** What it means that a request came to nothing. Pure. */
+import { visible } from '../core/diagnostic.ts';
+import { asError, CurlewError, errnoOf } from '../core/errors.ts';
+import { isObject } from '../core/json.ts';
+import { CONNECTION_WORDS, isCertificateProblem, isNotTls, serverMessage } from '../net/failure.ts';
+import type { Answered } from './exchange.ts';
+import type { Session } from './session.ts';
+
+/** Why a request came to nothing; `unreachable` when nobody knows whether it was carried out. */
+export type ApiProblem = 'not found' | 'taken' | 'conflict' | 'refused' | 'unreachable' | 'failed';
+
+export interface Problem {
+  readonly kind: 'problem';
+  readonly problem: ApiProblem;
+  /** In one line, without secrets. */
+  readonly said: string;
+  /** What to do about it, where that is known here. */
+  readonly hint?: string | undefined;
+}
+
+/** k8s.io/apimachinery/pkg/apis/meta/v1, StatusReason. */
+const REASONS: Readonly<Record<string, ApiProblem>> = {
+  NotFound: 'not found',
+  AlreadyExists: 'taken',
+  Conflict: 'conflict',
+  Unauthorized: 'refused',
+  Forbidden: 'refused',
+  Timeout: 'unreachable',
+  ServerTimeout: 'unreachable',
+  ServiceUnavailable: 'unreachable',
+  TooManyRequests: 'unreachable',
+  InternalError: 'unreachable',
+};
+
+/** Of answers that are not by an API server, or have no reason that is known. */
+const STATUSES: Readonly<Record<number, ApiProblem>> = {
+  401: 'refused',
+  403: 'refused',
+  404: 'not found',
+  408: 'unreachable',
+  409: 'conflict',
+  429: 'unreachable',
+};
+
+const OTHER_USER = 'name a kubeconfig of an administrator in KUBECONFIG, then run the same command again';
+const CLOCK =
+  'set the clock of this machine right; if it is, renew the certificates (kubeadm certs renew all); then run the same command again';
+
+/** Of an answer that is no success. */
+export function statusProblem(answer: Answered, session: Session): Problem {
+  const { status, body } = answer;
+  const head = { status, headers: answer.headers, url: session.server.href };
+  const reason = reasonOf(body);
+  const known = Object.hasOwn(REASONS, reason) ? REASONS[reason] : undefined;
+  const problem = known ?? STATUSES[status] ?? (status >= 500 ? 'unreachable' : 'failed');
+  const message = serverMessage(head, body, session.secrets);
+  const title = `${session.server.host} answered ${status}`;
+  const words = [...new Set([reason, message])].filter((word) => word !== undefined && word !== '').join(': ');
+  const said = visible(words === '' ? title : `${title} (${words})`);
+  if (status >= 300 && status < 400) return { kind: 'problem', problem, said: `${said}, which is not followed` };
+  if (problem !== 'refused') return { kind: 'problem', problem, said };
+  const { certificateEndsAt } = session;
+  // An API server says of an expired certificate no more than that it does not know who asks.
+  if (status !== 401 || certificateEndsAt === undefined || certificateEndsAt > Date.now()) {
+    return { kind: 'problem', problem, said, hint: OTHER_USER };
+  }
+  const ended = `the client certificate of the kubeconfig expired at ${new Date(certificateEndsAt).toISOString()}`;
+  return { kind: 'problem', problem, said: `${said}; ${ended}`, hint: CLOCK };
+}
+
+function reasonOf(body: Buffer): string {
+  try {
+    const status: unknown = JSON.parse(body.toString('utf8'));
+    const reason = isObject(status) && status['kind'] === 'Status' ? status['reason'] : '';
+    return typeof reason === 'string' && /^[A-Za-z]{1,60}$/.test(reason) ? reason : '';
+  } catch {
+    return '';
+  }
+}
+
+const AWAY =
+  /^(?:ECONN(?:REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)(?:UNREACH|DOWN)|ERR_STREAM_PREMATURE_CLOSE)$/;
+
+/** Node's codes for times of a certificate. */
+const TIMES: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  CERT_NOT_YET_VALID: 'its certificate is not valid yet',
+};
+
+/** Of a connection that could not be made or broke, and of a kubeconfig that cannot be used. */
+export function thrownProblem(thrown: unknown, session?: Session): Problem {
+  const error = asError(thrown);
+  if (error instanceof CurlewError) {
+    // A proxy that is away, or has no way to the server.
+    const problem = error.code === 'FETCH_FAILED' ? 'unreachable' : 'failed';
+    return { kind: 'problem', problem, said: error.message, hint: error.hint };
+  }
+  const code = errnoOf(error) ?? '';
+  const host = session === undefined ? '' : `${session.server.host}: `;
+  const problemOf = (problem: ApiProblem, what: string, hint?: string): Problem => {
+    return { kind: 'problem', problem, said: visible(`${host}${what}`), hint };
+  };
+  const time = TIMES[code];
+  if (time !== undefined) return problemOf('refused', time, CLOCK);
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    return problemOf('refused', 'its certificate is for another name', 'name the address in the certificate as server');
+  }
+  if (isCertificateProblem(code)) {
+    const hint = "name a kubeconfig with this cluster's certificate authority in KUBECONFIG";
+    return problemOf('refused', `its certificate is not from the authority of the kubeconfig (${code})`, hint);
+  }
+  if (/_ALERT_/.test(code)) return problemOf('refused', `it ended the TLS handshake (${code})`, OTHER_USER);
+  if (AWAY.test(code)) return problemOf('unreachable', CONNECTION_WORDS[code] ?? `the connection broke (${code})`);
+  if (isNotTls(error, code)) return problemOf('failed', 'it does not speak TLS');
+  return problemOf('failed', code === '' ? error.message : `the answer cannot be understood (${code})`);
+}

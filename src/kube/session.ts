@@ -1,0 +1,257 @@
+/** What requests go with at the moment: the files that say so are read again before each request, since a run changes them. */
+import { X509Certificate } from 'node:crypto';
+import { Agent as PlainAgent } from 'node:http';
+import type { Agent } from 'node:https';
+import { delimiter, resolve } from 'node:path';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import { CurlewError, errnoOf } from '../core/errors.ts';
+import { secret, type Secret } from '../core/secret.ts';
+import { readLimited } from '../files/read-limited.ts';
+import { allowsPlainHttp } from '../net/address.ts';
+import { basic } from '../net/http.ts';
+import { proxyFor, type Environment } from '../net/proxy.ts';
+import { loadRoots } from '../net/roots.ts';
+import { tunnelAgent } from '../net/tunnel.ts';
+import { runPlugin, type PluginCredential } from './exec-plugin.ts';
+import { currentContext, parseKubeconfig, type KubeContext, type Material } from './kubeconfig.ts';
+
+export interface Session {
+  readonly server: URL;
+  readonly agent: Agent | PlainAgent;
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  /** Texts that no message may repeat. */
+  readonly secrets: readonly string[];
+  /** When the client's own certificate ends, in milliseconds since 1970. */
+  readonly certificateEndsAt: number | undefined;
+}
+
+export interface Sessions {
+  /** Undefined when no file says which cluster. `CLUSTER_FAILED` when what they say cannot be used. */
+  readonly current: (options: { readonly signal: AbortSignal }) => Promise<Session | undefined>;
+  /** After a 401: another session, or undefined when asking again cannot help. */
+  readonly renewed: (refused: Session, options: { readonly signal: AbortSignal }) => Promise<Session | undefined>;
+}
+
+/** kubeadm writes it, and kURL uses it. The operator's own ~/.kube/config may well be of another cluster. */
+const ADMIN_CONF = '/etc/kubernetes/admin.conf';
+const FILE_LIMIT = 1 << 20;
+const CONNECT_MS = 15_000;
+/** Less than load balancers and the API server itself (90 s) leave a connection open: nothing is sent into one that is gone. */
+const IDLE_MS = 30_000;
+
+/** The files that say how to reach the cluster: those of KUBECONFIG, else kubeadm's. */
+export function kubeconfigPaths(env: Environment): readonly string[] {
+  const named = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
+  return (named.length === 0 ? [ADMIN_CONF] : named).map((path) => resolve(path));
+}
+
+interface Read {
+  readonly path: string;
+  readonly text: string;
+}
+
+async function readText(path: string): Promise<string> {
+  return (await readLimited(path, FILE_LIMIT)).toString('utf8');
+}
+
+/** Those that are there. */
+async function readFiles(paths: readonly string[]): Promise<readonly Read[]> {
+  const files: Read[] = [];
+  for (const path of paths) {
+    try {
+      files.push({ path, text: await readText(path) });
+    } catch (error) {
+      if (!(error instanceof CurlewError) || error.code !== 'NOT_FOUND') throw asKubeconfigError(error);
+    }
+  }
+  return files;
+}
+
+function asKubeconfigError(error: unknown): unknown {
+  if (!(error instanceof CurlewError)) return error;
+  return new CurlewError('CLUSTER_FAILED', `kubeconfig: ${error.message}`, {
+    hint: error.hint ?? 'name a kubeconfig that can be read in KUBECONFIG',
+    cause: error,
+  });
+}
+
+async function valueOf(material: Material | undefined): Promise<string | undefined> {
+  if (material === undefined) return undefined;
+  if ('given' in material) return material.given.reveal();
+  try {
+    return await readText(material.path);
+  } catch (error) {
+    throw asKubeconfigError(error);
+  }
+}
+
+/** Keeps connections and credentials for as long as the files say the same. */
+export function openSessions(env: Environment): Sessions {
+  let context: { readonly print: string; readonly value: KubeContext | undefined } | undefined;
+  let credential: { readonly print: string; readonly value: PluginCredential } | undefined;
+  let door: { readonly print: string; readonly value: Pick<Session, 'agent' | 'certificateEndsAt'> } | undefined;
+  let turn: Promise<unknown> = Promise.resolve();
+
+  const credentialFor = async (chosen: KubeContext, print: string, signal: AbortSignal): Promise<typeof credential> => {
+    const plugin = chosen.user?.exec;
+    if (plugin === undefined) return undefined;
+    const ends = credential?.value.endsAt ?? Number.POSITIVE_INFINITY;
+    if (credential?.print === print && Date.now() < ends) return credential;
+    const cluster = await clusterForPlugins(chosen);
+    return { print, value: await runPlugin(plugin, { env, cluster, signal }) };
+  };
+
+  const read = async (signal: AbortSignal): Promise<Session | undefined> => {
+    const files = await readFiles(kubeconfigPaths(env));
+    const print = JSON.stringify(files);
+    if (context?.print !== print) {
+      const parsed = files.map(({ path, text }) => ({ ...parseKubeconfig(path, text), path }));
+      context = { print, value: currentContext(parsed) };
+    }
+    const chosen = context.value;
+    if (chosen === undefined) return undefined;
+    credential = await credentialFor(chosen, print, signal);
+    const tls = await tlsOf(chosen, credential?.value);
+    const doorPrint = JSON.stringify([chosen.server.href, chosen.proxy?.href, tls]);
+    // The former agent's connections end by themselves, after what is under way.
+    if (door?.print !== doorPrint) door = { print: doorPrint, value: await openDoor(chosen, tls, env) };
+    const given = await credentialsOf(chosen, credential?.value);
+    return { server: chosen.server, ...door.value, ...given };
+  };
+
+  /** One at a time: requests that begin together must not all start a plug-in. */
+  const inTurn = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const mine = turn.then(work, work);
+    turn = mine.catch(() => undefined);
+    return mine;
+  };
+
+  return {
+    current: async ({ signal }) => inTurn(async () => read(signal)),
+    renewed: async (refused, { signal }) =>
+      inTurn(async () => {
+        const now = await read(signal);
+        if (now === undefined || !isSame(now, refused)) return now;
+        if (credential === undefined) return undefined;
+        credential = undefined;
+        return read(signal);
+      }),
+  };
+}
+
+function isSame(a: Session, b: Session): boolean {
+  return a.agent === b.agent && JSON.stringify(a.headers) === JSON.stringify(b.headers);
+}
+
+/** What TLS needs, in PEM. */
+interface Tls {
+  readonly authority: string | undefined;
+  readonly certificate: string | undefined;
+  readonly key: string | undefined;
+}
+
+async function tlsOf({ authority, user }: KubeContext, given: PluginCredential | undefined): Promise<Tls> {
+  const [ca, certificate, key] = [
+    await valueOf(authority),
+    given?.certificate?.reveal() ?? (await valueOf(user?.certificate)),
+    given?.key?.reveal() ?? (await valueOf(user?.key)),
+  ];
+  return { authority: ca, certificate, key };
+}
+
+async function openDoor(
+  context: KubeContext,
+  tls: Tls,
+  env: Environment,
+): Promise<Pick<Session, 'agent' | 'certificateEndsAt'>> {
+  const { server, proxy, insecure, serverName } = context;
+  if (server.protocol === 'http:') {
+    if (!allowsPlainHttp(server, { allowHttp: new Set() })) {
+      throw unusable(context, `${server.host} is to be asked without TLS`, 'name its https address as server');
+    }
+    return { agent: new PlainAgent({ keepAlive: true, timeout: IDLE_MS }), certificateEndsAt: undefined };
+  }
+  const options = {
+    keepAlive: true,
+    timeout: IDLE_MS,
+    connectMs: CONNECT_MS,
+    secureContext: await secureContext(context, tls, env),
+    rejectUnauthorized: !insecure,
+    ...(serverName === undefined ? {} : { servername: serverName }),
+  };
+  const agent = tunnelAgent((url) => proxy ?? proxyFor(url, env), options);
+  return { agent, certificateEndsAt: endOf(tls.certificate) };
+}
+
+async function secureContext(context: KubeContext, tls: Tls, env: Environment): Promise<SecureContext> {
+  if (tls.authority !== undefined && !tls.authority.includes('-----BEGIN CERTIFICATE-----')) {
+    throw unusable(context, 'its certificate authority is not PEM');
+  }
+  const ca = tls.authority ?? (await loadRoots(undefined, env));
+  try {
+    return createSecureContext({
+      ...(ca === undefined ? {} : { ca: typeof ca === 'string' ? ca : [...ca] }),
+      ...(tls.certificate === undefined || tls.key === undefined ? {} : { cert: tls.certificate, key: tls.key }),
+    });
+  } catch (error) {
+    // Not the words of OpenSSL.
+    const code = errnoOf(error) ?? '';
+    const what = code.includes('KEY_VALUES_MISMATCH') ? 'do not belong together' : 'cannot be read, or are not PEM';
+    const which = tls.certificate === undefined ? 'its certificate authority' : 'its certificates and their key';
+    throw unusable(context, `${which} ${what}`);
+  }
+}
+
+function unusable({ name }: KubeContext, what: string, hint?: string): CurlewError {
+  return new CurlewError('CLUSTER_FAILED', `kubeconfig: context ${JSON.stringify(name)}: ${what}`, {
+    hint: hint ?? 'mend the kubeconfig, or name another one in KUBECONFIG',
+  });
+}
+
+function endOf(certificate: string | undefined): number | undefined {
+  if (certificate === undefined) return undefined;
+  const end = Date.parse(new X509Certificate(certificate).validTo);
+  return Number.isNaN(end) ? undefined : end;
+}
+
+/** As client-go: a token goes before a name with a password, and nothing of it over plain http. */
+async function credentialsOf(
+  context: KubeContext,
+  given: PluginCredential | undefined,
+): Promise<Pick<Session, 'headers' | 'secrets'>> {
+  const { user, server } = context;
+  if (user === undefined || server.protocol === 'http:') return { headers: {}, secrets: [] };
+  const token = given?.token ?? (await tokenOf(context, user.token));
+  if (token !== undefined) {
+    const text = token.reveal();
+    return { headers: { Authorization: `Bearer ${text}`, ...user.impersonation }, secrets: [text] };
+  }
+  if (user.basic === undefined) return { headers: user.impersonation, secrets: [] };
+  const password = user.basic.password.reveal();
+  return {
+    headers: { Authorization: basic(user.basic.username, password), ...user.impersonation },
+    secrets: [password],
+  };
+}
+
+async function tokenOf(context: KubeContext, material: Material | undefined): Promise<Secret | undefined> {
+  const token = (await valueOf(material))?.trim();
+  if (token === undefined) return undefined;
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw unusable(context, token === '' ? 'its token is empty' : 'its token is no token');
+  return secret(token);
+}
+
+/** ExecCredential's `spec.cluster` (client.authentication.k8s.io, type Cluster). */
+async function clusterForPlugins(context: KubeContext): Promise<object> {
+  const { server, serverName, insecure, authority, proxy, pluginConfig } = context;
+  const ca = await valueOf(authority);
+  return {
+    server: server.href.replace(/\/$/, ''),
+    ...(serverName === undefined ? {} : { 'tls-server-name': serverName }),
+    ...(insecure ? { 'insecure-skip-tls-verify': true } : {}),
+    ...(ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(ca).toString('base64') }),
+    ...(proxy === undefined ? {} : { 'proxy-url': proxy.href }),
+    config: pluginConfig ?? null,
+  };
+}

@@ -1,0 +1,118 @@
+/** Credentials by programs that a kubeconfig names: real scripts, and a server that knows some tokens. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { openApi, type ApiAnswer } from '../../src/kube/api.ts';
+import { apiPath } from '../../src/kube/path.ts';
+import * as assert from '../support/assert.ts';
+import { startKubeServer, statusReply, type KubeServer } from '../support/kube-server.ts';
+import { suite } from '../support/suite.ts';
+import { makeCertificate } from '../support/tls.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('kube/exec-plugin');
+const GET = { verb: 'get', path: apiPath`/api/v1/namespaces/${'x'}` } as const;
+const V1 = 'client.authentication.k8s.io/v1';
+const certificate = await makeCertificate();
+
+/** Takes the tokens that are good; everything else is answered with 401. */
+async function serverFor(good: ReadonlySet<string>): Promise<KubeServer> {
+  const isGood = (value: unknown): boolean => good.has(String(value).replace('Bearer ', ''));
+  return startKubeServer(
+    ({ headers }) => (isGood(headers['authorization']) ? { json: {} } : statusReply(401, 'Unauthorized')),
+    certificate,
+  );
+}
+
+/** A plug-in whose lines of bash may count how often they ran (`$n`). */
+async function boxWith(lines: string, server: KubeServer, exec: object = {}, cluster: object = {}): Promise<Tree> {
+  const count = 'cd "$(dirname "$0")"; echo x >>runs; n=$(wc -l <runs)';
+  const box = await tree({ login: `#!/bin/bash\n${count}\n${lines}\n` });
+  const user = { exec: { apiVersion: V1, command: './login', interactiveMode: 'Never', ...exec } };
+  await writeFile(box.at('conf'), server.kubeconfig(user, cluster));
+  return box;
+}
+
+async function askTimes(box: Tree, times: number, deadlineMs?: number): Promise<readonly ApiAnswer[]> {
+  const api = await openApi({ env: { KUBECONFIG: box.at('conf'), PATH: process.env['PATH'] }, deadlineMs });
+  if (api === undefined) throw new Error('no kubeconfig');
+  const { signal } = new AbortController();
+  return Promise.all(Array.from({ length: times }, async () => api.ask(GET, { signal })));
+}
+
+async function runs(box: Tree): Promise<number> {
+  return (await readFile(box.at('runs'), 'utf8')).length / 2;
+}
+
+const kinds = (answers: readonly ApiAnswer[]): readonly string[] => answers.map(({ kind }) => kind);
+
+function saying(status: string, apiVersion = V1): string {
+  return `echo '{"apiVersion":"${apiVersion}","kind":"ExecCredential","status":'"${status.replaceAll('"', '\\"')}"'}'`;
+}
+
+test('a plug-in is asked once for many requests, and what it gives is sent', async () => {
+  await using server = await serverFor(new Set(['good']));
+  await using box = await boxWith(saying('{"token":"good"}'), server);
+  assert.equal(kinds(await askTimes(box, 4)), ['answer', 'answer', 'answer', 'answer']);
+  assert.is(await runs(box), 1);
+});
+
+test('one whose time is over is asked again, and so is one whose token is refused, once', async () => {
+  await using server = await serverFor(new Set(['t2', 'old']));
+  await using ending = await boxWith(saying('{"token":"old","expirationTimestamp":"2020-01-01T00:00:00Z"}'), server);
+  assert.equal(kinds(await askTimes(ending, 2)), ['answer', 'answer']);
+  assert.is(await runs(ending), 2);
+  await using refused = await boxWith(saying('{"token":"t$n"}'), server);
+  assert.equal(kinds(await askTimes(refused, 1)), ['answer']);
+  assert.is(await runs(refused), 2);
+  await using never = await boxWith(saying('{"token":"no$n"}'), server);
+  const [answer] = await askTimes(never, 1);
+  assert.equal([answer?.kind, await runs(never)], ['problem', 2]);
+});
+
+test('it gets its words and variables, and what the cluster is where it wants that', async () => {
+  await using server = await serverFor(new Set(['a-b']));
+  const exec = { args: ['b'], env: [{ name: 'FIRST', value: 'a' }], provideClusterInfo: true };
+  const extensions = [{ name: 'client.authentication.k8s.io/exec', extension: { audience: 'y' } }];
+  const lines = `echo "$KUBERNETES_EXEC_INFO" >info\n${saying('{"token":"$FIRST-$1"}')}`;
+  await using box = await boxWith(lines, server, exec, { extensions });
+  assert.equal(kinds(await askTimes(box, 1)), ['answer']);
+  const info = JSON.parse(await readFile(box.at('info'), 'utf8')) as { readonly spec: { readonly cluster: object } };
+  assert.equal(info, {
+    apiVersion: V1,
+    kind: 'ExecCredential',
+    spec: {
+      interactive: false,
+      cluster: {
+        server: server.url,
+        'certificate-authority-data': Buffer.from(server.ca).toString('base64'),
+        config: { audience: 'y' },
+      },
+    },
+  });
+});
+
+const KEY = { env: [{ name: 'KEY', value: 'topsecret' }] };
+
+for (const [title, lines, why, exec] of [
+  ['fails', 'echo "no $KEY for you" >&2; exit 3', /failed with status 3: no \[secret\] for you$/, KEY],
+  ['prints no JSON', 'echo hello', /its output is not JSON/, {}],
+  ['prints another version', saying('{"token":"x"}', 'other/v1'), /not an ExecCredential of/, {}],
+  ['gives nothing', saying('{}'), /neither a token nor a certificate/, {}],
+  ['gives half a pair', saying('{"clientKeyData":"topsecret"}'), /only one of a certificate and its key/, {}],
+  ['prints without end', 'exec yes topsecret', /more than 1048576 bytes/, {}],
+  ['hangs', 'exec sleep 1000', /no answer in time/, {}],
+  ['is not there', '', /there is no such program/, { command: './none', installHint: 'npm i login' }],
+] as const) {
+  test(`a plug-in that ${title} is named, with no secret of it`, async () => {
+    await using server = await serverFor(new Set());
+    await using box = await boxWith(lines, server, exec);
+    const [answer] = await askTimes(box, 1, title === 'hangs' ? 1000 : undefined);
+    if (answer?.kind !== 'problem') throw new Error('it was taken');
+    assert.match(answer.said, why);
+    assert.match(answer.said, 'credential plug-in');
+    assert.not.match(answer.said, 'topsecret');
+    if (title === 'is not there') assert.is(answer.hint, 'npm i login');
+    assert.equal(server.log, []);
+  });
+}
+
+test.run();
