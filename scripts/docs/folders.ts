@@ -75,7 +75,7 @@ export const FOLDERS: readonly Folder[] = [
   {
     name: 'runtime',
     holds: 'what happens on a node',
-    imports: ['core', 'files', 'archive', 'registry', 'store', 'installer', 'preflight'],
+    imports: ['core', 'files', 'archive', 'registry', 'store', 'installer', 'preflight', 'kube'],
     only: { registry: 'forms of images' },
   },
   { name: 'cli', holds: 'commands and rendering; only here anything is printed, exits, or reads the environment' },

@@ -62,8 +62,8 @@ function chapter(title: string, head: string, topics: Topics, about?: string): s
 const PROGRAMS_HEAD =
   "Those of kURL's package kurl-bin-utils count where the bundle has it. Where it has not, this tool stands in for them.";
 
-const VERBS_HEAD = `Verbs of the program \`kurl\`, without the package. Those that ask a cluster do it through kubectl, as hooks do: as \`KUBECONFIG\`
-has it, else kubeadm's. The status of a failure is never 0; which one it is differs.`;
+const VERBS_HEAD = `Verbs of the program \`kurl\`, without the package. Those that ask a cluster take the kubeconfig that \`KUBECONFIG\`
+names, else kubeadm's; pods are made, and commands run in them, through kubectl. The status of a failure is never 0; which one it is differs.`;
 
 const TASKS_HEAD = `What \`tasks.sh\` of kURL does, word by word, with dashes or underscores. That of a bundle runs any command of curlew, and
 says of the others what to do. No script of a bundle is read from a pipe: \`sudo ./install.sh airgap\`.`;

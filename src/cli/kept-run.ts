@@ -46,7 +46,6 @@ interface KeptCommand {
 function wholeRequest(
   { name, specs }: KeptCommand,
   kept: KeptRequest,
-  directory: string,
   args: Arguments,
   context: CommandContext,
 ): Omit<RunRequest, 'place'> {
@@ -58,7 +57,7 @@ function wholeRequest(
     skipImages: whySkipImages(args),
     hookLimit: hookLimitOf(args),
     command: askedFor(name, args, { specs, cwd: context.cwd }),
-    cluster: clusterOfKept(kept, directory, args, context),
+    cluster: clusterOfKept(kept, args, context),
   };
 }
 
@@ -72,7 +71,7 @@ async function runKept<Result>(
   try {
     const target = targetOf(args, context);
     const { directory } = target;
-    const whole = wholeRequest(command, await command.request(directory), directory, args, context);
+    const whole = wholeRequest(command, await command.request(directory), args, context);
     await using prepared = await prepare({ ...whole, place: await placeOf(target, context) }, context);
     const { report, ask, signal } = context;
     return await after(await execute(prepared, prepared.plan, { report, ask, signal }), directory);
@@ -86,7 +85,7 @@ async function showKept(command: KeptCommand, args: Arguments, context: CommandC
   const { directory } = placesOf(args, context);
   const { report, signal } = context;
   const view = await readable(directory, async () => {
-    const whole = wholeRequest(command, await command.request(directory), directory, args, context);
+    const whole = wholeRequest(command, await command.request(directory), args, context);
     return viewRun({ ...whole, place: plainPlace(directory) }, context);
   });
   for (const text of view.view.notes) report({ type: 'note', level: 'warning', text });

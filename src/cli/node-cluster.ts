@@ -16,13 +16,11 @@ interface ClusterWords {
   /** JSON Schema of its settings, by name of the add-on, where its package ships one. */
   readonly schemas: ReadonlyMap<string, unknown>;
   readonly release: string | undefined;
-  /** The install folder. */
-  readonly directory: string;
 }
 
 /** With --root the cluster of this machine is left alone. */
 export function clusterOf(words: ClusterWords): ClusterRequest | undefined {
-  const { args, context, installer, versions, schemas, release, directory } = words;
+  const { args, context, installer, versions, schemas, release } = words;
   if (args.text('root') !== undefined) return undefined;
   const { env, signal } = context;
   const entries = installer.addons.map(({ name, requested, settings, s3Override }) => {
@@ -31,7 +29,7 @@ export function clusterOf(words: ClusterWords): ClusterRequest | undefined {
     const entry = { version: versions.get(name) ?? requested, ...override, ...settings };
     return [name, { entry, schema: schemas.get(name) }] as const;
   });
-  const find = async (): Promise<Cluster | undefined> => openCluster({ env, directory, signal });
+  const find = async (): Promise<Cluster | undefined> => openCluster({ env, signal });
   return { find, adopt: args.flag('adopt'), whole: true, release, entries: new Map(entries) };
 }
 
@@ -39,19 +37,14 @@ export function clusterOf(words: ClusterWords): ClusterRequest | undefined {
 const ANSWER_MS = 5000;
 
 /** For a command that only asks; with --root the cluster of this machine is left alone. */
-export function clusterFinder(
-  directory: string,
-  args: Arguments,
-  { env, signal }: CommandContext,
-): () => Promise<Cluster | undefined> {
+export function clusterFinder(args: Arguments, { env, signal }: CommandContext): () => Promise<Cluster | undefined> {
   if (args.text('root') !== undefined) return async () => Promise.resolve(undefined);
-  return async () => openCluster({ env, directory, patienceMs: 0, answerMs: ANSWER_MS, signal });
+  return async () => openCluster({ env, patienceMs: 0, answerMs: ANSWER_MS, signal });
 }
 
 /** Of a run over packages that the node has already; kURL's marks are of no concern to it. */
 export function clusterOfKept(
   { packages, removal }: Pick<RunRequest, 'packages' | 'removal'>,
-  directory: string,
   args: Arguments,
   { env, signal }: CommandContext,
 ): ClusterRequest | undefined {
@@ -63,6 +56,6 @@ export function clusterOfKept(
       { entry: { version, ...(isObject(settings) ? settings : {}) }, schema: source.addon.settings },
     ] as const;
   });
-  const find = async (): Promise<Cluster | undefined> => openCluster({ env, directory, signal });
+  const find = async (): Promise<Cluster | undefined> => openCluster({ env, signal });
   return { find, adopt: undefined, whole: false, release: undefined, entries: new Map(entries) };
 }

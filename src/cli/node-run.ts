@@ -211,7 +211,6 @@ async function wantedOf(
       versions,
       schemas: new Map(packages.map(({ ref, addon }) => [ref.name, addon.settings])),
       release: source.release,
-      directory: placesOf(args, context).directory,
     }),
   };
 }

@@ -1,35 +1,41 @@
-/** `curlew why` on a node of a cluster, whose kubectl answers from files. */
-import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
+/** `curlew why` on a node of a cluster, whose API server answers from files. */
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { readRecords, type AppliedRecord } from '../../src/runtime/records.ts';
 import type { AddonHistory } from '../../src/runtime/why.ts';
 import * as assert from '../support/assert.ts';
 import { curlew, type Outcome } from '../support/curlew.ts';
 import { bundleOf } from '../support/node-bundles.ts';
+import { kubeconfigText, startKubeServer, statusReply } from '../support/kube-server.ts';
 import { packagesOf, run, tracer } from '../support/node-install.ts';
+import { freePort } from '../support/ports.ts';
 import { suite } from '../support/suite.ts';
+import { makeCertificate } from '../support/tls.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
 const test = suite('cli: why, in a cluster', { timeoutMs: 240_000 });
 
-/** Answers what lies in `answers`; `away` and `stuck` are files that say how it fails. */
-const KUBECTL = `#!/bin/bash
-cd "$ANSWERS"
-if [ -e stuck ]; then exec sleep 1000; fi
-if [ -e away ]; then echo 'The connection to the server 127.0.0.1:6443 was refused' >&2; exit 1; fi
-if [ -e refused ]; then echo 'error: You must be logged in to the server (Unauthorized)' >&2; exit 1; fi
-file="\${@: -1}"; file="\${file##*/}"
-if [ -e "$file" ]; then cat "$file"; else echo 'Error from server (NotFound): none' >&2; exit 1; fi
-`;
+const CERTIFICATE = await makeCertificate();
 
+/** The API server answers what lies in `answers`; `away`, `refused` and `stuck` there are files that say how it fails. */
 async function nodeWith(addons: readonly string[] = ['aaa', 'containerd']): Promise<Tree> {
-  const box = await tree({
-    'path/kubectl': KUBECTL,
-    'admin.conf': '',
-    'answers/kube-system': '{"metadata":{"uid":"u-1"}}',
-  });
-  await chmod(box.at('path/kubectl'), 0o755);
+  const box = await tree({ 'answers/kube-system': '{"metadata":{"uid":"u-1"}}' });
+  const server = await startKubeServer(({ path }) => {
+    const answer = box.at('answers', path.split('/').at(-1) ?? '');
+    if (existsSync(box.at('answers/stuck'))) return { status: 200, sending: 'never' };
+    if (existsSync(box.at('answers/refused'))) return statusReply(401, 'Unauthorized');
+    return existsSync(answer) ? { status: 200, body: readFileSync(answer) } : statusReply(404, 'NotFound');
+  }, CERTIFICATE);
+  await writeFile(box.at('there.conf'), server.kubeconfig());
+  await writeFile(box.at('away.conf'), kubeconfigText(`https://127.0.0.1:${await freePort()}`, {}, {}));
   await run(box, await packagesOf(bundleOf(addons.map((name) => tracer(name)))));
-  return box;
+  return {
+    ...box,
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]();
+      await box[Symbol.asyncDispose]();
+    },
+  };
 }
 
 /** What the cluster has noted: records by add-on. */
@@ -40,9 +46,9 @@ async function note(box: Tree, applied: Readonly<Record<string, AppliedRecord>>,
 }
 
 async function ask(box: Tree, name: string, ...more: readonly string[]): Promise<Outcome> {
-  const env = { PATH: `${box.at('path')}:${process.env['PATH'] ?? ''}`, KUBECONFIG: box.at('admin.conf') };
+  const config = existsSync(box.at('answers/away')) ? 'away.conf' : 'there.conf';
   const words = ['why', name, '--install-dir', box.at('node'), ...more];
-  return curlew(words, { cwd: box.path, env: { ...env, ANSWERS: box.at('answers') } });
+  return curlew(words, { cwd: box.path, env: { KUBECONFIG: box.at(config) } });
 }
 
 async function told(box: Tree, name: string): Promise<AddonHistory> {

@@ -23,7 +23,7 @@ export const why: Command<AddonHistory> = {
       throw new CurlewError('USAGE', 'curlew why: which add-on?', { hint: 'curlew status lists what is installed' });
     }
     const directory = folderOf(args, context);
-    return whyAddon(directory, name, { find: clusterFinder(directory, args, context), signal: context.signal });
+    return whyAddon(directory, name, { find: clusterFinder(args, context), signal: context.signal });
   },
   render: renderWhy,
 };

@@ -1,6 +1,7 @@
 /** `kurl rook …`: whether Ceph is healthy, and which versions Rook has rolled out. */
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
+import { apiPath, type ApiPath } from '../../kube/path.ts';
 import { at, clusterCalls, numberOf, textOf, withinSeconds } from './cluster-calls.ts';
 import type { ClusterCalls, VerbContext } from './cluster-calls.ts';
 
@@ -58,16 +59,20 @@ function workGoingOn(status: unknown): string | undefined {
   return `${names.length} tasks in progress, the first: ${message.replaceAll('\n', ' ')} (${done.toFixed(2)}%)`;
 }
 
-const DEPLOYMENTS = '/apis/apps/v1/namespaces/rook-ceph/deployments';
 const TOOLBOX = 'rook-ceph-tools';
+const ROOK_DEPLOYMENTS = apiPath`/apis/apps/v1/namespaces/rook-ceph/deployments?labelSelector=${'rook_cluster=rook-ceph'}`;
+
+function deployment(name: string): ApiPath {
+  return apiPath`/apis/apps/v1/namespaces/rook-ceph/deployments/${name}`;
+}
 
 /** Add-ons bring the toolbox; where one has none, it is made of the operator's image. */
 async function startToolbox(cluster: ClusterCalls, say: VerbContext['say'], signal: AbortSignal): Promise<void> {
-  const there = await cluster.find(`${DEPLOYMENTS}/${TOOLBOX}`, signal);
+  const there = await cluster.find(deployment(TOOLBOX), signal);
   if (there !== undefined && numberOf(at(there, 'status', 'replicas')) > 0) return;
   if (there === undefined) {
     say('There is no deployment rook-ceph-tools: starting it');
-    const operator = await cluster.find(`${DEPLOYMENTS}/rook-ceph-operator`, signal);
+    const operator = await cluster.find(deployment('rook-ceph-operator'), signal);
     const image = textOf(at(operator, 'spec', 'template', 'spec', 'containers', 0, 'image'));
     if (image === '')
       throw new CurlewError('CLUSTER_FAILED', 'kurl rook: no deployment rook-ceph-operator to ask Ceph by');
@@ -113,7 +118,7 @@ function toolbox(image: string): object {
 
 async function cephStatus(cluster: ClusterCalls, say: VerbContext['say'], signal: AbortSignal): Promise<unknown> {
   await startToolbox(cluster, say, signal);
-  const pods = await cluster.list(`/api/v1/namespaces/rook-ceph/pods?labelSelector=app%3D${TOOLBOX}`, signal);
+  const pods = await cluster.list(apiPath`/api/v1/namespaces/rook-ceph/pods?labelSelector=${`app=${TOOLBOX}`}`, signal);
   const names = pods.map((pod) => textOf(at(pod, 'metadata', 'name')));
   const [name] = names;
   if (name === undefined || names.length > 1) {
@@ -235,7 +240,7 @@ export async function waitForVersion({ what, version, seconds }: VersionWait, co
   const done = await withinSeconds(seconds, context, async (signal) =>
     until(
       async () => {
-        const items = await cluster.list(`${DEPLOYMENTS}?labelSelector=rook_cluster%3Drook-ceph`, signal);
+        const items = await cluster.list(ROOK_DEPLOYMENTS, signal);
         left = behindVersion(items, wanted, `${what.toLowerCase()}-version`).join('; ');
         if (left !== '') sayLeft(left);
         return left === '';

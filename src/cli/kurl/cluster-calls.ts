@@ -1,7 +1,9 @@
-/** The cluster as the verbs of kURL's program `kurl` ask it: through kubectl, as hooks do. */
+/** The cluster as the verbs of kURL's program `kurl` ask it: by requests, and through kubectl what is more than that. */
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
-import { callApi, callKubectl, findKubectl } from '../../runtime/cluster/kubectl.ts';
+import { openApi } from '../../kube/api.ts';
+import type { ApiPath } from '../../kube/path.ts';
+import { callKubectl } from '../../runtime/cluster/kubectl.ts';
 
 /** What a verb has of the world around it. */
 export interface VerbContext {
@@ -15,37 +17,34 @@ export interface VerbContext {
 
 export interface ClusterCalls {
   /** An object of the API by its path; undefined when there is none. `CLUSTER_FAILED` for anything else. */
-  readonly find: (path: string, signal: AbortSignal) => Promise<unknown>;
+  readonly find: (path: ApiPath, signal: AbortSignal) => Promise<unknown>;
   /** The items of a list of the API. */
-  readonly list: (path: string, signal: AbortSignal) => Promise<readonly unknown[]>;
+  readonly list: (path: ApiPath, signal: AbortSignal) => Promise<readonly unknown[]>;
   /** What kubectl prints, given these words and perhaps a document. */
   readonly run: (words: readonly string[], signal: AbortSignal, input?: string) => Promise<string>;
 }
 
-/** Longer than a program in a container that waits for a cluster that is away. */
-const RUN_DEADLINE_MS = 330_000;
-
-/** Throws `CLUSTER_FAILED` when this machine has no kubectl, or nothing that says how to reach a cluster. */
+/** Throws `CLUSTER_FAILED` when nothing on this machine says how to reach a cluster. */
 export async function clusterCalls(verb: string, { env }: Pick<VerbContext, 'env'>): Promise<ClusterCalls> {
-  const kubectl = await findKubectl({ env, directory: env['DIR'] ?? '.' });
-  if (kubectl === undefined) {
-    throw new CurlewError('CLUSTER_FAILED', `kurl ${verb}: no kubectl, or no kubeconfig, on this machine`, {
+  const api = await openApi({ env });
+  if (api === undefined) {
+    throw new CurlewError('CLUSTER_FAILED', `kurl ${verb}: no kubeconfig on this machine`, {
       hint: 'run it on a primary node, or name a kubeconfig in KUBECONFIG',
     });
   }
-  const failed = (doing: string, said: string): CurlewError =>
-    new CurlewError('CLUSTER_FAILED', `kurl ${verb}: ${doing}: ${said}`);
+  const failed = (doing: string, said: string, hint?: string): CurlewError =>
+    new CurlewError('CLUSTER_FAILED', `kurl ${verb}: ${doing}: ${said}`, { hint });
   const find: ClusterCalls['find'] = async (path, signal) => {
-    const answer = await callApi(kubectl, { verb: 'get', path }, { signal });
+    const answer = await api.ask({ verb: 'get', path }, { signal });
     if (answer.kind === 'answer') return answer.value;
     if (answer.problem === 'not found') return undefined;
-    throw failed(`get ${path}`, answer.said);
+    throw failed(`get ${path}`, answer.said, answer.hint);
   };
   return {
     find,
     list: async (path, signal) => listOf(at(await find(path, signal), 'items')),
     run: async (words, signal, input = '') => {
-      const answer = await callKubectl({ ...kubectl, deadlineMs: RUN_DEADLINE_MS }, words, { input, signal });
+      const answer = await callKubectl(words, { env, input, signal });
       if (answer.kind === 'output') return answer.text;
       throw failed(`kubectl ${words.join(' ')}`, answer.said);
     },

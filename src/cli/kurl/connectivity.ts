@@ -1,6 +1,7 @@
 /** `kurl netutil nodes-connectivity`: whether each node reaches each other one by a port. */
 import { randomUUID } from 'node:crypto';
 import { CurlewError } from '../../core/errors.ts';
+import { apiPath } from '../../kube/path.ts';
 import { at, clusterCalls, textOf } from './cluster-calls.ts';
 import type { ClusterCalls, VerbContext } from './cluster-calls.ts';
 import { removed, runJob } from './jobs.ts';
@@ -33,7 +34,10 @@ export async function nodesConnectivity(question: PortQuestion, context: VerbCon
       const what = `kurl ${VERB}: the listeners did not start, perhaps ${title} is in use on a node`;
       throw new CurlewError('CLUSTER_FAILED', what, { cause: error });
     });
-    const pods = await cluster.list(`/api/v1/namespaces/${namespace}/pods?labelSelector=app%3D${NAME}`, signal);
+    const pods = await cluster.list(
+      apiPath`/api/v1/namespaces/${namespace}/pods?labelSelector=${`app=${NAME}`}`,
+      signal,
+    );
     const there = pods.map(listenerOf);
     for (const to of there) {
       for (const from of there) if (from.node !== to.node) await tryPath(cluster, { from, to }, question, context);

@@ -3,6 +3,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { parseQuantity } from '../../preflight/go-words.ts';
 import { readYaml } from '../../installer/yaml.ts';
 import { formatBytes } from '../render/units.ts';
+import { apiPath } from '../../kube/path.ts';
 import { at, clusterCalls, listOf, numberOf, textOf } from './cluster-calls.ts';
 import type { ClusterCalls, VerbContext } from './cluster-calls.ts';
 import { runJob } from './jobs.ts';
@@ -57,7 +58,7 @@ function enough(where: string, free: number, wanted: number): string {
 }
 
 async function storageClass(cluster: ClusterCalls, name: string, signal: AbortSignal): Promise<unknown> {
-  const all = await cluster.list('/apis/storage.k8s.io/v1/storageclasses', signal);
+  const all = await cluster.list(apiPath`/apis/storage.k8s.io/v1/storageclasses`, signal);
   const isDefault = (one: unknown): boolean =>
     at(one, 'metadata', 'annotations', 'storageclass.kubernetes.io/is-default-class') === 'true';
   const found = all.find((one) => (name === '' ? isDefault(one) : at(one, 'metadata', 'name') === name));
@@ -66,19 +67,21 @@ async function storageClass(cluster: ClusterCalls, name: string, signal: AbortSi
 }
 
 async function freeInCeph(cluster: ClusterCalls, storage: unknown, signal: AbortSignal): Promise<number> {
-  const objects = '/apis/ceph.rook.io/v1/namespaces/rook-ceph';
-  const parameter = (name: string): string => encodeURIComponent(textOf(at(storage, 'parameters', name)));
-  const pool = await cluster.find(`${objects}/cephblockpools/${parameter('pool')}`, signal);
+  const parameter = (name: string): string => textOf(at(storage, 'parameters', name));
+  if (parameter('pool') === '') throw failure('the storage class names no pool with replicas');
+  const poolPath = apiPath`/apis/ceph.rook.io/v1/namespaces/rook-ceph/cephblockpools/${parameter('pool')}`;
+  const pool = await cluster.find(poolPath, signal);
   const copies = numberOf(at(pool, 'spec', 'replicated', 'size'));
   if (copies < 1) throw failure('the storage class names no pool with replicas');
-  const ceph = await cluster.find(`${objects}/cephclusters/${parameter('clusterID')}`, signal);
+  const cephPath = apiPath`/apis/ceph.rook.io/v1/namespaces/rook-ceph/cephclusters/${parameter('clusterID')}`;
+  const ceph = await cluster.find(cephPath, signal);
   const free = at(ceph, 'status', 'ceph', 'capacity', 'bytesAvailable');
   if (typeof free !== 'number') throw failure('the Ceph cluster does not say what is free');
   return Math.floor(free / copies);
 }
 
 async function nodesAsked(cluster: ClusterCalls, node: string, signal: AbortSignal): Promise<readonly string[]> {
-  const names = (await cluster.list('/api/v1/nodes', signal)).map((one) => textOf(at(one, 'metadata', 'name')));
+  const names = (await cluster.list(apiPath`/api/v1/nodes`, signal)).map((one) => textOf(at(one, 'metadata', 'name')));
   if (node === '') return names;
   if (!names.includes(node)) throw failure(`no node ${JSON.stringify(node)}`);
   return [node];

@@ -1,6 +1,7 @@
 /** Pods that verbs of kURL's program run on a node, once. */
 import { randomBytes } from 'node:crypto';
 import { CurlewError } from '../../core/errors.ts';
+import { apiPath } from '../../kube/path.ts';
 import { at, textOf, withinSeconds } from './cluster-calls.ts';
 import type { ClusterCalls, VerbContext } from './cluster-calls.ts';
 
@@ -24,7 +25,7 @@ export async function runJob(cluster: ClusterCalls, job: NodeJob, context: VerbC
   const name = `${job.name}-${randomBytes(4).toString('hex')}`;
   await cluster.run(['create', '-f', '-'], context.signal, JSON.stringify(podOf(name, job)));
   try {
-    const path = `/api/v1/namespaces/${job.namespace}/pods/${name}`;
+    const path = apiPath`/api/v1/namespaces/${job.namespace}/pods/${name}`;
     let phase = 'not started';
     const end = await withinSeconds(SECONDS, context, async (signal) => {
       for (; ; await context.pause(PAUSE_MS, { signal })) {

@@ -17,11 +17,12 @@ import {
   type KurlData,
   type KurlState,
 } from './kurl-config.ts';
-import { callApi, findKubectl, refusalHint } from './kubectl.ts';
 import { readNodes, type ClusterNode } from './nodes.ts';
 import { isClusterUid } from '../records.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
+import { openApi } from '../../kube/api.ts';
+import { apiPath } from '../../kube/path.ts';
 
 /** A cluster whose API server has answered. Each call throws `CLUSTER_FAILED` when it does not, for a while, any more. */
 export interface Cluster {
@@ -46,9 +47,8 @@ export interface Cluster {
 }
 
 export interface OpenClusterOptions {
+  /** Says which cluster (KUBECONFIG), and how it is reached. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The install folder: a package there may bring kubectl. */
-  readonly directory: string;
   /** How long the API server may be away later on before that is an error. */
   readonly patienceMs?: number;
   /** How long one answer may take. */
@@ -60,28 +60,26 @@ const PATIENCE_MS = 30_000;
 const KUBEADM_CONFIG: ConfigMapName = { namespace: 'kube-system', name: 'kubeadm-config' };
 
 /**
- * Undefined when there is no kubectl, no kubeconfig, or nobody who answers. `CLUSTER_FAILED` when an API server answers
+ * Undefined when there is no kubeconfig, or nobody who answers. `CLUSTER_FAILED` when an API server answers
  * and refuses.
  */
 export async function openCluster({
   env,
-  directory,
   patienceMs = PATIENCE_MS,
   answerMs,
   signal,
 }: OpenClusterOptions): Promise<Cluster | undefined> {
-  const found = await findKubectl({ env, directory });
-  if (found === undefined) return undefined;
-  const kubectl = answerMs === undefined ? found : { ...found, deadlineMs: answerMs };
-  const answer = await callApi(kubectl, { verb: 'get', path: '/api/v1/namespaces/kube-system' }, { signal });
+  const api = await openApi({ env, deadlineMs: answerMs });
+  if (api === undefined) return undefined;
+  const answer = await api.ask({ verb: 'get', path: apiPath`/api/v1/namespaces/kube-system` }, { signal });
   if (answer.kind === 'problem') {
     if (answer.problem === 'unreachable' || answer.problem === 'not found') return undefined;
     throw new CurlewError('CLUSTER_FAILED', `look for the cluster: ${answer.said}`, {
-      hint: `${refusalHint(answer.said)}; if this node is in no cluster, name a kubeconfig that is not there`,
+      hint: `${answer.hint ?? 'see what answers there'}; if this node is in no cluster, name a kubeconfig that is not there`,
     });
   }
   const uid = uidOf(answer.value);
-  const maps = configMapClient(kubectl, { patienceMs, signal });
+  const maps = configMapClient(api, { patienceMs, signal });
   /** Makes none where nothing is secret: what is not there is looked for once. */
   const absent = new Set<ConfigMapName>();
   const changeSecret = async (name: ConfigMapName, change: (before: Data) => Data): Promise<void> => {
@@ -105,7 +103,7 @@ export async function openCluster({
       await maps.change(RECORDS_MAP, (before) => withRecords(before, uid, change));
     },
     readKubeadm: async () => (await maps.read(KUBEADM_CONFIG))?.data['ClusterConfiguration'],
-    readNodes: async () => readNodes(kubectl, { signal }),
+    readNodes: async () => readNodes(api, { signal }),
     readKurl: async () => {
       const [current, last, config] = await Promise.all([CURRENT_CONFIG, LAST_CONFIG, KURL_CONFIG].map(maps.read));
       const byKurl = [current, last, config].some((map) => map?.ours === false);

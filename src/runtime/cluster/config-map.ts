@@ -2,7 +2,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
-import { callApi, refusalHint, type ApiRequest, type Kubectl } from './kubectl.ts';
+import type { ApiRequest, KubeApi } from '../../kube/api.ts';
+import { apiPath, type ApiPath } from '../../kube/path.ts';
 
 export type Data = Readonly<Record<string, string>>;
 
@@ -47,9 +48,9 @@ export interface ClientOptions {
   readonly signal: AbortSignal;
 }
 
-export function configMapClient(kubectl: Kubectl, { patienceMs, signal }: ClientOptions): ConfigMapClient {
+export function configMapClient(api: KubeApi, { patienceMs, signal }: ClientOptions): ConfigMapClient {
   const call = async (doing: string, request: ApiRequest): Promise<Called> =>
-    callPatiently(kubectl, doing, request, { patienceMs, signal });
+    callPatiently(api, doing, request, { patienceMs, signal });
   const known = new Map<string, ConfigMap>();
   const read = async (name: ConfigMapName): Promise<ConfigMap | undefined> => {
     const doing = `read ${titleOf(name)}`;
@@ -100,12 +101,13 @@ function remember(known: Map<string, ConfigMap>, name: ConfigMapName, map: Confi
   else known.set(keyOf(name), map);
 }
 
-function folderOf(name: ConfigMapName): string {
-  return `/api/v1/namespaces/${name.namespace}/${kindOf(name) === 'Secret' ? 'secrets' : 'configmaps'}`;
+function folderOf(name: ConfigMapName): ApiPath {
+  return apiPath`/api/v1/namespaces/${name.namespace}/${kindOf(name) === 'Secret' ? 'secrets' : 'configmaps'}`;
 }
 
-function pathOf(name: ConfigMapName): string {
-  return `${folderOf(name)}/${name.name}`;
+function pathOf(name: ConfigMapName): ApiPath {
+  const kinds = kindOf(name) === 'Secret' ? 'secrets' : 'configmaps';
+  return apiPath`/api/v1/namespaces/${name.namespace}/${kinds}/${name.name}`;
 }
 
 function isSame(a: Data, b: Data): boolean {
@@ -152,7 +154,7 @@ async function makeNamespace(
   name: string,
 ): Promise<void> {
   const document = JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-  await call(`make namespace ${name}`, { verb: 'create', path: '/api/v1/namespaces', document });
+  await call(`make namespace ${name}`, { verb: 'create', path: apiPath`/api/v1/namespaces`, document });
 }
 
 function configMapOf(name: ConfigMapName, value: unknown, doing: string): ConfigMap {
@@ -175,27 +177,26 @@ type Called =
 
 /** Asks again while the API server is away, as it is for a moment when its node is upgraded. */
 async function callPatiently(
-  kubectl: Kubectl,
+  api: KubeApi,
   doing: string,
   request: ApiRequest,
   { patienceMs, signal }: ClientOptions,
 ): Promise<Called> {
   const until = performance.now() + patienceMs;
   for (let waitMs = 250; ; waitMs = Math.min(waitMs * 2, 4000)) {
-    const answer = await callApi(kubectl, request, { signal });
+    const answer = await api.ask(request, { signal });
     if (answer.kind === 'answer') return { outcome: 'done', value: answer.value };
-    const { problem, said } = answer;
+    const { problem, said, hint } = answer;
     if (problem === 'not found' || problem === 'taken' || problem === 'conflict') return { outcome: problem };
     if (problem === 'unreachable' && performance.now() + waitMs < until) {
       await pause(waitMs, undefined, { signal });
       continue;
     }
-    const hint = problem === 'refused' ? refusalHint(said) : HINTS[problem];
-    throw new CurlewError('CLUSTER_FAILED', `${doing}: ${said}`, { hint });
+    throw new CurlewError('CLUSTER_FAILED', `${doing}: ${said}`, {
+      hint: hint ?? (problem === 'unreachable' ? NOT_RUNNING : NOT_DONE),
+    });
   }
 }
 
-const HINTS = {
-  unreachable: 'see that the API server is running (crictl ps -a), then run the same command again: it goes on',
-  failed: 'see what the API server says to this, then run the same command again',
-} as const;
+const NOT_RUNNING = 'see that the API server is running (crictl ps -a), then run the same command again: it goes on';
+const NOT_DONE = 'see what the API server says to this, then run the same command again';

@@ -4,7 +4,8 @@ import { isObject } from '../../core/json.ts';
 import type { PreflightResult } from '../../preflight/judge.ts';
 import { KUBERNETES } from '../hooks.ts';
 import type { RunView } from '../prepare.ts';
-import { callApi, type Kubectl } from './kubectl.ts';
+import type { KubeApi } from '../../kube/api.ts';
+import { apiPath } from '../../kube/path.ts';
 
 export interface ClusterNode {
   readonly name: string;
@@ -22,15 +23,18 @@ const MOST_NAMED = 10;
 
 /** `CLUSTER_FAILED` when the API server does not give the list. */
 export async function readNodes(
-  kubectl: Kubectl,
+  api: KubeApi,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<readonly ClusterNode[]> {
   const nodes: ClusterNode[] = [];
   let next = '';
   for (let page = 0; page < MOST_PAGES; page += 1) {
-    const path = `/api/v1/nodes?limit=${PAGE}${next === '' ? '' : `&continue=${encodeURIComponent(next)}`}`;
-    const answer = await callApi(kubectl, { verb: 'get', path }, { signal });
-    if (answer.kind === 'problem') throw new CurlewError('CLUSTER_FAILED', `list the nodes: ${answer.said}`);
+    const path =
+      next === '' ? apiPath`/api/v1/nodes?limit=${PAGE}` : apiPath`/api/v1/nodes?limit=${PAGE}&continue=${next}`;
+    const answer = await api.ask({ verb: 'get', path }, { signal });
+    if (answer.kind === 'problem') {
+      throw new CurlewError('CLUSTER_FAILED', `list the nodes: ${answer.said}`, { hint: answer.hint });
+    }
     const { items, metadata } = isObject(answer.value) ? answer.value : {};
     if (Array.isArray(items)) nodes.push(...items.map(nodeOf));
     next = isObject(metadata) && typeof metadata['continue'] === 'string' ? metadata['continue'] : '';

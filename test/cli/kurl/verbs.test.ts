@@ -1,30 +1,49 @@
-/** Verbs of kURL's program `kurl`, over a kubectl that answers from files. */
+/** Verbs of kURL's program `kurl`, over an API server and a kubectl that both answer from one script. */
+import { execFileSync } from 'node:child_process';
 import { networkInterfaces } from 'node:os';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { behindVersion, cephTrouble } from '../../../src/cli/kurl/ceph.ts';
 import { parseDf } from '../../../src/cli/kurl/free-space.ts';
 import { defaultInterface, defaultInterface6, interfaceOfAddress } from '../../../src/cli/kurl/interfaces.ts';
 import * as assert from '../../support/assert.ts';
+import { startKubeServer, statusReply } from '../../support/kube-server.ts';
 import { kurlTool } from '../../support/kurl-tool.ts';
 import { suite } from '../../support/suite.ts';
+import { makeCertificate } from '../../support/tls.ts';
 import { tree, type Tree } from '../../support/tree.ts';
 
 const test = suite('cli/kurl/verbs', { timeoutMs: 60_000 });
 
+const CERTIFICATE = await makeCertificate();
+
 interface Cluster extends Tree {
   /** Calls a verb; what it says on the way is added to what it prints. */
   readonly kurl: (words: string) => Promise<string>;
-  /** The words of each call of kubectl, without the paths of objects. */
+  /** The words of each call of kubectl, and `api get --raw PATH` of each request. */
   readonly calls: () => Promise<string>;
 }
 
-/** `answers`: arms of a `case` over the words of kubectl. */
+/** `answers`: arms of a `case` over the words of kubectl, and of requests as `api get --raw PATH`. */
 async function cluster(answers: string, files: Readonly<Record<string, string>> = {}): Promise<Cluster> {
   const kubectl = `#!/bin/bash\ncd "$HOME"\necho "$*" >>calls\ncase "$*" in\n${answers}\n*) echo "Error from server (NotFound): $*" >&2; exit 1;;\nesac\n`;
-  const box = await tree({ 'path/kubectl': kubectl, conf: '', calls: '', ...files });
+  const box = await tree({ 'path/kubectl': kubectl, calls: '', ...files });
   const env = { PATH: `${box.at('path')}:/usr/bin:/bin`, KUBECONFIG: box.at('conf'), HOME: box.path };
+  const server = await startKubeServer(({ path }) => {
+    try {
+      const words = ['api', 'get', '--raw', path];
+      return { status: 200, body: execFileSync(box.at('path/kubectl'), words, { env, stdio: 'pipe' }) };
+    } catch (error) {
+      const away = !String((error as { readonly stderr?: unknown }).stderr).includes('NotFound');
+      return away ? statusReply(503, 'ServiceUnavailable') : statusReply(404, 'NotFound');
+    }
+  }, CERTIFICATE);
+  await writeFile(box.at('conf'), server.kubeconfig());
   return {
     ...box,
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]();
+      await box[Symbol.asyncDispose]();
+    },
     kurl: async (words) => {
       const said: string[] = [];
       const last = await kurlTool(['kurl', ...words.split(' ')], { env, say: (line) => said.push(`${line}\n`) });
@@ -260,11 +279,7 @@ test('netutil nodes-connectivity: each node reaches each other one, or it is sai
 });
 
 test('a machine without a kubeconfig is told so, and a verb that is not answered says what it is', async () => {
-  await assert.rejectsWith(
-    kurlTool(['kurl', 'rook', 'wait-for-health']),
-    'CLUSTER_FAILED',
-    /no kubectl, or no kubeconfig/,
-  );
+  await assert.rejectsWith(kurlTool(['kurl', 'rook', 'wait-for-health']), 'CLUSTER_FAILED', /no kubeconfig/);
   await assert.rejectsWith(kurlTool(['kurl', 'rook', 'wait-for-health', 'soon']), 'USAGE', /"soon"/);
   await assert.rejectsWith(kurlTool(['kurl', 'host', 'preflight', 'spec.yaml']), 'UNSUPPORTED', /kurl host preflight/);
   await assert.rejectsWith(kurlTool(['kurl']), 'UNSUPPORTED');

@@ -17,7 +17,7 @@ export interface Spec {
   readonly patienceMs?: number;
 }
 
-/** A folder whose kubectl is the only one that is found, in PATH. Afterwards the cluster is as it was. */
+/** A folder whose kubectl is the one that hooks find, in PATH. Afterwards the cluster is as it was. */
 export async function boxOf(server: ApiServer): Promise<Tree> {
   const box = await tree();
   await mkdir(box.at('path'));
@@ -38,7 +38,7 @@ export function envOf(box: Tree, kubeconfig: string): Readonly<Record<string, st
 
 export function opens(box: Tree, server: Pick<ApiServer, 'kubeconfig'>, patienceMs = 1000) {
   return async (): Promise<Cluster | undefined> =>
-    openCluster({ env: envOf(box, server.kubeconfig), directory: box.at('node'), patienceMs, signal });
+    openCluster({ env: envOf(box, server.kubeconfig), patienceMs, signal });
 }
 
 export async function install(

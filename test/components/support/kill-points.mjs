@@ -8,6 +8,7 @@
 import childProcess from 'node:child_process';
 import { appendFileSync, closeSync, existsSync, openSync, statfsSync, watch, writeSync } from 'node:fs';
 import fs from 'node:fs/promises';
+import https from 'node:https';
 import { syncBuiltinESMExports } from 'node:module';
 
 const { KILL_AT, KILL_MODE, KILL_LOG, FILL_AT, FILL_LEAVE = '0', SCENE } = process.env;
@@ -113,11 +114,24 @@ fs.open = async (path, flags, ...rest) => {
   return file;
 };
 
-/** What a client of the cluster or of containerd changes there; undefined when it only asks. */
+const CHANGES = { POST: 'create', PUT: 'replace' };
+const { request } = https;
+
+/** A request that changes the cluster: all of it is on its way, then it has been answered. */
+https.request = (options, ...rest) => {
+  const change = CHANGES[options.method];
+  if (change === undefined) return request(options, ...rest);
+  const name = `client ${change} ${options.path}`;
+  here(`${name} before`);
+  const asked = request(options, ...rest);
+  asked.once('finish', () => here(`${name} all given`));
+  asked.once('response', (answer) => answer.once('end', () => here(`${name} after`)));
+  return asked;
+};
+
+/** What a client of containerd changes there; undefined when it only asks. */
 function changeOf(command, args) {
-  const words = args.join(' ');
-  if (command.endsWith('kubectl')) return /\b(?:create|replace) --raw \S+/.exec(words)?.[0];
-  return command === 'ctr' ? /\bimages (?:import|tag)\b/.exec(words)?.[0] : undefined;
+  return command === 'ctr' ? /\bimages (?:import|tag)\b/.exec(args.join(' '))?.[0] : undefined;
 }
 
 const SOME = 128 << 10;

@@ -25,7 +25,7 @@ export interface Trial {
  * Where a hook or a client is at work, killing it too is another way to die than killing the command alone. A hook that dies
  * at its start is as if it had never been started.
  */
-const WITH_CHILD = /^hook |^client .* given /;
+const WITH_CHILD = /^hook |^client images .* given /;
 
 async function stateOf({ scene, around = async () => Promise.resolve({}) }: Trial, node: string): Promise<State> {
   return { ...(await nodeState(scene.folder(node))), ...(await around()) };

@@ -1,21 +1,16 @@
-/** Nodes of a cluster, as a kubectl tells that answers from files, and what they mean for an upgrade of Kubernetes. */
-import { chmod, readFile } from 'node:fs/promises';
+/** Nodes of a cluster, as an API server lists them, and what they mean for an upgrade of Kubernetes. */
+import { writeFile } from 'node:fs/promises';
+import { openApi, type KubeApi } from '../../../src/kube/api.ts';
 import type { Cluster } from '../../../src/runtime/cluster/cluster.ts';
 import { checkNodes, readNodes, type ClusterNode } from '../../../src/runtime/cluster/nodes.ts';
 import type { RunView } from '../../../src/runtime/prepare.ts';
 import type { AppliedRecord } from '../../../src/runtime/records.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
-import { tree } from '../../support/tree.ts';
+import { startKubeServer, statusReply, type KubeServer } from '../../support/kube-server.ts';
+import { tree, type Tree } from '../../support/tree.ts';
 
 const test = suite('runtime/cluster/nodes');
-
-/** Asks that come are written down; the n-th gets the n-th file. */
-const KUBECTL = `#!/bin/bash
-cd "$ANSWERS"
-echo "\${@: -1}" >>asked
-cat "page-$(wc -l <asked)"
-`;
 
 const node = (name: string, ready?: string): unknown => ({
   metadata: { name },
@@ -24,30 +19,36 @@ const node = (name: string, ready?: string): unknown => ({
   },
 });
 
+async function openOf(box: Tree, server: KubeServer): Promise<KubeApi> {
+  await writeFile(box.at('conf'), server.kubeconfig());
+  const api = await openApi({ env: { KUBECONFIG: box.at('conf') } });
+  if (api === undefined) throw new Error('no kubeconfig');
+  return api;
+}
+
 test('nodes are read page by page, with what their kubelets say', async ({ signal }) => {
-  await using box = await tree({
-    kubectl: KUBECTL,
-    'page-1': JSON.stringify({ items: [node('a', 'True'), node('b', 'False')], metadata: { continue: 'x y' } }),
-    'page-2': JSON.stringify({ items: [node('c'), 'junk'], metadata: {} }),
-  });
-  await chmod(box.at('kubectl'), 0o755);
-  const env = { PATH: process.env['PATH'], ANSWERS: box.path };
-  const found = await readNodes({ command: box.at('kubectl'), env, deadlineMs: 20_000 }, { signal });
+  await using box = await tree();
+  const pages = [
+    { items: [node('a', 'True'), node('b', 'False')], metadata: { continue: 'x y' } },
+    { items: [node('c'), 'junk'], metadata: {} },
+  ];
+  await using server = await startKubeServer(() => ({ json: pages[server.log.length - 1] }));
+  const found = await readNodes(await openOf(box, server), { signal });
   assert.equal(
     found.map(({ name, ready }) => `${name} ${ready}`),
     ['a True', 'b False', 'c ', '? '],
   );
-  assert.is(
-    await readFile(box.at('asked'), 'utf8'),
-    '/api/v1/nodes?limit=100\n/api/v1/nodes?limit=100&continue=x%20y\n',
+  assert.equal(
+    server.log.map(({ path }) => path),
+    ['/api/v1/nodes?limit=100', '/api/v1/nodes?limit=100&continue=x%20y'],
   );
 });
 
 test('an answer that is none ends with the reason', async ({ signal }) => {
-  await using box = await tree({ kubectl: '#!/bin/bash\necho "error: no right to list nodes" >&2\nexit 1\n' });
-  await chmod(box.at('kubectl'), 0o755);
-  const kubectl = { command: box.at('kubectl'), env: { PATH: process.env['PATH'] }, deadlineMs: 20_000 };
-  await assert.rejectsWith(readNodes(kubectl, { signal }), 'CLUSTER_FAILED', /list the nodes: .*no right/);
+  await using box = await tree();
+  await using server = await startKubeServer(() => statusReply(403, 'Forbidden', 'no right to list nodes'));
+  const api = await openOf(box, server);
+  await assert.rejectsWith(readNodes(api, { signal }), 'CLUSTER_FAILED', /list the nodes: .*no right/);
 });
 
 interface Scene {
