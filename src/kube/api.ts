@@ -6,7 +6,7 @@ import { pause, retryAfterMs } from '../net/retry.ts';
 import { exchange, type Answered } from './exchange.ts';
 import type { ApiPath } from './path.ts';
 import { statusProblem, thrownProblem, type Problem } from './problem.ts';
-import { kubeconfigPaths, openSessions, type Session } from './session.ts';
+import { kubeconfigPaths, openSessions, type Session, type Sessions } from './session.ts';
 
 export interface ApiRequest {
   readonly verb: 'get' | 'create' | 'replace';
@@ -44,28 +44,6 @@ export async function openApi({ env, deadlineMs = DEADLINE_MS }: ApiOptions): Pr
   const there = await Promise.all(kubeconfigPaths(env).map(isFile));
   if (!there.includes(true)) return undefined;
   const sessions = openSessions(env);
-  const sending = async (request: ApiRequest, until: number, signal: AbortSignal): Promise<ApiAnswer> => {
-    let session = await sessions.current({ signal });
-    let isRenewed = false;
-    for (let waits = 0; ; waits += 1) {
-      if (session === undefined) return NOT_NAMED;
-      const answer = await answered(session, request, signal);
-      if (answer.kind === 'problem') return answer;
-      if (answer.status >= 200 && answer.status < 300) return valueOf(answer, session);
-      if (answer.status === 401 && !isRenewed) {
-        isRenewed = true;
-        const better = await sessions.renewed(session, { signal });
-        if (better === undefined) return statusProblem(answer, session);
-        session = better;
-        continue;
-      }
-      const waitMs = waitOf(answer);
-      if (waitMs === undefined || waits >= MOST_WAITS || performance.now() + waitMs >= until) {
-        return statusProblem(answer, session);
-      }
-      await pause(waitMs, { signal });
-    }
-  };
   const ask: KubeApi['ask'] = async (request, { signal }) => {
     signal.throwIfAborted();
     const own = new AbortController();
@@ -73,7 +51,7 @@ export async function openApi({ env, deadlineMs = DEADLINE_MS }: ApiOptions): Pr
     const timer = setTimeout(() => own.abort(new Late()), deadlineMs);
     signal.addEventListener('abort', cancelled, { once: true });
     try {
-      return await sending(request, performance.now() + deadlineMs, own.signal);
+      return await send(sessions, request, { until: performance.now() + deadlineMs, signal: own.signal });
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof Late)) return thrownProblem(error);
@@ -86,13 +64,41 @@ export async function openApi({ env, deadlineMs = DEADLINE_MS }: ApiOptions): Pr
   return { ask };
 }
 
+/** Sends a request until there is an answer that counts. Rejects with the signal's reason, and for a kubeconfig that cannot be used. */
+async function send(
+  sessions: Sessions,
+  request: ApiRequest,
+  { until, signal }: { readonly until: number; readonly signal: AbortSignal },
+): Promise<ApiAnswer> {
+  let session = await sessions.current({ signal });
+  let isRenewed = false;
+  for (let waits = 0; ; waits += 1) {
+    if (session === undefined) return NOT_NAMED;
+    const answer = await answered(session, request, signal);
+    if (answer.kind === 'problem') return answer;
+    if (answer.status >= 200 && answer.status < 300) return valueOf(answer, session);
+    if (answer.status === 401 && !isRenewed) {
+      isRenewed = true;
+      const better = await sessions.renewed(session, { signal });
+      if (better === undefined) return statusProblem(answer, session);
+      session = better;
+      continue;
+    }
+    const waitMs = waitOf(answer);
+    if (waitMs === undefined || waits >= MOST_WAITS || performance.now() + waitMs >= until) {
+      return statusProblem(answer, session);
+    }
+    await pause(waitMs, { signal });
+  }
+}
+
 /** The deadline of a request has passed. */
 class Late extends Error {}
 
 const NOT_NAMED: Problem = {
   kind: 'problem',
   problem: 'unreachable',
-  said: 'the kubeconfig has no current context',
+  said: 'no kubeconfig names a current context',
   hint: 'name a kubeconfig with a current-context in KUBECONFIG',
 };
 

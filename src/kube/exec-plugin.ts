@@ -1,5 +1,6 @@
 /** Credentials from a program that a kubeconfig names (kubernetes.io, "client-go credential plugins"). */
 import { execa } from 'execa';
+import { delimiter } from 'node:path';
 import { visible } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { isObject, parseObject } from '../core/json.ts';
@@ -25,6 +26,11 @@ interface PluginCall {
 const OUTPUT_LIMIT = 1 << 20;
 const SAID_LIMIT = 300;
 
+/** PATH, with the folder where hooks look, too. */
+export function programPath(env: PluginCall['env']): string {
+  return [env['PATH'] ?? '/usr/sbin:/usr/bin:/sbin:/bin', '/usr/local/bin'].join(delimiter);
+}
+
 /** Runs the program. `CLUSTER_FAILED` when it fails, takes too long, or prints what is not a credential. */
 export async function runPlugin(plugin: ExecPlugin, { env, cluster, signal }: PluginCall): Promise<PluginCredential> {
   const { apiVersion, command, args, wantsCluster, installHint } = plugin;
@@ -33,16 +39,23 @@ export async function runPlugin(plugin: ExecPlugin, { env, cluster, signal }: Pl
   const own = Object.entries(plugin.env).map(([name, value]) => [name, value.reveal()] as const);
   const spec = { interactive: false, ...(wantsCluster ? { cluster } : {}) };
   const info = JSON.stringify({ apiVersion, kind: 'ExecCredential', spec });
-  const { exitCode, code, stdout, stderr, isCanceled, isMaxBuffer } = await execa(command, args, {
+  const running = execa(command, args, {
     reject: false,
-    env: { ...env, ...Object.fromEntries(own), KUBERNETES_EXEC_INFO: info },
+    env: { ...env, PATH: programPath(env), ...Object.fromEntries(own), KUBERNETES_EXEC_INFO: info },
     extendEnv: false,
     cancelSignal: signal,
     forceKillAfterDelay: 2000,
     maxBuffer: OUTPUT_LIMIT,
     stdin: 'ignore',
   });
-  if (isCanceled) throw bad('no answer in time');
+  const done = await Promise.race([running, aborted(signal)]);
+  if (done === undefined || done.isCanceled) {
+    // Children that it has left may hold on to these.
+    running.stdout.destroy();
+    running.stderr.destroy();
+    throw bad('no answer in time');
+  }
+  const { exitCode, code, stdout, stderr, isMaxBuffer } = done;
   if (isMaxBuffer) throw bad(`more than ${OUTPUT_LIMIT} bytes of output`);
   if (code === 'ENOENT') throw bad('there is no such program', visibleEnd(installHint ?? '') || undefined);
   if (exitCode !== 0) {
@@ -53,6 +66,13 @@ export async function runPlugin(plugin: ExecPlugin, { env, cluster, signal }: Pl
     throw bad(`failed${exitCode === undefined ? '' : ` with status ${exitCode}`}: ${visibleEnd(said)}`);
   }
   return credentialOf(stdout, apiVersion, bad);
+}
+
+async function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener('abort', () => resolve(undefined), { once: true });
+  });
 }
 
 function credentialOf(output: string, apiVersion: string, bad: (what: string) => CurlewError): PluginCredential {

@@ -1,6 +1,7 @@
 /** What requests go with at the moment: the files that say so are read again before each request, since a run changes them. */
 import { X509Certificate } from 'node:crypto';
 import { Agent as PlainAgent } from 'node:http';
+import { stat } from 'node:fs/promises';
 import type { Agent } from 'node:https';
 import { delimiter, resolve } from 'node:path';
 import { createSecureContext, type SecureContext } from 'node:tls';
@@ -8,12 +9,13 @@ import { CurlewError, errnoOf } from '../core/errors.ts';
 import { secret, type Secret } from '../core/secret.ts';
 import { readLimited } from '../files/read-limited.ts';
 import { allowsPlainHttp } from '../net/address.ts';
+import { secretsOf } from '../net/failure.ts';
 import { basic } from '../net/http.ts';
 import { proxyFor, type Environment } from '../net/proxy.ts';
 import { loadRoots } from '../net/roots.ts';
 import { tunnelAgent } from '../net/tunnel.ts';
 import { runPlugin, type PluginCredential } from './exec-plugin.ts';
-import { currentContext, parseKubeconfig, type KubeContext, type Material } from './kubeconfig.ts';
+import { currentContext, parseKubeconfig, type KubeContext, type KubeUser, type Material } from './kubeconfig.ts';
 
 export interface Session {
   readonly server: URL;
@@ -50,7 +52,10 @@ interface Read {
   readonly text: string;
 }
 
+/** A pipe is not waited for: nothing could end that. */
 async function readText(path: string): Promise<string> {
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isFile() === false) throw new CurlewError('FILE_UNUSABLE', `read ${path}: it is not a file`);
   return (await readLimited(path, FILE_LIMIT)).toString('utf8');
 }
 
@@ -223,15 +228,15 @@ async function credentialsOf(
   if (user === undefined || server.protocol === 'http:') return { headers: {}, secrets: [] };
   const token = given?.token ?? (await tokenOf(context, user.token));
   if (token !== undefined) {
-    const text = token.reveal();
-    return { headers: { Authorization: `Bearer ${text}`, ...user.impersonation }, secrets: [text] };
+    return sent(server, `Bearer ${token.reveal()}`, user);
   }
   if (user.basic === undefined) return { headers: user.impersonation, secrets: [] };
-  const password = user.basic.password.reveal();
-  return {
-    headers: { Authorization: basic(user.basic.username, password), ...user.impersonation },
-    secrets: [password],
-  };
+  return sent(server, basic(user.basic.username, user.basic.password.reveal()), user);
+}
+
+function sent(server: URL, authorization: string, { impersonation }: KubeUser): Pick<Session, 'headers' | 'secrets'> {
+  const headers = { Authorization: authorization };
+  return { headers: { ...headers, ...impersonation }, secrets: secretsOf({ doing: '', url: server.href, headers }) };
 }
 
 async function tokenOf(context: KubeContext, material: Material | undefined): Promise<Secret | undefined> {

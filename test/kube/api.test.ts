@@ -1,5 +1,8 @@
 /** Requests to API servers that a test makes: what an answer means, and which kubeconfig and credentials a request goes with. */
+import { execa } from 'execa';
 import { writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:tls';
 import { openApi, type ApiAnswer, type KubeApi } from '../../src/kube/api.ts';
 import { apiPath } from '../../src/kube/path.ts';
 import * as assert from '../support/assert.ts';
@@ -101,12 +104,56 @@ test('a caller that gives up gets its own reason, and the connection is closed',
   while (server.connections() > 0) await new Promise(setImmediate);
 });
 
-test('requests share a connection, also when another one has closed it meanwhile', async ({ signal }) => {
+test('requests share a connection', async ({ signal }) => {
   await using box = await tree();
   await using server = await startKubeServer(() => ({ json: {} }), certificate);
   const api = await openIn(box, server.kubeconfig());
   for (let times = 0; times < 5; times += 1) await api.ask(GET, { signal });
   assert.is(server.connections(), 1);
+});
+
+test('a connection that has gone while it was idle is no answer to what only asks; a change is not sent twice', async ({
+  signal,
+}) => {
+  await using box = await tree();
+  let connections = 0;
+  const asked: string[] = [];
+  const stale = createServer({ key: certificate.key, cert: certificate.cert }, (socket) => {
+    connections += 1;
+    let requests = 0;
+    socket.on('error', () => undefined);
+    socket.on('data', (part) => {
+      asked.push(String(part).slice(0, 4).trim());
+      // The first request of each connection is answered; to the second it is as good as gone.
+      if ((requests += 1) > 1) socket.destroy();
+      else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}');
+    });
+  });
+  await new Promise<void>((resolve) => {
+    stale.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = stale.address() as AddressInfo;
+  const api = await openIn(box, kubeconfigText(`https://127.0.0.1:${port}`, {}, authority(certificate.ca)));
+  try {
+    for (const times of [1, 2]) assert.is(problemIn(await api.ask(GET, { signal })), 'an answer', String(times));
+    assert.equal([connections, asked], [2, ['GET', 'GET', 'GET']]);
+    const put = { verb: 'replace', path: GET.path, document: '{}' } as const;
+    assert.match(problemIn(await api.ask(put, { signal })), /^unreachable: .*connection was reset/);
+    assert.is(asked.filter((method) => method === 'PUT').length, 1);
+  } finally {
+    stale.close();
+  }
+});
+
+test('a pipe in the place of a kubeconfig or a token is not waited for', async ({ signal }) => {
+  await using box = await tree({ conf: kubeconfigText('https://127.0.0.1:1', { tokenFile: 'pipe' }, {}) });
+  await execa('mkfifo', [box.at('pipe')]);
+  for (const named of ['conf', 'pipe:conf']) {
+    const paths = named.split(':').map((one) => box.at(one));
+    const api = await openApi({ env: { KUBECONFIG: paths.join(':') } });
+    if (api === undefined) throw new Error('no kubeconfig');
+    assert.match(problemIn(await api.ask(GET, { signal })), /^failed: kubeconfig: read .*pipe: it is not a file$/);
+  }
 });
 
 test('documents are sent with their length, below the path of the address', async ({ signal }) => {
@@ -201,7 +248,7 @@ test('a kubeconfig that changes during a run counts from the next request on', a
   await writeFile(box.at('conf'), second.kubeconfig());
   assert.equal(await api.ask(GET, { signal }), { kind: 'answer', value: 2 });
   await writeFile(box.at('conf'), '');
-  assert.match(problemIn(await api.ask(GET, { signal })), /^unreachable: .*no current context/);
+  assert.match(problemIn(await api.ask(GET, { signal })), /^unreachable: no kubeconfig names a current context/);
 });
 
 test('keys that cannot be used are named without the words of OpenSSL', async ({ signal }) => {

@@ -3,6 +3,7 @@ import { execa } from 'execa';
 import { delimiter } from 'node:path';
 import { visible } from '../../core/diagnostic.ts';
 import { redact } from '../../core/errors.ts';
+import { programPath } from '../../kube/exec-plugin.ts';
 import { kubeconfigPaths } from '../../kube/session.ts';
 
 /** Longer than a program in a container that waits for a cluster that is away. */
@@ -27,11 +28,9 @@ export async function callKubectl(
   words: readonly string[],
   { env, input = '', signal }: KubectlCall,
 ): Promise<KubectlAnswer> {
-  // Where hooks look, too.
-  const path = [env['PATH'] ?? '/usr/sbin:/usr/bin:/sbin:/bin', '/usr/local/bin'].join(delimiter);
   const called = await execa('kubectl', words, {
     reject: false,
-    env: { ...env, PATH: path, KUBECONFIG: kubeconfigPaths(env).join(delimiter) },
+    env: { ...env, PATH: programPath(env), KUBECONFIG: kubeconfigPaths(env).join(delimiter) },
     extendEnv: false,
     cancelSignal: signal,
     timeout: DEADLINE_MS,
