@@ -48,12 +48,16 @@ interface Realm {
   readonly service: string | undefined;
 }
 
-/** True when the token service may be given the registry's credentials. */
-function isTrusted(realm: URL, base: URL, trustRealms: readonly string[]): boolean {
+/**
+ * True when the token service may be given the registry's credentials. On the registry's host that is a service on the same port,
+ * or on the one that its scheme has by default, as GitLab's is for its registry on 5050; on any other port it may be another
+ * user's.
+ */
+export function isTrustedRealm(realm: URL, base: URL, trustRealms: readonly string[]): boolean {
   if (realm.protocol !== 'https:' && realm.protocol !== base.protocol) return false;
-  const { hostname, host } = realm;
+  const { hostname, host, port } = realm;
   return (
-    hostname === base.hostname ||
+    (hostname === base.hostname && (port === '' || port === base.port)) ||
     SAME_ORGANISATION.get(base.host) === host ||
     trustRealms.some((trusted) => trusted.toLowerCase() === host || trusted.toLowerCase() === hostname)
   );
@@ -181,10 +185,10 @@ export function createAuth(options: AuthOptions): (target: AuthTarget) => Author
 }
 
 function refuseForeign({ doing, base }: AuthTarget, { url }: Realm, trustRealms: readonly string[]): void {
-  if (isTrusted(url, base, trustRealms)) return;
+  if (isTrustedRealm(url, base, trustRealms)) return;
   throw new CurlewError(
     'AUTH_FAILED',
-    `${doing}: ${base.host} wants its credentials sent to ${url.protocol}//${url.host}, another host`,
+    `${doing}: ${base.host} wants its credentials sent to ${url.protocol}//${url.host}, another ${url.hostname === base.hostname ? 'port' : 'host'}`,
     { hint: `if both belong together, allow it by name: --trust-realm ${url.host}` },
   );
 }

@@ -1,5 +1,6 @@
 import { parseImageRef } from '../../src/core/image-ref.ts';
 import { createRegistryClient } from '../../src/registry/client.ts';
+import { isTrustedRealm } from '../../src/registry/auth.ts';
 import { parseChallenges } from '../../src/registry/challenge.ts';
 import { ANONYMOUS, createCredentials, type Credentials } from '../../src/registry/credentials.ts';
 import { parseDockerConfig } from '../../src/registry/docker-config.ts';
@@ -138,6 +139,41 @@ test('a realm on another host gets no credentials: both hosts are named, and the
   await pull(server, http, signal, login(server.host), ['localhost']);
   assert.is(realm.log.at(-1)?.headers['authorization'], basicHeader(LOGIN.username, LOGIN.password));
 });
+
+test('a realm on another port of the same host gets no credentials, unless it is allowed by name', async ({
+  signal,
+}) => {
+  await using realm = await startServer(() => ({ status: 200, body: JSON.stringify({ token: 'any' }) }));
+  const auth = { kind: 'bearer', token: 'any', realm: `http://127.0.0.1:${realm.port}/token` } as const;
+  await using server = await startRegistry(IMAGES, { auth });
+  await using http = await quickHttp();
+  const error = await assert.rejectsWith(
+    pull(server, http, signal, login(server.host)),
+    'AUTH_FAILED',
+    new RegExp(`${server.host} wants .*127.0.0.1:${realm.port}, another port$`),
+  );
+  assert.match(error.hint ?? '', `--trust-realm 127.0.0.1:${realm.port}`);
+  assert.is(realm.log.length, 0);
+  await pull(server, http, signal, login(server.host), [`127.0.0.1:${realm.port}`]);
+  assert.is(realm.log.at(-1)?.headers['authorization'], basicHeader(LOGIN.username, LOGIN.password));
+});
+
+for (const [base, realm, isTrusted] of [
+  ['https://harbor.example.com', 'https://harbor.example.com/service/token', true],
+  ['https://harbor.example.com:8443', 'https://harbor.example.com:8443/service/token', true],
+  ['https://git.example.com:5050', 'https://git.example.com/jwt/auth', true],
+  ['https://git.example.com', 'https://git.example.com:5050/jwt/auth', false],
+  ['https://git.example.com', 'http://git.example.com/jwt/auth', false],
+  ['http://git.example.com:5000', 'https://git.example.com/jwt/auth', true],
+  ['https://registry-1.docker.io', 'https://auth.docker.io/token', true],
+  ['https://registry-1.docker.io', 'https://auth.docker.io:5000/token', false],
+  ['https://registry.gitlab.com', 'https://gitlab.com/jwt/auth', true],
+  ['https://registry.example.com', 'https://auth.docker.io/token', false],
+] as const) {
+  test(`${base} ${isTrusted ? 'may' : 'may not'} have its credentials sent to ${realm}`, () => {
+    assert.is(isTrustedRealm(new URL(realm), new URL(base), []), isTrusted);
+  });
+}
 
 for (const realm of ['http://plain.test/token', 'https://user:canary@h/token', 'file:///etc/passwd', 'x', '']) {
   test(`the realm "${realm}" is refused`, async ({ signal }) => {
