@@ -1,11 +1,14 @@
 /**
- * The requests of one connection, one after the other: whoever sends a thousand at once gets no more memory than others.
+ * The requests of one connection, one after the other, each in a turn of the event loop of its own: whoever sends a thousand at
+ * once gets no more memory than others, and no more time. Answers that the network takes at once would otherwise follow each
+ * other for as long as there are requests, before anybody else is heard.
  */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 
 export interface Line {
-  /** Begins when all work before has ended. */
+  /** Begins when all work before has ended, and every other connection has had its turn. */
   readonly run: (work: () => Promise<void>) => void;
   /** Calls once: when the answer has left, or the connection is closed, which an answer that still waits is not told. */
   readonly whenOver: (response: ServerResponse, over: () => void) => void;
@@ -34,7 +37,7 @@ function createLine(socket: Socket): Line {
   });
   return {
     run: (work) => {
-      last = last.then(work);
+      last = last.then(async () => setImmediate()).then(work);
     },
     whenOver: (response, over) => {
       const end = (): void => {

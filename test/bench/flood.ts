@@ -75,12 +75,16 @@ function plannedHead(at: number): string {
 
 const UNREAD = `GET /bundle/large.tar.gz ${ASK}\r\n`;
 const HEALTH = `HEAD /healthz ${ASK}\r\n`;
+const OBJECT = `GET /dist/VERSION ${ASK}\r\n`;
+const LONG_BYTES = 6_000_000;
 
-const LONG = Buffer.from(UNREAD + HEALTH.repeat(Math.ceil(6_000_000 / HEALTH.length)));
+const LONG = Buffer.from(UNREAD + HEALTH.repeat(Math.ceil(LONG_BYTES / HEALTH.length)));
+const OBJECTS = Buffer.from(OBJECT.repeat(Math.ceil(LONG_BYTES / OBJECT.length)));
 
 /** What one connection sends. */
 const FLOODS: Readonly<Record<string, (connection: number) => Buffer>> = {
   'a bundle, 6 MB of HEAD /healthz': () => LONG,
+  '6 MB of GET /dist/VERSION': () => OBJECTS,
   '150 HEADs of 15 KB': (own) =>
     Buffer.from(Array.from({ length: 150 }, (_, at) => plannedHead(own * 150 + at)).join('')),
   'a bundle, 99 HEADs of 15 KB': (own) =>
@@ -170,7 +174,12 @@ export async function benchFlood(home: string, { say }: Options): Promise<Sectio
   await makeStore(folder);
   const rows: string[][] = [];
   const targets: Target[] = [];
-  const measured = async (name: string, crowd: Crowd): Promise<{ readonly peak: number; readonly longest: number }> => {
+  interface Measured {
+    readonly peak: number;
+    /** Milliseconds. */
+    readonly longest: number;
+  }
+  const measured = async (name: string, crowd: Crowd): Promise<Measured> => {
     await using server = await startServing(folder);
     const { waits, refused, peak } = await watched(server, crowd);
     await pause(AFTER_MS);
@@ -191,7 +200,8 @@ export async function benchFlood(home: string, { say }: Options): Promise<Sectio
     target(`${name}: MB for each further connection`, Math.max(0, many.peak - few.peak) / (MANY - FEW), MOST_MB);
     target(`${name}: MB a connection more than readers`, Math.max(0, few.peak - read.peak) / FEW, MOST_MB);
     target(`${name}: MB a connection more than a quiet server`, Math.max(0, few.peak - quiet.peak) / FEW, MOST_MB);
-    target(`${name}: longest wait, ms`, few.longest, 1000);
+    target(`${name}: longest wait beside readers, ms`, read.longest, 1000);
+    target(`${name}: longest wait beside those that do not read, ms`, few.longest, 1000);
   }
   await rm(folder, { recursive: true, force: true });
   return {

@@ -177,6 +177,25 @@ test('all that was sent at once is answered, however much it is', async ({ signa
   assert.equal([answers.length, answers.at(-1)], [2001, 'HTTP/1.1 404']);
 });
 
+test('connections that ask all the time take turns with others', async ({ signal }) => {
+  const { box, store } = await onePackage(signal);
+  await using _ = box;
+  await using server = await serveStore(store);
+  const flood = 'HEAD /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(20_000);
+  const sockets = Array.from({ length: 10 }, () => connect(server.port, '127.0.0.1'));
+  for (const socket of sockets) {
+    socket.on('error', () => undefined);
+    socket.resume();
+    socket.write(flood);
+  }
+  await until(() => server.log.length > 1000);
+  const before = server.log.length;
+  assert.is((await fetch(`${server.url}/healthz`, { headers: { connection: 'close' } })).status, 200);
+  const meanwhile = server.log.length - before;
+  assert.ok(meanwhile < 400, `${meanwhile} others were answered first`);
+  for (const socket of sockets) socket.destroy();
+});
+
 test('more connections than allowed are closed, and the others go on', async ({ signal }) => {
   const { box, store } = await onePackage(signal);
   await using _ = box;
