@@ -10,9 +10,9 @@ export interface ServeLimits {
   readonly connections: number;
   /** Milliseconds for the whole head of a request. */
   readonly headMs: number;
-  /** For a request with its body. */
-  readonly requestMs: number;
-  /** Without a byte in either direction. */
+  /** For its body. */
+  readonly bodyMs: number;
+  /** Without a byte in either direction, while it is the client's turn. */
   readonly idleMs: number;
   /** Bytes a second that a client takes of an answer at least, over minutes. */
   readonly leastRate: number;
@@ -25,7 +25,7 @@ export interface ServeLimits {
 export const DEFAULT_LIMITS: ServeLimits = {
   connections: 1000,
   headMs: 10_000,
-  requestMs: 30_000,
+  bodyMs: 30_000,
   idleMs: 120_000,
   leastRate: 240,
   body: 64 << 10,
@@ -62,12 +62,11 @@ const CHECK_MS = 1000;
 export async function startServer({ host, port, tls, limits, ...rest }: ListenOptions): Promise<RunningServer> {
   const metrics = createMetrics();
   let open = 0;
-  const server = createServer(tls, {
+  const server = createServer(tls, limits.headMs, {
     maxHeaderSize: HEAD_LIMIT,
-    headersTimeout: limits.headMs,
-    requestTimeout: limits.requestMs,
+    headersTimeout: 0,
+    requestTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    connectionsCheckingInterval: Math.min(CHECK_MS, limits.headMs),
   });
   const { body: bodyLimit, leastRate } = limits;
   const handler = createHandler({ ...rest, bodyLimit, leastRate, metrics, connections: () => open });
@@ -79,7 +78,8 @@ export async function startServer({ host, port, tls, limits, ...rest }: ListenOp
       open -= 1;
     });
   });
-  const intake = createIntake(server, tls === undefined ? 'connection' : 'secureConnection');
+  const arrival = tls === undefined ? 'connection' : 'secureConnection';
+  const intake = createIntake(server, { arrival, headMs: limits.headMs, bodyMs: limits.bodyMs });
   server.on('request', handler.handle);
   await listen(server, host, port);
   const stop = async (): Promise<ServedTotals> => {
@@ -101,10 +101,10 @@ export async function startServer({ host, port, tls, limits, ...rest }: ListenOp
   return { url: urlOf(server, host, tls !== undefined), stop };
 }
 
-function createServer(tls: ListenOptions['tls'], options: ServerOptions): Server {
+function createServer(tls: ListenOptions['tls'], handshakeTimeout: number, options: ServerOptions): Server {
   if (tls === undefined) return createHttpServer(options);
   try {
-    return createHttpsServer({ ...options, ...tls, handshakeTimeout: options.headersTimeout });
+    return createHttpsServer({ ...options, ...tls, handshakeTimeout });
   } catch (error) {
     const mismatch = errnoOf(error) === 'ERR_OSSL_X509_KEY_VALUES_MISMATCH';
     const what = mismatch ? 'the key does not belong to the certificate' : 'the certificate or its key is not PEM';

@@ -97,6 +97,42 @@ test('a head that is too large, and one that comes letter by letter, end the con
   assert.is((await fetch(`${server.url}/healthz`)).status, 200);
 });
 
+test('a body that does not come to its end ends the connection', async ({ signal }) => {
+  const { box, store } = await onePackage(signal);
+  await using _ = box;
+  const token = 'a-token-of-enough-letters';
+  await using server = await serveStore(store, { limits: { bodyMs: 300 }, listen: { token } });
+  const head = `POST /installer HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: 100\r\n\r\n`;
+  assert.match(await rawRequest(server.port, `${head}spec:`), /^HTTP\/1\.1 408 /);
+});
+
+for (const limits of [{ headMs: 300 }, { idleMs: 300 }]) {
+  const [name] = Object.keys(limits);
+  test(`a client that waits for this server is not late (${name})`, async ({ signal }) => {
+    const { box, store } = await onePackage(signal);
+    await using _ = box;
+    let letGo = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (letGo = resolve));
+    const slow: Store = {
+      ...store,
+      head: async (...args) => {
+        await gate;
+        return store.head(...args);
+      },
+    };
+    await using server = await serveStore(slow, { limits });
+    // What is read together ends in the middle of a head.
+    const asked = `HEAD ${FILE} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(30);
+    const answers = rawRequest(server.port, `${asked}GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    const health = async (): Promise<string> => (await fetch(`${server.url}/healthz`)).text();
+    await until(async () => /"active_streams":[1-9]/.test(await health()));
+    // One that came later and is late.
+    await rawRequest(server.port, '');
+    letGo();
+    assert.is((await answers).match(/^HTTP\/1\.1 200/gm)?.length, 31);
+  });
+}
+
 test('a client that takes nothing is cut when nothing has moved for a while', async ({ signal }) => {
   const { box, store } = await onePackage(signal);
   await using _ = box;
