@@ -68,20 +68,35 @@ export interface OpenOptions {
   readonly mostToc?: number | undefined;
 }
 
+/** Counts the bytes of tables of contents before they are read. */
+function admitToc(most: number): (bytes: number) => void {
+  let total = 0;
+  return (bytes) => {
+    total += bytes;
+    if (total <= most) return;
+    throw new CurlewError('UNSUPPORTED', `tables of contents of more than ${most} bytes are too much for one plan`, {
+      hint: 'ask for fewer packages at once, or make the bundle with curlew bundle',
+    });
+  };
+}
+
+/** One package, whatever a catalogue says of it. */
+export async function openIndex(
+  store: SourceStore,
+  key: string,
+  { signal, mostToc = Number.POSITIVE_INFINITY }: OpenOptions,
+): Promise<Pick<OpenPackage, 'source' | 'index'>> {
+  const source = await openStoreSource(store, key, { signal });
+  return { source, index: await readIndex(source, { signal, admit: admitToc(mostToc) }) };
+}
+
 /** Reads the end of each package only. An object of another size than the catalogue says is `DIGEST_MISMATCH`. */
 export async function openPackages<Resolved extends ResolvedPackage>(
   store: SourceStore,
   packages: readonly Resolved[],
   { signal, mostToc = Number.POSITIVE_INFINITY }: OpenOptions,
 ): Promise<readonly OpenPackage<Resolved>[]> {
-  let total = 0;
-  const admit = (bytes: number): void => {
-    total += bytes;
-    if (total <= mostToc) return;
-    throw new CurlewError('UNSUPPORTED', `tables of contents of more than ${mostToc} bytes are too much for one plan`, {
-      hint: 'ask for fewer packages at once, or make the bundle with curlew bundle',
-    });
-  };
+  const admit = admitToc(mostToc);
   return mapLimited(
     packages,
     async (resolved, context) => {

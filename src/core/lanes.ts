@@ -3,15 +3,12 @@ import { asError, CurlewError } from './errors.ts';
 
 export interface Lanes {
   /**
-   * Runs `work` as soon as a place is free; work whose signal fires before does not begin. `BUSY` when as many wait as may.
+   * Runs `work` as soon as a place is free; work whose signal fires before does not begin. `BUSY` when none is free in time.
    */
   readonly run: <Result>(work: () => Promise<Result>, signal: AbortSignal) => Promise<Result>;
 }
 
-export function createLanes(
-  width: number,
-  { waiting = Number.POSITIVE_INFINITY }: { readonly waiting?: number } = {},
-): Lanes {
+export function createLanes(width: number, { patienceMs }: { readonly patienceMs?: number | undefined } = {}): Lanes {
   const queue = new Set<() => void>();
   let free = width;
   const place = async (signal: AbortSignal): Promise<void> => {
@@ -19,17 +16,27 @@ export function createLanes(
       free -= 1;
       return;
     }
-    if (queue.size >= waiting) throw new CurlewError('BUSY', `${width} run and ${queue.size} wait already`);
     await new Promise<void>((resolve, reject) => {
-      const go = (): void => {
+      const settle = (): void => {
         queue.delete(go);
+        clearTimeout(late);
         signal.removeEventListener('abort', leave);
+      };
+      const go = (): void => {
+        settle();
         resolve();
       };
       const leave = (): void => {
-        queue.delete(go);
+        settle();
         reject(asError(signal.reason));
       };
+      const giveUp = (): void => {
+        settle();
+        reject(
+          new CurlewError('BUSY', `no place was free for ${patienceMs} ms: ${width} run, ${queue.size} others wait`),
+        );
+      };
+      const late = patienceMs === undefined ? undefined : setTimeout(giveUp, patienceMs);
       queue.add(go);
       signal.addEventListener('abort', leave, { once: true });
     });

@@ -7,7 +7,6 @@ import type { Diagnostic } from '../core/diagnostic.ts';
 import { hexOf } from '../core/digest.ts';
 import { mapLimited } from '../core/each.ts';
 import { CurlewError } from '../core/errors.ts';
-import { createLanes } from '../core/lanes.ts';
 import type { Arch } from '../core/ref.ts';
 import type { Installer } from '../installer/installer.ts';
 import { storeSource } from '../store/source.ts';
@@ -18,7 +17,7 @@ import { ofStore } from './failure.ts';
 import type { KnownSpec } from './installers.ts';
 import { namedPackages } from './named-packages.ts';
 import type { Layout } from './plan-protocol.ts';
-import { createPlanner, type PlannerOptions } from './planner.ts';
+import type { Planner } from './planner.ts';
 import { createShelf } from './shelf.ts';
 import { createAudience } from './audience.ts';
 import { createWatch, type Watch, type WatchOptions } from './watch.ts';
@@ -54,7 +53,8 @@ export interface KeptPlans {
   readonly bytes: number;
 }
 
-export interface BundlesOptions extends WatchOptions, PlannerOptions {
+export interface BundlesOptions extends WatchOptions {
+  readonly planner: Planner;
   readonly catalogues: Catalogues;
   readonly executable: Executable;
   /** Also bundles of specs whose settings do not fit their packages. */
@@ -67,9 +67,6 @@ export interface BundlesOptions extends WatchOptions, PlannerOptions {
 
 /** Some fifty thousand entries: their tables of contents are nearly all that plans keep. */
 const PLAN_BYTES = 16 << 20;
-/** A plan reads the tables of contents of all its packages. */
-const PLANS_AT_ONCE = 2;
-const PLANS_WAITING = 16;
 const LOOKS_AT_ONCE = 16;
 /** Bytes that a segment and a source take beside what they hold: more than was measured. */
 const SEGMENT_BYTES = 256;
@@ -80,22 +77,20 @@ interface Kept extends Pick<Layout, 'size' | 'tocDigest' | 'segments'> {
 }
 
 export function createBundles(store: Store, options: BundlesOptions): Bundles {
-  const { catalogues, executable, allowInvalidSettings = false, planBytes = PLAN_BYTES, tool: version } = options;
-  const planner = createPlanner(store, options);
+  const { planner, catalogues, executable, allowInvalidSettings = false, tool: version } = options;
   const watch = createWatch(store, options);
-  const shelf = createShelf<Kept>({ most: planBytes, weigh: bytesOf });
-  const lanes = createLanes(PLANS_AT_ONCE, { waiting: PLANS_WAITING });
+  const shelf = createShelf<Kept>({ most: options.planBytes ?? PLAN_BYTES, weigh: bytesOf });
   // Whoever asks next begins again.
   const audience = createAudience({ onEmpty: (key) => shelf.drop(key) });
-  const inLane = async <Result>(work: () => Promise<Result>, wanted: AbortSignal): Promise<Result> =>
-    lanes.run(async () => ofStore(work, { asked: ['UNSUPPORTED'] }), wanted);
   const contentOf = async (
     key: string,
     gone: AbortSignal,
     make: (signal: AbortSignal) => Promise<Kept>,
   ): Promise<Content> => {
     const take = async (): Promise<Kept> =>
-      audience(key, gone, async (wanted) => shelf.take(key, async () => inLane(async () => make(wanted), wanted)));
+      audience(key, gone, async (wanted) =>
+        shelf.take(key, async () => ofStore(async () => make(wanted), { asked: ['UNSUPPORTED'] })),
+      );
     let kept = await take();
     // An object is another one by now.
     if (!(await unchanged(kept.sources, watch, gone))) {
@@ -133,10 +128,7 @@ export function createBundles(store: Store, options: BundlesOptions): Bundles {
       );
     },
     settings: async (installer, resolved, { signal }) =>
-      lanes.run(
-        async () => ofStore(async () => planner.run({ kind: 'settings', installer, resolved }, { signal })),
-        signal,
-      ),
+      ofStore(async () => planner.run({ kind: 'settings', installer, resolved }, { signal })),
     kept: () => ({ count: shelf.size(), bytes: shelf.weight() }),
   };
 }

@@ -1,17 +1,18 @@
 /** Manifests and blobs of images, read from the packages that hold them; nothing is unpacked on disk. */
-import type { ArchiveIndex, PlacedEntry, RangeSource } from '../archive/entry.ts';
-import { readFile, readIndex, readPayload } from '../archive/read.ts';
+import type { PlacedEntry, RangeSource } from '../archive/entry.ts';
+import { readFile, readPayload } from '../archive/read.ts';
 import { storedRange } from '../archive/stored.ts';
 import { canonicalJson, digestOf, isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import { packagePath } from '../core/layout.ts';
 import { MANIFEST_LIMIT, OCI_INDEX, parseManifest } from '../registry/manifest.ts';
-import { openStoreSource } from '../store/source.ts';
+import { storeSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
+import { bytesOfBlobs, findBlob, type BlobTable } from './blob-table.ts';
 import type { Catalogues } from './catalogues.ts';
 import { dataContent, type Content } from './content.ts';
 import { ofStore } from './failure.ts';
 import { imageTable, type ImageHolder, type ImageTable, type Repository, type TaggedManifest } from './image-table.ts';
+import type { Planner } from './planner.ts';
 import { createShelf } from './shelf.ts';
 import { createWatch, type WatchOptions } from './watch.ts';
 
@@ -23,46 +24,43 @@ export interface Images {
   readonly blob: (repository: Repository, digest: Digest) => Promise<Content | undefined>;
 }
 
-/** Entries of all indexes together. */
-const MOST_ENTRIES = 50_000;
-/** Digests of blobs that are remembered by package, so that one that is in none of them is known without reading. */
-const MOST_BLOBS = 200_000;
+/** Memory for the places of blobs, in bytes: a quarter of a million of them. */
+const TABLE_BYTES = 16 << 20;
+/** That a source takes beside them: more than was measured. */
+const SOURCE_BYTES = 2048;
 
 interface Opened {
   readonly source: RangeSource;
-  readonly index: ArchiveIndex;
+  readonly blobs: BlobTable;
 }
 
-interface Found extends Opened {
+interface Found {
+  readonly source: RangeSource;
   readonly entry: PlacedEntry;
 }
 
-export function createImages(
-  store: Store,
-  { catalogues, ...options }: WatchOptions & { readonly catalogues: Catalogues },
-): Images {
+interface ImagesOptions extends WatchOptions {
+  readonly catalogues: Catalogues;
+  readonly planner: Planner;
+}
+
+export function createImages(store: Store, { catalogues, planner, ...options }: ImagesOptions): Images {
   const { signal } = options;
   const watch = createWatch(store, options);
   const tables = createShelf<ImageTable>({ most: 4, weigh: () => 1 });
-  const shelf = createShelf<Opened>({ most: MOST_ENTRIES, weigh: ({ index }) => index.entries.length + 100 });
-  const held = createShelf<ReadonlySet<string>>({ most: MOST_BLOBS, weigh: ({ size }) => size + 1 });
-  const versionOf = async (key: string): Promise<string> => `${key} ${(await watch(key)) ?? ''}`;
-  const open = async (key: string, version: string): Promise<Opened> =>
-    shelf.take(version, async () =>
+  const shelf = createShelf<Opened>({ most: TABLE_BYTES, weigh: ({ blobs }) => bytesOfBlobs(blobs) + SOURCE_BYTES });
+  const open = async ({ key, prefix }: ImageHolder): Promise<Opened> =>
+    shelf.take(`${key} ${(await watch(key)) ?? ''}`, async () =>
       ofStore(async () => {
-        const source = await openStoreSource(store, key, { signal });
-        return { source, index: await readIndex(source, { signal }) };
+        const { object, blobs } = await planner.run({ kind: 'blobs', key, prefix }, { signal });
+        return { source: storeSource(store, object), blobs };
       }),
     );
   const find = async (holders: readonly ImageHolder[], digest: Digest): Promise<Found | undefined> => {
-    for (const { key, prefix } of holders) {
-      const path = prefix + packagePath.blob(digest);
-      const version = await versionOf(key);
-      const blobs = await held.take(version, async () => blobsOf(await open(key, version), prefix));
-      if (!blobs.has(path)) continue;
-      const opened = await open(key, version);
-      const entry = opened.index.entries.find((one) => one.path === path);
-      if (entry !== undefined && entry.digest === digest) return { ...opened, entry };
+    for (const holder of holders) {
+      const { source, blobs } = await open(holder);
+      const entry = findBlob(blobs, holder.prefix, digest);
+      if (entry !== undefined) return { source, entry };
     }
     return undefined;
   };
@@ -126,11 +124,6 @@ export function createImages(
       return found === undefined ? undefined : blobContent(found, digest);
     },
   };
-}
-
-function blobsOf({ index }: Opened, prefix: string): ReadonlySet<string> {
-  const folder = prefix + packagePath.blobs;
-  return new Set(index.entries.flatMap(({ path }) => (path.startsWith(folder) ? [path] : [])));
 }
 
 interface Manifest {

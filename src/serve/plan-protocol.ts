@@ -10,6 +10,7 @@ import { asError, CurlewError, type ErrorCode } from '../core/errors.ts';
 import type { Arch } from '../core/ref.ts';
 import type { Installer } from '../installer/installer.ts';
 import type { ByteRange, Store, StoredObject } from '../store/store.ts';
+import type { BlobTable } from './blob-table.ts';
 
 /** Where every byte of a bundle comes from: all that is needed to send it. */
 export interface Layout {
@@ -47,13 +48,35 @@ export interface SettingsJob {
   readonly resolved: readonly ResolvedPackage[];
 }
 
-export type PlanJob = BundleJob | PackagesJob | SettingsJob;
+/** Where the blobs of a package's images lie. */
+export interface BlobsJob {
+  readonly kind: 'blobs';
+  readonly key: string;
+  /** Of the package's entries. */
+  readonly prefix: string;
+}
+
+/** What the table of contents of a package is, without its meaning. */
+export interface TocJob {
+  readonly kind: 'toc';
+  readonly object: StoredObject;
+}
+
+export type PlanJob = BundleJob | PackagesJob | SettingsJob | BlobsJob | TocJob;
+
+/** As the object was when its index was read. */
+export interface FoundBlobs {
+  readonly object: StoredObject;
+  readonly blobs: BlobTable;
+}
 
 /** What comes of each kind of job. */
 export interface PlanResults {
   readonly bundle: Layout;
   readonly packages: Layout;
   readonly settings: readonly Diagnostic[];
+  readonly blobs: FoundBlobs;
+  readonly toc: Digest;
 }
 
 export type PlanResult = PlanResults[PlanJob['kind']];

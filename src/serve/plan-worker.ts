@@ -3,17 +3,21 @@
  * It reads the store through the server, which has the connections, the credentials and the limits.
  */
 import { parentPort, type MessagePort } from 'node:worker_threads';
-import { memorySource } from '../archive/read.ts';
+import { memorySource, readTocText } from '../archive/read.ts';
 import { planSplice, type Segment, type SplicePlan } from '../archive/splice.ts';
-import { checkSettings, openPackages, type OpenOptions } from '../bundle/open-packages.ts';
+import { checkSettings, openIndex, openPackages, type OpenOptions } from '../bundle/open-packages.ts';
 import { planFrom } from '../bundle/plan-from.ts';
 import { checkPackage } from '../bundle/plan.ts';
+import { digestOf, type Digest } from '../core/digest.ts';
 import { asError } from '../core/errors.ts';
-import type { SourceStore } from '../store/source.ts';
+import { storeSource, type SourceStore } from '../store/source.ts';
+import { blobTable } from './blob-table.ts';
 import {
   errorOf,
   errorParts,
+  type BlobsJob,
   type BundleJob,
+  type FoundBlobs,
   type FromPlanner,
   type Layout,
   type PackagesJob,
@@ -24,6 +28,7 @@ import {
   type SettingsJob,
   type StoreAnswer,
   type StoreQuestion,
+  type TocJob,
   type ToPlanner,
 } from './plan-protocol.ts';
 
@@ -111,6 +116,15 @@ async function judgeSettings(
   return checkSettings(installer, await openPackages(store, resolved, options), options);
 }
 
+async function findBlobs({ key, prefix }: BlobsJob, store: SourceStore, options: OpenOptions): Promise<FoundBlobs> {
+  const { source, index } = await openIndex(store, key, options);
+  return { object: source.object, blobs: blobTable(index.entries, prefix) };
+}
+
+async function digestToc({ object }: TocJob, store: SourceStore, options: OpenOptions): Promise<Digest> {
+  return digestOf(await readTocText(storeSource(store, object), options));
+}
+
 function layoutOf({ segments, size, index }: SplicePlan, sources: Layout['sources']): Layout {
   return { size, tocDigest: index.tocDigest, segments: inOnePiece(segments), sources };
 }
@@ -145,13 +159,21 @@ async function perform(job: PlanJob, store: SourceStore, options: OpenOptions): 
       return planPackagesJob(job, store, options);
     case 'settings':
       return judgeSettings(job, store, options);
+    case 'blobs':
+      return findBlobs(job, store, options);
+    case 'toc':
+      return digestToc(job, store, options);
   }
 }
 
-/** The memory of a layout, which moves with it. */
+/** The memory of a result, which moves with it. */
 function memoryOf(result: PlanResult): readonly ArrayBuffer[] {
-  if (!('segments' in result)) return [];
-  const found = new Set(result.segments.flatMap((one) => (one.kind === 'bytes' ? [one.data.buffer] : [])));
+  if (typeof result !== 'object') return [];
+  const found = new Set<ArrayBufferLike>();
+  if ('blobs' in result) found.add(result.blobs.digests.buffer).add(result.blobs.places.buffer);
+  if ('segments' in result) {
+    for (const segment of result.segments) if (segment.kind === 'bytes') found.add(segment.data.buffer);
+  }
   return [...found].filter((memory) => memory instanceof ArrayBuffer);
 }
 

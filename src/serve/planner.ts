@@ -1,9 +1,10 @@
 /**
- * Bundles are laid out in a thread of their own, since reading long tables of contents keeps a processor. When the thread ends,
+ * Tables of contents are read in a thread of their own, and bundles laid out there, since long ones keep a processor. When the thread ends,
  * what it was at fails, and the next job starts another one.
  */
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
 import { asError, CurlewError } from '../core/errors.ts';
+import { createLanes } from '../core/lanes.ts';
 import type { Store } from '../store/store.ts';
 import {
   errorOf,
@@ -24,18 +25,23 @@ export interface PlannerOptions {
   readonly signal: AbortSignal;
   /** Most bytes that the tables of contents of one plan may have together; more are `UNSUPPORTED`. */
   readonly mostToc?: number | undefined;
+  /** Milliseconds that a job waits for those before it. */
+  readonly patienceMs?: number | undefined;
   /** Starts the thread. */
   readonly startPlanning?: typeof startPlanWorker | undefined;
 }
 
 export interface Planner {
-  /** A thread that ends in the middle of it is `BUSY`. */
+  /** `BUSY` for a job that has waited too long, and when the thread ends in the middle of it. */
   readonly run: <Job extends PlanJob>(
     job: Job,
     options: { readonly signal: AbortSignal },
   ) => Promise<PlanResults[Job['kind']]>;
 }
 
+const JOBS_AT_ONCE = 2;
+/** Whoever asks waits rather than asks again: one job a connection is all that waits, and a job that waits takes little. */
+const PATIENCE_MS = 30_000;
 /** Some 150,000 entries. */
 const MOST_TOC = 48 << 20;
 /**
@@ -48,16 +54,18 @@ const YOUNG_MB = 4;
 
 export function createPlanner(
   store: Store,
-  { signal, mostToc = MOST_TOC, startPlanning = startPlanWorker }: PlannerOptions,
+  { signal, mostToc = MOST_TOC, patienceMs = PATIENCE_MS, startPlanning = startPlanWorker }: PlannerOptions,
 ): Planner {
+  const lanes = createLanes(JOBS_AT_ONCE, { patienceMs });
   let thread: Thread | undefined;
   signal.addEventListener('abort', () => thread?.end(), { once: true });
   return {
     run: async <Job extends PlanJob>(job: Job, options: { readonly signal: AbortSignal }) => {
-      signal.throwIfAborted();
-      options.signal.throwIfAborted();
-      if (thread?.hasEnded() !== false) thread = startThread(store, mostToc, startPlanning);
-      const result = await thread.run(job, options.signal);
+      const result = await lanes.run(async () => {
+        signal.throwIfAborted();
+        if (thread?.hasEnded() !== false) thread = startThread(store, mostToc, startPlanning);
+        return thread.run(job, options.signal);
+      }, options.signal);
       // The thread answers each kind of job with its kind of result.
       return result as PlanResults[Job['kind']];
     },

@@ -1,5 +1,4 @@
 /** Objects of a store that is held to signatures: only what follows from one is handed out. */
-import { readIndex } from '../archive/read.ts';
 import type { Catalogue, CataloguePackage } from '../core/catalogue.ts';
 import { digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -11,11 +10,17 @@ import type { Catalogues } from './catalogues.ts';
 import { dataContent, type Content } from './content.ts';
 import { ofStore } from './failure.ts';
 import { sourceContent, storedContent } from './objects.ts';
+import type { Planner } from './planner.ts';
 import { createShelf } from './shelf.ts';
 import type { WatchOptions } from './watch.ts';
 
 /** Undefined for a key that no signature speaks of. */
 export type ProvedObjects = (key: string, options: { readonly signal: AbortSignal }) => Promise<Content | undefined>;
+
+interface ProvedObjectsOptions extends Pick<WatchOptions, 'signal'> {
+  readonly catalogues: Catalogues;
+  readonly planner: Planner;
+}
 
 const MOST_PACKAGES = 10_000;
 
@@ -25,15 +30,16 @@ const MOST_PACKAGES = 10_000;
  */
 export function createProvedObjects(
   store: Store,
-  { catalogues, signal: own }: Pick<WatchOptions, 'signal'> & { readonly catalogues: Catalogues },
+  { planner, catalogues, signal: own }: ProvedObjectsOptions,
 ): ProvedObjects {
   const proofs = createShelf<boolean>({ most: MOST_PACKAGES, weigh: () => 1 });
   const isSigned = async (key: string, etag: string, expected: CataloguePackage): Promise<boolean> =>
     proofs.take(`${key} ${etag} ${expected.toc ?? ''}`, async () =>
       ofStore(async () => {
-        const source = await openStoreSource(store, key, { signal: own });
-        if (source.object.etag !== etag) throw new CurlewError('STORE_CONFLICT', `${source.name}: it has changed`);
-        return source.size === expected.size && (await readIndex(source, { signal: own })).tocDigest === expected.toc;
+        const { object, name } = await openStoreSource(store, key, { signal: own });
+        if (object.etag !== etag) throw new CurlewError('STORE_CONFLICT', `${name}: it has changed`);
+        if (object.size !== expected.size) return false;
+        return (await planner.run({ kind: 'toc', object }, { signal: own })) === expected.toc;
       }),
     );
   return async (key, { signal }) => {

@@ -14,13 +14,13 @@ import { dataContent, jsonAnswer, textAnswer, type Answer, type Content } from '
 import { createImages } from './images.ts';
 import { readSpecText, type Installers, type KnownSpec } from './installers.ts';
 import { storedContent } from './objects.ts';
+import { createPlanner, type PlannerOptions } from './planner.ts';
 import { createProvedObjects } from './proved-objects.ts';
 import { registryAnswer } from './registry.ts';
 import type { Route } from './route.ts';
 import { formatScript } from './script.ts';
 
-export interface SiteOptions
-  extends CataloguesOptions, Pick<BundlesOptions, 'planBytes' | 'mostToc' | 'startPlanning'> {
+export interface SiteOptions extends CataloguesOptions, Pick<BundlesOptions, 'planBytes'>, PlannerOptions {
   readonly installers: Installers;
   readonly executable: Executable;
   /** Text of scripts/serve/start.sh. */
@@ -73,9 +73,10 @@ export function createSite(store: Store, options: SiteOptions): Site {
     signal: own,
   } = options;
   const catalogues = createCatalogues(store, options);
-  const bundles = createBundles(store, { ...options, catalogues });
-  const images = createImages(store, { ...options, catalogues });
-  const proved = prove === undefined ? undefined : createProvedObjects(store, { ...options, catalogues });
+  const planner = createPlanner(store, options);
+  const bundles = createBundles(store, { ...options, planner, catalogues });
+  const images = createImages(store, { ...options, planner, catalogues });
+  const proved = prove === undefined ? undefined : createProvedObjects(store, { ...options, planner, catalogues });
   const object = async (key: string, signal: AbortSignal): Promise<Answer> => {
     const found = await (proved === undefined ? storedContent(store, key, { signal }) : proved(key, { signal }));
     return found === undefined ? unknown(`there is no ${key}`) : { kind: 'content', content: found };

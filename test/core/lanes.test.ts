@@ -23,19 +23,22 @@ async function soon(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
 }
 
-test('so many run, so many wait, and one more is refused', async () => {
-  const lanes = createLanes(1, { waiting: 1 });
+test('so many run, the others wait, and those that have waited too long are refused', async () => {
+  const lanes = createLanes(1, { patienceMs: 200 });
   const [first, second] = [held(), held()];
   const ended = [lanes.run(first.work, never), lanes.run(second.work, never)];
   await soon();
   assert.equal([first.isBegun(), second.isBegun()], [true, false]);
-  await assert.rejectsWith(lanes.run(held().work, never), 'BUSY', /1 run and 1 wait already/);
   first.letGo();
   await ended[0];
   await soon();
   assert.is(second.isBegun(), true);
+  const third = held();
+  await assert.rejectsWith(lanes.run(third.work, never), 'BUSY', /no place was free for 200 ms: 1 run, 0 others wait/);
   second.letGo();
   assert.equal(await Promise.all(ended), ['done', 'done']);
+  assert.is(await lanes.run(async () => Promise.resolve('next'), never), 'next');
+  assert.is(third.isBegun(), false);
 });
 
 test('work that fails makes room, and work that nobody wants any more never begins', async () => {

@@ -19,6 +19,8 @@ export interface ImageAddon {
   readonly dockerArchives?: boolean;
   /** Blobs are packed as other builders may do it: ours stores them. */
   readonly deflated?: boolean;
+  /** Beside the images. */
+  readonly files?: readonly TestFile[];
 }
 
 async function filesBelow(folder: string, path = 'images'): Promise<readonly TestFile[]> {
@@ -40,15 +42,16 @@ export async function publishImages(
 ): Promise<Store> {
   await mkdir(box.at('store'), { recursive: true });
   const files = [];
-  for (const { name, version, images, arch = 'amd64', dockerArchives = false, deflated = false } of addons) {
+  for (const { name, version, images, arch = 'amd64', dockerArchives = false, ...more } of addons) {
     const folder = box.at('unpacked', `${name}-${version}-${arch}`);
     const made = await (dockerArchives ? writeArchives : writeLayout)(folder, images);
     const list: readonly PackageImage[] = made.images.map((image) => ({ ...image, platform: `linux/${arch}` }));
     const path = box.at(packageFileName({ name, version }, arch));
     const imageFormat = dockerArchives ? 'docker-archive' : 'oci';
     const extra = { arch, images: list, imageFormat } as const;
+    const { deflated = false, files: others = [] } = more;
     const inside = (await filesBelow(folder)).map((file) => ({ ...file, deflated }));
-    files.push({ path, addon: await writePackage(path, name, version, inside, extra) });
+    files.push({ path, addon: await writePackage(path, name, version, [...inside, ...others], extra) });
   }
   await publishAs(store, 'r1', files, signal);
   return store;

@@ -1,0 +1,55 @@
+/**
+ * Where the blobs of a package's images lie, in two pieces of memory: they move from thread to thread, where a hundred thousand
+ * objects would be copied one by one, and take 64 bytes for each blob. Pure.
+ */
+import type { PlacedEntry } from '../archive/entry.ts';
+import { hexOf, type Digest } from '../core/digest.ts';
+import { packagePath } from '../core/layout.ts';
+
+export interface BlobTable {
+  /** Bytes of all digests, sorted. */
+  readonly digests: Uint8Array;
+  /** Four numbers for each digest: offset, packed, size, and 1 where the payload is stored. */
+  readonly places: Float64Array;
+}
+
+const DIGEST_BYTES = 32;
+const COLUMNS = 4;
+
+/** The blobs among the entries of a package, whose paths begin with `prefix`. */
+export function blobTable(entries: readonly PlacedEntry[], prefix: string): BlobTable {
+  const blobs = entries
+    .filter(({ path, digest }) => path === prefix + packagePath.blob(digest))
+    .toSorted((one, other) => (one.digest < other.digest ? -1 : 1));
+  const digests = new Uint8Array(blobs.length * DIGEST_BYTES);
+  const places = new Float64Array(blobs.length * COLUMNS);
+  for (const [at, { digest, offset, packed, size, stored }] of blobs.entries()) {
+    digests.set(Buffer.from(hexOf(digest), 'hex'), at * DIGEST_BYTES);
+    places.set([offset, packed, size, stored ? 1 : 0], at * COLUMNS);
+  }
+  return { digests, places };
+}
+
+/** The entry as the package has it, but for its mode and the digest of its packed bytes, which nobody serves. */
+export function findBlob({ digests, places }: BlobTable, prefix: string, digest: Digest): PlacedEntry | undefined {
+  const wanted = Buffer.from(hexOf(digest), 'hex');
+  let low = 0;
+  for (let high = digests.byteLength / DIGEST_BYTES; low < high;) {
+    const middle = (low + high) >>> 1;
+    const begin = middle * DIGEST_BYTES;
+    const order = Buffer.compare(digests.subarray(begin, begin + DIGEST_BYTES), wanted);
+    if (order < 0) low = middle + 1;
+    else if (order > 0) high = middle;
+    else {
+      const [offset = 0, packed = 0, size = 0, stored] = places.subarray(middle * COLUMNS, (middle + 1) * COLUMNS);
+      const path = prefix + packagePath.blob(digest);
+      return { path, mode: 0o644, digest, offset, packed, size, stored: stored === 1 };
+    }
+  }
+  return undefined;
+}
+
+/** Memory that the table takes. */
+export function bytesOfBlobs({ digests, places }: BlobTable): number {
+  return digests.byteLength + places.byteLength;
+}
