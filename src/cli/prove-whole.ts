@@ -5,6 +5,7 @@ import { readPayload } from '../archive/read.ts';
 import { verifyArchive } from '../archive/verify.ts';
 import { readDelta } from '../bundle/delta/delta-read.ts';
 import { measured, type Digest, type Measurement } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
 import { reportStep } from '../core/events.ts';
 import { INSTALLER_YAML } from '../core/layout.ts';
 import { sourceFiles } from '../runtime/images/folder-files.ts';
@@ -61,6 +62,31 @@ async function judgeImages({ packages }: JudgedArchive, signal: AbortSignal): Pr
     const images = packageImages(sourceFiles(source), source.addon, `linux/${source.addon.arch}`);
     for (const { form } of images) await form({ signal });
   }
+}
+
+/** Throws for a file that is not byte for byte the one that was signed: what is whole may still be packed otherwise. */
+export async function requireSignedFile(
+  source: RangeSource,
+  file: Digest,
+  { report, signal }: Pick<CommandContext, 'report' | 'signal'>,
+): Promise<void> {
+  const id = `compare ${source.name}`;
+  let bytes = 0;
+  const onChunk = (chunk: Uint8Array): void => {
+    bytes += chunk.byteLength;
+    report({ type: 'step-progress', id, bytes });
+  };
+  const step = { id, title: `compare ${source.name} with what was signed`, bytes: source.size };
+  const digest = await reportStep(
+    report,
+    step,
+    async () => digestOfAll(source, { onChunk, signal }),
+    (found) => (found === file ? 'the same' : 'not the same'),
+  );
+  if (digest === file) return;
+  throw new CurlewError('DIGEST_MISMATCH', `verify ${source.name}: it is not the file that was signed`, {
+    hint: 'its table of contents is signed, other bytes of it are not: fetch it again, or ask who signed it',
+  });
 }
 
 /** The digest of the file as it is, read once from end to end. */

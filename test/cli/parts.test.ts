@@ -1,6 +1,8 @@
 import { copyFile, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { execa } from 'execa';
+import { digestOf } from '../../src/core/digest.ts';
 import { ERROR_CODES, type ErrorCode } from '../../src/core/errors.ts';
+import { formatHead, parseHead } from '../../src/core/parts.ts';
 import type { Ask } from '../../src/runtime/questions.ts';
 import * as assert from '../support/assert.ts';
 import { bundleOf } from '../support/node-bundles.ts';
@@ -53,10 +55,51 @@ test('a signed bundle that is split is verified, read and installed from its par
   const trial = ['install', '--root', 'root', '--unconfined', '--bundle', HEAD, '--key', 'our.pub', '--require-signed'];
   assert.match(await ok(box, ...trial), /^aaa {2}1\.0\.0 {2}installed/);
   const joined = await ok(box, 'join-parts', HEAD, '-o', 'parts/b.tar.gz');
-  assert.match(joined, /b\.tar\.gz: \d+ kB from 3 parts$/);
+  assert.match(joined, /b\.tar\.gz: \d+ kB from 3 parts\nno signature was checked: /);
   assert.ok((await readFile(box.at('parts/b.tar.gz'))).equals(await readFile(box.at('b.tar.gz'))));
   assert.match(await ok(box, 'verify', 'parts/b.tar.gz', '--key', 'our.pub'), /^signed with/m);
 });
+
+/** Parts that are as their head file says, and not as they were signed; their table of contents is. */
+async function altered(box: Tree): Promise<void> {
+  const [first = ''] = PARTS;
+  const bytes = await readFile(box.at('parts', first));
+  bytes.writeUInt8(bytes.readUInt8(50_000) ^ 1, 50_000);
+  await writeFile(box.at('parts', first), bytes);
+  const head = parseHead(await readFile(box.at(HEAD), 'utf8'), HEAD);
+  const parts = head.parts.map((part) => (part.name === first ? { ...part, digest: digestOf(bytes) } : part));
+  await writeFile(box.at(HEAD), formatHead({ ...head, parts }));
+}
+
+/** Parts of another bundle under the same names, with the signature of ours. */
+async function exchanged(box: Tree): Promise<void> {
+  const { files, ...addon } = tracer('bbb');
+  await writeFile(box.at('other.tar.gz'), bundleOf([{ ...addon, files: { ...files, 'assets/x.gz': noise(250_000) } }]));
+  await rm(box.at('parts'), { recursive: true });
+  await mkdir(box.at('parts'));
+  await ok(box, 'split', 'other.tar.gz', '--size', '100KB', '-o', 'parts/b.tar.gz');
+  for (const name of SIGNATURES) await copyFile(box.at(name), box.at('parts', name));
+}
+
+for (const [what, harm, code, message] of [
+  ['other bytes than were signed', altered, 'DIGEST_MISMATCH', /it is not the file that was signed/],
+  ['another bundle than was signed', exchanged, 'SIGNATURE_INVALID', /is of another file/],
+] as const) {
+  test(`a head file and parts that agree on ${what} are not joined where a key is named`, async () => {
+    await using box = await partsBox();
+    const ways = [['-o', 'parts/b.tar.gz'], ['-o', '-'], ['--check']];
+    for (const way of ways) {
+      const good = await ok(box, 'join-parts', HEAD, ...way, '--key', 'our.pub');
+      if (!way.includes('-')) assert.match(good, /^signed with .*our\.pub$/m);
+    }
+    await rm(box.at('parts/b.tar.gz'));
+    await harm(box);
+    const before = await readdir(box.at('parts'));
+    for (const way of ways) await refused(box, code, message, ['join-parts', HEAD, ...way, '--key', 'our.pub']);
+    assert.equal(await readdir(box.at('parts')), before);
+    assert.match(await ok(box, 'join-parts', HEAD, '--check'), /^no signature was checked: .* is not proved/m);
+  });
+}
 
 test('parts that never were one file are signed as the file that they make', async () => {
   await using box = await partsBox();

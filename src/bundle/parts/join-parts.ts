@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import type { RangeSource } from '../../archive/entry.ts';
-import { openFileSource, readIndex } from '../../archive/read.ts';
+import { fileSource, openFileSource, readIndex } from '../../archive/read.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
@@ -19,6 +19,11 @@ export interface PartsPlace {
   readonly folders: readonly string[];
   readonly report: Report;
   readonly signal: AbortSignal;
+  /**
+   * Throws for what is not to be joined: asked of the table of contents before anything is written, where all parts are there,
+   * and of all bytes before the file has its name. A head file proves no more than that parts belong together.
+   */
+  readonly judge?: ((whole: RangeSource, head: PartsHead, what: 'contents' | 'all') => Promise<void>) | undefined;
 }
 
 export interface JoinOptions extends PartsPlace {
@@ -32,9 +37,13 @@ export interface JoinOptions extends PartsPlace {
 }
 
 /** Looks at every part, and reads every byte of those that are there. */
-export async function checkParts(path: string, { folders, report, signal }: PartsPlace): Promise<readonly FoundPart[]> {
+export async function checkParts(path: string, options: PartsPlace): Promise<readonly FoundPart[]> {
+  const { folders, judge, report, signal } = options;
   const head = await readHead(path);
-  return proveParts(head, folders, { path, only: head.parts, report, signal });
+  const found = await proveParts(head, folders, { path, only: head.parts, report, signal });
+  if (judge === undefined || found.some(({ problem }) => problem !== undefined)) return found;
+  await judgeFound({ head, found }, path, 'all', options);
+  return found;
 }
 
 /**
@@ -48,30 +57,27 @@ export async function joinParts(path: string, output: string, options: JoinOptio
   // To read all parts takes long, and would be in vain.
   await requireFree(output, { force, size: head.size });
   const first = await usable(head, path, options);
+  if (first.length === head.parts.length) await judgeFound({ head, found: first }, path, 'contents', options);
   const write = async (file: FileHandle): Promise<void> => {
     await writeAll(head, first, file, { ...options, path });
-    const { tocDigest } = await readIndex(readerOf(file, output, head.size), { signal });
+    const whole = fileSource(file, output, head.size);
+    const { tocDigest } = await readIndex(whole, { signal });
     if (tocDigest !== head.tocDigest) throw otherContents(`join ${path}`);
+    await options.judge?.(whole, head, 'all');
   };
   await writeWhole(output, write, { force, size: head.size });
   return head;
 }
 
-/** What has been written, to be read again. */
-function readerOf(file: FileHandle, name: string, size: number): RangeSource {
-  return {
-    name,
-    size,
-    async *read(offset, length) {
-      const bytes = Buffer.alloc(length);
-      for (let done = 0; done < length;) {
-        const { bytesRead } = await file.read(bytes, done, length - done, offset + done);
-        if (bytesRead === 0) throw new CurlewError('FILE_UNUSABLE', `read ${name}: it is cut off meanwhile`);
-        done += bytesRead;
-      }
-      yield bytes;
-    },
-  };
+/** All parts, as one; that their table of contents is the one of the head file is proved whether anybody judges or not. */
+async function judgeFound(
+  set: { readonly head: PartsHead; readonly found: readonly FoundPart[] },
+  path: string,
+  what: 'contents' | 'all',
+  { judge, signal }: Pick<PartsPlace, 'judge' | 'signal'>,
+): Promise<void> {
+  await using whole = await openFound(path, set, { signal });
+  await judge?.(whole, set.head, what);
 }
 
 /** The same as a stream: nothing comes before every part has been found and proved, and the table of contents that they make. */
@@ -79,7 +85,7 @@ export async function* joinedBytes(path: string, options: PartsPlace): AsyncGene
   const { signal } = options;
   const head = await readHead(path);
   const found = await usable(head, path, options);
-  await (await openFound(path, { head, found }, { signal }))[Symbol.asyncDispose]();
+  await judgeFound({ head, found }, path, 'all', options);
   for (const part of found) yield* provedBytes(part, { signal });
 }
 

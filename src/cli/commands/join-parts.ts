@@ -1,14 +1,18 @@
 /** `curlew join-parts`: one file out of the parts of a bundle, or only a look at them. */
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { checkParts, joinedBytes, joinParts, type JoinOptions } from '../../bundle/parts/join-parts.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError, ERROR_CODES, redact } from '../../core/errors.ts';
 import { isHeadPath } from '../../core/parts.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
+import { checkedIndex } from '../install-source.ts';
+import { NETWORK_OPTIONS } from '../network.ts';
 import { isAddress } from '../open-anywhere.ts';
 import { STANDARD_OUTPUT } from '../output.ts';
+import { proveWhole, requireSignedFile } from '../prove-whole.ts';
 import { columns } from '../render/columns.ts';
 import { formatBytes } from '../render/units.ts';
+import { DOWNGRADE_OPTION, SIGNED_OPTIONS, trustOf, type Trust } from '../signed.ts';
 import { openStandardOutput } from '../standard-output.ts';
 
 interface CheckedPart {
@@ -21,9 +25,16 @@ interface CheckedPart {
 }
 
 type JoinResult =
-  | { readonly kind: 'joined'; readonly file: string; readonly size: number; readonly parts: number }
+  | {
+      readonly kind: 'joined';
+      readonly file: string;
+      readonly size: number;
+      readonly parts: number;
+      /** The public key whose signature holds; undefined where none was asked for. */
+      readonly signedBy: string | undefined;
+    }
   | { readonly kind: 'sent' }
-  | { readonly kind: 'checked'; readonly parts: readonly CheckedPart[] };
+  | { readonly kind: 'checked'; readonly parts: readonly CheckedPart[]; readonly signedBy: string | undefined };
 
 export const joinPartsCommand: Command<JoinResult> = {
   name: 'join-parts',
@@ -33,39 +44,49 @@ export const joinPartsCommand: Command<JoinResult> = {
     output: { type: 'string', short: 'o', value: 'FILE', help: 'the bundle to write, or - for standard output' },
     check: { type: 'boolean', help: 'say of every part whether it is right, and write nothing' },
     force: { type: 'boolean', help: 'replace the file if it is there' },
+    ...SIGNED_OPTIONS,
+    ...DOWNGRADE_OPTION,
+    config: NETWORK_OPTIONS.config,
   },
   details: `HEAD is the file NAME.parts.json that came with the parts. They are looked for beside it and in the folders. Parts that are missing, damaged, swapped or of another bundle are named before anything is written.
+
+The head file says which parts belong together, not who made them. With --key, the signature beside it is held against their table of contents before anything is written, and against every byte before the file has its name; without, the result says that nothing was proved.
 
 Where somebody sits at the terminal, media may come one after the other: the next one is asked for. Copy the head file to a disk first.`,
   examples: [
     'curlew join-parts bundle.tar.gz.parts.json -o bundle.tar.gz',
     'curlew join-parts bundle.tar.gz.parts.json /media/one /media/two -o b.tar.gz',
-    'curlew join-parts bundle.tar.gz.parts.json --check',
+    'curlew join-parts bundle.tar.gz.parts.json --check --key release.pub',
     'curlew join-parts bundle.tar.gz.parts.json -o - | tar -xz',
   ],
   run: async (args, context) => {
     const { report, signal } = context;
     const { head, folders, output } = wordsOf(args, context);
+    const { judge, signedBy } = judgeOf(await trustOf(args, context), head, context);
+    const place = { folders, judge, report, signal };
     if (output === undefined) {
-      const found = await checkParts(head, { folders, report, signal });
+      const found = await checkParts(head, place);
       const parts = found.map(({ part: { name, size }, path, problem }) => ({ name, size, path, problem }));
-      return { kind: 'checked', parts };
+      return { kind: 'checked', parts, signedBy: signedBy() };
     }
     if (output === STANDARD_OUTPUT) {
       const write = openStandardOutput({ signal });
-      for await (const chunk of joinedBytes(head, { folders, report, signal })) await write(chunk);
+      for await (const chunk of joinedBytes(head, place)) await write(chunk);
       return { kind: 'sent' };
     }
     const next = askerFor(context, folders);
-    const joined = await joinParts(head, output, { folders, force: args.flag('force'), next, report, signal });
-    return { kind: 'joined', file: output, size: joined.size, parts: joined.parts.length };
+    const joined = await joinParts(head, output, { ...place, force: args.flag('force'), next });
+    return { kind: 'joined', file: output, size: joined.size, parts: joined.parts.length, signedBy: signedBy() };
   },
   carriesBytes: (args) => args.text('output') === STANDARD_OUTPUT,
   render: (result) => {
-    if (result.kind === 'joined')
-      return `${result.file}: ${formatBytes(result.size)} from ${counted(result.parts, 'part')}`;
     if (result.kind === 'sent') return '';
-    return columns(result.parts.map(({ name, problem = 'is right' }) => [name, problem])).join('\n');
+    const isWrong = result.kind === 'checked' && result.parts.some(({ problem }) => problem !== undefined);
+    const lines =
+      result.kind === 'joined'
+        ? [`${result.file}: ${formatBytes(result.size)} from ${counted(result.parts, 'part')}`]
+        : columns(result.parts.map(({ name, problem = 'is right' }) => [name, problem]));
+    return [...lines, ...(isWrong ? [] : [proofLine(result.signedBy)])].join('\n');
   },
   exitCode: (result) => {
     if (result.kind !== 'checked') return 0;
@@ -74,6 +95,33 @@ Where somebody sits at the terminal, media may come one after the other: the nex
     return wrong.every(({ path }) => path === undefined) ? ERROR_CODES.NOT_FOUND : ERROR_CODES.DIGEST_MISMATCH;
   },
 };
+
+function proofLine(signedBy: string | undefined): string {
+  return signedBy === undefined
+    ? 'no signature was checked: the parts belong together, but who made them is not proved; --key FILE asks for that'
+    : `signed with ${signedBy}`;
+}
+
+interface Judge {
+  readonly judge: JoinOptions['judge'];
+  /** Once all has been judged. */
+  readonly signedBy: () => string | undefined;
+}
+
+/** As `curlew verify` judges the whole. */
+function judgeOf(trust: Trust | undefined, path: string, context: CommandContext): Judge {
+  let signedBy: string | undefined;
+  if (trust === undefined) return { judge: undefined, signedBy: () => undefined };
+  const judge: JoinOptions['judge'] = async (whole, { name }, what) => {
+    const { signed } = await checkedIndex(whole, join(dirname(path), name), { ...context, trust });
+    if (what === 'contents' || signed === undefined) return;
+    // A signature of the contents alone says nothing of the bytes; they have to be what the contents say.
+    if (signed.statement === undefined) await proveWhole(whole, path, context);
+    else await requireSignedFile(whole, signed.statement.file, context);
+    signedBy = signed.by;
+  };
+  return { judge, signedBy: () => signedBy };
+}
 
 function wordsOf(
   args: Arguments,

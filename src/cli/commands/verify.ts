@@ -4,7 +4,6 @@ import { checkParts } from '../../bundle/parts/join-parts.ts';
 import { partsError } from '../../bundle/parts/parts-find.ts';
 import { describeDelta } from '../../bundle/delta/delta-read.ts';
 import type { DeltaJson } from '../../core/bundle.ts';
-import type { RangeSource } from '../../archive/entry.ts';
 import { counted } from '../../core/counted.ts';
 import type { Digest } from '../../core/digest.ts';
 import { visible } from '../../core/diagnostic.ts';
@@ -17,7 +16,7 @@ import { checkedIndex } from '../install-source.ts';
 import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
 import { NETWORK_OPTIONS } from '../network.ts';
 import { openArchive } from '../open-archive.ts';
-import { digestOfAll, proveWhole } from '../prove-whole.ts';
+import { proveWhole, requireSignedFile } from '../prove-whole.ts';
 import { DOWNGRADE_OPTION, SIGNED_OPTIONS, trustOf, type Signed } from '../signed.ts';
 import { columns } from '../render/columns.ts';
 import { deltaLines } from '../render/delta.ts';
@@ -109,7 +108,8 @@ async function verifyFiles(args: Arguments, context: CommandContext): Promise<re
     await using source = await openArchive(file, context);
     const checked = trust === undefined ? undefined : await checkedIndex(source, source.whole, { ...context, trust });
     const index = await proveWhole(source, path, context);
-    if (checked?.signed?.statement !== undefined) await requireFile(source, checked.signed.statement.file, context);
+    if (checked?.signed?.statement !== undefined)
+      await requireSignedFile(source, checked.signed.statement.file, context);
     const { size, entries, tocDigest: digest } = index;
     const delta = await describeDelta(source, index, context);
     verified.push({ path, size, files: entries.length, digest, ...signedOf(checked), delta });
@@ -158,14 +158,6 @@ function signedOf(
 
 function asLine({ role, name, version, signed, expires }: SignedAs): string {
   return `as the ${role} ${name}, version ${version}, at ${signed}${expires === null ? '' : `, until ${expires}`}`;
-}
-
-/** What is whole may still be packed otherwise than what was signed. */
-async function requireFile(source: RangeSource, file: Digest, { signal }: CommandContext): Promise<void> {
-  if ((await digestOfAll(source, { signal })) === file) return;
-  throw new CurlewError('DIGEST_MISMATCH', `verify ${source.name}: it is whole, but not the file that was signed`, {
-    hint: 'fetch it again, or ask who signed it',
-  });
 }
 
 /** Before the whole: it is of use to know which part has to be copied again. */
