@@ -1,10 +1,11 @@
-/** The proof that an archive is whole, and what `install` asks of it, with its progress; and the digest of all its bytes. */
+/** The proof that an archive is whole, and what `install` asks of it, with its progress; and that it is the signed file. */
+import { digestAsStep } from '../archive/digest-all.ts';
 import type { ArchiveIndex, RangeSource } from '../archive/entry.ts';
 import { readHolder } from '../archive/holder.ts';
 import { readPayload } from '../archive/read.ts';
 import { verifyArchive } from '../archive/verify.ts';
 import { readDelta } from '../bundle/delta/delta-read.ts';
-import { measured, type Digest, type Measurement } from '../core/digest.ts';
+import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { reportStep } from '../core/events.ts';
 import { INSTALLER_YAML } from '../core/layout.ts';
@@ -68,34 +69,10 @@ async function judgeImages({ packages }: JudgedArchive, signal: AbortSignal): Pr
 export async function requireSignedFile(
   source: RangeSource,
   file: Digest,
-  { report, signal }: Pick<CommandContext, 'report' | 'signal'>,
+  options: Pick<CommandContext, 'report' | 'signal'>,
 ): Promise<void> {
-  const id = `compare ${source.name}`;
-  let bytes = 0;
-  const onChunk = (chunk: Uint8Array): void => {
-    bytes += chunk.byteLength;
-    report({ type: 'step-progress', id, bytes });
-  };
-  const step = { id, title: `compare ${source.name} with what was signed`, bytes: source.size };
-  const digest = await reportStep(
-    report,
-    step,
-    async () => digestOfAll(source, { onChunk, signal }),
-    (found) => (found === file ? 'the same' : 'not the same'),
-  );
-  if (digest === file) return;
+  if ((await digestAsStep(source, options)) === file) return;
   throw new CurlewError('DIGEST_MISMATCH', `verify ${source.name}: it is not the file that was signed`, {
     hint: 'its table of contents is signed, other bytes of it are not: fetch it again, or ask who signed it',
   });
-}
-
-/** The digest of the file as it is, read once from end to end. */
-export async function digestOfAll(
-  source: RangeSource,
-  { onChunk, signal }: { readonly onChunk?: (chunk: Uint8Array) => unknown; readonly signal: AbortSignal },
-): Promise<Digest> {
-  const found: Measurement = { digest: undefined, size: 0 };
-  for await (const chunk of measured(source.read(0, source.size, { signal }), found)) onChunk?.(chunk);
-  if (found.digest === undefined) throw new Error(`not hashed: ${source.name}`);
-  return found.digest;
 }

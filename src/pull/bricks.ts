@@ -1,5 +1,5 @@
 /** A file as pieces that can be proved one by one, each as soon as all its bytes are there. */
-import { createHash } from 'node:crypto';
+import { digestOfAll } from '../archive/digest-all.ts';
 import type { ArchiveIndex, PlacedEntry, RangeSource } from '../archive/entry.ts';
 import { headerSize, paddingSize } from '../archive/place.ts';
 import { verifyEntry } from '../archive/verify.ts';
@@ -54,13 +54,6 @@ export function wholeBrick(size: number, digest: Digest | undefined): Brick {
       throw new CurlewError('DIGEST_MISMATCH', `${file.name}: the digest does not match`);
     },
   };
-}
-
-/** sha256 of all bytes. */
-export async function digestOfAll(file: RangeSource, { signal }: { readonly signal: AbortSignal }): Promise<Digest> {
-  const hash = createHash('sha256');
-  for await (const chunk of file.read(0, file.size, { signal })) hash.update(chunk);
-  return `sha256:${hash.digest('hex')}`;
 }
 
 /** The bricks that have bytes in a range. */

@@ -1,5 +1,7 @@
 /** What stands already where a file is to be fetched to. */
 import { rename, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { digestAsStep } from '../archive/digest-all.ts';
 import type { RangeSource } from '../archive/entry.ts';
 import { headerMember } from '../archive/place.ts';
 import { openFileSource, readIndex, readRange } from '../archive/read.ts';
@@ -7,8 +9,8 @@ import { sameBytes } from '../archive/member.ts';
 import { verifyArchive } from '../archive/verify.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { reportStep, type Report } from '../core/events.ts';
 import { openLeft } from '../files/left-file.ts';
-import { digestOfAll } from './bricks.ts';
 import { readArchiveEnd, type ArchiveEnd, type OpenPlace } from './open-place.ts';
 import { pathsBeside } from './partial-file.ts';
 
@@ -16,6 +18,7 @@ export interface Wanted {
   readonly sha256: Digest | undefined;
   readonly check: ((toc: Uint8Array, from: OpenPlace) => Promise<void>) | undefined;
   readonly force: boolean;
+  readonly report: Report;
   readonly signal: AbortSignal;
 }
 
@@ -76,11 +79,12 @@ function exists(file: string, why: string): CurlewError {
 async function judge(
   source: RangeSource,
   opened: OpenPlace,
-  { sha256, check, signal }: Wanted,
+  { sha256, check, report, signal }: Wanted,
 ): Promise<Settled | string> {
   const { object, end } = opened;
   if (source.size !== object.size) return `it has ${source.size} bytes, not ${object.size}`;
-  if (sha256 !== undefined && (await digestOfAll(source, { signal })) !== sha256) return 'it has another sha256';
+  if (sha256 !== undefined && (await digestAsStep(source, { report, signal })) !== sha256)
+    return 'it has another sha256';
   if (sha256 !== undefined && end === undefined && check === undefined) return { contents: undefined, compared: true };
   let own: ArchiveEnd;
   try {
@@ -89,7 +93,7 @@ async function judge(
     if (end !== undefined && tocDigest !== end.index.tocDigest) {
       return `its contents are ${tocDigest}, not ${end.index.tocDigest}`;
     }
-    await verifyArchive(source, { signal });
+    await proveThere(source, { report, signal });
   } catch (error) {
     if (error instanceof CurlewError && ['PACKAGE_INVALID', 'DIGEST_MISMATCH'].includes(error.code)) {
       return 'it is damaged, or no bundle and no package';
@@ -100,6 +104,17 @@ async function judge(
   // A signature that is asked for at the place is of what the place has.
   const compared = [end, sha256, check].some((one) => one !== undefined);
   return { contents: own.index.tocDigest, compared };
+}
+
+async function proveThere(source: RangeSource, { report, signal }: Pick<Wanted, 'report' | 'signal'>): Promise<void> {
+  const id = 'check';
+  const onBytes = (bytes: number): void => report({ type: 'step-progress', id, bytes });
+  await reportStep(
+    report,
+    { id, title: `check ${basename(source.name)}, which is there`, bytes: source.size },
+    async () => verifyArchive(source, { onBytes, signal }),
+    () => 'whole',
+  );
 }
 
 /** Shorter than the file, begins with the header of its first entry, and is no whole archive itself. */

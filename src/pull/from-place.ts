@@ -1,11 +1,11 @@
 /** One place's part in fetching a file: is it the same file, what is there already, what lacks, is it right. */
 import { basename, dirname } from 'node:path';
+import { digestAsStep } from '../archive/digest-all.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { reportStep, type Report } from '../core/events.ts';
 import { requireSpace } from '../files/space.ts';
 import type { FetchPlace } from '../store/places.ts';
-import { digestOfAll } from './bricks.ts';
 import { settleExisting } from './existing.ts';
 import { fill, fillingOf, proveThere, type Filling, type FillOptions } from './fill.ts';
 import { readArchiveEnd, type ArchiveEnd, type OpenPlace } from './open-place.ts';
@@ -73,8 +73,8 @@ export async function fromPlace(run: Pull, opened: OpenPlace): Promise<Pulled> {
     }
   }
   const { source } = filling.file;
-  const { sha256, signal } = options;
-  if (sha256 !== undefined && filling.end !== undefined && (await digestOfAll(source, { signal })) !== sha256) {
+  const { sha256 } = options;
+  if (sha256 !== undefined && filling.end !== undefined && (await digestAsStep(source, options)) !== sha256) {
     throw new CurlewError('DIGEST_MISMATCH', `${opened.name}: it is whole, but has another sha256 than was asked for`, {
       hint: 'check the sha256 and the address',
     });

@@ -137,11 +137,7 @@ async function readRows(
   const read = async (onBytes?: (bytes: number) => void): Promise<readonly Proof[]> =>
     mapLimited(
       rows,
-      async (row, within) => {
-        const proof = await proveBytes(row, within);
-        if (!row.isKnown) onBytes?.((done += row.file.size));
-        return proof;
-      },
+      async (row, within) => proveBytes(row, { ...within, onBytes: (more) => onBytes?.((done += more)) }),
       { width: AT_ONCE, signal },
     );
   if (progress === undefined || total < UNTOLD) return read();
@@ -227,17 +223,20 @@ export function folderProblems(found: BigIntStats | undefined): readonly Differe
   return what;
 }
 
+interface ReadOptions {
+  /** Told of each chunk how many bytes it has. */
+  readonly onBytes: (more: number) => void;
+  readonly signal: AbortSignal;
+}
+
 /** Reads a file, unless it is known or is of another size. */
-async function proveBytes(
-  { file, look, path, isKnown }: Row,
-  { signal }: { readonly signal: AbortSignal },
-): Promise<Proof> {
+async function proveBytes({ file, look, path, isKnown }: Row, options: ReadOptions): Promise<Proof> {
   const { mark, what } = look;
   if (isKnown) return { look, mark };
   if (mark === undefined || what.includes('size')) return { look, mark: undefined };
   const always = isReadEachTime(file);
   const began = Date.now();
-  const read = await readBytes(path, file.size, { synced: !always, signal });
+  const read = await readBytes(path, file.size, { ...options, synced: !always });
   if (read?.digest !== file.digest) return { look: { ...look, what: [...what, 'digest'] }, mark: undefined };
   // What was read is what was looked at, and a change in the same tick would show.
   const isSettled = read.mark === mark && read.changedMs < began - GRAIN_MS;
@@ -247,7 +246,7 @@ async function proveBytes(
 async function readBytes(
   path: string,
   size: number,
-  { synced, signal }: { readonly synced: boolean; readonly signal: AbortSignal },
+  { synced, onBytes, signal }: ReadOptions & { readonly synced: boolean },
 ): Promise<{ readonly digest: Digest; readonly mark: string; readonly changedMs: number } | undefined> {
   try {
     await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
@@ -263,6 +262,7 @@ async function readBytes(
       if (done > size) return undefined;
       if (bytesRead === 0) break;
       hash.update(memory.subarray(0, bytesRead));
+      onBytes(bytesRead);
     }
     const after = await file.stat({ bigint: true });
     return { digest: `sha256:${hash.digest('hex')}`, mark: markOf(after), changedMs: Number(after.ctimeMs) };

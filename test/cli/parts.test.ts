@@ -87,6 +87,8 @@ for (const [what, harm, code, message] of [
 ] as const) {
   test(`a head file and parts that agree on ${what} are not joined where a key is named`, async () => {
     await using box = await partsBox();
+    const { stderr } = await runTraced(['verify', 'b.tar.gz', '--key', 'our.pub'], box);
+    assert.match(stderr, /^hash .*b\.tar\.gz: sha256:[0-9a-f]{64}$/m);
     const ways = [['-o', 'parts/b.tar.gz'], ['-o', '-'], ['--check']];
     for (const way of ways) {
       const good = await ok(box, 'join-parts', HEAD, ...way, '--key', 'our.pub');

@@ -41,6 +41,7 @@ test('the file takes the name of the address, and what is there is told', async 
   assert.match(stdout, `contents ${WEB.plan.index.tocDigest}`);
   assert.not.match(stdout + stderr, 'secret123');
   const again = await runCommand(['pull', `${server.url}/dist/${NAME}`, '-o', '.', '--json'], box.path);
+  assert.match(again.stderr, `check ${NAME}, which is there: whole`);
   const { file, fetched, size } = JSON.parse(again.stdout) as Record<string, unknown>;
   assert.equal({ file, fetched, size }, { file: box.at(NAME), fetched: 0, size: WEB.bytes.byteLength });
 });

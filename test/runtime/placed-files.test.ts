@@ -1,5 +1,6 @@
-import { lstat, readFile, utimes, writeFile } from 'node:fs/promises';
+import { lstat, readFile, truncate, utimes, writeFile } from 'node:fs/promises';
 import { digestOf } from '../../src/core/digest.ts';
+import type { ProgressEvent } from '../../src/core/events.ts';
 import type { PackageFile } from '../../src/core/package.ts';
 import { judgeFiles, markFiles } from '../../src/runtime/placed-files.ts';
 import { markOf } from '../../src/runtime/placed-record.ts';
@@ -30,6 +31,19 @@ test('a large file is believed by its mark and not read, a script is read whatev
     differences.map(({ path, what }) => [path, what]),
     [['install.sh', ['digest']]],
   );
+});
+
+test('how far a large file has been read is reported while it is read', async () => {
+  await using box = await tree({ 'images/layer': '' });
+  const size = 300 << 20;
+  await truncate(box.at('images/layer'), size);
+  const told: ProgressEvent[] = [];
+  const progress = { report: (event: ProgressEvent) => void told.push(event), title: 'prove' };
+  const file = { path: 'images/layer', mode: 0o644, size, digest: digestOf('') } as const;
+  await judgeFiles(box.path, [file], { thorough: true, progress, signal });
+  const bytes = told.flatMap((event) => (event.type === 'step-progress' ? [event.bytes] : []));
+  assert.ok(bytes.length > 100, `${bytes.length} reports`);
+  assert.is(bytes.at(-1), size);
 });
 
 test('times that were put back do not make a file believed', async () => {

@@ -185,10 +185,15 @@ async function writeAll(
   return { parts, kept };
 }
 
-async function isThere({ folder, name, size }: PlannedPart, digest: Digest, work: Work): Promise<boolean> {
+async function isThere({ folder, name, offset, size }: PlannedPart, digest: Digest, work: Work): Promise<boolean> {
   const path = join(folder, name);
   if ((await sizeThere(path)) !== size || !(await isLeft(path))) return false;
-  if ((await hashFile(path, work)).digest !== digest) return false;
+  let done = offset;
+  const onChunk = (chunk: Uint8Array): void => {
+    done += chunk.byteLength;
+    work.report({ type: 'step-progress', id: work.whole.name, bytes: done });
+  };
+  if ((await hashFile(path, { ...work, onChunk })).digest !== digest) return false;
   if (work.check !== undefined) await hashFile(path, { ...work, onChunk: work.check.push });
   return true;
 }

@@ -1,6 +1,7 @@
 /** `curlew provenance`: a statement of where packages and bundles came from, signed where a key is given. */
 import { basename, resolve } from 'node:path';
 import type { KeyObject } from 'node:crypto';
+import { digestAsStep } from '../../archive/digest-all.ts';
 import { describeDelta } from '../../bundle/delta/delta-read.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -15,7 +16,7 @@ import type { Arguments, Command, CommandContext } from '../command.ts';
 import { ANYWHERE_OPTIONS, besideOf, openAnywhere, requireOther } from '../open-anywhere.ts';
 import { describeArchive } from '../open-described.ts';
 import { fileOutputOf } from '../output.ts';
-import { digestOfAll, proveWhole } from '../prove-whole.ts';
+import { proveWhole } from '../prove-whole.ts';
 import { readKeyText } from '../signed.ts';
 import { passphraseOf } from './keygen.ts';
 
@@ -104,7 +105,7 @@ async function stateOf(path: string, args: Arguments, context: CommandContext): 
     });
   }
   const described = await describeArchive(source, { index, directory: INSTALL_DIRECTORY, signal });
-  const sha256 = await digestOfAll(source, { signal });
+  const sha256 = await digestAsStep(source, context);
   const builder = builderOf(args, context, source.commit);
   const name = basename(source.whole);
   return { statement: provenanceOf({ name, sha256 }, described, builder), sha256, builder, name };

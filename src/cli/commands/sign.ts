@@ -1,6 +1,7 @@
 /** `curlew sign`: signatures beside each package or bundle; or one of a store's release. */
 import { basename, resolve } from 'node:path';
 import { createSign, type KeyObject } from 'node:crypto';
+import { digestAsStep } from '../../archive/digest-all.ts';
 import type { ArchiveIndex, RangeSource } from '../../archive/entry.ts';
 import { findEntry, readFile, readTocText } from '../../archive/read.ts';
 import { describeDelta } from '../../bundle/delta/delta-read.ts';
@@ -19,7 +20,7 @@ import { readPrivateKey } from '../../trust/keys.ts';
 import { ageOf } from '../age.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { ANYWHERE_OPTIONS, besideOf, openAnywhere, requireOther } from '../open-anywhere.ts';
-import { digestOfAll, proveWhole } from '../prove-whole.ts';
+import { proveWhole } from '../prove-whole.ts';
 import { SIGNER_OPTIONS, signerOf } from '../release-trust.ts';
 import { readKeyText, signaturePath, wholePath } from '../signed.ts';
 import { openStoreFor } from '../stores.ts';
@@ -145,7 +146,7 @@ async function signFile(
   file: string,
   { args, context, key, name: given, claim, written }: SignOptions,
 ): Promise<SignedArchive> {
-  const { cwd, signal } = context;
+  const { cwd, report, signal } = context;
   await using source = await openAnywhere(file, args, context);
   const beside = besideOf(file, source.whole);
   const problem = fileNameProblem(basename(beside));
@@ -157,7 +158,7 @@ async function signFile(
     written.map((one) => one.signature),
   );
   const signer = createSign('sha256');
-  const sha256 = await digestOfAll(source, { onChunk: (chunk) => signer.update(chunk), signal });
+  const sha256 = await digestAsStep(source, { onChunk: (chunk) => signer.update(chunk), report, signal });
   const index = await proveWhole(source, file, context);
   const { tocDigest: contents } = index;
   const text = await readTocText(source, { signal });
