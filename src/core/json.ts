@@ -13,13 +13,19 @@ export function isTexts(value: unknown): value is readonly string[] {
 /** Lists and objects in each other. JSON.parse reads any number of them, and whoever writes the value again runs out of stack. */
 export const DEEPEST = 500;
 
+/**
+ * Lists, objects and commas of a document: what it is in memory goes by them, not by its bytes, and an empty object takes twenty
+ * times its text. A table of contents of a million entries has fewer.
+ */
+const MOST_VALUES = 16_000_000;
+
 /** Its message repeats nothing of the document. */
 class Refused extends SyntaxError {}
 
 /**
  * The value of a JSON document from outside, as every reader of JSON must understand it: `SyntaxError` or `TypeError` for bytes
  * that are no UTF-8, for a byte order mark, and for a key that an object has twice, of which readers take different ones. So is
- * what is nested deeper than `deepest`; {@link DEEPEST} is for whatever may be written again.
+ * what is nested deeper than `deepest` ({@link DEEPEST} is for whatever may be written again), and what has more than 16 million values.
  */
 export function parseJson(document: Uint8Array | string, deepest = Number.POSITIVE_INFINITY): unknown {
   const text =
@@ -32,22 +38,23 @@ export function parseJson(document: Uint8Array | string, deepest = Number.POSITI
   return value;
 }
 
-/** `JSON.parse` of a document from outside: one that is nested deeper than any that is meant to be read is a `SyntaxError`, too. */
+/** `JSON.parse` of a document from outside: one that is nested deeper, or has more values, than any that is meant is a `SyntaxError`. */
 export function shallowJson(text: string): unknown {
   membersIn(text, DEEPEST);
   return JSON.parse(text);
 }
 
-const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a];
+const [QUOTE, BACKSLASH, COLON, COMMA] = [0x22, 0x5c, 0x3a, 0x2c];
 const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
  * Members of all objects in a text that is JSON: each has one colon, and no other is outside of strings. `SyntaxError` for a
- * text that is nested too deeply.
+ * text that is nested too deeply, or has too many values.
  */
 function membersIn(text: string, deepest: number): number {
   let count = 0;
   let depth = 0;
+  let values = 0;
   let quoted = false;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
@@ -55,10 +62,13 @@ function membersIn(text: string, deepest: number): number {
     else if (code === BACKSLASH) at += 1;
     else if (quoted) continue;
     else if (code === COLON) count += 1;
+    else if (code === COMMA) values += 1;
     else if (code === LIST || code === OBJECT) {
+      values += 1;
       depth += 1;
       if (depth > deepest) throw new Refused(`it is nested deeper than ${deepest} lists and objects`);
     } else if (code === LIST_END || code === OBJECT_END) depth -= 1;
+    if (values > MOST_VALUES) throw new Refused(`it has more than ${MOST_VALUES} values`);
   }
   return count;
 }

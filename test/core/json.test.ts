@@ -63,4 +63,21 @@ test('what may be written again may not', () => {
   parseJson(`"${deep}"`, DEEPEST);
 });
 
+test('a document of more values than any that is meant is refused before they fill the memory', () => {
+  for (const [unit, read] of [
+    ['{},', parseJson],
+    ['0,', shallowJson],
+  ] as const) {
+    const document = `[${unit.repeat(16_000_000)}0]`;
+    let refused: unknown;
+    try {
+      read(document);
+    } catch (error) {
+      refused = error;
+    }
+    assert.ok(refused instanceof SyntaxError && refused.message === 'it has more than 16000000 values', unit);
+  }
+  assert.is((shallowJson(`[${'0,'.repeat(1_000_000)}0]`) as readonly number[]).length, 1_000_001);
+});
+
 test.run();
