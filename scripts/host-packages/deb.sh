@@ -94,10 +94,14 @@ deb_configure_host() {
 }
 
 # usage: deb_apt VARIABLE WORD…; sets VARIABLE to what apt-get printed. Not by way of a file: the disk may be full.
+# No file that it writes becomes larger than the caller's variable most_kb says, where that is set.
 deb_apt() {
   local variable="$1" text status=0
   shift
-  text="$(apt-get -c "$CURLEW_STATE/apt.conf" "$@" 2>&1 </dev/null)" || status=$?
+  text="$(
+    if [[ -n "${most_kb-}" ]]; then ulimit -S -f "$most_kb"; fi 2>/dev/null || true
+    apt-get -c "$CURLEW_STATE/apt.conf" "$@" 2>&1 </dev/null
+  )" || status=$?
   printf '%s\n' "$text"
   printf -v "$variable" '%s' "$text"
   return "$status"
@@ -109,7 +113,8 @@ deb_say_problems() {
 }
 
 deb_update() {
-  local said status=0
+  # The indexes of Debian and Ubuntu have a hundred megabytes at most, and xz packs a terabyte into one.
+  local said status=0 most_kb=$((2 << 20))
   deb_apt said update || status=$?
   # Some failures leave the status 0: older apt-get forgives a repository that could not be read.
   if deb_say_problems "$said"; then return 1; fi
@@ -167,7 +172,7 @@ deb_base() {
   awk -F '\t' '$6 == 1 { print $1 }' "$CURLEW_STATE/index.tsv" | sort -u >"$base"
   while mapfile -t names <"$base" && ((${#names[@]} > count)); do
     count=${#names[@]}
-    apt-cache -c "$CURLEW_STATE/apt.conf" show --no-all-versions "${names[@]}" >"$base.stanzas"
+    apt-cache -c "$CURLEW_STATE/apt.conf" show --no-all-versions -- "${names[@]}" >"$base.stanzas"
     awk -f "$AWK/stanza.awk" -f "$AWK/base.awk" "$CURLEW_STATE/index.tsv" 'RS=' 'FS=\n' "$base.stanzas" |
       sort -u >"$base"
   done
@@ -184,7 +189,7 @@ deb_plan() {
     : >"$CURLEW_STATE/nothing"
     words+=(-o "Dir::State::status=$CURLEW_STATE/nothing")
   fi
-  deb_solve "$solution" "${words[@]}" "$@" || return 1
+  deb_solve "$solution" "${words[@]}" -- "$@" || return 1
   if [[ "$CURLEW_RESOLVE" == none ]]; then
     awk -F '\t' 'FNR == NR { named[$1] = 1; next } $1 in named' "$CURLEW_STATE/names" "$solution" >"$solution.named"
     mv "$solution.named" "$solution"
@@ -206,7 +211,7 @@ deb_list() {
 deb_download() {
   local said
   (($# > 0)) || return 0
-  deb_apt said download "$@" && return 0
+  deb_apt said download -- "$@" && return 0
   deb_say_problems "$said" || true
   return 1
 }

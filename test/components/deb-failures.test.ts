@@ -1,5 +1,5 @@
 /** What can go wrong between apt-get and a repository: each is one clear error, and nothing is left behind. */
-import { mkdir, readdir, symlink } from 'node:fs/promises';
+import { lstat, mkdir, readdir, symlink } from 'node:fs/promises';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { bytesOf, type Fault } from '../support/web-server.ts';
@@ -98,6 +98,21 @@ if (reason === undefined) {
       assert.equal(await readdir(folder), []);
     });
   }
+
+  test('a name in an index that programs would take for an option is no package', async ({ signal }) => {
+    const planted = tiny.at('planted');
+    const fields = ['Version: 1', 'Architecture: amd64', 'Priority: required', 'Filename: ./x.deb', 'Size: 1'];
+    const stanza = [`-oDir::Cache::pkgcache=${planted}`, '--version'].map((name) => {
+      const lines = [`Package: ${name}`, ...fields, `SHA256: ${'0'.repeat(64)}`];
+      return `${lines.join('\n')}\n\n`;
+    });
+    const edit = (text: string): string => `${stanza.join('')}${text}`;
+    await using server = await servePool(await indexed(tiny.at('repository'), tiny.key, ['amd64'], edit));
+    const { packages } = await tiny.collect(server.url, NAMES, {}, signal);
+    assert.is(packages.length, 7);
+    await assert.rejectsWith(tiny.collect(server.url, ['--version'], {}, signal), 'PACKAGES_UNRESOLVED');
+    assert.is(await lstat(planted).catch(() => undefined), undefined);
+  });
 
   test('a signature by a key that is not known', async ({ signal }) => {
     await using server = await servePool(tiny.served);

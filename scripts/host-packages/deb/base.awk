@@ -7,6 +7,7 @@ RS != "" {
 }
 {
   stanza()
+  if (!is_sound()) next
   here[value["Package"]] = 1
   print value["Package"]
   count = split(value["Provides"], list, ",")

@@ -3,6 +3,7 @@
 # and apt, which installs the rest.
 {
   stanza()
+  if (!is_sound()) next
   every = value["Essential"] == "yes" || value["Priority"] == "required" || value["Package"] == "apt"
   sum = "SHA256" in value ? value["SHA256"] : "-"
   provides = "Provides" in value ? value["Provides"] : "-"

@@ -17,6 +17,8 @@ function from(word,   text) {
 }
 
 /No space left on device|enough free space/ { put("full", state, $0); next }
+# SIGXFSZ: the limit of deb_update.
+/received signal 25/ { put("repository", "-", "one of its indexes unpacks to more than 2 GB") }
 /^[EW]: GPG error: / { put("signature", $4, from(5)); next }
 /^[EW]: Failed to fetch / {
   if (/BADSIG|NO_PUBKEY|EXPKEYSIG|REVKEYSIG|GPG error|not signed|NOSPLIT/) put("signature", $5, from(6))

@@ -12,6 +12,13 @@ function stanza(   i, colon, key) {
   }
 }
 
+# True for a package whose name, version and architecture are what those of packages are. An index may say anything, and the
+# name becomes a word of a command.
+function is_sound() {
+  if (value["Package"] !~ /^[A-Za-z0-9][A-Za-z0-9+.-]*$/) return 0
+  return value["Version"] ~ /^[A-Za-z0-9.+:~-]+$/ && value["Architecture"] ~ /^[a-z0-9-]+$/
+}
+
 function identity() { return value["Package"] "\t" value["Version"] "\t" value["Architecture"] }
 
 # A name out of a list of relations, without version, architecture and restrictions.
