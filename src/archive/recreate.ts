@@ -127,7 +127,7 @@ function withBlockHeaders(raw: Uint8Array, start: number, size: number): Uint8Ar
   return made;
 }
 
-/** Copied where somebody has this very member; the bytes are held against its digest. */
+/** Copied where somebody has this very member; the bytes are held against its digest, its length and what they unpack to. */
 async function* deflated(
   holder: Holder,
   entry: PlacedEntry,
@@ -138,11 +138,17 @@ async function* deflated(
     ? holder.source.read(holder.entry.offset, holder.entry.packed, { signal, allocate })
     : deflatedAgain(readHolder(holder, entry, { signal }), entry);
   const hash = createHash('sha256');
+  let packed = 0;
   for await (const chunk of member) {
     hash.update(chunk);
+    packed += chunk.byteLength;
     yield chunk;
   }
-  if (`sha256:${hash.digest('hex')}` === entry.packedDigest) return;
+  if (`sha256:${hash.digest('hex')}` === entry.packedDigest) {
+    if (packed !== entry.packed) throw otherLength(entry, packed);
+    if (copied) for await (const proved of readHolder(holder, entry, { signal })) void proved;
+    return;
+  }
   const from = holder.kind === 'entry' ? holder.source.name : holder.path;
   throw copied
     ? new CurlewError('DIGEST_MISMATCH', `${from}: ${holder.entry.path}: its packed bytes are damaged`, {
@@ -151,6 +157,12 @@ async function* deflated(
     : new CurlewError('UNSUPPORTED', `${from}: ${entry.path} cannot be packed again as it was`, {
         hint: 'name a bundle that holds it with another --base',
       });
+}
+
+function otherLength({ path, packed }: PlacedEntry, found: number): CurlewError {
+  return new CurlewError('PACKAGE_INVALID', `${path}: it is packed into ${found} bytes, not ${packed}`, {
+    hint: 'the table of contents is not that of a bundle: fetch or make the delta again',
+  });
 }
 
 async function* deflatedAgain(

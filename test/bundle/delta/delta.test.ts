@@ -1,7 +1,11 @@
 import { execa } from 'execa';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import * as fc from 'fast-check';
+import type { PlacedEntry } from '../../../src/archive/entry.ts';
+import { paddingSize } from '../../../src/archive/place.ts';
 import { memorySource, readIndex } from '../../../src/archive/read.ts';
+import { indexOfContents } from '../../../src/archive/recreate.ts';
+import { endSize, tocJson } from '../../../src/archive/toc.ts';
 import { verifyArchive } from '../../../src/archive/verify.ts';
 import { applyDelta, findHolders } from '../../../src/bundle/delta/apply.ts';
 import { folderBase, joinBases, openBase, type Base } from '../../../src/bundle/delta/base.ts';
@@ -204,6 +208,36 @@ test('a delta whose parts do not fit together is refused', async () => {
     await assert.rejectsWith(opened(archiveOf(files).bytes), 'PACKAGE_INVALID', message);
   }
 });
+
+/** What a delta says that makes a bundle of one file, and brings that file's member. */
+function deltaOfOne(claimed: PlacedEntry, member: Uint8Array): Pick<Delta, 'full' | 'brought'> {
+  const contents = tocJson([claimed]);
+  const end = claimed.offset + claimed.packed + paddingSize(claimed.size);
+  const full = indexOfContents(contents, end + endSize(contents.byteLength), 'full');
+  const entry = { ...claimed, offset: 0, packed: member.byteLength };
+  return { full, brought: new Map([[entry.digest, { kind: 'entry', source: memorySource('d', member), entry }]]) };
+}
+
+for (const [what, change, code, message] of [
+  ['another content than its digest', { digest: digestOf('other') }, 'DIGEST_MISMATCH', /the digest does not match/],
+  ['another packed length', { packed: 64 }, 'PACKAGE_INVALID', /it is packed into \d+ bytes, not /],
+] as const) {
+  test(`a delta whose member has ${what} makes no bundle`, async () => {
+    await using box = await tree();
+    const { bytes, plan } = archiveOf([{ path: 'text', data: 'word '.repeat(20_000), deflated: true }]);
+    const [entry] = plan.index.entries;
+    if (entry === undefined) throw new Error('no entry');
+    const member = bytes.subarray(entry.offset, entry.offset + entry.packed);
+    const packed = 'packed' in change ? entry.packed + change.packed : entry.packed;
+    const claimed: PlacedEntry = { ...entry, ...change, packed };
+    const delta = deltaOfOne(claimed, member);
+    const holderOf = await findHolders(delta, joinBases([]), { doing: 'apply', signal: never });
+    const path = box.at('full.tar.gz');
+    const applying = applyDelta(delta, holderOf, path, { force: true, ...options });
+    await assert.rejectsWith(applying, code, message);
+    assert.equal(await readdir(box.path), []);
+  });
+}
 
 test('bundles and packages are no deltas', async () => {
   const { bytes } = await bundleOfPackages([BETA]);
