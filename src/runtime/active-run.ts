@@ -31,6 +31,7 @@ import { runFolder, type RunFolder } from './run-folder.ts';
 import { checkApplied, emptyPatches, lookUp, runHookAction, type HookAction, type HookRun } from './run-hooks.ts';
 import { RunRecords } from './run-records.ts';
 import type { SourcePackage } from './source.ts';
+import { whyLost } from './way-back.ts';
 
 interface RunParts {
   readonly prepared: PreparedRun;
@@ -241,11 +242,9 @@ export class ActiveRun {
       await this.#cluster.installing(addon);
     }
     if (functions.has(action.function)) {
-      const text = await runHookAction(action, addon, this.#hooks).catch((error: unknown) => {
-        const { applied } = this.#records.now;
-        const before = Object.hasOwn(applied, action.addon) ? applied[action.addon]?.previous : undefined;
+      const text = await runHookAction(action, addon, this.#hooks).catch(async (error: unknown) => {
         if (isRemoved(addon)) return this.#removal.survive(error, action);
-        throw withWayBack(error, action.addon, before?.version);
+        throw withWayBack(error, action.addon, await this.#wayBack(action.addon));
       });
       if (text !== '') this.#messages.push({ addon: action.addon, text });
     } else if (action.hook === 'install') {
@@ -253,6 +252,16 @@ export class ActiveRun {
       this.#hooks.report({ type: 'note', level: 'warning', text });
     }
     if (action.hook === 'install') await this.#cluster.applied(addon);
+  }
+
+  /** The version that an add-on, whose hook has failed, can be rolled back to. */
+  async #wayBack(name: string): Promise<string | undefined> {
+    const { prepared, options } = this.#parts;
+    const { applied, extracted } = this.#records.now;
+    const back = Object.hasOwn(applied, name) ? applied[name]?.previous : undefined;
+    if (back === undefined || options.signal.aborted) return undefined;
+    const lost = await whyLost(prepared.request.place.directory, name, back, { ...options, extracted });
+    return lost === undefined ? back.version : undefined;
   }
 
   async #loadAll(actions: readonly PlannedAction[]): Promise<void> {

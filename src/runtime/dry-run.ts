@@ -8,7 +8,7 @@ import { sizeOnDisk, type MountPlan } from './plan-disk.ts';
 import { requireOwnSystem } from './own-system.ts';
 import type { RunPlan } from './plan.ts';
 import type { RunView } from './prepare.ts';
-import { previousOf } from './run-records.ts';
+import { backOutlooks, type BackOutlook } from './way-back.ts';
 
 /** What will be done with one add-on. */
 export interface AddonOutlook {
@@ -27,6 +27,8 @@ export interface AddonOutlook {
   };
   /** The version that `curlew rollback` returns to after the run; absent when there is none. */
   readonly back?: string | undefined;
+  /** Why it returns to nothing, though the add-on was something before; absent when that is no question. */
+  readonly noBack?: string | undefined;
   readonly apply: { readonly mode: RunPlan['addons'][number]['mode']; readonly because: string };
   /** Functions of its install.sh that the run will call, in order. */
   readonly hooks: readonly string[];
@@ -65,6 +67,7 @@ export async function dryRun(view: RunView, { words, tool, out, report, signal }
   const host = await planHost(view, plan, { signal });
   const checks = await checkHost(view, { onlyLook: true, report, signal });
   const unfit = checks === undefined ? [] : hostProblems(checks);
+  const backs = await backOutlooks(view, { signal });
   const problems = [...host.disk.mounts.flatMap(shortOf), ...unfit, ...portConflicts(host.ports)];
   return {
     format: 1,
@@ -73,7 +76,7 @@ export async function dryRun(view: RunView, { words, tool, out, report, signal }
     plan,
     host,
     directory: request.place.directory,
-    addons: plan.addons.map(({ ref }) => outlookOf(ref.name, view, host.images)),
+    addons: plan.addons.map(({ ref }) => outlookOf(ref.name, view, host.images, backs)),
     along: view.along.length === 0 ? undefined : view.along.map(alongOutlook),
     checks,
     problems,
@@ -101,8 +104,9 @@ function shortOf({ mountPoint, short, inodes }: MountPlan): readonly string[] {
 
 function outlookOf(
   name: string,
-  { plan, request, records }: RunView,
+  { plan, request }: RunView,
   images: SavedPlan['host']['images'],
+  backs: readonly BackOutlook[],
 ): AddonOutlook {
   const packages = [...request.packages, ...(request.removal?.packages ?? [])];
   const found = packages.find(({ source }) => source.ref.name === name)?.source;
@@ -113,6 +117,7 @@ function outlookOf(
   const extract = own.find(({ kind }) => kind === 'extract');
   const loads = images.addons.find(({ addon }) => addon === name);
   const defined = new Set(found.addon.hooks);
+  const back = backs.find((one) => one.name === name);
   return {
     name,
     version: found.ref.version,
@@ -128,7 +133,8 @@ function outlookOf(
       bytes: loads?.bytes ?? 0,
       skipped: images.skipped,
     },
-    back: request.keepsPrevious === false ? undefined : previousOf(records, planned)?.version,
+    back: back?.lost === undefined ? back?.version : undefined,
+    noBack: back?.lost,
     apply: { mode: planned.mode, because: planned.because },
     hooks: own.flatMap((action) => (action.kind === 'hook' && defined.has(action.function) ? [action.function] : [])),
     done: found.addon.hooks.filter((hook) => plan.continues?.done.some(({ action }) => action === `hook ${hook}`)),

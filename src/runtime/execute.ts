@@ -20,6 +20,7 @@ import { clearStaging } from './put-in-place.ts';
 import { createRunFolder, dropShellFiles, PREFLIGHT_FILE } from './run-folder.ts';
 import type { ShellVariable } from './settings.ts';
 import { writeStateFile } from '../files/state-file.ts';
+import { backNotes } from './way-back.ts';
 
 interface RunAddon {
   readonly name: string;
@@ -71,6 +72,7 @@ export async function execute(prepared: PreparedRun, plan: RunPlan, options: Run
   await requireHost(prepared, plan, options);
   const checks = await checkHost(prepared, { onlyLook: false, ...options });
   if (checks !== undefined) requireFit(checks, options);
+  for (const text of await backNotes(prepared, options)) options.report({ type: 'note', level: 'warning', text });
   if (last !== undefined) await endLastRun(last, options);
   await clearStaging(directory);
   const folder = await createRunFolder({

@@ -9,7 +9,7 @@ import type { LoadBalancerMove } from './cluster/load-balancer.ts';
 import { isContainerRuntime, KUBERNETES, type Hook } from './hooks.ts';
 import type { FileDifference } from './placed-files.ts';
 import { phases } from './plan-phases.ts';
-import { settingsDigest, type AppliedRecord, type Records } from './records.ts';
+import { settingsDigest, wayBack, type AppliedRecord, type Records } from './records.ts';
 import type { ShellVariable } from './settings.ts';
 
 /** What the plan needs to know of a package. */
@@ -164,7 +164,7 @@ interface Downgrade {
 }
 
 function downgradeHint(older: readonly Downgrade[]): string {
-  const kept = older.filter(({ version, before }) => before.previous?.version === version);
+  const kept = older.filter(({ name, version, before }) => wayBack(name, before)?.version === version);
   const failed = kept.find(({ before }) => !before.finished);
   if (failed !== undefined) {
     return `curlew rollback ${failed.name} goes back to what it was before the upgrade that failed`;

@@ -6,6 +6,7 @@ import { isObject, isTexts, parseObject } from '../core/json.ts';
 import { nodePath } from '../core/layout.ts';
 import { compareText, isAddonName, isVersion, type AddonTree } from '../core/ref.ts';
 import { readOwnFile, writeStateFile } from '../files/state-file.ts';
+import { KUBERNETES } from './hooks.ts';
 
 const RECORDS_FORMAT = 1;
 
@@ -45,6 +46,22 @@ export interface AppliedRecord {
   readonly by?: AppliedBy | undefined;
   /** What can be gone back to: as long as this is not finished, and is something else. */
   readonly previous?: PreviousRecord | undefined;
+}
+
+/** Why Kubernetes that was changed to the end stays as it is. */
+export const NO_DOWNGRADE = 'kubeadm does not downgrade a cluster that was upgraded';
+
+/** True for what nothing leads back from once a run of it has finished. */
+export function isFinal(name: string, { finished }: Pick<AppliedRecord, 'finished'>): boolean {
+  return name === KUBERNETES && finished;
+}
+
+/** What an add-on with this record is rolled back to, as far as the records say; undefined when there is nothing, or no way. */
+export function wayBack(
+  name: string,
+  { finished, previous }: Pick<AppliedRecord, 'finished' | 'previous'>,
+): PreviousRecord | undefined {
+  return isFinal(name, { finished }) ? undefined : previous;
 }
 
 export interface Records {

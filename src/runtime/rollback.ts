@@ -1,12 +1,9 @@
 /** Going back to what an add-on was before a run that changed it. */
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import { formatRef } from '../core/ref.ts';
-import { readAsked } from './asked.ts';
-import { KUBERNETES } from './hooks.ts';
-import { keptPackage } from './kept-package.ts';
 import type { RunRequest } from './prepare.ts';
-import { readRecords } from './records.ts';
+import { isFinal, NO_DOWNGRADE, readRecords, wayBack } from './records.ts';
+import { openKept } from './way-back.ts';
 
 interface RollbackOptions {
   /** Whether the last run was this very rollback, and came to no end: it may have died after its last record. */
@@ -35,25 +32,22 @@ export async function rollbackRequest(
     );
   }
   const wasDone = record.finished && record.run === records.lastRun && (await isAgain());
-  if (name === KUBERNETES && record.finished) {
-    throw new CurlewError('UNSUPPORTED', `roll ${name} back: kubeadm does not downgrade a cluster that was upgraded`, {
-      hint: 'restore etcd from a backup with the former version, or go on to a newer one',
+  if (isFinal(name, record) && !wasDone) {
+    throw new CurlewError('UNSUPPORTED', `roll ${name} back: ${NO_DOWNGRADE}`, {
+      hint: 'restore etcd from a backup with the former version, or upgrade to a newer one',
     });
   }
-  const previous = wasDone ? record : record.previous;
-  if (previous?.digest === undefined) {
-    if (!record.finished && previous === undefined) {
-      const hint = `curlew resume continues that run; curlew uninstall ${name} removes what it has installed`;
-      throw refused(name, 'it was not installed before the run that did not finish', hint);
+  const { digest } = record;
+  const done = wasDone && digest !== undefined ? { ...record, digest } : undefined;
+  const previous = done ?? wayBack(name, record);
+  if (previous === undefined) {
+    if (record.finished) {
+      throw refused(name, 'what it was before its last change is not kept', 'install the version that you want');
     }
-    const hint = record.finished ? 'install the version that you want' : 'curlew resume continues that run';
-    throw refused(name, 'what it was before its last change is not kept', hint);
+    const hint = `curlew resume continues that run; curlew uninstall ${name} removes what it has installed`;
+    throw refused(name, 'it was not installed before the run that did not finish', hint);
   }
-  const known = records.extracted.find((one) => one.name === name && one.version === previous.version);
-  const ref = { tree: known?.tree ?? 'addons', name, version: previous.version } as const;
-  const asked = await readAsked(directory, previous.run);
-  if (asked === undefined) throw refused(name, `the settings of ${formatRef(ref)} are gone`, 'install it again');
-  const source = await keptPackage(directory, ref, previous.digest, { signal });
+  const { source, asked } = await openKept(directory, name, previous, { ...records, signal });
   return {
     // A node that joined runs no install hook: the cluster's part is not its own.
     kind: record.by === 'join' ? 'upgrade' : 'install',

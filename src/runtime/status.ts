@@ -4,7 +4,8 @@ import type { Digest } from '../core/digest.ts';
 import { addonRef, compareText } from '../core/ref.ts';
 import { readHistory, readRun, type RunHistory } from './history.ts';
 import { placedDigest } from './placed-package.ts';
-import { NO_RUN, type ExtractedRecord, type Records } from './records.ts';
+import { NO_RUN, wayBack, type ExtractedRecord, type Records } from './records.ts';
+import { whyLost } from './way-back.ts';
 
 export interface AddonStatus {
   readonly name: string;
@@ -17,7 +18,7 @@ export interface AddonStatus {
   readonly when: string;
   /** That run went to its end; otherwise the next one installs it again. */
   readonly finished: boolean;
-  /** The version that `curlew rollback` returns to; absent when there is none. */
+  /** The version that `curlew rollback` returns to; absent when there is none, or what is kept of it is not whole. */
   readonly back?: string | undefined;
   /** The files of that package lie in the install folder, as the package has them. */
   readonly inPlace: boolean;
@@ -67,11 +68,13 @@ async function addonsOf(
   signal: AbortSignal,
 ): Promise<readonly AddonStatus[]> {
   const rows = Object.entries(applied).map(async ([name, record]): Promise<AddonStatus> => {
-    const { version, digest, settings, run, finished, previous } = record;
+    const { version, digest, settings, run, finished } = record;
     const { tree = 'addons', omitted } = extracted.find((one) => one.name === name && one.version === version) ?? {};
     const found = await placedDigest(directory, addonRef(name, version, tree), { signal });
     const inPlace = found === digest;
-    const back = previous?.version;
+    const kept = wayBack(name, record);
+    const isBroken = kept !== undefined && (await whyLost(directory, name, kept, { extracted, signal })) !== undefined;
+    const back = isBroken ? undefined : kept?.version;
     const known = { name, version, digest, settings, run, when: timeOf(run), finished, back, inPlace };
     return omitted === undefined ? known : { ...known, omitted };
   });

@@ -1,4 +1,4 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import type { RunResult } from '../../src/runtime/execute.ts';
 import { readRecords } from '../../src/runtime/records.ts';
 import * as assert from '../support/assert.ts';
@@ -181,14 +181,64 @@ test('a node that joined rolls back by its join hook', async () => {
   assert.is((await readRecords(box.at(NODE))).applied['aaa']?.by, 'join');
 });
 
-test('Kubernetes that was upgraded to the end is not rolled back', async () => {
+/** Output as one line: it is wrapped where it is read. */
+function flat(text: string): string {
+  return text.replaceAll(/\s+/g, ' ');
+}
+
+test('Kubernetes that was upgraded to the end is not rolled back, and nothing promises it', async () => {
   await using box = await tree();
-  for (const version of ['1.0.0', '2.0.0']) {
-    await put(box, [tracer('kubernetes', '', version)]);
-    assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 0);
-  }
+  await put(box, [tracer('kubernetes', '', '1.0.0')]);
+  const first = await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');
+  assert.equal([first.exitCode, /rolled back/.test(first.stderr)], [0, false], first.stderr);
+  await rename(box.at('b.tar.gz'), box.at('older.tar.gz'));
+  await put(box, [tracer('kubernetes', '', '2.0.0')]);
+  const told = await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz', '--dry-run');
+  assert.match(flat(told.stdout), 'back not after this run: kubeadm does not downgrade a cluster that was upgraded');
+  assert.not.match(told.stdout, 'curlew rollback');
+  const done = await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');
+  assert.match(
+    flat(done.stderr),
+    'kubernetes cannot be rolled back to 1.0.0 after this run: kubeadm does not downgrade',
+  );
+  assert.not.match((await onNode(box, 'status')).stdout, 'can be rolled back');
+  const older = await onNode(box, 'install', '--unconfined', '--bundle', 'older.tar.gz');
+  assert.equal([older.exitCode, /curlew rollback/.test(older.stderr)], [34, false], older.stderr);
   const { exitCode, stderr } = await onNode(box, 'rollback', 'kubernetes', '--unconfined');
   assert.equal([exitCode, /kubeadm does not downgrade/.test(stderr)], [22, true]);
+});
+
+test('Kubernetes whose upgrade failed is rolled back', async () => {
+  await using box = await tree();
+  for (const [version, hook] of [
+    ['1.0.0', ''],
+    ['2.0.0', 'kubernetes() { false; }'],
+  ] as const) {
+    await put(box, [tracer('kubernetes', hook, version)]);
+    const { exitCode } = await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');
+    assert.is(exitCode, hook === '' ? 0 : 20);
+  }
+  const back = await onNode(box, 'rollback', 'kubernetes', '--unconfined');
+  assert.is(back.exitCode, 0, back.stderr);
+});
+
+test('an upgrade says beforehand that what it replaces was changed, and is nothing to go back to', async () => {
+  await using box = await tree();
+  await put(box, [tracer('aaa', SAYS)]);
+  await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');
+  await appendFile(box.at(NODE, 'addons/aaa/1.0.0/install.sh'), '# by hand');
+  await put(box, [tracer('aaa', SAYS, '2.0.0')]);
+  const why = 'the package of aaa-1.0.0 is not on this node any more, or was changed';
+  const told = await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz', '--dry-run');
+  assert.match(flat(told.stdout), `back not after this run: ${why}`);
+  const failed = await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz');
+  assert.is(failed.exitCode, 20);
+  assert.match(flat(failed.stderr), `aaa cannot be rolled back to 1.0.0 after this run: ${why}`);
+  assert.not.match(failed.stderr, 'curlew rollback');
+  await writeFile(box.at(NODE, 'go'), '');
+  assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 0);
+  assert.not.match((await onNode(box, 'status')).stdout, 'can be rolled back');
+  assert.match((await onNode(box, 'rollback', 'aaa', '--unconfined')).stderr, why);
 });
 
 test('versions that have failed go away when a later one succeeds', async () => {

@@ -43,7 +43,7 @@ function entry(label: string, text: string): readonly string[] {
 }
 
 function addonLines(addon: AddonOutlook): readonly string[] {
-  const { name, version, fetch, extract, images, back, apply, hooks, done } = addon;
+  const { name, version, fetch, extract, images, back, noBack, apply, hooks, done } = addon;
   const last = [
     ...entry(apply.mode === 'already applied' ? 'skip' : apply.mode, apply.because),
     ...entry('hooks', hooks.length === 0 ? 'none' : hooks.join(' ')),
@@ -57,6 +57,7 @@ function addonLines(addon: AddonOutlook): readonly string[] {
     ...entry('images', imageText(images)),
     ...last,
     ...(back === undefined ? [] : entry('back', `curlew rollback ${name} returns to ${back}, whose package stays`)),
+    ...(noBack === undefined ? [] : entry('back', `not after this run: ${noBack}`)),
   ];
 }
 
