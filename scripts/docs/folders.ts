@@ -18,12 +18,12 @@ export const FOLDERS: readonly Folder[] = [
   },
   { name: 'files', holds: 'files that appear whole: room, syncing, what is still being written', imports: ['core'] },
   { name: 'net', holds: 'HTTP with proxies, private CAs, retries, resumption', imports: ['core'] },
-  { name: 'manifest', holds: 'directives, parser, linter, lock', imports: ['core'] },
   {
     name: 'archive',
     holds: 'package format 1: write, index, read by range, splice, verify, extract',
     imports: ['core', 'files'],
   },
+  { name: 'manifest', holds: 'directives, parser, linter, lock', imports: ['core', 'archive'] },
   { name: 'registry', holds: 'the distribution API, OCI layouts, docker archives', imports: ['core', 'net'] },
   {
     name: 'build',

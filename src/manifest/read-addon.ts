@@ -3,13 +3,23 @@ import { readdirSync } from 'node:fs';
 import { constants, open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
+import { openFileSource, readIndex } from '../archive/read.ts';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import { digestOf, measured, type Measurement } from '../core/digest.ts';
 import { mapLimited } from '../core/each.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
-import { INSTALL_SH, MANIFEST, packageFileName, pathProblem, prefixOf, RESERVED_NAMES } from '../core/layout.ts';
+import {
+  ADDON_JSON,
+  INSTALL_SH,
+  MANIFEST,
+  ownerOf,
+  packageFileName,
+  pathProblem,
+  prefixOf,
+  RESERVED_NAMES,
+} from '../core/layout.ts';
 import type { FileMode, PackageFile } from '../core/package.ts';
-import { ARCHES, compareText, type AddonRef } from '../core/ref.ts';
+import { ARCHES, compareText, formatRef, type AddonRef } from '../core/ref.ts';
 import type { AddonFolder } from './find-addons.ts';
 import { definedHooks, hookFunction } from './hooks.ts';
 import { parseCategories, parseSettingsSchema, type Categories } from './metadata.ts';
@@ -66,6 +76,8 @@ const MOST_FILES = 100_000;
 /** What a node extracts of a package; a file with holes says more than there is. */
 const MOST_BYTES = 2 ** 40;
 const HASH_WIDTH = 4;
+/** That of a package with as many files as there may be. */
+const INDEX_LIMIT = 64 * 1024 * 1024;
 const READ_SIZE = 1024 * 1024;
 /** Most files are smaller, and read faster than a thread is asked to. */
 const SMALL = 64 * 1024;
@@ -95,6 +107,7 @@ export async function listAddon(place: AddonFolder, { signal }: Options): Promis
   // Reading blocks: between two add-ons a signal can come through.
   await setImmediate();
   const files = listFiles(place, made, find, { signal });
+  for (const file of files) await findPackage(place, file, find, { signal });
   diagnostics.sort(compareDiagnostics);
   const ref: AddonRef = { tree, name, version };
   const read = { manifest, manifestText: text, installScript, files, categories, settings };
@@ -239,9 +252,35 @@ function walkFolder(walk: Walk, below: string, { signal }: Options): void {
   for (const name of names) walkName(walk, below === '' ? name : `${below}/${name}`, { signal });
 }
 
-/** What a build calls packages of the add-on. */
-function ownPackages(place: AddonFolder): readonly string[] {
-  return ARCHES.map((arch) => packageFileName(place, arch));
+/** A package that lies in an add-on, such as one in a build folder that was copied along with an older version. */
+async function findPackage(place: AddonFolder, { path }: ListedFile, find: Find, { signal }: Options): Promise<void> {
+  if (!/\.(?:tar\.gz|tgz)$/i.test(path)) return;
+  const isOwn = ARCHES.some((arch) => packageFileName(place, arch) === basename(path));
+  const what = isOwn ? 'a package of this add-on' : await whatIsPacked(join(place.folder, path), { signal });
+  if (what === undefined) return;
+  const hint = 'delete it, and build into a folder outside of the add-on';
+  find(finding('addon/own-package', startOf(`${place.shown}/${path}`), `this is ${what}`, hint));
+}
+
+/** Judged by the archive's index: undefined for what curlew has not made. */
+async function whatIsPacked(path: string, { signal }: Options): Promise<string | undefined> {
+  try {
+    await using source = await openFileSource(path);
+    const { entries } = await readIndex(source, { signal, admit: admitIndex });
+    const owners = entries.flatMap((entry) => (basename(entry.path) === ADDON_JSON ? [ownerOf(entry.path)] : []));
+    const [first, ...more] = owners.filter((owner) => owner !== undefined);
+    if (first === undefined) return undefined;
+    return more.length === 0 ? `the package of ${formatRef(first)}` : `a bundle of ${more.length + 1} packages`;
+  } catch (error) {
+    signal.throwIfAborted();
+    // What cannot be read is reported by whoever packs it.
+    if (error instanceof CurlewError) return undefined;
+    throw error;
+  }
+}
+
+function admitIndex(bytes: number): void {
+  if (bytes > INDEX_LIMIT) throw new CurlewError('PACKAGE_INVALID', 'the index is larger than that of a package');
 }
 
 function walkName(walk: Walk, path: string, { signal }: Options): void {
@@ -263,10 +302,6 @@ function walkName(walk: Walk, path: string, { signal }: Options): void {
   if (stats.isDirectory()) {
     walkFolder(walk, path, { signal });
   } else if (stats.isFile()) {
-    if (ownPackages(place).includes(basename(path))) {
-      const hint = 'delete it, and build into a folder outside of the add-on';
-      find(finding('addon/own-package', at, 'this is a package of this add-on', hint));
-    }
     files.push({ path, mode: (stats.mode & 0o100) === 0 ? 0o644 : 0o755, size: stats.size });
   } else {
     const what = stats.isSymbolicLink() ? 'a symbolic link' : 'not a regular file';

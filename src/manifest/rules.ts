@@ -117,7 +117,7 @@ export const RULES = {
   },
   'addon/not-regular': { severity: 'error', about: 'A file is a symbolic link, a socket, a pipe or a device.' },
   'addon/reserved-name': { severity: 'error', about: 'A file has a name that the builder gives to what it makes.' },
-  'addon/own-package': { severity: 'error', about: 'A package of the add-on is inside its own folder.' },
+  'addon/own-package': { severity: 'error', about: 'A package or bundle of curlew is inside the folder of an add-on.' },
   'addon/path': { severity: 'error', about: 'The path of a file cannot be kept in a package.' },
   'addon/too-many-files': {
     severity: 'error',

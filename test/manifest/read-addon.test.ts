@@ -1,10 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, symlink, truncate, writeFile } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
 import { digestOf } from '../../src/core/digest.ts';
 import { findAddons } from '../../src/manifest/find-addons.ts';
 import { listAddon, readAddon, type AddonSource } from '../../src/manifest/read-addon.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
+import { bundleOf } from '../support/node-bundles.ts';
+import { packageOf } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Files, type Tree } from '../support/tree.ts';
 
@@ -123,6 +126,32 @@ for (const [title, files, beside, expected] of [
     );
   });
 }
+
+test('packages and bundles of curlew in an add-on are found, whatever add-on and version they are of', async ({
+  signal,
+}) => {
+  await using box = await addon({
+    'out/webby-1.0.0.tar.gz': packageOf('webby', '1.0.0', []).bytes,
+    'old/b.tgz': bundleOf([
+      { name: 'aaa', version: '1', files: {} },
+      { name: 'bbb', version: '1', files: {} },
+    ]),
+    'ours.txt': packageOf('webby', '1.0.0', []).bytes,
+    'upstream.tar.gz': gzipSync('an archive of somebody else'),
+    'short.tar.gz': packageOf('webby', '1.0.0', []).bytes.subarray(0, -1),
+  });
+  assert.equal(
+    (await read(box, signal)).diagnostics.map(({ code, place, message }) => [
+      code,
+      place.file.slice(AT.length + 1),
+      message,
+    ]),
+    [
+      ['addon/own-package', 'old/b.tgz', 'this is a bundle of 2 packages'],
+      ['addon/own-package', 'out/webby-1.0.0.tar.gz', 'this is the package of webby-1.0.0'],
+    ],
+  );
+});
 
 test('links, pipes and empty folders are told of; links are not followed', async ({ signal }) => {
   await using box = await addon({});
