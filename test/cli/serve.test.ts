@@ -130,6 +130,19 @@ test('it says where it listens, logs each request on its own, and ends when it i
   assert.equal([path, status, last], ['/dist/VERSION', 200, '1 request, 2 B']);
 });
 
+test('a log as JSON writes control characters of what a client says of itself as escapes', async ({ signal }) => {
+  await using box = await tree();
+  await publishTestPackages(box, [{ name: 'a', version: '1', files: [{ path: 'x', data: 'x' }] }], signal);
+  const stop = new AbortController();
+  const printed: string[] = [];
+  const url = await listening(box, stop.signal, printed);
+  const headers = { connection: 'close', 'user-agent': 'a\u009b2Jb' };
+  assert.is(await (await fetch(`${url}/dist/VERSION`, { headers })).text(), 'r1');
+  stop.abort();
+  while (printed.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  assert.match(printed[0] ?? '', String.raw`"agent":"a\u009b2Jb"`);
+});
+
 test('a store that does not answer keeps no server that is told to end', async () => {
   await using box = await tree();
   await using store = await serveFiles({}, { faults: [() => ({ status: 200, sending: 'never' })] });

@@ -1,5 +1,6 @@
 /** `curlew changed`: which add-ons a build would make anew, for the matrix of a CI job. */
 import { CurlewError } from '../../core/errors.ts';
+import { printableJson } from '../../core/json.ts';
 import { checkedRelease } from '../../release/release-name.ts';
 import { readRelease } from '../../release/previous.ts';
 import { openBuildPorts } from '../build-ports.ts';
@@ -76,7 +77,7 @@ export const changed: Command<ChangedAddons> = {
     };
   },
   render: ({ since, changed: all, unchanged, matrix }, args) => {
-    if (args.text('batch') !== undefined) return JSON.stringify(matrix);
+    if (args.text('batch') !== undefined) return printableJson(matrix);
     const lines = all.map(({ name, version, change, because }) => `${name} ${version}: ${change}: ${because}`);
     return [...lines, `${all.length} differ from ${since}, ${unchanged} do not`].join('\n');
   },

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { readIndex } from '../../archive/read.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
+import { printableJson } from '../../core/json.ts';
 import { writeStateFile } from '../../files/state-file.ts';
 import { writeText } from '../../files/write-whole.ts';
 import { formatSbom, type Sbom } from '../../sbom/cyclonedx.ts';
@@ -64,7 +65,7 @@ Only the table of contents and small files are read, also through a URL or s3://
   },
   render: (result) => {
     if (isMany(result)) return result.map((one) => writtenLine(one)).join('\n');
-    return isWritten(result) ? `${writtenLine(result)}\n${result.serialNumber}` : JSON.stringify(result, undefined, 2);
+    return isWritten(result) ? `${writtenLine(result)}\n${result.serialNumber}` : printableJson(result, 2);
   },
 };
 
