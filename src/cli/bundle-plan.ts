@@ -18,13 +18,13 @@ import { readGivenFile } from '../files/state-file.ts';
 import type { Installer } from '../installer/installer.ts';
 import { parseInstaller, type ParsedInstaller } from '../installer/parse.ts';
 import { fileOf, listPackages } from '../release/catalogue.ts';
-import type { ReleaseTrust } from '../release/signed-release.ts';
+import type { NotCurrent, ReleaseTrust } from '../release/signed-release.ts';
 import type { Store } from '../store/store.ts';
 import { archOf } from './arch.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { besideOf, idleSystems, kurlScriptsOf, systemsOf, withoutAddons, type ReadSpec } from './bundle-choice.ts';
 import { BUNDLE_IMAGE_OPTIONS, imagesAsked, openImages } from './bundle-images.ts';
-import { catalogueOf, trustOfStore } from './release-trust.ts';
+import { catalogueOf, notingCurrent, trustOfStore } from './release-trust.ts';
 import { DOWNGRADE_OPTION, KEY_OPTIONS } from './signed.ts';
 import { noteWarnings } from './run-source.ts';
 import { openStoreFor, STORE_OPTIONS } from './stores.ts';
@@ -80,6 +80,8 @@ export interface NamedPlan extends OpenPlan {
   readonly store: string;
   /** The packages are those of a signed release: every byte is to be proved while it is copied. */
   readonly signed: boolean;
+  /** What the store says against the release that was named; absent when it says nothing. */
+  readonly notCurrent?: NotCurrent | undefined;
 }
 
 /** The plan that the words mean; nothing is written. All mistakes in the spec that can be known are reported at once. */
@@ -148,11 +150,12 @@ async function planStore(
   const release = args.text('release');
   const allowOlder = args.flag('allow-downgrade');
   const trust = await trustOfStore(args, context, { address: store.address, allowOlder });
-  const catalogue = await catalogueOf(store, { release, trust, signal });
+  const { onNotCurrent, result } = notingCurrent(context);
+  const catalogue = await catalogueOf(store, { release, trust, onNotCurrent, signal });
   const settings = args.flag('allow-invalid-settings') ? 'allow' : 'strict';
   const options = { ...words, spec: bytes, catalogue, settings, tool: toolVersion(), signal } as const;
   const open = await planFrom(store, installer, { ...options, settingsHint: SETTINGS_HINT });
-  return { ...open, store: store.address, signed: trust !== undefined };
+  return { ...open, store: store.address, signed: trust !== undefined, ...result() };
 }
 
 /** What is wrong with the text of a spec, and what the store does not have or refuses of the rest. */

@@ -12,6 +12,7 @@ import type { Installer, InstallerAddon } from '../installer/installer.ts';
 import { resolveVersion } from '../installer/version.ts';
 import type { OfferedPackage } from '../runtime/along.ts';
 import { judgePlaced } from '../runtime/placed-package.ts';
+import type { NotCurrent } from '../release/signed-release.ts';
 import type { SourcePackage } from '../runtime/source.ts';
 import { folderPackages } from '../runtime/source-folder.ts';
 import { judgeArchive } from './judge-archive.ts';
@@ -26,6 +27,8 @@ export interface InstallSource extends AsyncDisposable {
   readonly airgap: boolean;
   /** The release that the packages are of, where that is known. */
   readonly release: string | undefined;
+  /** What the store says against that release; absent when it says nothing. */
+  readonly notCurrent?: NotCurrent | undefined;
   /** One package for each add-on of the spec, in any order. */
   readonly choose: (installer: Installer) => Promise<readonly SourcePackage[]>;
   /** What may come along beside these packages of the spec. */

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import type { GivenFlags } from '../installer/flags.ts';
 import { hookVariables } from '../installer/variables.ts';
+import type { NotCurrent } from '../release/signed-release.ts';
 import { dryRun, type DryRun } from '../runtime/dry-run.ts';
 import { requirePrograms } from '../runtime/exec-folder.ts';
 import { execute, type RunResult } from '../runtime/execute.ts';
@@ -84,6 +85,8 @@ export const RUN_OPTIONS = {
 export type NodeResult = (RunResult | DryRun) & {
   /** Add-ons that stay installed though the spec no longer has them; absent when there are none. */
   readonly stays?: readonly StayingAddon[] | undefined;
+  /** What the store says against the release that was named; absent when it says nothing. */
+  readonly notCurrent?: NotCurrent | undefined;
 };
 
 /**
@@ -114,7 +117,8 @@ export async function runNode(
     if (saved !== undefined) requireSamePlan(saved, prepared, toolVersion());
     await source.remember?.();
     const { report, ask, signal } = context;
-    return { ...(await execute(prepared, prepared.plan, { report, ask, signal })), ...staysOf(prepared) };
+    const result = await execute(prepared, prepared.plan, { report, ask, signal });
+    return { ...result, ...staysOf(prepared), ...notCurrentOf(source) };
   } finally {
     restore();
   }
@@ -143,7 +147,11 @@ async function tellRun(
   if (saved !== undefined) requireSamePlan(saved, view, toolVersion());
   const told = await dryRun(view, { words: planWords(args, context), tool: toolVersion(), out, report, signal });
   if (out !== undefined) await writeText(out, formatPlan(told), { force, mode: 0o600 });
-  return { ...told, ...staysOf(view) };
+  return { ...told, ...staysOf(view), ...notCurrentOf(source) };
+}
+
+function notCurrentOf({ notCurrent }: InstallSource): Pick<NodeResult, 'notCurrent'> {
+  return notCurrent === undefined ? {} : { notCurrent };
 }
 
 function staysOf({ records, plan }: Pick<RunView, 'records' | 'plan'>): Pick<NodeResult, 'stays'> {

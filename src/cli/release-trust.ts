@@ -7,7 +7,14 @@ import { storeKey } from '../core/layout.ts';
 import { isObject, parseObject } from '../core/json.ts';
 import { makeFolder } from '../files/make-folder.ts';
 import type { Signer } from '../release/sign-release.ts';
-import { readSigned, type ReleaseTrust, type SeenRelease, type SeenVersions } from '../release/signed-release.ts';
+import {
+  readSigned,
+  type NotCurrent,
+  type ReleaseTrust,
+  type SeenRelease,
+  type SeenVersions,
+  type SignedOptions,
+} from '../release/signed-release.ts';
 import { readOwnFile, writeStateFile } from '../files/state-file.ts';
 import { offeredCatalogue } from '../release/offered.ts';
 import type { Store } from '../store/store.ts';
@@ -104,21 +111,29 @@ export function releaseTrust(
   return { keys, now: new Date(), seen: seenVersions(file ?? own, addresses, remember) };
 }
 
+/** Keeps what a store says against a release that is named, and tells people about it. */
+export function notingCurrent({ report }: Pick<CommandContext, 'report'>): {
+  readonly onNotCurrent: (found: NotCurrent) => void;
+  /** For a result; empty where the store says nothing. */
+  readonly result: () => { readonly notCurrent?: NotCurrent };
+} {
+  let said: NotCurrent | undefined;
+  return {
+    onNotCurrent: (found) => {
+      said = found;
+      report({ type: 'note', level: 'warning', text: found.text });
+    },
+    result: () => (said === undefined ? {} : { notCurrent: said }),
+  };
+}
+
 /** The catalogue of a release, signed where that is asked for; of what nobody has signed, external add-ons count too. */
 export async function catalogueOf(
   store: Store,
-  {
-    release,
-    trust,
-    signal,
-  }: {
-    readonly release: string | undefined;
-    readonly trust: ReleaseTrust | undefined;
-    readonly signal: AbortSignal;
-  },
+  { release, trust, onNotCurrent, signal }: Omit<SignedOptions, 'trust'> & { readonly trust: ReleaseTrust | undefined },
 ): Promise<Catalogue> {
   if (trust === undefined) return offeredCatalogue(store, { release, signal });
-  return (await readSigned(store, { release, trust, signal })).parsed;
+  return (await readSigned(store, { release, trust, onNotCurrent, signal })).parsed;
 }
 
 /** File name, in the install folder of a node or in the user's folder for state. */

@@ -19,7 +19,7 @@ import { openStoreSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import { isWebAddress, webObject } from '../store/web.ts';
 import type { ReleaseTrust } from '../release/signed-release.ts';
-import { catalogueOf } from './release-trust.ts';
+import { catalogueOf, notingCurrent } from './release-trust.ts';
 import type { Arguments, CommandContext } from './command.ts';
 import type { InstallSource } from './install-source.ts';
 import { openHttp } from './network.ts';
@@ -60,9 +60,10 @@ export async function storeSource(
       const http = isWebAddress(address) ? await web.get() : undefined;
       stores.push(await openStoreFor(address, args, context, { create: false, http }));
     }
+    const { onNotCurrent, result } = notingCurrent(context);
     const catalogue = await atOnePlace(
       stores,
-      async (store) => catalogueOf(store, { release, trust, signal: context.signal }),
+      async (store) => catalogueOf(store, { release, trust, onNotCurrent, signal: context.signal }),
       context,
     );
     const opened = { arch, directory, stores, context, objectAt: objectOpener(args, context, web) };
@@ -70,6 +71,7 @@ export async function storeSource(
       installerText: undefined,
       airgap: false,
       release: catalogue.release,
+      ...result(),
       choose: async (installer) => {
         if (trust !== undefined) refuseOverrides(installer);
         const published = installer.addons.filter(({ s3Override }) => s3Override === undefined);

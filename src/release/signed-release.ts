@@ -4,6 +4,7 @@ import { digestOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import type { Store } from '../store/store.ts';
+import { secondsOf } from '../trust/claim.ts';
 import type { TrustedKey } from '../trust/keys.ts';
 import { SIGNATURE_LIMIT } from '../trust/signature.ts';
 import { staleness, verifyRelease, type ReleaseStatement, type ReleaseTexts } from './release-statement.ts';
@@ -41,10 +42,23 @@ export interface SignedRelease extends ReleaseTexts {
   readonly version: number;
 }
 
+/** What a store says of its current release to somebody who has asked for another one by its name. */
+export interface NotCurrent {
+  readonly named: string;
+  /** Undefined where what is signed of it does not verify. */
+  readonly current: string | undefined;
+  /** When that was signed as the current one, ISO 8601. */
+  readonly since: string | undefined;
+  /** All of it in words, with what to do. */
+  readonly text: string;
+}
+
 export interface SignedOptions {
   /** Undefined for the current one. */
   readonly release: string | undefined;
   readonly trust: ReleaseTrust;
+  /** Told when a release that is named is older than the current one of the store, or when that one is not to be believed. */
+  readonly onNotCurrent?: ((found: NotCurrent) => void) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -54,12 +68,17 @@ export interface SignedOptions {
  * that was signed are `SIGNATURE_INVALID`; one that is named and older than another that was read is `DOWNGRADE`, unless
  * that is allowed. Inputs that are not the signed ones are left out: nothing needs them.
  */
-export async function readSigned(store: Store, { release, trust, signal }: SignedOptions): Promise<SignedRelease> {
+export async function readSigned(
+  store: Store,
+  { release, trust, onNotCurrent, signal }: SignedOptions,
+): Promise<SignedRelease> {
   if (release !== undefined) {
     const { statement, signedBy } = await requireNamed(store, release, trust, signal);
     if (trust.allowOlder !== true) await refuseOlder(store, statement, trust);
     const found = await textsOf(store, statement, signedBy, signal);
     await trust.seen.remember(store.address, { release, version: statement.version, isCurrent: false });
+    const other = onNotCurrent && (await besideNamed(store, statement, trust, signal));
+    if (other !== undefined) onNotCurrent?.(other);
     return found;
   }
   const { statement, signedBy } = await requireCurrent(store, trust, signal);
@@ -82,6 +101,45 @@ async function refuseOlder(
     `${store.address}: ${release} is signed as version ${version}, and ${newest.release} was seen before, version ${newest.version}`,
     { hint: `name the newer release, or none; --allow-downgrade takes ${release}` },
   );
+}
+
+/**
+ * What the current release says against one that is named: nothing where the store has none. Nothing of it is remembered: a
+ * release may be pinned, and would count as a downgrade the next time.
+ */
+async function besideNamed(
+  store: Store,
+  named: ReleaseStatement,
+  { keys, now, seen }: ReleaseTrust,
+  signal: AbortSignal,
+): Promise<NotCurrent | undefined> {
+  const { address } = store;
+  const [from, about] = [storeKey.versionSignature, currentOf(store)];
+  try {
+    const found = await store.read(from, { limit: SIGNATURE_LIMIT, signal });
+    if (found === undefined) return undefined;
+    const text = Buffer.from(found.data).toString();
+    const { statement } = verifyRelease({ text, from, about }, 'current', keys);
+    const { release: current, version, signed } = statement;
+    const common = { named: named.release, current, since: secondsOf(signed) };
+    const stale = staleness(statement, { now, highest: await seen.highest(address) });
+    if (stale !== undefined) return { ...common, text: `${about}: ${stale.what} (${stale.hint})` };
+    if (current === named.release || version <= named.version) return undefined;
+    const what = `${named.release} is named, and ${current} is the current release since ${common.since}`;
+    return { ...common, text: `${address}: ${what}; ${TAKE_CURRENT}` };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof CurlewError)) throw error;
+    const hint = error.hint === undefined ? '' : ` (${error.hint})`;
+    return { named: named.release, current: undefined, since: undefined, text: error.message + hint };
+  }
+}
+
+const TAKE_CURRENT =
+  'unless it is pinned on purpose, leave out --release, or fetch the script of curlew serve that names it again';
+
+function currentOf({ address }: Store): string {
+  return `the current release of ${address}`;
 }
 
 /**
@@ -129,7 +187,7 @@ async function requireCurrent(
 ): Promise<Verified<'current'>> {
   const from = storeKey.versionSignature;
   const text = await requireSignature(store, from, `--store ${store.address} --release R`, signal);
-  const about = `the current release of ${store.address}`;
+  const about = currentOf(store);
   const { statement, signedBy } = verifyRelease({ text, from, about }, 'current', keys);
   const stale = staleness(statement, { now, highest: await seen.highest(store.address) });
   if (stale === undefined) return { statement, signedBy: signedBy.name };

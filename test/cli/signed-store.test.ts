@@ -1,14 +1,22 @@
+import { execa } from 'execa';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { memorySource } from '../../src/archive/read.ts';
+import type { NodeResult } from '../../src/cli/node-run.ts';
 import { formatAddonJson } from '../../src/core/package.ts';
+import type { NotCurrent } from '../../src/release/signed-release.ts';
+import type { RunResult } from '../../src/runtime/execute.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import * as assert from '../support/assert.ts';
 import { planTestBundle, publishTestPackages } from '../support/bundles.ts';
-import type { Outcome } from '../support/curlew.ts';
+import { MAIN } from '../support/compiled.ts';
+import { cleanEnvironment, type Outcome } from '../support/curlew.ts';
+import { missing, unless } from '../support/needs.ts';
 import { specOf } from '../support/node-bundles.ts';
 import { tracerPackage } from '../support/node-install.ts';
 import { archiveOf, noise, packageOf } from '../support/packages.ts';
 import { madePackage, publishAs } from '../support/releases.ts';
 import { runTraced } from '../support/run-command.ts';
+import { keepSpec, serveStore } from '../support/served.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { serveFolder } from '../support/web-server.ts';
@@ -16,6 +24,7 @@ import { serveFolder } from '../support/web-server.ts';
 // not fast: starts the command again and again
 const test = suite('cli: signed releases', { timeoutMs: 120_000 });
 
+const withCurl = unless(missing('curl', 'setsid'), test);
 const INVALID = 30;
 const PACKAGE = tracerPackage('aaa', '1.0.0', { 'assets/blob': noise(300_000) });
 
@@ -171,6 +180,74 @@ test('an old release by its name is refused by a node and a workstation that hav
   assert.is(older.exitCode, 34, older.stderr);
   await done(box, 'bundle', ...words, '--release', 'r1', '--allow-downgrade');
   await done(box, 'bundle', '--from-plan', 'r1.json', '--from', 'store', '--key', 'our.pub', '-o', 'r1.tar.gz');
+});
+
+/** Publishes r2, which has another package of the same version, and signs it as the current release. */
+async function replaceR1(box: Tree, signal: AbortSignal): Promise<void> {
+  const packages = [await madePackage(box, 'aaa', '1.0.0', ': newer')];
+  await publishAs(createFolderStore(box.at('store')), 'r2', packages, signal);
+  await done(box, 'sign', '--store', 'store', '--release', 'r2', '--key', 'our.key');
+}
+
+withCurl(
+  'an old script of serve on a node at its first sight installs what it names, and says what is current',
+  async ({ signal }) => {
+    await using box = await signedBox(signal);
+    await keepSpec(box, 'one', specOf([{ name: 'aaa', version: 'latest' }]));
+    const data = `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`;
+    const tool = archiveOf([{ path: 'bin/curlew', mode: 0o755, data }]);
+    const executable = async () => ({ source: memorySource('tool', tool.bytes), index: tool.plan.index });
+    await using server = await serveStore(createFolderStore(box.at('store')), { site: { executable } });
+    const script = await (await fetch(`${server.url}/one/install.sh`)).text();
+    await replaceR1(box, signal);
+    const words = ['--root', 'root', '--unconfined', '--key', 'our.pub', '--require-signed', '--json'];
+    const env = cleanEnvironment({ cwd: box.path, env: { CURLEW_CACHE: box.at('cache'), TRACE: box.at('trace') } });
+    const options = { cwd: box.path, env, extendEnv: false, input: script } as const;
+    const { stdout, stderr } = await execa('setsid', ['--wait', 'bash', '-s', '--', ...words], options);
+    const { addons, notCurrent } = JSON.parse(stdout) as NodeResult & RunResult;
+    assert.equal([addons[0]?.outcome, notCurrent?.named, notCurrent?.current], ['installed', 'r1', 'r2']);
+    assert.match(
+      stderr,
+      /r1 is named, and r2 is the current release since \d{4}-\d\d-\d\dT[\d:]+Z; unless it is pinned/,
+    );
+    // A pin stays one.
+    const again = await runTraced(
+      ['install', ...installing('--key', 'our.pub', '--from', 'store', '--release', 'r1')],
+      box,
+    );
+    assert.equal([again.exitCode, again.stderr.includes('r2 is the current release')], [0, true], again.stderr);
+  },
+);
+
+test('of a named release, only a current one that is newer or that does not verify is worth a word', async ({
+  signal,
+}) => {
+  await using box = await signedBox(signal);
+  const store = createFolderStore(box.at('store'));
+  const words = ['bundle', 'spec.yaml', '--from', 'store', '--key', 'our.pub', '--plan', '--json', '--release'];
+  const saysOf = async (release: string, env = {}): Promise<string | undefined> => {
+    const { exitCode, stdout, stderr } = await runTraced([...words, release], box, {
+      XDG_STATE_HOME: box.at(release),
+      ...env,
+    });
+    assert.is(exitCode, 0, stderr);
+    const { notCurrent } = JSON.parse(stdout) as { readonly notCurrent?: NotCurrent };
+    assert.is(stderr.includes(notCurrent?.text ?? 'current release'), notCurrent !== undefined, stderr);
+    return notCurrent?.text;
+  };
+  assert.is(await saysOf('r1'), undefined);
+  await replaceR1(box, signal);
+  assert.is(await saysOf('r2'), undefined);
+  assert.match((await saysOf('r1')) ?? '', 'r1 is named, and r2 is the current release since');
+  const key = 'VERSION.sigstore.json';
+  const put = async (text: string): Promise<void> => {
+    await store.delete(key, { signal });
+    await store.put(key, Buffer.from(text), { signal });
+  };
+  await put('{}');
+  assert.match((await saysOf('r1')) ?? '', 'VERSION.sigstore.json');
+  await store.delete(key, { signal });
+  assert.is(await saysOf('r1'), undefined);
 });
 
 test('of a signed release every byte is proved on its way into parts, too', async ({ signal }) => {

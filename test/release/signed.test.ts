@@ -1,7 +1,7 @@
 import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { storeKey } from '../../src/core/layout.ts';
 import { nextVersion } from '../../src/release/release-statement.ts';
-import { readSigned } from '../../src/release/signed-release.ts';
+import { readSigned, type NotCurrent } from '../../src/release/signed-release.ts';
 import { signStore } from '../../src/release/sign-release.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';
@@ -45,6 +45,29 @@ test('a release that is named is refused behind a newer one that was read, named
     assert.is(release, 'v1');
     await assert.rejectsWith(readSigned(store, { release: 'v1', trust, signal }), 'DOWNGRADE');
   }
+});
+
+test('whoever names a release is told of a newer current one, and of one that is over, and may name it again', async ({
+  signal,
+}) => {
+  const { box, store } = await signedStore(signal);
+  await using _ = box;
+  const seen = memory();
+  const said = async (release: string, day: number): Promise<NotCurrent | undefined> => {
+    let found: NotCurrent | undefined;
+    const onNotCurrent = (one: NotCurrent): void => {
+      found = one;
+    };
+    await readSigned(store, { release, trust: our.trustedAt(later(day), seen), onNotCurrent, signal });
+    return found;
+  };
+  for (const _again of [1, 2]) {
+    const { text, ...rest } = (await said('v1', 2)) ?? { text: '' };
+    assert.equal(rest, { named: 'v1', current: 'v2', since: '2026-11-21T12:00:00Z' });
+    assert.match(text, 'v1 is named, and v2 is the current release since 2026-11-21T12:00:00Z');
+  }
+  assert.is(await said('v2', 2), undefined);
+  assert.match((await said('v2', 40))?.text ?? '', /v2 was signed as the current release until .*: ask who publishes/);
 });
 
 test('no signature and one by another key are refused', async ({ signal }) => {

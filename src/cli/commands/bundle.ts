@@ -1,5 +1,6 @@
 /** `curlew bundle`: one file with everything that an installer spec names. */
 import { summarise, type PlanSummary } from '../../bundle/plan.ts';
+import type { NotCurrent } from '../../release/signed-release.ts';
 import { BUNDLE_PLAN_OPTIONS, openPlan } from '../bundle-plan.ts';
 import { bundleTarget, BUNDLE_TARGET_OPTIONS, type Written } from '../bundle-target.ts';
 import type { Command } from '../command.ts';
@@ -10,6 +11,8 @@ import { SINCE_OPTION, sincePlan } from '../since.ts';
 interface Result extends PlanSummary, Written {
   /** Of the table of contents: what a signature covers. */
   readonly tocDigest: string;
+  /** What the store says against the release that was named; absent when it says nothing. */
+  readonly notCurrent?: NotCurrent | undefined;
 }
 
 export const bundle: Command<Result> = {
@@ -36,7 +39,9 @@ export const bundle: Command<Result> = {
     const write = await bundleTarget(args, context);
     await using open = await openPlan(args, context);
     const plan = await sincePlan(open.plan, args, context);
-    return { ...(await write({ ...open, plan })), tocDigest: plan.splice.index.tocDigest, ...summarise(plan) };
+    const { notCurrent } = open;
+    const result = { ...(await write({ ...open, plan })), tocDigest: plan.splice.index.tocDigest, ...summarise(plan) };
+    return notCurrent === undefined ? result : { ...result, notCurrent };
   },
   carriesBytes: (args) => args.text('output') === STANDARD_OUTPUT && !args.flag('plan'),
   render: (result) => renderBundle(result, result),
