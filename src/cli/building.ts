@@ -1,4 +1,5 @@
 /** What `build` and `publish` have in common: which add-ons, with what, into which folder. */
+import { relative, resolve, sep } from 'node:path';
 import type { BuiltPackage } from '../build/build-addon.ts';
 import { buildAddons } from '../build/build.ts';
 import type { LockMode } from '../build/committed-lock.ts';
@@ -7,7 +8,7 @@ import { planBuild, type BuildPlan } from '../build/plan.ts';
 import { counted } from '../core/counted.ts';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
-import { findAddons } from '../manifest/find-addons.ts';
+import { findAddons, type AddonFolder, type FoundAddons } from '../manifest/find-addons.ts';
 import { lintAddons } from '../manifest/lint.ts';
 import { planManifest } from '../manifest/plan.ts';
 import { listAddon } from '../manifest/read-addon.ts';
@@ -49,12 +50,24 @@ export async function planPackages(
   args: Arguments,
   context: CommandContext,
 ): Promise<BuildPlan> {
-  const { cwd, env, signal } = context;
-  const found = await findAddons(cwd, patterns, { signal });
+  const { cwd, signal } = context;
+  await refuseLinted(await findAddons(cwd, patterns, { signal }), context);
+  return planAddons(patterns, args, context);
+}
+
+/** Judges the folders of a plan that was saved in the same way: they may have changed since. */
+export async function requireBuildable(plan: BuildPlan, context: CommandContext): Promise<void> {
+  const folders = plan.addons.map(({ ref, root: folder }): AddonFolder => {
+    const shown = relative(context.cwd, folder).split(sep).join('/') || '.';
+    return { ...ref, folder, root: resolve(folder, '../../..'), shown };
+  });
+  await refuseLinted({ folders, diagnostics: [] }, context);
+}
+
+async function refuseLinted(found: FoundAddons, { env, signal }: CommandContext): Promise<void> {
   const searchPath = env['PATH'] ?? '/usr/bin:/bin';
   const { diagnostics } = await lintAddons(found, { shellcheck: false, complete: false, searchPath, signal });
   refuseErrors(diagnostics);
-  return planAddons(patterns, args, context);
 }
 
 /** Plans the add-ons that the patterns name. Errors in any Manifest come all at once. */

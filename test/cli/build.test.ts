@@ -55,6 +55,29 @@ test('neither build nor publish takes an install.sh that bash cannot parse', asy
   assert.equal((await readdir(box.path)).toSorted(), ['addons']);
 });
 
+test('a saved plan is refused for what lint calls an error, as the build that made it would be', async () => {
+  await using box = await tree(addon('web', '', { 'deploy.yaml': 'a: 1\n' }));
+  const home = { HOME: box.at('home') };
+  const { stdout } = await runCommand(['build', '--plan-only'], box.path, home);
+  await writeFile(box.at('plan.json'), stdout);
+  const build = ['build', '--from-plan', 'plan.json'];
+  for (const [file, text, rule] of [
+    ['install.sh', 'web() { if; }\n', 'install/syntax'],
+    ['deploy.yaml', 'a: [1\n', 'yaml/syntax'],
+  ] as const) {
+    await writeFile(box.at('addons/web/1.0', file), text);
+    const { exitCode, stderr } = await runCommand(build, box.path, home);
+    assert.equal(
+      [exitCode, stderr.includes(`addons/web/1.0/${file}`), stderr.includes(rule)],
+      [10, true, true],
+      stderr,
+    );
+    await writeFile(box.at('addons/web/1.0', file), file === 'install.sh' ? 'web() { :; }\n' : 'a: 1\n');
+  }
+  const { exitCode, stderr } = await runCommand(build, box.path, home);
+  assert.is(exitCode, 0, stderr);
+});
+
 test('a package may have no hook, and need what several others do', async () => {
   const box = await tree({
     ...addon('steps', '', { 'install.sh': 'steps_of_an_upgrade() { :; }\n' }),

@@ -6,7 +6,7 @@ import type { Digest } from '../../core/digest.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import { printableJson } from '../../core/json.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
-import { BUILD_OPTIONS, planPackages, runBuild } from '../building.ts';
+import { BUILD_OPTIONS, planPackages, requireBuildable, runBuild } from '../building.ts';
 import { formatBytes } from '../render/units.ts';
 
 interface Built {
@@ -30,8 +30,14 @@ async function planOf(args: Arguments, context: CommandContext): Promise<BuildPl
   if (args.positionals.length > 0) {
     throw new CurlewError('USAGE', 'curlew build: --from-plan says already which add-ons are built');
   }
+  const plan = await readPlan(resolve(context.cwd, file), file);
+  await requireBuildable(plan, context);
+  return plan;
+}
+
+async function readPlan(path: string, file: string): Promise<BuildPlan> {
   try {
-    return parseBuildPlan(await readFile(resolve(context.cwd, file), 'utf8'), file);
+    return parseBuildPlan(await readFile(path, 'utf8'), file);
   } catch (error) {
     throw fileError(`read the plan ${file}`, error);
   }
