@@ -3,6 +3,7 @@
 # curlew_spec, and the call of curlew_start as the very last line: of a script that was cut off on its way nothing runs.
 
 curlew_stop() {
+  [[ -z "$CURLEW_PART" ]] || rm -rf "$CURLEW_PART"
   printf '%s: %s\n' "$CURLEW_NAME" "$2" >&2
   exit "$1"
 }
@@ -23,21 +24,32 @@ curlew_is() {
   [[ -f "$1" ]] && printf '%s  %s\n' "$2" "$1" | sha256sum --check &>/dev/null
 }
 
+# usage: curlew_has FOLDER SHA256; in a folder of another user it could be exchanged after it was proved
+curlew_has() {
+  [[ -O "$1" ]] && curlew_is "$1/bin/curlew" "$2"
+}
+
 # usage: curlew_bring URL SHA256 FOLDER; puts the program into the folder, which appears under its name only whole
 curlew_bring() {
-  local part="$3.part.$$"
-  rm -rf "$part"
-  mkdir -p "$part" || curlew_stop 25 "cannot write to ${3%/*}; CURLEW_CACHE names another folder"
-  curlew_get "$1" "$part/curlew.tar.gz" || curlew_stop 12 "cannot fetch $1"
-  tar -xzf "$part/curlew.tar.gz" -C "$part" || curlew_stop 15 "what came from $1 is damaged"
-  curlew_is "$part/bin/curlew" "$2" || curlew_stop 15 "what came from $1 is not the curlew that this script was made for"
-  rm -rf "$part/curlew.tar.gz" "$3"
-  mv -T "$part" "$3"
+  # A name that nobody can have taken: the folder may be one that others write to.
+  CURLEW_PART="$(mkdir -p "${3%/*}" && mktemp -d "$3.part.XXXXXXXXXX")" ||
+    curlew_stop 25 "cannot write to ${3%/*}; CURLEW_CACHE names another folder"
+  chmod 755 "$CURLEW_PART"
+  curlew_get "$1" "$CURLEW_PART/curlew.tar.gz" || curlew_stop 12 "cannot fetch $1"
+  tar -xzf "$CURLEW_PART/curlew.tar.gz" -C "$CURLEW_PART" || curlew_stop 15 "what came from $1 is damaged"
+  curlew_is "$CURLEW_PART/bin/curlew" "$2" ||
+    curlew_stop 15 "what came from $1 is not the curlew that this script was made for"
+  rm -rf "$CURLEW_PART/curlew.tar.gz" "$3"
+  # Another of these scripts may have been faster.
+  mv -T "$CURLEW_PART" "$3" 2>/dev/null || curlew_has "$3" "$2" ||
+    curlew_stop 25 "cannot write to $3; CURLEW_CACHE names another folder"
+  rm -rf "$CURLEW_PART"
+  CURLEW_PART=''
 }
 
 # usage: curlew_start NAME BASE RELEASE ID SHA256_AMD64 SHA256_ARM64 WORD…; a - is there for a sum that is not known
 curlew_start() {
-  CURLEW_NAME="$1"
+  CURLEW_NAME="$1" CURLEW_PART=''
   local base="$2" release="$3" id="$4" sum='-' arch host libc least='glibc 2.28'
   case "$(uname -m)" in
     x86_64) arch=amd64 sum="$5" ;;
@@ -52,7 +64,7 @@ curlew_start() {
   local cache="${CURLEW_CACHE:-/var/cache/curlew}"
   if [[ -z "${CURLEW_CACHE-}" && "$(id -u)" != 0 ]]; then cache="${XDG_CACHE_HOME:-$HOME/.cache}/curlew/serve"; fi
   local folder="$cache/$sum"
-  curlew_is "$folder/bin/curlew" "$sum" || curlew_bring "$base/tool/curlew-linux-$arch.tar.gz" "$sum" "$folder"
+  curlew_has "$folder" "$sum" || curlew_bring "$base/tool/curlew-linux-$arch.tar.gz" "$sum" "$folder"
   [[ -x "$folder/bin/curlew" ]] || curlew_stop 25 "$folder/bin/curlew must not be executed: CURLEW_CACHE names another folder"
   case "$CURLEW_NAME" in
     install.sh | join.sh | upgrade.sh)

@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { memorySource } from '../../src/archive/read.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf } from '../support/bundles.ts';
@@ -201,6 +201,17 @@ withCurl('the script brings a curlew of the right sum, and refuses another one',
   const [sum = ''] = /[0-9a-f]{64}/.exec(rest[5] ?? '') ?? [];
   await writeFile(`${cache}/${sum}/bin/curlew`, '#!/bin/sh\necho other\n');
   assert.match((await run('join.sh')).stdout, /^join\n/);
+  // A name beside it that could be guessed is not touched, whoever has made what lies there.
+  await rm(`${cache}/${sum}`, { recursive: true });
+  const guess = `mkdir "$0.part.$$" && touch "$0.part.$$/theirs" && exec bash -s`;
+  const planted = await execa('setsid', ['--wait', 'bash', '-c', guess, `${cache}/${sum}`], {
+    input: await (await fetch(`${server.url}/one/join.sh`)).text(),
+    env,
+    extendEnv: false,
+  });
+  assert.match(planted.stdout, /^join\n/);
+  const parts = (await readdir(cache)).filter((name) => name.includes('.part.'));
+  assert.equal([parts.length, await readdir(`${cache}/${parts[0]}`)], [1, ['theirs']]);
   const bent = await (await fetch(`${server.url}/one/install.sh`)).text();
   const refused = await execa('bash', {
     input: bent.replaceAll(sum, 'a'.repeat(64)),
