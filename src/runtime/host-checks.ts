@@ -12,9 +12,13 @@ import { onlyLooking } from '../preflight/only-looking.ts';
 import { resultLine } from '../preflight/report.ts';
 import { runPreflights } from '../preflight/run.ts';
 import type { Situation } from '../preflight/situation.ts';
+import { consultCluster, type ClusterRequest } from './cluster/consult.ts';
+import { loadBalancerMove } from './cluster/load-balancer.ts';
 import { checkNodes } from './cluster/nodes.ts';
 import { KUBERNETES } from './hooks.ts';
-import type { RunView } from './prepare.ts';
+import { whyChanged } from './plan.ts';
+import type { RunView, WantedPackage } from './prepare.ts';
+import { readRecords, settingsDigest } from './records.ts';
 import { addonSpecs, versionsOf } from './preflight-specs.ts';
 import { missingPackages, type MissingPackage, type MissingPackages } from './required-packages.ts';
 
@@ -43,7 +47,8 @@ export interface HostChecks {
   readonly packages: MissingPackages | undefined;
 }
 
-const EXCLUDED = 'EXCLUDE_BUILTIN_HOST_PREFLIGHTS';
+/** The variable of a spec that leaves out the checks that are built in. */
+export const EXCLUDED = 'EXCLUDE_BUILTIN_HOST_PREFLIGHTS';
 
 interface CheckOptions {
   /** Leaves out what would write, or run what a spec names. */
@@ -77,6 +82,33 @@ export async function checkHost(view: RunView, options: CheckOptions): Promise<H
   const results = ignoringSome(made, checks.ignored, { report });
   const told = { mode: checks.mode, counts: countsOf(results), results, leftOut: looking.leftOut, packages };
   return told.results.length + told.leftOut.length === 0 && packages === undefined ? undefined : told;
+}
+
+/**
+ * What an install of these packages would be told of the cluster's nodes, for somebody who only asks. Empty where it would not
+ * ask, or no cluster answers; one that refuses is `CLUSTER_FAILED`.
+ */
+export async function checkNodesFor(
+  packages: readonly WantedPackage[],
+  {
+    directory,
+    find,
+    variables,
+  }: Pick<ClusterRequest, 'find'> & { readonly directory: string } & Pick<RunView['request'], 'variables'>,
+): Promise<readonly PreflightResult[]> {
+  const kubernetes = packages.filter(({ source }) => source.ref.name === KUBERNETES);
+  if (kubernetes.length === 0) return [];
+  const own = await readRecords(directory);
+  const asking = { find, adopt: true, whole: true, release: undefined, entries: new Map() };
+  const view = await consultCluster(asking, own);
+  const loadBalancer = await loadBalancerMove(view, variables);
+  const addons = kubernetes.map(({ source: { ref, addon }, settings }) => {
+    const now = { ref, digest: addon.digest, settings: settingsDigest(settings) };
+    const because = whyChanged(now, view.records.applied[KUBERNETES], { reapply: false, loadBalancer });
+    const mode = because === undefined ? ('already applied' as const) : ('install' as const);
+    return { ...now, mode, because: because ?? '', hasInstallScript: true };
+  });
+  return checkNodes({ request: { kind: 'install' }, records: view.records, plan: { addons }, view });
 }
 
 async function carryOut(

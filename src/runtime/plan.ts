@@ -182,7 +182,7 @@ function planAddon(kind: RunKind, facts: PackageFacts, records: Records, options
   if (kind !== 'install' && !isContainerRuntime(ref)) return { ...common, mode: 'join', because: `every ${kind}` };
   // Not every name that an object answers to is one of its own: `constructor` is a valid name of an add-on.
   const record = Object.hasOwn(records.applied, ref.name) ? records.applied[ref.name] : undefined;
-  const because = whyInstall({ ref, digest, settings }, record, options.reapply) ?? whyMoved(ref.name, options);
+  const because = whyChanged({ ref, digest, settings }, record, options);
   return because === undefined
     ? { ...common, mode: 'already applied', because: 'same version, package and settings, and its last run finished' }
     : { ...common, mode: 'install', because };
@@ -197,9 +197,18 @@ function planRemoval(kind: RunKind, facts: PackageFacts, { leaving }: PlanOption
 }
 
 /** The address may be a setting of ekco's alone; it is kubernetes that answers there. */
-function whyMoved(name: string, { loadBalancer }: PlanOptions): string | undefined {
+function whyMoved(name: string, { loadBalancer }: Pick<PlanOptions, 'loadBalancer'>): string | undefined {
   if (name !== KUBERNETES || loadBalancer === undefined) return undefined;
   return `the load balancer was ${loadBalancer.before} and is ${loadBalancer.now}`;
+}
+
+/** {@link whyInstall}, or that the cluster's load balancer moves. */
+export function whyChanged(
+  planned: Pick<PlannedAddon, 'ref' | 'digest' | 'settings'>,
+  record: AppliedRecord | undefined,
+  options: Pick<PlanOptions, 'reapply' | 'loadBalancer'>,
+): string | undefined {
+  return whyInstall(planned, record, options.reapply) ?? whyMoved(planned.ref.name, options);
 }
 
 /** Undefined when nothing is to be installed. */

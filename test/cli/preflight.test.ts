@@ -1,7 +1,10 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { NO_RECORDS, settingsDigest, writeRecords } from '../../src/runtime/records.ts';
 import * as assert from '../support/assert.ts';
 import type { Outcome } from '../support/curlew.ts';
+import { startKubeServer, statusReply } from '../support/kube-server.ts';
 import { boxWith, bundleOf, specOf } from '../support/node-bundles.ts';
+import { tracer } from '../support/node-install.ts';
 import { specText } from '../support/preflight.ts';
 import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
@@ -147,6 +150,46 @@ test('mistakes in specs are told with their places and nothing is looked at', as
   const slip = await preflight(box, 'bad.yaml', 'lables=secret');
   assert.is(slip.exitCode, 14);
   assert.match(slip.stderr, /read lables: no such file, and no flag\n {2}hint: .*lists the flags/);
+});
+
+test('where Kubernetes would be upgraded, all nodes of a cluster that answers are to be ready, as for install', async () => {
+  const node = { metadata: { name: 'two' }, status: { conditions: [{ type: 'Ready', status: 'Unknown' }] } };
+  let records: unknown;
+  let isRefusing = false;
+  await using server = await startKubeServer(({ path }) => {
+    if (isRefusing) return statusReply(401, 'Unauthorized', 'Unauthorized');
+    const name = new URL(path, 'https://any').pathname.split('/').at(-1);
+    if (name === 'kube-system') return { json: { metadata: { uid: 'u-1' } } };
+    if (name === 'nodes') return { json: { items: [node], metadata: {} } };
+    return name === 'curlew-records' ? { json: records } : statusReply(404, 'NotFound');
+  });
+  await using box = await tree({
+    'b.tar.gz': bundleOf([tracer('kubernetes', '', '2.0.0')]),
+    'admin.conf': server.kubeconfig(),
+  });
+  await mkdir(box.at('node'));
+  const run = '20261101T000000Z-0000';
+  const before = { version: '1.0.0', settings: settingsDigest({}), digest: settingsDigest('a'), run };
+  const checked = async (finished: boolean, ...more: readonly string[]): Promise<Outcome> => {
+    const applied = { kubernetes: { ...before, finished, by: 'install' } } as const;
+    await writeRecords(box.at('node'), { ...NO_RECORDS, cluster: 'u-1', applied });
+    const data = { format: '1', cluster: 'u-1', 'addon.kubernetes': JSON.stringify({ ...before, finished }) };
+    records = { metadata: {}, data };
+    const words = ['--bundle', 'b.tar.gz', '--install-dir', box.at('node'), '--timeout', '1s', ...more];
+    return runCommand(['preflight', ...words], box.path, { KUBECONFIG: box.at('admin.conf') });
+  };
+  const title = 'Nodes of the cluster';
+  const { stdout, stderr } = await checked(true, '--ignore', title);
+  const line = `[FAIL] ${title}: Not ready, and Kubernetes is to be upgraded: two (ignored)`;
+  assert.match(stdout.replaceAll(/\s+/g, ' '), line, stderr);
+  assert.not.match((await checked(false)).stdout, title);
+  for (const word of ['--exclude-builtin', '--is-join', `--root=${box.at('root')}`]) {
+    assert.not.match((await checked(true, word)).stdout, title, word);
+  }
+  isRefusing = true;
+  const refused = await checked(true);
+  assert.not.match(refused.stdout, title);
+  assert.match(refused.stderr, /the nodes of the cluster were not asked, which an install would do: .*Unauthorized/);
 });
 
 test.run();

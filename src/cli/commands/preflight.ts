@@ -6,6 +6,7 @@ import { readGivenFile, writeStateFile } from '../../files/state-file.ts';
 import { readLimited } from '../../files/read-limited.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
 import { FLAGS, type GivenFlags } from '../../installer/flags.ts';
+import { hookVariables } from '../../installer/variables.ts';
 import { assembleSpecs, SPEC_LIMIT, type AddonSpec, type SpecText } from '../../preflight/assemble.ts';
 import { FACTS_LIMIT, formatFacts, parseFacts } from '../../preflight/facts.ts';
 import { parseDuration } from '../../preflight/go-words.ts';
@@ -16,10 +17,11 @@ import type { Situation } from '../../preflight/situation.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { RUN_OPTIONS } from '../node-run.ts';
 import { flagsOf, judgeSettings, specOf } from '../node-spec.ts';
+import { clusterFinder } from '../node-cluster.ts';
 import { placesOf } from '../node-target.ts';
 import { IGNORE_OPTION } from '../node-checks.ts';
 import { ownScripts } from '../own-scripts.ts';
-import { countsText, ignoringSome, packageResults } from '../../runtime/host-checks.ts';
+import { checkNodesFor, countsText, EXCLUDED, ignoringSome, packageResults } from '../../runtime/host-checks.ts';
 import { requireSystemOf } from '../../runtime/own-system.ts';
 import { addonSpecs, versionsOf } from '../../runtime/preflight-specs.ts';
 import { missingPackages } from '../../runtime/required-packages.ts';
@@ -97,7 +99,8 @@ async function runCommand(given: Arguments, context: CommandContext): Promise<Pr
   const files = given.positionals.filter((word) => !isFlag(word));
   const { factsFile, places } = await sortFrom(args, context);
   const limitMs = limitOf(args);
-  const { situation, addons, packages, required } = await readSituation(withPlaces(args, places), flags, context);
+  const wanted = await readSituation(withPlaces(args, places), flags, context);
+  const { situation, addons, packages, required } = wanted;
   // Facts are of another machine.
   const library = { scripts: ownScripts(), env, signal };
   if (factsFile === undefined) await requireSystemOf(packages, library);
@@ -119,7 +122,10 @@ async function runCommand(given: Arguments, context: CommandContext): Promise<Pr
           parseFacts((await readLimited(resolve(cwd, factsFile), FACTS_LIMIT)).toString('utf8'), factsFile),
         );
   const { facts } = outcome;
-  const results = [...packageResults(missing), ...ignoringSome(outcome.results, args.texts('ignore'), { report })];
+  // Facts are of another machine, whose cluster is not this one.
+  const nodes = builtIn && factsFile === undefined ? await nodeResults(wanted, args, context) : [];
+  const made = ignoringSome([...outcome.results, ...nodes], args.texts('ignore'), { report });
+  const results = [...packageResults(missing), ...made];
   const counts = countsOf(results);
   if (missing !== undefined) {
     report({ type: 'note', level: 'info', text: `install the missing host packages: ${missing.command}` });
@@ -135,6 +141,30 @@ async function runCommand(given: Arguments, context: CommandContext): Promise<Pr
 
 function usage(what: string): CurlewError {
   return new CurlewError('USAGE', what, { hint: 'curlew preflight --help lists its options' });
+}
+
+/** Whether all nodes of the cluster are ready, where an install on this machine would ask. */
+async function nodeResults(
+  { situation, required }: Wanted,
+  args: Arguments,
+  context: CommandContext,
+): Promise<readonly PreflightResult[]> {
+  const { installer: spec, versions, isPrimary: primary, isJoin } = situation;
+  if (spec === undefined || !primary || isJoin) return [];
+  const variables = hookVariables(spec, versions);
+  if (variables.some(([name, text]) => name === EXCLUDED && text !== '')) return [];
+  const settings = new Map(spec.addons.map((addon) => [addon.name, addon.settings] as const));
+  const packages = required.map((source) => ({ source, settings: settings.get(source.ref.name) ?? {} }));
+  const { directory } = placesOf(args, context);
+  try {
+    return await checkNodesFor(packages, { directory, variables, find: clusterFinder(args, context) });
+  } catch (error) {
+    context.signal.throwIfAborted();
+    if (!(error instanceof CurlewError)) throw error;
+    const text = `the nodes of the cluster were not asked, which an install would do: ${error.message}`;
+    context.report({ type: 'note', level: 'warning', text });
+    return [];
+  }
 }
 
 /** A file is facts; a folder or an address is a store. */

@@ -53,11 +53,18 @@ function nodeOf(item: unknown): ClusterNode {
   return { name, ready: isObject(found) && typeof found['status'] === 'string' ? found['status'] : '', controlPlane };
 }
 
+/** As much of a run as is looked at. */
+export interface NodesView extends Pick<RunView, 'records'> {
+  readonly request: Pick<RunView['request'], 'kind'>;
+  readonly plan: Pick<RunView['plan'], 'addons'>;
+  readonly view: Pick<RunView['view'], 'cluster'>;
+}
+
 /**
  * kURL's preflight of the cluster (kurl.md 8.2): before another Kubernetes is put in the place of one that was installed
  * to the end, all nodes must be ready. Empty for other runs, where nothing is asked.
  */
-export async function checkNodes({ request, records, plan, view }: RunView): Promise<readonly PreflightResult[]> {
+export async function checkNodes({ request, records, plan, view }: NodesView): Promise<readonly PreflightResult[]> {
   const planned = plan.addons.find(({ ref }) => ref.name === KUBERNETES);
   const isUpgrade = planned?.mode === 'install' && records.applied[KUBERNETES]?.finished === true;
   if (request.kind !== 'install' || !isUpgrade || view.cluster === undefined) return [];
