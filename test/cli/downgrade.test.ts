@@ -23,10 +23,14 @@ async function on(box: Tree, command: string, bundle: string, ...more: readonly 
   return runTraced([command, ...words], box);
 }
 
-for (const kind of ['install', 'join'] as const) {
-  test(`${kind} refuses an older version and names both, also where it only plans`, async () => {
+for (const [kind, first] of [
+  ['install', 'install'],
+  ['join', 'join'],
+  ['upgrade', 'join'],
+] as const) {
+  test(`${kind} after ${first} refuses an older version and names both, also where it only plans`, async () => {
     await using box = await boxOfTwo();
-    await on(box, kind, 'newer.tar.gz');
+    await on(box, first, 'newer.tar.gz');
     await trace(box);
     for (const more of [[], ['--dry-run']]) {
       const { exitCode, stderr } = await on(box, kind, 'b.tar.gz', ...more);
@@ -36,7 +40,7 @@ for (const kind of ['install', 'join'] as const) {
     }
     assert.equal(await trace(box), []);
     const allowed = await on(box, kind, 'b.tar.gz', '--allow-downgrade');
-    assert.match(allowed.stdout, /^web {2}1\.9\.0 {2}(installed \(version 1\.10\.0 was installed\)|joined)/m);
+    assert.match(allowed.stdout, /^web {2}1\.9\.0 {2}(installed \(version 1\.10\.0 was installed\)|joined|upgraded)/m);
   });
 }
 

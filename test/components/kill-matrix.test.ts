@@ -28,6 +28,16 @@ const BACK: SceneKind['bundles'] = {
   failing: [killAddon('aaa', '2.0.0', 'aaa_post_init() { false; }\n'), killAddon('bbb', '1.0.0')],
 };
 
+/** As few add-ons as there may be: what is tried is what only these commands do. */
+const FINISHED: SceneKind['bundles'] = {
+  before: [killAddon('aaa', '1.0.0')],
+  now: [killAddon('aaa', '2.0.0')],
+};
+const LEAVING: SceneKind['bundles'] = {
+  before: ['aaa', 'ccc'].map((name) => killAddon(name, '1.0.0')),
+  now: [killAddon('aaa', '1.0.0')],
+};
+
 /**
  * Lock, extraction and the folders of runs are those of an installation: what is tried of the other commands is where their
  * own hooks run, and what they write themselves, torn and whole; before a write all is as it was after the one before.
@@ -54,6 +64,27 @@ const KINDS: readonly (readonly [title: string, kind: SceneKind, moments: RegExp
       words: ['rollback', 'aaa'],
     },
     /^hook .* middle$|^journal (?!ended).* after |^(?:rename|rm .*\.old-).* after /,
+  ],
+  [
+    'a rollback of an upgrade that finished',
+    {
+      bundles: FINISHED,
+      before: [
+        [0, 'install', '--bundle', 'before'],
+        [0, 'install', '--bundle', 'now'],
+      ],
+      words: ['rollback', 'aaa'],
+    },
+    /^hook .* middle$|^journal (?!ended).* after |^(?:rename|rm .*\.old-).* after /,
+  ],
+  [
+    'an installation that prunes',
+    {
+      bundles: LEAVING,
+      before: [[0, 'install', '--bundle', 'before']],
+      words: ['install', '--bundle', 'now', '--prune'],
+    },
+    /^hook ccc.* middle$|^journal \w+ hook ccc.* after |^(?:rename|rm (?!.*\/lock )).* after /,
   ],
   [
     'a reset',
