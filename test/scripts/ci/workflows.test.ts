@@ -15,6 +15,7 @@ interface Step {
 }
 
 interface Job {
+  readonly needs?: string;
   readonly 'timeout-minutes'?: number;
   readonly permissions?: Readonly<Record<string, string>>;
   readonly strategy?: { readonly matrix: { readonly include?: readonly { readonly command?: string }[] } };
@@ -36,6 +37,22 @@ for (const name of names) texts.set(name, await readFile(join(FOLDER, name), 'ut
 /** A step whose output is what a script prints. */
 const OUTPUT = /^key="\$\((.+)\)" && echo "key=\$key" >>"\$GITHUB_OUTPUT"$/;
 const action = await readFile(join(ROOT, 'action.yml'), 'utf8');
+
+test('release.yml: packs after all tests and the check of Node, signs what was packed, then publishes', () => {
+  const { jobs } = parse(texts.get('release.yml') ?? '') as Workflow;
+  const order = ['test', 'pack', 'publish'].map((name) => {
+    const { needs, steps = [] } = jobs[name] ?? {};
+    const runs = steps.flatMap(
+      ({ run = '' }) => /^scripts\/(?:ci\/)?(test|node-published|release-\w+)/.exec(run)?.[1] ?? [],
+    );
+    return [needs, ...runs];
+  });
+  assert.equal(order, [
+    [undefined, 'test'],
+    ['test', 'node-published', 'release-pack'],
+    ['pack', 'release-sign', 'release-publish'],
+  ]);
+});
 
 test('are these', () => {
   const kinds = ['addons-pr', 'check', 'nightly', 'promote-production', 'publish-staging', 'release', 'update-addons'];
