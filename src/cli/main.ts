@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 /** Entry of the `curlew` command: signals, arguments, exit codes. Everything else is behind the table of commands. */
-import { setMaxListeners } from 'node:events';
 import { asError, CurlewError, errnoOf, ERROR_CODES, fileError } from '../core/errors.ts';
 import { printableJson } from '../core/json.ts';
 import { nearest } from '../core/nearest.ts';
@@ -12,6 +11,7 @@ import { readArguments } from './read-arguments.ts';
 import { failureJson, renderFailure } from './render/failure.ts';
 import { isTerminal, paintFor } from './render/paint.ts';
 import type { Progress } from './render/terminal.ts';
+import { listenForSignals } from './signals.ts';
 import { toolVersion } from './version.ts';
 
 /** Writes and waits until the text has left the process, so that a pipe gets all of it before the exit. */
@@ -120,22 +120,6 @@ function askerOf(around: Progress['around']): Ask | undefined {
     const { askOperator } = await import('./ask-operator.ts');
     return around(async () => askOperator(question, options));
   };
-}
-
-/** Works that may wait for one signal: systems, blobs, parts. Node warns users of a leak from ten on. */
-const LISTENERS = 1000;
-
-/** One owner of cancellation: the first signal stops everything in order, a second one leaves at once. */
-function listenForSignals(): AbortSignal {
-  setMaxListeners(LISTENERS);
-  const controller = new AbortController();
-  const stop = (): void => {
-    if (controller.signal.aborted) process.exit(ERROR_CODES.CANCELLED);
-    controller.abort(new CurlewError('CANCELLED', 'cancelled'));
-  };
-  process.on('SIGINT', stop);
-  process.on('SIGTERM', stop);
-  return controller.signal;
 }
 
 /** Nothing more can be said on standard output: a reader that has left is content, anything else is a failure. */

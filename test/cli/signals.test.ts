@@ -1,0 +1,29 @@
+import { listenForSignals } from '../../src/cli/signals.ts';
+import { eachLimited } from '../../src/core/each.ts';
+import { createLanes } from '../../src/core/lanes.ts';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('cli/signals');
+
+test('systems that wait for their turn, and for one signal, are no leak to Node, however many', async () => {
+  const said: string[] = [];
+  const listen = ({ message }: Error): number => said.push(message);
+  process.on('warning', listen);
+  const signal = listenForSignals();
+  const lanes = createLanes(1);
+  const systems = Array.from({ length: 40 }, (_, at) => at);
+  let done = 0;
+  // As outdated and build look at them: within one add-on, side by side.
+  const look = async (_system: number, within: { readonly signal: AbortSignal }): Promise<void> =>
+    lanes.run(async () => {
+      // Node warns in a later turn.
+      await new Promise((resolve) => setImmediate(resolve));
+      done += 1;
+    }, within.signal);
+  await eachLimited(systems, look, { width: systems.length, signal });
+  process.off('warning', listen);
+  assert.equal([done, said], [40, []]);
+});
+
+test.run();
