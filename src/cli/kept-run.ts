@@ -1,10 +1,10 @@
 /** Runs over what a node has already: rollback, uninstall and reset. */
 import { lastAsked } from '../runtime/last-asked.ts';
 import { dryRun, type DryRun } from '../runtime/dry-run.ts';
-import { execute, type RunResult } from '../runtime/execute.ts';
+import { execute } from '../runtime/execute.ts';
 import { readable } from '../runtime/history.ts';
 import { plainPlace } from '../runtime/node-place.ts';
-import { prepare, viewRun, type RunRequest } from '../runtime/prepare.ts';
+import { prepare, viewRun } from '../runtime/prepare.ts';
 import { resetRequest, uninstallRequest, type RemovalOptions } from '../runtime/removal.ts';
 import { removeOurFiles } from '../runtime/remove-files.ts';
 import { rollbackRequest } from '../runtime/rollback.ts';
@@ -25,6 +25,8 @@ import {
 } from './node-target.ts';
 import { ownScripts } from './own-scripts.ts';
 import { toolVersion } from './version.ts';
+import type { RunResult } from '../runtime/run-result.ts';
+import type { RunRequest } from '../runtime/request.ts';
 
 export interface ResetResult extends RunResult {
   readonly directory: string;

@@ -2,9 +2,9 @@
 import { CurlewError } from '../core/errors.ts';
 import type { Installer } from '../installer/installer.ts';
 import { settingText } from '../preflight/situation.ts';
-import { CHECK_MODES, type CheckMode, type CheckRequest } from '../runtime/host-checks.ts';
 import type { Arguments, OptionSpecs } from './command.ts';
 import { toolVersion } from './version.ts';
+import { CHECK_MODES, type CheckMode, type CheckRequest } from '../runtime/request.ts';
 
 export const IGNORE_OPTION = {
   ignore: {

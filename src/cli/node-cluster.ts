@@ -4,8 +4,8 @@ import { isObject } from '../core/json.ts';
 import type { Installer } from '../installer/installer.ts';
 import { openCluster, type Cluster } from '../runtime/cluster/cluster.ts';
 import type { ClusterRequest } from '../runtime/cluster/consult.ts';
-import type { RunRequest } from '../runtime/prepare.ts';
 import type { Arguments, CommandContext } from './command.ts';
+import type { RunRequest } from '../runtime/request.ts';
 
 interface ClusterWords {
   readonly args: Arguments;

@@ -6,13 +6,12 @@ import { hookVariables } from '../installer/variables.ts';
 import type { NotCurrent } from '../release/signed-release.ts';
 import { dryRun, type DryRun } from '../runtime/dry-run.ts';
 import { requirePrograms } from '../runtime/exec-folder.ts';
-import { execute, type RunResult } from '../runtime/execute.ts';
+import { execute } from '../runtime/execute.ts';
 import { readable } from '../runtime/history.ts';
-import { CHECK_MODES } from '../runtime/host-checks.ts';
 import { plainPlace } from '../runtime/node-place.ts';
-import { kindOnNode, stayingAddons, type SpecKind, type StayingAddon } from '../runtime/plan.ts';
+import { kindOnNode, stayingAddons, type StayingAddon } from '../runtime/plan.ts';
 import { formatPlan, readPlan, requireSamePlan, type SavedPlan } from '../runtime/plan-file.ts';
-import { prepare, viewRun, type RunRequest, type RunView } from '../runtime/prepare.ts';
+import { prepare, viewRun } from '../runtime/prepare.ts';
 import { readRecords } from '../runtime/records.ts';
 import { pruneRequest } from '../runtime/removal.ts';
 import type { SourcePackage } from '../runtime/source.ts';
@@ -43,6 +42,9 @@ import { SIGNED_OPTIONS } from './signed.ts';
 import { STORE_OPTIONS } from './stores.ts';
 import { checkPlanOptions, PLAN_OPTIONS, planWords, withPlanWords } from './plan-words.ts';
 import { toolVersion } from './version.ts';
+import type { RunResult } from '../runtime/run-result.ts';
+import { CHECK_MODES, type RunRequest, type RunView } from '../runtime/request.ts';
+import type { SpecKind } from '../runtime/run-plan.ts';
 
 /** Options of every command that runs hooks of a spec. */
 export const RUN_OPTIONS = {

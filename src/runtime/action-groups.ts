@@ -1,5 +1,5 @@
 /** How the actions of a plan are carried out together. Pure. */
-import type { PlannedAction } from './plan.ts';
+import type { PlannedAction } from './run-plan.ts';
 
 /**
  * What changes the machine: everything is on the node, and verified, before. Loads of images that follow each other are one

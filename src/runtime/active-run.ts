@@ -8,7 +8,6 @@ import { loadBalancerOf } from './cluster/load-balancer.ts';
 import { RunCluster } from './cluster/run-cluster.ts';
 import { changing } from './action-groups.ts';
 import { installAfter, type OnceAction } from './continue-plan.ts';
-import type { RunOptions, RunResult } from './execute.ts';
 import { fetchPackages } from './fetch/fetch-packages.ts';
 import { closeFetchFolder } from './fetch/remote-package.ts';
 import { dropFormer, dropOlder, isWantedBack } from './former-packages.ts';
@@ -21,7 +20,6 @@ import { packageImages } from './images/wanted.ts';
 import type { Journal } from './journal.ts';
 import { endOfLog } from './log-tail.ts';
 import { isRemoved } from './plan-phases.ts';
-import type { PlannedAction, PlannedAddon, RunKind, RunPlan } from './plan.ts';
 import type { PreparedRun } from './prepare.ts';
 import { pruneRuns } from './prune-runs.ts';
 import { recordPlaced } from './placed-package.ts';
@@ -32,6 +30,8 @@ import { checkApplied, emptyPatches, lookUp, runHookAction, type HookAction, typ
 import { RunRecords } from './run-records.ts';
 import type { SourcePackage } from './source.ts';
 import { whyLost } from './way-back.ts';
+import type { RunOptions, RunResult } from './run-result.ts';
+import type { PlannedAction, PlannedAddon, RunKind, RunPlan } from './run-plan.ts';
 
 interface RunParts {
   readonly prepared: PreparedRun;

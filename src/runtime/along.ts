@@ -1,8 +1,5 @@
 /** Packages that come to a node beside those of its spec: steps of upgrades, and what the machine itself needs. Pure. */
-import type { Digest } from '../core/digest.ts';
-import type { PackageImage } from '../core/package.ts';
 import { compareVersions, formatRef, type AddonRef } from '../core/ref.ts';
-import type { PackageFacts } from './plan.ts';
 import type { Records } from './records.ts';
 import type { SourcePackage } from './source.ts';
 
@@ -10,25 +7,6 @@ import type { SourcePackage } from './source.ts';
 export interface OfferedPackage {
   readonly source: SourcePackage;
   readonly role: 'step' | 'machine';
-}
-
-/** What the plan needs to know of one. */
-export interface AlongFacts {
-  /** What its actions call it: an add-on of the spec may have the same name. */
-  readonly label: string;
-  readonly ref: AddonRef;
-  readonly digest: Digest;
-  readonly images: readonly PackageImage[];
-  /** Folders of operating systems that were left out of the package. */
-  readonly omitted?: readonly string[] | undefined;
-  /** Digest of the package whose files lie in the install folder, all that this one has, whatever the records say. */
-  readonly inPlace: Digest | undefined;
-  /** See {@link PackageFacts}. */
-  readonly differs?: PackageFacts['differs'];
-  readonly because: string;
-  readonly isStep: boolean;
-  /** See {@link PackageFacts}. */
-  readonly remote: boolean;
 }
 
 /** Not a name that anything else of a plan has. */

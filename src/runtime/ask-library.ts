@@ -1,8 +1,8 @@
 /** Questions about this machine that the library of hooks answers, so that both say the same. Nothing is changed. */
 import { CurlewError } from '../core/errors.ts';
 import { runProgram } from '../preflight/program.ts';
-import type { RunRequest } from './prepare.ts';
 import { join } from 'node:path';
+import type { RunRequest } from './request.ts';
 
 /** A package manager that waits for another one's lock must not hold up a run for ever. */
 const LIMIT_MS = 120_000;

@@ -2,8 +2,8 @@
 import { canonicalJson, digestOf, type Digest } from '../core/digest.ts';
 import { hookFunction } from './hooks.ts';
 import type { LastRun } from './last-run.ts';
-import type { PlannedAction, PlannedAddon, PlanOptions, RunPlan } from './plan.ts';
 import { isRemoved } from './plan-phases.ts';
+import type { PlanOptions, PlannedAction, PlannedAddon, RunPlan } from './run-plan.ts';
 
 /** What a plan is made of. Two runs of the same want the same of the same machine. */
 export function runIdentity({ kind, addons }: RunPlan, { reapply, images, variables, keepData }: PlanOptions): Digest {

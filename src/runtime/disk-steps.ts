@@ -1,7 +1,7 @@
 /** What the actions of a plan take and give back on disk, in their order. Pure. */
 import type { ImageFormat, PackageFile } from '../core/package.ts';
-import type { RunPlan } from './plan.ts';
 import { sizeOnDisk, type DiskStep } from './plan-disk.ts';
+import type { RunPlan } from './run-plan.ts';
 
 /** What a package means for the disk. */
 export interface PackageRoom {

@@ -6,9 +6,9 @@ import { basisOf, type PlanWords, type SavedPlan } from './plan-file.ts';
 import { portConflicts } from './plan-ports.ts';
 import { sizeOnDisk, type MountPlan } from './plan-disk.ts';
 import { requireOwnSystem } from './own-system.ts';
-import type { RunPlan } from './plan.ts';
-import type { RunView } from './prepare.ts';
 import { backOutlooks, type BackOutlook } from './way-back.ts';
+import type { RunPlan } from './run-plan.ts';
+import type { RunView } from './request.ts';
 
 /** What will be done with one add-on. */
 export interface AddonOutlook {

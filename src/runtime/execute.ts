@@ -1,7 +1,6 @@
 /** Carries out a plan on an install folder, action by action, from the journal to the records. */
 import { join } from 'node:path';
 import { asError, CurlewError } from '../core/errors.ts';
-import type { Report } from '../core/events.ts';
 import { nodePath } from '../core/layout.ts';
 import { HELPER_PACKAGE } from '../core/package.ts';
 import { addonRef, compareVersions } from '../core/ref.ts';
@@ -12,53 +11,15 @@ import { createJournal } from './journal.ts';
 import { endLastRun } from './last-run.ts';
 import { addressOfDefaultRoute } from './host-facts.ts';
 import { requireOwnSystem } from './own-system.ts';
-import type { RunPlan } from './plan.ts';
 import { describedPackage } from './placed-package.ts';
 import type { PreparedRun } from './prepare.ts';
-import type { Ask } from './questions.ts';
 import { clearStaging } from './put-in-place.ts';
 import { createRunFolder, dropShellFiles, PREFLIGHT_FILE } from './run-folder.ts';
 import type { ShellVariable } from './settings.ts';
 import { writeStateFile } from '../files/state-file.ts';
 import { backNotes } from './way-back.ts';
-
-interface RunAddon {
-  readonly name: string;
-  readonly version: string;
-  readonly outcome: 'installed' | 'already applied' | 'joined' | 'upgraded' | 'removed';
-  readonly because: string;
-}
-
-export interface FailedRemoval {
-  readonly addon: string;
-  readonly function: string;
-  readonly message: string;
-}
-
-export interface RunResult {
-  readonly run: string;
-  readonly addons: readonly RunAddon[];
-  readonly images: {
-    readonly loaded: readonly string[];
-    readonly skipped: string | undefined;
-    /** Those that were removed from the container runtime; absent when that was not asked for. */
-    readonly removed?: readonly string[] | undefined;
-  };
-  /** Hooks that failed while an add-on was removed all the same; absent when there are none. */
-  readonly failed?: readonly FailedRemoval[] | undefined;
-  /** What outros told the operator, in their order; those that said nothing are left out. */
-  readonly messages: readonly { readonly addon: string; readonly text: string }[];
-  /** How the checks of the machine came out; absent when there were none. */
-  readonly checks?: HostChecks['counts'] | undefined;
-  readonly seconds: number;
-}
-
-export interface RunOptions {
-  readonly report: Report;
-  /** Who answers the questions of hooks; absent when nobody is there. */
-  readonly ask?: Ask | undefined;
-  readonly signal: AbortSignal;
-}
+import type { RunPlan } from './run-plan.ts';
+import type { RunOptions, RunResult } from './run-result.ts';
 
 /**
  * Carries out all actions of a plan. `UNSUPPORTED`, `NO_SPACE` and `PREFLIGHT_FAILED` before anything is changed,

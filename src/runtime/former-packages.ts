@@ -3,13 +3,13 @@ import type { Digest } from '../core/digest.ts';
 import { prefixOf } from '../core/layout.ts';
 import type { AddonRef } from '../core/ref.ts';
 import { isRemoved } from './plan-phases.ts';
-import type { RunPlan } from './plan.ts';
 import type { PreparedRun } from './prepare.ts';
 import { recordedDigest } from './placed-package.ts';
 import { clearStaging, dropPrevious, takeAway } from './put-in-place.ts';
 import type { AppliedRecord, PreviousRecord, Records } from './records.ts';
 import type { RunRecords } from './run-records.ts';
 import type { SourcePackage } from './source.ts';
+import type { RunPlan } from './run-plan.ts';
 
 interface FormerParts {
   readonly prepared: PreparedRun;

@@ -5,9 +5,9 @@ import { nodePath } from '../core/layout.ts';
 import type { Hook } from './hooks.ts';
 import { readJournal, type JournalEntry } from './journal.ts';
 import { lockOwner } from './lock.ts';
-import type { PlannedAction, RunKind, RunPlan } from './plan.ts';
 import { readRecords, type Records } from './records.ts';
 import { runsOf } from './run-folder.ts';
+import type { PlannedAction, RunKind, RunPlan } from './run-plan.ts';
 
 /** `interrupted`: it neither came to an end nor is it at work. */
 export type RunState = 'finished' | 'failed' | 'cancelled' | 'at work' | 'interrupted';

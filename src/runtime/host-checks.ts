@@ -14,28 +14,12 @@ import { runPreflights } from '../preflight/run.ts';
 import type { Situation } from '../preflight/situation.ts';
 import { consultCluster, type ClusterRequest } from './cluster/consult.ts';
 import { loadBalancerMove } from './cluster/load-balancer.ts';
-import { checkNodes } from './cluster/nodes.ts';
 import { KUBERNETES } from './hooks.ts';
 import { whyChanged } from './plan.ts';
-import type { RunView, WantedPackage } from './prepare.ts';
 import { readRecords, settingsDigest } from './records.ts';
 import { addonSpecs, versionsOf } from './preflight-specs.ts';
 import { missingPackages, type MissingPackage, type MissingPackages } from './required-packages.ts';
-
-/** What stops a run: what failed; warnings, too; nothing. */
-export const CHECK_MODES = ['enforce', 'enforce-warnings', 'ignore'] as const;
-export type CheckMode = (typeof CHECK_MODES)[number];
-
-export interface CheckRequest {
-  readonly mode: CheckMode;
-  /** Titles of checks whose results do not count. */
-  readonly ignored: readonly string[];
-  readonly installer: Installer;
-  /** With the checks that are built in. */
-  readonly builtIn: boolean;
-  /** Version of curlew. */
-  readonly tool: string;
-}
+import type { CheckMode, RunView, WantedPackage } from './request.ts';
 
 export interface HostChecks {
   readonly mode: CheckMode;
@@ -109,6 +93,32 @@ export async function checkNodesFor(
     return { ...now, mode, because: because ?? '', hasInstallScript: true };
   });
   return checkNodes({ request: { kind: 'install' }, records: view.records, plan: { addons }, view });
+}
+
+const MOST_NAMED = 10;
+
+/** As much of a run as is looked at. */
+interface NodesView extends Pick<RunView, 'records'> {
+  readonly request: Pick<RunView['request'], 'kind'>;
+  readonly plan: Pick<RunView['plan'], 'addons'>;
+  readonly view: Pick<RunView['view'], 'cluster'>;
+}
+
+/**
+ * kURL's preflight of the cluster (kurl.md 8.2): before another Kubernetes is put in the place of one that was installed
+ * to the end, all nodes must be ready. Empty for other runs, where nothing is asked.
+ */
+export async function checkNodes({ request, records, plan, view }: NodesView): Promise<readonly PreflightResult[]> {
+  const planned = plan.addons.find(({ ref }) => ref.name === KUBERNETES);
+  const isUpgrade = planned?.mode === 'install' && records.applied[KUBERNETES]?.finished === true;
+  if (request.kind !== 'install' || !isUpgrade || view.cluster === undefined) return [];
+  const nodes = await view.cluster.readNodes();
+  const away = nodes.filter(({ ready }) => ready === 'False' || ready === 'Unknown').map(({ name }) => name);
+  const more = away.length - MOST_NAMED;
+  const named = `${away.slice(0, MOST_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const message = away.length === 0 ? 'All nodes are ready' : `Not ready, and Kubernetes is to be upgraded: ${named}`;
+  const verdict = away.length === 0 ? 'pass' : 'fail';
+  return [{ verdict, title: 'Nodes of the cluster', message, strict: false, spec: 'built-in' }];
 }
 
 async function carryOut(

@@ -9,11 +9,11 @@ import { imageRoot, type RuntimeName } from './image-root.ts';
 import { findImageRuntime, runtimeOrder } from './images/find-runtime.ts';
 import { planImages as planLoads } from './images/plan.ts';
 import { portsInUse } from './listening-ports.ts';
-import type { RunPlan } from './plan.ts';
 import { stagingOf } from './put-in-place.ts';
 import { planDisk, requireRoom, type DiskPlan } from './plan-disk.ts';
 import { planPorts, portConflicts, portsNeeded, type PortPlan } from './plan-ports.ts';
-import type { RunView } from './prepare.ts';
+import type { RunPlan } from './run-plan.ts';
+import type { RunView } from './request.ts';
 
 /** Images of one add-on. */
 export interface AddonImages {

@@ -10,9 +10,9 @@ import { CurlewError, fileError } from '../core/errors.ts';
 import { isObject, isTexts } from '../core/json.ts';
 import { isAddonName, isVersion } from '../core/ref.ts';
 import { syncFolder } from '../files/sync-folder.ts';
-import type { RunPlan } from './plan.ts';
 import { isRunId } from './records.ts';
 import { readOwnFile } from '../files/state-file.ts';
+import type { RunPlan } from './run-plan.ts';
 
 export type JournalEntry = { readonly at: string } & (
   | {

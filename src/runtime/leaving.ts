@@ -3,9 +3,9 @@ import { hostname } from 'node:os';
 import { CurlewError } from '../core/errors.ts';
 import type { ClusterView } from './cluster/consult.ts';
 import { KUBERNETES } from './hooks.ts';
-import type { RunRequest } from './prepare.ts';
 import type { AppliedRecord, Records } from './records.ts';
 import { runsOf } from './run-folder.ts';
+import type { RunRequest } from './request.ts';
 
 /**
  * Names of those that leave the cluster with this run, so that their part in it is removed, too. Without a cluster that is

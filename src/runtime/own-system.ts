@@ -4,8 +4,8 @@ import { osFolderOf } from '../core/omitted.ts';
 import { OS_IDS } from '../core/os.ts';
 import { formatRef } from '../core/ref.ts';
 import { askLibrary, type LibraryOptions } from './ask-library.ts';
-import type { RunView } from './prepare.ts';
 import type { SourcePackage } from './source.ts';
+import type { RunView } from './request.ts';
 
 /** {@link requireSystemOf} the packages of a run. */
 export async function requireOwnSystem(

@@ -7,9 +7,9 @@ import { asError, CurlewError } from '../core/errors.ts';
 import { shallowJson } from '../core/json.ts';
 import { compareText, formatRef, type AddonRef } from '../core/ref.ts';
 import type { HostPlan } from './host-plan.ts';
-import type { PlannedAction, RunPlan } from './plan.ts';
-import type { RunView } from './prepare.ts';
 import { readGivenFile } from '../files/state-file.ts';
+import type { PlannedAction, RunPlan } from './run-plan.ts';
+import type { RunView } from './request.ts';
 
 /** Everything that a plan follows from. */
 export interface PlanBasis {

@@ -8,11 +8,17 @@ import {
   type AroundHook,
   type Hook,
 } from './hooks.ts';
-import type { AlongFacts } from './along.ts';
-import type { LoadBalancerMove } from './cluster/load-balancer.ts';
 import type { FileDifference } from './placed-files.ts';
-import type { PackageFacts, PlannedAction, PlannedAddon, PlanOptions, RunKind } from './plan.ts';
 import type { Records } from './records.ts';
+import type {
+  AlongFacts,
+  LoadBalancerMove,
+  PackageFacts,
+  PlanOptions,
+  PlannedAction,
+  PlannedAddon,
+  RunKind,
+} from './run-plan.ts';
 
 interface Phased {
   /** In the order of the run, like `addons`. */

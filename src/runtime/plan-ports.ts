@@ -1,7 +1,7 @@
 /** Which ports the add-ons of a run need, as far as that is known, and whether somebody has them already. Pure. */
 import type { PortInUse, Protocol } from './listening-ports.ts';
-import type { RunPlan } from './plan.ts';
 import type { Records } from './records.ts';
+import type { RunPlan } from './run-plan.ts';
 
 export interface PortNeed {
   readonly addon: string;

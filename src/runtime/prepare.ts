@@ -1,84 +1,29 @@
 /** What a run is to do, found out without doing any of it: the lock, the records, what the last run left, the plan. */
 import { rmdir } from 'node:fs/promises';
-import type { Digest } from '../core/digest.ts';
 import type { Report } from '../core/events.ts';
 import { INSTALL_SH } from '../core/layout.ts';
-import type { AddonRef } from '../core/ref.ts';
 import { makeFolder } from '../files/make-folder.ts';
-import { alongLabel, wantedAlong, type AlongFacts, type OfferedPackage } from './along.ts';
-import { consultCluster, requireRoom, variablesFor, type ClusterRequest, type ClusterView } from './cluster/consult.ts';
+import { alongLabel, wantedAlong } from './along.ts';
+import { consultCluster, requireRoom, variablesFor } from './cluster/consult.ts';
 import { loadBalancerMove } from './cluster/load-balancer.ts';
 import { canContinue, continuePlan, runIdentity, type Now } from './continue-plan.ts';
-import type { CheckRequest } from './host-checks.ts';
 import { hookLimit } from './hook-limit.ts';
 import { findCarried } from './hook.ts';
 import { readLastRun, type LastRun } from './last-run.ts';
 import { leavingAddons } from './leaving.ts';
 import { lockFolder } from './lock.ts';
-import type { NodePlace } from './node-place.ts';
-import { planRun, type PackageFacts, type RunKind, type RunPlan } from './plan.ts';
+import { planRun } from './plan.ts';
 import { bootId } from './process-tree.ts';
 import { judgePlaced, keepPlaced, NOTHING, requireOwnFolders, type PlacedState } from './placed-package.ts';
 import { readRecords, type Records } from './records.ts';
-import type { Removal } from './removal.ts';
 import { runFolder } from './run-folder.ts';
-import type { ShellVariable } from './settings.ts';
 import type { SourcePackage } from './source.ts';
-
-export interface WantedPackage {
-  readonly source: SourcePackage;
-  readonly settings: unknown;
-}
-
-export interface RunRequest {
-  readonly kind: RunKind;
-  readonly place: NodePlace;
-  /** Folder with hook-runner.sh, cap-log.sh and lib/. */
-  readonly scripts: string;
-  readonly packages: readonly WantedPackage[];
-  /** What is removed; absent: nothing. */
-  readonly removal?: Removal | undefined;
-  /** What else the source has to offer. */
-  readonly offered?: readonly OfferedPackage[] | undefined;
-  readonly variables: readonly ShellVariable[];
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly reapply: boolean;
-  /** An older version may take the place of a newer one; absent: it may not. */
-  readonly allowDowngrade?: boolean | undefined;
-  /** Packages that others take the place of stay for a rollback; absent: they do. */
-  readonly keepsPrevious?: boolean | undefined;
-  /** Why images are not to be loaded; undefined when they are. */
-  readonly skipImages: string | undefined;
-  /** Seconds that each hook may take, where neither its add-on's settings nor its author say otherwise. */
-  readonly hookLimit: number | undefined;
-  /** JSON that is kept with the run: how whoever asks can ask for the same again. */
-  readonly command: unknown;
-  /** What the machine is asked before anything is changed; absent: nothing. */
-  readonly checks?: CheckRequest | undefined;
-  /** Where what is applied is noted in the cluster; absent when that is to be left alone. */
-  readonly cluster?: ClusterRequest | undefined;
-}
+import type { PackageFacts, RunPlan } from './run-plan.ts';
+import type { AlongPackage, RunRequest, RunView, WantedPackage } from './request.ts';
 
 export interface LookOptions {
   readonly report: Report;
   readonly signal: AbortSignal;
-}
-
-/** What a run would find and do now. */
-export interface RunView {
-  readonly request: RunRequest;
-  readonly records: Records;
-  readonly view: ClusterView;
-  readonly last: LastRun | undefined;
-  readonly packages: readonly PackageFacts[];
-  /** Those of the offered packages that come along. */
-  readonly along: readonly AlongPackage[];
-  readonly plan: RunPlan;
-  readonly now: Now;
-  /** How the places of these packages were found, and of those that come along. */
-  readonly placed: readonly { readonly ref: AddonRef; readonly state: PlacedState }[];
-  /** Variables that hooks begin with, where the plan goes on from another run. */
-  readonly carried: { readonly path: string; readonly digest: Digest } | undefined;
 }
 
 /** A run that can begin. The install folder is locked until it is disposed of. */
@@ -177,11 +122,6 @@ async function continued(
   if (last.carried === undefined) return { plan, carried: undefined };
   const path = await findCarried(runFolder(directory, last.run), last.carried);
   return path === undefined ? anew : { plan, carried: { path, digest: last.carried } };
-}
-
-/** A package that comes along, with what the plan knows of it. */
-export interface AlongPackage extends AlongFacts {
-  readonly source: SourcePackage;
 }
 
 async function alongOf(

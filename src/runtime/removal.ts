@@ -9,24 +9,10 @@ import { keptPackage } from './kept-package.ts';
 import { readLastRun, type LastRun } from './last-run.ts';
 import { describedPackage } from './placed-package.ts';
 import { isRemoved } from './plan-phases.ts';
-import type { RunRequest, WantedPackage } from './prepare.ts';
 import { readRecords, type AppliedRecord, type Records } from './records.ts';
 import type { ShellVariable } from './settings.ts';
 import type { SourcePackage } from './source.ts';
-
-/** What a run removes, and how. */
-export interface Removal {
-  /** Those whose hooks run, with the settings they were installed with. */
-  readonly packages: readonly WantedPackage[];
-  /** Names of others, of which only records and files are removed. */
-  readonly forgotten: readonly string[];
-  /** A hook that fails is reported, and the run continues. */
-  readonly keepGoing: boolean;
-  /** Hooks are asked to leave data alone. */
-  readonly keepData: boolean;
-  /** Images that no other add-on has are removed from the container runtime, too. */
-  readonly pruneImages: boolean;
-}
+import type { Removal, RunRequest, WantedPackage } from './request.ts';
 
 /** How {@link Removal} is to be done, where it is asked for. */
 export type RemovalOptions = Pick<Removal, 'keepGoing' | 'keepData' | 'pruneImages'>;

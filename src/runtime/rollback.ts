@@ -1,9 +1,9 @@
 /** Going back to what an add-on was before a run that changed it. */
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
-import type { RunRequest } from './prepare.ts';
 import { isFinal, NO_DOWNGRADE, readRecords, wayBack } from './records.ts';
 import { openKept } from './way-back.ts';
+import type { RunRequest } from './request.ts';
 
 interface RollbackOptions {
   /** Whether the last run was this very rollback, and came to no end: it may have died after its last record. */

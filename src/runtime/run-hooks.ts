@@ -9,8 +9,8 @@ import type { HookOutcome, HookShell } from './hook-process.ts';
 import type { Hook } from './hooks.ts';
 import type { Journal } from './journal.ts';
 import { endOfLog } from './log-tail.ts';
-import type { PlannedAction, PlannedAddon } from './plan.ts';
 import type { Ask } from './questions.ts';
+import type { PlannedAction, PlannedAddon } from './run-plan.ts';
 
 export type HookAction = Extract<PlannedAction, { kind: 'hook' }>;
 

@@ -1,5 +1,4 @@
 /** What a run writes into the records, step by step. */
-import type { PlannedAddon } from './plan.ts';
 import { isRemoved } from './plan-phases.ts';
 import {
   writeRecords,
@@ -8,6 +7,7 @@ import {
   type PreviousRecord,
   type Records,
 } from './records.ts';
+import type { PlannedAddon } from './run-plan.ts';
 
 /** The records of an install folder while a run changes them; each change is on disk when its call returns. */
 export class RunRecords {

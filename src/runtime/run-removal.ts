@@ -2,16 +2,16 @@
 import { CurlewError } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import { requireOwnLinks } from './confine.ts';
-import type { FailedRemoval, RunResult } from './execute.ts';
 import { pruneImages } from './images/prune.ts';
 import { FAILED, type Journal } from './journal.ts';
-import type { RunPlan } from './plan.ts';
 import { isRemoved } from './plan-phases.ts';
 import type { PreparedRun } from './prepare.ts';
 import { unfinishedRemovals } from './removal.ts';
 import { removeAddonFiles } from './remove-files.ts';
 import type { HookAction } from './run-hooks.ts';
 import type { RunRecords } from './run-records.ts';
+import type { FailedRemoval, RunResult } from './run-result.ts';
+import type { RunPlan } from './run-plan.ts';
 
 interface RemovalParts {
   readonly prepared: PreparedRun;

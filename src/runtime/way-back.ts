@@ -3,10 +3,10 @@ import { CurlewError } from '../core/errors.ts';
 import { formatRef } from '../core/ref.ts';
 import { readAsked, type Asked } from './asked.ts';
 import { keptPackage } from './kept-package.ts';
-import type { RunView } from './prepare.ts';
 import { isFinal, NO_DOWNGRADE, type PreviousRecord, type Records } from './records.ts';
 import { previousOf } from './run-records.ts';
 import type { SourcePackage } from './source.ts';
+import type { RunView } from './request.ts';
 
 export interface KeptState {
   readonly source: SourcePackage;

@@ -6,9 +6,9 @@ import { askCluster } from './cluster/cluster-word.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { readHistory, readRun, type ActionHistory, type RunHistory, type RunState } from './history.ts';
 import { AROUND_KUBERNETES, hookFunction, type Hook } from './hooks.ts';
-import type { DoneAction } from './plan.ts';
 import { placedDigest } from './placed-package.ts';
 import type { AppliedRecord, ExtractedRecord, Records } from './records.ts';
+import type { DoneAction } from './run-plan.ts';
 
 export interface AddonHistory {
   readonly name: string;

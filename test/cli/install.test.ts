@@ -2,7 +2,6 @@ import { execa } from 'execa';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { RunResult } from '../../src/runtime/execute.ts';
 import { membersOf } from '../../src/runtime/process-tree.ts';
 import { readRecords } from '../../src/runtime/records.ts';
 import { appears } from '../support/appears.ts';
@@ -15,6 +14,7 @@ import { traced, tracer, tracerPackage } from '../support/node-install.ts';
 import { runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
+import type { RunResult } from '../../src/runtime/run-result.ts';
 
 const test = suite('cli/install', { timeoutMs: 120_000 });
 

@@ -1,6 +1,5 @@
 /** `curlew uninstall`, and add-ons that `--prune` removes. */
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import type { RunResult } from '../../src/runtime/execute.ts';
 import { formatEntry, parseJournal } from '../../src/runtime/journal.ts';
 import { readRecords } from '../../src/runtime/records.ts';
 import { RunRecords } from '../../src/runtime/run-records.ts';
@@ -11,6 +10,7 @@ import { trace, tracer } from '../support/node-install.ts';
 import { runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import type { Tree } from '../support/tree.ts';
+import type { RunResult } from '../../src/runtime/run-result.ts';
 
 // not fast: hundreds of hooks
 const test = suite('cli/uninstall', { timeoutMs: 240_000 });

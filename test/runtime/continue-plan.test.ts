@@ -2,9 +2,9 @@ import { digestOf } from '../../src/core/digest.ts';
 import { canContinue, continuePlan } from '../../src/runtime/continue-plan.ts';
 import type { JournalEntry } from '../../src/runtime/journal.ts';
 import { lastRunOf } from '../../src/runtime/last-run.ts';
-import type { PlannedAction, RunPlan } from '../../src/runtime/plan.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
+import type { PlannedAction, RunPlan } from '../../src/runtime/run-plan.ts';
 
 const test = suite('going on where a run has stopped');
 

@@ -1,10 +1,11 @@
 import * as fc from 'fast-check';
 import { digestOf } from '../../src/core/digest.ts';
 import { hookFunction } from '../../src/runtime/hooks.ts';
-import { planRun, type PackageFacts } from '../../src/runtime/plan.ts';
+import { planRun } from '../../src/runtime/plan.ts';
 import { NO_RECORDS, settingsDigest, type Records } from '../../src/runtime/records.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
+import type { PackageFacts } from '../../src/runtime/run-plan.ts';
 
 const test = suite('planRun');
 

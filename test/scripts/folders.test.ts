@@ -63,6 +63,19 @@ for (const [name, owners] of Object.entries(PACKAGES)) {
   });
 }
 
+test('no file imports itself, by way of others and types counted', () => {
+  const left = new Map<string, Set<string>>(files.map((file) => [file, new Set()]));
+  for (const { file, name } of imports) {
+    if (name.startsWith('.')) left.get(file)?.add(relative(SRC, join(SRC, dirname(file), name)));
+  }
+  // What imports nothing that is left goes, until only circles and what leads to them stay.
+  for (let before = -1; before !== left.size;) {
+    before = left.size;
+    for (const [file, others] of left) if (![...others].some((other) => left.has(other))) left.delete(file);
+  }
+  assert.equal([...left.keys()], []);
+});
+
 test('core does no I/O', () => {
   const found = imports.filter(({ folder, name }) => folder === 'core' && IO.includes(name));
   assert.equal(

@@ -2,15 +2,17 @@
 import { readFile, rm } from 'node:fs/promises';
 import { memorySource, readIndex } from '../../src/archive/read.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
-import { execute, type RunResult } from '../../src/runtime/execute.ts';
+import { execute } from '../../src/runtime/execute.ts';
 import { plainPlace } from '../../src/runtime/node-place.ts';
-import { prepare, type RunRequest } from '../../src/runtime/prepare.ts';
+import { prepare } from '../../src/runtime/prepare.ts';
 import { archivePackages, type SourcePackage } from '../../src/runtime/source.ts';
 import type { TestPackage } from './bundles.ts';
 import { never } from './context.ts';
 import type { CurlewOptions } from './curlew.ts';
 import type { TestAddon } from './node-bundles.ts';
 import type { Tree } from './tree.ts';
+import type { RunResult } from '../../src/runtime/run-result.ts';
+import type { RunRequest } from '../../src/runtime/request.ts';
 
 const SCRIPTS = `${import.meta.dirname}/../../scripts`;
 

@@ -1,10 +1,10 @@
 /** What a run did, as lines for the operator. */
 import { counted } from '../../core/counted.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
-import type { RunResult } from '../../runtime/execute.ts';
 import type { NodeResult } from '../node-run.ts';
 import { countsText } from '../../runtime/host-checks.ts';
 import { renderDryRun } from './run-plan.ts';
+import type { RunResult } from '../../runtime/run-result.ts';
 
 const STAYS = 'stays installed (it is not in the spec)';
 

@@ -8,7 +8,13 @@ import { isObject } from '../../core/json.ts';
 import { isAddonName } from '../../core/ref.ts';
 import { isApplied, type AppliedRecord } from '../records.ts';
 import type { ConfigMapName, Data } from './config-map.ts';
-import { isLoadBalancer } from './load-balancer.ts';
+
+/** A name or an address, with or without a port. */
+const SHAPE = /^[0-9A-Za-z._:[\]-]{1,260}$/;
+
+export function isLoadBalancer(text: string): boolean {
+  return SHAPE.test(text);
+}
 
 export const RECORDS_MAP: ConfigMapName = { namespace: 'kurl', name: 'curlew-records' };
 

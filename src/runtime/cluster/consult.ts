@@ -1,7 +1,6 @@
 /** What the cluster says before a run is planned: which records count, and whether this node is kURL's. */
 import { CurlewError } from '../../core/errors.ts';
 import { isContainerRuntime } from '../hooks.ts';
-import type { RunPlan } from '../plan.ts';
 import { NO_RUN, type Records } from '../records.ts';
 import type { ShellVariable } from '../settings.ts';
 import { RECORDS_MAP, withRecords, type Adopted, type Applied } from './cluster-records.ts';
@@ -16,6 +15,7 @@ import {
   withFacts,
   type SpecEntry,
 } from './kurl-config.ts';
+import type { RunPlan } from '../run-plan.ts';
 
 /** What a run needs to keep its state in the cluster. */
 export interface ClusterRequest {

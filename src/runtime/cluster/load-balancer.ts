@@ -2,23 +2,11 @@
 import type { ShellVariable } from '../settings.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterView } from './consult.ts';
-
-/** What add-ons are told about the load balancer when kubernetes is installed with another address of it. */
-export interface LoadBalancerMove {
-  readonly before: string;
-  readonly now: string;
-  /** The cluster has nodes beside this one, which know the former address. */
-  readonly others: boolean;
-}
+import { isLoadBalancer } from './cluster-records.ts';
+import type { LoadBalancerMove } from '../run-plan.ts';
 
 const ADDRESS = 'LOAD_BALANCER_ADDRESS';
 const INTERNAL = 'EKCO_ENABLE_INTERNAL_LOAD_BALANCER';
-/** A name or an address, with or without a port. */
-const SHAPE = /^[0-9A-Za-z._:[\]-]{1,260}$/;
-
-export function isLoadBalancer(text: string): boolean {
-  return SHAPE.test(text);
-}
 
 /** The address that the variables of a spec mean; undefined for a cluster without a load balancer. */
 export function loadBalancerOf(variables: readonly ShellVariable[]): string | undefined {

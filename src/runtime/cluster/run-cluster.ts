@@ -6,7 +6,7 @@ import type { Report } from '../../core/events.ts';
 import type { OnceAction } from '../continue-plan.ts';
 import { isContainerRuntime, KUBERNETES } from '../hooks.ts';
 import { isRemoved } from '../plan-phases.ts';
-import { whyInstall, type PlannedAddon, type RunPlan } from '../plan.ts';
+import { whyInstall } from '../plan.ts';
 import type { AppliedRecord } from '../records.ts';
 import type { RunRecords } from '../run-records.ts';
 import { writeStateFile } from '../../files/state-file.ts';
@@ -14,6 +14,7 @@ import type { Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
 import { isOfCluster, movedNote, type ClusterRequest, type ClusterView } from './consult.ts';
 import { beginData, CONTAINERD_APPLIED, encodeEntry, entryData, entryKey } from './kurl-config.ts';
+import type { PlannedAddon, RunPlan } from '../run-plan.ts';
 
 export interface RunClusterParts {
   /** Undefined when the cluster is to be left alone. */

@@ -4,9 +4,9 @@ import { reportStep, type Report } from '../../core/events.ts';
 import { formatRef } from '../../core/ref.ts';
 import type { Journal } from '../journal.ts';
 import type { NodePlace } from '../node-place.ts';
-import type { RunPlan } from '../plan.ts';
 import type { SourcePackage } from '../source.ts';
 import { openFetchFolder } from './remote-package.ts';
+import type { RunPlan } from '../run-plan.ts';
 
 export interface FetchPhase {
   readonly place: NodePlace;

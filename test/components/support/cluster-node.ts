@@ -1,12 +1,12 @@
 /** Nodes whose cluster is a real API server: runs over small add-ons, and what they leave in its ConfigMaps. */
 import { mkdir, symlink } from 'node:fs/promises';
-import type { RunResult } from '../../../src/runtime/execute.ts';
 import { openCluster, type Cluster } from '../../../src/runtime/cluster/cluster.ts';
 import { bundleOf, type TestAddon } from '../../support/node-bundles.ts';
 import { packagesOf, run, type Given } from '../../support/node-install.ts';
 import { tree, type Tree } from '../../support/tree.ts';
 import type { ApiServer } from './api-server.ts';
 import { oracle } from './programs.ts';
+import type { RunResult } from '../../../src/runtime/run-result.ts';
 
 const { signal } = new AbortController();
 
