@@ -9,7 +9,7 @@ export interface Folder {
   readonly only?: Readonly<Record<string, string>>;
 }
 
-/** Lower ones first: a folder imports only what stands above it. */
+/** Lower ones first: a folder imports only those above it. */
 export const FOLDERS: readonly Folder[] = [
   {
     name: 'core',

@@ -25,7 +25,7 @@ export async function digestAsStep(
 ): Promise<Digest> {
   const id = `hash ${source.name}`;
   let bytes = 0;
-  const told = (chunk: Uint8Array): void => {
+  const count = (chunk: Uint8Array): void => {
     onChunk?.(chunk);
     bytes += chunk.byteLength;
     report({ type: 'step-progress', id, bytes });
@@ -33,7 +33,7 @@ export async function digestAsStep(
   return reportStep(
     report,
     { id, title: id, bytes: source.size },
-    async () => digestOfAll(source, { onChunk: told, signal }),
+    async () => digestOfAll(source, { onChunk: count, signal }),
     (digest) => digest,
   );
 }

@@ -1,6 +1,6 @@
 /**
  * Fetches assets. Their sizes are seldom known beforehand, so they wait on disk until the package's layout is made; a
- * broken download goes on where it stopped, in this run or a later one.
+ * broken download resumes where it stopped, in this run or a later one.
  */
 import { link, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';

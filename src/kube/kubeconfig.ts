@@ -113,7 +113,7 @@ function entriesOf(path: string, file: JsonObject, kind: 'cluster' | 'context' |
 }
 
 /**
- * The current context of files that are read as one: what stands in an earlier file counts. Undefined when none is named.
+ * The current context of files that are read as one: the earliest file that has a value wins. Undefined when none is named.
  * `CLUSTER_FAILED` for one that is not there, and for what this tool cannot use.
  */
 export function currentContext(files: readonly (Kubeconfig & { readonly path: string })[]): KubeContext | undefined {
@@ -290,7 +290,7 @@ function filePath(entry: Entry, name: string): string | undefined {
 
 const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/;
 
-/** What stands in the file itself goes before what it names. */
+/** Data in the file itself takes precedence over a path. */
 function material(entry: Entry, name: string): Material | undefined {
   const data = text(entry, `${name}-data`);
   if (data === undefined) {

@@ -252,7 +252,7 @@ function walkFolder(walk: Walk, below: string, { signal }: Options): void {
   for (const name of names) walkName(walk, below === '' ? name : `${below}/${name}`, { signal });
 }
 
-/** A package that lies in an add-on, such as one in a build folder that was copied along with an older version. */
+/** A package inside an add-on, such as one in a build folder that was copied with an older version. */
 async function findPackage(place: AddonFolder, { path }: ListedFile, find: Find, { signal }: Options): Promise<void> {
   if (!/\.(?:tar\.gz|tgz)$/i.test(path)) return;
   const isOwn = ARCHES.some((arch) => packageFileName(place, arch) === basename(path));

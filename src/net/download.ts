@@ -276,7 +276,7 @@ function gaveUp(
   const stalled = outcome.kind === 'broken' && outcome.stalled;
   const message = stalled ? `${outcome.error.message}, ${so}` : `${request.doing}: ${request.url} ended ${so}`;
   return new CurlewError('FETCH_FAILED', message, {
-    hint: 'run the command again: it goes on where it stopped',
+    hint: 'run the command again: it resumes where it stopped',
     cause: outcome.kind === 'broken' ? outcome.error : undefined,
   });
 }

@@ -54,7 +54,7 @@ function stopped({ file, filling }: Pull): CurlewError {
   const { have, source } = filling?.file ?? {};
   const there = have === undefined ? 'before anything came' : `with ${have.bytes()} of ${source?.size} bytes there`;
   return new CurlewError('CANCELLED', `pull ${basename(file)}: stopped ${there}`, {
-    hint: 'the same command goes on where it stopped',
+    hint: 'the same command resumes where it stopped',
   });
 }
 

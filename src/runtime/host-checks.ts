@@ -69,7 +69,7 @@ export async function checkHost(view: RunView, options: CheckOptions): Promise<H
 }
 
 /**
- * What an install of these packages would be told of the cluster's nodes, for somebody who only asks. Empty where it would not
+ * What an install of these packages would find out about the cluster's nodes, for a command that changes nothing. Empty where it would not
  * ask, or no cluster answers; one that refuses is `CLUSTER_FAILED`.
  */
 export async function checkNodesFor(

@@ -58,7 +58,7 @@ const plan = object({
   kind: { enum: ['install', 'join', 'upgrade'] },
   'continues?': object(
     { run: RUN_ID, done: list(object({ action: TEXT, run: RUN_ID })) },
-    'The run that this one goes on from, and which of the hooks are done.',
+    'The run that this one resumes, and which of the hooks are done.',
   ),
   addons: list(
     object({

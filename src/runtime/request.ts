@@ -95,6 +95,6 @@ export interface RunView {
   readonly now: Now;
   /** How the places of these packages were found, and of those that come along. */
   readonly placed: readonly { readonly ref: AddonRef; readonly state: PlacedState }[];
-  /** Variables that hooks begin with, where the plan goes on from another run. */
+  /** Variables that hooks begin with, where the plan resumes another run. */
   readonly carried: { readonly path: string; readonly digest: Digest } | undefined;
 }

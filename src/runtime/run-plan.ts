@@ -47,7 +47,7 @@ export interface AlongFacts {
   readonly remote: boolean;
 }
 
-/** What add-ons are told about the load balancer when kubernetes is installed with another address of it. */
+/** What add-ons learn about the load balancer when kubernetes is installed with another address of it. */
 export interface LoadBalancerMove {
   readonly before: string;
   readonly now: string;
@@ -104,7 +104,7 @@ export type SpecKind = Exclude<RunKind, 'uninstall' | 'reset'>;
 export interface RunPlan {
   readonly format: 1;
   readonly kind: RunKind;
-  /** The run that this one goes on from, and which of the hooks are done. */
+  /** The run that this one resumes, and which of the hooks are done. */
   readonly continues?: { readonly run: string; readonly done: readonly DoneAction[] } | undefined;
   /** In the order of the run, each once. */
   readonly addons: readonly PlannedAddon[];

@@ -27,7 +27,7 @@ export interface RunResult {
   };
   /** Hooks that failed while an add-on was removed all the same; absent when there are none. */
   readonly failed?: readonly FailedRemoval[] | undefined;
-  /** What outros told the operator, in their order; those that said nothing are left out. */
+  /** Messages of outros for the operator, in their order; those that said nothing are left out. */
   readonly messages: readonly { readonly addon: string; readonly text: string }[];
   /** How the checks of the machine came out; absent when there were none. */
   readonly checks?: HostChecks['counts'] | undefined;

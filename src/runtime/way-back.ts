@@ -74,7 +74,7 @@ export async function backOutlooks(
   return outlooks;
 }
 
-/** What an operator is told before a run: each add-on that it changes, and that cannot be rolled back after it. */
+/** Warnings for the operator before a run: each add-on that it changes, and that cannot be rolled back after it. */
 export async function backNotes(view: RunView, options: { readonly signal: AbortSignal }): Promise<readonly string[]> {
   const isChanged = (name: string): boolean =>
     view.plan.addons.some(({ ref, mode }) => ref.name === name && mode !== 'already applied');

@@ -90,7 +90,7 @@ test('Ctrl-C keeps what has come, and says how to go on', async ({ signal }) => 
   pulling.kill('SIGINT');
   const { exitCode, stderr } = await pulling;
   assert.is(exitCode, 130, stderr);
-  assert.match(stderr, /stopped with \d+ of 100\d+ bytes there\n {2}hint: the same command goes on where it stopped/);
+  assert.match(stderr, /stopped with \d+ of 100\d+ bytes there\n {2}hint: the same command resumes where it stopped/);
   assert.equal((await readdir(box.path)).toSorted(), [`${NAME}.partial`, `${NAME}.partial.json`]);
   assert.is((await runCommand(['pull', `${server.url}/${NAME}`], box.path)).exitCode, 0);
 });

@@ -48,7 +48,7 @@ if (reason === undefined) {
       'CLUSTER_FAILED',
       /^bbb: note that it is installed: write ConfigMap kurl\/kurl-current-config: .*refused/,
     );
-    assert.match(error.hint ?? '', 'run the same command again: it goes on');
+    assert.match(error.hint ?? '', 'run the same command again: it resumes');
     await server.startAgain();
     const applied = JSON.parse((await dataOf(server, 'curlew-records'))['addon.bbb'] ?? '{}') as { finished?: boolean };
     assert.is(applied.finished, false);

@@ -198,5 +198,5 @@ async function callPatiently(
   }
 }
 
-const NOT_RUNNING = 'see that the API server is running (crictl ps -a), then run the same command again: it goes on';
+const NOT_RUNNING = 'see that the API server is running (crictl ps -a), then run the same command again: it resumes';
 const NOT_DONE = 'see what the API server says to this, then run the same command again';

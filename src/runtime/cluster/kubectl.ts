@@ -18,7 +18,7 @@ export type KubectlAnswer =
 
 export interface KubectlCall {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Its standard input: what stands there stands in no list of processes. */
+  /** Its standard input, which no list of processes shows. */
   readonly input?: string;
   readonly signal: AbortSignal;
 }

@@ -142,7 +142,7 @@ export class RunCluster {
         'CLUSTER_FAILED',
         `${addon.ref.name}: the API server of this node's cluster does not answer`,
         {
-          hint: 'see that it is running (crictl ps -a), then run the same command again: it goes on',
+          hint: 'see that it is running (crictl ps -a), then run the same command again: it resumes',
         },
       );
     }
