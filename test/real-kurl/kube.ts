@@ -123,7 +123,9 @@ export async function openKube(kubeconfig: string): Promise<Kube> {
   const remove = async (item: KubeObject): Promise<void> => {
     const path = pathOf(item, String(item['resource']));
     if ((item.metadata.finalizers ?? []).length > 0) await send('PATCH', path, { metadata: { finalizers: null } });
-    await send('DELETE', path, { kind: 'DeleteOptions', apiVersion: 'v1', gracePeriodSeconds: 0 });
+    // By default a Job would wait for the controller that lets go of its pods, which does not run.
+    const how = { gracePeriodSeconds: 0, propagationPolicy: 'Background' };
+    await send('DELETE', path, { kind: 'DeleteOptions', apiVersion: 'v1', ...how });
     if (item.kind === 'Namespace') await send('PUT', `${path}/finalize`, { ...item, spec: { finalizers: [] } });
   };
   const clear = async (before: ReadonlyMap<string, KubeObject>): Promise<void> => {
