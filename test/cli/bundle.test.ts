@@ -8,6 +8,7 @@ import { noise } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
+// not fast: bundles of many sizes
 const test = suite('cli: bundle', { timeoutMs: 120_000 });
 
 function addon(name: string, version: string, seed = 1): TestPackage {

@@ -16,6 +16,7 @@ import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import type { RunResult } from '../../src/runtime/run-result.ts';
 
+// not fast: hundreds of hooks
 const test = suite('cli/install', { timeoutMs: 120_000 });
 
 function words(box: Tree, more: readonly string[]): readonly string[] {

@@ -16,6 +16,7 @@ import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { serveFolder } from '../support/web-server.ts';
 
+// not fast: starts the command again and again
 const test = suite('cli/sbom', { timeoutMs: 60_000 });
 
 async function boxWithPackage(): Promise<Tree> {

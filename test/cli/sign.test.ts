@@ -7,6 +7,7 @@ import { traced, tracer } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
+// not fast: signs and proves again and again
 const test = suite('cli/sign', { timeoutMs: 120_000 });
 
 const INVALID = 30;

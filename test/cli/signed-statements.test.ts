@@ -20,6 +20,7 @@ import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { serveFolder } from '../support/web-server.ts';
 
+// not fast: signs and proves again and again
 const test = suite('cli: what signed bundles say', { timeoutMs: 120_000 });
 
 const INVALID = 30;

@@ -13,6 +13,7 @@ import { packagesOf, run, trace, tracer, type Given } from '../support/node-inst
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
+// not fast: hundreds of hooks
 const test = suite('install');
 
 test('a first run installs, in phases; a second one finds everything applied', async () => {

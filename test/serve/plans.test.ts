@@ -17,6 +17,7 @@ import { later, NOW, our } from '../support/signing.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
+// not fast: plans of large packages, beside a client that waits
 const test = suite('serve, plans');
 
 const ID = 'my-app';

@@ -9,6 +9,7 @@ import { suite } from '../support/suite.ts';
 import { makeCertificate } from '../support/tls.ts';
 import type { Store } from '../../src/store/store.ts';
 
+// not fast: floods of requests
 const test = suite('serve/server');
 
 test('other methods are refused with those that are allowed', async ({ signal }) => {
