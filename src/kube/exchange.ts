@@ -33,8 +33,11 @@ export async function exchange(
 ): Promise<Answered> {
   const { server, agent, headers } = session;
   const send = server.protocol === 'https:' ? requestSecure : requestPlain;
+  signal.throwIfAborted();
   const content = body === undefined ? undefined : Buffer.from(body);
   return new Promise<Answered>((resolve, reject) => {
+    // Node reports nothing of a request that is ended before it has a connection.
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
     const asked = send({
       agent,
       host: server.hostname.replace(/^\[(.*)\]$/, '$1'),
@@ -52,16 +55,19 @@ export async function exchange(
       signal,
     });
     asked.on('error', (error) => {
-      if (signal.aborted) reject(signal.reason as Error);
       // An idle connection may end just when it is used again: what only asks is asked once more.
-      else if (asked.reusedSocket && method === 'GET' && isReset(error)) {
+      if (asked.reusedSocket && method === 'GET' && isReset(error)) {
         resolve(exchange(session, { method, path, body }, { signal }));
       } else reject(error);
+    });
+    asked.on('upgrade', (answer, socket) => {
+      socket.destroy();
+      resolve({ status: answer.statusCode ?? 0, headers: {}, body: Buffer.alloc(0) });
     });
     asked.on('response', (answer) => {
       collect(answer).then(resolve, (error: unknown) => {
         answer.destroy();
-        reject((signal.aborted ? signal.reason : error) as Error);
+        reject(error);
       });
     });
     asked.end(content);

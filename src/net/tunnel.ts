@@ -32,7 +32,7 @@ export function tunnelAgent(
       openTunnel(
         proxy,
         `${host}:${port}`,
-        { ...trust, connectMs },
+        { ...trust, connectMs, signal: asked.signal },
         {
           opened: (socket) => done?.(null, connectTls({ ...(asked as object), socket })),
           // Nobody looks at the stream of a connection that failed.
@@ -59,13 +59,14 @@ interface Ends {
 function openTunnel(
   proxy: URL,
   target: string,
-  { ca, connectMs }: Trust & { readonly connectMs: number },
+  { ca, connectMs, signal }: Trust & { readonly connectMs: number; readonly signal: AbortSignal | undefined },
   ends: Ends,
 ): void {
   const token = proxyToken(proxy);
   const secure = proxy.protocol === 'https:';
   let ended = false;
   const fail = (error: CurlewError): void => {
+    clearTimeout(timer);
     if (!ended) ends.failed(error);
     ended = true;
   };
@@ -81,14 +82,18 @@ function openTunnel(
     path: target,
     headers: { host: target, ...(token === undefined ? {} : { 'proxy-authorization': token }) },
     agent: false,
-    timeout: connectMs,
+    ...(signal === undefined ? {} : { signal }),
     ...(secure && ca !== undefined ? { ca: [...ca] } : {}),
   });
-  asked.once('timeout', () => asked.destroy(new Error('no answer in time')));
+  // Not the time without a byte: a proxy may send its answer letter by letter.
+  const timer = setTimeout(() => {
+    fail(failed('no answer in time'));
+    asked.destroy();
+  }, connectMs);
   asked.on('error', (error) => fail(failed(error.message, error)));
   asked.once('connect', ({ statusCode = 0 }, socket, head) => {
     if (statusCode >= 200 && statusCode < 300 && head.byteLength === 0) {
-      socket.setTimeout(0);
+      clearTimeout(timer);
       ended = true;
       ends.opened(socket);
       return;

@@ -1,7 +1,7 @@
 /** Requests to API servers that a test makes: what an answer means, and which kubeconfig and credentials a request goes with. */
 import { execa } from 'execa';
 import { writeFile } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
+import { createServer as createPlainServer, type AddressInfo, type Socket } from 'node:net';
 import { createServer } from 'node:tls';
 import { openApi, type ApiAnswer, type KubeApi } from '../../src/kube/api.ts';
 import { apiPath } from '../../src/kube/path.ts';
@@ -50,6 +50,7 @@ for (const [title, reply, problem] of [
   ['a document that is wrong', statusReply(422, 'Invalid'), 'failed'],
   ['a list that has expired', statusReply(410, 'Expired'), 'failed'],
   ['a redirect', { status: 302, headers: { location: 'https://127.0.0.1:1/' } }, 'failed'],
+  ['another protocol', { status: 101, headers: { connection: 'Upgrade', upgrade: 'x' } }, 'failed'],
   ['what is not JSON', { status: 200, body: 'hello' }, 'failed'],
   ['JSON without end', { status: 200, body: '['.repeat(100_000) }, 'failed'],
   ['a connection that breaks in the middle', { status: 200, body: '{"a":1}', sending: { resetAt: 3 } }, 'unreachable'],
@@ -273,6 +274,45 @@ test('proxy-url is the way to the server, whatever the variables say', async ({ 
   const api = await openIn(box, server.kubeconfig({ token: 't' }, { 'proxy-url': proxy.url }));
   assert.is(problemIn(await api.ask(GET, { signal })), 'an answer');
   assert.equal(proxy.log, [`CONNECT 127.0.0.1:${server.port}`]);
+});
+
+test('a proxy that is silent, or answers letter by letter, ends at the deadline, and with the caller', async ({
+  signal,
+}) => {
+  await using box = await tree();
+  const sockets = new Set<Socket>();
+  const timers: NodeJS.Timeout[] = [];
+  const slow = createPlainServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+    socket.on('data', () => {
+      if (timers.length > 0) return;
+      socket.write('HTTP/1.1 200 ');
+      timers.push(setInterval(() => socket.write('a'), 10));
+    });
+  });
+  await new Promise<void>((resolve) => {
+    slow.listen(0, '127.0.0.1', resolve);
+  });
+  const proxy = { 'proxy-url': `http://127.0.0.1:${(slow.address() as AddressInfo).port}` };
+  try {
+    const text = kubeconfigText('https://10.0.0.1:6443', {}, proxy);
+    for (const times of [1, 2]) {
+      const answer = await (await openIn(box, text, 300)).ask(GET, { signal });
+      assert.is(problemIn(answer), 'unreachable: no answer in 0.3 s', String(times));
+    }
+    const stop = new AbortController();
+    const asking = (await openIn(box, text)).ask(GET, { signal: stop.signal }).catch((error: unknown) => error);
+    while (sockets.size === 0) await new Promise(setImmediate);
+    stop.abort(new Error('enough'));
+    assert.is(String(await asking), 'Error: enough');
+    // Nothing is left that would keep the process alive.
+    while (sockets.size > 0) await new Promise(setImmediate);
+  } finally {
+    for (const timer of timers) clearInterval(timer);
+    for (const socket of sockets) socket.destroy();
+    slow.close();
+  }
 });
 
 test('without a kubeconfig there is nothing to ask, and of several files one is enough', async () => {
