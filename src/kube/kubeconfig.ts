@@ -288,7 +288,7 @@ function filePath(entry: Entry, name: string): string | undefined {
   return path === undefined ? undefined : resolve(dirname(entry.path), path);
 }
 
-const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/;
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /** Data in the file itself takes precedence over a path. */
 function material(entry: Entry, name: string): Material | undefined {
@@ -297,6 +297,6 @@ function material(entry: Entry, name: string): Material | undefined {
     const path = filePath(entry, name);
     return path === undefined ? undefined : { path };
   }
-  if (!BASE64.test(data)) throw badEntry(entry, `${name}-data: not base64`);
+  if (!BASE64.test(data.replaceAll(/\s+/g, ''))) throw badEntry(entry, `${name}-data: not base64`);
   return { given: secret(Buffer.from(data, 'base64').toString('latin1')) };
 }

@@ -133,6 +133,11 @@ for (const [title, text, why] of [
     textOf({ cluster: { ...CLUSTER, 'insecure-skip-tls-verify': true, 'certificate-authority': 'x' } }),
     /only one of them/,
   ],
+  [
+    'a megabyte of blanks',
+    textOf({ user: { 'client-key-data': `${' '.repeat(1e6)}!` } }),
+    /client-key-data: not base64/,
+  ],
   ['data that is not base64', textOf({ user: { 'client-key-data': 'topsecret!' } }), /client-key-data: not base64/],
   ['a certificate without a key', textOf({ user: { 'client-certificate': 'x' } }), /only one of client-certificate/],
   ['two ways to ask', textOf({ user: { token: 'topsecret', username: 'x' } }), /a token, and a user name/],
