@@ -130,7 +130,7 @@ async function answered(
 
 /** How long the server wants to be left alone, if it says so. */
 function waitOf({ status, headers }: Answered): number | undefined {
-  if (status !== 429 && status !== 503) return undefined;
+  if (status !== 429 && status < 500) return undefined;
   const asked = retryAfterMs(headers['retry-after'], Date.now());
   return asked === undefined ? undefined : Math.max(asked, LEAST_WAIT_MS);
 }

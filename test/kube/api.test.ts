@@ -87,6 +87,10 @@ test('a server that names when to ask again is asked again then, as long as ther
   });
   const { answer, log } = await answerTo(() => ((times += 1) <= 2 ? busy('0') : { json: { ok: true } }));
   assert.equal([answer, log.length], [{ kind: 'answer', value: { ok: true } }, 3]);
+  const after = { 'retry-after': '0' };
+  const leaderless = { ...statusReply(500, 'ServerTimeout', 'etcdserver: leader changed'), headers: after };
+  times = 0;
+  assert.is((await answerTo(() => ((times += 1) === 1 ? leaderless : { json: 1 }))).answer.kind, 'answer');
   const late = await answerTo(() => busy('60'), 5000);
   assert.equal([late.answer.kind, late.log.length], ['problem', 1]);
   const always = await answerTo(() => busy('0'));
