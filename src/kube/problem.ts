@@ -3,6 +3,7 @@ import { visible } from '../core/diagnostic.ts';
 import { asError, CurlewError, errnoOf } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { CONNECTION_WORDS, isCertificateProblem, isNotTls, serverMessage } from '../net/failure.ts';
+import { ProxyRefusal } from '../net/tunnel.ts';
 import type { Answered } from './exchange.ts';
 import type { Session } from './session.ts';
 
@@ -92,7 +93,8 @@ export function thrownProblem(thrown: unknown, session?: Session): Problem {
   const error = asError(thrown);
   if (error instanceof CurlewError) {
     // A proxy that is away, or has no way to the server.
-    const problem = error.code === 'FETCH_FAILED' ? 'unreachable' : 'failed';
+    const isAway = error.code === 'FETCH_FAILED' && !(error instanceof ProxyRefusal);
+    const problem = isAway ? 'unreachable' : 'failed';
     return { kind: 'problem', problem, said: error.message, hint: error.hint };
   }
   const code = errnoOf(error) ?? '';

@@ -9,6 +9,7 @@ import type { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import { CurlewError } from '../core/errors.ts';
 import { proxyFor, proxyToken, type Environment } from './proxy.ts';
+import { isRetryable } from './retry.ts';
 
 type Connected = (error: Error | null, stream: Duplex) => void;
 
@@ -49,6 +50,9 @@ function addressOf({ host, hostname, port }: RequestOptions): { readonly host: s
   return { host: name.includes(':') && !name.startsWith('[') ? `[${name}]` : name, port: String(port ?? 443) };
 }
 
+/** A proxy that does not lead to this address, and will not later on. */
+export class ProxyRefusal extends CurlewError {}
+
 interface Ends {
   readonly opened: (socket: Socket) => void;
   /** Called at most once, and not after `opened`. */
@@ -70,11 +74,16 @@ function openTunnel(
     if (!ended) ends.failed(error);
     ended = true;
   };
-  const failed = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('FETCH_FAILED', `connect to ${target} through the proxy ${proxy.host}: ${what}`, {
+  const failed = (what: string, cause?: unknown, Failure = CurlewError): CurlewError =>
+    new Failure('FETCH_FAILED', `connect to ${target} through the proxy ${proxy.host}: ${what}`, {
       hint: 'check HTTPS_PROXY and NO_PROXY',
       cause,
     });
+  const answered = (status = 0): CurlewError => {
+    if (status === 407) return wantsCredentials(proxy);
+    const isLater = status >= 500 || isRetryable(status);
+    return failed(`the proxy answered ${status}`, undefined, isLater ? CurlewError : ProxyRefusal);
+  };
   const asked = (secure ? requestSecure : requestPlain)({
     host: proxy.hostname.replace(/^\[(.*)\]$/, '$1'),
     port: proxy.port === '' ? (secure ? 443 : 80) : proxy.port,
@@ -99,11 +108,11 @@ function openTunnel(
       return;
     }
     socket.destroy();
-    fail(statusCode === 407 ? wantsCredentials(proxy) : failed(`the proxy answered ${statusCode}`));
+    fail(answered(statusCode));
   });
   asked.once('response', (answer) => {
     answer.destroy();
-    fail(failed(`the proxy answered ${answer.statusCode}`));
+    fail(answered(answer.statusCode));
   });
   asked.end();
 }

@@ -319,6 +319,28 @@ test('a proxy that is silent, or answers letter by letter, ends at the deadline,
   }
 });
 
+test('a proxy that refuses is told apart from one that has no way to the server yet', async ({ signal }) => {
+  await using box = await tree();
+  for (const [status, problem] of [
+    [403, 'failed'],
+    [302, 'failed'],
+    [407, 'failed'],
+    [502, 'unreachable'],
+  ] as const) {
+    const answering = createPlainServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => socket.end(`HTTP/1.1 ${status} x\r\n\r\n`));
+    });
+    await new Promise<void>((resolve) => {
+      answering.listen(0, '127.0.0.1', resolve);
+    });
+    const proxy = { 'proxy-url': `http://127.0.0.1:${(answering.address() as AddressInfo).port}` };
+    const answer = await (await openIn(box, kubeconfigText('https://10.0.0.1:6443', {}, proxy))).ask(GET, { signal });
+    answering.close();
+    assert.is(answer.kind === 'problem' ? answer.problem : 'an answer', problem, String(status));
+  }
+});
+
 test('without a kubeconfig there is nothing to ask, and of several files one is enough', async () => {
   await using box = await tree({ conf: '' });
   assert.is(await openApi({ env: { KUBECONFIG: box.at('none') } }), undefined);
