@@ -47,9 +47,13 @@ const OTHER_USER = 'name a kubeconfig of an administrator in KUBECONFIG, then ru
 const CLOCK =
   'set the clock of this machine right; if it is, renew the certificates (kubeadm certs renew all); then run the same command again';
 
+/** Bytes of an answer that may say why. What an API server says has a few hundred. */
+const BODY_LIMIT = 64 << 10;
+
 /** Of an answer that is no success. */
 export function statusProblem(answer: Answered, session: Session): Problem {
-  const { status, body } = answer;
+  const { status } = answer;
+  const body = answer.body.subarray(0, BODY_LIMIT);
   const head = { status, headers: answer.headers, url: session.server.href };
   const reason = reasonOf(body);
   const known = Object.hasOwn(REASONS, reason) ? REASONS[reason] : undefined;

@@ -341,6 +341,12 @@ test('a proxy that refuses is told apart from one that has no way to the server 
   }
 });
 
+test('of an error without end only the beginning is read', async () => {
+  const { body, ...reply } = statusReply(422, 'NotFound', 'x'.repeat(100_000));
+  const { answer } = await answerTo(() => ({ ...reply, body: String(body) }));
+  assert.match(problemIn(answer), /^failed: [^ ]+ answered 422$/);
+});
+
 test('without a kubeconfig there is nothing to ask, and of several files one is enough', async () => {
   await using box = await tree({ conf: '' });
   assert.is(await openApi({ env: { KUBECONFIG: box.at('none') } }), undefined);
