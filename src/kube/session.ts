@@ -195,6 +195,8 @@ async function secureContext(context: KubeContext, tls: Tls, env: Environment): 
   const ca = tls.authority ?? (await loadRoots(undefined, env));
   try {
     return createSecureContext({
+      // As Go: what a kubeconfig names is trusted, an intermediate authority of a company or a server's own certificate, too.
+      ...(tls.authority === undefined ? {} : { allowPartialTrustChain: true }),
       ...(ca === undefined ? {} : { ca: typeof ca === 'string' ? ca : [...ca] }),
       ...(tls.certificate === undefined || tls.key === undefined ? {} : { cert: tls.certificate, key: tls.key }),
     });

@@ -341,6 +341,13 @@ test('a proxy that refuses is told apart from one that has no way to the server 
   }
 });
 
+test('what a kubeconfig names is trusted without the authority above it', async ({ signal }) => {
+  await using box = await tree();
+  await using server = await startKubeServer(() => ({ json: {} }), certificate);
+  const api = await openIn(box, server.kubeconfig({}, authority(certificate.cert)));
+  assert.is(problemIn(await api.ask(GET, { signal })), 'an answer');
+});
+
 test('of an error without end only the beginning is read', async () => {
   const { body, ...reply } = statusReply(422, 'NotFound', 'x'.repeat(100_000));
   const { answer } = await answerTo(() => ({ ...reply, body: String(body) }));
