@@ -201,7 +201,11 @@ function userOf(name: string, entry: Entry): KubeUser {
     key,
     token: tokenFile === undefined ? (token === undefined ? undefined : { given: secret(token) }) : { path: tokenFile },
     basic: username === undefined ? undefined : { username, password: secret(text(entry, 'password') ?? '') },
-    exec: exec === undefined ? undefined : pluginOf({ ...entry, title: `${entry.title}: exec` }, exec),
+    // As client-go: who has credentials of its own is not asked for others.
+    exec:
+      exec === undefined || (token ?? tokenFile ?? username) !== undefined
+        ? undefined
+        : pluginOf({ ...entry, title: `${entry.title}: exec` }, exec),
     impersonation: impersonationOf(entry),
   };
 }

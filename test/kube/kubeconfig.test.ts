@@ -6,6 +6,8 @@ const test = suite('kube/kubeconfig');
 
 const CLUSTER = { server: 'https://10.0.0.1:6443' };
 
+const EXEC = { apiVersion: 'client.authentication.k8s.io/v1', command: 'x' };
+
 interface Parts {
   readonly cluster?: object;
   readonly user?: object;
@@ -95,6 +97,12 @@ test('a credential plug-in keeps its words; a command with a slash is relative t
   assert.not.match(JSON.stringify(context), 'topsecret');
 });
 
+test('who has a token or a password is not asked for other credentials', () => {
+  for (const own of [{ token: 't' }, { tokenFile: 't' }, { username: 'u', password: 'p' }]) {
+    assert.is(contextOf(textOf({ user: { exec: EXEC, ...own } }))?.user?.exec, undefined);
+  }
+});
+
 test('impersonation becomes headers, in the bytes that Go sends', () => {
   const user = { as: 'jürgen', 'as-uid': '7', 'as-groups': ['a', 'b'], 'as-user-extra': { 'x/y': ['1'] } };
   assert.equal(contextOf(textOf({ user }))?.user?.impersonation, {
@@ -104,8 +112,6 @@ test('impersonation becomes headers, in the bytes that Go sends', () => {
     'Impersonate-Extra-x%2Fy': ['1'],
   });
 });
-
-const EXEC = { apiVersion: 'client.authentication.k8s.io/v1', command: 'x' };
 
 for (const [title, text, why] of [
   ['what is not YAML', 'users: [{ name: "topsecret', /conf: line 1: /],
