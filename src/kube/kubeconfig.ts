@@ -254,7 +254,7 @@ function impersonationOf(entry: Entry): KubeUser['impersonation'] {
   if (!isJsonObject(extra)) throw badEntry(entry, 'as-user-extra: not a map');
   const more = Object.entries(extra).map(([key, values]) => {
     if (!isTexts(values)) throw badEntry(entry, 'as-user-extra: not a map of lists of texts');
-    return [`Impersonate-Extra-${encodeURIComponent(key)}`, values.map((one) => headerText(entry, one))] as const;
+    return [`Impersonate-Extra-${headerName(key)}`, values.map((one) => headerText(entry, one))] as const;
   });
   if (user === undefined) {
     if (uid !== undefined || groups.length > 0 || more.length > 0) throw badEntry(entry, 'as-… without as');
@@ -266,6 +266,14 @@ function impersonationOf(entry: Entry): KubeUser['impersonation'] {
     ...(groups.length === 0 ? {} : { 'Impersonate-Group': groups.map((one) => headerText(entry, one)) }),
     ...Object.fromEntries(more),
   };
+}
+
+/** As client-go writes it: the bytes of UTF-8, and those that no name of a header may have in hexadecimal. */
+function headerName(key: string): string {
+  const escape = (byte: string): string => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
+  return Buffer.from(key)
+    .toString('latin1')
+    .replaceAll(/[^\w!#$&'*+.^`|~-]/g, escape);
 }
 
 /** UTF-8 as bytes of a header, as Go sends it. */

@@ -104,12 +104,12 @@ test('who has a token or a password is not asked for other credentials', () => {
 });
 
 test('impersonation becomes headers, in the bytes that Go sends', () => {
-  const user = { as: 'jürgen', 'as-uid': '7', 'as-groups': ['a', 'b'], 'as-user-extra': { 'x/y': ['1'] } };
+  const user = { as: 'jürgen', 'as-uid': '7', 'as-groups': ['a', 'b'], 'as-user-extra': { 'x/y(ü)%': ['1'] } };
   assert.equal(contextOf(textOf({ user }))?.user?.impersonation, {
     'Impersonate-User': Buffer.from('jürgen').toString('latin1'),
     'Impersonate-Uid': '7',
     'Impersonate-Group': ['a', 'b'],
-    'Impersonate-Extra-x%2Fy': ['1'],
+    'Impersonate-Extra-x%2Fy%28%C3%BC%29%25': ['1'],
   });
 });
 
