@@ -5,7 +5,7 @@ import { visible } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { isObject, parseObject } from '../core/json.ts';
 import { secret, type Secret } from '../core/secret.ts';
-import type { ExecPlugin } from './kubeconfig.ts';
+import { quoted, type ExecPlugin } from './kubeconfig.ts';
 
 /** What a plug-in has given: a token, a certificate with its key, or all three. */
 export interface PluginCredential {
@@ -35,7 +35,7 @@ export function programPath(env: PluginCall['env']): string {
 export async function runPlugin(plugin: ExecPlugin, { env, cluster, signal }: PluginCall): Promise<PluginCredential> {
   const { apiVersion, command, args, wantsCluster, installHint } = plugin;
   const bad = (what: string, hint?: string): CurlewError =>
-    new CurlewError('CLUSTER_FAILED', `credential plug-in ${command}: ${what}`, { hint });
+    new CurlewError('CLUSTER_FAILED', `credential plug-in ${quoted(command)}: ${what}`, { hint });
   const own = Object.entries(plugin.env).map(([name, value]) => [name, value.reveal()] as const);
   const spec = { interactive: false, ...(wantsCluster ? { cluster } : {}) };
   const info = JSON.stringify({ apiVersion, kind: 'ExecCredential', spec });

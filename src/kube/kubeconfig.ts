@@ -68,10 +68,16 @@ export interface Kubeconfig {
 
 const PLUGIN_VERSIONS: readonly string[] = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 const PLUGIN_EXTENSION = 'client.authentication.k8s.io/exec';
-const MIGHT_BE_EMPTY = '';
+/** Characters of a name in messages. */
+const NAME_LIMIT = 100;
 
 function bad(path: string, what: string, hint = 'mend it, or name another kubeconfig in KUBECONFIG'): CurlewError {
   return new CurlewError('CLUSTER_FAILED', `kubeconfig ${path}: ${what}`, { hint });
+}
+
+/** A name of a file, for messages. */
+export function quoted(name: string): string {
+  return JSON.stringify(name.length > NAME_LIMIT ? `${name.slice(0, NAME_LIMIT)}…` : name);
 }
 
 function badEntry({ path, title }: Entry, what: string, hint?: string): CurlewError {
@@ -86,7 +92,7 @@ export function parseKubeconfig(path: string, text: string): Kubeconfig {
   if (!isJsonObject(value)) throw bad(path, 'it is not a map');
   const kind = value['kind'] ?? 'Config';
   if (kind !== 'Config') throw bad(path, 'it is not of kind Config');
-  const current = value['current-context'] ?? MIGHT_BE_EMPTY;
+  const current = value['current-context'] ?? '';
   if (typeof current !== 'string') throw bad(path, 'current-context: not a text');
   return {
     currentContext: current,
@@ -103,7 +109,7 @@ function entriesOf(path: string, file: JsonObject, kind: 'cluster' | 'context' |
   for (const item of list as readonly Json[]) {
     const name = isJsonObject(item) ? item['name'] : undefined;
     if (!isJsonObject(item) || typeof name !== 'string') throw bad(path, `${kind}s: an entry has no name`);
-    const title = `${kind} ${JSON.stringify(name)}`;
+    const title = `${kind} ${quoted(name)}`;
     const fields = item[kind] ?? {};
     if (!isJsonObject(fields)) throw bad(path, `${title}: not a map`);
     if (entries.has(name)) throw bad(path, `${title} is there twice`);
@@ -122,11 +128,11 @@ export function currentContext(files: readonly (Kubeconfig & { readonly path: st
   const name = from.currentContext;
   const first = (kind: 'clusters' | 'contexts' | 'users', wanted: string, by: string): Entry => {
     const entry = files.map((file) => file[kind].get(wanted)).find((one) => one !== undefined);
-    if (entry === undefined) throw bad(from.path, `there is no ${kind.slice(0, -1)} ${JSON.stringify(wanted)}, ${by}`);
+    if (entry === undefined) throw bad(from.path, `there is no ${kind.slice(0, -1)} ${quoted(wanted)}, ${by}`);
     return entry;
   };
   const context = first('contexts', name, 'which is the current one');
-  const by = `which context ${JSON.stringify(name)} names`;
+  const by = `which context ${quoted(name)} names`;
   const cluster = first('clusters', text(context, 'cluster') ?? '', by);
   const userName = text(context, 'user');
   const user = userName === undefined ? undefined : userOf(userName, first('users', userName, by));

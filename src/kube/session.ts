@@ -15,7 +15,14 @@ import { proxyFor, type Environment } from '../net/proxy.ts';
 import { loadRoots } from '../net/roots.ts';
 import { tunnelAgent } from '../net/tunnel.ts';
 import { runPlugin, type PluginCredential } from './exec-plugin.ts';
-import { currentContext, parseKubeconfig, type KubeContext, type KubeUser, type Material } from './kubeconfig.ts';
+import {
+  currentContext,
+  parseKubeconfig,
+  quoted,
+  type KubeContext,
+  type KubeUser,
+  type Material,
+} from './kubeconfig.ts';
 
 export interface Session {
   readonly server: URL;
@@ -210,7 +217,7 @@ async function secureContext(context: KubeContext, tls: Tls, env: Environment): 
 }
 
 function unusable({ name }: KubeContext, what: string, hint?: string): CurlewError {
-  return new CurlewError('CLUSTER_FAILED', `kubeconfig: context ${JSON.stringify(name)}: ${what}`, {
+  return new CurlewError('CLUSTER_FAILED', `kubeconfig: context ${quoted(name)}: ${what}`, {
     hint: hint ?? 'mend the kubeconfig, or name another one in KUBECONFIG',
   });
 }

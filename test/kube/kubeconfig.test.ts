@@ -144,6 +144,11 @@ for (const [title, text, why] of [
     textOf({ user: { 'client-key-data': `${' '.repeat(1e6)}!` } }),
     /client-key-data: not base64/,
   ],
+  [
+    'a name without end',
+    textOf({ rest: { 'current-context': 'x'.repeat(1e6) } }),
+    /^.{1,200}no context "x{100}…", which.{1,99}$/,
+  ],
   ['data that is not base64', textOf({ user: { 'client-key-data': 'topsecret!' } }), /client-key-data: not base64/],
   ['a certificate without a key', textOf({ user: { 'client-certificate': 'x' } }), /only one of client-certificate/],
   ['two ways to ask', textOf({ user: { token: 'topsecret', username: 'x' } }), /a token, and a user name/],
