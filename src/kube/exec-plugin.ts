@@ -55,15 +55,17 @@ export async function runPlugin(plugin: ExecPlugin, { env, cluster, signal }: Pl
     running.stderr.destroy();
     throw bad('no answer in time');
   }
-  const { exitCode, code, stdout, stderr, isMaxBuffer } = done;
+  const { exitCode, signal: endedBy, code, stdout, stderr, isMaxBuffer } = done;
   if (isMaxBuffer) throw bad(`more than ${OUTPUT_LIMIT} bytes of output`);
   if (code === 'ENOENT') throw bad('there is no such program', visibleEnd(installHint ?? '') || undefined);
+  if (exitCode === undefined && endedBy === undefined) throw bad(`it cannot be started (${code})`);
   if (exitCode !== 0) {
     const said = own.reduce(
       (text, [, value]) => (value.length < 4 ? text : text.replaceAll(value, '[secret]')),
       stderr,
     );
-    throw bad(`failed${exitCode === undefined ? '' : ` with status ${exitCode}`}: ${visibleEnd(said)}`);
+    const how = exitCode === undefined ? `ended by ${endedBy}` : `failed with status ${exitCode}`;
+    throw bad([how, visibleEnd(said)].filter((text) => text !== '').join(': '));
   }
   return credentialOf(stdout, apiVersion, bad);
 }

@@ -118,5 +118,8 @@ export function thrownProblem(thrown: unknown, session?: Session): Problem {
   if (/_ALERT_/.test(code)) return problemOf('refused', `it ended the TLS handshake (${code})`, OTHER_USER);
   if (AWAY.test(code)) return problemOf('unreachable', CONNECTION_WORDS[code] ?? `the connection broke (${code})`);
   if (isNotTls(error, code)) return problemOf('failed', 'it does not speak TLS');
-  return problemOf('failed', code === '' ? error.message : `the answer cannot be understood (${code})`);
+  return problemOf(
+    'failed',
+    code.startsWith('HPE_') ? `the answer cannot be understood (${code})` : error.message || code,
+  );
 }

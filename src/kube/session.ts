@@ -6,7 +6,6 @@ import type { Agent } from 'node:https';
 import { delimiter, resolve } from 'node:path';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { CurlewError, errnoOf } from '../core/errors.ts';
-import { secret, type Secret } from '../core/secret.ts';
 import { readLimited } from '../files/read-limited.ts';
 import { allowsPlainHttp } from '../net/address.ts';
 import { secretsOf } from '../net/failure.ts';
@@ -235,10 +234,8 @@ async function credentialsOf(
 ): Promise<Pick<Session, 'headers' | 'secrets'>> {
   const { user, server } = context;
   if (user === undefined || server.protocol === 'http:') return { headers: {}, secrets: [] };
-  const token = given?.token ?? (await tokenOf(context, user.token));
-  if (token !== undefined) {
-    return sent(server, `Bearer ${token.reveal()}`, user);
-  }
+  const token = tokenIn(context, given?.token?.reveal() ?? (await valueOf(user.token)));
+  if (token !== undefined) return sent(server, `Bearer ${token}`, user);
   if (user.basic === undefined) return { headers: user.impersonation, secrets: [] };
   return sent(server, basic(user.basic.username, user.basic.password.reveal()), user);
 }
@@ -248,12 +245,10 @@ function sent(server: URL, authorization: string, { impersonation }: KubeUser): 
   return { headers: { ...headers, ...impersonation }, secrets: secretsOf({ doing: '', url: server.href, headers }) };
 }
 
-async function tokenOf(context: KubeContext, material: Material | undefined): Promise<Secret | undefined> {
-  const token = (await valueOf(material))?.trim();
-  if (token === undefined) return undefined;
-  if (!/^[\x21-\x7e]+$/.test(token))
-    throw unusable(context, token === '' ? 'its token is empty' : 'its token is no token');
-  return secret(token);
+function tokenIn(context: KubeContext, text: string | undefined): string | undefined {
+  const token = text?.trim();
+  if (token === undefined || /^[\x21-\x7e]+$/.test(token)) return token;
+  throw unusable(context, token === '' ? 'its token is empty' : 'its token is no token');
 }
 
 /** ExecCredential's `spec.cluster` (client.authentication.k8s.io, type Cluster). */

@@ -100,6 +100,10 @@ for (const [title, lines, why, exec] of [
   ['gives half a pair', saying('{"clientKeyData":"topsecret"}'), /only one of a certificate and its key/, {}],
   ['prints without end', 'exec yes topsecret', /more than 1048576 bytes/, {}],
   ['hangs', 'sleep 1000 & echo $! >child; exec sleep 1000', /no answer in time/, {}],
+  ['is not executable', '', /cannot be started \(EACCES\)$/, { command: './conf' }],
+  ['has more words than the system takes', '', /cannot be started \(E2BIG\)$/, { args: ['topsecret'.repeat(20_000)] }],
+  ['is killed', 'kill -KILL $$', /: ended by SIGKILL$/, {}],
+  ['says nothing', 'exit 3', /: failed with status 3$/, {}],
   ['is not there', '', /there is no such program/, { command: './none', installHint: 'npm i login' }],
 ] as const) {
   test(`a plug-in that ${title} is named, with no secret of it`, async () => {
@@ -116,5 +120,13 @@ for (const [title, lines, why, exec] of [
     assert.equal(server.log, []);
   });
 }
+
+test('a token with a header in it is not sent', async () => {
+  await using server = await serverFor(new Set());
+  await using box = await boxWith(saying('{"token":"topsecret\\\\r\\\\nX: y"}'), server);
+  const [answer] = await askTimes(box, 1);
+  assert.match(answer?.kind === 'problem' ? answer.said : '', /its token is no token$/);
+  assert.equal(server.log, []);
+});
 
 test.run();
