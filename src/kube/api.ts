@@ -1,5 +1,6 @@
 /** Requests to the API server of the cluster that the kubeconfig names. */
 import { stat } from 'node:fs/promises';
+import { errnoOf } from '../core/errors.ts';
 import { shallowJson } from '../core/json.ts';
 import type { Environment } from '../net/proxy.ts';
 import { pause, retryAfterMs } from '../net/retry.ts';
@@ -41,7 +42,7 @@ const LEAST_WAIT_MS = 250;
  * process alive, and are closed after half a minute.
  */
 export async function openApi({ env, deadlineMs = DEADLINE_MS }: ApiOptions): Promise<KubeApi | undefined> {
-  const there = await Promise.all(kubeconfigPaths(env).map(isFile));
+  const there = await Promise.all(kubeconfigPaths(env).map(isThere));
   if (!there.includes(true)) return undefined;
   const sessions = openSessions(env);
   const ask: KubeApi['ask'] = async (request, { signal }) => {
@@ -102,10 +103,11 @@ const NOT_NAMED: Problem = {
   hint: 'name a kubeconfig with a current-context in KUBECONFIG',
 };
 
-async function isFile(path: string): Promise<boolean> {
+/** A folder, or what may not be looked at, is there: whoever has named it is to hear of that. */
+async function isThere(path: string): Promise<boolean> {
   return stat(path).then(
-    (found) => found.isFile(),
-    () => false,
+    () => true,
+    (error: unknown) => !['ENOENT', 'ENOTDIR'].includes(errnoOf(error) ?? ''),
   );
 }
 

@@ -354,6 +354,13 @@ test('of an error without end only the beginning is read', async () => {
   assert.match(problemIn(answer), /^failed: [^ ]+ answered 422$/);
 });
 
+test('a folder in the place of a kubeconfig is not taken for none', async ({ signal }) => {
+  await using box = await tree({ 'sub/conf': '' });
+  const api = await openApi({ env: { KUBECONFIG: box.at('sub') } });
+  assert.match(problemIn((await api?.ask(GET, { signal })) ?? { kind: 'answer', value: 0 }), /sub: it is not a file$/);
+  assert.is(await openApi({ env: { KUBECONFIG: box.at('sub/conf/conf') } }), undefined);
+});
+
 test('without a kubeconfig there is nothing to ask, and of several files one is enough', async () => {
   await using box = await tree({ conf: '' });
   assert.is(await openApi({ env: { KUBECONFIG: box.at('none') } }), undefined);
