@@ -14,6 +14,7 @@ import { keyPairs, makeCertificate } from '../support/tls.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { startServer, type Asked, type Reply } from '../support/web-server.ts';
 
+// not fast: servers that answer slowly or without end
 const test = suite('kube/api');
 const GET = { verb: 'get', path: apiPath`/api/v1/namespaces/${'x'}` } as const;
 const certificate = await makeCertificate();
