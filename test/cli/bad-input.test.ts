@@ -14,6 +14,7 @@ import { archiveOf, packageOf } from '../support/packages.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 
+// not fast: starts the command again and again
 const test = suite('cli: bad input to a run', { timeoutMs: 240_000 });
 const NODE = 'root/var/lib/curlew';
 const SCRIPT = /addons\/bad\/1\.0\.0\/install\.sh/.source;

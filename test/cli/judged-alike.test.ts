@@ -14,6 +14,7 @@ import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
+// not fast: archives in many forms, each judged by several commands
 const test = suite('cli/judged-alike', { timeoutMs: 60_000 });
 
 function codeIn(stderr: string): string {
