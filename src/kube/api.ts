@@ -113,14 +113,12 @@ async function isThere(path: string): Promise<boolean> {
 
 const METHODS = { get: 'GET', create: 'POST', replace: 'PUT' } as const;
 
-type Exchanged = (Answered & { readonly kind: 'answered' }) | Problem;
-
 /** Rejects only when the signal has fired. */
 async function answered(
   session: Session,
   { verb, path, document }: ApiRequest,
   signal: AbortSignal,
-): Promise<Exchanged> {
+): Promise<(Answered & { readonly kind: 'answered' }) | Problem> {
   try {
     const asking = { method: METHODS[verb], path, body: document };
     return { kind: 'answered', ...(await exchange(session, asking, { signal })) };

@@ -57,7 +57,7 @@ export async function runPlugin(plugin: ExecPlugin, { env, cluster, signal }: Pl
   }
   const { exitCode, signal: endedBy, code, stdout, stderr, isMaxBuffer } = done;
   if (isMaxBuffer) throw bad(`more than ${OUTPUT_LIMIT} bytes of output`);
-  if (code === 'ENOENT') throw bad('there is no such program', visibleEnd(installHint ?? '') || undefined);
+  if (code === 'ENOENT') throw bad('this program does not exist', visibleEnd(installHint ?? '') || undefined);
   if (exitCode === undefined && endedBy === undefined) throw bad(`it cannot be started (${code})`);
   if (exitCode !== 0) {
     const said = own.reduce(

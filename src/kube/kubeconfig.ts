@@ -139,9 +139,7 @@ export function currentContext(files: readonly (Kubeconfig & { readonly path: st
   return { name, namespace: text(context, 'namespace') ?? 'default', ...clusterOf(cluster), user };
 }
 
-type ClusterPart = Omit<KubeContext, 'name' | 'namespace' | 'user'>;
-
-function clusterOf(entry: Entry): ClusterPart {
+function clusterOf(entry: Entry): Omit<KubeContext, 'name' | 'namespace' | 'user'> {
   const authority = material(entry, 'certificate-authority');
   const insecure = flag(entry, 'insecure-skip-tls-verify');
   if (insecure && authority !== undefined) {

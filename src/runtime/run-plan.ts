@@ -18,9 +18,9 @@ export interface PackageFacts {
   readonly settings: unknown;
   /** Folders of operating systems that were left out of the package. */
   readonly omitted?: readonly string[] | undefined;
-  /** Digest of the package whose files lie in the install folder, all that this one has, whatever the records say. */
+  /** Digest of the package whose files are in the install folder, all that this one has, whatever the records say. */
   readonly inPlace: Digest | undefined;
-  /** What differs from this package in the folder where it should lie; absent for nothing, or where there is no such folder. */
+  /** What differs from this package in the folder where it should be; absent for nothing, or where there is no such folder. */
   readonly differs?: readonly FileDifference[] | undefined;
   /** The package is elsewhere, and has to be brought here before it can be extracted. */
   readonly remote: boolean;
@@ -28,23 +28,15 @@ export interface PackageFacts {
   readonly hookLimit: number | undefined;
 }
 
-/** What the plan needs to know of one. */
-export interface AlongFacts {
+/** What the plan needs to know of a package beside those of the spec. */
+export interface AlongFacts extends Pick<
+  PackageFacts,
+  'ref' | 'digest' | 'images' | 'omitted' | 'inPlace' | 'differs' | 'remote'
+> {
   /** What its actions call it: an add-on of the spec may have the same name. */
   readonly label: string;
-  readonly ref: AddonRef;
-  readonly digest: Digest;
-  readonly images: readonly PackageImage[];
-  /** Folders of operating systems that were left out of the package. */
-  readonly omitted?: readonly string[] | undefined;
-  /** Digest of the package whose files lie in the install folder, all that this one has, whatever the records say. */
-  readonly inPlace: Digest | undefined;
-  /** See {@link PackageFacts}. */
-  readonly differs?: PackageFacts['differs'];
   readonly because: string;
   readonly isStep: boolean;
-  /** See {@link PackageFacts}. */
-  readonly remote: boolean;
 }
 
 /** What add-ons learn about the load balancer when kubernetes is installed with another address of it. */
@@ -68,22 +60,20 @@ export interface PlannedAddon {
   readonly hasInstallScript: boolean;
 }
 
-export interface PlannedHook {
-  readonly kind: 'hook';
-  readonly addon: string;
-  readonly hook: Hook;
-  readonly function: string;
-  /** What it is called with; absent for nothing. */
-  readonly words?: readonly string[] | undefined;
-  /** Seconds that it may take; absent for as long as it likes. */
-  readonly limit?: number | undefined;
-}
-
 export type PlannedAction = { readonly id: string; readonly because: string } & (
   | { readonly kind: 'fetch'; readonly addon: string }
   | { readonly kind: 'extract'; readonly addon: string }
   | { readonly kind: 'images'; readonly addon: string }
-  | PlannedHook
+  | {
+      readonly kind: 'hook';
+      readonly addon: string;
+      readonly hook: Hook;
+      readonly function: string;
+      /** What it is called with; absent for nothing. */
+      readonly words?: readonly string[] | undefined;
+      /** Seconds that it may take; absent for as long as it likes. */
+      readonly limit?: number | undefined;
+    }
 );
 
 export interface DoneAction {

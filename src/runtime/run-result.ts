@@ -3,13 +3,6 @@ import type { Report } from '../core/events.ts';
 import type { HostChecks } from './host-checks.ts';
 import type { Ask } from './questions.ts';
 
-interface RunAddon {
-  readonly name: string;
-  readonly version: string;
-  readonly outcome: 'installed' | 'already applied' | 'joined' | 'upgraded' | 'removed';
-  readonly because: string;
-}
-
 export interface FailedRemoval {
   readonly addon: string;
   readonly function: string;
@@ -18,7 +11,12 @@ export interface FailedRemoval {
 
 export interface RunResult {
   readonly run: string;
-  readonly addons: readonly RunAddon[];
+  readonly addons: readonly {
+    readonly name: string;
+    readonly version: string;
+    readonly outcome: 'installed' | 'already applied' | 'joined' | 'upgraded' | 'removed';
+    readonly because: string;
+  }[];
   readonly images: {
     readonly loaded: readonly string[];
     readonly skipped: string | undefined;

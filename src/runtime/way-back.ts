@@ -8,11 +8,6 @@ import { previousOf } from './run-records.ts';
 import type { SourcePackage } from './source.ts';
 import type { RunView } from './request.ts';
 
-export interface KeptState {
-  readonly source: SourcePackage;
-  readonly asked: Asked;
-}
-
 type KeptOptions = Pick<Records, 'extracted'> & { readonly signal: AbortSignal };
 
 /** The package and the settings of a former state of an add-on, proved. `NOT_FOUND` when one of them is gone or was changed. */
@@ -21,7 +16,7 @@ export async function openKept(
   name: string,
   { version, digest, run }: PreviousRecord,
   { extracted, signal }: KeptOptions,
-): Promise<KeptState> {
+): Promise<{ readonly source: SourcePackage; readonly asked: Asked }> {
   const known = extracted.find((one) => one.name === name && one.version === version);
   const ref = { tree: known?.tree ?? 'addons', name, version } as const;
   const asked = await readAsked(directory, run);

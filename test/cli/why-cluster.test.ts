@@ -17,7 +17,7 @@ const test = suite('cli: why, in a cluster', { timeoutMs: 240_000 });
 
 const CERTIFICATE = await makeCertificate();
 
-/** The API server answers what lies in `answers`; `away`, `refused` and `stuck` there are files that say how it fails. */
+/** The API server answers what is in `answers`; `away`, `refused` and `stuck` there are files that say how it fails. */
 async function nodeWith(addons: readonly string[] = ['aaa', 'containerd']): Promise<Tree> {
   const box = await tree({ 'answers/kube-system': '{"metadata":{"uid":"u-1"}}' });
   const server = await startKubeServer(({ path }) => {

@@ -104,7 +104,7 @@ for (const [title, lines, why, exec] of [
   ['has more words than the system takes', '', /cannot be started \(E2BIG\)$/, { args: ['topsecret'.repeat(20_000)] }],
   ['is killed', 'kill -KILL $$', /: ended by SIGKILL$/, {}],
   ['says nothing', 'exit 3', /: failed with status 3$/, {}],
-  ['is not there', '', /there is no such program/, { command: './none', installHint: 'npm i login' }],
+  ['is not there', '', /this program does not exist/, { command: './none', installHint: 'npm i login' }],
 ] as const) {
   test(`a plug-in that ${title} is named, with no secret of it`, async () => {
     await using server = await serverFor(new Set());

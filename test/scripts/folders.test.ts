@@ -12,7 +12,7 @@ const IMPORT = /^(?:import|export)\b[^;'`]*?'([^']+)';$|\bimport\('([^']+)'\)/gm
 
 interface Import {
   readonly file: string;
-  /** Folder of the file; empty for those of the public library, which lie in `src` itself. */
+  /** Folder of the file; empty for those of the public library, which are in `src` itself. */
   readonly folder: string;
   /** A folder of `src`, for a relative one. */
   readonly to: string | undefined;

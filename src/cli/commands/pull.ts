@@ -91,7 +91,7 @@ export const pullCommand: Command<Result> = {
   },
   details: `An address is a URL, s3://bucket/key, or a file; further ones are mirrors, asked in their order when one before them fails. The table of contents at the end comes first, and its signature is checked before anything else is fetched. Each entry is proved as it arrives; one that is damaged is fetched again, alone.
 
-After a failure, Ctrl-C or a crash the same command resumes where it stopped: until the file is whole, what has arrived lies in FILE.partial. A download that curl -o FILE began is resumed, too.`,
+After a failure, Ctrl-C or a crash the same command resumes where it stopped: until the file is whole, what has arrived is in FILE.partial. A download that curl -o FILE began is resumed, too.`,
   examples: [
     'curlew pull https://dl.example/bundle.tar.gz --key release.pub',
     'curlew pull https://a.example/b.tar.gz https://b.example/b.tar.gz',
