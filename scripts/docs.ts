@@ -1,7 +1,7 @@
 /** Writes the pages, and the parts of pages, that are made from tables of the source. usage: npm run docs */
 import { readFile, writeFile } from 'node:fs/promises';
-import { INSTALLER_SCHEMA } from '../src/installer/schema.ts';
-import { PLAN_SCHEMA } from '../src/runtime/plan-schema.ts';
+import { INSTALLER_SCHEMA } from '../src/spec/schema.ts';
+import { PLAN_SCHEMA } from '../src/runtime/run/plan-schema.ts';
 import { withFolders } from './docs/folders.ts';
 import { kurlPage } from './docs/kurl-page.ts';
 import { manifestPage } from './docs/manifest-page.ts';

@@ -1,6 +1,6 @@
 /** Images that are made here, not pulled. No digest depends on the zlib that a Node has. */
-import { anyHeader, paddingOf, TAR_END, type TarEntry } from '../src/archive/header.ts';
-import { deflatedMember } from '../src/archive/member.ts';
+import { anyHeader, paddingOf, TAR_END, type TarEntry } from '../src/formats/archive/header.ts';
+import { deflatedMember } from '../src/formats/archive/member.ts';
 import { digestOf, type Digest } from '../src/core/digest.ts';
 import type { Arch } from '../src/core/ref.ts';
 

@@ -11,9 +11,9 @@ import { text } from 'node:stream/consumers';
 import { serviceBuilder } from '../src/cli/builder.ts';
 import { parseDigest } from '../src/core/digest.ts';
 import { CurlewError } from '../src/core/errors.ts';
-import { sourceOf, type Resource, SLSA_PROVENANCE } from '../src/sbom/provenance.ts';
-import { readPrivateKey, readPublicKey } from '../src/trust/keys.ts';
-import { signStatement, type Statement, type Subject } from '../src/trust/statement.ts';
+import { sourceOf, type Resource, SLSA_PROVENANCE } from '../src/build/sbom/provenance.ts';
+import { readPrivateKey, readPublicKey } from '../src/formats/signing/keys.ts';
+import { signStatement, type Statement, type Subject } from '../src/formats/signing/statement.ts';
 import PINS from './node-tool/node.json' with { type: 'json' };
 
 const KEY = 'CURLEW_RELEASE_KEY';

@@ -4,8 +4,8 @@
  */
 import { readFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
-import { folderName } from '../src/installer/installer.ts';
-import { parseInstaller } from '../src/installer/parse.ts';
+import { folderName } from '../src/spec/installer.ts';
+import { parseInstaller } from '../src/spec/parse.ts';
 
 const [name = '', version = '', file = ''] = process.argv.slice(2);
 

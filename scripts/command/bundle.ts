@@ -12,7 +12,7 @@ export const REQUIRE =
   "import { createRequire as createRequireOfChunk } from 'node:module'; const require = createRequireOfChunk(import.meta.url);";
 
 /** What runs in threads; their files are in the folder of the command. */
-export const WORKERS: readonly string[] = ['src/archive/frame-worker.ts', 'src/serve/plan-worker.ts'];
+export const WORKERS: readonly string[] = ['src/formats/archive/frame-worker.ts', 'src/serve/plan-worker.ts'];
 
 /**
  * Bundles the command of the checkout `root` into the folder `to`: `main.js`, the workers and their chunks, all in that

@@ -1,7 +1,7 @@
 /** The flags of kURL's scripts, and what they do here. */
-import { FLAGS, takesValue, type FlagMeaning } from '../../src/installer/flags.ts';
-import { settingOf } from '../../src/installer/settings.ts';
-import type { Row } from '../../src/migrate/kurl/rows.ts';
+import { FLAGS, takesValue, type FlagMeaning } from '../../src/spec/flags.ts';
+import { settingOf } from '../../src/spec/settings.ts';
+import type { Row } from '../../src/kurl/compatibility/rows.ts';
 
 /** What there is to say besides what a flag stands for. */
 const NOTES: Readonly<Record<string, string>> = {

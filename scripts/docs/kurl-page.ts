@@ -2,17 +2,17 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FLAG_ROWS } from './kurl-flags.ts';
-import { FUNCTIONS } from '../../src/migrate/kurl/functions.ts';
-import { BIN_PROGRAMS, KURL_VERBS } from '../../src/migrate/kurl/programs.ts';
-import type { Row } from '../../src/migrate/kurl/rows.ts';
-import { SETTING_ROWS } from '../../src/migrate/kurl/settings.ts';
-import { TASKS } from '../../src/migrate/kurl/tasks.ts';
+import { FUNCTIONS } from '../../src/kurl/compatibility/functions.ts';
+import { BIN_PROGRAMS, KURL_VERBS } from '../../src/kurl/compatibility/programs.ts';
+import type { Row } from '../../src/kurl/compatibility/rows.ts';
+import { SETTING_ROWS } from '../../src/kurl/compatibility/settings.ts';
+import { TASKS } from '../../src/kurl/compatibility/tasks.ts';
 import { formatDetails, formatTable, share, type RunReport } from '../../test/real-kurl/report.ts';
-import { VARIABLES } from '../../src/migrate/kurl/variables.ts';
+import { VARIABLES } from '../../src/kurl/compatibility/variables.ts';
 
 const HEAD = `# Compatibility with kURL
 
-Made from the tables in \`src/migrate/kurl\` and \`scripts/docs\` by \`npm run docs\`; change those.
+Made from the tables in \`src/kurl/compatibility\` and \`scripts/docs\` by \`npm run docs\`; change those.
 
 What add-ons written for kURL find here: **same**, **differs** and how, **absent** and why. Functions are defined in
 [scripts/lib](../scripts/lib); those that are absent are defined as well, say so and end the hook.

@@ -15,9 +15,9 @@ const SCRIPTS = ['hook-runner.sh', 'cap-log.sh', 'confine.sh', 'overlay-view.sh'
 
 /** CommonJS text that runs curlew, the same wherever the checkout lies. */
 export async function nodeToolCode(root: string, version: string): Promise<string> {
-  const worker = await bundled(root, 'src/archive/frame-worker.ts', {});
+  const worker = await bundled(root, 'src/formats/archive/frame-worker.ts', {});
   return bundled(root, 'src/cli/main.ts', {
-    'src/archive/start-frame-worker.ts': workerModule(worker),
+    'src/formats/archive/start-frame-worker.ts': workerModule(worker),
     'src/serve/start-plan-worker.ts': NO_PLANS,
     'src/bundle/root-files.ts': NO_BUNDLES,
     'src/cli/own-scripts.ts': await ownScriptsModule(root),

@@ -2,10 +2,10 @@
 import { utimes } from 'node:fs/promises';
 import { isDigest, type Digest } from '../core/digest.ts';
 import { isObject } from '../core/json.ts';
-import { readLeft } from '../files/left-file.ts';
-import { writeStateFile } from '../files/state-file.ts';
+import { readLeft } from '../platform/files/left-file.ts';
+import { writeStateFile } from '../platform/files/state-file.ts';
 import type { AssetStep } from '../manifest/step.ts';
-import type { Http } from '../net/http.ts';
+import type { Http } from '../platform/http/http.ts';
 
 export interface SourceNote {
   readonly size: number;

@@ -4,15 +4,15 @@
  */
 import { link, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
-import { openFileSource, readPayload } from '../archive/read.ts';
+import { openFileSource, readPayload } from '../formats/archive/read.ts';
 import { digestOf, hexOf, parseDigest, type Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf, fileError, redact } from '../core/errors.ts';
-import { openGrowingFile } from '../files/growing-file.ts';
-import { hashFile } from '../files/hash-file.ts';
+import { openGrowingFile } from '../platform/files/growing-file.ts';
+import { hashFile } from '../platform/files/hash-file.ts';
 import type { AssetStep } from '../manifest/step.ts';
-import { download } from '../net/download.ts';
+import { download } from '../platform/http/download.ts';
 import { isCurrent, readNote, writeNote, type SourceNote } from './asset-note.ts';
-import { claim } from '../files/claim.ts';
+import { claim } from '../platform/files/claim.ts';
 import { assetFolder, isWorthKeeping, makeOwn, placesOf, type AssetPlaces } from './cache.ts';
 import type { AssetShelf, BuildPorts } from './ports.ts';
 import { requireWithin } from './within-repository.ts';

@@ -1,10 +1,10 @@
 /** Brings a stored payload to its place: from an interrupted run, from a package that has it, or from its source. */
 import { open } from 'node:fs/promises';
-import type { PlacedEntry } from '../archive/entry.ts';
-import type { ArchiveWriter, Payload } from '../archive/write.ts';
+import type { PlacedEntry } from '../formats/archive/entry.ts';
+import type { ArchiveWriter, Payload } from '../formats/archive/write.ts';
 import { CurlewError, errnoOf } from '../core/errors.ts';
 import type { Donor } from './donors.ts';
-import type { SendBlob } from '../registry/image.ts';
+import type { SendBlob } from '../formats/oci/image.ts';
 import type { BuildPorts, Written } from './ports.ts';
 
 export interface BlobRequest {

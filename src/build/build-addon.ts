@@ -1,8 +1,8 @@
 /** One add-on of a build: its package is found unchanged or made anew, and compared with the committed lock. */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ArchiveIndex } from '../archive/entry.ts';
-import { partialPath } from '../archive/write.ts';
+import type { ArchiveIndex } from '../formats/archive/entry.ts';
+import { partialPath } from '../formats/archive/write.ts';
 import { CurlewError } from '../core/errors.ts';
 import { MANIFEST_LOCK, packageFileName } from '../core/layout.ts';
 import { refOf, type AddonJson } from '../core/package.ts';
@@ -11,7 +11,7 @@ import type { ManifestLock } from '../manifest/lock.ts';
 import { lockChanges, mergeLocks } from '../manifest/lock-changes.ts';
 import { readAddon, type AddonSource } from '../manifest/read-addon.ts';
 import { makeScratch } from './cache.ts';
-import { claim } from '../files/claim.ts';
+import { claim } from '../platform/files/claim.ts';
 import { readCommittedLock, writeCommittedLock, type LockMode } from './committed-lock.ts';
 import { finishedPackage, whyForeign, type FinishedPackage } from './finished.ts';
 import { inputsOfBuild, inputsOfPackage, seenNow, type PackageInputs } from './inputs.ts';

@@ -1,6 +1,6 @@
 /** Carries out a build plan: several add-ons at once, each either unchanged or made anew. */
-import { mapLimited } from '../core/each.ts';
-import { makeFolder } from '../files/make-folder.ts';
+import { mapLimited } from '../platform/limit/each.ts';
+import { makeFolder } from '../platform/files/make-folder.ts';
 import { clearShelf } from './assets.ts';
 import { buildAddon, type BuiltPackage } from './build-addon.ts';
 import { pruneCache } from './cache.ts';

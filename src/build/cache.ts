@@ -3,7 +3,7 @@ import { lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
-import { isStranger } from '../files/state-file.ts';
+import { isStranger } from '../platform/files/state-file.ts';
 
 /** Files of one address. */
 export interface AssetPlaces {

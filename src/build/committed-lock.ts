@@ -3,9 +3,9 @@ import { readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { MANIFEST_LOCK } from '../core/layout.ts';
-import { partialName, sweepPartials } from '../files/partial.ts';
-import { syncFolder } from '../files/sync-folder.ts';
-import { writeNew } from '../files/write-new.ts';
+import { partialName, sweepPartials } from '../platform/files/partial.ts';
+import { syncFolder } from '../platform/files/sync-folder.ts';
+import { writeNew } from '../platform/files/write-new.ts';
 import { formatLock, LOCK_LIMIT, parseLock, type ManifestLock } from '../manifest/lock.ts';
 
 /** What a build does with the committed lock: look whether it differs, refuse to differ, or write it anew. */

@@ -2,16 +2,23 @@
  * Everything that a package will hold, in its order, with the size, digest and packing of each payload known: all that
  * a layout needs, before the first layer is fetched.
  */
-import type { FramePool } from '../archive/frame-pool.ts';
-import { isBomb, isStoredByName, isStoredBySample, packBytes, storedPacking, type Packing } from '../archive/pack.ts';
-import type { SizedEntry } from '../archive/place.ts';
+import type { FramePool } from '../formats/archive/frame-pool.ts';
+import {
+  isBomb,
+  isStoredByName,
+  isStoredBySample,
+  packBytes,
+  storedPacking,
+  type Packing,
+} from '../formats/archive/pack.ts';
+import type { SizedEntry } from '../formats/archive/place.ts';
 import { digestOf } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { ADDON_JSON, MANIFEST, MANIFEST_LOCK, INSTALL_SH, prefixOf } from '../core/layout.ts';
 import { formatAddonJson, packageDigest, type AddonJson, type FileMode, type PackageFile } from '../core/package.ts';
 import { compareText, type AddonRef } from '../core/ref.ts';
 import { constants, open } from 'node:fs/promises';
-import type { SendBlob } from '../registry/image.ts';
+import type { SendBlob } from '../formats/oci/image.ts';
 
 /** Where a file's bytes come from. */
 export type Content =

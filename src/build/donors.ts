@@ -3,10 +3,10 @@
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { PlacedEntry } from '../archive/entry.ts';
-import { openFileSource, readIndex } from '../archive/read.ts';
+import type { PlacedEntry } from '../formats/archive/entry.ts';
+import { openFileSource, readIndex } from '../formats/archive/read.ts';
 import type { Digest } from '../core/digest.ts';
-import { mapLimited } from '../core/each.ts';
+import { mapLimited } from '../platform/limit/each.ts';
 import { CurlewError, errnoOf } from '../core/errors.ts';
 
 export interface Donor {

@@ -1,7 +1,7 @@
 /** What lies in a folder on disk as files of a package. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { mapLimited } from '../core/each.ts';
+import { mapLimited } from '../platform/limit/each.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { safePath } from '../core/layout.ts';
 import { compareText } from '../core/ref.ts';

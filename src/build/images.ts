@@ -1,6 +1,6 @@
 /** From `image` steps to the files of `images/`: references resolved, the OCI layout made, blobs still to be fetched. */
 import { join, isAbsolute } from 'node:path';
-import { mapLimited } from '../core/each.ts';
+import { mapLimited } from '../platform/limit/each.ts';
 import { CurlewError } from '../core/errors.ts';
 import { parseImageRef, type ImageRef } from '../core/image-ref.ts';
 import { packagePath } from '../core/layout.ts';
@@ -8,9 +8,9 @@ import type { PackageImage } from '../core/package.ts';
 import type { Arch } from '../core/ref.ts';
 import type { LockedImage } from '../manifest/lock.ts';
 import type { ImageStep } from '../manifest/step.ts';
-import { openImageArchive } from '../registry/image-archive.ts';
-import type { ResolvedImage } from '../registry/image.ts';
-import { formatImageLayout } from '../registry/oci-layout.ts';
+import { openImageArchive } from '../formats/oci/image-archive.ts';
+import type { ResolvedImage } from '../formats/oci/image.ts';
+import { formatImageLayout } from '../formats/oci/oci-layout.ts';
 import { measureFile } from './assets.ts';
 import { bytesFile, type ContentFile } from './compile.ts';
 import type { BuildPorts } from './ports.ts';

@@ -3,7 +3,7 @@
  * A package holds most of it; what it lacks are the words of servers about files without a digest.
  */
 import { digestOf, isDigest, type Digest } from '../core/digest.ts';
-import { mapLimited } from '../core/each.ts';
+import { mapLimited } from '../platform/limit/each.ts';
 import { CurlewError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { ADDON_JSON, MANIFEST_LOCK, prefixOf } from '../core/layout.ts';

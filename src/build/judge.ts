@@ -1,5 +1,5 @@
 /** Which add-ons another build would make anew, told by what earlier builds saw, without their packages. */
-import { mapLimited } from '../core/each.ts';
+import { mapLimited } from '../platform/limit/each.ts';
 import { formatRef } from '../core/ref.ts';
 import { named, readSource, requireCommitted, settleLock, whyBuild } from './build-addon.ts';
 import type { LockMode } from './committed-lock.ts';

@@ -1,10 +1,10 @@
 /** Makes one package: fetch what its steps name, lay it out, put everything to its place. */
-import type { ArchiveIndex } from '../archive/entry.ts';
-import { placeArchive, type ArchivePlan } from '../archive/place.ts';
-import { openFileSource } from '../archive/read.ts';
-import { createArchiveWriter, partialPath } from '../archive/write.ts';
+import type { ArchiveIndex } from '../formats/archive/entry.ts';
+import { placeArchive, type ArchivePlan } from '../formats/archive/place.ts';
+import { openFileSource } from '../formats/archive/read.ts';
+import { createArchiveWriter, partialPath } from '../formats/archive/write.ts';
 import { join } from 'node:path';
-import { eachLimited } from '../core/each.ts';
+import { eachLimited } from '../platform/limit/each.ts';
 import { asError, CurlewError, type ErrorCode } from '../core/errors.ts';
 import { MANIFEST_LOCK, packagePath } from '../core/layout.ts';
 import { PACKAGE_FORMAT, type AddonJson } from '../core/package.ts';
@@ -12,7 +12,7 @@ import { compareText, formatRef } from '../core/ref.ts';
 import { formatLock, type ManifestLock } from '../manifest/lock.ts';
 import type { AddonSource } from '../manifest/read-addon.ts';
 import type { ImageStep, Step } from '../manifest/step.ts';
-import type { SendBlob } from '../registry/image.ts';
+import type { SendBlob } from '../formats/oci/image.ts';
 import { ownFiles, unlessEmpty } from './about.ts';
 import { placeBlob } from './blobs.ts';
 import { isWorthKeeping } from './cache.ts';

@@ -1,7 +1,7 @@
 /** What killed builds leave beside the packages: the file of a package that was begun, and the claim on it. */
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { claim } from '../files/claim.ts';
+import { claim } from '../platform/files/claim.ts';
 
 const DAY_MS = 86_400_000;
 /** A later build goes on in a partial file, so it is kept as long as what lies in the cache. */

@@ -1,7 +1,7 @@
 /** What the directives of add-ons would resolve to now, side by side with what is locked. Makes no package. */
 import { rm } from 'node:fs/promises';
-import { mapLimited } from '../core/each.ts';
-import { makeFolder } from '../files/make-folder.ts';
+import { mapLimited } from '../platform/limit/each.ts';
+import { makeFolder } from '../platform/files/make-folder.ts';
 import { formatRef, type AddonRef } from '../core/ref.ts';
 import { lockChanges, type LockChange } from '../manifest/lock-changes.ts';
 import type { ImageStep } from '../manifest/step.ts';

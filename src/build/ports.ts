@@ -1,17 +1,17 @@
 /** What a build needs from outside, made once by whoever starts it. */
-import type { FramePool } from '../archive/frame-pool.ts';
+import type { FramePool } from '../formats/archive/frame-pool.ts';
 import type { Report } from '../core/events.ts';
 import type { ImageRef } from '../core/image-ref.ts';
 import type { Arch } from '../core/ref.ts';
 import type { ContainerBuildStep } from '../manifest/step.ts';
 import type { Digest } from '../core/digest.ts';
-import type { Http } from '../net/http.ts';
+import type { Http } from '../platform/http/http.ts';
 import type { RegistryClient } from '../registry/client.ts';
-import type { ResolvedImage } from '../registry/image.ts';
+import type { ResolvedImage } from '../formats/oci/image.ts';
 import type { ContentFile } from './compile.ts';
 import type { Donors } from './donors.ts';
 import type { Collector } from './host-packages/collector.ts';
-import type { Lanes } from '../core/lanes.ts';
+import type { Lanes } from '../platform/limit/lanes.ts';
 
 /** A Docker engine that can hand out images that only it has. */
 export interface ImageEngine {

@@ -1,5 +1,5 @@
 /** What the steps of one add-on come to now: everything but images' layers and container builds is fetched, and locked. */
-import { mapLimited } from '../core/each.ts';
+import { mapLimited } from '../platform/limit/each.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { Digest } from '../core/digest.ts';
 import type { Arch } from '../core/ref.ts';

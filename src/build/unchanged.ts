@@ -4,7 +4,7 @@
  * by digest, references by what they name now, assets by digest or by what their server says of them.
  */
 import type { Digest } from '../core/digest.ts';
-import { mapLimited } from '../core/each.ts';
+import { mapLimited } from '../platform/limit/each.ts';
 import { CurlewError } from '../core/errors.ts';
 import { formatImageRef } from '../core/image-ref.ts';
 import type { ImageFormat } from '../core/package.ts';

@@ -2,7 +2,7 @@
 import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
-import { isWithin } from '../files/is-within.ts';
+import { isWithin } from '../platform/files/is-within.ts';
 
 /**
  * `FILE_UNUSABLE` for a path in the repository that leads out of it by a symbolic link: nobody who reads the Manifest sees which

@@ -2,7 +2,7 @@
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { formatImageRef, parseImageRef, type ImageRef } from '../core/image-ref.ts';
-import type { Installer } from '../installer/installer.ts';
+import type { Installer } from '../spec/installer.ts';
 
 /** Registries that anybody may name, by the domain that somebody has registered: a host of it, or below it. */
 const ALLOWED: readonly string[] = ['docker.io', 'gcr.io', 'ghcr.io', 'azurecr.io', 'ttl.sh'];

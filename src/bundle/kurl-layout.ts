@@ -4,11 +4,11 @@
  */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ArchiveIndex, PlacedEntry } from '../archive/entry.ts';
+import type { ArchiveIndex, PlacedEntry } from '../formats/archive/entry.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { BUNDLE_SCRIPTS, KURL_FOLDER, ownerOf, pathProblem } from '../core/layout.ts';
 import { compareText, formatRef } from '../core/ref.ts';
-import { readLimited } from '../files/read-limited.ts';
+import { readLimited } from '../platform/files/read-limited.ts';
 import { readAddon, type OpenPackage } from './open-packages.ts';
 import type { RootFile } from './other-systems.ts';
 

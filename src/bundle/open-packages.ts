@@ -1,14 +1,14 @@
 /** The packages of a bundle to be, as they lie in a store: their bytes by range, and their indexes. */
 import { setImmediate } from 'node:timers/promises';
-import type { ArchiveIndex } from '../archive/entry.ts';
-import { findEntry, readFile, readIndex } from '../archive/read.ts';
+import type { ArchiveIndex } from '../formats/archive/entry.ts';
+import { findEntry, readFile, readIndex } from '../formats/archive/read.ts';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
-import { mapLimited } from '../core/each.ts';
+import { mapLimited } from '../platform/limit/each.ts';
 import { CurlewError } from '../core/errors.ts';
 import { ADDON_JSON, prefixOf } from '../core/layout.ts';
 import { ADDON_JSON_LIMIT, parseAddonJson, type AddonJson } from '../core/package.ts';
-import type { Installer } from '../installer/installer.ts';
-import { checkShipped } from '../installer/shipped-schema.ts';
+import type { Installer } from '../spec/installer.ts';
+import { checkShipped } from '../spec/shipped-schema.ts';
 import { openStoreSource, type SourceStore, type StoreSource } from '../store/source.ts';
 import type { ResolvedPackage } from './resolve.ts';
 

@@ -1,9 +1,9 @@
 /** The sources of a saved plan: opened only where they still are what it says. */
-import type { ArchiveIndex, PlacedEntry } from '../archive/entry.ts';
-import { headerSize, paddingSize } from '../archive/place.ts';
-import { readIndex } from '../archive/read.ts';
-import { indexOfContents } from '../archive/recreate.ts';
-import { mapLimited } from '../core/each.ts';
+import type { ArchiveIndex, PlacedEntry } from '../formats/archive/entry.ts';
+import { headerSize, paddingSize } from '../formats/archive/place.ts';
+import { readIndex } from '../formats/archive/read.ts';
+import { indexOfContents } from '../formats/archive/recreate.ts';
+import { mapLimited } from '../platform/limit/each.ts';
 import { digestOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { BUNDLE_SCRIPTS, DELTA_CONTENTS, KURL_FOLDER, ownerOf, prefixOf } from '../core/layout.ts';

@@ -1,5 +1,5 @@
 /** Packages without the folders of operating systems that nobody at a site has. Pure. */
-import type { ArchiveIndex, PlacedEntry } from '../archive/entry.ts';
+import type { ArchiveIndex, PlacedEntry } from '../formats/archive/entry.ts';
 import { OMITTED_JSON, prefixOf } from '../core/layout.ts';
 import { formatOmitted, osFolderOf } from '../core/omitted.ts';
 import type { FileMode } from '../core/package.ts';

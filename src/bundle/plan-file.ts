@@ -2,9 +2,9 @@
  * A bundle's plan as a document: carried out later and elsewhere it gives the same bytes, and one can be compared with
  * another. An entry has a line of its own, so that any tool that compares texts shows what differs. Pure.
  */
-import type { PlacedEntry } from '../archive/entry.ts';
-import { planSplice, type Origin, type SplicePart } from '../archive/splice.ts';
-import { readTocRows, tocRow } from '../archive/toc.ts';
+import type { PlacedEntry } from '../formats/archive/entry.ts';
+import { planSplice, type Origin, type SplicePart } from '../formats/archive/splice.ts';
+import { readTocRows, tocRow } from '../formats/archive/toc.ts';
 import { parseBundleJson, type BundledPackage } from '../core/bundle.ts';
 import { isDigest, type Digest } from '../core/digest.ts';
 import { asError, CurlewError } from '../core/errors.ts';

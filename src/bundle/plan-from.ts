@@ -1,12 +1,12 @@
 /** The plan of a bundle, made from a store and an installer spec, with everything that its ranges are read from. */
-import type { ArchiveIndex } from '../archive/entry.ts';
+import type { ArchiveIndex } from '../formats/archive/entry.ts';
 import type { Catalogue } from '../core/catalogue.ts';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { OsId } from '../core/os.ts';
 import type { Arch } from '../core/ref.ts';
-import type { Installer } from '../installer/installer.ts';
-import { refusingSlips, settingsError } from '../installer/shipped-schema.ts';
+import type { Installer } from '../spec/installer.ts';
+import { refusingSlips, settingsError } from '../spec/shipped-schema.ts';
 import type { SourceStore } from '../store/source.ts';
 import { chooseBeside, NOTHING_BESIDE, type BesideOptions, type ResolvedBeside } from './beside.ts';
 import type { BundleSource } from './write/bytes.ts';

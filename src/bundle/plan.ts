@@ -3,8 +3,8 @@
  * equal plans give equal bytes, whoever carries them out.
  */
 import { basename } from 'node:path';
-import type { ArchiveIndex } from '../archive/entry.ts';
-import { planSplice, type SplicePart, type SplicePlan } from '../archive/splice.ts';
+import type { ArchiveIndex } from '../formats/archive/entry.ts';
+import { planSplice, type SplicePart, type SplicePlan } from '../formats/archive/splice.ts';
 import {
   formatBundleJson,
   BUNDLE_FORMAT,

@@ -5,9 +5,9 @@ import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import type { Arch } from '../core/ref.ts';
-import type { Installer, InstallerAddon } from '../installer/installer.ts';
-import { orderAddons } from '../installer/order.ts';
-import { resolveVersion } from '../installer/version.ts';
+import type { Installer, InstallerAddon } from '../spec/installer.ts';
+import { orderAddons } from '../spec/order.ts';
+import { resolveVersion } from '../spec/version.ts';
 
 export interface ResolvedPackage extends BundledPackage {
   /** Why this version, for people. */

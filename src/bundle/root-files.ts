@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ArchiveIndex, RangeSource } from '../archive/entry.ts';
-import { openFileSource, readIndex } from '../archive/read.ts';
+import type { ArchiveIndex, RangeSource } from '../formats/archive/entry.ts';
+import { openFileSource, readIndex } from '../formats/archive/read.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { BUNDLE_SCRIPTS, packedExecutableName } from '../core/layout.ts';
 import type { Arch } from '../core/ref.ts';

@@ -4,7 +4,7 @@
  */
 import { CurlewError } from '../core/errors.ts';
 import { compareVersions } from '../core/ref.ts';
-import { resolveVersion } from '../installer/version.ts';
+import { resolveVersion } from '../spec/version.ts';
 
 /** A package that an upgrade needs on its way. */
 export interface Step {

@@ -1,5 +1,5 @@
 /** Questions of hooks, put to the operator in between the progress. */
-import type { Question } from '../runtime/questions.ts';
+import type { Question } from '../runtime/hooks/questions.ts';
 import { askLine } from './ask-line.ts';
 import { harmless } from './render/plain.ts';
 

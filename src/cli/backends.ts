@@ -1,6 +1,6 @@
 /** Where host packages come from and container builds run: a Docker engine, or the machine's own package managers. */
 import { availableParallelism } from 'node:os';
-import { createLanes } from '../core/lanes.ts';
+import { createLanes } from '../platform/limit/lanes.ts';
 import type { RegistryClient } from '../registry/client.ts';
 import type { BuildPorts } from '../build/ports.ts';
 import type { Containers } from '../build/containers/containers.ts';

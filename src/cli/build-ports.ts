@@ -1,9 +1,9 @@
 /** Clients, threads and folders of a build, made of flags, configuration and environment. */
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
-import { createFramePool } from '../archive/frame-pool.ts';
+import { createFramePool } from '../formats/archive/frame-pool.ts';
 import { findDonors, type Donors } from '../build/donors.ts';
-import { createLanes } from '../core/lanes.ts';
+import { createLanes } from '../platform/limit/lanes.ts';
 import type { AddonPlan } from '../build/plan.ts';
 import type { BuildPorts, ImageEngine } from '../build/ports.ts';
 import { CurlewError } from '../core/errors.ts';

@@ -1,7 +1,7 @@
 /** Who builds, for provenance: what the operator says, or the service for continuous integration that this runs on. */
 import { CurlewError, redact } from '../core/errors.ts';
-import { isCommit } from '../release/inputs.ts';
-import type { Builder } from '../sbom/provenance.ts';
+import { isCommit } from '../store/release/inputs.ts';
+import type { Builder } from '../build/sbom/provenance.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 
 /** Of a machine that nobody has named: it says nothing that somebody could rely on. */

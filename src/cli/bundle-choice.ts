@@ -6,10 +6,10 @@ import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { OS_IDS, osFolders, type OsId } from '../core/os.ts';
 import { isAddonName, isVersion } from '../core/ref.ts';
-import type { Installer } from '../installer/installer.ts';
-import { installerYaml } from '../installer/merge.ts';
-import { parseInstaller } from '../installer/parse.ts';
-import { isJsonObject, type JsonObject } from '../installer/yaml.ts';
+import type { Installer } from '../spec/installer.ts';
+import { installerYaml } from '../spec/merge.ts';
+import { parseInstaller } from '../spec/parse.ts';
+import { isJsonObject, type JsonObject } from '../formats/yaml/yaml.ts';
 import type { Arguments, CommandContext } from './command.ts';
 
 export interface ReadSpec {

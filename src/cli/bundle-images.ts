@@ -1,16 +1,16 @@
 /** Images that a bundle holds beside those of its packages: a package of their own, built for the purpose. */
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { openFileSource } from '../archive/read.ts';
+import { openFileSource } from '../formats/archive/read.ts';
 import { helmImages, imageOverrides } from '../bundle/image-overrides.ts';
 import type { GivenPackage } from '../bundle/plan-from.ts';
 import { canonicalJson, digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { formatImageRef, parseImageRef } from '../core/image-ref.ts';
 import { packageFileName } from '../core/layout.ts';
-import { hashFile } from '../files/hash-file.ts';
-import { writeStateFile } from '../files/state-file.ts';
-import type { Installer } from '../installer/installer.ts';
+import { hashFile } from '../platform/files/hash-file.ts';
+import { writeStateFile } from '../platform/files/state-file.ts';
+import type { Installer } from '../spec/installer.ts';
 import { archOf } from './arch.ts';
 import { planAddons, runBuild } from './building.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';

@@ -1,7 +1,7 @@
 /** What a command is: data about its words, a function that returns data, a renderer for people. */
 import type { ParseArgsConfig } from 'node:util';
 import type { Report } from '../core/events.ts';
-import type { Ask } from '../runtime/questions.ts';
+import type { Ask } from '../runtime/hooks/questions.ts';
 import type { Paint } from './render/paint.ts';
 
 export interface OptionSpec {

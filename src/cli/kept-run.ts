@@ -1,13 +1,13 @@
 /** Runs over what a node has already: rollback, uninstall and reset. */
-import { lastAsked } from '../runtime/last-asked.ts';
-import { dryRun, type DryRun } from '../runtime/dry-run.ts';
-import { execute } from '../runtime/execute.ts';
-import { readable } from '../runtime/history.ts';
-import { plainPlace } from '../runtime/node-place.ts';
-import { prepare, viewRun } from '../runtime/prepare.ts';
-import { resetRequest, uninstallRequest, type RemovalOptions } from '../runtime/removal.ts';
-import { removeOurFiles } from '../runtime/remove-files.ts';
-import { rollbackRequest } from '../runtime/rollback.ts';
+import { lastAsked } from '../runtime/run/last-asked.ts';
+import { dryRun, type DryRun } from '../runtime/run/dry-run.ts';
+import { execute } from '../runtime/run/execute.ts';
+import { readable } from '../runtime/run/history.ts';
+import { plainPlace } from '../runtime/node/node-place.ts';
+import { prepare, viewRun } from '../runtime/run/prepare.ts';
+import { resetRequest, uninstallRequest, type RemovalOptions } from '../runtime/run/removal.ts';
+import { removeOurFiles } from '../runtime/node/remove-files.ts';
+import { rollbackRequest } from '../runtime/run/rollback.ts';
 import { askedFor, wasAsked } from './asked-command.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { clusterOfKept } from './node-cluster.ts';
@@ -25,8 +25,8 @@ import {
 } from './node-target.ts';
 import { ownScripts } from './own-scripts.ts';
 import { toolVersion } from './version.ts';
-import type { RunResult } from '../runtime/run-result.ts';
-import type { RunRequest } from '../runtime/request.ts';
+import type { RunResult } from '../runtime/run/run-result.ts';
+import type { RunRequest } from '../runtime/run/request.ts';
 
 export interface ResetResult extends RunResult {
   readonly directory: string;

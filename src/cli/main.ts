@@ -3,7 +3,7 @@
 import { asError, CurlewError, errnoOf, ERROR_CODES, fileError } from '../core/errors.ts';
 import { printableJson } from '../core/json.ts';
 import { nearest } from '../core/nearest.ts';
-import type { Ask } from '../runtime/questions.ts';
+import type { Ask } from '../runtime/hooks/questions.ts';
 import type { Command } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { commandHelp, overview } from './help.ts';
@@ -44,7 +44,7 @@ async function commandOf(name: string): Promise<Command<unknown>> {
     const hint = `options follow the command: curlew COMMAND ${name}; curlew --help lists the commands`;
     throw new CurlewError('USAGE', `no command before the option ${name}`, { hint });
   }
-  const { taskOf } = await import('../migrate/kurl/tasks.ts');
+  const { taskOf } = await import('../kurl/compatibility/tasks.ts');
   const task = taskOf(name);
   if (task?.status === 'absent') {
     throw new CurlewError('UNSUPPORTED', `${name}: a task of kURL's that curlew does not have`, { hint: task.note });
@@ -77,7 +77,7 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
   if (name === 'kurl') {
     const { runKurlTool } = await import('./kurl/tools.ts');
     const input = async (): Promise<string> => (await import('node:stream/consumers')).text(process.stdin);
-    const { pause } = await import('../net/retry.ts');
+    const { pause } = await import('../platform/http/retry.ts');
     const context = { input, say: printLine, env: process.env, signal, pause };
     await print(process.stdout, await runKurlTool(rest, context));
     return 0;

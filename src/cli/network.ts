@@ -1,6 +1,6 @@
 /** Flags, variables and configuration of everything that goes over the network, and the clients made of them. */
 import { resolve } from 'node:path';
-import { createHttp, type Http } from '../net/http.ts';
+import { createHttp, type Http } from '../platform/http/http.ts';
 import { createRegistryClient, type RegistryClient } from '../registry/client.ts';
 import { createCredentials, readDockerConfig } from '../registry/credentials.ts';
 import { parseMirror } from '../registry/endpoint.ts';

@@ -1,10 +1,10 @@
 /** What a run asks of the machine, by its words and by the settings of kURL that mean the same. */
 import { CurlewError } from '../core/errors.ts';
-import type { Installer } from '../installer/installer.ts';
-import { settingText } from '../preflight/situation.ts';
+import type { Installer } from '../spec/installer.ts';
+import { settingText } from '../runtime/preflight/situation.ts';
 import type { Arguments, OptionSpecs } from './command.ts';
 import { toolVersion } from './version.ts';
-import { CHECK_MODES, type CheckMode, type CheckRequest } from '../runtime/request.ts';
+import { CHECK_MODES, type CheckMode, type CheckRequest } from '../runtime/run/request.ts';
 
 export const IGNORE_OPTION = {
   ignore: {

@@ -1,11 +1,11 @@
 /** The cluster of a run, as the words ask for it. */
 import { redact } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
-import type { Installer } from '../installer/installer.ts';
+import type { Installer } from '../spec/installer.ts';
 import { openCluster, type Cluster } from '../runtime/cluster/cluster.ts';
 import type { ClusterRequest } from '../runtime/cluster/consult.ts';
 import type { Arguments, CommandContext } from './command.ts';
-import type { RunRequest } from '../runtime/request.ts';
+import type { RunRequest } from '../runtime/run/request.ts';
 
 interface ClusterWords {
   readonly args: Arguments;

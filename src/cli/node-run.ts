@@ -1,22 +1,22 @@
 /** What `install`, `join` and `upgrade` have in common: their options, from words to a run, and its result as text. */
 import { resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
-import type { GivenFlags } from '../installer/flags.ts';
-import { hookVariables } from '../installer/variables.ts';
-import type { NotCurrent } from '../release/signed-release.ts';
-import { dryRun, type DryRun } from '../runtime/dry-run.ts';
-import { requirePrograms } from '../runtime/exec-folder.ts';
-import { execute } from '../runtime/execute.ts';
-import { readable } from '../runtime/history.ts';
-import { plainPlace } from '../runtime/node-place.ts';
-import { kindOnNode, stayingAddons, type StayingAddon } from '../runtime/plan.ts';
-import { formatPlan, readPlan, requireSamePlan, type SavedPlan } from '../runtime/plan-file.ts';
-import { prepare, viewRun } from '../runtime/prepare.ts';
-import { readRecords } from '../runtime/records.ts';
-import { pruneRequest } from '../runtime/removal.ts';
-import type { SourcePackage } from '../runtime/source.ts';
-import { refuseExisting } from '../files/name-file.ts';
-import { writeText } from '../files/write-whole.ts';
+import type { GivenFlags } from '../spec/flags.ts';
+import { hookVariables } from '../spec/variables.ts';
+import type { NotCurrent } from '../store/release/signed-release.ts';
+import { dryRun, type DryRun } from '../runtime/run/dry-run.ts';
+import { requirePrograms } from '../runtime/node/exec-folder.ts';
+import { execute } from '../runtime/run/execute.ts';
+import { readable } from '../runtime/run/history.ts';
+import { plainPlace } from '../runtime/node/node-place.ts';
+import { kindOnNode, stayingAddons, type StayingAddon } from '../runtime/run/plan.ts';
+import { formatPlan, readPlan, requireSamePlan, type SavedPlan } from '../runtime/run/plan-file.ts';
+import { prepare, viewRun } from '../runtime/run/prepare.ts';
+import { readRecords } from '../runtime/node/records.ts';
+import { pruneRequest } from '../runtime/run/removal.ts';
+import type { SourcePackage } from '../runtime/node/source.ts';
+import { refuseExisting } from '../platform/files/name-file.ts';
+import { writeText } from '../platform/files/write-whole.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { checksOf, IGNORE_OPTION } from './node-checks.ts';
 import { clusterOf } from './node-cluster.ts';
@@ -42,9 +42,9 @@ import { SIGNED_OPTIONS } from './signed.ts';
 import { STORE_OPTIONS } from './stores.ts';
 import { checkPlanOptions, PLAN_OPTIONS, planWords, withPlanWords } from './plan-words.ts';
 import { toolVersion } from './version.ts';
-import type { RunResult } from '../runtime/run-result.ts';
-import { CHECK_MODES, type RunRequest, type RunView } from '../runtime/request.ts';
-import type { SpecKind } from '../runtime/run-plan.ts';
+import type { RunResult } from '../runtime/run/run-result.ts';
+import { CHECK_MODES, type RunRequest, type RunView } from '../runtime/run/request.ts';
+import type { SpecKind } from '../runtime/run/run-plan.ts';
 
 /** Options of every command that runs hooks of a spec. */
 export const RUN_OPTIONS = {

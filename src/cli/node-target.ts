@@ -2,9 +2,9 @@
 import { join, resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
-import { confinedEnvironment, confinedPlace } from '../runtime/confine.ts';
-import { parseLimit } from '../runtime/hook-limit.ts';
-import { plainPlace, type NodePlace } from '../runtime/node-place.ts';
+import { confinedEnvironment, confinedPlace } from '../runtime/hooks/confine.ts';
+import { parseLimit } from '../runtime/hooks/hook-limit.ts';
+import { plainPlace, type NodePlace } from '../runtime/node/node-place.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { ownProgramPaths, withOwnProgram } from './own-program.ts';
 import { ownScripts } from './own-scripts.ts';

@@ -2,7 +2,7 @@
 import { basename, dirname, join, posix, resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { fileNameProblem } from '../core/layout.ts';
-import { isCommit } from '../release/inputs.ts';
+import { isCommit } from '../store/release/inputs.ts';
 import { openStoreSource } from '../store/source.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { WEB_OPTIONS } from './network.ts';

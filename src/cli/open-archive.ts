@@ -1,7 +1,7 @@
 /** A package or a bundle that a path names: one file, or parts by their head file. */
 import { dirname, join } from 'node:path';
-import type { RangeSource } from '../archive/entry.ts';
-import { openFileSource } from '../archive/read.ts';
+import type { RangeSource } from '../formats/archive/entry.ts';
+import { openFileSource } from '../formats/archive/read.ts';
 import { openParts } from '../bundle/parts/parts-source.ts';
 import { isHeadPath } from '../core/parts.ts';
 

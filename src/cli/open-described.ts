@@ -1,6 +1,6 @@
 /** What an archive is made of, read from its small files: nothing else of it is asked for, however large it is. */
-import type { ArchiveIndex, PlacedEntry, RangeSource } from '../archive/entry.ts';
-import { findEntry } from '../archive/read.ts';
+import type { ArchiveIndex, PlacedEntry, RangeSource } from '../formats/archive/entry.ts';
+import { findEntry } from '../formats/archive/read.ts';
 import { CurlewError } from '../core/errors.ts';
 import {
   ADDON_JSON,
@@ -13,9 +13,9 @@ import {
   prefixOf,
 } from '../core/layout.ts';
 import { LOCK_LIMIT, parseLock } from '../manifest/lock.ts';
-import type { SourcePackage } from '../runtime/source.ts';
-import { holdsHalves, type DescribedPackage } from '../sbom/components.ts';
-import type { Described } from '../sbom/described.ts';
+import type { SourcePackage } from '../runtime/node/source.ts';
+import { holdsHalves, type DescribedPackage } from '../build/sbom/components.ts';
+import type { Described } from '../build/sbom/described.ts';
 import { judgeArchive } from './judge-archive.ts';
 import { openBundle } from './open-bundle.ts';
 

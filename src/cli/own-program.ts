@@ -1,7 +1,7 @@
 /** How hooks call this program: `BIN_CURLEW` holds the words before its arguments, quoted for a shell. */
 import { isSea } from 'node:sea';
 import { dirname } from 'node:path';
-import { shellQuote } from '../runtime/settings.ts';
+import { shellQuote } from '../runtime/hooks/settings.ts';
 import type { CommandContext } from './command.ts';
 
 /** What {@link withOwnProgram} leads to: files, and the folder of a program that is not one file. `scripts`: its scripts. */

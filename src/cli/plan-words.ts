@@ -1,8 +1,8 @@
 /** `--dry-run`, `--out` and `--plan`: which options a plan remembers, and how they come back. */
 import { resolve } from 'node:path';
 import { CurlewError, redact } from '../core/errors.ts';
-import type { PlanWords, SavedPlan } from '../runtime/plan-file.ts';
-import { PLAN_WORDS, type WordKind } from '../runtime/plan-words.ts';
+import type { PlanWords, SavedPlan } from '../runtime/run/plan-file.ts';
+import { PLAN_WORDS, type WordKind } from '../runtime/run/plan-words.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 
 const group = 'Options of plans';

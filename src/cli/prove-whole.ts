@@ -1,9 +1,9 @@
 /** The proof that an archive is whole, and what `install` asks of it, with its progress; and that it is the signed file. */
-import { digestAsStep } from '../archive/digest-all.ts';
-import type { ArchiveIndex, RangeSource } from '../archive/entry.ts';
-import { readHolder } from '../archive/holder.ts';
-import { readPayload } from '../archive/read.ts';
-import { verifyArchive } from '../archive/verify.ts';
+import { digestAsStep } from '../formats/archive/digest-all.ts';
+import type { ArchiveIndex, RangeSource } from '../formats/archive/entry.ts';
+import { readHolder } from '../formats/archive/holder.ts';
+import { readPayload } from '../formats/archive/read.ts';
+import { verifyArchive } from '../formats/archive/verify.ts';
 import { readDelta } from '../bundle/delta/delta-read.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';

@@ -5,7 +5,7 @@ import type { AddonPlan, BuildPlan } from '../build/plan.ts';
 import type { BuildPorts } from '../build/ports.ts';
 import { packageFileName } from '../core/layout.ts';
 import type { AddonRef } from '../core/ref.ts';
-import type { Previous } from '../release/previous.ts';
+import type { Previous } from '../store/release/previous.ts';
 
 export interface Change {
   readonly name: string;

@@ -5,8 +5,8 @@ import { canonicalJson } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import { isObject, parseObject } from '../core/json.ts';
-import { makeFolder } from '../files/make-folder.ts';
-import type { Signer } from '../release/sign-release.ts';
+import { makeFolder } from '../platform/files/make-folder.ts';
+import type { Signer } from '../store/release/sign-release.ts';
 import {
   readSigned,
   type NotCurrent,
@@ -14,12 +14,12 @@ import {
   type SeenRelease,
   type SeenVersions,
   type SignedOptions,
-} from '../release/signed-release.ts';
-import { readOwnFile, writeStateFile } from '../files/state-file.ts';
-import { offeredCatalogue } from '../release/offered.ts';
+} from '../store/release/signed-release.ts';
+import { readOwnFile, writeStateFile } from '../platform/files/state-file.ts';
+import { offeredCatalogue } from '../store/release/offered.ts';
 import type { Store } from '../store/store.ts';
-import { isVersionNumber } from '../trust/claim.ts';
-import { publicPart, readPrivateKey } from '../trust/keys.ts';
+import { isVersionNumber } from '../formats/signing/claim.ts';
+import { publicPart, readPrivateKey } from '../formats/signing/keys.ts';
 import { ageOf } from './age.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { passphraseOf } from './commands/keygen.ts';

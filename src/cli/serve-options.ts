@@ -1,7 +1,7 @@
 /** The words of `curlew serve`, checked. */
 import { resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
-import { readLimited } from '../files/read-limited.ts';
+import { readLimited } from '../platform/files/read-limited.ts';
 import { DEFAULT_LIMITS, type ServeLimits } from '../serve/server.ts';
 import { SHORTEST_TOKEN } from '../serve/token.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';

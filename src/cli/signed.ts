@@ -2,8 +2,8 @@
 import { resolve } from 'node:path';
 import { digestOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import { readLimited } from '../files/read-limited.ts';
-import { readGivenFile, readStateFile } from '../files/state-file.ts';
+import { readLimited } from '../platform/files/read-limited.ts';
+import { readGivenFile, readStateFile } from '../platform/files/state-file.ts';
 import {
   requireBareWanted,
   requireWanted,
@@ -11,9 +11,9 @@ import {
   type ArchiveRole,
   type ArchiveStatement,
   type Wanted,
-} from '../trust/archive-statement.ts';
-import { readPublicKey, type TrustedKey } from '../trust/keys.ts';
-import { isBareSignature, SIGNATURE_LIMIT, verifyText } from '../trust/signature.ts';
+} from '../formats/signing/archive-statement.ts';
+import { readPublicKey, type TrustedKey } from '../formats/signing/keys.ts';
+import { isBareSignature, SIGNATURE_LIMIT, verifyText } from '../formats/signing/signature.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { readConfig } from './config.ts';
 import { readSeenBundles, rememberBundle } from './seen-bundles.ts';

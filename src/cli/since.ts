@@ -4,7 +4,7 @@ import { planDelta } from '../bundle/delta/delta-plan.ts';
 import { INVENTORY_LIMIT, parseInventory } from '../bundle/delta/inventory.ts';
 import type { BundlePlan } from '../bundle/plan.ts';
 import { CurlewError } from '../core/errors.ts';
-import { readLimited } from '../files/read-limited.ts';
+import { readLimited } from '../platform/files/read-limited.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { toolVersion } from './version.ts';
 

@@ -1,6 +1,6 @@
 /** Words of the command line that name a release of a store: `STORE@R`. */
 import { CurlewError } from '../core/errors.ts';
-import { checkedRelease } from '../release/release-name.ts';
+import { checkedRelease } from '../store/release/release-name.ts';
 
 export interface StoreRelease {
   readonly store: string;

@@ -1,8 +1,8 @@
 /** Stores that commands read from and write to, and the flags, variables and configuration of those in S3. */
 import { resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
-import type { Http } from '../net/http.ts';
-import { loadRoots } from '../net/roots.ts';
+import type { Http } from '../platform/http/http.ts';
+import { loadRoots } from '../platform/http/roots.ts';
 import { openStore } from '../store/open.ts';
 import type { S3Options } from '../store/s3-address.ts';
 import type { Store } from '../store/store.ts';

@@ -1,7 +1,7 @@
 /** Commands that messages suggest, with the places that the operator gave: what is typed off is about the same node or store. */
 import { CurlewError } from '../core/errors.ts';
-import { readFlags } from '../installer/flags.ts';
-import { shellQuote } from '../runtime/settings.ts';
+import { readFlags } from '../spec/flags.ts';
+import { shellQuote } from '../runtime/hooks/settings.ts';
 import type { Arguments, CommandContext } from './command.ts';
 
 /** Options that say where something is, with the commands that take them. */

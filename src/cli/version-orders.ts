@@ -1,8 +1,8 @@
 /** The order files of planned add-ons: `versions.json` beside their versions. */
 import { dirname, join, resolve } from 'node:path';
 import type { BuildPlan } from '../build/plan.ts';
-import { readStateFile } from '../files/state-file.ts';
-import { parseOrderFile, type VersionOrders } from '../release/version-order.ts';
+import { readStateFile } from '../platform/files/state-file.ts';
+import { parseOrderFile, type VersionOrders } from '../store/release/version-order.ts';
 
 const LIMIT = 1 << 20;
 

@@ -2,8 +2,8 @@
 import { stat } from 'node:fs/promises';
 import { errnoOf } from '../core/errors.ts';
 import { shallowJson } from '../core/json.ts';
-import type { Environment } from '../net/proxy.ts';
-import { pause, retryAfterMs } from '../net/retry.ts';
+import type { Environment } from '../platform/http/proxy.ts';
+import { pause, retryAfterMs } from '../platform/http/retry.ts';
 import { exchange, type Answered } from './exchange.ts';
 import type { ApiPath } from './path.ts';
 import { statusProblem, thrownProblem, type Problem } from './problem.ts';

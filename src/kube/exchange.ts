@@ -2,7 +2,7 @@
 import { request as requestPlain, type IncomingMessage } from 'node:http';
 import { request as requestSecure } from 'node:https';
 import { CurlewError } from '../core/errors.ts';
-import type { Headers } from '../net/message.ts';
+import type { Headers } from '../platform/http/message.ts';
 import type { Session } from './session.ts';
 
 export interface Asking {

@@ -6,7 +6,7 @@ import { dirname, isAbsolute, resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { isTexts } from '../core/json.ts';
 import { secret, type Secret } from '../core/secret.ts';
-import { isJsonObject, readYaml, type Json, type JsonObject } from '../installer/yaml.ts';
+import { isJsonObject, readYaml, type Json, type JsonObject } from '../formats/yaml/yaml.ts';
 
 /** A certificate, a key or a token: in the kubeconfig itself, or in a file that it names. */
 export type Material = { readonly given: Secret } | { readonly path: string };

@@ -2,8 +2,8 @@
 import { visible } from '../core/diagnostic.ts';
 import { asError, CurlewError, errnoOf } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
-import { CONNECTION_WORDS, isCertificateProblem, isNotTls, serverMessage } from '../net/failure.ts';
-import { ProxyRefusal } from '../net/tunnel.ts';
+import { CONNECTION_WORDS, isCertificateProblem, isNotTls, serverMessage } from '../platform/http/failure.ts';
+import { ProxyRefusal } from '../platform/http/tunnel.ts';
 import type { Answered } from './exchange.ts';
 import type { Session } from './session.ts';
 

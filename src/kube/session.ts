@@ -6,13 +6,13 @@ import type { Agent } from 'node:https';
 import { delimiter, resolve } from 'node:path';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { CurlewError, errnoOf } from '../core/errors.ts';
-import { readLimited } from '../files/read-limited.ts';
-import { allowsPlainHttp } from '../net/address.ts';
-import { secretsOf } from '../net/failure.ts';
-import { basic } from '../net/http.ts';
-import { proxyFor, type Environment } from '../net/proxy.ts';
-import { loadRoots } from '../net/roots.ts';
-import { tunnelAgent } from '../net/tunnel.ts';
+import { readLimited } from '../platform/files/read-limited.ts';
+import { allowsPlainHttp } from '../platform/http/address.ts';
+import { secretsOf } from '../platform/http/failure.ts';
+import { basic } from '../platform/http/http.ts';
+import { proxyFor, type Environment } from '../platform/http/proxy.ts';
+import { loadRoots } from '../platform/http/roots.ts';
+import { tunnelAgent } from '../platform/http/tunnel.ts';
 import { runPlugin, type PluginCredential } from './exec-plugin.ts';
 import {
   currentContext,

@@ -3,7 +3,7 @@ import { hookFunction, HOOK_NAMES, HOOKS, type Hook } from './hooks.ts';
 import { eachRepeated } from './directive.ts';
 import { editDistance } from '../core/nearest.ts';
 import { finding, quoted, type Find } from './rules.ts';
-import type { ShellFunction } from './shell.ts';
+import type { ShellFunction } from '../formats/bash/shell.ts';
 
 /** Shorter names have too many neighbours one letter away. */
 const SHORTEST_COMPARED = 4;

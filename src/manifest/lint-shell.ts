@@ -4,7 +4,7 @@
  */
 import { availableParallelism } from 'node:os';
 import type { Diagnostic } from '../core/diagnostic.ts';
-import { mapLimited } from '../core/each.ts';
+import { mapLimited } from '../platform/limit/each.ts';
 import { CurlewError } from '../core/errors.ts';
 import { finding } from './rules.ts';
 

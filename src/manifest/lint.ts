@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { join, posix } from 'node:path';
 import { compareDiagnostics, type Diagnostic, type Word } from '../core/diagnostic.ts';
-import { mapLimited } from '../core/each.ts';
+import { mapLimited } from '../platform/limit/each.ts';
 import { maskSecrets } from '../core/errors.ts';
 import { INSTALL_SH, MANIFEST } from '../core/layout.ts';
 import { compareText } from '../core/ref.ts';
@@ -19,7 +19,7 @@ import { checkNames, checkProduction } from './lint/production.ts';
 import { batches, checkSyntax, runShellcheck, type Script } from './lint-shell.ts';
 import { listAddon, type AddonListing } from './read-addon.ts';
 import { finding, quoted, type Find } from './rules.ts';
-import { findFunctions } from './shell.ts';
+import { findFunctions } from '../formats/bash/shell.ts';
 import { statOf } from './text-file.ts';
 
 interface LintedAddon {

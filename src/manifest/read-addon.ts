@@ -3,10 +3,10 @@ import { readdirSync } from 'node:fs';
 import { constants, open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { openFileSource, readIndex } from '../archive/read.ts';
+import { openFileSource, readIndex } from '../formats/archive/read.ts';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import { digestOf, measured, type Measurement } from '../core/digest.ts';
-import { mapLimited } from '../core/each.ts';
+import { mapLimited } from '../platform/limit/each.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import {
   ADDON_JSON,
@@ -26,7 +26,7 @@ import { parseCategories, parseSettingsSchema, type Categories } from './metadat
 import { MANIFEST_LIMIT, parseManifest, tooLarge, type Manifest } from './parse.ts';
 import { planManifest } from './plan.ts';
 import { finding, type Find } from './rules.ts';
-import { findFunctions } from './shell.ts';
+import { findFunctions } from '../formats/bash/shell.ts';
 import { readBytesFile, readTextFile, statOf } from './text-file.ts';
 
 /** A file of the folder, before anyone read it. */

@@ -1,11 +1,11 @@
 /** How requests to a registry are authorised: anonymously, by password, or by tokens of the registry's token service. */
 import { CurlewError } from '../core/errors.ts';
-import { basic, succeeded, type Http } from '../net/http.ts';
-import type { Authorize, Headers, HttpRequest, Refusal } from '../net/message.ts';
+import { basic, succeeded, type Http } from '../platform/http/http.ts';
+import type { Authorize, Headers, HttpRequest, Refusal } from '../platform/http/message.ts';
 import { parseChallenges, type Challenge } from './challenge.ts';
 import type { Credentials } from './credentials.ts';
 import type { Credential } from './docker-config.ts';
-import { parseObject } from './manifest.ts';
+import { parseObject } from '../formats/oci/manifest.ts';
 
 export interface AuthOptions {
   readonly http: Http;

@@ -5,15 +5,21 @@
 import { digestOf, isDigest, type Digest } from '../core/digest.ts';
 import { asError, CurlewError } from '../core/errors.ts';
 import { formatImageRef, imageNames, type ImageRef } from '../core/image-ref.ts';
-import { download } from '../net/download.ts';
-import { succeeded, type Http } from '../net/http.ts';
-import type { HttpRequest } from '../net/message.ts';
+import { download } from '../platform/http/download.ts';
+import { succeeded, type Http } from '../platform/http/http.ts';
+import type { HttpRequest } from '../platform/http/message.ts';
 import { createAuth } from './auth.ts';
 import type { Credentials } from './credentials.ts';
 import { candidates, createEndpoints, trimmed, type Candidate, type Endpoint, type Mirrors } from './endpoint.ts';
-import { formatPlatform, type BlobFetchOptions, type Descriptor, type ImageSource, type SendBlob } from './image.ts';
-import { MANIFEST_LIMIT, MANIFEST_TYPES } from './manifest.ts';
-import { platformImage, type FoundManifest, type ReadSmall } from './platform.ts';
+import {
+  formatPlatform,
+  type BlobFetchOptions,
+  type Descriptor,
+  type ImageSource,
+  type SendBlob,
+} from '../formats/oci/image.ts';
+import { MANIFEST_LIMIT, MANIFEST_TYPES } from '../formats/oci/manifest.ts';
+import { platformImage, type FoundManifest, type ReadSmall } from '../formats/oci/platform.ts';
 
 export interface RegistryOptions {
   readonly http: Http;

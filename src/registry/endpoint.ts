@@ -1,6 +1,6 @@
 /** Where a registry's images are asked for: mirrors in order, then the registry itself; https before plain http. */
 import { CurlewError } from '../core/errors.ts';
-import type { Http } from '../net/http.ts';
+import type { Http } from '../platform/http/http.ts';
 import { hostKey } from './docker-config.ts';
 
 /**

@@ -2,7 +2,7 @@
  * Where the blobs of a package's images lie, in two pieces of memory: they move from thread to thread, where a hundred thousand
  * objects would be copied one by one, and take 64 bytes for each blob. Pure.
  */
-import type { PlacedEntry } from '../archive/entry.ts';
+import type { PlacedEntry } from '../formats/archive/entry.ts';
 import { hexOf, type Digest } from '../core/digest.ts';
 import { packagePath } from '../core/layout.ts';
 

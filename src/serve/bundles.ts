@@ -1,14 +1,14 @@
 /** Bundles that nobody has written: plans are kept in memory for a while, bytes are read when they are asked for. */
-import type { ArchiveIndex, RangeSource } from '../archive/entry.ts';
+import type { ArchiveIndex, RangeSource } from '../formats/archive/entry.ts';
 import { bundleRange } from '../bundle/write/bytes.ts';
 import type { PlanSource } from '../bundle/plan-from.ts';
 import type { ResolvedPackage } from '../bundle/resolve.ts';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { hexOf } from '../core/digest.ts';
-import { mapLimited } from '../core/each.ts';
+import { mapLimited } from '../platform/limit/each.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { Arch } from '../core/ref.ts';
-import type { Installer } from '../installer/installer.ts';
+import type { Installer } from '../spec/installer.ts';
 import { storeSource } from '../store/source.ts';
 import type { Store, StoredObject } from '../store/store.ts';
 import type { Catalogues } from './catalogues.ts';

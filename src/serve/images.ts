@@ -1,10 +1,10 @@
 /** Manifests and blobs of images, read from the packages that hold them; nothing is unpacked on disk. */
-import type { PlacedEntry, RangeSource } from '../archive/entry.ts';
-import { readFile, readPayload } from '../archive/read.ts';
-import { storedRange } from '../archive/stored.ts';
+import type { PlacedEntry, RangeSource } from '../formats/archive/entry.ts';
+import { readFile, readPayload } from '../formats/archive/read.ts';
+import { storedRange } from '../formats/archive/stored.ts';
 import { canonicalJson, digestOf, isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import { MANIFEST_LIMIT, OCI_INDEX, parseManifest } from '../registry/manifest.ts';
+import { MANIFEST_LIMIT, OCI_INDEX, parseManifest } from '../formats/oci/manifest.ts';
 import { storeSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import { bytesOfBlobs, findBlob, type BlobTable } from './blob-table.ts';

@@ -2,10 +2,10 @@
 import { INSTALLER_LIMIT } from '../core/bundle.ts';
 import { digestOf, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import { installerHash, installerId } from '../installer/id.ts';
-import type { Installer } from '../installer/installer.ts';
-import { parseInstaller } from '../installer/parse.ts';
-import type { JsonObject } from '../installer/yaml.ts';
+import { installerHash, installerId } from '../spec/id.ts';
+import type { Installer } from '../spec/installer.ts';
+import { parseInstaller } from '../spec/parse.ts';
+import type { JsonObject } from '../formats/yaml/yaml.ts';
 import type { Store } from '../store/store.ts';
 import { isInstallerName } from './route.ts';
 import { createShelf } from './shelf.ts';

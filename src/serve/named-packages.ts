@@ -4,8 +4,8 @@ import type { Catalogue } from '../core/catalogue.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { compareText, formatRef, type Arch } from '../core/ref.ts';
-import type { Installer } from '../installer/installer.ts';
-import { resolveVersion } from '../installer/version.ts';
+import type { Installer } from '../spec/installer.ts';
+import { resolveVersion } from '../spec/version.ts';
 
 /** A client that wants more takes the bundle. */
 const MOST_NAMES = 100;

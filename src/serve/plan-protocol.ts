@@ -1,14 +1,14 @@
 /** What the server and its planning thread send each other: data that can be cloned. */
 import type { MessagePort } from 'node:worker_threads';
-import type { ArchiveIndex } from '../archive/entry.ts';
-import type { Segment } from '../archive/splice.ts';
+import type { ArchiveIndex } from '../formats/archive/entry.ts';
+import type { Segment } from '../formats/archive/splice.ts';
 import type { ResolvedPackage } from '../bundle/resolve.ts';
 import type { Catalogue } from '../core/catalogue.ts';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import type { Digest } from '../core/digest.ts';
 import { asError, CurlewError, type ErrorCode } from '../core/errors.ts';
 import type { Arch } from '../core/ref.ts';
-import type { Installer } from '../installer/installer.ts';
+import type { Installer } from '../spec/installer.ts';
 import type { ByteRange, Store, StoredObject } from '../store/store.ts';
 import type { BlobTable } from './blob-table.ts';
 

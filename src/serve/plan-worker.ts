@@ -3,8 +3,8 @@
  * It reads the store through the server, which has the connections, the credentials and the limits.
  */
 import { parentPort, type MessagePort } from 'node:worker_threads';
-import { memorySource, readTocText } from '../archive/read.ts';
-import { planSplice, type Segment, type SplicePlan } from '../archive/splice.ts';
+import { memorySource, readTocText } from '../formats/archive/read.ts';
+import { planSplice, type Segment, type SplicePlan } from '../formats/archive/splice.ts';
 import { checkSettings, openIndex, openPackages, type OpenOptions } from '../bundle/open-packages.ts';
 import { planFrom } from '../bundle/plan-from.ts';
 import { checkPackage } from '../bundle/plan.ts';

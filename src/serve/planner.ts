@@ -4,7 +4,7 @@
  */
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
 import { asError, CurlewError } from '../core/errors.ts';
-import { createLanes } from '../core/lanes.ts';
+import { createLanes } from '../platform/limit/lanes.ts';
 import type { Store } from '../store/store.ts';
 import {
   errorOf,

@@ -5,9 +5,9 @@ import { copyFile, link, lstat, open, rename, rm, type FileHandle } from 'node:f
 import { dirname, join } from 'node:path';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf } from '../core/errors.ts';
-import { partialName, sweepPartials } from '../files/partial.ts';
-import { syncFolder } from '../files/sync-folder.ts';
-import { writeFully } from '../files/write-fully.ts';
+import { partialName, sweepPartials } from '../platform/files/partial.ts';
+import { syncFolder } from '../platform/files/sync-folder.ts';
+import { writeFully } from '../platform/files/write-fully.ts';
 import { makeInside, openInside, requireInside } from './folder-inside.ts';
 import { HIDDEN } from './key.ts';
 import type { Upload } from './store.ts';

@@ -7,7 +7,7 @@
 import { link, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf } from '../core/errors.ts';
-import { syncFolder } from '../files/sync-folder.ts';
+import { syncFolder } from '../platform/files/sync-folder.ts';
 import { findFile, nameReplacing, partialCopy } from './folder-files.ts';
 import { makeInside, removeInside, requireInside } from './folder-inside.ts';
 import { HIDDEN } from './key.ts';

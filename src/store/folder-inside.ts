@@ -2,7 +2,7 @@
 import { constants, mkdir, open, readlink, realpath, rm, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { CurlewError, errnoOf } from '../core/errors.ts';
-import { isWithin } from '../files/is-within.ts';
+import { isWithin } from '../platform/files/is-within.ts';
 
 function leadsOut(root: string, path: string): CurlewError {
   return new CurlewError(

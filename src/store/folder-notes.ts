@@ -8,7 +8,7 @@ import { open, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError, errnoOf } from '../core/errors.ts';
-import { syncFolder } from '../files/sync-folder.ts';
+import { syncFolder } from '../platform/files/sync-folder.ts';
 import { makeInside, openInside, removeInside } from './folder-inside.ts';
 import { HIDDEN } from './key.ts';
 import type { Metadata } from './store.ts';

@@ -2,10 +2,10 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
-import { makeFolder } from '../files/make-folder.ts';
+import { makeFolder } from '../platform/files/make-folder.ts';
 import type { Report } from '../core/events.ts';
 import { createFolderStore } from './folder.ts';
-import type { Http } from '../net/http.ts';
+import type { Http } from '../platform/http/http.ts';
 import type { S3Options } from './s3-address.ts';
 import type { Store } from './store.ts';
 import { createWebStore, isWebAddress } from './web.ts';

@@ -1,7 +1,7 @@
 /** Addresses of stores in S3, and how to reach the server. Pure. */
 import { CurlewError } from '../core/errors.ts';
 import { pathProblem } from '../core/layout.ts';
-import type { Environment } from '../net/proxy.ts';
+import type { Environment } from '../platform/http/proxy.ts';
 
 /** What a site says of its server. Whatever is absent is found as the AWS SDK finds it: variables, then profile. */
 export interface S3Options {

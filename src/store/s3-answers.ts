@@ -5,9 +5,9 @@
 import { Readable } from 'node:stream';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { CurlewError } from '../core/errors.ts';
-import { LEAST_RATE, watchRate } from '../net/least-rate.ts';
-import type { Environment } from '../net/proxy.ts';
-import { plainDetour, wantsCredentials } from '../net/tunnel.ts';
+import { LEAST_RATE, watchRate } from '../platform/http/least-rate.ts';
+import type { Environment } from '../platform/http/proxy.ts';
+import { plainDetour, wantsCredentials } from '../platform/http/tunnel.ts';
 
 /** A page of a thousand keys of a thousand bytes each, escaped, is smaller. */
 const DOCUMENT_LIMIT = 16 << 20;

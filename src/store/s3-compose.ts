@@ -1,6 +1,6 @@
 /** Objects made of what the server holds already: parts that it copies, and between them parts that are sent. */
 import { UploadPartCopyCommand, type CompletedPart } from '@aws-sdk/client-s3';
-import { eachLimited, mapLimited } from '../core/each.ts';
+import { eachLimited, mapLimited } from '../platform/limit/each.ts';
 import { CurlewError } from '../core/errors.ts';
 import { begin, giveUp, type Begun, type UploadJob } from './s3-begun.ts';
 import { connectionOf, placeOf } from './s3-connection.ts';

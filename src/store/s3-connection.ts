@@ -1,7 +1,7 @@
 /** A connection to a bucket: requests with retries, whose failures are errors for users. */
 import { S3Client } from '@aws-sdk/client-s3';
-import { proxyFor } from '../net/proxy.ts';
-import { tunnelAgent } from '../net/tunnel.ts';
+import { proxyFor } from '../platform/http/proxy.ts';
+import { tunnelAgent } from '../platform/http/tunnel.ts';
 import { checkedEndpoint, parseS3Address, type S3Options, type S3Place } from './s3-address.ts';
 import { CurlewError } from '../core/errors.ts';
 import { limitAnswers } from './s3-answers.ts';

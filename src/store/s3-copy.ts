@@ -6,7 +6,7 @@ import {
   UploadPartCopyCommand,
   type CompletedPart,
 } from '@aws-sdk/client-s3';
-import { mapLimited } from '../core/each.ts';
+import { mapLimited } from '../platform/limit/each.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { S3Connection } from './s3-connection.ts';
 import { demandedChecksum, wholeChecksum, type AnsweredChecksums } from './s3-checksum.ts';

@@ -1,6 +1,6 @@
 /** What a failure of an S3 server, or of the way to it, means to a user. */
 import { CurlewError, errnoOf, type ErrorCode } from '../core/errors.ts';
-import { CONNECTION_WORDS, isCertificateProblem } from '../net/failure.ts';
+import { CONNECTION_WORDS, isCertificateProblem } from '../platform/http/failure.ts';
 
 /** What was asked for, for messages. */
 export interface S3Call {

@@ -1,7 +1,7 @@
 /** Bytes that a download pushes, as bytes that a reader pulls. */
 import type { CurlewError } from '../core/errors.ts';
-import { download } from '../net/download.ts';
-import type { Http } from '../net/http.ts';
+import { download } from '../platform/http/download.ts';
+import type { Http } from '../platform/http/http.ts';
 
 export interface WebRange {
   readonly doing: string;

@@ -3,8 +3,8 @@
  * read, and not be listed.
  */
 import { CurlewError, redact } from '../core/errors.ts';
-import type { Http } from '../net/http.ts';
-import type { HttpRequest, ResponseHead } from '../net/message.ts';
+import type { Http } from '../platform/http/http.ts';
+import type { HttpRequest, ResponseHead } from '../platform/http/message.ts';
 import { checkedKey, tooLarge } from './key.ts';
 import type { GetOptions, ReadObject, Store, StoredObject } from './store.ts';
 import { readWebRange } from './web-read.ts';

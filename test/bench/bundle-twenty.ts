@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { packageFileName } from '../../src/core/layout.ts';
-import { publishPackages } from '../../src/release/publish.ts';
+import { publishPackages } from '../../src/store/release/publish.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import { specOf } from '../support/bundles.ts';
 import { never, noReport } from '../support/context.ts';

@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import { digestOf } from '../../src/core/digest.ts';
-import { sendTar, type SentEntry, sentBytes } from '../../src/archive/send-tar.ts';
+import { sendTar, type SentEntry, sentBytes } from '../../src/formats/archive/send-tar.ts';
 import { startContainerd, type SocketDaemon } from '../components/support/services.ts';
 import { never } from '../support/context.ts';
 import { writeAddons, type Options } from './images.ts';

@@ -1,7 +1,7 @@
 /** Host preflights of a spec with ten add-ons: all at once, so that they take as long as the slowest of them. */
-import { assembleSpecs, type AddonSpec } from '../../src/preflight/assemble.ts';
-import { runPreflights } from '../../src/preflight/run.ts';
-import { parseInstaller } from '../../src/installer/parse.ts';
+import { assembleSpecs, type AddonSpec } from '../../src/runtime/preflight/assemble.ts';
+import { runPreflights } from '../../src/runtime/preflight/run.ts';
+import { parseInstaller } from '../../src/spec/parse.ts';
 import { noReport } from '../support/context.ts';
 import { specText } from '../support/preflight.ts';
 import { startServer } from '../support/web-server.ts';

@@ -1,7 +1,7 @@
 import { execa } from 'execa';
 import { chmod, mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
-import { extractEntries } from '../../src/archive/extract.ts';
-import { openFileSource, readIndex } from '../../src/archive/read.ts';
+import { extractEntries } from '../../src/formats/archive/extract.ts';
+import { openFileSource, readIndex } from '../../src/formats/archive/read.ts';
 import { pruneCache } from '../../src/build/cache.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';

@@ -1,5 +1,5 @@
 import { chunksOf } from '../../src/build/chunks.ts';
-import { createLanes } from '../../src/core/lanes.ts';
+import { createLanes } from '../../src/platform/limit/lanes.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 

@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import { claim } from '../../src/files/claim.ts';
+import { claim } from '../../src/platform/files/claim.ts';
 import { sweepOut } from '../../src/build/out-folder.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';

@@ -2,8 +2,8 @@ import { chooseBeside, type BesideOptions, type ResolvedBeside } from '../../src
 import { resolvePackages } from '../../src/bundle/resolve.ts';
 import { formatBundleJson, parseBundleJson } from '../../src/core/bundle.ts';
 import { digestOf } from '../../src/core/digest.ts';
-import { parseInstaller } from '../../src/installer/parse.ts';
-import { makeCatalogue } from '../../src/release/catalogue.ts';
+import { parseInstaller } from '../../src/spec/parse.ts';
+import { makeCatalogue } from '../../src/store/release/catalogue.ts';
 import * as assert from '../support/assert.ts';
 import { specOf } from '../support/bundles.ts';
 import { suite } from '../support/suite.ts';

@@ -1,5 +1,5 @@
 import { helmImages, imageOverrides, isAllowedRegistry } from '../../src/bundle/image-overrides.ts';
-import { parseInstaller } from '../../src/installer/parse.ts';
+import { parseInstaller } from '../../src/spec/parse.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 

@@ -1,5 +1,5 @@
 /** Plans that somebody has altered, and what the packages of the store say to them. */
-import { planSplice, type SplicePart } from '../../src/archive/splice.ts';
+import { planSplice, type SplicePart } from '../../src/formats/archive/splice.ts';
 import { openSavedPlan } from '../../src/bundle/open-saved.ts';
 import { formatBundlePlan, parseBundlePlan } from '../../src/bundle/plan-file.ts';
 import { formatBundleJson } from '../../src/core/bundle.ts';

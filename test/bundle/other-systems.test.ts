@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
-import { memorySource, readIndex } from '../../src/archive/read.ts';
-import { verifyArchive } from '../../src/archive/verify.ts';
+import { memorySource, readIndex } from '../../src/formats/archive/read.ts';
+import { verifyArchive } from '../../src/formats/archive/verify.ts';
 import { parseBundleJson } from '../../src/core/bundle.ts';
 import { OS_IDS, type OsId } from '../../src/core/os.ts';
-import { archivePackages, type SourcePackage } from '../../src/runtime/source.ts';
+import { archivePackages, type SourcePackage } from '../../src/runtime/node/source.ts';
 import * as assert from '../support/assert.ts';
 import type { TestPackage } from '../support/bundles.ts';
 import { bundleOfPackages } from '../support/deltas.ts';

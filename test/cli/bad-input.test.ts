@@ -1,9 +1,9 @@
 /** Packages that are not well: each ends in one error that says who, which hook, where, what it printed, and what to do. */
 import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { memorySource, readIndex } from '../../src/archive/read.ts';
+import { memorySource, readIndex } from '../../src/formats/archive/read.ts';
 import { formatAddonJson } from '../../src/core/package.ts';
-import { readRecords } from '../../src/runtime/records.ts';
+import { readRecords } from '../../src/runtime/node/records.ts';
 import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';

@@ -1,6 +1,6 @@
 /** Images that come into a bundle beside those of its packages. */
 import { readdir, writeFile } from 'node:fs/promises';
-import { findEntry, openFileSource, readFile, readIndex } from '../../src/archive/read.ts';
+import { findEntry, openFileSource, readFile, readIndex } from '../../src/formats/archive/read.ts';
 import { bundle } from '../../src/cli/commands/bundle.ts';
 import { bundleSource } from '../../src/cli/install-source.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';

@@ -1,7 +1,7 @@
 import { execa } from 'execa';
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import type { DryRun } from '../../src/runtime/dry-run.ts';
+import type { DryRun } from '../../src/runtime/run/dry-run.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
 import { MAIN } from '../support/compiled.ts';

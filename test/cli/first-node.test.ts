@@ -1,6 +1,6 @@
 /** What `upgrade` and `join` do on the node that add-ons were installed from, and on one that has joined. */
 import { writeFile } from 'node:fs/promises';
-import { readRecords } from '../../src/runtime/records.ts';
+import { readRecords } from '../../src/runtime/node/records.ts';
 import * as assert from '../support/assert.ts';
 import type { Outcome } from '../support/curlew.ts';
 import { boxWith, bundleOf } from '../support/node-bundles.ts';

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { importExternalCommand } from '../../src/cli/commands/import-external.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { digestOf, hexOf } from '../../src/core/digest.ts';
-import type { ImportResult } from '../../src/release/import-external.ts';
+import type { ImportResult } from '../../src/store/release/import-external.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf } from '../support/bundles.ts';

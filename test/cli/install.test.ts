@@ -2,8 +2,8 @@ import { execa } from 'execa';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { membersOf } from '../../src/runtime/process-tree.ts';
-import { readRecords } from '../../src/runtime/records.ts';
+import { membersOf } from '../../src/platform/process/process-tree.ts';
+import { readRecords } from '../../src/runtime/node/records.ts';
 import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
@@ -14,7 +14,7 @@ import { traced, tracer, tracerPackage } from '../support/node-install.ts';
 import { runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
-import type { RunResult } from '../../src/runtime/run-result.ts';
+import type { RunResult } from '../../src/runtime/run/run-result.ts';
 
 // not fast: hundreds of hooks
 const test = suite('cli/install', { timeoutMs: 120_000 });

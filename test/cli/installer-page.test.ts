@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { installerCommand } from '../../src/cli/commands/installer.ts';
 import { VERBS } from '../../src/cli/installer-verbs.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
-import { parseInstaller } from '../../src/installer/parse.ts';
+import { parseInstaller } from '../../src/spec/parse.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 

@@ -1,13 +1,13 @@
 import { cp, rm, stat, writeFile } from 'node:fs/promises';
 import { COMMANDS } from '../../src/cli/commands.ts';
-import { readRecords } from '../../src/runtime/records.ts';
+import { readRecords } from '../../src/runtime/node/records.ts';
 import * as assert from '../support/assert.ts';
 import { greeting, NODE, onNode, put, SAYS } from '../support/kept-node.ts';
 import { trace, tracer } from '../support/node-install.ts';
 import { runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
-import type { RunResult } from '../../src/runtime/run-result.ts';
+import type { RunResult } from '../../src/runtime/run/run-result.ts';
 
 // not fast: hundreds of hooks
 const test = suite('cli/resume and reset', { timeoutMs: 240_000 });

@@ -1,10 +1,10 @@
 import { appendFile, readFile, stat, writeFile } from 'node:fs/promises';
 import { fileError } from '../../src/core/errors.ts';
-import { readable } from '../../src/runtime/history.ts';
-import type { HookLog, RunSummary } from '../../src/runtime/hook-logs.ts';
-import { readRecords } from '../../src/runtime/records.ts';
-import type { NodeStatus } from '../../src/runtime/status.ts';
-import type { AddonHistory } from '../../src/runtime/why.ts';
+import { readable } from '../../src/runtime/run/history.ts';
+import type { HookLog, RunSummary } from '../../src/runtime/hooks/hook-logs.ts';
+import { readRecords } from '../../src/runtime/node/records.ts';
+import type { NodeStatus } from '../../src/runtime/run/status.ts';
+import type { AddonHistory } from '../../src/runtime/run/why.ts';
 import * as assert from '../support/assert.ts';
 import type { Outcome } from '../support/curlew.ts';
 import { bundleOf } from '../support/node-bundles.ts';

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { BUNDLE_SCRIPTS, INSTALL_DIRECTORY, nodePath } from '../../src/core/layout.ts';
-import { ASKED_FILE } from '../../src/runtime/asked.ts';
+import { ASKED_FILE } from '../../src/runtime/run/asked.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 

@@ -3,7 +3,7 @@ import { execa } from 'execa';
 import { digestOf } from '../../src/core/digest.ts';
 import { ERROR_CODES, type ErrorCode } from '../../src/core/errors.ts';
 import { formatHead, parseHead } from '../../src/core/parts.ts';
-import type { Ask } from '../../src/runtime/questions.ts';
+import type { Ask } from '../../src/runtime/hooks/questions.ts';
 import * as assert from '../support/assert.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { tracer } from '../support/node-install.ts';

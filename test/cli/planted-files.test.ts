@@ -3,7 +3,7 @@ import { execa } from 'execa';
 import { chmod, chown, lchown, lstat, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { signaturePath, wholePath } from '../../src/cli/signed.ts';
 import { partsPath } from '../../src/core/parts.ts';
-import { pathsBeside } from '../../src/pull/partial-file.ts';
+import { pathsBeside } from '../../src/transfer/partial-file.ts';
 import * as assert from '../support/assert.ts';
 import type { Outcome } from '../support/curlew.ts';
 import { lockedPackage } from '../support/described.ts';

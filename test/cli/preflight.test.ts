@@ -1,5 +1,5 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { NO_RECORDS, settingsDigest, writeRecords } from '../../src/runtime/records.ts';
+import { NO_RECORDS, settingsDigest, writeRecords } from '../../src/runtime/node/records.ts';
 import * as assert from '../support/assert.ts';
 import type { Outcome } from '../support/curlew.ts';
 import { startKubeServer, statusReply } from '../support/kube-server.ts';

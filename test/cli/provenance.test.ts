@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { digestOf, hexOf } from '../../src/core/digest.ts';
-import { readPublicKey } from '../../src/trust/keys.ts';
-import { verifyStatement } from '../../src/trust/statement.ts';
+import { readPublicKey } from '../../src/formats/signing/keys.ts';
+import { verifyStatement } from '../../src/formats/signing/statement.ts';
 import * as assert from '../support/assert.ts';
 import { bundleOfPackages, deltaOf } from '../support/deltas.ts';
 import { lockedPackage } from '../support/described.ts';

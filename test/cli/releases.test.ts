@@ -1,5 +1,5 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import type { PromoteResult } from '../../src/release/promote.ts';
+import type { PromoteResult } from '../../src/store/release/promote.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import * as assert from '../support/assert.ts';
 import { curlew } from '../support/curlew.ts';

@@ -1,11 +1,11 @@
 import { appendFile, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { readRecords } from '../../src/runtime/records.ts';
+import { readRecords } from '../../src/runtime/node/records.ts';
 import * as assert from '../support/assert.ts';
 import { greeting, NODE, onNode, put, SAYS } from '../support/kept-node.ts';
 import { trace, tracer } from '../support/node-install.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
-import type { RunResult } from '../../src/runtime/run-result.ts';
+import type { RunResult } from '../../src/runtime/run/run-result.ts';
 
 // not fast: hundreds of hooks
 const test = suite('cli/rollback', { timeoutMs: 240_000 });

@@ -5,7 +5,7 @@ import { readArguments } from '../../src/cli/read-arguments.ts';
 import { addressOf, limitsOf, listenOf, logFormOf, storeOf, tlsOf, tokenOf } from '../../src/cli/serve-options.ts';
 import type { Arguments, CommandContext } from '../../src/cli/command.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
-import { makeKeyPair, publicPart, readPrivateKey } from '../../src/trust/keys.ts';
+import { makeKeyPair, publicPart, readPrivateKey } from '../../src/formats/signing/keys.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages } from '../support/bundles.ts';
 import { noReport } from '../support/context.ts';

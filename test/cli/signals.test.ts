@@ -1,6 +1,6 @@
 import { listenForSignals } from '../../src/cli/signals.ts';
-import { eachLimited } from '../../src/core/each.ts';
-import { createLanes } from '../../src/core/lanes.ts';
+import { eachLimited } from '../../src/platform/limit/each.ts';
+import { createLanes } from '../../src/platform/limit/lanes.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 

@@ -1,16 +1,16 @@
 /** Archives that were altered after their contents were signed: what is proven before anything of them is used. */
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { PlacedEntry, RangeSource } from '../../src/archive/entry.ts';
-import { headerMember } from '../../src/archive/place.ts';
-import { memorySource, readIndex, readTocText } from '../../src/archive/read.ts';
-import { formatFooter, formatToc } from '../../src/archive/toc.ts';
-import { verifyArchive } from '../../src/archive/verify.ts';
+import type { PlacedEntry, RangeSource } from '../../src/formats/archive/entry.ts';
+import { headerMember } from '../../src/formats/archive/place.ts';
+import { memorySource, readIndex, readTocText } from '../../src/formats/archive/read.ts';
+import { formatFooter, formatToc } from '../../src/formats/archive/toc.ts';
+import { verifyArchive } from '../../src/formats/archive/verify.ts';
 import { checkedIndex } from '../../src/cli/install-source.ts';
 import type { Trust } from '../../src/cli/signed.ts';
-import { archivePackages } from '../../src/runtime/source.ts';
-import { makeKeyPair, publicPart, readPrivateKey } from '../../src/trust/keys.ts';
-import { verifyText } from '../../src/trust/signature.ts';
+import { archivePackages } from '../../src/runtime/node/source.ts';
+import { makeKeyPair, publicPart, readPrivateKey } from '../../src/formats/signing/keys.ts';
+import { verifyText } from '../../src/formats/signing/signature.ts';
 import * as assert from '../support/assert.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { noise } from '../support/packages.ts';

@@ -2,13 +2,13 @@
 import { execa } from 'execa';
 import { createPrivateKey, createPublicKey, verify } from 'node:crypto';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { memorySource, readTocText } from '../../src/archive/read.ts';
+import { memorySource, readTocText } from '../../src/formats/archive/read.ts';
 import type { Command } from '../../src/cli/command.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { trustOf } from '../../src/cli/signed.ts';
 import { digestOf } from '../../src/core/digest.ts';
-import { signArchive, type ArchiveStatement } from '../../src/trust/archive-statement.ts';
+import { signArchive, type ArchiveStatement } from '../../src/formats/signing/archive-statement.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
 import { bundleOf } from '../support/node-bundles.ts';

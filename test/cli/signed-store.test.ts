@@ -1,9 +1,9 @@
 import { execa } from 'execa';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { memorySource } from '../../src/archive/read.ts';
+import { memorySource } from '../../src/formats/archive/read.ts';
 import type { NodeResult } from '../../src/cli/node-run.ts';
 import { formatAddonJson } from '../../src/core/package.ts';
-import type { NotCurrent } from '../../src/release/signed-release.ts';
+import type { NotCurrent } from '../../src/store/release/signed-release.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import * as assert from '../support/assert.ts';
 import { planTestBundle, publishTestPackages } from '../support/bundles.ts';
@@ -19,7 +19,7 @@ import { keepSpec, serveStore } from '../support/served.ts';
 import { suite } from '../support/suite.ts';
 import { tree, type Tree } from '../support/tree.ts';
 import { serveFolder } from '../support/web-server.ts';
-import type { RunResult } from '../../src/runtime/run-result.ts';
+import type { RunResult } from '../../src/runtime/run/run-result.ts';
 
 // not fast: starts the command again and again
 const test = suite('cli: signed releases', { timeoutMs: 120_000 });

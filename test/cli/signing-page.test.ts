@@ -1,7 +1,7 @@
 /** What README.md and docs/signing.md tell people to type on a machine without curlew, carried out as it stands there. */
 import { execa } from 'execa';
 import { readFile, stat, writeFile } from 'node:fs/promises';
-import { memorySource, readTocText } from '../../src/archive/read.ts';
+import { memorySource, readTocText } from '../../src/formats/archive/read.ts';
 import { digestOf, hexOf } from '../../src/core/digest.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';

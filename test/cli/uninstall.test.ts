@@ -1,8 +1,8 @@
 /** `curlew uninstall`, and add-ons that `--prune` removes. */
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { formatEntry, parseJournal } from '../../src/runtime/journal.ts';
-import { readRecords } from '../../src/runtime/records.ts';
-import { RunRecords } from '../../src/runtime/run-records.ts';
+import { formatEntry, parseJournal } from '../../src/runtime/run/journal.ts';
+import { readRecords } from '../../src/runtime/node/records.ts';
+import { RunRecords } from '../../src/runtime/run/run-records.ts';
 import * as assert from '../support/assert.ts';
 import type { Outcome } from '../support/curlew.ts';
 import { boxWith, bundleOf, type TestAddon } from '../support/node-bundles.ts';
@@ -10,7 +10,7 @@ import { trace, tracer } from '../support/node-install.ts';
 import { runTraced } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import type { Tree } from '../support/tree.ts';
-import type { RunResult } from '../../src/runtime/run-result.ts';
+import type { RunResult } from '../../src/runtime/run/run-result.ts';
 
 // not fast: hundreds of hooks
 const test = suite('cli/uninstall', { timeoutMs: 240_000 });

@@ -1,8 +1,8 @@
 /** `curlew why` on a node of a cluster, whose API server answers from files. */
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { readRecords, type AppliedRecord } from '../../src/runtime/records.ts';
-import type { AddonHistory } from '../../src/runtime/why.ts';
+import { readRecords, type AppliedRecord } from '../../src/runtime/node/records.ts';
+import type { AddonHistory } from '../../src/runtime/run/why.ts';
 import * as assert from '../support/assert.ts';
 import { curlew, type Outcome } from '../support/curlew.ts';
 import { bundleOf } from '../support/node-bundles.ts';

@@ -2,10 +2,10 @@
 import { execa } from 'execa';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { confinedPlace } from '../../src/runtime/confine.ts';
-import type { NodePlace } from '../../src/runtime/node-place.ts';
-import { membersOf } from '../../src/runtime/process-tree.ts';
-import { readRecords } from '../../src/runtime/records.ts';
+import { confinedPlace } from '../../src/runtime/hooks/confine.ts';
+import type { NodePlace } from '../../src/runtime/node/node-place.ts';
+import { membersOf } from '../../src/platform/process/process-tree.ts';
+import { readRecords } from '../../src/runtime/node/records.ts';
 import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';

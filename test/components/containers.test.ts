@@ -1,6 +1,6 @@
 /** Containers of a build in a real Docker engine: what goes in, what comes out, and that nothing stays. Needs root. */
 import { mkdir, readFile, stat } from 'node:fs/promises';
-import { sentBytes } from '../../src/archive/send-tar.ts';
+import { sentBytes } from '../../src/formats/archive/send-tar.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import type { ContainerRequest, EndedContainer } from '../../src/build/containers/containers.ts';

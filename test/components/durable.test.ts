@@ -17,8 +17,8 @@ if (reason === undefined) {
     const { bytes } = archiveOf([{ path: 'a/b/c/file', data: 'x' }]);
     await writeFile(box.at('p.tar.gz'), bytes);
     const script = `
-      const { openFileSource, readIndex } = await import(${JSON.stringify(compiledModule('src/archive/read.ts'))});
-      const { extractEntries } = await import(${JSON.stringify(compiledModule('src/archive/extract.ts'))});
+      const { openFileSource, readIndex } = await import(${JSON.stringify(compiledModule('src/formats/archive/read.ts'))});
+      const { extractEntries } = await import(${JSON.stringify(compiledModule('src/formats/archive/extract.ts'))});
       const { signal } = new AbortController();
       const source = await openFileSource(${JSON.stringify(box.at('p.tar.gz'))});
       const index = await readIndex(source, { signal });

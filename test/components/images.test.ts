@@ -12,7 +12,7 @@ import { loadImages, type LoadedImages } from '../../src/runtime/images/load.ts'
 import { loadPackages } from '../../src/runtime/images/load-packages.ts';
 import { planImages } from '../../src/runtime/images/plan.ts';
 import { archiveImages, type WantedImage } from '../../src/runtime/images/wanted.ts';
-import type { SourcePackage } from '../../src/runtime/source.ts';
+import type { SourcePackage } from '../../src/runtime/node/source.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
 import { binaryLike, makeImage, makeLayer, plainTar, type Image, type Layer } from '../support/images.ts';

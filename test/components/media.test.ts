@@ -4,7 +4,7 @@ import { readdir, readFile, statfs, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { joinParts } from '../../src/bundle/parts/join-parts.ts';
 import { writeParts, type Whole } from '../../src/bundle/parts/split-write.ts';
-import { memorySource } from '../../src/archive/read.ts';
+import { memorySource } from '../../src/formats/archive/read.ts';
 import { partsPath } from '../../src/core/parts.ts';
 import * as assert from '../support/assert.ts';
 import { noReport } from '../support/context.ts';

@@ -2,7 +2,7 @@
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { asError } from '../../src/core/errors.ts';
-import { eachLimited } from '../../src/core/each.ts';
+import { eachLimited } from '../../src/platform/limit/each.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 import { sampleOf } from '../support/sweep.ts';

@@ -1,10 +1,10 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { formatEntry, parseJournal } from '../../src/runtime/journal.ts';
-import { keptPackage } from '../../src/runtime/kept-package.ts';
-import { readLastRun } from '../../src/runtime/last-run.ts';
-import { placedDigest } from '../../src/runtime/placed-package.ts';
-import { readRecords } from '../../src/runtime/records.ts';
+import { formatEntry, parseJournal } from '../../src/runtime/run/journal.ts';
+import { keptPackage } from '../../src/runtime/node/kept-package.ts';
+import { readLastRun } from '../../src/runtime/run/last-run.ts';
+import { placedDigest } from '../../src/runtime/node/placed-package.ts';
+import { readRecords } from '../../src/runtime/node/records.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';
 import { suite } from '../support/suite.ts';

@@ -1,12 +1,12 @@
 /** Pulling from Debian's registry, and what other tools make of the layouts and archives that come out of it. */
 import { mkdir } from 'node:fs/promises';
 import { hexOf } from '../../src/core/digest.ts';
-import { download } from '../../src/net/download.ts';
-import { openImageArchive } from '../../src/registry/image-archive.ts';
+import { download } from '../../src/platform/http/download.ts';
+import { openImageArchive } from '../../src/formats/oci/image-archive.ts';
 import { createRegistryClient } from '../../src/registry/client.ts';
 import { ANONYMOUS } from '../../src/registry/credentials.ts';
-import { formatImageLayout } from '../../src/registry/oci-layout.ts';
-import type { ResolvedImage } from '../../src/registry/image.ts';
+import { formatImageLayout } from '../../src/formats/oci/oci-layout.ts';
+import type { ResolvedImage } from '../../src/formats/oci/image.ts';
 import { imageNames, parseImageRef, type ImageRef } from '../../src/core/image-ref.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import * as assert from '../support/assert.ts';

@@ -2,7 +2,7 @@
 import { execa } from 'execa';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { confinedPlace, requireOwnLinks } from '../../src/runtime/confine.ts';
+import { confinedPlace, requireOwnLinks } from '../../src/runtime/hooks/confine.ts';
 import { appears, until } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { never } from '../support/context.ts';

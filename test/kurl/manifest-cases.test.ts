@@ -1,5 +1,5 @@
 /** What kURL's own builder does with a Manifest, case by case (kurl.md 11). */
-import { openFileSource, readIndex } from '../../src/archive/read.ts';
+import { openFileSource, readIndex } from '../../src/formats/archive/read.ts';
 import { parseManifest } from '../../src/manifest/parse.ts';
 import * as assert from '../support/assert.ts';
 import { addon, buildAll } from '../support/builds.ts';

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { cp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as assert from '../support/assert.ts';
-import { makeKeyPair } from '../../src/trust/keys.ts';
+import { makeKeyPair } from '../../src/formats/signing/keys.ts';
 import { oracle } from '../components/support/programs.ts';
 import { built, CHECKOUT } from '../support/built.ts';
 import { unless } from '../support/needs.ts';

@@ -3,7 +3,7 @@ import { execa } from 'execa';
 import { existsSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { findEntry, openFileSource, readIndex } from '../../src/archive/read.ts';
+import { findEntry, openFileSource, readIndex } from '../../src/formats/archive/read.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { executableFileName, packedExecutableName } from '../../src/core/layout.ts';
 import { ARCHES, compareVersions } from '../../src/core/ref.ts';

@@ -4,7 +4,7 @@ import { isTrustedRealm } from '../../src/registry/auth.ts';
 import { parseChallenges } from '../../src/registry/challenge.ts';
 import { ANONYMOUS, createCredentials, type Credentials } from '../../src/registry/credentials.ts';
 import { parseDockerConfig } from '../../src/registry/docker-config.ts';
-import type { Http } from '../../src/net/http.ts';
+import type { Http } from '../../src/platform/http/http.ts';
 import * as assert from '../support/assert.ts';
 import { collector, quickHttp } from '../support/client.ts';
 import { answers, redirects } from '../support/faults.ts';

@@ -1,4 +1,4 @@
-import { bootId } from '../../src/runtime/process-tree.ts';
+import { bootId } from '../../src/platform/process/process-tree.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 

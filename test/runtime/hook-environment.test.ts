@@ -1,6 +1,6 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { CurlewError } from '../../src/core/errors.ts';
-import { lookUpFunctions } from '../../src/runtime/hook.ts';
+import { lookUpFunctions } from '../../src/runtime/hooks/hook.ts';
 import { appears } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { never, noReport } from '../support/context.ts';

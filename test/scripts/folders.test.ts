@@ -14,14 +14,16 @@ interface Import {
   readonly file: string;
   /** Folder of the file; empty for those of the public library, which are in `src` itself. */
   readonly folder: string;
-  /** A folder of `src`, for a relative one. */
+  /** The line of a relative one. */
   readonly to: string | undefined;
   /** As it is written. */
   readonly name: string;
 }
 
+/** The line of the table that a file belongs to; one of a folder within another comes before the other's. */
 function folderOf(path: string): string {
-  return path.includes('/') ? path.slice(0, path.indexOf('/')) : '';
+  const lines = FOLDERS.map(({ name }) => name).filter((name) => path.startsWith(`${name}/`));
+  return lines.toSorted((a, b) => b.length - a.length)[0] ?? dirname(path).replace(/^\.$/, '');
 }
 
 async function importsOf(file: string): Promise<readonly Import[]> {

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import { memorySource, openFileSource, readIndex } from '../../src/archive/read.ts';
-import { verifyArchive } from '../../src/archive/verify.ts';
+import { memorySource, openFileSource, readIndex } from '../../src/formats/archive/read.ts';
+import { verifyArchive } from '../../src/formats/archive/verify.ts';
 import { assembleBundle } from '../../src/bundle/write/assemble.ts';
 import { planFrom } from '../../src/bundle/plan-from.ts';
 import { storeKey } from '../../src/core/layout.ts';
-import { installerId } from '../../src/installer/id.ts';
-import { parseInstaller } from '../../src/installer/parse.ts';
+import { installerId } from '../../src/spec/id.ts';
+import { parseInstaller } from '../../src/spec/parse.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import { readCatalogue } from '../../src/store/catalogue.ts';
 import { createFolderStore } from '../../src/store/folder.ts';

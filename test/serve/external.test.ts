@@ -1,12 +1,12 @@
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
-import { memorySource, readIndex } from '../../src/archive/read.ts';
+import { memorySource, readIndex } from '../../src/formats/archive/read.ts';
 import { digestOf, type Digest } from '../../src/core/digest.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import { storeKey } from '../../src/core/layout.ts';
-import type { OfferedVersion } from '../../src/release/external.ts';
-import { importExternal } from '../../src/release/import-external.ts';
-import { offeredCatalogue } from '../../src/release/offered.ts';
+import type { OfferedVersion } from '../../src/store/release/external.ts';
+import { importExternal } from '../../src/store/release/import-external.ts';
+import { offeredCatalogue } from '../../src/store/release/offered.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createWebStore } from '../../src/store/web.ts';

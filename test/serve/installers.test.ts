@@ -1,7 +1,7 @@
 import { execa } from 'execa';
 import { existsSync } from 'node:fs';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { memorySource } from '../../src/archive/read.ts';
+import { memorySource } from '../../src/formats/archive/read.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf } from '../support/bundles.ts';
 import { cleanEnvironment } from '../support/curlew.ts';

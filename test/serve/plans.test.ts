@@ -1,12 +1,12 @@
 /** How many plans of bundles a server makes for whom. */
 import type { Worker } from 'node:worker_threads';
-import { signStore } from '../../src/release/sign-release.ts';
-import { readSigned } from '../../src/release/signed-release.ts';
+import { signStore } from '../../src/store/release/sign-release.ts';
+import { readSigned } from '../../src/store/release/signed-release.ts';
 import type { ProveRelease } from '../../src/serve/catalogues.ts';
 import { startPlanWorker } from '../../src/serve/start-plan-worker.ts';
 import type { Store } from '../../src/store/store.ts';
-import { memorySource } from '../../src/archive/read.ts';
-import { verifyArchive } from '../../src/archive/verify.ts';
+import { memorySource } from '../../src/formats/archive/read.ts';
+import { verifyArchive } from '../../src/formats/archive/verify.ts';
 import { until } from '../support/appears.ts';
 import * as assert from '../support/assert.ts';
 import { publishTestPackages, specOf, type TestPackage } from '../support/bundles.ts';

@@ -1,6 +1,6 @@
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { storeKey } from '../../src/core/layout.ts';
-import { readSigned } from '../../src/release/signed-release.ts';
+import { readSigned } from '../../src/store/release/signed-release.ts';
 import type { ProveRelease } from '../../src/serve/catalogues.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from '../support/assert.ts';

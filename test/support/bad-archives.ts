@@ -1,9 +1,9 @@
 /** Packages and bundles that nobody may take: each lies about what it is, or is hostile. Payloads are undamaged. */
-import { paddingOf, TAR_END, tarHeader } from '../../src/archive/header.ts';
-import { storedMember } from '../../src/archive/member.ts';
-import { placeArchive } from '../../src/archive/place.ts';
-import { storedPacking } from '../../src/archive/pack.ts';
-import { formatFooter, tocJson } from '../../src/archive/toc.ts';
+import { paddingOf, TAR_END, tarHeader } from '../../src/formats/archive/header.ts';
+import { storedMember } from '../../src/formats/archive/member.ts';
+import { placeArchive } from '../../src/formats/archive/place.ts';
+import { storedPacking } from '../../src/formats/archive/pack.ts';
+import { formatFooter, tocJson } from '../../src/formats/archive/toc.ts';
 import { formatBundleJson, type BundleJson } from '../../src/core/bundle.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { TOC_NAME } from '../../src/core/layout.ts';

@@ -1,13 +1,13 @@
 /** Builds of add-ons in a temporary folder against servers on loopback, without a command line. */
 import { join } from 'node:path';
-import { createFramePool } from '../../src/archive/frame-pool.ts';
-import { openFileSource } from '../../src/archive/read.ts';
-import { verifyArchive } from '../../src/archive/verify.ts';
+import { createFramePool } from '../../src/formats/archive/frame-pool.ts';
+import { openFileSource } from '../../src/formats/archive/read.ts';
+import { verifyArchive } from '../../src/formats/archive/verify.ts';
 import { buildAddons } from '../../src/build/build.ts';
 import type { BuiltPackage } from '../../src/build/build-addon.ts';
 import type { LockMode } from '../../src/build/committed-lock.ts';
 import { findDonors } from '../../src/build/donors.ts';
-import { createLanes } from '../../src/core/lanes.ts';
+import { createLanes } from '../../src/platform/limit/lanes.ts';
 import { findOutdated, type OutdatedAddon } from '../../src/build/outdated.ts';
 import { planBuild, type BuildPlan } from '../../src/build/plan.ts';
 import type { BuildPorts, ImageEngine } from '../../src/build/ports.ts';

@@ -1,15 +1,15 @@
 /** A folder store with a release of small packages, and bundle plans over it. */
 import { mkdir } from 'node:fs/promises';
-import type { ArchivePlan } from '../../src/archive/place.ts';
-import { memorySource } from '../../src/archive/read.ts';
+import type { ArchivePlan } from '../../src/formats/archive/place.ts';
+import { memorySource } from '../../src/formats/archive/read.ts';
 import type { BundleSource } from '../../src/bundle/write/bytes.ts';
 import { openPackages, type OpenPackage } from '../../src/bundle/open-packages.ts';
 import { planBundle, type BundlePlan } from '../../src/bundle/plan.ts';
 import { resolvePackages } from '../../src/bundle/resolve.ts';
 import { packageFileName } from '../../src/core/layout.ts';
 import type { AddonJson } from '../../src/core/package.ts';
-import { parseInstaller } from '../../src/installer/parse.ts';
-import { publishPackages } from '../../src/release/publish.ts';
+import { parseInstaller } from '../../src/spec/parse.ts';
+import { publishPackages } from '../../src/store/release/publish.ts';
 import { readCatalogue } from '../../src/store/catalogue.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -1,5 +1,5 @@
 /** An HTTP client that loses no time between attempts. */
-import { createHttp, type Http, type HttpOptions } from '../../src/net/http.ts';
+import { createHttp, type Http, type HttpOptions } from '../../src/platform/http/http.ts';
 
 export async function quickHttp(options: Partial<HttpOptions> = {}): Promise<Http> {
   return createHttp({ env: {}, retry: { attempts: 4, baseMs: 1, capMs: 5 }, ...options });

@@ -10,11 +10,11 @@ export const PRODUCT = '.curlew/tests/product';
 
 /** Modules besides the tests themselves that processes of their own run or import. */
 export const MODULES: readonly string[] = [
-  'src/archive/extract.ts',
-  'src/archive/read.ts',
+  'src/formats/archive/extract.ts',
+  'src/formats/archive/read.ts',
   'src/cli/unpack-scripts.ts',
-  'src/files/partial.ts',
-  'src/runtime/control.ts',
+  'src/platform/files/partial.ts',
+  'src/runtime/hooks/control.ts',
   'src/store/folder.ts',
   'test/components/support/killed-run.ts',
   'test/support/killed-publish.ts',

@@ -1,5 +1,5 @@
 /** Bundles and deltas in memory, planned and assembled as the commands do, without a store. */
-import { memorySource } from '../../src/archive/read.ts';
+import { memorySource } from '../../src/formats/archive/read.ts';
 import { bundleRange, type BundleSource } from '../../src/bundle/write/bytes.ts';
 import { planDelta } from '../../src/bundle/delta/delta-plan.ts';
 import type { Inventory } from '../../src/bundle/delta/inventory.ts';

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { digestOf, hexOf } from '../../src/core/digest.ts';
 import { parseAddonJson } from '../../src/core/package.ts';
 import { formatLock, type ManifestLock } from '../../src/manifest/lock.ts';
-import type { DescribedPackage } from '../../src/sbom/components.ts';
+import type { DescribedPackage } from '../../src/build/sbom/components.ts';
 import type { TestPackage } from './bundles.ts';
 import { packageOf, type TestFile } from './packages.ts';
 

@@ -1,6 +1,6 @@
 /** A bundle whose install.sh is exchanged so that its table of contents, and every place in the file, stay as they were. */
 import { crc32, deflateRawSync } from 'node:zlib';
-import { memorySource, readIndex } from '../../src/archive/read.ts';
+import { memorySource, readIndex } from '../../src/formats/archive/read.ts';
 import { never } from './context.ts';
 import { archiveOf, noise } from './packages.ts';
 import { specOf } from './node-bundles.ts';

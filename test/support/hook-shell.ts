@@ -2,10 +2,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { ProgressEvent } from '../../src/core/events.ts';
-import { adoptCarried, runHook } from '../../src/runtime/hook.ts';
-import type { HookOptions, HookOutcome, HookRequest, HookShell } from '../../src/runtime/hook-process.ts';
-import { plainPlace } from '../../src/runtime/node-place.ts';
-import { settingsText, type ShellVariable } from '../../src/runtime/settings.ts';
+import { adoptCarried, runHook } from '../../src/runtime/hooks/hook.ts';
+import type { HookOptions, HookOutcome, HookRequest, HookShell } from '../../src/runtime/hooks/hook-process.ts';
+import { plainPlace } from '../../src/runtime/node/node-place.ts';
+import { settingsText, type ShellVariable } from '../../src/runtime/hooks/settings.ts';
 import { never } from './context.ts';
 import { tree, type Tree } from './tree.ts';
 

@@ -4,8 +4,8 @@
  */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { publishPackages } from '../../src/release/publish.ts';
-import type { PackageFileToPublish } from '../../src/release/upload.ts';
+import { publishPackages } from '../../src/store/release/publish.ts';
+import type { PackageFileToPublish } from '../../src/store/release/upload.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import { noReport } from './context.ts';

@@ -1,18 +1,18 @@
 /** Installing packages from memory into a folder, for tests: hooks unconfined, images left alone. */
 import { readFile, rm } from 'node:fs/promises';
-import { memorySource, readIndex } from '../../src/archive/read.ts';
+import { memorySource, readIndex } from '../../src/formats/archive/read.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
-import { execute } from '../../src/runtime/execute.ts';
-import { plainPlace } from '../../src/runtime/node-place.ts';
-import { prepare } from '../../src/runtime/prepare.ts';
-import { archivePackages, type SourcePackage } from '../../src/runtime/source.ts';
+import { execute } from '../../src/runtime/run/execute.ts';
+import { plainPlace } from '../../src/runtime/node/node-place.ts';
+import { prepare } from '../../src/runtime/run/prepare.ts';
+import { archivePackages, type SourcePackage } from '../../src/runtime/node/source.ts';
 import type { TestPackage } from './bundles.ts';
 import { never } from './context.ts';
 import type { CurlewOptions } from './curlew.ts';
 import type { TestAddon } from './node-bundles.ts';
 import type { Tree } from './tree.ts';
-import type { RunResult } from '../../src/runtime/run-result.ts';
-import type { RunRequest } from '../../src/runtime/request.ts';
+import type { RunResult } from '../../src/runtime/run/run-result.ts';
+import type { RunRequest } from '../../src/runtime/run/request.ts';
 
 const SCRIPTS = `${import.meta.dirname}/../../scripts`;
 

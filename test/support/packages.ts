@@ -2,9 +2,9 @@
 import { writeFile } from 'node:fs/promises';
 import { digestOf } from '../../src/core/digest.ts';
 import { formatAddonJson, packageDigest, type AddonJson, type PackageFile } from '../../src/core/package.ts';
-import { deflatedMember } from '../../src/archive/member.ts';
-import { packBytes } from '../../src/archive/pack.ts';
-import { placeArchive, type ArchivePlan, type SizedEntry } from '../../src/archive/place.ts';
+import { deflatedMember } from '../../src/formats/archive/member.ts';
+import { packBytes } from '../../src/formats/archive/pack.ts';
+import { placeArchive, type ArchivePlan, type SizedEntry } from '../../src/formats/archive/place.ts';
 
 export interface TestFile {
   readonly path: string;

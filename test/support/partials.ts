@@ -1,6 +1,6 @@
 /** Names of half-written files as processes that are gone, or out of sight, would have left them. */
 import { randomBytes } from 'node:crypto';
-import { ownOwner, type Owner } from '../../src/files/owner.ts';
+import { ownOwner, type Owner } from '../../src/platform/files/owner.ts';
 
 export function partialNameOf(owner: Partial<Owner>): string {
   const { place, pid, start } = { ...ownOwner(), ...owner };

@@ -1,13 +1,13 @@
 /** Specs and facts for tests of host preflights. */
-import type { Json } from '../../src/installer/yaml.ts';
-import type { Host } from '../../src/preflight/collector.ts';
-import { COLLECTORS } from '../../src/preflight/collectors.ts';
-import type { Fact } from '../../src/preflight/facts.ts';
-import { judgeFacts, type PreflightResult } from '../../src/preflight/judge.ts';
-import { parsePreflight, type ParsedPreflight } from '../../src/preflight/parse.ts';
-import { settingsOf } from '../../src/preflight/settings.ts';
-import { NOWHERE, templateData, type Situation } from '../../src/preflight/situation.ts';
-import type { HostPreflight } from '../../src/preflight/spec.ts';
+import type { Json } from '../../src/formats/yaml/yaml.ts';
+import type { Host } from '../../src/runtime/preflight/collector.ts';
+import { COLLECTORS } from '../../src/runtime/preflight/collectors.ts';
+import type { Fact } from '../../src/runtime/preflight/facts.ts';
+import { judgeFacts, type PreflightResult } from '../../src/runtime/preflight/judge.ts';
+import { parsePreflight, type ParsedPreflight } from '../../src/runtime/preflight/parse.ts';
+import { settingsOf } from '../../src/runtime/preflight/settings.ts';
+import { NOWHERE, templateData, type Situation } from '../../src/runtime/preflight/situation.ts';
+import type { HostPreflight } from '../../src/runtime/preflight/spec.ts';
 
 const HEAD = 'apiVersion: troubleshoot.sh/v1beta2\nkind: HostPreflight\nmetadata:\n  name: test\nspec:\n';
 

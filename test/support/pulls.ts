@@ -1,8 +1,8 @@
 /** Pulls as the command does, in this process, from servers on loopback. */
 import type { ProgressEvent } from '../../src/core/events.ts';
-import type { HttpOptions } from '../../src/net/http.ts';
-import type { Pulled, PullOptions } from '../../src/pull/from-place.ts';
-import { pull } from '../../src/pull/pull.ts';
+import type { HttpOptions } from '../../src/platform/http/http.ts';
+import type { Pulled, PullOptions } from '../../src/transfer/from-place.ts';
+import { pull } from '../../src/transfer/pull.ts';
 import { webObject } from '../../src/store/web.ts';
 import { quickHttp } from './client.ts';
 import { noise, packageOf, type TestFile } from './packages.ts';

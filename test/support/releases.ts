@@ -2,8 +2,8 @@
 import { findPackage } from '../../src/core/catalogue.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { packageFileName } from '../../src/core/layout.ts';
-import { publishPackages, type PublishOptions, type PublishResult } from '../../src/release/publish.ts';
-import type { PackageFileToPublish } from '../../src/release/upload.ts';
+import { publishPackages, type PublishOptions, type PublishResult } from '../../src/store/release/publish.ts';
+import type { PackageFileToPublish } from '../../src/store/release/upload.ts';
 import { currentRelease, readCatalogue } from '../../src/store/catalogue.ts';
 import type { Store } from '../../src/store/store.ts';
 import * as assert from './assert.ts';

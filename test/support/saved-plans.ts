@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { assembleBundle } from '../../src/bundle/write/assemble.ts';
 import { planFrom, type OpenPlan, type PlanFromOptions } from '../../src/bundle/plan-from.ts';
 import { packedExecutableName } from '../../src/core/layout.ts';
-import { parseInstaller } from '../../src/installer/parse.ts';
+import { parseInstaller } from '../../src/spec/parse.ts';
 import { readCatalogue } from '../../src/store/catalogue.ts';
 import type { Store } from '../../src/store/store.ts';
 import { TOOL } from './bundles.ts';

@@ -1,7 +1,7 @@
 /** New add-ons in a temporary folder, without a command line. */
 import { execa } from 'execa';
 import { join } from 'node:path';
-import { makeAddon, type MadeAddon, type NewAddon } from '../../src/scaffold/new-addon.ts';
+import { makeAddon, type MadeAddon, type NewAddon } from '../../src/manifest/scaffold/new-addon.ts';
 import { never } from './context.ts';
 import type { Tree } from './tree.ts';
 

@@ -2,8 +2,8 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { memorySource } from '../../src/archive/read.ts';
-import { withStoredExternal } from '../../src/release/offered.ts';
+import { memorySource } from '../../src/formats/archive/read.ts';
+import { withStoredExternal } from '../../src/store/release/offered.ts';
 import type { Access } from '../../src/serve/access.ts';
 import { createInstallers } from '../../src/serve/installers.ts';
 import { DEFAULT_LIMITS, startServer, type ListenOptions, type ServeLimits } from '../../src/serve/server.ts';

@@ -1,17 +1,17 @@
 /** Keys, and signers of stores whose clock and memory a test holds in its hands. */
 import { createHash, sign, type KeyObject } from 'node:crypto';
 import { cp, mkdir } from 'node:fs/promises';
-import type { Signer } from '../../src/release/sign-release.ts';
+import type { Signer } from '../../src/store/release/sign-release.ts';
 import {
   readSigned,
   type ReleaseTrust,
   type SeenRelease,
   type SeenVersions,
-} from '../../src/release/signed-release.ts';
+} from '../../src/store/release/signed-release.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
-import { makeKeyPair, publicPart, readPrivateKey } from '../../src/trust/keys.ts';
-import { formatBundle } from '../../src/trust/sigstore.ts';
+import { makeKeyPair, publicPart, readPrivateKey } from '../../src/formats/signing/keys.ts';
+import { formatBundle } from '../../src/formats/signing/sigstore.ts';
 import * as assert from './assert.ts';
 import { madePackage, publishAs } from './releases.ts';
 import { tree, type Tree } from './tree.ts';

@@ -1,5 +1,5 @@
 /** Tables of contents as JSON text, and what becomes of them. */
-import { endSize, parseTocJson } from '../../src/archive/toc.ts';
+import { endSize, parseTocJson } from '../../src/formats/archive/toc.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from './assert.ts';

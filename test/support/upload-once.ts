@@ -1,6 +1,6 @@
 /** Sends a file to a store in S3 as publishing does: `upload-once.ts ENDPOINT ADDRESS KEY FILE`. */
 import { createHash } from 'node:crypto';
-import { openFileSource } from '../../src/archive/read.ts';
+import { openFileSource } from '../../src/formats/archive/read.ts';
 import { createS3Store } from '../../src/store/s3.ts';
 import { noReport } from './context.ts';
 

@@ -1,12 +1,12 @@
 /** The Dockerfile that a `dockerout` line names, and the files around it that it may copy. */
 import { readdir, readlink, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
-import type { SentEntry } from '../../archive/send-tar.ts';
+import type { SentEntry } from '../../formats/archive/send-tar.ts';
 import { canonicalJson, digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { compareText } from '../../core/ref.ts';
-import { hashFile } from '../../files/hash-file.ts';
-import { readStateFile } from '../../files/state-file.ts';
+import { hashFile } from '../../platform/files/hash-file.ts';
+import { readStateFile } from '../../platform/files/state-file.ts';
 import { requireWithin } from '../within-repository.ts';
 import { readDockerfile, type Dockerfile } from './dockerfile.ts';
 import { ignoreRules } from './docker-ignore.ts';

@@ -10,7 +10,7 @@ import { readBuildContext, type BuildContext, type SourceRoots } from './build-c
 import type { ContentFile } from '../compile.ts';
 import type { Containers, EndedContainer } from './containers.ts';
 import { baseImages } from './dockerfile.ts';
-import { quoteLines } from './program-lines.ts';
+import { quoteLines } from '../../platform/process/program-lines.ts';
 
 export interface ContainerBuildOptions {
   /** The step that the lines of build and program belong to. */

@@ -1,7 +1,7 @@
 /** The files of `dockerout`: what the builds leave behind, or what an earlier package has of the same inputs. */
 import { mkdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { mapLimited } from '../../core/each.ts';
+import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import { reportStep } from '../../core/events.ts';
 import { packagePath } from '../../core/layout.ts';

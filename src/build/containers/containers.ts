@@ -5,8 +5,8 @@
  */
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { receiveTar } from '../../archive/receive-tar.ts';
-import { sendTar, type SentEntry } from '../../archive/send-tar.ts';
+import { receiveTar } from '../../formats/archive/receive-tar.ts';
+import { sendTar, type SentEntry } from '../../formats/archive/send-tar.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
@@ -16,7 +16,7 @@ import { callError, connectDocker, type Engine } from './docker.ts';
 import { createEngineImages, type EngineImages, type ImagesOptions } from './engine-images.ts';
 import { buildImage, type ImageBuildRequest } from './image-build.ts';
 import { ownLabels, PART, removeContainer, removeLabelled, RUN, sweepDeadRuns, tidy } from './left-overs.ts';
-import { containerLines, keepLastLines, plainLine, type LastLines } from './program-lines.ts';
+import { containerLines, keepLastLines, plainLine, type LastLines } from '../../platform/process/program-lines.ts';
 import { withLastLines, withLimit } from './time-limit.ts';
 
 interface Options {

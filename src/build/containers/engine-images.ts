@@ -8,7 +8,7 @@ import { isObject } from '../../core/json.ts';
 import type { RegistryClient } from '../../registry/client.ts';
 import { callError, engineName, type Engine } from './docker.ts';
 import { markPull, removeImage, tidy } from './left-overs.ts';
-import { linesOf } from './program-lines.ts';
+import { linesOf } from '../../platform/process/program-lines.ts';
 
 export interface ImageOptions {
   /** The step that lines belong to. */

@@ -4,7 +4,7 @@
  */
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { sendTar, type SentEntry } from '../../archive/send-tar.ts';
+import { sendTar, type SentEntry } from '../../formats/archive/send-tar.ts';
 import { isDigest, type Digest } from '../../core/digest.ts';
 import { asError, CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
@@ -23,7 +23,7 @@ import {
   type Labels,
   type Thing,
 } from './left-overs.ts';
-import { keepLastLines, linesOf, plainLine, quoteLines, type LastLines } from './program-lines.ts';
+import { keepLastLines, linesOf, plainLine, quoteLines, type LastLines } from '../../platform/process/program-lines.ts';
 import { withLastLines } from './time-limit.ts';
 
 export interface ImageBuildRequest {

@@ -5,7 +5,7 @@
 import { asError, CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { isObject } from '../../core/json.ts';
-import { isThere, ownOwner } from '../../files/owner.ts';
+import { isThere, ownOwner } from '../../platform/files/owner.ts';
 import type { Engine, EngineRequest } from './docker.ts';
 
 /** Id of the run. */

@@ -1,6 +1,6 @@
 /** What is given only so much time, and what it said last. */
 import { asError, CurlewError } from '../../core/errors.ts';
-import { quoteLines } from './program-lines.ts';
+import { quoteLines } from '../../platform/process/program-lines.ts';
 
 class OutOfTime extends CurlewError {}
 

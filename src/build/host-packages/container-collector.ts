@@ -1,7 +1,7 @@
 /** Fetching with the package manager of the system itself, in a container of its builder image. */
 import { readdir, readFile, rename, stat } from 'node:fs/promises';
 import { join, posix } from 'node:path';
-import { sentBytes, type SentEntry } from '../../archive/send-tar.ts';
+import { sentBytes, type SentEntry } from '../../formats/archive/send-tar.ts';
 import { errnoOf, fileError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import type { Repository } from '../../core/repositories.ts';

@@ -2,7 +2,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { counted } from '../../core/counted.ts';
-import { mapLimited } from '../../core/each.ts';
+import { mapLimited } from '../../platform/limit/each.ts';
 import { fileError } from '../../core/errors.ts';
 import { reportStep } from '../../core/events.ts';
 import { packagePath } from '../../core/layout.ts';

@@ -2,11 +2,11 @@
 import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseDigest } from '../../core/digest.ts';
-import { mapLimited } from '../../core/each.ts';
+import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError, errnoOf, fileError, redact } from '../../core/errors.ts';
 import { fileNameProblem, safePath } from '../../core/layout.ts';
 import { compareText } from '../../core/ref.ts';
-import { hashFile } from '../../files/hash-file.ts';
+import { hashFile } from '../../platform/files/hash-file.ts';
 import type { LockedFile } from '../../manifest/lock.ts';
 import type { Collected } from './collector.ts';
 

@@ -1,7 +1,7 @@
 /** Why a script failed, as one error: the package manager's own reason in a few lines, never its whole log. */
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, redact, type ErrorCode } from '../../core/errors.ts';
-import { quoteLines } from '../containers/program-lines.ts';
+import { quoteLines } from '../../platform/process/program-lines.ts';
 
 const SHOWN = 8;
 const WIDTH = 300;

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { CurlewError, errnoOf } from '../../core/errors.ts';
-import { keepLastLines, linesOf, plainLine } from '../containers/program-lines.ts';
+import { keepLastLines, linesOf, plainLine } from '../../platform/process/program-lines.ts';
 
 export interface ScriptOutcome {
   readonly status: number;

@@ -1,12 +1,12 @@
 /** The whole bundle, made again where a delta and the place that it was made for meet. */
 import { basename } from 'node:path';
-import type { PlacedEntry } from '../../archive/entry.ts';
-import type { Holder } from '../../archive/holder.ts';
-import { recreateArchive } from '../../archive/recreate.ts';
+import type { PlacedEntry } from '../../formats/archive/entry.ts';
+import type { Holder } from '../../formats/archive/holder.ts';
+import { recreateArchive } from '../../formats/archive/recreate.ts';
 import type { Digest } from '../../core/digest.ts';
 import { reportStep, type Report } from '../../core/events.ts';
-import { writeFully } from '../../files/write-fully.ts';
-import { writeWhole } from '../../files/write-whole.ts';
+import { writeFully } from '../../platform/files/write-fully.ts';
+import { writeWhole } from '../../platform/files/write-whole.ts';
 import type { Base } from './base.ts';
 import { baseLacks, lackingIn, type Delta } from './delta-read.ts';
 import { createWriteQueue, WRITES_AT_ONCE } from '../write/write-queue.ts';

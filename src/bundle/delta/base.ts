@@ -4,15 +4,15 @@
  */
 import { lstat, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../archive/entry.ts';
-import type { Holder } from '../../archive/holder.ts';
-import { openFileSource, readIndex } from '../../archive/read.ts';
+import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../formats/archive/entry.ts';
+import type { Holder } from '../../formats/archive/holder.ts';
+import { openFileSource, readIndex } from '../../formats/archive/read.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError, errnoOf, fileError, type ErrorCode } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { KURL_FOLDER, nodePath, ownerOf, prefixOf } from '../../core/layout.ts';
 import { isHeadPath } from '../../core/parts.ts';
-import { hashFile } from '../../files/hash-file.ts';
+import { hashFile } from '../../platform/files/hash-file.ts';
 import { openParts } from '../parts/parts-source.ts';
 
 export interface BasePayload {

@@ -1,7 +1,7 @@
 /** A bundle that leaves out what a place has: its table of contents, and the payloads that lack there. Pure. */
-import type { PlacedEntry } from '../../archive/entry.ts';
-import { planSplice, type SplicePart } from '../../archive/splice.ts';
-import { tocJson } from '../../archive/toc.ts';
+import type { PlacedEntry } from '../../formats/archive/entry.ts';
+import { planSplice, type SplicePart } from '../../formats/archive/splice.ts';
+import { tocJson } from '../../formats/archive/toc.ts';
 import { formatBundleJson, type BundleJson } from '../../core/bundle.ts';
 import { hexOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';

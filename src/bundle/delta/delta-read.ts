@@ -1,9 +1,9 @@
 /** Reading a delta: which bundle it makes, and what it brings of that. */
-import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../archive/entry.ts';
-import type { Holder } from '../../archive/holder.ts';
-import { isBomb } from '../../archive/pack.ts';
-import { findEntry, readFile } from '../../archive/read.ts';
-import { indexOfContents } from '../../archive/recreate.ts';
+import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../formats/archive/entry.ts';
+import type { Holder } from '../../formats/archive/holder.ts';
+import { isBomb } from '../../formats/archive/pack.ts';
+import { findEntry, readFile } from '../../formats/archive/read.ts';
+import { indexOfContents } from '../../formats/archive/recreate.ts';
 import {
   BUNDLE_JSON_LIMIT,
   formatBundleJson,

@@ -1,15 +1,15 @@
 /** Puts parts together again. */
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import type { RangeSource } from '../../archive/entry.ts';
-import { fileSource, openFileSource, readIndex } from '../../archive/read.ts';
+import type { RangeSource } from '../../formats/archive/entry.ts';
+import { fileSource, openFileSource, readIndex } from '../../formats/archive/read.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import type { Part, PartsHead } from '../../core/parts.ts';
-import { refuseExisting } from '../../files/name-file.ts';
-import { writeFully } from '../../files/write-fully.ts';
-import { requireFree, writeWhole } from '../../files/write-whole.ts';
+import { refuseExisting } from '../../platform/files/name-file.ts';
+import { writeFully } from '../../platform/files/write-fully.ts';
+import { requireFree, writeWhole } from '../../platform/files/write-whole.ts';
 import { findParts, partsError, readHead, type FoundPart } from './parts-find.ts';
 import { openFound, otherContents } from './parts-source.ts';
 import { createWriteQueue, WRITES_AT_ONCE, type Write } from '../write/write-queue.ts';

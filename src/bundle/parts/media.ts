@@ -2,7 +2,7 @@
 import { readFile, realpath, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf, CurlewError, fileError } from '../../core/errors.ts';
-import { mountOf, parseMounts } from '../../files/mounts.ts';
+import { mountOf, parseMounts } from '../../platform/files/mounts.ts';
 import type { Medium } from './split-plan.ts';
 
 /** FAT keeps a file's size in 32 bits. Rounded down to whole MiB, which every medium likes better. */

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { HEAD_LIMIT, isHeadPath, parseHead, type Part, type PartsHead } from '../../core/parts.ts';
-import { hashFile } from '../../files/hash-file.ts';
-import { readStateFile } from '../../files/state-file.ts';
+import { hashFile } from '../../platform/files/hash-file.ts';
+import { readStateFile } from '../../platform/files/state-file.ts';
 
 export interface FoundPart {
   readonly part: Part;

@@ -5,9 +5,9 @@ import { canonicalJson, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { HEAD_LIMIT, MOST_PARTS, parseHead, partsPath, type PartsHead } from '../../core/parts.ts';
-import { readLeft } from '../../files/left-file.ts';
-import { requireRegular } from '../../files/name-file.ts';
-import { readStateFile, writeStateFile } from '../../files/state-file.ts';
+import { readLeft } from '../../platform/files/left-file.ts';
+import { requireRegular } from '../../platform/files/name-file.ts';
+import { readStateFile, writeStateFile } from '../../platform/files/state-file.ts';
 import type { PlannedPart } from './split-plan.ts';
 
 /** What a set of parts is made from and how: only a set of the same can be gone on with. */

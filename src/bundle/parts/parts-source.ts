@@ -1,6 +1,6 @@
 /** The parts of a bundle as one source of ranges: what reads bundles reads them so, and nothing needs to be joined. */
-import type { RangeReadOptions, RangeSource } from '../../archive/entry.ts';
-import { openFileSource, readIndex } from '../../archive/read.ts';
+import type { RangeReadOptions, RangeSource } from '../../formats/archive/entry.ts';
+import { openFileSource, readIndex } from '../../formats/archive/read.ts';
 import { CurlewError } from '../../core/errors.ts';
 import type { PartsHead } from '../../core/parts.ts';
 import { findParts, partsError, readHead, type FoundPart } from './parts-find.ts';

@@ -2,17 +2,17 @@
 import { createHash } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ArchiveIndex, RangeSource } from '../../archive/entry.ts';
+import type { ArchiveIndex, RangeSource } from '../../formats/archive/entry.ts';
 import type { Digest } from '../../core/digest.ts';
 import { asError, CurlewError, fileError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { formatHead, formatSums, PARTS_FORMAT, partsPath, type Part, type PartsHead } from '../../core/parts.ts';
-import { hashFile } from '../../files/hash-file.ts';
-import { openLeft } from '../../files/left-file.ts';
-import { partialName, sweepPartials } from '../../files/partial.ts';
-import { writeStateFile } from '../../files/state-file.ts';
-import { syncFolder } from '../../files/sync-folder.ts';
-import { writeFully } from '../../files/write-fully.ts';
+import { hashFile } from '../../platform/files/hash-file.ts';
+import { openLeft } from '../../platform/files/left-file.ts';
+import { partialName, sweepPartials } from '../../platform/files/partial.ts';
+import { writeStateFile } from '../../platform/files/state-file.ts';
+import { syncFolder } from '../../platform/files/sync-folder.ts';
+import { writeFully } from '../../platform/files/write-fully.ts';
 import { createEntryCheck, type EntryCheck } from '../write/entry-check.ts';
 import { lookAtMedia } from './media.ts';
 import {

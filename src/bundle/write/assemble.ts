@@ -2,8 +2,8 @@
 import type { FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Report } from '../../core/events.ts';
-import { writeFully } from '../../files/write-fully.ts';
-import { writeWhole } from '../../files/write-whole.ts';
+import { writeFully } from '../../platform/files/write-fully.ts';
+import { writeWhole } from '../../platform/files/write-whole.ts';
 import type { BundleSource } from './bytes.ts';
 import type { BundlePlan } from '../plan.ts';
 import { pourBundle } from './pour.ts';

@@ -1,5 +1,5 @@
 /** The bytes of a planned bundle: any range of them, without the rest. */
-import type { Segment, SplicePlan } from '../../archive/splice.ts';
+import type { Segment, SplicePlan } from '../../formats/archive/splice.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isFolderStore } from '../../store/folder-place.ts';
 import type { StoredObject, StorePlace } from '../../store/store.ts';

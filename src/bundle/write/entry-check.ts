@@ -1,9 +1,9 @@
 /** Proves the entries of an archive while its bytes pass by from the first to the last: the same as `verify` does later. */
 import { createHash } from 'node:crypto';
-import type { ArchiveIndex, PlacedEntry } from '../../archive/entry.ts';
-import { sameBytes } from '../../archive/member.ts';
-import { headerMember, paddingMember } from '../../archive/place.ts';
-import { readPayload } from '../../archive/read.ts';
+import type { ArchiveIndex, PlacedEntry } from '../../formats/archive/entry.ts';
+import { sameBytes } from '../../formats/archive/member.ts';
+import { headerMember, paddingMember } from '../../formats/archive/place.ts';
+import { readPayload } from '../../formats/archive/read.ts';
 import { CurlewError } from '../../core/errors.ts';
 
 export interface EntryCheck {

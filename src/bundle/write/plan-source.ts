@@ -1,6 +1,6 @@
 /** A planned bundle as a source of ranges, like one that is there. */
-import type { RangeSource } from '../../archive/entry.ts';
-import type { SplicePlan } from '../../archive/splice.ts';
+import type { RangeSource } from '../../formats/archive/entry.ts';
+import type { SplicePlan } from '../../formats/archive/splice.ts';
 import { bundleRange, isElsewhere, type BundleSource } from './bytes.ts';
 import { readAhead } from './read-ahead.ts';
 

@@ -1,5 +1,5 @@
 /** A planned bundle read in pieces, several at once, for sources that answer slowly but many at a time. */
-import type { SplicePlan } from '../../archive/splice.ts';
+import type { SplicePlan } from '../../formats/archive/splice.ts';
 import { BUFFER_SIZE } from './buffers.ts';
 import { bundleRange, type BundleSource } from './bytes.ts';
 

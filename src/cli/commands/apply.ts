@@ -5,7 +5,7 @@ import { joinBases, openBase } from '../../bundle/delta/base.ts';
 import { readDelta } from '../../bundle/delta/delta-read.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { refuseExisting } from '../../files/name-file.ts';
+import { refuseExisting } from '../../platform/files/name-file.ts';
 import type { Command } from '../command.ts';
 import { checkedIndex } from '../install-source.ts';
 import { NETWORK_OPTIONS } from '../network.ts';

@@ -1,6 +1,6 @@
 /** `curlew bundle`: one file with everything that an installer spec names. */
 import { summarise, type PlanSummary } from '../../bundle/plan.ts';
-import type { NotCurrent } from '../../release/signed-release.ts';
+import type { NotCurrent } from '../../store/release/signed-release.ts';
 import { BUNDLE_PLAN_OPTIONS, openPlan } from '../bundle-plan.ts';
 import { bundleTarget, BUNDLE_TARGET_OPTIONS, type Written } from '../bundle-target.ts';
 import type { Command } from '../command.ts';

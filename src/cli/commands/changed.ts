@@ -1,8 +1,8 @@
 /** `curlew changed`: which add-ons a build would make anew, for the matrix of a CI job. */
 import { CurlewError } from '../../core/errors.ts';
 import { printableJson } from '../../core/json.ts';
-import { checkedRelease } from '../../release/release-name.ts';
-import { readRelease } from '../../release/previous.ts';
+import { checkedRelease } from '../../store/release/release-name.ts';
+import { readRelease } from '../../store/release/previous.ts';
 import { openBuildPorts } from '../build-ports.ts';
 import { BUILD_OPTIONS, countOf, planAddons } from '../building.ts';
 import type { Command } from '../command.ts';

@@ -3,7 +3,7 @@ import { appendFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { CurlewError, ERROR_CODES, fileError } from '../../core/errors.ts';
 import type { LintReport } from '../../manifest/lint.ts';
-import { findTemplates, generateAddon, type Generated } from '../../scaffold/generate.ts';
+import { findTemplates, generateAddon, type Generated } from '../../manifest/scaffold/generate.ts';
 import type { Command } from '../command.ts';
 import { lintMade, renderLint } from '../lint-made.ts';
 

@@ -2,8 +2,8 @@
 import { join, resolve } from 'node:path';
 import { counted } from '../../core/counted.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
-import { lookAtRepository, type Migration } from '../../migrate/migrate.ts';
-import { newFiles, writeNewFiles, type WrittenFile } from '../../migrate/write-files.ts';
+import { lookAtRepository, type Migration } from '../../kurl/migrate.ts';
+import { newFiles, writeNewFiles, type WrittenFile } from '../../kurl/write-files.ts';
 import type { Command } from '../command.ts';
 import { ownScripts } from '../own-scripts.ts';
 import { renderMigration } from '../render/migration.ts';

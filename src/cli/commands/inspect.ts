@@ -1,8 +1,8 @@
 /** `curlew inspect`: what a package or a bundle is, from its first entry and its table of contents. */
 import { resolve } from 'node:path';
-import { findEntry, readFile, readIndex } from '../../archive/read.ts';
+import { findEntry, readFile, readIndex } from '../../formats/archive/read.ts';
 import { readDelta } from '../../bundle/delta/delta-read.ts';
-import type { ArchiveIndex, PlacedEntry } from '../../archive/entry.ts';
+import type { ArchiveIndex, PlacedEntry } from '../../formats/archive/entry.ts';
 import type { Digest } from '../../core/digest.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';

@@ -1,5 +1,5 @@
 /** `curlew install`: the packages of an installer spec onto this machine, and their hooks. */
-import { FLAGS } from '../../installer/flags.ts';
+import { FLAGS } from '../../spec/flags.ts';
 import type { Command } from '../command.ts';
 import { RUN_OPTIONS, runNode, type NodeResult } from '../node-run.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';

@@ -3,7 +3,7 @@ import { counted } from '../../core/counted.ts';
 import { renderDiagnostic } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
-import { assignment } from '../../installer/variables.ts';
+import { assignment } from '../../spec/variables.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { VERB_OPTIONS, VERBS, type InstallerResult, type Validated } from '../installer-verbs.ts';
 import { WEB_OPTIONS } from '../network.ts';

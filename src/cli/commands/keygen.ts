@@ -2,9 +2,9 @@
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
-import { requireFolder } from '../../files/name-file.ts';
-import { writeNew } from '../../files/write-new.ts';
-import { makeKeyPair } from '../../trust/keys.ts';
+import { requireFolder } from '../../platform/files/name-file.ts';
+import { writeNew } from '../../platform/files/write-new.ts';
+import { makeKeyPair } from '../../formats/signing/keys.ts';
 import type { Command } from '../command.ts';
 
 interface MadeKeys {

@@ -1,7 +1,7 @@
 /** `curlew load-images`: the images of packages into this machine's container runtime, without installing anything. */
 import { access } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { PlacedEntry } from '../../archive/entry.ts';
+import type { PlacedEntry } from '../../formats/archive/entry.ts';
 import { withoutKurlFolder } from '../../bundle/kurl-layout.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { ADDON_JSON, OMITTED_JSON, ownerOf, prefixOf, TOC_NAME } from '../../core/layout.ts';
@@ -9,8 +9,8 @@ import { findImages, sourceImages, type FoundImages } from '../../runtime/images
 import { findImageRuntime, RUNTIME_NAMES } from '../../runtime/images/find-runtime.ts';
 import { loadPackages } from '../../runtime/images/load-packages.ts';
 import { planNeeds } from '../../runtime/images/plan.ts';
-import { archivePackages } from '../../runtime/source.ts';
-import { folderPackages } from '../../runtime/source-folder.ts';
+import { archivePackages } from '../../runtime/node/source.ts';
+import { folderPackages } from '../../runtime/node/source-folder.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { checkedIndex } from '../install-source.ts';
 import { NETWORK_OPTIONS } from '../network.ts';

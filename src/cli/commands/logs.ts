@@ -1,7 +1,7 @@
 /** `curlew logs`: what hooks printed. */
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
-import { listRunLogs, readHookLogs, type HookLog, type RunSummary } from '../../runtime/hook-logs.ts';
+import { listRunLogs, readHookLogs, type HookLog, type RunSummary } from '../../runtime/hooks/hook-logs.ts';
 import type { Command } from '../command.ts';
 import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
 import { runLine } from '../render/run-line.ts';

@@ -4,7 +4,7 @@ import { CurlewError } from '../../core/errors.ts';
 import { isAddonName } from '../../core/ref.ts';
 import { HOOK_NAMES } from '../../manifest/hooks.ts';
 import type { LintReport } from '../../manifest/lint.ts';
-import { makeAddon, type MadeAddon } from '../../scaffold/new-addon.ts';
+import { makeAddon, type MadeAddon } from '../../manifest/scaffold/new-addon.ts';
 import type { Arguments, Command } from '../command.ts';
 import { lintMade, renderLint } from '../lint-made.ts';
 import { ownScripts } from '../own-scripts.ts';

@@ -1,6 +1,6 @@
 /** `curlew promote`: makes a release of one store a release of another, without its bytes passing through here. */
 import { CurlewError } from '../../core/errors.ts';
-import { promote, sourceRelease, type PromoteResult } from '../../release/promote.ts';
+import { promote, sourceRelease, type PromoteResult } from '../../store/release/promote.ts';
 import { countOf } from '../building.ts';
 import type { Command } from '../command.ts';
 import { MAKE_CURRENT, noteUnsigned, trustOfStore, SIGNER_OPTIONS, signerOf } from '../release-trust.ts';

@@ -1,16 +1,16 @@
 /** `curlew provenance`: a statement of where packages and bundles came from, signed where a key is given. */
 import { basename, resolve } from 'node:path';
 import type { KeyObject } from 'node:crypto';
-import { digestAsStep } from '../../archive/digest-all.ts';
+import { digestAsStep } from '../../formats/archive/digest-all.ts';
 import { describeDelta } from '../../bundle/delta/delta-read.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
-import { writeStateFile } from '../../files/state-file.ts';
-import { writeText } from '../../files/write-whole.ts';
-import { provenanceOf, type Builder } from '../../sbom/provenance.ts';
-import { readPrivateKey } from '../../trust/keys.ts';
-import { formatStatement, signStatement, type Statement } from '../../trust/statement.ts';
+import { writeStateFile } from '../../platform/files/state-file.ts';
+import { writeText } from '../../platform/files/write-whole.ts';
+import { provenanceOf, type Builder } from '../../build/sbom/provenance.ts';
+import { readPrivateKey } from '../../formats/signing/keys.ts';
+import { formatStatement, signStatement, type Statement } from '../../formats/signing/statement.ts';
 import { BUILDER_OPTIONS, builderOf } from '../builder.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { ANYWHERE_OPTIONS, besideOf, openAnywhere, requireOther } from '../open-anywhere.ts';

@@ -1,7 +1,7 @@
 /** `curlew prune`: removes old releases from a store. */
 import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { prune, type PruneResult } from '../../release/prune.ts';
+import { prune, type PruneResult } from '../../store/release/prune.ts';
 import { ageOf } from '../age.ts';
 import { countOf } from '../building.ts';
 import type { Command } from '../command.ts';

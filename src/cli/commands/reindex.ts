@@ -1,7 +1,7 @@
 /** `curlew reindex`: makes a damaged catalogue anew from the packages that are there. */
 import { CurlewError } from '../../core/errors.ts';
-import { checkedRelease } from '../../release/release-name.ts';
-import { reindex, type ReindexResult } from '../../release/reindex.ts';
+import { checkedRelease } from '../../store/release/release-name.ts';
+import { reindex, type ReindexResult } from '../../store/release/reindex.ts';
 import { countOf } from '../building.ts';
 import type { Command } from '../command.ts';
 import { openStoreFor, STORE_OPTIONS } from '../stores.ts';

@@ -1,7 +1,7 @@
 /** `curlew resume`: the last run again, as it was asked for. */
 import { realpath } from 'node:fs/promises';
 import { CurlewError } from '../../core/errors.ts';
-import { lastAsked } from '../../runtime/last-asked.ts';
+import { lastAsked } from '../../runtime/run/last-asked.ts';
 import { argumentsOf, parseAskedCommand, type AskedCommand } from '../asked-command.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { runReset, runRollback, runUninstall } from '../kept-run.ts';

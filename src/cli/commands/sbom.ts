@@ -1,12 +1,12 @@
 /** `curlew sbom`: what a package or a bundle is made of, for those who look for what is vulnerable. */
 import { resolve } from 'node:path';
-import { readIndex } from '../../archive/read.ts';
+import { readIndex } from '../../formats/archive/read.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { printableJson } from '../../core/json.ts';
-import { writeStateFile } from '../../files/state-file.ts';
-import { writeText } from '../../files/write-whole.ts';
-import { formatSbom, type Sbom } from '../../sbom/cyclonedx.ts';
+import { writeStateFile } from '../../platform/files/state-file.ts';
+import { writeText } from '../../platform/files/write-whole.ts';
+import { formatSbom, type Sbom } from '../../build/sbom/cyclonedx.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
 import { ANYWHERE_OPTIONS, besideOf, openAnywhere, requireOther } from '../open-anywhere.ts';

@@ -1,22 +1,27 @@
 /** `curlew sign`: signatures beside each package or bundle; or one of a store's release. */
 import { basename, resolve } from 'node:path';
 import { createSign, type KeyObject } from 'node:crypto';
-import { digestAsStep } from '../../archive/digest-all.ts';
-import type { ArchiveIndex, RangeSource } from '../../archive/entry.ts';
-import { findEntry, readFile, readTocText } from '../../archive/read.ts';
+import { digestAsStep } from '../../formats/archive/digest-all.ts';
+import type { ArchiveIndex, RangeSource } from '../../formats/archive/entry.ts';
+import { findEntry, readFile, readTocText } from '../../formats/archive/read.ts';
 import { describeDelta } from '../../bundle/delta/delta-read.ts';
 import { INSTALLER_LIMIT } from '../../core/bundle.ts';
 import { digestOf, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { fileNameProblem, INSTALLER_YAML } from '../../core/layout.ts';
 import { formatSums } from '../../core/parts.ts';
-import { writeStateFile } from '../../files/state-file.ts';
-import { parseInstaller } from '../../installer/parse.ts';
-import { checkedRelease } from '../../release/release-name.ts';
-import { signStore, type SignedStore } from '../../release/sign-release.ts';
-import { archiveOf, isBundleName, signArchive, type ArchiveStatement } from '../../trust/archive-statement.ts';
-import { isVersionNumber, secondsOf, type Claim } from '../../trust/claim.ts';
-import { readPrivateKey } from '../../trust/keys.ts';
+import { writeStateFile } from '../../platform/files/state-file.ts';
+import { parseInstaller } from '../../spec/parse.ts';
+import { checkedRelease } from '../../store/release/release-name.ts';
+import { signStore, type SignedStore } from '../../store/release/sign-release.ts';
+import {
+  archiveOf,
+  isBundleName,
+  signArchive,
+  type ArchiveStatement,
+} from '../../formats/signing/archive-statement.ts';
+import { isVersionNumber, secondsOf, type Claim } from '../../formats/signing/claim.ts';
+import { readPrivateKey } from '../../formats/signing/keys.ts';
 import { ageOf } from '../age.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { ANYWHERE_OPTIONS, besideOf, openAnywhere, requireOther } from '../open-anywhere.ts';

@@ -1,12 +1,12 @@
 /** `curlew split`: a bundle in parts that fit onto media. */
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
-import { readIndex } from '../../archive/read.ts';
+import { readIndex } from '../../formats/archive/read.ts';
 import type { Digest } from '../../core/digest.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import { isNamedAfter, type Part } from '../../core/parts.ts';
-import { readFound } from '../../files/state-file.ts';
-import { SIGNATURE_LIMIT } from '../../trust/signature.ts';
+import { readFound } from '../../platform/files/state-file.ts';
+import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
 import type { Command } from '../command.ts';
 import { isAddress } from '../open-anywhere.ts';
 import { openArchive } from '../open-archive.ts';

@@ -1,7 +1,7 @@
 /** `curlew status`: what this node has installed, and what came of its last run. */
 import { ERROR_CODES } from '../../core/errors.ts';
 import { visible } from '../../core/diagnostic.ts';
-import { nodeStatus, type NodeStatus } from '../../runtime/status.ts';
+import { nodeStatus, type NodeStatus } from '../../runtime/run/status.ts';
 import type { Command } from '../command.ts';
 import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
 import { columns } from '../render/columns.ts';

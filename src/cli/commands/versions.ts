@@ -2,9 +2,9 @@
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
-import { checkedRelease } from '../../release/release-name.ts';
-import { resolveVersion, type ResolvedVersion } from '../../installer/version.ts';
-import { offeredCatalogue } from '../../release/offered.ts';
+import { checkedRelease } from '../../store/release/release-name.ts';
+import { resolveVersion, type ResolvedVersion } from '../../spec/version.ts';
+import { offeredCatalogue } from '../../store/release/offered.ts';
 import type { Command } from '../command.ts';
 import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
 

@@ -1,7 +1,7 @@
 /** `curlew why`: why an add-on came out as it did. */
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
-import { whyAddon, type AddonHistory } from '../../runtime/why.ts';
+import { whyAddon, type AddonHistory } from '../../runtime/run/why.ts';
 import type { Command } from '../command.ts';
 import { clusterFinder } from '../node-cluster.ts';
 import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';

@@ -1,7 +1,7 @@
 /** Files that kURL's programs are given by name. */
 import { writeFile } from 'node:fs/promises';
 import { fileError } from '../../core/errors.ts';
-import { readLimited } from '../../files/read-limited.ts';
+import { readLimited } from '../../platform/files/read-limited.ts';
 
 const SIZE_LIMIT = 32 << 20;
 

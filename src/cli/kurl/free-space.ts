@@ -1,7 +1,7 @@
 /** `kurl cluster check-free-disk-space`: whether the volumes of a storage class have room. */
 import { CurlewError } from '../../core/errors.ts';
-import { parseQuantity } from '../../preflight/go-words.ts';
-import { readYaml } from '../../installer/yaml.ts';
+import { parseQuantity } from '../../runtime/preflight/go-words.ts';
+import { readYaml } from '../../formats/yaml/yaml.ts';
 import { formatBytes } from '../render/units.ts';
 import { apiPath } from '../../kube/path.ts';
 import { at, clusterCalls, listOf, numberOf, textOf } from './cluster-calls.ts';

@@ -1,14 +1,14 @@
 /** kURL's programs for installer specs: they read files, and write files (kurl.md 4.4, 8.2). */
 import { dirname } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
-import { makeFolder } from '../../files/make-folder.ts';
-import { readFlags } from '../../installer/flags.ts';
-import { installerYaml, mergeInstallers } from '../../installer/merge.ts';
-import type { Installer } from '../../installer/installer.ts';
-import { isEmptySpec, parseInstaller, parseMerged, type ParsedInstaller } from '../../installer/parse.ts';
-import { SETTINGS } from '../../installer/settings.ts';
-import { assignment, shellVariables } from '../../installer/variables.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../installer/yaml.ts';
+import { makeFolder } from '../../platform/files/make-folder.ts';
+import { readFlags } from '../../spec/flags.ts';
+import { installerYaml, mergeInstallers } from '../../spec/merge.ts';
+import type { Installer } from '../../spec/installer.ts';
+import { isEmptySpec, parseInstaller, parseMerged, type ParsedInstaller } from '../../spec/parse.ts';
+import { SETTINGS } from '../../spec/settings.ts';
+import { assignment, shellVariables } from '../../spec/variables.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../formats/yaml/yaml.ts';
 import { readText, writeText } from './files.ts';
 import { needed, readWords } from './words.ts';
 

@@ -3,7 +3,7 @@
  * they print text and know nothing of --json or --help.
  */
 import { CurlewError, errnoOf } from '../../core/errors.ts';
-import { addField, jsonOfField, removeField, textOfField } from '../../installer/yaml-fields.ts';
+import { addField, jsonOfField, removeField, textOfField } from '../../formats/yaml/yaml-fields.ts';
 import { readText, writeText } from './files.ts';
 import type { VerbContext } from './cluster-calls.ts';
 import { needed, readWords, type Words } from './words.ts';

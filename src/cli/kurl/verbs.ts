@@ -1,7 +1,7 @@
 /** kURL's program `kurl`: its verbs that add-ons call. What each stands for in kURL: its `pkg/cli`. */
 import { isIPv6 } from 'node:net';
 import { CurlewError } from '../../core/errors.ts';
-import { KURL_VERBS } from '../../migrate/kurl/programs.ts';
+import { KURL_VERBS } from '../../kurl/compatibility/programs.ts';
 import type { VerbContext } from './cluster-calls.ts';
 import { needed, readWords, type Words, type WordsKnown } from './words.ts';
 

@@ -1,8 +1,8 @@
 /** What `curlew import kurl` found, for people: what is to be done first comes first, in lines of 80 columns. */
 import { visible } from '../../core/diagnostic.ts';
 import { compareVersions } from '../../core/ref.ts';
-import type { Finding, Grade } from '../../migrate/finding.ts';
-import type { MigratedAddon, Migration } from '../../migrate/migrate.ts';
+import type { Finding, Grade } from '../../kurl/finding.ts';
+import type { MigratedAddon, Migration } from '../../kurl/migrate.ts';
 import { columns, wrap } from './columns.ts';
 import type { Paint } from './paint.ts';
 

@@ -1,7 +1,7 @@
 /** One run in one line, and in more when something went wrong. */
 import { visible } from '../../core/diagnostic.ts';
 import { redact } from '../../core/errors.ts';
-import type { RunHistory } from '../../runtime/history.ts';
+import type { RunHistory } from '../../runtime/run/history.ts';
 
 const STATES: Readonly<Record<RunHistory['state'], string>> = {
   finished: 'finished',

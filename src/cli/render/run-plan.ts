@@ -1,12 +1,12 @@
 /** What a dry run says, in lines of eighty columns. */
 import { counted } from '../../core/counted.ts';
 import { visible } from '../../core/diagnostic.ts';
-import type { AddonOutlook, DryRun } from '../../runtime/dry-run.ts';
-import { resultLines } from '../../preflight/report.ts';
-import { countsText, type HostChecks } from '../../runtime/host-checks.ts';
-import type { HostPlan } from '../../runtime/host-plan.ts';
-import type { StayingAddon } from '../../runtime/plan.ts';
-import type { MountPlan } from '../../runtime/plan-disk.ts';
+import type { AddonOutlook, DryRun } from '../../runtime/run/dry-run.ts';
+import { resultLines } from '../../runtime/preflight/report.ts';
+import { countsText, type HostChecks } from '../../runtime/host/host-checks.ts';
+import type { HostPlan } from '../../runtime/host/host-plan.ts';
+import type { StayingAddon } from '../../runtime/run/plan.ts';
+import type { MountPlan } from '../../runtime/run/plan-disk.ts';
 import { wrap } from './columns.ts';
 import { formatBytes } from './units.ts';
 

@@ -2,9 +2,9 @@
 import { counted } from '../../core/counted.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import type { NodeResult } from '../node-run.ts';
-import { countsText } from '../../runtime/host-checks.ts';
+import { countsText } from '../../runtime/host/host-checks.ts';
 import { renderDryRun } from './run-plan.ts';
-import type { RunResult } from '../../runtime/run-result.ts';
+import type { RunResult } from '../../runtime/run/run-result.ts';
 
 const STAYS = 'stays installed (it is not in the spec)';
 

@@ -4,7 +4,7 @@
  */
 import { Document, parseAllDocuments, visit } from 'yaml';
 import { isDefinition } from './definition.ts';
-import { readPlain, type PlainYaml } from './plain-yaml.ts';
+import { readPlain, type PlainYaml } from '../../formats/yaml/plain-yaml.ts';
 import type { Remark, Spot } from './spot.ts';
 import { fillTemplate, type FilledTemplate } from './template.ts';
 

@@ -6,7 +6,7 @@ import { canonicalJson } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { isAddonName } from '../../core/ref.ts';
-import { isApplied, type AppliedRecord } from '../records.ts';
+import { isApplied, type AppliedRecord } from '../node/records.ts';
 import type { ConfigMapName, Data } from './config-map.ts';
 
 /** A name or an address, with or without a port. */

@@ -1,6 +1,6 @@
 /** What the cluster has noted of one add-on, where that is not what this node has. */
 import { CurlewError } from '../../core/errors.ts';
-import type { AppliedRecord, Records } from '../records.ts';
+import type { AppliedRecord, Records } from '../node/records.ts';
 import type { Cluster } from './cluster.ts';
 import { isOfCluster, merged, movedNote } from './consult.ts';
 

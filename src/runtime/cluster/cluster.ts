@@ -18,7 +18,7 @@ import {
   type KurlState,
 } from './kurl-config.ts';
 import { readNodes, type ClusterNode } from './nodes.ts';
-import { isClusterUid } from '../records.ts';
+import { isClusterUid } from '../node/records.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { openApi } from '../../kube/api.ts';

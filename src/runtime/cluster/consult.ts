@@ -1,8 +1,8 @@
 /** What the cluster says before a run is planned: which records count, and whether this node is kURL's. */
 import { CurlewError } from '../../core/errors.ts';
-import { isContainerRuntime } from '../hooks.ts';
-import { NO_RUN, type Records } from '../records.ts';
-import type { ShellVariable } from '../settings.ts';
+import { isContainerRuntime } from '../hooks/hooks.ts';
+import { NO_RUN, type Records } from '../node/records.ts';
+import type { ShellVariable } from '../hooks/settings.ts';
 import { RECORDS_MAP, withRecords, type Adopted, type Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
 import { bytesOf, CONFIG_MAP_LIMIT, titleOf } from './config-map.ts';
@@ -15,7 +15,7 @@ import {
   withFacts,
   type SpecEntry,
 } from './kurl-config.ts';
-import type { RunPlan } from '../run-plan.ts';
+import type { RunPlan } from '../run/run-plan.ts';
 
 /** What a run needs to keep its state in the cluster. */
 export interface ClusterRequest {

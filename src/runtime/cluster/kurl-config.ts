@@ -5,8 +5,8 @@
 import { canonicalJson } from '../../core/digest.ts';
 import { isObject } from '../../core/json.ts';
 import { isAddonName, isVersion } from '../../core/ref.ts';
-import { withoutSecrets } from '../../installer/secret-settings.ts';
-import { NO_RUN, settingsDigest, type AppliedRecord } from '../records.ts';
+import { withoutSecrets } from '../../spec/secret-settings.ts';
+import { NO_RUN, settingsDigest, type AppliedRecord } from '../node/records.ts';
 import type { Adopted } from './cluster-records.ts';
 import type { ConfigMapName, Data } from './config-map.ts';
 

@@ -1,9 +1,9 @@
 /** The address at which a cluster's load balancer is found, and whether a run changes it (kurl.md 6.6). */
-import type { ShellVariable } from '../settings.ts';
+import type { ShellVariable } from '../hooks/settings.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterView } from './consult.ts';
 import { isLoadBalancer } from './cluster-records.ts';
-import type { LoadBalancerMove } from '../run-plan.ts';
+import type { LoadBalancerMove } from '../run/run-plan.ts';
 
 const ADDRESS = 'LOAD_BALANCER_ADDRESS';
 const INTERNAL = 'EKCO_ENABLE_INTERNAL_LOAD_BALANCER';

@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
-import type { OnceAction } from '../continue-plan.ts';
-import { isContainerRuntime, KUBERNETES } from '../hooks.ts';
-import { isRemoved } from '../plan-phases.ts';
-import { whyInstall } from '../plan.ts';
-import type { AppliedRecord } from '../records.ts';
-import type { RunRecords } from '../run-records.ts';
-import { writeStateFile } from '../../files/state-file.ts';
+import type { OnceAction } from '../run/continue-plan.ts';
+import { isContainerRuntime, KUBERNETES } from '../hooks/hooks.ts';
+import { isRemoved } from '../run/plan-phases.ts';
+import { whyInstall } from '../run/plan.ts';
+import type { AppliedRecord } from '../node/records.ts';
+import type { RunRecords } from '../run/run-records.ts';
+import { writeStateFile } from '../../platform/files/state-file.ts';
 import type { Applied } from './cluster-records.ts';
 import type { Cluster } from './cluster.ts';
 import { isOfCluster, movedNote, type ClusterRequest, type ClusterView } from './consult.ts';
 import { beginData, CONTAINERD_APPLIED, encodeEntry, entryData, entryKey } from './kurl-config.ts';
-import type { PlannedAddon, RunPlan } from '../run-plan.ts';
+import type { PlannedAddon, RunPlan } from '../run/run-plan.ts';
 
 export interface RunClusterParts {
   /** Undefined when the cluster is to be left alone. */

@@ -8,12 +8,12 @@ import type { Digest } from '../../core/digest.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { isObject } from '../../core/json.ts';
-import { openGrowingFile, type GrowingFile } from '../../files/growing-file.ts';
-import { requireSpace } from '../../files/space.ts';
-import { syncFolder } from '../../files/sync-folder.ts';
+import { openGrowingFile, type GrowingFile } from '../../platform/files/growing-file.ts';
+import { requireSpace } from '../../platform/files/space.ts';
+import { syncFolder } from '../../platform/files/sync-folder.ts';
 import { atOnePlace, type FetchPlace } from '../../store/places.ts';
 import type { StoredObject } from '../../store/store.ts';
-import { readStateFile, writeStateFile } from '../../files/state-file.ts';
+import { readStateFile, writeStateFile } from '../../platform/files/state-file.ts';
 
 export interface WantedFile {
   /** For messages: `flannel-0.28.7`. */

@@ -1,12 +1,12 @@
 /** The fetch phase of a run: every package that has to come from elsewhere, several at once. */
-import { eachLimited } from '../../core/each.ts';
+import { eachLimited } from '../../platform/limit/each.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import { formatRef } from '../../core/ref.ts';
-import type { Journal } from '../journal.ts';
-import type { NodePlace } from '../node-place.ts';
-import type { SourcePackage } from '../source.ts';
+import type { Journal } from '../run/journal.ts';
+import type { NodePlace } from '../node/node-place.ts';
+import type { SourcePackage } from '../node/source.ts';
 import { openFetchFolder } from './remote-package.ts';
-import type { RunPlan } from '../run-plan.ts';
+import type { RunPlan } from '../run/run-plan.ts';
 
 export interface FetchPhase {
   readonly place: NodePlace;

@@ -2,17 +2,17 @@
 import { createHash } from 'node:crypto';
 import { readdir, rm, rmdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { openFileSource, readIndex } from '../../archive/read.ts';
-import type { ArchiveIndex, RangeSource } from '../../archive/entry.ts';
-import { verifyArchive } from '../../archive/verify.ts';
+import { openFileSource, readIndex } from '../../formats/archive/read.ts';
+import type { ArchiveIndex, RangeSource } from '../../formats/archive/entry.ts';
+import { verifyArchive } from '../../formats/archive/verify.ts';
 import { hexOf, type Digest } from '../../core/digest.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import { nodePath } from '../../core/layout.ts';
-import { makeFolder } from '../../files/make-folder.ts';
+import { makeFolder } from '../../platform/files/make-folder.ts';
 import { atOnePlace, type FetchPlace } from '../../store/places.ts';
 import { openStoreSource } from '../../store/source.ts';
-import type { PlacedPackage } from '../placed-package.ts';
-import { archivePackages, type SourcePackage } from '../source.ts';
+import type { PlacedPackage } from '../node/placed-package.ts';
+import { archivePackages, type SourcePackage } from '../node/source.ts';
 import { fetchFile, partialPaths, type FetchOptions } from './fetch-file.ts';
 
 interface PublishedFile {

@@ -5,8 +5,8 @@ import { isDigest, digestOf, type Digest } from '../../core/digest.ts';
 import { asError, CurlewError, errnoOf } from '../../core/errors.ts';
 import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
 import { isObject, isTexts, shallowJson } from '../../core/json.ts';
-import { walkTar } from '../../archive/walk-tar.ts';
-import { CONFIG_LIMIT, MANIFEST_LIMIT } from '../../registry/manifest.ts';
+import { walkTar } from '../../formats/archive/walk-tar.ts';
+import { CONFIG_LIMIT, MANIFEST_LIMIT } from '../../formats/oci/manifest.ts';
 
 export interface Cancellable {
   readonly signal: AbortSignal;

@@ -1,6 +1,6 @@
 /** containerd through its client `ctr`, in the namespace of Kubernetes. `CONTAINERD_ADDRESS` names its socket. */
 import { isDigest, type Digest } from '../../core/digest.ts';
-import { MANIFEST_LIMIT, parseManifest } from '../../registry/manifest.ts';
+import { MANIFEST_LIMIT, parseManifest } from '../../formats/oci/manifest.ts';
 import { blobsOf, type ImageRuntime, type KnownName } from './image-runtime.ts';
 import { ask, askSurely, feed, loadError, type Env, type Words } from './program.ts';
 import type { Turns } from './turns.ts';

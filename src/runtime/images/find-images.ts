@@ -2,14 +2,14 @@
 import type { Dirent } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { mapLimited } from '../../core/each.ts';
+import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { ADDON_JSON, nodePath } from '../../core/layout.ts';
 import { ADDON_JSON_LIMIT, parseAddonJson } from '../../core/package.ts';
 import { addonRef, compareText, formatRef, isAddonName, isVersion, type AddonRef } from '../../core/ref.ts';
-import { requireImages } from '../placed-package.ts';
-import type { SourcePackage } from '../source.ts';
-import { readStateFile } from '../../files/state-file.ts';
+import { requireImages } from '../node/placed-package.ts';
+import type { SourcePackage } from '../node/source.ts';
+import { readStateFile } from '../../platform/files/state-file.ts';
 import { folderFiles, sourceFiles } from './folder-files.ts';
 import type { Cancellable } from './archive.ts';
 import { archiveImages, HOST_ARCH, packageImages, type WantedImage } from './wanted.ts';

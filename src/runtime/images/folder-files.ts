@@ -4,8 +4,8 @@ import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf, fileError } from '../../core/errors.ts';
 import type { PackageFile } from '../../core/package.ts';
-import { changed, readVerified } from '../verified-file.ts';
-import type { SourcePackage } from '../source.ts';
+import { changed, readVerified } from '../node/verified-file.ts';
+import type { SourcePackage } from '../node/source.ts';
 import type { ImageFiles } from './archive.ts';
 
 const READ_SIZE = 1 << 20;

@@ -1,5 +1,5 @@
 /** What a container runtime lacks of the images that packages want. */
-import { mapLimited } from '../../core/each.ts';
+import { mapLimited } from '../../platform/limit/each.ts';
 import { aliasesOf } from './aliases.ts';
 import type { ImageRuntime, KnownName } from './image-runtime.ts';
 import type { Cancellable } from './archive.ts';

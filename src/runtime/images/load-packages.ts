@@ -1,5 +1,5 @@
 /** Images of several packages into the container runtime, side by side. */
-import { eachLimited } from '../../core/each.ts';
+import { eachLimited } from '../../platform/limit/each.ts';
 import { reportStep, type Report } from '../../core/events.ts';
 import type { ImageRuntime } from './image-runtime.ts';
 import { findLacking, type Lacking } from './lacking.ts';

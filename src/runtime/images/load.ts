@@ -1,8 +1,8 @@
 /** Loads images into a container runtime: only those that are missing, and of those only the blobs that it lacks. */
-import { eachLimited, mapLimited } from '../../core/each.ts';
+import { eachLimited, mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { sendTar, sentBytes, type SentEntry } from '../../archive/send-tar.ts';
-import { formatImageLayout } from '../../registry/oci-layout.ts';
+import { sendTar, sentBytes, type SentEntry } from '../../formats/archive/send-tar.ts';
+import { formatImageLayout } from '../../formats/oci/oci-layout.ts';
 import type { Digest } from '../../core/digest.ts';
 import { blobsOf, bytesOf, type ImageRuntime } from './image-runtime.ts';
 import { findLacking, problemOf, type Lacking } from './lacking.ts';

@@ -1,7 +1,7 @@
 /** What loading would do, without doing it. */
 import type { Digest } from '../../core/digest.ts';
-import { mapLimited } from '../../core/each.ts';
-import type { SourcePackage } from '../source.ts';
+import { mapLimited } from '../../platform/limit/each.ts';
+import type { SourcePackage } from '../node/source.ts';
 import { sourceFiles } from './folder-files.ts';
 import { blobsOf, bytesOf, type ImageRuntime } from './image-runtime.ts';
 import { findLacking } from './lacking.ts';

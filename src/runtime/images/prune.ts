@@ -2,14 +2,14 @@
 import { CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { formatRef } from '../../core/ref.ts';
-import { describedPackage } from '../placed-package.ts';
-import type { Records } from '../records.ts';
-import type { SourcePackage } from '../source.ts';
+import { describedPackage } from '../node/placed-package.ts';
+import type { Records } from '../node/records.ts';
+import type { SourcePackage } from '../node/source.ts';
 import { findImageRuntime, runtimeOrder } from './find-runtime.ts';
 import { sourceFiles } from './folder-files.ts';
 import type { Cancellable } from './archive.ts';
 import { packageImages } from './wanted.ts';
-import type { RunView } from '../request.ts';
+import type { RunView } from '../run/request.ts';
 
 /**
  * Removes the images of removed packages that no other package of this node has. Returns their names; what is in use stays

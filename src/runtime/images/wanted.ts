@@ -5,9 +5,9 @@ import { formatImageRef, imageNames, parseImageRef } from '../../core/image-ref.
 import { fileNameProblem, packagePath } from '../../core/layout.ts';
 import type { AddonJson, PackageImage } from '../../core/package.ts';
 import type { Arch } from '../../core/ref.ts';
-import type { Descriptor } from '../../registry/image.ts';
-import { CONFIG_LIMIT, MANIFEST_LIMIT, parseConfig, parseManifest } from '../../registry/manifest.ts';
-import type { LaidOutImage } from '../../registry/oci-layout.ts';
+import type { Descriptor } from '../../formats/oci/image.ts';
+import { CONFIG_LIMIT, MANIFEST_LIMIT, parseConfig, parseManifest } from '../../formats/oci/manifest.ts';
+import type { LaidOutImage } from '../../formats/oci/oci-layout.ts';
 import { readArchive, type Cancellable, type ImageFiles } from './archive.ts';
 
 /** An image of an OCI layout: blobs that can be sent one by one. */

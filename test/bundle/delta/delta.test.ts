@@ -1,12 +1,12 @@
 import { execa } from 'execa';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import * as fc from 'fast-check';
-import type { PlacedEntry } from '../../../src/archive/entry.ts';
-import { paddingSize } from '../../../src/archive/place.ts';
-import { memorySource, readIndex } from '../../../src/archive/read.ts';
-import { indexOfContents } from '../../../src/archive/recreate.ts';
-import { endSize, tocJson } from '../../../src/archive/toc.ts';
-import { verifyArchive } from '../../../src/archive/verify.ts';
+import type { PlacedEntry } from '../../../src/formats/archive/entry.ts';
+import { paddingSize } from '../../../src/formats/archive/place.ts';
+import { memorySource, readIndex } from '../../../src/formats/archive/read.ts';
+import { indexOfContents } from '../../../src/formats/archive/recreate.ts';
+import { endSize, tocJson } from '../../../src/formats/archive/toc.ts';
+import { verifyArchive } from '../../../src/formats/archive/verify.ts';
 import { applyDelta, findHolders } from '../../../src/bundle/delta/apply.ts';
 import { folderBase, joinBases, openBase, type Base } from '../../../src/bundle/delta/base.ts';
 import { readDelta, type Delta } from '../../../src/bundle/delta/delta-read.ts';

@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { copyFile, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
-import { verifyArchive } from '../../../src/archive/verify.ts';
+import { verifyArchive } from '../../../src/formats/archive/verify.ts';
 import { checkParts, joinedBytes, type JoinOptions } from '../../../src/bundle/parts/join-parts.ts';
 import { openParts } from '../../../src/bundle/parts/parts-source.ts';
 import { digestOf } from '../../../src/core/digest.ts';

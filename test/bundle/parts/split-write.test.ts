@@ -1,5 +1,5 @@
 import { chmod, copyFile, link, mkdir, open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { memorySource, openFileSource, readIndex } from '../../../src/archive/read.ts';
+import { memorySource, openFileSource, readIndex } from '../../../src/formats/archive/read.ts';
 import { lookAtMedia } from '../../../src/bundle/parts/media.ts';
 import { keepBegun } from '../../../src/bundle/parts/parts-known.ts';
 import type { Whole } from '../../../src/bundle/parts/split-write.ts';

@@ -2,14 +2,14 @@ import { writeFileSync } from 'node:fs';
 import { execFile } from 'node:child_process';
 import { copyFile, open, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { findEntry, openFileSource, readFile as readEntry, readIndex } from '../../../src/archive/read.ts';
-import { verifyArchive } from '../../../src/archive/verify.ts';
+import { findEntry, openFileSource, readFile as readEntry, readIndex } from '../../../src/formats/archive/read.ts';
+import { verifyArchive } from '../../../src/formats/archive/verify.ts';
 import { assembleBundle } from '../../../src/bundle/write/assemble.ts';
 import { planBundle, summarise } from '../../../src/bundle/plan.ts';
 import { parseBundleJson } from '../../../src/core/bundle.ts';
 import { digestOf } from '../../../src/core/digest.ts';
 import { CurlewError } from '../../../src/core/errors.ts';
-import { partialName } from '../../../src/files/partial.ts';
+import { partialName } from '../../../src/platform/files/partial.ts';
 import * as assert from '../../support/assert.ts';
 import {
   planTestBundle,

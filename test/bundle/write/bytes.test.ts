@@ -1,6 +1,6 @@
 import { assert as check, asyncProperty, constantFrom, nat, oneof } from 'fast-check';
-import { planSplice, type SplicePart } from '../../../src/archive/splice.ts';
-import { memorySource } from '../../../src/archive/read.ts';
+import { planSplice, type SplicePart } from '../../../src/formats/archive/splice.ts';
+import { memorySource } from '../../../src/formats/archive/read.ts';
 import { bundleRange } from '../../../src/bundle/write/bytes.ts';
 import * as assert from '../../support/assert.ts';
 import { planTestBundle, publishTestPackages, specOf } from '../../support/bundles.ts';

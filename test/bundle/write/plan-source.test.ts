@@ -1,5 +1,5 @@
-import { memorySource } from '../../../src/archive/read.ts';
-import { planSplice, type SplicePart } from '../../../src/archive/splice.ts';
+import { memorySource } from '../../../src/formats/archive/read.ts';
+import { planSplice, type SplicePart } from '../../../src/formats/archive/splice.ts';
 import { planSource } from '../../../src/bundle/write/plan-source.ts';
 import * as assert from '../../support/assert.ts';
 import { collect } from '../../support/bytes.ts';

@@ -1,7 +1,7 @@
 import { execa } from 'execa';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { SETTING_ROWS } from '../../../src/migrate/kurl/settings.ts';
+import { SETTING_ROWS } from '../../../src/kurl/compatibility/settings.ts';
 import * as assert from '../../support/assert.ts';
 import { kurlTool } from '../../support/kurl-tool.ts';
 import { suite } from '../../support/suite.ts';

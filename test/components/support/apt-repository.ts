@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { eachLimited } from '../../../src/core/each.ts';
+import { eachLimited } from '../../../src/platform/limit/each.ts';
 import type { Repository } from '../../../src/core/repositories.ts';
 import { never } from '../../support/context.ts';
 import { startServer, type ServerOptions, type WebServer } from '../../support/web-server.ts';

@@ -6,7 +6,7 @@ import { packagesOf, run, type Given } from '../../support/node-install.ts';
 import { tree, type Tree } from '../../support/tree.ts';
 import type { ApiServer } from './api-server.ts';
 import { oracle } from './programs.ts';
-import type { RunResult } from '../../../src/runtime/run-result.ts';
+import type { RunResult } from '../../../src/runtime/run/run-result.ts';
 
 const { signal } = new AbortController();
 

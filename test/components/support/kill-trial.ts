@@ -1,6 +1,6 @@
 /** Tries the moments of a run: killed there and given again, it must come to the end of one that nobody has disturbed. */
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { eachLimited } from '../../../src/core/each.ts';
+import { eachLimited } from '../../../src/platform/limit/each.ts';
 import * as assert from '../../support/assert.ts';
 import { sampleOf } from '../../support/sweep.ts';
 import { nodeState, readyForAnother, type How, type Scene, type State } from './kill-scene.ts';

@@ -2,7 +2,7 @@
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { eachLimited } from '../../../src/core/each.ts';
+import { eachLimited } from '../../../src/platform/limit/each.ts';
 import { never } from '../../support/context.ts';
 import { ranged, startServer, type Fault, type WebServer } from '../../support/web-server.ts';
 import { run, shell } from './programs.ts';

@@ -4,7 +4,7 @@ import { fitsGlob } from '../../../src/manifest/lint/glob.ts';
 import { findIgnores } from '../../../src/manifest/lint/ignore-comments.ts';
 import { yamlFacts } from '../../../src/manifest/lint/yaml-facts.ts';
 import { parseManifest } from '../../../src/manifest/parse.ts';
-import { findFunctions } from '../../../src/manifest/shell.ts';
+import { findFunctions } from '../../../src/formats/bash/shell.ts';
 import * as assert from '../../support/assert.ts';
 import { lintFiles, toldOf } from '../../support/lint.ts';
 import { suite } from '../../support/suite.ts';

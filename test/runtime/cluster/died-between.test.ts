@@ -1,5 +1,5 @@
 /** Runs that end between a record of the node, a hook and what the cluster is told: the next run puts all of it right. */
-import { readRecords } from '../../../src/runtime/records.ts';
+import { readRecords } from '../../../src/runtime/node/records.ts';
 import * as assert from '../../support/assert.ts';
 import { memoryCluster } from '../../support/memory-cluster.ts';
 import { bundleOf } from '../../support/node-bundles.ts';

@@ -2,7 +2,7 @@
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import type { ClusterNode } from '../../../src/runtime/cluster/nodes.ts';
-import { readRecords } from '../../../src/runtime/records.ts';
+import { readRecords } from '../../../src/runtime/node/records.ts';
 import * as assert from '../../support/assert.ts';
 import { memoryCluster } from '../../support/memory-cluster.ts';
 import { bundleOf } from '../../support/node-bundles.ts';

@@ -1,0 +1,39 @@
+/** The digest of all bytes of a file, read once from end to end. */
+import { createHash } from 'node:crypto';
+import type { Digest } from '../../core/digest.ts';
+import { reportStep, type Report } from '../../core/events.ts';
+import type { RangeSource } from './entry.ts';
+
+interface DigestOptions {
+  readonly onChunk?: ((chunk: Uint8Array) => unknown) | undefined;
+  readonly signal: AbortSignal;
+}
+
+export async function digestOfAll(source: RangeSource, { onChunk, signal }: DigestOptions): Promise<Digest> {
+  const hash = createHash('sha256');
+  for await (const chunk of source.read(0, source.size, { signal })) {
+    hash.update(chunk);
+    onChunk?.(chunk);
+  }
+  return `sha256:${hash.digest('hex')}`;
+}
+
+/** The same as a step, which tells how far it is: of a large file it takes a while. */
+export async function digestAsStep(
+  source: RangeSource,
+  { onChunk, report, signal }: DigestOptions & { readonly report: Report },
+): Promise<Digest> {
+  const id = `hash ${source.name}`;
+  let bytes = 0;
+  const count = (chunk: Uint8Array): void => {
+    onChunk?.(chunk);
+    bytes += chunk.byteLength;
+    report({ type: 'step-progress', id, bytes });
+  };
+  return reportStep(
+    report,
+    { id, title: id, bytes: source.size },
+    async () => digestOfAll(source, { onChunk: count, signal }),
+    (digest) => digest,
+  );
+}

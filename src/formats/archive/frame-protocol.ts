@@ -1,0 +1,45 @@
+/** What the pool and its threads say to each other, and the size of the memory that they hand to and fro. */
+import type { Digest } from '../../core/digest.ts';
+import { FRAMED_BLOCK } from './member.ts';
+
+/** Blocks that are written with one call. */
+export const GROUP_BLOCKS = 16;
+export const GROUP_SIZE: number = GROUP_BLOCKS * FRAMED_BLOCK;
+
+export interface FramePoolMemory {
+  readonly memory: SharedArrayBuffer;
+}
+
+export type Order =
+  | { readonly type: 'open'; readonly id: number; readonly fd: number; readonly offset: number; readonly size: number }
+  | {
+      readonly type: 'take-over';
+      readonly id: number;
+      readonly from: { readonly fd: number; readonly offset: number };
+      readonly copy: boolean;
+    }
+  | { readonly type: 'group'; readonly id: number; readonly slot: number; readonly length: number }
+  | { readonly type: 'finish'; readonly id: number }
+  | { readonly type: 'drop'; readonly id: number }
+  | { readonly type: 'deflate'; readonly id: number; readonly input: string; readonly output: string };
+
+/** A file that was deflated into one member. */
+export interface Deflated {
+  readonly packed: number;
+  readonly packedDigest: Digest;
+  /** Of the file's own bytes, as they were read for this. */
+  readonly digest: Digest;
+}
+
+export type Value = number | string | Deflated;
+
+export type Answer =
+  | { readonly type: 'free'; readonly slot: number }
+  | { readonly type: 'done'; readonly id: number; readonly value: Value }
+  | {
+      readonly type: 'failed';
+      readonly id: number;
+      readonly slot: number | undefined;
+      readonly message: string;
+      readonly code: string | undefined;
+    };

@@ -1,0 +1,75 @@
+/** Where the bytes of a payload lie: in an archive, as a file of their own, or in memory. */
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
+import { digestOf, type Digest } from '../../core/digest.ts';
+import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import type { PlacedEntry, RangeSource } from './entry.ts';
+import { readPayload } from './read.ts';
+
+export type Holder =
+  | { readonly kind: 'entry'; readonly source: RangeSource; readonly entry: PlacedEntry }
+  | { readonly kind: 'file'; readonly path: string }
+  | { readonly kind: 'bytes'; readonly path: string; readonly data: Uint8Array };
+
+interface Wanted {
+  readonly size: number;
+  readonly digest: Digest;
+}
+
+const READ_SIZE = 1 << 20;
+
+/** The unpacked bytes, checked as they pass: use them only when the stream has ended. */
+export async function* readHolder(
+  holder: Holder,
+  wanted: Wanted,
+  { signal }: { readonly signal: AbortSignal },
+): AsyncGenerator<Uint8Array, void, undefined> {
+  switch (holder.kind) {
+    case 'entry':
+      if (holder.entry.digest !== wanted.digest || holder.entry.size !== wanted.size) throw changed(holder.entry.path);
+      yield* readPayload(holder.source, holder.entry, { signal });
+      return;
+    case 'bytes':
+      if (holder.data.byteLength !== wanted.size || digestOf(holder.data) !== wanted.digest) throw changed(holder.path);
+      yield holder.data;
+      return;
+    case 'file':
+      yield* readPlain(holder.path, wanted, { signal });
+  }
+}
+
+async function* readPlain(
+  path: string,
+  { size, digest }: Wanted,
+  { signal }: { readonly signal: AbortSignal },
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let file: FileHandle | undefined;
+  try {
+    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const hash = createHash('sha256');
+    for (let done = 0; ;) {
+      signal.throwIfAborted();
+      const chunk = Buffer.allocUnsafe(Math.min(READ_SIZE, size - done + 1));
+      const { bytesRead } = await file.read(chunk, 0, chunk.byteLength, done);
+      done += bytesRead;
+      if (done > size) throw changed(path);
+      if (bytesRead === 0) break;
+      hash.update(chunk.subarray(0, bytesRead));
+      yield chunk.subarray(0, bytesRead);
+    }
+    if (`sha256:${hash.digest('hex')}` !== digest) throw changed(path);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (errnoOf(error) === 'ENOENT') throw changed(path);
+    throw fileError(`read ${path}`, error);
+  } finally {
+    await file?.close();
+  }
+}
+
+function changed(path: string): CurlewError {
+  return new CurlewError('DIGEST_MISMATCH', `${path}: it is not what it was when the table of contents was made`, {
+    hint: 'something writes to it: run the same command again when nothing does',
+  });
+}

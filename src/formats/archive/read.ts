@@ -1,0 +1,239 @@
+/** Reading an archive from its last bytes: the index, and any file by range. */
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { createInflateRaw, crc32 } from 'node:zlib';
+import { asError, CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import type { ArchiveIndex, PlacedEntry, RangeSource } from './entry.ts';
+import { isMemberHeader, MEMBER_HEADER, MEMBER_TRAILER, memberTrailer, sameBytes, unpackMember } from './member.ts';
+import { unframed } from './stored.ts';
+import { FOOTER_SIZE, parseFooter, parseToc, tocText } from './toc.ts';
+
+const READ_SIZE = 1 << 20;
+
+/** Opening waits for nobody: a pipe without a writer would hold it for ever. */
+const READ_ONLY = constants.O_RDONLY | constants.O_NONBLOCK;
+
+/** A file on disk as a source of ranges. Dispose of it to close the file. */
+export async function openFileSource(path: string): Promise<RangeSource & AsyncDisposable> {
+  const { file, size } = await openFile(path);
+  return {
+    ...fileSource(file, path, size),
+    [Symbol.asyncDispose]: async () => {
+      await file.close();
+    },
+  };
+}
+
+/** An open file as a source, closed by whoever has opened it. `path` is for messages. */
+export function fileSource(file: FileHandle, path: string, size: number): RangeSource {
+  return {
+    name: path,
+    size,
+    async *read(offset, length, { signal, allocate = (size: number) => Buffer.allocUnsafe(size) }) {
+      for (let done = 0; done < length;) {
+        signal.throwIfAborted();
+        const chunk = allocate(Math.min(READ_SIZE, length - done));
+        const { bytesRead } = await file.read(chunk, 0, chunk.byteLength, offset + done).catch((error: unknown) => {
+          throw fileError(`read ${path}`, error);
+        });
+        if (bytesRead === 0) throw new CurlewError('PACKAGE_INVALID', `${path}: ends before byte ${offset + length}`);
+        done += bytesRead;
+        yield chunk.subarray(0, bytesRead);
+      }
+    },
+  };
+}
+
+async function openFile(path: string): Promise<{ readonly file: FileHandle; readonly size: number }> {
+  let file: FileHandle | undefined;
+  try {
+    file = await open(path, READ_ONLY);
+    const found = await file.stat();
+    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `open ${path}: not a file`);
+    return { file, size: found.size };
+  } catch (error) {
+    await file?.close();
+    if (errnoOf(error) === 'ENOENT') {
+      throw new CurlewError('NOT_FOUND', `open ${path}: no such file`, { cause: error });
+    }
+    throw fileError(`open ${path}`, error);
+  }
+}
+
+/** Bytes in memory as a source of ranges. */
+export function memorySource(name: string, bytes: Uint8Array): RangeSource {
+  return {
+    name,
+    size: bytes.byteLength,
+    async *read(offset, length) {
+      if (offset + length > bytes.byteLength) throw new CurlewError('PACKAGE_INVALID', `${name}: ends too early`);
+      yield bytes.subarray(offset, offset + length);
+    },
+  };
+}
+
+/** All bytes of a range, in memory: only for what has been limited before. */
+export async function readRange(
+  source: RangeSource,
+  offset: number,
+  length: number,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  for await (const chunk of source.read(offset, length, { signal })) parts.push(chunk);
+  return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts);
+}
+
+interface IndexOptions {
+  readonly signal: AbortSignal;
+  /** Told how many bytes the TOC has before it is read; what it throws is thrown. */
+  readonly admit?: ((bytes: number) => void) | undefined;
+}
+
+/** Reads footer and TOC: two small ranges, however large the archive is. Damage is `PACKAGE_INVALID`. */
+export async function readIndex(source: RangeSource, options: IndexOptions): Promise<ArchiveIndex> {
+  const { member, tocOffset } = await readTocMember(source, options);
+  return parseToc(member, tocOffset, source.size, source.name);
+}
+
+/** The TOC's JSON text, which is what a signature covers; `tar -xO` prints the same. Damage is `PACKAGE_INVALID`. */
+export async function readTocText(
+  source: RangeSource,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<Uint8Array> {
+  const { member } = await readTocMember(source, { signal });
+  return tocText(member, source.name);
+}
+
+/** The bytes of the TOC's member, which end where the footer begins; only the footer has been checked. */
+export async function readTocMember(
+  source: RangeSource,
+  { signal, admit }: IndexOptions,
+): Promise<{ readonly member: Uint8Array; readonly tocOffset: number }> {
+  const { name, size } = source;
+  if (size < FOOTER_SIZE + 1) throw new CurlewError('PACKAGE_INVALID', `${name}: too short to be a package`);
+  const tail = Math.min(size, 64 << 10);
+  const last = await readRange(source, size - tail, tail, { signal });
+  const tocOffset = parseFooter(last.subarray(tail - FOOTER_SIZE), size, name);
+  admit?.(size - FOOTER_SIZE - tocOffset);
+  const inTail = tocOffset - (size - tail);
+  const member =
+    inTail >= 0
+      ? last.subarray(inTail, tail - FOOTER_SIZE)
+      : await readRange(source, tocOffset, size - FOOTER_SIZE - tocOffset, { signal });
+  return { member, tocOffset };
+}
+
+/** The entry of the index with this full name, if there is one. */
+export function findEntry(index: ArchiveIndex, path: string): PlacedEntry | undefined {
+  const found = index.entries.find((entry) => entry.path === path);
+  if (found?.linkTo === undefined) return found;
+  return index.entries.find((entry) => entry.path === found.linkTo);
+}
+
+/**
+ * The unpacked bytes of an entry's payload, checked as they pass: framing, checksum, size and digest. An error comes
+ * after the last good chunk, so use the bytes only when the stream has ended. Hard links have no payload of their own.
+ */
+export async function* readPayload(
+  source: RangeSource,
+  entry: PlacedEntry,
+  { signal }: { readonly signal: AbortSignal },
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const damaged = (what: string): CurlewError =>
+    new CurlewError('DIGEST_MISMATCH', `${source.name}: ${entry.path}: ${what}`, {
+      hint: 'the file is damaged: fetch or build it again',
+    });
+  if (entry.packed === 0) return;
+  const packed = source.read(entry.offset, entry.packed, { signal });
+  const raw = entry.stored ? unframed(packed, entry.size, damaged) : inflated(packed, entry, damaged);
+  const hash = createHash('sha256');
+  for await (const chunk of raw) {
+    hash.update(chunk);
+    yield chunk;
+  }
+  if (`sha256:${hash.digest('hex')}` !== entry.digest) throw damaged('the digest does not match');
+}
+
+async function* inflated(
+  packed: AsyncIterable<Uint8Array>,
+  entry: PlacedEntry,
+  damaged: (what: string) => CurlewError,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  if (entry.packed <= READ_SIZE && entry.size <= READ_SIZE) {
+    const parts: Uint8Array[] = [];
+    for await (const chunk of packed) parts.push(chunk);
+    const raw = unpackMember(Buffer.concat(parts), entry.size);
+    if (typeof raw === 'string') throw damaged(raw);
+    if (raw.byteLength !== entry.size) throw damaged('the size does not match');
+    yield raw;
+    return;
+  }
+  const inflate = createInflateRaw();
+  const trailer: Uint8Array[] = [];
+  const feeding = pipeline(memberBody(packed, entry.packed, trailer, damaged), inflate);
+  // A failure of the feeder destroys the stream, so it arrives through the loop below; awaited once more after it.
+  feeding.catch(() => undefined);
+  let size = 0;
+  let checksum = 0;
+  try {
+    for await (const chunk of inflate as AsyncIterable<Buffer>) {
+      size += chunk.byteLength;
+      if (size > entry.size) throw damaged('it unpacks to more than its size');
+      checksum = crc32(chunk, checksum);
+      yield chunk;
+    }
+  } catch (error) {
+    if (errnoOf(error)?.startsWith('Z_') === true) throw damaged(asError(error).message);
+    throw error;
+  } finally {
+    inflate.destroy();
+    // Whoever stops reading early may close the source next.
+    await feeding.catch(() => undefined);
+  }
+  await feeding;
+  const tail = Buffer.concat(trailer);
+  if (size !== entry.size) throw damaged('the size does not match');
+  if (inflate.bytesWritten !== entry.packed - MEMBER_HEADER.length - tail.byteLength) throw damaged('bytes are hidden');
+  if (!sameBytes(tail, memberTrailer(checksum, size))) throw damaged('a gzip checksum does not match');
+}
+
+/** What lies between header and trailer of a member of `length` bytes; the trailer goes into `trailer`. */
+async function* memberBody(
+  packed: AsyncIterable<Uint8Array>,
+  length: number,
+  trailer: Uint8Array[],
+  damaged: (what: string) => CurlewError,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const header = new Uint8Array(MEMBER_HEADER.length);
+  const bodyEnd = length - MEMBER_TRAILER;
+  let at = 0;
+  for await (const chunk of packed) {
+    const bodyAt = Math.max(0, MEMBER_HEADER.length - at);
+    const endAt = Math.max(0, bodyEnd - at);
+    if (bodyAt > 0) {
+      header.set(chunk.subarray(0, bodyAt), at);
+      if (chunk.byteLength >= bodyAt && !isMemberHeader(header)) throw damaged('a gzip member header is damaged');
+    }
+    const body = chunk.subarray(bodyAt, endAt);
+    if (chunk.byteLength > endAt) trailer.push(chunk.subarray(endAt));
+    at += chunk.byteLength;
+    if (body.byteLength > 0) yield body;
+  }
+}
+
+/** The unpacked, verified bytes of an entry with a payload of its own, in memory; more than `limit` is an error. */
+export async function readFile(
+  source: RangeSource,
+  entry: PlacedEntry,
+  { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
+): Promise<Uint8Array> {
+  if (entry.size > limit) {
+    throw new CurlewError('PACKAGE_INVALID', `${source.name}: ${entry.path} is larger than ${limit} bytes`);
+  }
+  const parts: Uint8Array[] = [];
+  for await (const chunk of readPayload(source, entry, { signal })) parts.push(chunk);
+  return Buffer.concat(parts);
+}

@@ -1,0 +1,81 @@
+/** A plain tar, made while it is sent: for receivers that are not packages, such as a container. */
+import { fileError, CurlewError } from '../../core/errors.ts';
+import { anyHeader, paddingOf, TAR_END } from './header.ts';
+import { openFileSource } from './read.ts';
+
+/** One thing to send; folders above it need not be named. */
+export type SentEntry =
+  | {
+      readonly kind: 'file';
+      readonly path: string;
+      readonly mode: number;
+      readonly size: number;
+      readonly content:
+        | { readonly kind: 'bytes'; readonly data: Uint8Array }
+        | { readonly kind: 'path'; readonly path: string }
+        /** Bytes that are made when their turn comes. */
+        | { readonly kind: 'stream'; readonly open: () => AsyncIterable<Uint8Array> };
+    }
+  | { readonly kind: 'folder'; readonly path: string; readonly mode: number }
+  | { readonly kind: 'link'; readonly path: string; readonly target: string };
+
+/** A file whose bytes are in memory. */
+export function sentBytes(path: string, text: string | Uint8Array, mode = 0o644): SentEntry {
+  const data = Buffer.from(text);
+  return { kind: 'file', path, mode, size: data.byteLength, content: { kind: 'bytes', data } };
+}
+
+/** The bytes of the tar. A file that has another size by now is `FILE_UNUSABLE`. */
+export async function* sendTar(
+  entries: Iterable<SentEntry>,
+  { signal }: { readonly signal: AbortSignal },
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for (const entry of entries) {
+    signal.throwIfAborted();
+    const { path } = entry;
+    if (entry.kind === 'folder') {
+      yield anyHeader({ type: 'Directory', path: `${path}/`, mode: entry.mode });
+      continue;
+    }
+    if (entry.kind === 'link') {
+      yield anyHeader({ type: 'SymbolicLink', path, mode: 0o777, linkpath: entry.target });
+      continue;
+    }
+    const { mode, size, content } = entry;
+    yield anyHeader({ type: 'File', path, mode, size });
+    if (content.kind === 'bytes') yield content.data;
+    else if (content.kind === 'path') yield* fileBytes(content.path, size, signal);
+    else yield* counted(content.open(), path, size);
+    yield new Uint8Array(paddingOf(size));
+  }
+  yield new Uint8Array(TAR_END);
+}
+
+async function* fileBytes(
+  path: string,
+  size: number,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    await using source = await openFileSource(path);
+    yield* counted(source.read(0, source.size, { signal }), path, size);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw fileError(`read ${path}`, error);
+  }
+}
+
+/** Never more than `size` bytes: what follows must stay a tar. */
+async function* counted(
+  bytes: AsyncIterable<Uint8Array>,
+  path: string,
+  size: number,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let sent = 0;
+  for await (const chunk of bytes) {
+    sent += chunk.byteLength;
+    if (sent > size) break;
+    yield chunk;
+  }
+  if (sent !== size) throw new CurlewError('FILE_UNUSABLE', `${path} changed while it was being read`);
+}

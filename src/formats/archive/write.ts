@@ -1,0 +1,171 @@
+/**
+ * Writes an archive whose layout is known: payloads go to their final places, several at once, and the file gets its
+ * name only when all of it is there, verified and synced.
+ *
+ * Until then it is `.<name>.partial` beside the target. Its table of contents is written first, so that a later run
+ * can see where each payload was going to lie and take over what a crash left behind.
+ */
+import { constants } from 'node:fs';
+import { open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { hexOf } from '../../core/digest.ts';
+import { CurlewError, fileError } from '../../core/errors.ts';
+import { openLeft } from '../../platform/files/left-file.ts';
+import { requireSpace } from '../../platform/files/space.ts';
+import { syncFolder } from '../../platform/files/sync-folder.ts';
+import { writeFully } from '../../platform/files/write-fully.ts';
+import type { PlacedEntry } from './entry.ts';
+import type { FramePool } from './frame-pool.ts';
+import type { FrameSink } from './frame-sink.ts';
+import type { ArchivePlan, Piece } from './place.ts';
+import { fileSource, openFileSource, readIndex } from './read.ts';
+
+export interface ArchiveWriter {
+  /** Puts a packed payload, as made by `packBytes`, to its place. */
+  putMember: (entry: PlacedEntry, member: Uint8Array) => Promise<void>;
+  /** The same from a file that holds nothing but the member. */
+  putMemberFile: (entry: PlacedEntry, path: string) => Promise<void>;
+  /** Opens the place of a stored payload; `from` raw bytes of it are there already, none when `fresh`. */
+  openPayload: (entry: PlacedEntry, options: { readonly fresh: boolean }) => Promise<Payload>;
+  /** Completes the file and gives it its name. */
+  commit: () => Promise<void>;
+  /** Closes the file; `keep` leaves the partial file for a later run. */
+  abandon: (options: { readonly keep: boolean }) => Promise<void>;
+}
+
+export interface Payload {
+  readonly from: number;
+  readonly write: FrameSink['write'];
+  /** Copies from a stored member of another file as far as it goes; returns the raw bytes that are there now. */
+  readonly copyFrom: (fd: number, offset: number) => Promise<number>;
+  /** Closes the payload; `DIGEST_MISMATCH` if the bytes are not the entry's. */
+  readonly finish: () => Promise<void>;
+  readonly abandon: () => Promise<void>;
+}
+
+export function partialPath(path: string): string {
+  return join(dirname(path), `.${basename(path)}.partial`);
+}
+
+export interface WriteOptions {
+  readonly pool: FramePool;
+  readonly signal: AbortSignal;
+}
+
+/** Opens the partial file of `path` for this plan, an interrupted one if it was made for the same plan. */
+export async function createArchiveWriter(
+  path: string,
+  { index, pieces }: ArchivePlan,
+  { pool, signal }: WriteOptions,
+): Promise<ArchiveWriter> {
+  const partial = partialPath(path);
+  const doing = `write ${path}`;
+  const left = await openPartialOf(partial, index.tocDigest, signal);
+  const resumed = left !== undefined;
+  const file = left ?? (await makePartial(partial, { size: index.size, doing }));
+  const end = pieces.filter(({ offset }) => offset >= index.tocOffset);
+  const failed = async (error: unknown): Promise<never> => {
+    await file.close();
+    await rm(partial, { force: true });
+    throw fileError(doing, error);
+  };
+  if (!resumed) await writePieces(file, end).catch(failed);
+  return {
+    putMember: async (entry, member) => {
+      await writeFully(file, member, entry.offset).catch((error: unknown) => {
+        throw fileError(doing, error);
+      });
+    },
+    putMemberFile: async (entry, from) => {
+      await copyFile(from, file, entry).catch((error: unknown) => {
+        throw fileError(doing, error);
+      });
+    },
+    openPayload: async (entry, { fresh }) => openPayload(file, entry, { pool, resumed: resumed && !fresh }),
+    commit: async () => {
+      try {
+        await writePieces(file, pieces);
+        await file.sync();
+        await file.close();
+        await rename(partial, path);
+        await syncFolder(dirname(path));
+      } catch (error) {
+        throw fileError(doing, error);
+      }
+    },
+    abandon: async ({ keep }) => {
+      await file.close();
+      if (!keep) await rm(partial, { force: true });
+    },
+  };
+}
+
+/** The partial file that was made for this plan; undefined for none, and for anything else of that name. */
+async function openPartialOf(path: string, tocDigest: string, signal: AbortSignal): Promise<FileHandle | undefined> {
+  let file: FileHandle | undefined;
+  try {
+    file = await openLeft(path, 'write');
+    if (file === undefined) return undefined;
+    const source = fileSource(file, path, (await file.stat()).size);
+    if ((await readIndex(source, { signal })).tocDigest === tocDigest) return file;
+    await file.close();
+    return undefined;
+  } catch (error) {
+    await file?.close();
+    if (error instanceof CurlewError && !signal.aborted) return undefined;
+    throw error;
+  }
+}
+
+async function makePartial(
+  path: string,
+  { size, doing }: { readonly size: number; readonly doing: string },
+): Promise<FileHandle> {
+  try {
+    await rm(path, { force: true });
+    await requireSpace(dirname(path), size, doing);
+    return await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o644);
+  } catch (error) {
+    throw fileError(doing, error);
+  }
+}
+
+async function writePieces(file: FileHandle, pieces: readonly Piece[]): Promise<void> {
+  for (const { offset, data } of pieces) await writeFully(file, data, offset);
+}
+
+async function copyFile(from: string, file: FileHandle, entry: PlacedEntry): Promise<void> {
+  // Small ones in one go; what is larger streams by the pieces of the reader.
+  if (entry.packed <= 1 << 20) {
+    await writeFully(file, await readFile(from), entry.offset);
+    return;
+  }
+  await using source = await openFileSource(from);
+  let at = entry.offset;
+  for await (const data of source.read(0, entry.packed, { signal: new AbortController().signal })) {
+    await writeFully(file, data, at);
+    at += data.byteLength;
+  }
+}
+
+async function openPayload(
+  file: FileHandle,
+  entry: PlacedEntry,
+  { pool, resumed }: { readonly pool: FramePool; readonly resumed: boolean },
+): Promise<Payload> {
+  const sink = pool.openSink(file.fd, entry.offset, entry.size);
+  const from = resumed ? await sink.takeOver({ fd: file.fd, offset: entry.offset }, false) : 0;
+  return {
+    from,
+    write: sink.write,
+    copyFrom: async (fd, offset) => sink.takeOver({ fd, offset }, true),
+    finish: async () => {
+      const hex = await sink.finish();
+      if (hex === hexOf(entry.digest)) return;
+      throw new CurlewError('DIGEST_MISMATCH', `${entry.path}: got sha256:${hex}`, {
+        hint: 'what was fetched is not what its manifest announced: the registry or a proxy alters it',
+      });
+    },
+    abandon: sink.abandon,
+  };
+}

@@ -1,0 +1,58 @@
+/**
+ * kURL's form of an image: one archive as `docker save` writes it, for `docker load` and containerd's import. Pure
+ * planner; the same image gives the same list. Layers stay compressed as they are: all readers look at the bytes.
+ */
+import { canonicalJson, digestOf, hexOf, type Digest } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import type { Descriptor, ResolvedImage } from './image.ts';
+
+export interface ArchiveFile {
+  readonly path: string;
+  readonly size: number;
+  readonly digest: Digest;
+  /** The bytes themselves, or the blob that holds them. */
+  readonly content:
+    | { readonly kind: 'data'; readonly data: Uint8Array }
+    | { readonly kind: 'blob'; readonly descriptor: Descriptor };
+}
+
+function dataFile(path: string, data: Uint8Array): ArchiveFile {
+  return { path, size: data.byteLength, digest: digestOf(data), content: { kind: 'data', data } };
+}
+
+function extensionOf({ mediaType }: Descriptor): string {
+  if (mediaType.endsWith('gzip')) return 'tar.gz';
+  return mediaType.endsWith('zstd') ? 'tar.zst' : 'tar';
+}
+
+/**
+ * The files of the archive in tar order: `manifest.json` first, so that a reader knows at once what comes, the config,
+ * the layers from the lowest, each once. Throws `UNSUPPORTED` for an image that has no tag to be loaded under.
+ */
+export function planDockerArchive(image: ResolvedImage): readonly ArchiveFile[] {
+  const tags = image.names.filter((name) => !name.includes('@'));
+  if (tags.length === 0) {
+    throw new CurlewError('UNSUPPORTED', `${image.reference}: an archive of docker's form needs a tag`, {
+      hint: 'write name:tag@sha256:…, or use the OCI form',
+    });
+  }
+  const configPath = `${hexOf(image.config.descriptor.digest)}.json`;
+  const layerPath = (layer: Descriptor): string => `${hexOf(layer.digest)}.${extensionOf(layer)}`;
+  const layers = new Map<string, ArchiveFile>(
+    image.layers.map((descriptor) => [
+      layerPath(descriptor),
+      {
+        path: layerPath(descriptor),
+        size: descriptor.size,
+        digest: descriptor.digest,
+        content: { kind: 'blob', descriptor },
+      },
+    ]),
+  );
+  const manifest = [{ Config: configPath, RepoTags: tags, Layers: image.layers.map(layerPath) }];
+  return [
+    dataFile('manifest.json', Buffer.from(`${canonicalJson(manifest)}\n`)),
+    dataFile(configPath, image.config.data),
+    ...layers.values(),
+  ];
+}

@@ -1,0 +1,279 @@
+/**
+ * Reads an image out of a local archive as `docker save`, `podman save`, `skopeo` and `crane` write them: docker's
+ * form (manifest.json) and OCI archives, plain or gzip'd. The result has the shape of an image of a registry.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdtemp, open, stat, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { canonicalJson, digestOf, hexOf, isDigest, type Digest } from '../../core/digest.ts';
+import { asError, CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
+import { isObject, shallowJson } from '../../core/json.ts';
+import type { Arch } from '../../core/ref.ts';
+import { formatPlatform, type Descriptor, type ResolvedImage } from './image.ts';
+import {
+  CONFIG_LIMIT,
+  DOCKER_CONFIG,
+  DOCKER_LAYER,
+  DOCKER_MANIFEST,
+  MANIFEST_LIMIT,
+  OCI_INDEX,
+  parseConfig,
+} from './manifest.ts';
+import { otherPlatform, platformImage, type PlatformImage } from './platform.ts';
+import { indexTar, readEntry, type TarPlace } from './tar-index.ts';
+
+export interface ArchiveOptions {
+  /** The id of the Manifest's `image` line, for messages. */
+  readonly id: string;
+  readonly arch: Arch;
+  /** Names of the image, whatever the archive says; its own when left out. */
+  readonly names?: readonly string[] | undefined;
+  /** Folder for the unpacked tar of a gzip'd archive; it is left there for `fetch`. */
+  readonly scratch: string;
+  readonly signal: AbortSignal;
+}
+
+/** An archive that is open, and how its files are found. */
+interface Opened {
+  readonly file: FileHandle;
+  readonly find: (path: string) => TarPlace | undefined;
+  readonly from: string;
+}
+
+/** An image, the names that the archive gives it, and where its layers lie. */
+interface FoundImage {
+  readonly image: PlatformImage;
+  readonly names: readonly string[];
+  readonly places: ReadonlyMap<Digest, TarPlace>;
+}
+
+const READ_SIZE = 1024 * 1024;
+const MOST_NAMES = 100;
+/** An unpacked tar may be this many times larger than the archive; a gzip bomb is about 1000 times larger. */
+const MOST_RATIO = 200;
+const UNSUSPICIOUS = 64 * 1024 * 1024;
+
+function invalid(from: string, what: string, hint?: string): CurlewError {
+  return new CurlewError('IMAGE_INVALID', `${from}: ${what}`, { hint });
+}
+
+function parseJson(data: Uint8Array, from: string): unknown {
+  try {
+    return shallowJson(Buffer.from(data).toString('utf8'));
+  } catch (error) {
+    throw new CurlewError('IMAGE_INVALID', `${from}: not JSON`, { cause: error });
+  }
+}
+
+function texts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+}
+
+async function read({ file, find, from }: Opened, path: string, limit: number): Promise<Uint8Array> {
+  const place = find(path);
+  if (place === undefined) throw invalid(from, `${JSON.stringify(path.slice(0, 200))} is not in it`);
+  return readEntry(file, place, limit, `${from}: ${path}`);
+}
+
+/** Full names with tags; what has no repository, such as a bare tag, is no name. */
+function namesOf(candidates: readonly string[]): readonly string[] {
+  const refs = candidates.slice(0, MOST_NAMES).map((text) => (/[/:]/.test(text) ? parseImageRef(text) : text));
+  return [...new Set(refs.flatMap((ref) => (typeof ref === 'string' ? [] : [formatImageRef(ref)])))];
+}
+
+/** The digest of a layer in docker's form: of the unpacked tar it is in the config; a packed one must be hashed. */
+async function layerOf(
+  { file, from }: Opened,
+  place: TarPlace,
+  diffId: Digest,
+  signal: AbortSignal,
+): Promise<Descriptor> {
+  const start = await readEntry(file, { offset: place.offset, size: Math.min(4, place.size) }, 4, from);
+  const magic = Buffer.from(start).toString('hex');
+  const suffix = magic.startsWith('1f8b') ? '.gzip' : magic === '28b52ffd' ? '.zstd' : '';
+  if (suffix === '') return { mediaType: DOCKER_LAYER, digest: diffId, size: place.size };
+  const hash = createHash('sha256');
+  const buffer = Buffer.alloc(READ_SIZE);
+  for (let at = 0; at < place.size;) {
+    signal.throwIfAborted();
+    const { bytesRead } = await file.read(buffer, 0, Math.min(READ_SIZE, place.size - at), place.offset + at);
+    if (bytesRead === 0) throw invalid(from, 'it became shorter while being read');
+    hash.update(buffer.subarray(0, bytesRead));
+    at += bytesRead;
+  }
+  return { mediaType: `${DOCKER_LAYER}${suffix}`, digest: `sha256:${hash.digest('hex')}`, size: place.size };
+}
+
+async function dockerImage(archive: Opened, { arch, signal }: ArchiveOptions): Promise<FoundImage> {
+  const { find, from } = archive;
+  const rows = parseJson(await read(archive, 'manifest.json', MANIFEST_LIMIT), `${from}: manifest.json`);
+  const [row, ...more] = Array.isArray(rows) ? rows.filter(isObject) : [];
+  if (row === undefined) throw invalid(from, 'manifest.json names no image');
+  if (more.length > 0)
+    throw invalid(from, `${more.length + 1} images in it`, 'save each image into an archive of its own');
+  const { Config: configPath, RepoTags: tags, Layers: layerPaths } = row;
+  if (typeof configPath !== 'string') throw invalid(from, 'manifest.json names no config');
+  const data = await read(archive, configPath, CONFIG_LIMIT);
+  const digest = digestOf(data);
+  const [, named = hexOf(digest)] = /([0-9a-f]{64})(?:\.json)?$/.exec(configPath) ?? [];
+  if (named !== hexOf(digest)) throw new CurlewError('DIGEST_MISMATCH', `${from}: ${configPath} is ${digest}`);
+  const paths = texts(layerPaths);
+  const { os, arch: found, diffIds } = parseConfig(data, paths.length, `${from}: ${configPath}`);
+  const wanted = formatPlatform({ os: 'linux', arch });
+  if (`${os}/${found}` !== wanted) throw otherPlatform(from, wanted, `${os}/${found}`);
+  const places = new Map<Digest, TarPlace>();
+  const layers: Descriptor[] = [];
+  for (const [index, path] of paths.entries()) {
+    const place = find(path);
+    const diffId = diffIds[index];
+    if (place === undefined || diffId === undefined) throw invalid(from, `layer ${JSON.stringify(path)} is not in it`);
+    const layer = await layerOf(archive, place, diffId, signal);
+    const known = places.get(layer.digest);
+    if (known !== undefined && known.size !== place.size) throw invalid(from, `two sizes for ${layer.digest}`);
+    places.set(layer.digest, place);
+    layers.push(layer);
+  }
+  const config = { mediaType: DOCKER_CONFIG, digest, size: data.byteLength };
+  const manifest = canonicalJson({ schemaVersion: 2, mediaType: DOCKER_MANIFEST, config, layers });
+  const image = {
+    mediaType: DOCKER_MANIFEST,
+    manifest: Buffer.from(manifest),
+    config: { descriptor: config, data },
+    layers,
+  };
+  return { image, names: namesOf(texts(tags)), places };
+}
+
+/** Names of index.json's entries, and the entries with each digest once. */
+function indexEntries(
+  data: Uint8Array,
+  from: string,
+): { readonly names: readonly string[]; readonly index: Uint8Array } {
+  const parsed = parseJson(data, from);
+  const list = isObject(parsed) ? parsed['manifests'] : undefined;
+  if (!Array.isArray(list)) throw invalid(from, 'no list of manifests');
+  const entries = list.filter(isObject);
+  const byDigest = new Map(entries.map((entry) => [entry['digest'], entry]));
+  const named = entries.map(({ digest, annotations }) => {
+    const { 'io.containerd.image.name': full, 'org.opencontainers.image.ref.name': short } = isObject(annotations)
+      ? annotations
+      : {};
+    return { digest, names: namesOf(texts([full ?? short])) };
+  });
+  const images = new Set(named.filter(({ names }) => names.length > 0).map(({ digest }) => digest));
+  if (images.size > 1) throw invalid(from, `${images.size} images in it`, 'save each image into an archive of its own');
+  const index = { schemaVersion: 2, mediaType: OCI_INDEX, manifests: [...byDigest.values()] };
+  return { names: named.flatMap(({ names }) => names), index: Buffer.from(JSON.stringify(index)) };
+}
+
+async function ociImage(archive: Opened, { arch }: ArchiveOptions): Promise<FoundImage> {
+  const { find, from } = archive;
+  const { names, index } = indexEntries(await read(archive, 'index.json', MANIFEST_LIMIT), `${from}: index.json`);
+  const blob = (digest: Digest): string => `blobs/sha256/${hexOf(digest)}`;
+  const image = await platformImage(
+    { data: index, mediaType: undefined },
+    async ({ digest }, _kind, limit) => ({ data: await read(archive, blob(digest), limit), mediaType: undefined }),
+    { os: 'linux', arch },
+    from,
+  );
+  const places = new Map<Digest, TarPlace>();
+  for (const { digest, size } of image.layers) {
+    const place = find(blob(digest));
+    if (place === undefined || place.size !== size)
+      throw invalid(from, `layer ${digest} is not in it, or not as a whole`);
+    places.set(digest, place);
+  }
+  if (find('manifest.json') === undefined || names.length > 0) return { image, names, places };
+  const rows = parseJson(await read(archive, 'manifest.json', MANIFEST_LIMIT), `${from}: manifest.json`);
+  const tags = Array.isArray(rows) ? rows.filter(isObject).flatMap((row) => texts(row['RepoTags'])) : [];
+  return { image, names: namesOf(tags), places };
+}
+
+/** The path of the plain tar: of the archive itself, or of what gzip hid, unpacked into `scratch` within limits. */
+async function plainTar(path: string, from: string, { scratch, signal }: ArchiveOptions): Promise<string> {
+  await using file = await open(path);
+  const { size } = await file.stat();
+  const { buffer } = await file.read(Buffer.alloc(2), 0, 2, 0);
+  if (buffer.toString('hex') !== '1f8b') return path;
+  const folder = await mkdtemp(join(scratch, 'image-'));
+  const target = join(folder, 'image.tar');
+  const most = Math.max(UNSUSPICIOUS, size * MOST_RATIO);
+  let written = 0;
+  const limited = new Transform({
+    transform(chunk: Uint8Array, _encoding, done) {
+      written += chunk.byteLength;
+      if (written > most) done(invalid(from, `it unpacks to more than ${most} bytes`));
+      else done(undefined, chunk);
+    },
+  });
+  try {
+    const source = createReadStream(path, { highWaterMark: READ_SIZE });
+    await pipeline(source, createGunzip({ chunkSize: READ_SIZE }), limited, createWriteStream(target), { signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (errnoOf(error)?.startsWith('Z_') === true) {
+      throw new CurlewError('IMAGE_INVALID', `${from}: ${asError(error).message}`, { cause: error });
+    }
+    throw error;
+  }
+  return target;
+}
+
+/** Sends the rest of a layer to a writer, waiting where it asks to. */
+async function sendEntry(path: string, { offset, size }: TarPlace, options: Parameters<ResolvedImage['fetch']>[1]) {
+  const { from, write, signal } = options;
+  await using file = await open(path);
+  const buffer = Buffer.alloc(READ_SIZE);
+  for (let at = from; at < size;) {
+    signal.throwIfAborted();
+    const { bytesRead } = await file.read(buffer, 0, Math.min(READ_SIZE, size - at), offset + at);
+    if (bytesRead === 0) throw new CurlewError('FILE_UNUSABLE', `read ${path}: it became shorter`);
+    at += bytesRead;
+    await write(buffer.subarray(0, bytesRead));
+  }
+}
+
+/**
+ * Opens the one image of an archive. Throws `FILE_UNUSABLE` when it cannot be read, `IMAGE_INVALID` for what is no
+ * image archive, is damaged, or holds several images or none with a name, `UNSUPPORTED` for another platform.
+ */
+export async function openImageArchive(path: string, options: ArchiveOptions): Promise<ResolvedImage> {
+  const from = `image ${options.id}: archive ${path}`;
+  try {
+    const plain = await plainTar(path, from, options);
+    const { size: total } = await stat(plain);
+    await using file = await open(plain);
+    const find = await indexTar(file, total, from, { signal: options.signal });
+    const archive: Opened = { file, find, from };
+    const isOci = find('oci-layout') !== undefined && find('index.json') !== undefined;
+    if (!isOci && find('manifest.json') === undefined)
+      throw invalid(from, 'neither index.json nor manifest.json in it');
+    const { image, names: own, places } = await (isOci ? ociImage : dockerImage)(archive, options);
+    const { names = own } = options;
+    const [reference] = names;
+    if (reference === undefined) throw invalid(from, 'its image has no name', 'save it by name: docker save NAME:TAG');
+    const digest = digestOf(image.manifest);
+    return {
+      ...image,
+      reference,
+      names,
+      digest,
+      resolved: digest,
+      platform: formatPlatform({ os: 'linux', arch: options.arch }),
+      fetch: async (descriptor, fetchOptions) => {
+        const place = isDigest(descriptor.digest) ? places.get(descriptor.digest) : undefined;
+        if (place === undefined) throw new TypeError(`no layer of ${path}: ${descriptor.digest}`);
+        await sendEntry(plain, place, fetchOptions);
+        return undefined;
+      },
+    };
+  } catch (error) {
+    options.signal.throwIfAborted();
+    throw errnoOf(error) === undefined ? error : fileError(`read ${from}`, error);
+  }
+}

@@ -1,0 +1,176 @@
+/** Manifests of registries, read with distrust. Pure. Source: OCI image-spec 1.1, Docker image manifest v2 schema 2. */
+import { isDigest, type Digest } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { isObject, shallowJson } from '../../core/json.ts';
+import type { Descriptor } from './image.ts';
+
+export const OCI_INDEX = 'application/vnd.oci.image.index.v1+json';
+const OCI_MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
+const OCI_CONFIG = 'application/vnd.oci.image.config.v1+json';
+export const DOCKER_LIST = 'application/vnd.docker.distribution.manifest.list.v2+json';
+export const DOCKER_MANIFEST = 'application/vnd.docker.distribution.manifest.v2+json';
+export const DOCKER_CONFIG = 'application/vnd.docker.container.image.v1+json';
+export const DOCKER_LAYER = 'application/vnd.docker.image.rootfs.diff.tar';
+
+/** Value of the Accept header: every kind of manifest that is understood. */
+export const MANIFEST_TYPES: readonly string[] = [OCI_INDEX, DOCKER_LIST, OCI_MANIFEST, DOCKER_MANIFEST];
+
+/** No manifest may be larger; the distribution spec asks registries for this much. */
+export const MANIFEST_LIMIT = 4 * 1024 * 1024;
+export const CONFIG_LIMIT = 8 * 1024 * 1024;
+const MOST_LAYERS = 1000;
+const MOST_MANIFESTS = 1000;
+
+const SCHEMA_1 = /^application\/vnd\.docker\.distribution\.manifest\.v1\+/;
+const LAYER =
+  /^application\/vnd\.(?:oci\.image\.layer\.v1\.tar(?:\+gzip|\+zstd)?|docker\.image\.rootfs\.diff\.tar(?:\.gzip|\.zstd)?)$/;
+const FOREIGN = /nondistributable|foreign/;
+
+export interface IndexEntry {
+  readonly descriptor: Descriptor;
+  readonly platform: { readonly os: string; readonly arch: string; readonly variant: string | undefined } | undefined;
+}
+
+export type ParsedManifest =
+  | {
+      readonly kind: 'image';
+      readonly mediaType: string;
+      readonly config: Descriptor;
+      readonly layers: readonly Descriptor[];
+    }
+  | { readonly kind: 'index'; readonly mediaType: string; readonly manifests: readonly IndexEntry[] };
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** JSON from outside as an object. `from` begins the message of `IMAGE_INVALID`. */
+export function parseObject(data: Uint8Array, from: string): Fields {
+  let value: unknown;
+  try {
+    value = shallowJson(new TextDecoder('utf-8', { fatal: true }).decode(data));
+  } catch (error) {
+    throw new CurlewError('IMAGE_INVALID', `${from}: not JSON`, { cause: error });
+  }
+  if (isObject(value)) return value;
+  throw new CurlewError('IMAGE_INVALID', `${from}: not a JSON object`);
+}
+
+function shown(value: unknown): string {
+  return (JSON.stringify(value) ?? 'nothing').slice(0, 120);
+}
+
+/** A descriptor from outside: media type, sha256 digest, size; nothing else of it is used. */
+function parseDescriptor(value: unknown, from: string): Descriptor {
+  const bad = (what: string): CurlewError => new CurlewError('IMAGE_INVALID', `${from}: ${what}`);
+  if (!isObject(value)) throw bad('not a descriptor');
+  const { mediaType, digest, size, urls } = value;
+  if (typeof mediaType !== 'string' || !/^[\w.+/-]{1,255}$/.test(mediaType))
+    throw bad(`media type ${shown(mediaType)}`);
+  if (typeof digest !== 'string' || !isDigest(digest)) throw bad(`not a sha256 digest: ${shown(digest)}`);
+  if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0) throw bad(`size ${shown(size)}`);
+  if (FOREIGN.test(mediaType) || (Array.isArray(urls) && urls.length > 0)) {
+    throw new CurlewError('UNSUPPORTED', `${from}: ${digest} lies outside the registry (${mediaType})`, {
+      hint: 'images with such layers cannot be shipped; use one without',
+    });
+  }
+  return { mediaType, digest, size };
+}
+
+function parseLayer(value: unknown, from: string): Descriptor {
+  const layer = parseDescriptor(value, from);
+  if (LAYER.test(layer.mediaType)) return layer;
+  throw new CurlewError('UNSUPPORTED', `${from}: ${shown(layer.mediaType)} is no layer of a container image`);
+}
+
+function parseIndexEntry(value: unknown, from: string): IndexEntry {
+  const descriptor = parseDescriptor(value, from);
+  const platform = isObject(value) ? value['platform'] : undefined;
+  if (!isObject(platform)) return { descriptor, platform: undefined };
+  const { os, architecture, variant } = platform;
+  if (typeof os !== 'string' || typeof architecture !== 'string') return { descriptor, platform: undefined };
+  const named = typeof variant === 'string' && variant !== '' ? variant : undefined;
+  return { descriptor, platform: { os, arch: architecture, variant: named } };
+}
+
+function list(value: unknown, most: number, from: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw new CurlewError('IMAGE_INVALID', `${from}: no list`);
+  if (value.length > most)
+    throw new CurlewError('IMAGE_INVALID', `${from}: ${value.length} entries, more than ${most}`);
+  return value;
+}
+
+/** One digest is one blob: two sizes for it mean that one of them is a lie. */
+function checkSizes(descriptors: readonly Descriptor[], from: string): void {
+  const sizes = new Map<Digest, number>();
+  for (const { digest, size } of descriptors) {
+    if ((sizes.get(digest) ?? size) !== size) {
+      throw new CurlewError('IMAGE_INVALID', `${from}: two sizes for ${digest}`);
+    }
+    sizes.set(digest, size);
+  }
+}
+
+/**
+ * Reads a manifest or an index. The body's own `mediaType` counts, then that of the response; where both are known
+ * kinds they must agree. Throws `IMAGE_INVALID` for what is malformed, `UNSUPPORTED` for schema 1, artifacts that are
+ * no container images and layers outside the registry.
+ */
+export function parseManifest(data: Uint8Array, responseType: string | undefined, from: string): ParsedManifest {
+  const fields = parseObject(data, from);
+  const announced = responseType?.split(';', 1)[0]?.trim().toLowerCase();
+  const { mediaType, schemaVersion } = fields;
+  if (schemaVersion === 1 || SCHEMA_1.test(String(mediaType)) || SCHEMA_1.test(announced ?? '')) {
+    throw new CurlewError('UNSUPPORTED', `${from}: a manifest of schema 1`, {
+      hint: 'push the image again with a current tool; schema 1 was retired in 2017',
+    });
+  }
+  if (schemaVersion !== 2) throw new CurlewError('IMAGE_INVALID', `${from}: schema version ${shown(schemaVersion)}`);
+  // A body that can be read as either is an attack (GHSA-mc8v-mgrf-8f4m).
+  const isIndex = fields['manifests'] !== undefined;
+  if (isIndex === (fields['layers'] !== undefined || fields['config'] !== undefined)) {
+    throw new CurlewError('IMAGE_INVALID', `${from}: neither a manifest nor an index`);
+  }
+  const byShape = isIndex ? OCI_INDEX : OCI_MANIFEST;
+  const known = MANIFEST_TYPES.find((type) => type === announced);
+  const type = typeof mediaType === 'string' ? mediaType : (known ?? byShape);
+  const fits = isIndex ? [OCI_INDEX, DOCKER_LIST] : [OCI_MANIFEST, DOCKER_MANIFEST];
+  if (!fits.includes(type) || (known !== undefined && known !== type)) {
+    throw new CurlewError('IMAGE_INVALID', `${from}: media type ${shown(type)}, announced as ${shown(announced)}`);
+  }
+  if (isIndex) {
+    const manifests = list(fields['manifests'], MOST_MANIFESTS, `${from}: manifests`).map((entry, index) =>
+      parseIndexEntry(entry, `${from}: manifest ${index + 1}`),
+    );
+    return { kind: 'index', mediaType: type, manifests };
+  }
+  const config = parseDescriptor(fields['config'], `${from}: config`);
+  if (config.mediaType !== OCI_CONFIG && config.mediaType !== DOCKER_CONFIG) {
+    throw new CurlewError('UNSUPPORTED', `${from}: ${shown(config.mediaType)} is no container image`);
+  }
+  if (config.size > CONFIG_LIMIT) {
+    throw new CurlewError('IMAGE_INVALID', `${from}: a config of ${config.size} bytes, more than ${CONFIG_LIMIT}`);
+  }
+  const layers = list(fields['layers'], MOST_LAYERS, `${from}: layers`).map((layer, index) =>
+    parseLayer(layer, `${from}: layer ${index + 1}`),
+  );
+  checkSizes([config, ...layers], from);
+  return { kind: 'image', mediaType: type, config, layers };
+}
+
+export interface ImageConfig {
+  readonly os: string;
+  readonly arch: string;
+  /** Digests of the unpacked layers, lowest first. */
+  readonly diffIds: readonly Digest[];
+}
+
+/** Reads an image's config: platform, and as many layers as the manifest has. */
+export function parseConfig(data: Uint8Array, layers: number | undefined, from: string): ImageConfig {
+  const { os, architecture, rootfs } = parseObject(data, from);
+  const bad = (what: string): CurlewError => new CurlewError('IMAGE_INVALID', `${from}: ${what}`);
+  if (typeof os !== 'string' || typeof architecture !== 'string') throw bad('no platform');
+  const ids = isObject(rootfs) ? list(rootfs['diff_ids'], MOST_LAYERS, `${from}: diff_ids`) : [];
+  const diffIds = ids.filter((id): id is Digest => typeof id === 'string' && isDigest(id));
+  if (diffIds.length !== ids.length) throw bad('diff_ids that are no sha256 digests');
+  if (layers !== undefined && diffIds.length !== layers) throw bad(`${diffIds.length} diff_ids for ${layers} layers`);
+  return { os, arch: architecture, diffIds };
+}

@@ -1,0 +1,70 @@
+/** Signatures over a text, detached, in Sigstore bundles. */
+import { createHash, verify } from 'node:crypto';
+import { CurlewError } from '../../core/errors.ts';
+import { isObject, shallowJson } from '../../core/json.ts';
+import type { TrustedKey } from './keys.ts';
+import { fromBase64, parseBundle, unreadable } from './sigstore.ts';
+
+/** Those of cosign hold certificates and entries of logs: some thousand bytes. */
+export const SIGNATURE_LIMIT = 1 << 20;
+
+function sha256(text: Uint8Array): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+/** True for a signature over a text by itself, as `cosign sign-blob` makes it, and not over a statement. */
+export function isBareSignature(text: string): boolean {
+  try {
+    const value: unknown = shallowJson(text);
+    return isObject(value) && value['messageSignature'] !== undefined && value['dsseEnvelope'] === undefined;
+  } catch {
+    return false;
+  }
+}
+
+export interface SignedText {
+  /** For messages: what is signed, and where its signature was read from. */
+  readonly name: string;
+  readonly text: Uint8Array;
+  readonly signature: string;
+  readonly from: string;
+}
+
+/**
+ * Holds a signature against the keys that are trusted; returns the one that made it. `SIGNATURE_INVALID` says whether
+ * the signature is unreadable, of another text, or by nobody trusted. What it says of certificates, logs and times is
+ * not asked: the key alone decides, so no network is needed.
+ */
+export function verifyText({ name, text, signature, from }: SignedText, trusted: readonly TrustedKey[]): TrustedKey {
+  const { digest, bytes } = parseSignature(signature, from);
+  if (!sha256(text).equals(digest)) {
+    throw invalid(
+      `verify ${name}: the signature ${from} is of another file`,
+      'fetch both again, from where they belong together',
+    );
+  }
+  const found = trusted.find(({ key }) => verify('sha256', text, key, bytes));
+  if (found !== undefined) return found;
+  const names = trusted.map((key) => key.name).join(', ');
+  throw invalid(
+    `verify ${name}: the signature ${from} was not made with ${names}`,
+    'ask who signed it for the public key',
+  );
+}
+
+function parseSignature(text: string, from: string): { readonly digest: Buffer; readonly bytes: Buffer } {
+  const bad = unreadable(from, 'curlew sign and cosign sign-blob --bundle make such files');
+  const { messageSignature } = parseBundle(text, bad);
+  if (!isObject(messageSignature)) throw bad('it has no messageSignature');
+  const { messageDigest, signature } = messageSignature;
+  if (!isObject(messageDigest) || messageDigest['algorithm'] !== 'SHA2_256') throw bad('its digest is not of SHA2_256');
+  const digest = fromBase64(messageDigest['digest']);
+  const bytes = fromBase64(signature);
+  if (digest?.byteLength !== 32) throw bad('its digest is damaged');
+  if (bytes === undefined) throw bad('its signature is damaged');
+  return { digest, bytes };
+}
+
+function invalid(message: string, hint: string): CurlewError {
+  return new CurlewError('SIGNATURE_INVALID', message, { hint });
+}

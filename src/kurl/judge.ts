@@ -1,0 +1,198 @@
+/** Holds what the scripts of an add-on use against what they find here. Pure. */
+import type { Place } from '../core/diagnostic.ts';
+import { upperSnake } from '../spec/variable-names.ts';
+import { placesIn, type Tell } from './finding.ts';
+import { PROGRAMS, SHELL_VARIABLES, SHELL_WORDS } from './known.ts';
+import { BIN_PROGRAMS, KURL_VERBS } from './compatibility/programs.ts';
+import type { Row } from './compatibility/rows.ts';
+import type { PathUse, ScriptFacts } from './script-facts.ts';
+
+/** What is the same for all add-ons of a repository. */
+export interface Knowledge {
+  /** The table of compatibility. */
+  readonly functions: ReadonlyMap<string, Row>;
+  readonly variables: ReadonlyMap<string, Row>;
+  /** What hooks find besides. */
+  readonly libraryFunctions: ReadonlySet<string>;
+  readonly libraryVariables: ReadonlySet<string>;
+  /** Defined or set by any add-on of the repository: all share one shell. */
+  readonly addonFunctions: ReadonlySet<string>;
+  readonly addonVariables: ReadonlySet<string>;
+  /** Beginnings of the names of variables that settings become by rule. */
+  readonly prefixes: readonly string[];
+  /** Defined or set by scripts of the repository that are no add-on's. */
+  readonly repositoryFunctions: ReadonlyMap<string, string>;
+  readonly repositoryVariables: ReadonlyMap<string, string>;
+}
+
+export interface JudgedScript {
+  /** Path for messages. */
+  readonly shown: string;
+  readonly text: string;
+  readonly facts: ScriptFacts;
+}
+
+export interface JudgedAddon {
+  readonly name: string;
+  readonly version: string;
+  readonly shown: string;
+  /** Scripts that run in the shell of the hooks, and templates that it expands. */
+  readonly scripts: readonly JudgedScript[];
+  /** All other scripts: what they define counts. */
+  readonly others: readonly ScriptFacts[];
+  /** Below its folder. */
+  readonly files: ReadonlySet<string>;
+  /** What a build puts beside them; a folder stands for all in it. */
+  readonly built: readonly string[];
+}
+
+export interface Uses {
+  /** Of the library, that work as they do in kURL. */
+  readonly functions: readonly string[];
+  readonly variables: readonly string[];
+}
+
+/** Tells what is missing or differs, and hands back what works. */
+export function judgeAddon(addon: JudgedAddon, knowledge: Knowledge, tell: Tell): Uses {
+  const all = [...addon.scripts.map(({ facts }) => facts), ...addon.others];
+  const union = (of: (facts: ScriptFacts) => Iterable<string>): ReadonlySet<string> =>
+    new Set(all.flatMap((facts) => [...of(facts)]));
+  const own: Own = {
+    functions: union((facts) => facts.functions),
+    assigned: union((facts) => facts.assigned),
+    tested: union((facts) => facts.tested),
+    programs: new Set([...addon.built, ...addon.files].map((path) => path.slice(path.lastIndexOf('/') + 1))),
+  };
+  const [functions, variables] = [new Set<string>(), new Set<string>()];
+  const seen = new Set<string>();
+  for (const { shown, text, facts } of addon.scripts) {
+    const places = placesIn(shown, text);
+    const once = (key: string): boolean => !seen.has(key) && seen.add(key) !== undefined;
+    for (const [name, offset] of facts.calls) {
+      if (once(`f ${name}`) && judgeCall(name, places(offset, name.length), own, knowledge, tell)) functions.add(name);
+    }
+    for (const [name, offset] of facts.programs) {
+      if (once(`p ${name}`)) judgeProgram(name, places(offset, 1), tell);
+    }
+    for (const [name, { offset, guarded }] of facts.reads) {
+      if (!once(`v ${name}`)) continue;
+      const place = places(offset, name.length + 1);
+      if (judgeRead(name, guarded, place, own, knowledge, tell)) variables.add(name);
+    }
+  }
+  judgePaths(addon, tell);
+  return { functions: [...functions].toSorted(), variables: [...variables].toSorted() };
+}
+
+interface Own {
+  readonly functions: ReadonlySet<string>;
+  readonly assigned: ReadonlySet<string>;
+  readonly tested: ReadonlySet<string>;
+  readonly programs: ReadonlySet<string>;
+}
+
+/** Whether it is a function of the library that works. */
+function judgeCall(name: string, place: Place, own: Own, knowledge: Knowledge, tell: Tell): boolean {
+  if (own.functions.has(name)) return false;
+  const row = knowledge.functions.get(name);
+  if (row !== undefined) {
+    if (row.status !== 'same') tell(row.status === 'absent' ? 'missing' : 'differs', 'function', name, row.note, place);
+    return row.status === 'same';
+  }
+  if (knowledge.libraryFunctions.has(name)) return true;
+  if (SHELL_WORDS.has(name) || PROGRAMS.has(name) || own.tested.has(name) || own.programs.has(name)) return false;
+  if (knowledge.addonFunctions.has(name)) return false;
+  const defined = knowledge.repositoryFunctions.get(name);
+  if (defined !== undefined) {
+    tell('missing', 'function', name, `${defined} of the repository defines it, nothing does here`, place);
+  } else if (/_|[a-z][A-Z]/.test(name)) {
+    tell('missing', 'function', name, 'nothing defines it', place);
+  } else {
+    tell('note', 'program', name, 'a program that must be on the machine', place);
+  }
+  return false;
+}
+
+/** Of a program below `bin/`, when it does not do all that kURL's does; `words`: its name, and a verb of kurl's. */
+function judgeProgram(words: string, place: Place, tell: Tell): void {
+  const [name] = words.split(' ', 1);
+  const verb = KURL_VERBS.find((one) => `${words} `.startsWith(`kurl ${one.name} `));
+  const row = verb ?? BIN_PROGRAMS.find((one) => one.name === name);
+  if (row === undefined || row.status === 'same') return;
+  const stands = row.name === 'yamltobash' || verb?.status === 'differs';
+  const hint = stands ? undefined : "put kURL's own program into bin of the install folder, where it counts";
+  const shown = verb === undefined ? words : `kurl ${verb.name}`;
+  tell('differs', 'program', `bin/${shown}`, row.note, place, hint);
+}
+
+/** Whether it is a variable that holds what it does in kURL. */
+function judgeRead(name: string, guarded: boolean, place: Place, own: Own, knowledge: Knowledge, tell: Tell): boolean {
+  // Names in small letters are the script's own affair; shellcheck knows them better.
+  if (!/^[A-Z][A-Z0-9_]*$/.test(name) || own.assigned.has(name)) return false;
+  const row = knowledge.variables.get(name);
+  if (row !== undefined) {
+    const what = row.status === 'absent' && !row.note.startsWith('empty') ? `not set: ${row.note}` : row.note;
+    if (row.status !== 'same') tell('differs', 'variable', name, what, place);
+    return row.status === 'same';
+  }
+  if (SHELL_VARIABLES.has(name) || knowledge.addonVariables.has(name)) return false;
+  if (knowledge.libraryVariables.has(name)) return true;
+  if (guarded) return false;
+  const set = knowledge.repositoryVariables.get(name);
+  if (set !== undefined)
+    tell('missing', 'variable', name, `${set} of the repository sets it, nothing does here`, place);
+  else if (!knowledge.prefixes.some((prefix) => name.startsWith(prefix))) {
+    tell('note', 'variable', name, 'nothing sets it: it is empty unless the caller has it', place);
+  }
+  return false;
+}
+
+/** The beginning of the names of an add-on's settings, as variables. */
+export function settingPrefix(name: string): string {
+  return `${upperSnake(name)}_`;
+}
+
+function judgePaths({ name, version, shown, scripts, files, built }: JudgedAddon, tell: Tell): void {
+  const folders = foldersOf(files);
+  const wishes = scripts.flatMap(({ shown: file, text, facts }) =>
+    facts.paths.flatMap((use) => {
+      const path = ownPath(use.parts, name, version);
+      return path === undefined ? [] : [{ path, use, file, text }];
+    }),
+  );
+  const excused = wishes.filter(({ use }) => use.role === 'made' || use.role === 'tested').map(({ path }) => path);
+  const told = new Set<string>();
+  for (const { path, use, file, text } of wishes) {
+    if (use.role === 'made' || use.role === 'tested' || told.has(path)) continue;
+    const there = path === '' || files.has(path) || folders.has(path);
+    if (there || [...excused, ...built].some((one) => path === one || path.startsWith(`${one}/`))) continue;
+    told.add(path);
+    tell('missing', 'file', path, `a hook reads it, and it is not in ${shown}`, placesIn(file, text)(use.offset, 1));
+  }
+}
+
+function foldersOf(files: ReadonlySet<string>): ReadonlySet<string> {
+  const folders = new Set<string>();
+  for (const file of files) {
+    for (let at = file.lastIndexOf('/'); at > 0; at = file.lastIndexOf('/', at - 1)) folders.add(file.slice(0, at));
+  }
+  return folders;
+}
+
+/** A path below the add-on's own folder, or undefined when it leads elsewhere or cannot be known. */
+export function ownPath(parts: PathUse['parts'], name: string, version: string): string | undefined {
+  const ownVersion = `${upperSnake(name)}_VERSION`;
+  let path = '';
+  for (const part of parts) {
+    if (part.kind === 'unknown') return undefined;
+    if (part.kind === 'text') path += part.text;
+    else if (part.name === 'DIR') path += '.';
+    else if (part.name === ownVersion) path += version;
+    else return undefined;
+  }
+  const plain = path.replaceAll(/\/+/g, '/').replace(/^\.\//, '').replace(/\/$/, '');
+  const prefix = `addons/${name}/${version}`;
+  if (plain === prefix) return '';
+  const below = plain.startsWith(`${prefix}/`) ? plain.slice(prefix.length + 1) : undefined;
+  return below === undefined || below.split('/').some((one) => one === '..' || one === '.') ? undefined : below;
+}

@@ -1,0 +1,88 @@
+/** The files that a repository needs here beside those that it has. Nothing that is there is changed. */
+import { lstat, rename, rm } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { makeFolder } from '../platform/files/make-folder.ts';
+import { partialName } from '../platform/files/partial.ts';
+import { syncFolder } from '../platform/files/sync-folder.ts';
+import { writeNew } from '../platform/files/write-new.ts';
+import { readTextFile } from '../manifest/text-file.ts';
+import type { Migration } from './migrate.ts';
+
+export interface WrittenFile {
+  /** Below the folder. */
+  readonly path: string;
+  /** `kept`: something is there already, and stays as it is. */
+  readonly outcome: 'written' | 'same' | 'kept';
+}
+
+const LIMIT = 1 << 20;
+
+/** Rules that add-ons of kURL break for good reasons. */
+const LINT_CONFIG = { rules: { 'hook/prefix': 'info', 'hook/no-install': 'info' }, ignore: [] };
+
+/** Texts by path: orders of versions, the configuration of lint and, for another folder, the categories of add-ons. */
+export function newFiles({ repository, addons, orders }: Migration, out: string): ReadonlyMap<string, string> {
+  const files = new Map<string, string>();
+  for (const { tree, name, versions } of orders) {
+    files.set(`${tree}/${name}/versions.json`, `${JSON.stringify(versions, undefined, 2)}\n`);
+  }
+  if (resolve(out) !== resolve(repository)) {
+    for (const { tree, name, path } of addons) {
+      const read = readTextFile(join(repository, dirname(path), 'categories.json'), LIMIT);
+      if (read.kind === 'text') files.set(`${tree}/${name}/categories.json`, read.text);
+    }
+  }
+  files.set('.curlew-lint.json', `${JSON.stringify(LINT_CONFIG, undefined, 2)}\n`);
+  return files;
+}
+
+/** Each appears whole or not at all; a folder on the way that is a link is `FILE_UNUSABLE`. */
+export async function writeNewFiles(
+  out: string,
+  files: ReadonlyMap<string, string>,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<readonly WrittenFile[]> {
+  const written: WrittenFile[] = [];
+  await makeFolder(out);
+  for (const [path, text] of files) {
+    signal.throwIfAborted();
+    const target = join(out, path);
+    await makeFolders(out, dirname(path));
+    const there = await lstat(target).catch((error: unknown) => {
+      if (errnoOf(error) === 'ENOENT') return undefined;
+      throw fileError(`look at ${target}`, error);
+    });
+    if (there === undefined) await writeWhole(target, text);
+    const read = there === undefined ? undefined : readTextFile(target, LIMIT);
+    const same = read?.kind === 'text' && read.text === text;
+    written.push({ path, outcome: there === undefined ? 'written' : same ? 'same' : 'kept' });
+  }
+  return written;
+}
+
+/** Step by step, so that no link leads out of the folder. */
+async function makeFolders(out: string, below: string): Promise<void> {
+  let path = out;
+  for (const name of below.split('/').filter((one) => one !== '.')) {
+    path = join(path, name);
+    await makeFolder(path);
+    if (!(await lstat(path)).isDirectory()) {
+      throw new CurlewError('FILE_UNUSABLE', `write below ${path}: it is a symbolic link`, {
+        hint: 'make it a folder',
+      });
+    }
+  }
+}
+
+async function writeWhole(target: string, text: string): Promise<void> {
+  const part = join(dirname(target), partialName());
+  try {
+    await writeNew(part, text, 0o644);
+    await rename(part, target);
+    await syncFolder(dirname(target));
+  } catch (error) {
+    await rm(part, { force: true });
+    throw fileError(`write ${target}`, error);
+  }
+}

@@ -1,0 +1,153 @@
+/** Runs the generator of an add-on's template, and finds what it has made. */
+import { constants } from 'node:fs';
+import { access, lstat, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { reportStep, type Report } from '../../core/events.ts';
+import { compareVersions, isAddonName, isVersion } from '../../core/ref.ts';
+import { nearest } from '../../core/nearest.ts';
+import { readLimited } from '../../platform/files/read-limited.ts';
+import { runProgram } from './program.ts';
+
+export interface GenerateOptions {
+  /** Which version to make; the newest of upstream when undefined. */
+  readonly version: string | undefined;
+  /** Make one anew that is there. */
+  readonly force: boolean;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly report: Report;
+  /** How long the generator may take to end after SIGTERM. */
+  readonly graceMs?: number;
+  readonly signal: AbortSignal;
+}
+
+export interface Generated {
+  readonly name: string;
+  /** Versions that were made or made anew, in order. */
+  readonly made: readonly string[];
+  /** What the generator wrote for a workflow: `<name>_version=…`. */
+  readonly outputs: Readonly<Record<string, string>>;
+}
+
+/** In order of preference; kURL's repository has both. */
+const GENERATORS = ['generate.sh', 'script.sh'];
+const OUTPUT_LIMIT = 1024 * 1024;
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return [];
+    throw fileError(`list ${folder}`, error);
+  }
+}
+
+/** Names of the add-ons below `root/addons` that have a generator, in code units. */
+export async function findTemplates(root: string): Promise<readonly string[]> {
+  const names = (await namesIn(join(root, 'addons'))).filter(isAddonName).toSorted();
+  const found = await Promise.all(
+    names.map(async (name) => ((await generatorOf(root, name)) === undefined ? [] : [name])),
+  );
+  return found.flat();
+}
+
+async function generatorOf(root: string, name: string): Promise<string | undefined> {
+  const names = new Set(await namesIn(join(root, 'addons', name, 'template')));
+  return GENERATORS.find((file) => names.has(file));
+}
+
+/** A folder that is replaced is another file, or has changed. */
+async function versionsOf(folder: string): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  for (const name of (await namesIn(folder)).filter((one) => isVersion(one) && one !== 'template')) {
+    const stats = await lstat(join(folder, name), { bigint: true }).catch(() => undefined);
+    if (stats?.isDirectory() === true) found.set(name, `${stats.ino} ${stats.ctimeNs}`);
+  }
+  return found;
+}
+
+/**
+ * Runs `addons/<name>/template/generate.sh` in its own folder and waits for its end; each line that it prints is an event.
+ * Throws `NOT_FOUND` when there is none, `PACKAGE_INVALID` for a version that cannot be one, `PROGRAM_FAILED` with the
+ * status and the last lines when it fails.
+ */
+export async function generateAddon(root: string, name: string, options: GenerateOptions): Promise<Generated> {
+  const { version, force, report } = options;
+  const file = isAddonName(name) ? await generatorOf(root, name) : undefined;
+  if (file === undefined) {
+    const near = nearest(name, await findTemplates(root));
+    const shown = JSON.stringify(name.slice(0, 120));
+    throw new CurlewError('NOT_FOUND', `no add-on ${shown} with a template/generate.sh below ${join(root, 'addons')}`, {
+      hint: near === undefined ? 'curlew new makes an add-on with one' : `did you mean "${near}"?`,
+    });
+  }
+  if (version !== undefined && !isVersion(version)) {
+    throw new CurlewError('PACKAGE_INVALID', `${name}: not a version: ${JSON.stringify(version.slice(0, 120))}`);
+  }
+  const folder = join(root, 'addons', name);
+  const words = [...(version === undefined ? [] : [`--version=${version}`]), ...(force ? ['--force'] : [])];
+  const shown = `addons/${name}/template/${file}`;
+  return reportStep(
+    report,
+    { id: name, title: `${shown} ${words.join(' ')}`.trim() },
+    async () => {
+      const before = await versionsOf(folder);
+      const outputs = await run(join(folder, 'template'), file, words, { name, shown, ...options });
+      const after = await versionsOf(folder);
+      const made = [...after].filter(([one, mark]) => before.get(one) !== mark).map(([one]) => one);
+      return { name, made: made.toSorted(compareVersions), outputs };
+    },
+    ({ made }) => (made.length === 0 ? 'nothing new' : `made ${made.join(', ')}`),
+  );
+}
+
+interface RunOptions extends GenerateOptions {
+  readonly name: string;
+  readonly shown: string;
+}
+
+async function run(
+  template: string,
+  file: string,
+  words: readonly string[],
+  { name, shown, env, report, graceMs, signal }: RunOptions,
+): Promise<Readonly<Record<string, string>>> {
+  const own = await mkdtemp(join(tmpdir(), 'curlew-generate-'));
+  try {
+    const output = join(own, 'output');
+    await writeFile(output, '');
+    // A template of kURL that nobody marked as a program.
+    const [program, ...first] = (await canRun(join(template, file))) ? [`./${file}`] : ['bash', file];
+    const ended = await runProgram(program ?? 'bash', [...first, ...words], {
+      cwd: template,
+      env: { ...env, GITHUB_OUTPUT: output },
+      line: (text) => report({ type: 'step-log', id: name, text }),
+      ...(graceMs === undefined ? {} : { graceMs }),
+      signal,
+    });
+    if (ended.status !== 0) {
+      const how = ended.status === undefined ? `ended by ${ended.endedBy ?? 'a signal'}` : `status ${ended.status}`;
+      throw new CurlewError(
+        'PROGRAM_FAILED',
+        `${shown}: ${how}${ended.lastLines.map((one) => `\n  | ${one}`).join('')}`,
+      );
+    }
+    return outputsIn((await readLimited(output, OUTPUT_LIMIT)).toString());
+  } finally {
+    await rm(own, { recursive: true, force: true });
+  }
+}
+
+async function canRun(path: string): Promise<boolean> {
+  return access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** `name=value`, a line each; the form with a delimiter is for longer texts and is left out. */
+function outputsIn(text: string): Readonly<Record<string, string>> {
+  const lines = text.split('\n').map((line) => /^([A-Za-z_][A-Za-z0-9_-]*)=(.*)$/.exec(line));
+  return Object.fromEntries(lines.flatMap((found) => (found === null ? [] : [[found[1] ?? '', found[2] ?? '']])));
+}

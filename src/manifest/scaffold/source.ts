@@ -1,0 +1,96 @@
+/** Reads what a new add-on is made from: a file of resources, or a chart, which helm renders. */
+import { stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { readLimited } from '../../platform/files/read-limited.ts';
+import { runProgram } from './program.ts';
+
+export interface Source {
+  readonly text: string;
+  /** What messages call the text. */
+  readonly path: string;
+  readonly chart: ChartAbout | undefined;
+}
+
+export interface ChartAbout {
+  readonly name: string;
+  readonly version: string;
+}
+
+export interface ReadOptions {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+}
+
+const LARGEST = 8 * 1024 * 1024;
+const CHART_YAML = 'Chart.yaml';
+const SOME = 1024 * 1024;
+
+async function kindOf(path: string): Promise<'file' | 'folder' | 'other' | 'nothing'> {
+  try {
+    const found = await stat(path);
+    if (found.isDirectory()) return 'folder';
+    return found.isFile() ? 'file' : 'other';
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return 'nothing';
+    throw fileError(`look at ${path}`, error);
+  }
+}
+
+/**
+ * What `from` names: a file of YAML, a `Chart.yaml`, the folder of a chart, or a chart's archive. `name` is the release and
+ * namespace that a chart is rendered for. Throws `NOT_FOUND`, `FILE_UNUSABLE`, `UNSUPPORTED` when helm is needed and not
+ * installed, `PROGRAM_FAILED` when helm fails.
+ */
+export async function readSource(from: string, name: string, options: ReadOptions): Promise<Source> {
+  const path = resolve(options.cwd, from);
+  const kind = await kindOf(path);
+  if (kind === 'nothing') throw new CurlewError('NOT_FOUND', `read ${from}: there is no such file`);
+  if (kind === 'other') throw new CurlewError('FILE_UNUSABLE', `read ${from}: not a regular file`);
+  const chart = await chartAt(path, kind, from);
+  if (chart !== undefined) return renderChart(chart, from, name, options);
+  const bytes = await readLimited(path, LARGEST);
+  return { text: bytes.toString(), path: from, chart: undefined };
+}
+
+async function chartAt(path: string, kind: 'file' | 'folder', from: string): Promise<string | undefined> {
+  if (kind === 'folder') {
+    if ((await kindOf(join(path, CHART_YAML))) === 'file') return path;
+    throw new CurlewError('FILE_UNUSABLE', `read ${from}: a folder without ${CHART_YAML} is no chart`, {
+      hint: 'give one file: put several together with cat, or render them with kubectl kustomize',
+    });
+  }
+  if (basename(path) === CHART_YAML) return dirname(path);
+  return /\.(?:tgz|tar\.gz)$/.test(path) ? path : undefined;
+}
+
+async function renderChart(chart: string, from: string, name: string, options: ReadOptions): Promise<Source> {
+  const { cwd, env, signal } = options;
+  const doing = `render the chart ${from}`;
+  const helm = async (args: readonly string[], capture: number): Promise<string> => {
+    try {
+      const ended = await runProgram('helm', args, { cwd, env, line: () => undefined, capture, signal });
+      if (ended.status === 0) return ended.output;
+      throw new CurlewError('PROGRAM_FAILED', `${doing}: helm said: ${ended.lastLines.join('; ')}`, {
+        hint: 'helm dependency build fetches what the chart needs; charts that need values are rendered by hand',
+      });
+    } catch (error) {
+      if (!(error instanceof CurlewError) || error.code !== 'NOT_FOUND') throw error;
+      throw new CurlewError('UNSUPPORTED', `${doing}: helm is not installed`, {
+        hint:
+          'install helm, or render elsewhere and give the result: ' +
+          `helm template ${name} CHART --namespace ${name} --include-crds > ${name}.yaml, then --from ${name}.yaml`,
+      });
+    }
+  };
+  const about = await helm(['show', 'chart', chart], SOME);
+  const text = await helm(['template', name, chart, '--namespace', name, '--include-crds'], LARGEST);
+  return { text, path: from, chart: { name: valueOf(about, 'name'), version: valueOf(about, 'version') } };
+}
+
+/** A text at the top of a Chart.yaml as helm prints it. */
+function valueOf(about: string, key: string): string {
+  const [, value = ''] = new RegExp(`^${key}:[ \\t]*["']?([^"'\\s]*)["']?[ \\t]*$`, 'm').exec(about) ?? [];
+  return value;
+}

@@ -1,0 +1,62 @@
+/** Size and digest of a whole file. */
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
+import type { Digest } from '../../core/digest.ts';
+import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+
+const READ_SIZE = 1 << 20;
+/** A pipe without a writer would hold it for ever. */
+const READ_ONLY = constants.O_RDONLY | constants.O_NONBLOCK;
+
+export interface HashedFile {
+  /** Bytes that were read. */
+  readonly size: number;
+  /** sha256 of them. */
+  readonly digest: Digest;
+}
+
+/**
+ * Reads a file once, to its end; `onChunk` may use each chunk until it resolves. What is not there is `NOT_FOUND`, what is no
+ * file or cannot be read `FILE_UNUSABLE`.
+ */
+export async function hashFile(
+  path: string,
+  {
+    onChunk,
+    signal,
+  }: { readonly onChunk?: ((chunk: Uint8Array) => Promise<void> | void) | undefined; readonly signal: AbortSignal },
+): Promise<HashedFile> {
+  const hash = createHash('sha256');
+  const { file, expected } = await openFile(path);
+  try {
+    const memory = Buffer.allocUnsafeSlow(Math.min(READ_SIZE, expected + 1));
+    for (let size = 0; ;) {
+      signal.throwIfAborted();
+      const { bytesRead } = await file.read(memory, 0, memory.byteLength, size).catch((error: unknown) => {
+        throw fileError(`read ${path}`, error);
+      });
+      if (bytesRead === 0) return { size, digest: `sha256:${hash.digest('hex')}` };
+      const chunk = memory.subarray(0, bytesRead);
+      hash.update(chunk);
+      size += bytesRead;
+      await onChunk?.(chunk);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+async function openFile(path: string): Promise<{ readonly file: FileHandle; readonly expected: number }> {
+  let file: FileHandle | undefined;
+  try {
+    file = await open(path, READ_ONLY);
+    const found = await file.stat();
+    if (found.isFile()) return { file, expected: found.size };
+    throw new CurlewError('FILE_UNUSABLE', `open ${path}: not a file`);
+  } catch (error) {
+    await file?.close();
+    if (errnoOf(error) !== 'ENOENT') throw fileError(`open ${path}`, error);
+    throw new CurlewError('NOT_FOUND', `open ${path}: no such file`, { cause: error });
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * Files that an earlier run has left unfinished. Their names can be guessed, and the folder may be one that everybody
+ * writes to: what somebody else has put there is neither followed, nor written to, nor believed.
+ */
+import type { Stats } from 'node:fs';
+import { constants, open, rm, type FileHandle } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { partialName } from './partial.ts';
+import { readAll, strangeness } from './state-file.ts';
+
+/** A pipe would be waited for. */
+const FLAGS = { read: constants.O_RDONLY, write: constants.O_RDWR } as const;
+const NEVER_FOLLOW = constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const MOST_TRIES = 3;
+
+/**
+ * Opens a regular file of this user's with no other name, that nobody else can write to. Undefined when there is none;
+ * anything else in its place is `FILE_UNUSABLE`.
+ */
+export async function openLeft(path: string, access: keyof typeof FLAGS): Promise<FileHandle | undefined> {
+  let file: FileHandle | undefined;
+  try {
+    file = await open(path, FLAGS[access] | NEVER_FOLLOW);
+    const problem = await problemOf(path, await file.stat());
+    if (problem !== undefined) throw notOurs(path, problem);
+    return file;
+  } catch (error) {
+    await file?.close();
+    const errno = errnoOf(error);
+    if (errno === 'ENOENT') return undefined;
+    throw errno === 'ELOOP' ? notOurs(path, 'a symbolic link') : fileError(`open ${path}`, error);
+  }
+}
+
+/** {@link openLeft} for writing; a file that is missing is made, by this call alone. */
+export async function openOrMake(path: string, mode = 0o644): Promise<FileHandle> {
+  for (let tries = 1; ; tries += 1) {
+    const left = await openLeft(path, 'write');
+    if (left !== undefined) return left;
+    try {
+      return await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, mode);
+    } catch (error) {
+      if (errnoOf(error) !== 'EEXIST' || tries === MOST_TRIES) throw fileError(`write ${path}`, error);
+    }
+  }
+}
+
+/** The text of such a file, or undefined when there is none. Larger than `limit` bytes is `FILE_UNUSABLE`. */
+export async function readLeft(path: string, limit: number): Promise<string | undefined> {
+  const file = await openLeft(path, 'read');
+  try {
+    return file === undefined ? undefined : await readAll(file, path, limit);
+  } finally {
+    await file?.close();
+  }
+}
+
+function notOurs(path: string, problem: string): CurlewError {
+  return new CurlewError('FILE_UNUSABLE', `open ${path}: not a file that an earlier run has left: ${problem}`, {
+    hint: 'see who put it there, remove it, and run the same command again',
+  });
+}
+
+async function problemOf(path: string, found: Stats): Promise<string | undefined> {
+  if (found.isFile() && found.nlink > 1) return 'the file has another name as well';
+  const problem = strangeness(found);
+  if (problem === undefined || !found.isFile()) return problem;
+  return (await isAsMadeHere(path, found)) ? undefined : problem;
+}
+
+/** File systems of other systems give all files one owner and one mode, and a server may give them one of its own. */
+async function isAsMadeHere(path: string, found: Stats): Promise<boolean> {
+  const probe = join(dirname(path), partialName());
+  try {
+    const file = await open(probe, 'wx', 0o600);
+    try {
+      const made = await file.stat();
+      return made.uid === found.uid && (made.mode & 0o022) === (found.mode & 0o022);
+    } finally {
+      await file.close();
+    }
+  } catch {
+    return false;
+  } finally {
+    await rm(probe, { force: true }).catch(() => undefined);
+  }
+}

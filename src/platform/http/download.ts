@@ -1,0 +1,282 @@
+/** Fetches a large body: resumed after broken connections, never longer than expected, at the pace of the writer. */
+import { CurlewError } from '../../core/errors.ts';
+import type { Http } from './http.ts';
+import { contentLength, type HttpRequest, type Outcome, type ResponseHead, type Sink } from './message.ts';
+import { isRetryable, MOST_STALLS, pause, pauseMs } from './retry.ts';
+
+export interface DownloadRequest extends HttpRequest {
+  /** Bytes that are there already; the first byte written is this one. */
+  readonly from?: number | undefined;
+  /** The bytes before this one are wanted; all when left out. */
+  readonly until?: number | undefined;
+  /** Size of the whole body, when known. */
+  readonly expectedSize?: number | undefined;
+  /** Most bytes of a body whose size is not known beforehand. */
+  readonly limit?: number | undefined;
+  /** The address stands for one content for ever (a digest is in it): validators that differ mean nothing. */
+  readonly immutable?: boolean | undefined;
+  /** A server that sends the whole body where a part is asked for is `UNSUPPORTED`, instead of being read past the rest. */
+  readonly partsOnly?: boolean | undefined;
+  /** ETag that the body must have: the one under which the bytes before `from` were fetched. */
+  readonly expectedEtag?: string | undefined;
+  /**
+   * Takes the bytes in order. They may be used until the call returns or, when it returns a promise, until that is
+   * settled; reading pauses meanwhile.
+   */
+  readonly write: (chunk: Uint8Array) => Promise<void> | undefined;
+  /** Told the size of the whole body whenever a server announces it. */
+  readonly sized?: ((size: number) => void) | undefined;
+  /** Called when the server has another body by now: forget all bytes, they come again from the first. */
+  readonly restart?: (() => Promise<void>) | undefined;
+}
+
+export interface Downloaded {
+  /** Of the whole body. */
+  readonly size: number;
+  readonly etag: string | undefined;
+  readonly lastModified: string | undefined;
+  /** Where redirects led, user info removed. */
+  readonly finalUrl: string;
+}
+
+/** What a server said about the body; two parts with different facts do not belong together. */
+interface Facts {
+  readonly etag: string | undefined;
+  readonly lastModified: string | undefined;
+  readonly size: number | undefined;
+}
+
+interface Progress {
+  received: number;
+  facts: Facts;
+  finalUrl: string;
+}
+
+/** How the head of a response continues what was received. */
+type Part =
+  | { readonly kind: 'body'; readonly skip: number; readonly facts: Facts }
+  | { readonly kind: 'changed' }
+  /** Nothing is left to send. */
+  | { readonly kind: 'whole' }
+  | { readonly kind: 'refused' };
+
+/** Fewer bytes than this do not count as progress: a server that drips forever is given up. */
+const PROGRESS = 64 * 1024;
+const FAILURE_LIMIT = 8192;
+/** From here on a body is worth a connection of its own. */
+const BULK = 1024 * 1024;
+const MOST_RESTARTS = 3;
+const NO_FACTS: Facts = { etag: undefined, lastModified: undefined, size: undefined };
+
+function differs<Value>(a: Value | undefined, b: Value | undefined): boolean {
+  return a !== undefined && b !== undefined && a !== b;
+}
+
+function isOther(known: Facts, seen: Facts): boolean {
+  return (
+    differs(known.etag, seen.etag) || differs(known.size, seen.size) || differs(known.lastModified, seen.lastModified)
+  );
+}
+
+/** `Content-Range: bytes FIRST-LAST/TOTAL`; TOTAL may be `*`. */
+function contentRange(
+  text: string | undefined,
+): { readonly first: number; readonly last: number; readonly total: number | undefined } | undefined {
+  const [, first, last, total] = /^bytes (\d{1,15})-(\d{1,15})\/(\d{1,15}|\*)$/.exec(text?.trim() ?? '') ?? [];
+  if (first === undefined || last === undefined) return undefined;
+  const range = { first: Number(first), last: Number(last), total: total === '*' ? undefined : Number(total) };
+  if (range.last < range.first || (range.total !== undefined && range.last >= range.total)) return undefined;
+  return range;
+}
+
+/** Judges a response to a request for the bytes from `received` on. */
+function partOf(request: DownloadRequest, head: ResponseHead, { received, facts: known }: Progress): Part {
+  const { doing, expectedSize, expectedEtag, until, immutable = false } = request;
+  const bad = (what: string): CurlewError => new CurlewError('FETCH_FAILED', `${doing}: ${head.url} ${what}`);
+  const validators = immutable
+    ? { etag: undefined, lastModified: undefined }
+    : { etag: head.headers['etag'], lastModified: head.headers['last-modified'] };
+  if (head.status === 416 && received > 0) {
+    const isEnd = until === undefined && !differs(known.size, received);
+    return { kind: isEnd && head.headers['content-range']?.trim() === `bytes */${received}` ? 'whole' : 'changed' };
+  }
+  if (head.status !== 200 && head.status !== 206) return { kind: 'refused' };
+  const length = contentLength(head);
+  let facts: Facts = { ...validators, size: length };
+  let skip = received;
+  if (head.status === 206) {
+    const range = contentRange(head.headers['content-range']);
+    if (range === undefined || (received === 0 && until === undefined)) {
+      throw bad('sent a part of the body that was not asked for');
+    }
+    facts = { ...validators, size: range.total };
+    if (!isOther(known, facts) && (range.first > received || differs(length, range.last - range.first + 1))) {
+      throw bad(`sent the bytes from ${range.first} on, wanted were those from ${received} on`);
+    }
+    skip = received - range.first;
+  }
+  if (received > 0 && isOther(known, facts)) return { kind: 'changed' };
+  if (expectedEtag !== undefined && differs(known.etag, facts.etag)) return { kind: 'changed' };
+  if (request.partsOnly === true && head.status === 200 && (received > 0 || until !== undefined)) {
+    throw new CurlewError('UNSUPPORTED', `${doing}: ${head.url} does not give parts of a file`);
+  }
+  if (differs(facts.size, expectedSize)) throw bad(`has ${facts.size} bytes, expected were ${expectedSize}`);
+  return { kind: 'body', skip, facts };
+}
+
+interface Attempt {
+  readonly outcome: Outcome;
+  readonly part: Part | undefined;
+  /** Beginning of the body of a response that is a failure. */
+  readonly said: Uint8Array;
+}
+
+async function attempt(
+  http: Http,
+  request: DownloadRequest,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<Attempt> {
+  const { doing, write, expectedSize, limit = Number.MAX_SAFE_INTEGER, until = Number.MAX_SAFE_INTEGER } = request;
+  const said: Uint8Array[] = [];
+  let part: Part | undefined;
+  let pending: Promise<void> | undefined;
+  let skip = 0;
+  let most = limit;
+  const sink: Sink = {
+    head: (head) => {
+      part = partOf(request, head, progress);
+      if (part.kind !== 'body') return;
+      ({ skip } = part);
+      most = expectedSize ?? part.facts.size ?? limit;
+      if (most > limit) throw tooLong(doing, head.url, limit);
+      progress.facts = part.facts;
+      progress.finalUrl = head.url;
+      if (part.facts.size !== undefined) request.sized?.(part.facts.size);
+    },
+    data: (chunk) => {
+      if (part?.kind !== 'body') {
+        if (part?.kind === 'refused') said.push(Uint8Array.from(chunk.subarray(0, FAILURE_LIMIT)));
+        return false;
+      }
+      if (progress.received >= until) return false;
+      let bytes = chunk;
+      if (skip > 0) {
+        const dropped = Math.min(skip, chunk.byteLength);
+        skip -= dropped;
+        if (dropped === chunk.byteLength) return undefined;
+        bytes = chunk.subarray(dropped);
+      }
+      bytes = bytes.subarray(0, until - progress.received);
+      if (progress.received + bytes.byteLength > most) throw tooLong(doing, progress.finalUrl, most);
+      progress.received += bytes.byteLength;
+      pending = write(bytes);
+      return pending;
+    },
+  };
+  const headers: Record<string, string> = { ...request.headers };
+  if (progress.received > 0 || request.until !== undefined) {
+    headers['range'] = `bytes=${progress.received}-${request.until === undefined ? '' : until - 1}`;
+    const { etag, lastModified } = progress.facts;
+    // A weak ETag must not stand in If-Range (RFC 9110, 13.1.5).
+    const validator = etag?.startsWith('W/') === true ? undefined : (etag ?? lastModified);
+    if (validator !== undefined) headers['if-range'] = validator;
+  }
+  const bulk = (request.until ?? expectedSize ?? 0) - progress.received >= BULK;
+  let outcome: Outcome;
+  try {
+    outcome = await http.exchange({ ...request, headers, bulk }, sink, { signal });
+  } catch (error) {
+    await pending?.catch(() => undefined);
+    throw error;
+  }
+  // The connection may break while the writer still works: nothing is written beside it.
+  await pending;
+  return { outcome, part, said: Buffer.concat(said) };
+}
+
+function tooLong(doing: string, url: string, most: number): CurlewError {
+  return new CurlewError('FETCH_FAILED', `${doing}: ${url} sends more than ${most} bytes`);
+}
+
+/** All bytes are there: as many as expected or announced, or up to the end of a body without a length. */
+function isWhole({ expectedSize, until }: DownloadRequest, { received, facts }: Progress): boolean {
+  return received === Math.min(until ?? Infinity, expectedSize ?? facts.size ?? until ?? received);
+}
+
+async function startAgain({ doing, url, restart }: DownloadRequest, progress: Progress, times: number): Promise<void> {
+  if (restart === undefined || times > MOST_RESTARTS) {
+    throw new CurlewError('FETCH_FAILED', `${doing}: ${url} changes while it is being fetched`, {
+      hint: 'run the command again',
+    });
+  }
+  await restart();
+  progress.received = 0;
+  progress.facts = NO_FACTS;
+}
+
+/**
+ * Writes the body of `url` from byte `from` on, or up to `until`, in order, each byte once. A broken or short transfer goes on where it
+ * stopped, by Range and If-Range; a server that ignores Range is read past what is there. Gives up with `FETCH_FAILED`
+ * after as many attempts without progress as the client's retry policy says, sooner when a body stands still or drips. Throws `AUTH_FAILED`, `NOT_FOUND` or
+ * `FETCH_FAILED` by status, `FETCH_FAILED` at the first byte too many, and whatever `write` throws, as it is.
+ * The bytes are not verified.
+ */
+export async function download(
+  http: Http,
+  request: DownloadRequest,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<Downloaded> {
+  const { from = 0, until, expectedSize, expectedEtag, url } = request;
+  const progress: Progress = {
+    received: from,
+    facts: { ...NO_FACTS, etag: expectedEtag, size: expectedSize },
+    finalUrl: url,
+  };
+  let [failures, stalls] = [0, 0];
+  let restarts = 0;
+  for (;;) {
+    if (progress.received >= (until ?? expectedSize ?? Infinity)) break;
+    const before = progress.received;
+    const { outcome, part, said } = await attempt(http, request, progress, signal);
+    if (part?.kind === 'changed') {
+      restarts += 1;
+      await startAgain(request, progress, restarts);
+      continue;
+    }
+    const head = outcome.kind === 'complete' ? outcome.head : undefined;
+    if (part?.kind === 'whole' || (head !== undefined && part?.kind === 'body' && isWhole(request, progress))) break;
+    if (progress.received - before >= PROGRESS) [failures, stalls] = [0, 0];
+    failures += 1;
+    if (outcome.kind === 'broken' && outcome.stalled) stalls += 1;
+    const again =
+      outcome.kind === 'broken' ? outcome.retryable : part?.kind === 'body' || isRetryable(outcome.head.status);
+    if (!again || failures >= http.retry.attempts || stalls >= MOST_STALLS) {
+      throw gaveUp(http, request, { ...progress, tries: failures }, outcome, part, said);
+    }
+    await pause(pauseMs(failures, head, http.retry, Date.now()), { signal });
+  }
+  const { received: size, facts, finalUrl } = progress;
+  return { size, etag: facts.etag, lastModified: facts.lastModified, finalUrl };
+}
+
+function gaveUp(
+  http: Http,
+  request: DownloadRequest,
+  { received, facts, tries }: Progress & { readonly tries: number },
+  outcome: Outcome,
+  part: Part | undefined,
+  said: Uint8Array,
+): CurlewError {
+  if (outcome.kind === 'broken' && !outcome.retryable) return outcome.error;
+  if (outcome.kind === 'complete' && part?.kind !== 'body') return http.failure(request, outcome.head, said);
+  const wanted = request.until ?? request.expectedSize ?? facts.size;
+  const so = `after ${received} of ${wanted ?? 'unknown'} bytes, tried ${tries} times`;
+  // That of a body that stalls names the host and the rate.
+  const stalled = outcome.kind === 'broken' && outcome.stalled;
+  const message = stalled ? `${outcome.error.message}, ${so}` : `${request.doing}: ${request.url} ended ${so}`;
+  return new CurlewError('FETCH_FAILED', message, {
+    hint: 'run the command again: it resumes where it stopped',
+    cause: outcome.kind === 'broken' ? outcome.error : undefined,
+  });
+}

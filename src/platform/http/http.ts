@@ -1,0 +1,282 @@
+/**
+ * The one HTTP client. It follows redirects itself, so that every hop is checked and secrets stay with the host they
+ * were meant for; it goes through proxies, trusts the operator's authorities, and puts a limit on everything.
+ */
+import { allowsPlainHttp, checkedAddress, checkNamedBy, sameOrigin, type AddressRules } from './address.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { secretsOf, statusFailure } from './failure.ts';
+import type { Timeouts } from './hop.ts';
+import { LEAST_RATE } from './least-rate.ts';
+import {
+  contentLength,
+  type Headers,
+  type HttpRequest,
+  type Outcome,
+  type ResponseHead,
+  type Sink,
+} from './message.ts';
+import { decoded, type Environment } from './proxy.ts';
+import { isRetryable, MOST_STALLS, pause, pauseMs, RETRY_POLICY, withinTime, type RetryPolicy } from './retry.ts';
+import { loadRoots } from './roots.ts';
+import type { Wire } from './wire.ts';
+
+export interface HttpOptions {
+  /** For HTTPS_PROXY, HTTP_PROXY, NO_PROXY (either case), SSL_CERT_FILE. */
+  readonly env: Environment;
+  /** File of certificate authorities in PEM; goes before SSL_CERT_FILE. */
+  readonly caFile?: string | undefined;
+  /** Hosts, `name` or `name:port`, that may be asked over plain http; this machine always may. */
+  readonly allowHttp?: readonly string[] | undefined;
+  readonly userAgent?: string | undefined;
+  /** Those that are left out are as usual. */
+  readonly timeouts?: Partial<Timeouts> | undefined;
+  readonly retry?: RetryPolicy | undefined;
+}
+
+export interface SmallResponse extends ResponseHead {
+  readonly body: Uint8Array;
+}
+
+export interface Http extends AsyncDisposable {
+  readonly retry: RetryPolicy;
+  /** True when plain http to this address is allowed. */
+  readonly allowsPlain: (url: URL) => boolean;
+  /**
+   * One exchange: redirects followed, authorised, not retried. The sink gets the head and body of the last response
+   * only. Throws `FETCH_FAILED` for an address that is not allowed and for too many redirects.
+   */
+  readonly exchange: (request: HttpRequest, sink: Sink, options: { readonly signal: AbortSignal }) => Promise<Outcome>;
+  /**
+   * A response with its whole body of at most `limit` bytes, retried with back-off; any status comes back, but those
+   * that mean "later" only when the attempts are used up. Throws `FETCH_FAILED` for a longer body, before reading it
+   * where its length is announced, for a connection that cannot be made, and for an answer that takes too long as a whole.
+   */
+  readonly small: (
+    request: HttpRequest,
+    options: { readonly limit: number; readonly signal: AbortSignal },
+  ) => Promise<SmallResponse>;
+  /** The error for a response that is no success: code by status, redacted address, the server's words made harmless. */
+  readonly failure: (request: HttpRequest, head: ResponseHead, body: Uint8Array) => CurlewError;
+  readonly close: () => Promise<void>;
+}
+
+/** A body that stands still for half a minute is better asked for again; apt and dnf wait as long. */
+const TIMEOUTS: Timeouts = {
+  connectMs: 20_000,
+  headersMs: 60_000,
+  idleMs: 30_000,
+  smallMs: 120_000,
+  leastRate: LEAST_RATE,
+};
+const MOST_REDIRECTS = 10;
+/** What may follow a redirect to another scheme, host or port. */
+const TRAVELLING: ReadonlySet<string> = new Set(['accept', 'accept-encoding', 'range', 'if-range', 'user-agent']);
+/** Of a failure's body no more is read. */
+const FAILURE_LIMIT = 8192;
+
+interface Chain {
+  readonly wire: Wire;
+  readonly rules: AddressRules;
+  readonly userAgent: string;
+  /** Texts that were sent as secrets: no server's message may repeat them. */
+  readonly secrets: Set<string>;
+}
+
+function isRedirect({ status, headers }: ResponseHead): boolean {
+  return [301, 302, 303, 307, 308].includes(status) && headers['location'] !== undefined;
+}
+
+function lowerCased(headers: Headers): Headers {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+/** Keeps a redirect's body and an answer that is not final from the sink. */
+function untilFinal(sink: Sink, isFinal: (head: ResponseHead) => boolean): Sink {
+  let pass = false;
+  return {
+    head: (head) => {
+      pass = isFinal(head);
+      if (pass) sink.head(head);
+    },
+    data: (chunk) => (pass ? sink.data(chunk) : false),
+  };
+}
+
+async function follow(
+  { wire, rules, userAgent, secrets }: Chain,
+  request: HttpRequest,
+  sink: Sink,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { doing, via, method = 'GET', body, bulk = false } = request;
+  const first = checkedAddress(request.url, undefined, doing, rules);
+  let url = first;
+  for (const text of secretsOf(request)) secrets.add(text);
+  let from = via === undefined ? undefined : new URL(via);
+  let headers: Headers = {
+    'accept-encoding': 'identity',
+    ...(first.username === '' ? {} : { authorization: basic(decoded(first.username), decoded(first.password)) }),
+    ...lowerCased(request.headers ?? {}),
+    'user-agent': userAgent,
+  };
+  for (let hops = 0; hops <= MOST_REDIRECTS; hops += 1) {
+    const guarded = from !== undefined && checkNamedBy(from, url, doing, rules);
+    const hop = { doing, url, method, headers, body, namedBy: guarded ? from?.host : undefined, bulk };
+    // A body (which may hold a token) is never sent a second time: its redirects are answers like any other.
+    const outcome = await wire.send(
+      hop,
+      untilFinal(sink, (head) => body !== undefined || !isRedirect(head)),
+      { signal },
+    );
+    if (outcome.kind === 'broken' || body !== undefined || !isRedirect(outcome.head)) return outcome;
+    const next = checkedAddress(outcome.head.headers['location'] ?? '', url, doing, rules);
+    next.username = '';
+    next.password = '';
+    // Headers once dropped stay dropped, also when the chain comes back.
+    if (!sameOrigin(next, url)) {
+      headers = Object.fromEntries(Object.entries(headers).filter(([name]) => TRAVELLING.has(name)));
+    }
+    from = first;
+    url = next;
+  }
+  throw new CurlewError('FETCH_FAILED', `${doing}: ${first.href}: more than ${MOST_REDIRECTS} redirects`);
+}
+
+/** Value of an Authorization header. */
+export function basic(username: string, password: string): string {
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+}
+
+/** Holds a refusal back until it is known whether better headers can be had; `replay` gives it to the sink after all. */
+function refusalGate(sink: Sink, isRefusal: (head: ResponseHead) => boolean) {
+  let refusal: ResponseHead | undefined;
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  const gate: Sink = {
+    head: (head) => {
+      refusal = isRefusal(head) ? head : undefined;
+      if (refusal === undefined) sink.head(head);
+    },
+    data: (chunk) => {
+      if (refusal === undefined) return sink.data(chunk);
+      size += chunk.byteLength;
+      parts.push(Uint8Array.from(chunk));
+      return size > FAILURE_LIMIT ? false : undefined;
+    },
+  };
+  const replay = (head: ResponseHead): void => {
+    sink.head(head);
+    if (size > 0) void sink.data(Buffer.concat(parts));
+  };
+  return { gate, replay, refusal: (): ResponseHead | undefined => refusal };
+}
+
+/** Adds what authorises a request; a 401 of the host itself is answered once. */
+async function authorised(chain: Chain, request: HttpRequest, sink: Sink, signal: AbortSignal): Promise<Outcome> {
+  const { authorize } = request;
+  if (authorize === undefined) return follow(chain, request, sink, signal);
+  const withHeaders = (more: Headers | undefined): HttpRequest => ({
+    ...request,
+    headers: { ...request.headers, ...more },
+  });
+  const origin = checkedAddress(request.url, undefined, request.doing, chain.rules).origin;
+  const before = await authorize(undefined, { signal });
+  const held = refusalGate(sink, (head) => head.status === 401 && new URL(head.url).origin === origin);
+  const outcome = await follow(chain, withHeaders(before), held.gate, signal);
+  const refusal = held.refusal();
+  if (outcome.kind === 'broken' || refusal === undefined) return outcome;
+  const better = await authorize({ head: refusal, sent: before }, { signal });
+  if (better !== undefined) return follow(chain, withHeaders(better), sink, signal);
+  held.replay(refusal);
+  return outcome;
+}
+
+/** Collects at most `limit` bytes; what is longer fails, or is cut when it is the text of a failure. */
+function collector(request: HttpRequest, limit: number): { readonly sink: Sink; readonly body: () => Uint8Array } {
+  let parts: Uint8Array[] = [];
+  let size = 0;
+  let cutAt = limit;
+  let failing = false;
+  const tooLong = (): CurlewError =>
+    new CurlewError('FETCH_FAILED', `${request.doing}: the answer of ${request.url} is longer than ${limit} bytes`);
+  return {
+    body: () => Buffer.concat(parts).subarray(0, cutAt),
+    sink: {
+      head: (head) => {
+        parts = [];
+        size = 0;
+        failing = head.status >= 300;
+        cutAt = failing ? Math.min(limit, FAILURE_LIMIT) : limit;
+        if (!failing && request.method !== 'HEAD' && (contentLength(head) ?? 0) > limit) throw tooLong();
+      },
+      data: (chunk) => {
+        size += chunk.byteLength;
+        if (size > cutAt && !failing) throw tooLong();
+        parts.push(Uint8Array.from(chunk));
+        return size > cutAt ? false : undefined;
+      },
+    },
+  };
+}
+
+async function small(
+  http: Http,
+  request: HttpRequest,
+  { limit, ms, signal }: { readonly limit: number; readonly ms: number; readonly signal: AbortSignal },
+): Promise<SmallResponse> {
+  let stalls = 0;
+  for (let attempt = 1; ; attempt += 1) {
+    const { sink, body } = collector(request, limit);
+    const outcome = await withinTime(request, { ms, signal, received: () => body().byteLength }, async (own) =>
+      http.exchange(request, sink, { signal: own }),
+    );
+    const last = attempt >= http.retry.attempts;
+    if (outcome.kind === 'complete') {
+      if (last || !isRetryable(outcome.head.status)) return { ...outcome.head, body: body() };
+    } else {
+      if (outcome.stalled) stalls += 1;
+      if (last || !outcome.retryable || stalls >= MOST_STALLS) throw outcome.error;
+    }
+    const head = outcome.kind === 'complete' ? outcome.head : undefined;
+    await pause(pauseMs(attempt, head, http.retry, Date.now()), { signal });
+  }
+}
+
+/** The response if it is a success; throws the error for its status otherwise. */
+export function succeeded(http: Http, request: HttpRequest, response: SmallResponse): SmallResponse {
+  if (response.status >= 200 && response.status < 300) return response;
+  throw http.failure(request, response, response.body);
+}
+
+/** The client below is loaded for the first request: that takes longer than a build that finds everything unchanged. */
+function lazyWire(make: () => Promise<Wire>): Wire {
+  let made: Promise<Wire> | undefined;
+  return {
+    send: async (hop, sink, options) => (await (made ??= make())).send(hop, sink, options),
+    close: async () => {
+      await (await made)?.close();
+    },
+  };
+}
+
+/** Makes a client. Throws `FILE_UNUSABLE` when a file of authorities cannot be used. Close it at the end. */
+export async function createHttp(options: HttpOptions): Promise<Http> {
+  const roots = await loadRoots(options.caFile, options.env);
+  const timeouts = { ...TIMEOUTS, ...options.timeouts };
+  const wire = lazyWire(async () => {
+    const { createWire } = await import('./wire.ts');
+    return createWire(options.env, roots, timeouts);
+  });
+  const rules: AddressRules = { allowHttp: new Set((options.allowHttp ?? []).map((host) => host.toLowerCase())) };
+  const chain: Chain = { wire, rules, userAgent: options.userAgent ?? 'curlew', secrets: new Set() };
+  const http: Http = {
+    retry: options.retry ?? RETRY_POLICY,
+    allowsPlain: (url) => allowsPlainHttp(url, rules),
+    exchange: async (request, sink, { signal }) => authorised(chain, request, sink, signal),
+    small: async (request, { limit, signal }) => small(http, request, { limit, ms: timeouts.smallMs, signal }),
+    failure: (request, head, body) => statusFailure(request, head, body, [...chain.secrets]),
+    close: wire.close,
+    [Symbol.asyncDispose]: wire.close,
+  };
+  return http;
+}

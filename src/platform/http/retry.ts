@@ -1,0 +1,82 @@
+/** When to ask again, and how long to wait before. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { CurlewError } from '../../core/errors.ts';
+import type { HttpRequest, ResponseHead } from './message.ts';
+
+export interface RetryPolicy {
+  /** Requests in all before giving up, as long as nothing moves. */
+  readonly attempts: number;
+  /** The first pause; it doubles each time, with up to as much again by chance. */
+  readonly baseMs: number;
+  /** No pause is longer, whatever a server asks for. */
+  readonly capMs: number;
+}
+
+export const RETRY_POLICY: RetryPolicy = { attempts: 5, baseMs: 250, capMs: 60_000 };
+
+/** Of the attempts, so many may end in a body that stands still or drips: each has cost as long as the limit is. */
+export const MOST_STALLS = 2;
+
+const SLOW_HINT = 'the server or the line to it is too slow: run the command again later, or name another server';
+const RETRYABLE: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
+
+/** Statuses that mean "later" rather than "no". */
+export function isRetryable(status: number): boolean {
+  return RETRYABLE.has(status);
+}
+
+/** Milliseconds of a Retry-After header (seconds, or a date), or undefined when there is none that can be read. */
+export function retryAfterMs(text: string | undefined, now: number): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\s*\d{1,9}\s*$/.test(text)) return Number(text) * 1000;
+  // Date.parse takes nearly anything; an HTTP date begins with the name of a day.
+  const date = /^\s*(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+/** The pause before attempt number `attempt` (counted from 1 after the first failure). */
+export function pauseMs(
+  attempt: number,
+  head: ResponseHead | undefined,
+  { baseMs, capMs }: RetryPolicy,
+  now: number,
+): number {
+  const asked = retryAfterMs(head?.headers['retry-after'], now);
+  const backOff = baseMs * 2 ** Math.min(attempt - 1, 20) * (1 + Math.random());
+  return Math.min(capMs, asked ?? backOff);
+}
+
+/** Waits; the signal's reason is thrown when it fires. */
+export async function pause(ms: number, { signal }: { readonly signal: AbortSignal }): Promise<void> {
+  try {
+    await delay(ms, undefined, { signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  }
+}
+
+/** Ends the work when its time is up. What drips for so long is not asked again: it would take as long. */
+export async function withinTime<Result>(
+  { doing, url }: HttpRequest,
+  { ms, signal, received }: { readonly ms: number; readonly signal: AbortSignal; readonly received: () => number },
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const own = new AbortController();
+  const cancelled = (): void => {
+    own.abort(signal.reason);
+  };
+  const timer = setTimeout(() => {
+    const { host } = new URL(url);
+    const message = `${doing}: ${host}: the answer was not complete after ${ms / 1000} s, ${received()} bytes had come`;
+    own.abort(new CurlewError('FETCH_FAILED', message, { hint: SLOW_HINT }));
+  }, ms);
+  signal.throwIfAborted();
+  signal.addEventListener('abort', cancelled, { once: true });
+  try {
+    return await work(own.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', cancelled);
+  }
+}

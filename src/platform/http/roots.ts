@@ -1,0 +1,33 @@
+/** Certificate authorities: Node's own, and those of a file that the operator names. */
+import { open } from 'node:fs/promises';
+import { rootCertificates } from 'node:tls';
+import { CurlewError, fileError } from '../../core/errors.ts';
+import type { Environment } from './proxy.ts';
+
+const FILE_LIMIT = 16 * 1024 * 1024;
+
+async function readPem(path: string): Promise<string> {
+  const doing = `read the certificate authorities in ${path}`;
+  try {
+    await using file = await open(path);
+    const { size } = await file.stat();
+    if (size > FILE_LIMIT) throw new CurlewError('FILE_UNUSABLE', `${doing}: larger than ${FILE_LIMIT} bytes`);
+    const text = await file.readFile('latin1');
+    if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
+  } catch (error) {
+    throw fileError(doing, error);
+  }
+  throw new CurlewError('FILE_UNUSABLE', `${doing}: no certificate in it`, { hint: 'give a file in PEM form' });
+}
+
+/**
+ * Authorities to trust, in PEM: undefined means Node's defaults. `caFile`, else SSL_CERT_FILE, is added to them (and
+ * NODE_EXTRA_CA_CERTS, which Node would forget then).
+ */
+export async function loadRoots(caFile: string | undefined, env: Environment): Promise<readonly string[] | undefined> {
+  const named = caFile ?? env['SSL_CERT_FILE'];
+  if (named === undefined || named === '') return undefined;
+  const extra = env['NODE_EXTRA_CA_CERTS'];
+  const files = extra === undefined || extra === '' || extra === named ? [named] : [named, extra];
+  return [...rootCertificates, ...(await Promise.all(files.map(readPem)))];
+}

@@ -1,0 +1,57 @@
+/** Bounded concurrency with one rule: never leave work running behind a thrown error. */
+import { CurlewError } from '../../core/errors.ts';
+
+export interface Limits {
+  readonly width: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Runs `work` over `items`, at most `width` at a time. The first failure aborts the signal that the others were given,
+ * waits for them to stop, and is the one thrown.
+ */
+export async function eachLimited<Item>(
+  items: Iterable<Item>,
+  work: (item: Item, context: { readonly signal: AbortSignal }) => Promise<void>,
+  { width, signal }: Limits,
+): Promise<void> {
+  const failed = new AbortController();
+  let first: { readonly error: unknown } | undefined;
+  const both = AbortSignal.any([signal, failed.signal]);
+  const queue = items[Symbol.iterator]();
+  const lane = async (): Promise<void> => {
+    for (let next = queue.next(); !next.done; next = queue.next()) {
+      both.throwIfAborted();
+      await work(next.value, { signal: both });
+    }
+  };
+  const lanes = Array.from({ length: Math.max(1, width) }, async () => {
+    try {
+      await lane();
+    } catch (error) {
+      first ??= { error };
+      // The others have not failed: nobody may report them with an error that is not theirs.
+      failed.abort(new CurlewError('CANCELLED', 'stopped, because something else failed', { cause: error }));
+    }
+  });
+  await Promise.all(lanes);
+  if (first !== undefined) throw first.error;
+  signal.throwIfAborted();
+}
+
+/** Like {@link eachLimited}, with the results in the order of the items. */
+export async function mapLimited<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item, context: { readonly signal: AbortSignal }) => Promise<Result>,
+  limits: Limits,
+): Promise<Result[]> {
+  const results: Result[] = Array.from({ length: items.length });
+  await eachLimited(
+    items.entries(),
+    async ([index, item], context) => {
+      results[index] = await work(item, context);
+    },
+    limits,
+  );
+  return results;
+}

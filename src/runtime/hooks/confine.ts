@@ -1,0 +1,220 @@
+/** `--root`: hooks run in a sandbox; what they write lands below a folder. */
+import { execa } from 'execa';
+import { chmod, mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { isWithin } from '../../platform/files/is-within.ts';
+import { makeFolder } from '../../platform/files/make-folder.ts';
+import type { NodePlace } from '../node/node-place.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface ConfineOptions {
+  /** Absolute path of the folder that takes the writes. */
+  readonly root: string;
+  /** Absolute path of the install folder as hooks shall see it; it lies below `root` in truth. */
+  readonly seen: string;
+  /** Folder with confine.sh. */
+  readonly scripts: string;
+  /** Effective user id of this process. */
+  readonly uid: number;
+  /** With the network of this machine. */
+  readonly network?: boolean;
+  /** Files and folders that hooks may read although they lie where nothing of this machine is shown. */
+  readonly shown?: readonly string[];
+  /** The caller's environment, which says where credentials are. */
+  readonly env?: Environment;
+  /** Names of further variables that hooks get. */
+  readonly passed?: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+/** What curlew and bash need, and what says how to show text. Any other variable may be, or lead to, a secret. */
+const VARIABLES = /^(?:PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|NO_COLOR|ASSUME_YES|BIN_CURLEW)$/;
+
+/** Variables that name files with credentials, wherever these lie; where one is passed on, hooks can read its files. */
+const CREDENTIALS: readonly string[] = [
+  'KUBECONFIG',
+  'DOCKER_CONFIG',
+  'REGISTRY_AUTH_FILE',
+  'AWS_CONFIG_FILE',
+  'AWS_SHARED_CREDENTIALS_FILE',
+  'GOOGLE_APPLICATION_CREDENTIALS',
+];
+
+function filesOf(env: Environment, names: readonly string[]): readonly string[] {
+  return names.flatMap((name) => (env[name] ?? '').split(':')).filter((path) => isAbsolute(path));
+}
+
+/** The environment of hooks in a sandbox: what is harmless, and what was asked for by name. */
+export function confinedEnvironment(env: Environment, passed: readonly string[]): Environment {
+  const own = Object.entries(env).filter(([name]) => VARIABLES.test(name) || passed.includes(name));
+  return { HOME: '/root', USER: 'root', LOGNAME: 'root', ...Object.fromEntries(own) };
+}
+
+/**
+ * Where credentials of this machine and of its users lie, and what other programs leave for each other. Hooks find an empty
+ * place there.
+ */
+const HIDDEN: readonly string[] = [
+  ['/root', '/home', '/tmp', '/var/tmp', '/run/user', '/run/secrets', '/etc/kubernetes/pki', '/var/lib/kubelet'],
+  ['/var/lib/etcd', '/etc/rancher', '/var/lib/rancher', '/var/lib/k0s', '/etc/ssl/private', '/etc/krb5.keytab'],
+  ['/var/spool/cron', '/var/lib/cloud'],
+].flat();
+/** The same, file by file, where hooks may have files of their own beside. */
+const HIDDEN_FILES: readonly (readonly [folder: string, name: RegExp])[] = [
+  ['/etc/kubernetes', /\.conf$/],
+  ['/etc/ssh', /_key$/],
+];
+
+const HINT =
+  'trials need what confine.sh --check names; --unconfined runs hooks on this machine itself, not in a sandbox: they can change and reach all that this user can';
+
+/** Makes the folder, and tries the sandbox once, by the command that runs hooks, in a folder beside. Impossible: `UNSUPPORTED`. */
+export async function confinedPlace(options: ConfineOptions): Promise<NodePlace> {
+  const { scripts, uid, signal, network = false, env = {}, passed = [] } = options;
+  const script = join(scripts, 'confine.sh');
+  // Somebody else's attempt fails before anything is made.
+  if (uid !== 0) await tryScript(options, ['bash', script, '--check']);
+  await makeRoot(options.root);
+  const root = await realpath(options.root);
+  await requireClosed(root);
+  const seen = await canonical(options.seen);
+  const directory = join(root, options.seen);
+  await makeFolder(directory);
+  await requireOwnLinks(directory);
+  const hidden = await hiddenPlaces(env);
+  const isHidden = (path: string): boolean => hidden.some((place) => isWithin(place, path));
+  const given = filesOf(
+    env,
+    passed.filter((name) => CREDENTIALS.includes(name)),
+  );
+  const shown = (await existing([...(options.shown ?? []), ...given])).filter(isHidden);
+  const choices = [
+    network ? ['--network'] : [],
+    hidden.filter((path) => !shown.includes(path)).flatMap((path) => ['--hide', path]),
+    shown.flatMap((path) => ['--show', path]),
+  ].flat();
+  const wrapBelow =
+    (upper: string): NodePlace['wrap'] =>
+    (words) => ['bash', script, ...choices, upper, directory, seen, ...words];
+  await tryBelow(root, async (upper) => tryScript(options, wrapBelow(upper)(['true'])));
+  signal.throwIfAborted();
+  return { directory, seen: options.seen, confined: true, connected: network, wrap: wrapBelow(root) };
+}
+
+/**
+ * Runs `attempt` with an empty folder on the file system of `root`, and removes the folder. The folders of `root` may be in use:
+ * an overlay that is mounted a second time takes the working folder away from the first one, whose hook then cannot write.
+ */
+async function tryBelow(root: string, attempt: (upper: string) => Promise<void>): Promise<void> {
+  const parent = join(root, '.overlay');
+  await makeFolder(parent);
+  const upper = await mkdtemp(join(parent, 'try-')).catch((error: unknown) => {
+    throw fileError(`make a folder in ${parent}`, error);
+  });
+  try {
+    await attempt(upper);
+  } finally {
+    // What cannot be removed is in nobody's way: it holds no more than empty folders.
+    await rm(upper, { recursive: true, force: true }).catch(() => undefined);
+  }
+}
+
+async function tryScript(
+  { root, signal }: ConfineOptions,
+  [command, ...args]: readonly [string, ...string[]],
+): Promise<void> {
+  const { exitCode, stderr, cause } = await execa(command, args, {
+    reject: false,
+    cancelSignal: signal,
+    maxBuffer: 1 << 16,
+  });
+  signal.throwIfAborted();
+  if (exitCode === 0) return;
+  const [reason = 'bash cannot be run'] = stderr.trim().split('\n');
+  throw new CurlewError('UNSUPPORTED', `no sandbox below ${root}: ${reason}`, { hint: HINT, cause });
+}
+
+/** A new one is for its owner alone. */
+async function makeRoot(root: string): Promise<void> {
+  const found = await stat(root).catch(() => undefined);
+  await makeFolder(root);
+  if (found === undefined) await chmod(root, 0o700);
+}
+
+/** Hooks can leave programs that run as their owner, whoever starts them: nobody else may get there. */
+async function requireClosed(root: string): Promise<void> {
+  for (let path = root; ; path = dirname(path)) {
+    const { mode } = await stat(path);
+    if ((mode & 0o011) === 0) return;
+    if (path !== '/') continue;
+    throw new CurlewError('UNSUPPORTED', `no sandbox below ${root}: others can open that folder`, {
+      hint: `hooks can leave set-user-ID programs there: chmod 700 ${root}, or name a folder that does not exist`,
+    });
+  }
+}
+
+async function hiddenPlaces(env: Environment): Promise<readonly string[]> {
+  const home = env['HOME'] ?? '/root';
+  const files = await Promise.all(
+    HIDDEN_FILES.map(async ([folder, wanted]) => {
+      const names = await readdir(folder).catch(() => []);
+      return names.filter((name) => wanted.test(name)).map((name) => join(folder, name));
+    }),
+  );
+  // A home such as / or /usr holds the system, too.
+  const homes =
+    dirname(resolve(home)) === '/' ? ['.kube', '.config', '.ssh', '.aws'].map((name) => join(home, name)) : [home];
+  const found = await existing([...HIDDEN, ...files.flat(), ...homes, ...filesOf(env, CREDENTIALS)]);
+  return found.filter(
+    (path, index) => found.indexOf(path) === index && !found.some((place) => place !== path && isWithin(place, path)),
+  );
+}
+
+/** Real paths of those that exist. */
+async function existing(paths: readonly string[]): Promise<readonly string[]> {
+  const found = await Promise.all(paths.map(async (path) => realpath(path).catch(() => undefined)));
+  return found.filter((path) => path !== undefined);
+}
+
+/** The path without symbolic links, of which the end need not exist. */
+async function canonical(path: string): Promise<string> {
+  const found = await realpath(path).catch(() => undefined);
+  return found ?? join(await canonical(dirname(path)), basename(path));
+}
+
+/** Folders whose contents come from packages, and are exchanged as a whole. */
+const WHOLE = /^(?:previous\/)?(?:addons|packages)\/[^/]+\/[^/]+\/|^runs\//;
+
+/**
+ * Refuses symbolic links that lead out of the install folder (`HOOK_FAILED`): hooks write to it, and what this process puts
+ * there afterwards would land elsewhere on this machine.
+ */
+export async function requireOwnLinks(directory: string): Promise<void> {
+  const own = await realpath(directory);
+  const look = async (folder: string): Promise<void> => {
+    const entries = await readdir(join(own, folder), { withFileTypes: true });
+    for (const entry of entries) {
+      const path = join(folder, entry.name);
+      if (WHOLE.test(path)) continue;
+      if (entry.isDirectory()) await look(path);
+      if (!entry.isSymbolicLink()) continue;
+      const target = await realpath(join(own, path)).catch(() => '/');
+      if (isWithin(own, target)) continue;
+      throw new CurlewError(
+        'HOOK_FAILED',
+        `a hook has left a symbolic link that leads out of the sandbox: ${join(directory, path)}`,
+        {
+          hint: 'remove the link, or the whole trial; an add-on may link to a relative path in the install folder',
+        },
+      );
+    }
+  };
+  try {
+    await look('');
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    throw fileError(`look through ${directory}`, error);
+  }
+}

@@ -1,0 +1,161 @@
+/** The records that a hook writes on its control descriptor, and following them while they are written. */
+import { watch } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { asError } from '../../core/errors.ts';
+
+/** Where a command failed, as the ERR trap saw it. */
+export interface FailurePlace {
+  /** Subshells around it; 0 is the hook's own shell. */
+  readonly depth: number;
+  readonly status: number;
+  /** Empty at top level. */
+  readonly function: string;
+  readonly file: string;
+  readonly line: number;
+  readonly command: string;
+}
+
+type LogLevel = 'info' | 'step' | 'substep' | 'success' | 'warning' | 'failure';
+
+export type ControlRecord =
+  | { readonly kind: 'log'; readonly level: LogLevel; readonly text: string }
+  | { readonly kind: 'stage'; readonly stage: 'settings' | 'source' | 'carried' | 'call'; readonly what: string }
+  | { readonly kind: 'error'; readonly place: FailurePlace }
+  | {
+      readonly kind: 'bail';
+      readonly text: string;
+      readonly function: string;
+      readonly file: string;
+      readonly line: number;
+    }
+  | { readonly kind: 'absent'; readonly function: string }
+  | { readonly kind: 'question'; readonly question: 'yes' | 'no' | 'text' | 'secret'; readonly id: string };
+
+const LEVELS: readonly LogLevel[] = ['info', 'step', 'substep', 'success', 'warning', 'failure'];
+const STAGES = ['settings', 'source', 'carried', 'call'] as const;
+const QUESTIONS = ['yes', 'no', 'text', 'secret'] as const;
+/** It becomes part of a file's name. */
+const QUESTION_ID = /^[0-9]{1,20}-[0-9]{1,20}$/;
+
+/**
+ * One line of scripts/lib/logging.sh `curlew_control`. Hooks can write here what they like, so a line that is none of
+ * ours is undefined, never an error.
+ */
+export function parseControlLine(line: string): ControlRecord | undefined {
+  const [kind, first = '', second = '', third = '', fourth = '', fifth = '', sixth = ''] = line
+    .split('\t')
+    .map(unescape);
+  switch (kind) {
+    case 'log': {
+      const level = LEVELS.find((known) => known === first);
+      return level === undefined ? undefined : { kind, level, text: second };
+    }
+    case 'stage': {
+      const stage = STAGES.find((known) => known === first);
+      return stage === undefined ? undefined : { kind, stage, what: second };
+    }
+    case 'error': {
+      const place = {
+        depth: Number(first),
+        status: Number(second),
+        function: third,
+        file: fourth,
+        line: Number(fifth),
+      };
+      return { kind, place: { ...place, command: sixth } };
+    }
+    case 'bail':
+      return { kind, text: first, function: second, file: third, line: Number(fourth) };
+    case 'absent':
+      return { kind, function: first };
+    case 'question': {
+      const question = QUESTIONS.find((known) => known === first);
+      return question === undefined || !QUESTION_ID.test(second) ? undefined : { kind, question, id: second };
+    }
+    case undefined:
+    default:
+      return undefined;
+  }
+}
+
+function unescape(field: string): string {
+  return field.replaceAll(/\\(.)/g, (_, char: string) => {
+    if (char === 't') return '\t';
+    return char === 'n' ? '\n' : char;
+  });
+}
+
+const LOOK_MS = 500;
+
+/** Calls back when a file may have grown. A machine can be out of watches: then twice a second. */
+function onChange(path: string, callback: () => void): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const look = (): void => {
+    timer ??= setInterval(callback, LOOK_MS).unref();
+  };
+  try {
+    const watcher = watch(path, { persistent: false }, callback);
+    watcher.on('error', look);
+    return () => {
+      watcher.close();
+      clearInterval(timer);
+    };
+  } catch {
+    look();
+    return () => {
+      clearInterval(timer);
+    };
+  }
+}
+
+const READ_SIZE = 64 << 10;
+/** Longer than any record of ours; what is longer is thrown away. */
+const LINE_LIMIT = 128 << 10;
+
+export interface Follower {
+  /** Reads what is still unread and stops following. May be called twice. */
+  readonly finish: () => Promise<void>;
+}
+
+/**
+ * Hands over each record of a file that grows. A file and not a pipe: a hook must be able to go on writing when this
+ * process has died.
+ */
+export async function followControl(path: string, onRecord: (record: ControlRecord) => void): Promise<Follower> {
+  const file = await open(path, 'r');
+  const chunk = Buffer.alloc(READ_SIZE);
+  let position = 0;
+  let rest = Buffer.alloc(0);
+  const drain = async (): Promise<void> => {
+    for (;;) {
+      const { bytesRead } = await file.read(chunk, 0, READ_SIZE, position);
+      if (bytesRead === 0) return;
+      position += bytesRead;
+      let text = Buffer.concat([rest, chunk.subarray(0, bytesRead)]);
+      for (let end = text.indexOf(10); end !== -1; end = text.indexOf(10)) {
+        const record = end > LINE_LIMIT ? undefined : parseControlLine(text.toString('utf8', 0, end));
+        if (record !== undefined) onRecord(record);
+        text = text.subarray(end + 1);
+      }
+      rest = text.byteLength > LINE_LIMIT ? text.subarray(-LINE_LIMIT) : text;
+    }
+  };
+  // One reader at a time: a change that comes while reading is seen by the next turn.
+  let turn: Promise<void> = Promise.resolve();
+  let failure: Error | undefined;
+  const next = (): void => {
+    turn = turn.then(drain).catch((error: unknown) => {
+      failure = asError(error);
+    });
+  };
+  const stopWatching = onChange(path, next);
+  const finish = async (): Promise<void> => {
+    stopWatching();
+    next();
+    await turn;
+    await file.close();
+    if (failure !== undefined) throw failure;
+  };
+  let finished: Promise<void> | undefined;
+  return { finish: async () => (finished ??= finish()) };
+}

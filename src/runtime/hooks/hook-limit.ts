@@ -1,0 +1,48 @@
+/** How long a hook may take: for as long as it likes, unless somebody has said otherwise. Pure. */
+import { CurlewError } from '../../core/errors.ts';
+import { isObject } from '../../core/json.ts';
+import type { AddonJson } from '../../core/package.ts';
+import { HOOK_TIMEOUT } from '../../spec/settings.ts';
+
+const UNITS: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3600 };
+/** A timer cannot be set for longer. */
+const MOST_SECONDS = 86_400 * 24;
+
+/** `90`, `90s`, `30m` or `2h` in seconds; 0 is undefined, no limit. `what` names the value for the error, a USAGE. */
+export function parseLimit(text: string, what: string): number | undefined {
+  const [, digits, unit] = /^(\d{1,9})([smh]?)$/.exec(text) ?? [];
+  const seconds = Number(digits) * (UNITS[unit ?? ''] ?? Number.NaN);
+  if (!(seconds <= MOST_SECONDS)) {
+    throw new CurlewError(
+      'USAGE',
+      `${what}: ${JSON.stringify(text.slice(0, 40))} is no time that a hook can be given`,
+      {
+        hint: 'write 90s, 30m or 2h; 0 for no limit',
+      },
+    );
+  }
+  return seconds === 0 ? undefined : seconds;
+}
+
+/**
+ * Seconds for each hook of an add-on: its setting in the spec, the operator's general limit, its author's default, which
+ * stands in the JSON Schema of its settings.
+ */
+export function hookLimit(
+  addon: Pick<AddonJson, 'name' | 'settings'>,
+  settings: unknown,
+  general: number | undefined,
+): number | undefined {
+  const set = isObject(settings) ? settings[HOOK_TIMEOUT] : undefined;
+  if (set !== undefined) return limitOf(set, `${addon.name}: ${HOOK_TIMEOUT}`);
+  if (general !== undefined) return general;
+  const properties = isObject(addon.settings) ? addon.settings['properties'] : undefined;
+  const property = isObject(properties) ? properties[HOOK_TIMEOUT] : undefined;
+  const byDefault = isObject(property) ? property['default'] : undefined;
+  return byDefault === undefined ? undefined : limitOf(byDefault, `${addon.name}: default of ${HOOK_TIMEOUT}`);
+}
+
+function limitOf(value: unknown, what: string): number | undefined {
+  const text = typeof value === 'number' || typeof value === 'string' ? String(value) : JSON.stringify(value);
+  return parseLimit(text, what);
+}

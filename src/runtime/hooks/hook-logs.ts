@@ -1,0 +1,131 @@
+/** What hooks of earlier runs printed: which logs there are, and their ends. */
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CurlewError } from '../../core/errors.ts';
+import { nodePath } from '../../core/layout.ts';
+import { nearest } from '../../core/nearest.ts';
+import { readable, readHistory, readRun, type RunHistory } from '../run/history.ts';
+import { endOfFile } from './log-tail.ts';
+
+export interface RunSummary extends Omit<RunHistory, 'actions' | 'plan'> {
+  readonly addons: readonly string[];
+  /** What has a log, in the order of the run. */
+  readonly logs: readonly { readonly hook: string; readonly bytes: number }[];
+}
+
+export interface HookLog {
+  readonly run: string;
+  /** Undefined for what was read of all add-ons at once. */
+  readonly addon: string | undefined;
+  /** The function that was called. */
+  readonly hook: string;
+  readonly path: string;
+  readonly bytes: number;
+  /** Without escape sequences and other control characters. */
+  readonly lines: readonly string[];
+  /** There is more of it before the first line. */
+  readonly cut: boolean;
+}
+
+const LOG = '.log';
+
+/** The runs that are still known, the latest first. A damaged journal is said, not passed over. */
+export async function listRunLogs(directory: string): Promise<readonly RunSummary[]> {
+  const { runs, records, busy } = await readHistory(directory);
+  const rows: RunSummary[] = [];
+  for (const run of runs) {
+    rows.push(await summarise(directory, run, busy !== undefined && run === records.lastRun));
+  }
+  return rows;
+}
+
+async function summarise(directory: string, run: string, busy: boolean): Promise<RunSummary> {
+  const { actions, plan, ...told } = await readRun(directory, run, { busy });
+  const order = actions.flatMap((action) => action.function ?? []);
+  const found = await logsOf(directory, run);
+  const logs = found.toSorted((a, b) => order.indexOf(a.hook) - order.indexOf(b.hook));
+  return { ...told, addons: plan?.addons.map(({ ref }) => ref.name) ?? [], logs };
+}
+
+async function logsOf(directory: string, run: string): Promise<RunSummary['logs']> {
+  const folder = join(directory, nodePath.run(run));
+  return readable(directory, async () => {
+    const entries = await readdir(folder, { withFileTypes: true });
+    // A hook may have put anything in the place of its log.
+    const rows = entries
+      .filter((one) => one.isFile() && one.name.endsWith(LOG))
+      .map(async ({ name }) => {
+        const { size } = await stat(join(folder, name));
+        return { hook: name.slice(0, -LOG.length), bytes: size };
+      });
+    return Promise.all(rows);
+  });
+}
+
+export interface LogQuery {
+  /** The run to look at; the latest that has something when undefined. */
+  readonly run: string | undefined;
+  /** Name of an add-on, or of what stands in the list of logs. */
+  readonly addon: string;
+  /** Name of a hook such as `install` or `post_init`, or of its function; all of the add-on's when undefined. */
+  readonly hook: string | undefined;
+  /** At most so many lines of each. */
+  readonly lines: number;
+}
+
+/** `NOT_FOUND` when there is no such run, add-on, hook or log. */
+export async function readHookLogs(directory: string, query: LogQuery): Promise<readonly HookLog[]> {
+  const { runs, records, busy } = await readHistory(directory);
+  const { run: wanted, addon } = query;
+  if (wanted !== undefined && !runs.includes(wanted)) {
+    throw notFound(`${directory} knows no run ${JSON.stringify(wanted.slice(0, 60))}`, wanted, runs);
+  }
+  const known = new Set<string>();
+  const hooks = new Set<string>();
+  const functions = new Set<string>();
+  for (const run of wanted === undefined ? runs : [wanted]) {
+    const history = await readRun(directory, run, { busy: busy !== undefined && run === records.lastRun });
+    for (const { ref } of history.plan?.addons ?? []) known.add(ref.name);
+    const found = await matching(directory, history, query);
+    if (found.length > 0) return found;
+    for (const action of history.actions) {
+      if (action.addon !== addon || action.function === undefined) continue;
+      hooks.add(action.hook ?? action.function);
+      functions.add(action.function);
+    }
+  }
+  const where = wanted === undefined ? directory : `run ${wanted}`;
+  if (!known.has(addon)) throw notFound(`no log of ${JSON.stringify(addon.slice(0, 120))} in ${where}`, addon, known);
+  const { hook } = query;
+  if (hook === undefined) throw notFound(`no hook of ${addon} has run in ${where}`, '', []);
+  throw notFound(`no log of ${addon} ${JSON.stringify(hook.slice(0, 120))} in ${where}`, hook, hooks, functions);
+}
+
+async function matching(
+  directory: string,
+  { run, actions }: RunHistory,
+  { addon, hook, lines }: LogQuery,
+): Promise<readonly HookLog[]> {
+  const there = new Set((await logsOf(directory, run)).map((one) => one.hook));
+  const called = actions.filter((action) => action.addon === addon && action.function !== undefined);
+  const own = called.flatMap((action) => action.function ?? []);
+  const wanted = called.filter((action) => hook === undefined || action.function === hook || action.hook === hook);
+  const names = wanted.flatMap((action) => action.function ?? []);
+  // What is read of all add-ons at once belongs to none of them.
+  const others = own.length === 0 && hook === undefined ? [addon] : [];
+  const found = [...new Set([...names, ...others])].filter((name) => there.has(name));
+  const read = found.map(async (name): Promise<HookLog> => {
+    const path = join(directory, nodePath.run(run), `${name}${LOG}`);
+    const end = await readable(directory, async () => endOfFile(path, lines));
+    return { run, addon: own.includes(name) ? addon : undefined, hook: name, path, ...end };
+  });
+  return Promise.all(read);
+}
+
+/** `others` are names that can be meant as well, and need not be listed. */
+function notFound(what: string, name: string, known: Iterable<string>, others: Iterable<string> = []): CurlewError {
+  const all = [...known];
+  const near = nearest(name, [...all, ...others]);
+  const list = all.length === 0 ? 'curlew logs lists the runs' : `known: ${all.slice(0, 20).join(', ')}`;
+  return new CurlewError('NOT_FOUND', what, { hint: near === undefined ? list : `did you mean "${near}"?` });
+}

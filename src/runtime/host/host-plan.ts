@@ -1,0 +1,142 @@
+/** What a plan means for this machine: room on its disks, ports, images that its container runtime lacks. */
+import { join } from 'node:path';
+import type { Report } from '../../core/events.ts';
+import { nodePath } from '../../core/layout.ts';
+import { diskSteps, type ImageRoom, type PackageRoom } from '../run/disk-steps.ts';
+import { isContainerRuntime } from '../hooks/hooks.ts';
+import { mountsOf, memoryFacts, takenBy, type MemoryFacts } from './host-facts.ts';
+import { imageRoot, type RuntimeName } from './image-root.ts';
+import { findImageRuntime, runtimeOrder } from '../images/find-runtime.ts';
+import { planImages as planLoads } from '../images/plan.ts';
+import { portsInUse } from './listening-ports.ts';
+import { stagingOf } from '../node/put-in-place.ts';
+import { planDisk, requireRoom, type DiskPlan } from '../run/plan-disk.ts';
+import { planPorts, portConflicts, portsNeeded, type PortPlan } from '../run/plan-ports.ts';
+import type { RunPlan } from '../run/run-plan.ts';
+import type { RunView } from '../run/request.ts';
+
+/** Images of one add-on. */
+export interface AddonImages {
+  readonly addon: string;
+  /** How many the package holds. */
+  readonly images: number;
+  /** References of those that the runtime lacks. */
+  readonly missing: readonly string[];
+  /** Bytes of image data that go to the runtime, as they lie in the package. */
+  readonly bytes: number;
+}
+
+export interface ImagePlan {
+  /** The runtime that they are loaded into; undefined when there is none yet, or none at all. */
+  readonly runtime: RuntimeName | undefined;
+  /** Why none are loaded; undefined when they are. */
+  readonly skipped: string | undefined;
+  readonly addons: readonly AddonImages[];
+}
+
+export interface HostPlan {
+  readonly disk: DiskPlan;
+  readonly ports: readonly PortPlan[];
+  readonly images: ImagePlan;
+  readonly memory: MemoryFacts | undefined;
+}
+
+interface Cancellable {
+  readonly signal: AbortSignal;
+}
+
+/** Asks this machine; nothing is changed. */
+export async function planHost(view: RunView, plan: RunPlan, { signal }: Cancellable): Promise<HostPlan> {
+  const images = await planImages(view, plan, { signal });
+  const needs = portsNeeded(plan);
+  const ports = planPorts(needs, await portsInUse(needs, { signal }), view.records);
+  const disk = await planRoom(view, plan, images, { signal });
+  return { disk, ports, images, memory: await memoryFacts({ signal }) };
+}
+
+/** `NO_SPACE` when the plan does not fit on this machine; ports that are taken are only noted. */
+export async function requireHost(
+  view: RunView,
+  plan: RunPlan,
+  { report, signal }: Cancellable & { readonly report: Report },
+): Promise<void> {
+  const { disk, ports } = await planHost(view, plan, { signal });
+  requireRoom(disk);
+  // Whoever has the port may be about to go; if not, kubernetes itself says so.
+  for (const text of portConflicts(ports)) report({ type: 'note', level: 'warning', text });
+}
+
+async function planImages(
+  { request: { env, skipImages, packages }, along }: RunView,
+  plan: RunPlan,
+  { signal }: Cancellable,
+): Promise<ImagePlan> {
+  const wanted = plan.actions.filter(({ kind }) => kind === 'images');
+  if (skipImages !== undefined || wanted.length === 0) return { runtime: undefined, skipped: skipImages, addons: [] };
+  const runtime = await findImageRuntime({ env, order: runtimeOrder(plan.addons), signal });
+  const isPlanned = plan.addons.some(({ ref }) => isContainerRuntime(ref));
+  if (runtime === undefined && !isPlanned) {
+    return { runtime: undefined, skipped: 'no container runtime answers, and the spec has none', addons: [] };
+  }
+  const names = new Set(wanted.map(({ addon }) => addon));
+  const sources = [...packages.map(({ source }) => ({ label: source.ref.name, source })), ...along].filter(
+    ({ label }) => names.has(label),
+  );
+  const planned = await planLoads(
+    runtime,
+    sources.map(({ source }) => source),
+    { signal },
+  );
+  const addons = planned.map((row, at) => {
+    const { label = row.addon, source } = sources[at] ?? {};
+    return { ...row, addon: label, images: source?.addon.images.length ?? 0 };
+  });
+  return { runtime: runtime?.name, skipped: undefined, addons };
+}
+
+async function planRoom(
+  { request: { place, env, packages }, along }: RunView,
+  plan: RunPlan,
+  images: ImagePlan,
+  { signal }: Cancellable,
+): Promise<DiskPlan> {
+  const { directory } = place;
+  const room = await imageRoom(plan, images, { env, signal });
+  const all = [...packages.map(({ source }) => ({ label: source.ref.name, source })), ...along];
+  const origins = all.flatMap(({ source }) => source.movedFrom ?? []);
+  const mounts = await mountsOf([directory, ...(room === undefined ? [] : [room.root]), ...origins], { signal });
+  const own = mounts.find(({ paths }) => paths.includes(directory));
+  const rooms = all.map(({ label, source }): PackageRoom => {
+    const { addon, files, movedFrom } = source;
+    const moved = movedFrom !== undefined && own?.paths.includes(movedFrom) === true;
+    const fetched = source.remote?.size ?? 0;
+    return { addon: label, files, imageFormat: addon.imageFormat, fetched, moved };
+  });
+  const steps = diskSteps(plan, rooms, {
+    directory,
+    leftOvers: await leftOversOf(directory, { signal }),
+    images: room,
+  });
+  const used = new Set(steps.map(({ path }) => path));
+  const shown = mounts.filter(({ paths }) => paths.some((path) => used.has(path)) || paths.includes(directory));
+  return planDisk(steps, shown);
+}
+
+async function leftOversOf(directory: string, { signal }: Cancellable): Promise<number> {
+  const folders = [join(directory, nodePath.fetched), ...(await stagingOf(directory))];
+  let bytes = 0;
+  for (const folder of folders) bytes += await takenBy(folder, { signal });
+  return bytes;
+}
+
+async function imageRoom(
+  plan: RunPlan,
+  { runtime, addons }: ImagePlan,
+  options: Cancellable & { readonly env: RunView['request']['env'] },
+): Promise<ImageRoom | undefined> {
+  const missing = new Map(addons.map(({ addon, bytes }) => [addon, bytes] as const));
+  if ([...missing.values()].every((bytes) => bytes === 0)) return undefined;
+  const docker = plan.addons.some(({ ref }) => ref.name === 'docker');
+  const name = runtime ?? (docker ? 'docker' : 'containerd');
+  return { root: await imageRoot(name, options), missing };
+}

@@ -1,0 +1,47 @@
+/** The host preflights of the packages of a run, read from the packages themselves. */
+import { CurlewError } from '../../core/errors.ts';
+import { formatRef } from '../../core/ref.ts';
+import { HOST_PREFLIGHT_YAML, SPEC_LIMIT, type AddonSpec } from '../preflight/assemble.ts';
+import { settingText, type Situation } from '../preflight/situation.ts';
+import { systemPackagesSpec } from '../preflight/system-packages-spec.ts';
+import type { SourcePackage } from '../node/source.ts';
+
+const MANIFEST = 'Manifest';
+
+/** Versions of packages by the name of their add-on. */
+export function versionsOf(packages: readonly SourcePackage[]): ReadonlyMap<string, string> {
+  return new Map(packages.map(({ ref }) => [ref.name, ref.version] as const));
+}
+
+/**
+ * The specs of all packages that have one; with the setting `kurl.skipSystemPackageInstall` also one for the host packages
+ * of each, as its Manifest names them.
+ */
+export async function addonSpecs(
+  packages: readonly SourcePackage[],
+  situation: Situation,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<readonly AddonSpec[]> {
+  const skipsPackages = settingText(situation, 'kurl', 'skipSystemPackageInstall') !== '';
+  const found: AddonSpec[] = [];
+  for (const source of packages) {
+    const addon = source.ref.name;
+    const text = await fileOf(source, HOST_PREFLIGHT_YAML, signal);
+    if (text !== undefined) found.push({ addon, file: `${formatRef(source.ref)}: ${HOST_PREFLIGHT_YAML}`, text });
+    const manifest = skipsPackages ? await fileOf(source, MANIFEST, signal) : undefined;
+    const generated = manifest === undefined ? undefined : systemPackagesSpec(addon, manifest);
+    if (generated !== undefined) found.push(generated);
+  }
+  return found;
+}
+
+async function fileOf(source: SourcePackage, path: string, signal: AbortSignal): Promise<string | undefined> {
+  const file = source.files.find((one) => one.path === path);
+  if (file === undefined) return undefined;
+  if (file.size > SPEC_LIMIT) {
+    throw new CurlewError('PACKAGE_INVALID', `${formatRef(source.ref)}: ${path} is larger than ${SPEC_LIMIT} bytes`);
+  }
+  const parts: Uint8Array[] = [];
+  for await (const part of source.read(path, { signal })) parts.push(part);
+  return Buffer.concat(parts).toString('utf8');
+}

@@ -1,0 +1,97 @@
+/** Packages that others take the place of: those that an add-on can be rolled back to stay, all others go. */
+import type { Digest } from '../../core/digest.ts';
+import { prefixOf } from '../../core/layout.ts';
+import type { AddonRef } from '../../core/ref.ts';
+import { isRemoved } from '../run/plan-phases.ts';
+import type { PreparedRun } from '../run/prepare.ts';
+import { recordedDigest } from './placed-package.ts';
+import { clearStaging, dropPrevious, takeAway } from './put-in-place.ts';
+import type { AppliedRecord, PreviousRecord, Records } from './records.ts';
+import type { RunRecords } from '../run/run-records.ts';
+import type { SourcePackage } from './source.ts';
+import type { RunPlan } from '../run/run-plan.ts';
+
+interface FormerParts {
+  readonly prepared: PreparedRun;
+  readonly plan: RunPlan;
+  /** Id of the run. */
+  readonly run: string;
+  readonly records: RunRecords;
+}
+
+function recordOf({ applied }: Pick<Records, 'applied'>, name: string): AppliedRecord | undefined {
+  return Object.hasOwn(applied, name) ? applied[name] : undefined;
+}
+
+/** True when what lies in the place of a package is what its add-on would be rolled back to. */
+export async function isWantedBack(
+  { ref, addon }: SourcePackage,
+  directory: string,
+  records: Records,
+): Promise<boolean> {
+  const record = recordOf(records, ref.name);
+  const wanted: Digest | undefined = record?.finished === true ? record.digest : record?.previous?.digest;
+  if (wanted === undefined || wanted === addon.digest) return false;
+  return (await recordedDigest(directory, ref)) === wanted;
+}
+
+/**
+ * From here on an add-on that is replaced goes back to what it is now: what it was before that makes room, before the new
+ * package is unpacked.
+ */
+export async function dropOlder({ prepared, plan, run, records }: FormerParts): Promise<void> {
+  const { directory } = prepared.request.place;
+  const older = plan.addons.flatMap((addon): readonly (readonly [AddonRef, PreviousRecord])[] => {
+    const record = recordOf(records.now, addon.ref.name);
+    if (isRemoved(addon) || record?.previous === undefined || !record.finished) return [];
+    // What this run goes back to is needed until its hooks begin.
+    if (isSame(record, addon) || isSame(record.previous, addon)) return [];
+    return [[addon.ref, record.previous]];
+  });
+  if (older.length === 0) return;
+  await records.forgetPrevious(new Set(older.map(([{ name }]) => name)));
+  for (const [ref, { version }] of older) {
+    const now = recordOf(records.now, ref.name)?.version;
+    await dropPrevious(directory, ref);
+    if (version === now || version === ref.version) continue;
+    await takeOff({ ...ref, version }, { directory, run, records });
+  }
+  await clearStaging(directory);
+}
+
+function isSame(record: AppliedRecord | PreviousRecord, { ref, digest }: RunPlan['addons'][number]): boolean {
+  return record.version === ref.version && record.digest === digest;
+}
+
+async function takeOff(
+  ref: AddonRef,
+  { directory, run, records }: { readonly directory: string } & Pick<FormerParts, 'run' | 'records'>,
+): Promise<void> {
+  await takeAway(ref, { directory, run });
+  await records.forgetExtracted(ref);
+}
+
+/** At the end of a run: packages of its add-ons that are neither applied nor kept for a rollback, and steps that were taken. */
+export async function dropFormer({ prepared, plan, run, records }: FormerParts): Promise<void> {
+  const { request, along } = prepared;
+  const { directory } = request.place;
+  const addons = plan.addons.filter((addon) => !isRemoved(addon));
+  const steps = along.flatMap(({ isStep, ref }) => (isStep ? [prefixOf(ref)] : []));
+  const previous = addons.map(({ ref }) => {
+    const before = request.keepsPrevious === false ? undefined : recordOf(records.now, ref.name)?.previous;
+    return { ref, before };
+  });
+  const kept = new Set([
+    ...addons.map(({ ref }) => prefixOf(ref)),
+    ...previous.flatMap(({ ref, before }) =>
+      before === undefined ? [] : [prefixOf({ ...ref, version: before.version })],
+    ),
+  ]);
+  for (const one of records.now.extracted) {
+    const isOther = addons.some(({ ref }) => ref.name === one.name) && !kept.has(prefixOf(one));
+    if (isOther || steps.includes(prefixOf(one))) await takeOff(one, { directory, run, records });
+  }
+  // Only a package of the very same version lies apart.
+  for (const { ref, before } of previous) if (before?.version !== ref.version) await dropPrevious(directory, ref);
+  await clearStaging(directory);
+}

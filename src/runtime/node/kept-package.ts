@@ -1,0 +1,133 @@
+/** Packages that lie on the node already: in the install folder, or put by when another took their place. */
+import { constants, copyFile, lstat, mkdir, open, readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { CurlewError, fileError } from '../../core/errors.ts';
+import type { Digest } from '../../core/digest.ts';
+import { ADDON_JSON, nodePath, OMITTED_JSON } from '../../core/layout.ts';
+import { OMITTED_JSON_LIMIT } from '../../core/omitted.ts';
+import { ADDON_JSON_LIMIT, type PackageFile } from '../../core/package.ts';
+import { formatRef, type AddonRef } from '../../core/ref.ts';
+import { hashFile } from '../../platform/files/hash-file.ts';
+import { syncFolder } from '../../platform/files/sync-folder.ts';
+import { areExposed, judgeFiles } from './placed-files.ts';
+import { readPlacedRecord, type PlacedRecord } from './placed-record.ts';
+import { checkedAddon, type SourcePackage } from './source.ts';
+import { readOwnFile } from '../../platform/files/state-file.ts';
+import { changed, readVerified } from './verified-file.ts';
+
+/**
+ * The package of this digest, wherever it is below the install folder: verified as a run verifies the packages in place or,
+ * where its files are not recorded, by reading all of them. `NOT_FOUND` when it is gone, or somebody has changed it or could.
+ */
+export async function keptPackage(
+  directory: string,
+  ref: AddonRef,
+  digest: Digest,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<SourcePackage> {
+  for (const path of [nodePath.addon(ref), nodePath.previous(ref)]) {
+    const found = await readKept(directory, path, { ref, digest }, signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      if (!(error instanceof CurlewError)) throw error;
+      return undefined;
+    });
+    if (found?.addon.digest === digest) return found;
+  }
+  throw new CurlewError('NOT_FOUND', `the package of ${formatRef(ref)} is not on this node any more, or was changed`, {
+    hint: 'install it from a bundle or store that has it',
+  });
+}
+
+/** What was proved may have been exchanged since: it is proved again as it is read. */
+function readerOf(folder: string, files: readonly PackageFile[]): SourcePackage['read'] {
+  return (path, { signal }) => {
+    const file = files.find((one) => one.path === path);
+    if (file === undefined) throw new CurlewError('NOT_FOUND', `read ${join(folder, path)}: no file of the package`);
+    return readVerified([join(folder, path)], file, signal);
+  };
+}
+
+async function readKept(
+  directory: string,
+  path: string,
+  { ref, digest }: { readonly ref: AddonRef; readonly digest: Digest },
+  signal: AbortSignal,
+): Promise<SourcePackage | undefined> {
+  const folder = join(directory, path);
+  const addon = await readOwnFile(join(folder, ADDON_JSON), ADDON_JSON_LIMIT);
+  if (addon === undefined) return undefined;
+  const omitted = await readOwnFile(join(folder, OMITTED_JSON), OMITTED_JSON_LIMIT);
+  const record = await readPlacedRecord(directory, path);
+  // That of another package is what a run that died has left.
+  const files = record?.digest === digest ? await recordedFiles(folder, record, signal) : await filesOf(folder, signal);
+  if (files === undefined) return undefined;
+  return {
+    ref,
+    ...checkedAddon({ addon, omitted }, ref, files, folder),
+    files,
+    read: readerOf(folder, files),
+    extract: async (into, options) => copyPackage(folder, files, into, options.signal),
+  };
+}
+
+async function filesBelow(folder: string): Promise<readonly Omit<PackageFile, 'digest'>[]> {
+  const files: Omit<PackageFile, 'digest'>[] = [];
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const { mode, size } = await lstat(path);
+    files.push({ path: path.slice(folder.length + 1), mode: (mode & 0o100) === 0 ? 0o644 : 0o755, size });
+  }
+  return files;
+}
+
+/** Undefined when one of them differs. What hooks have put beside them does not count, and large files are not read again. */
+async function recordedFiles(
+  folder: string,
+  { files }: PlacedRecord,
+  signal: AbortSignal,
+): Promise<readonly PackageFile[] | undefined> {
+  const known = new Map(files.map((file) => [file.path, file]));
+  const { differences } = await judgeFiles(folder, files, { known, thorough: false, signal });
+  return differences.every(({ harmless }) => harmless) ? files : undefined;
+}
+
+/** Undefined when others could exchange one of them. */
+async function filesOf(folder: string, signal: AbortSignal): Promise<readonly PackageFile[] | undefined> {
+  const files: PackageFile[] = [];
+  for (const file of await filesBelow(folder)) {
+    const { digest } = await hashFile(join(folder, file.path), { signal });
+    files.push({ ...file, digest });
+  }
+  return (await areExposed(folder, files, { signal })) ? undefined : files;
+}
+
+async function copyPackage(
+  folder: string,
+  files: readonly PackageFile[],
+  into: string,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const folders = new Set([dirname(into), into]);
+    for (const { path, mode, digest } of files) {
+      signal.throwIfAborted();
+      const target = join(into, path);
+      await mkdir(dirname(target), { recursive: true, mode: 0o755 });
+      folders.add(dirname(target));
+      await copyFile(join(folder, path), target, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+      const file = await open(target, 'r');
+      try {
+        await file.chmod(mode);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      // The copy is out of everybody's reach, and what it was made of need not have been.
+      if ((await hashFile(target, { signal })).digest !== digest) throw changed(join(folder, path));
+    }
+    for (const one of folders) await syncFolder(one);
+  } catch (error) {
+    throw fileError(`copy ${folder}`, error);
+  }
+}

@@ -1,0 +1,288 @@
+/**
+ * Whether files below a folder are those of a package. Scripts, specs and all that is small are read each time; of what is
+ * large, a file that looks as it did when its bytes were proved is believed.
+ */
+import { createHash } from 'node:crypto';
+import { constants, type BigIntStats } from 'node:fs';
+import { lstat, open } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Digest } from '../../core/digest.ts';
+import { mapLimited } from '../../platform/limit/each.ts';
+import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { reportStep, type Report } from '../../core/events.ts';
+import { osFolderOf } from '../../core/omitted.ts';
+import type { PackageFile } from '../../core/package.ts';
+import { isStranger } from '../../platform/files/state-file.ts';
+import { markOf, type PlacedFile } from './placed-record.ts';
+
+/** How a file differs from what its package says; `owner` is neither root nor whoever runs this. */
+export type Difference = 'missing' | 'type' | 'owner' | 'mode' | 'size' | 'digest';
+
+export interface FileDifference {
+  /** Below the package's folder; of a folder with its slash, of the package's own folder `./`. */
+  readonly path: string;
+  readonly what: readonly Difference[];
+  /** The bytes are right, and nobody else can write to them: only other bits of the mode differ, as a hook may set them. */
+  readonly harmless: boolean;
+}
+
+export interface JudgedFiles {
+  readonly differences: readonly FileDifference[];
+  /** Those that do not differ, or do no harm; marked when their bytes were proved and they may be believed the next time. */
+  readonly files: readonly PlacedFile[];
+}
+
+interface JudgeOptions {
+  /** Files whose bytes were proved, by path; default: none. */
+  readonly known?: ReadonlyMap<string, PlacedFile> | undefined;
+  /** Read everything, also after a difference was found. */
+  readonly thorough: boolean;
+  /** Told of it when so much has to be read that it takes a while. */
+  readonly progress?: { readonly report: Report; readonly title: string } | undefined;
+  readonly signal: AbortSignal;
+}
+
+const AT_ONCE = 8;
+/** Larger files are believed by their marks; scripts, specs and programs when they are larger than the other one. */
+const SMALL = 1 << 20;
+const LARGE = 64 << 20;
+const TEXT = /\.(?:sh|bash|ya?ml|json|toml|conf|service|tmpl|tpl|py|pl|lua|awk|sed)$/i;
+/** Changes within the grain of a file system's clock leave no trace in a mark. */
+const GRAIN_MS = 2000;
+
+/** Images and host packages go to programs that prove them; everything else may be run, sourced or applied by a hook. */
+function isReadEachTime({ path, mode, size }: PackageFile): boolean {
+  if (path.startsWith('images/') || osFolderOf(path) !== undefined) return false;
+  return size <= (mode === 0o755 || TEXT.test(path) ? LARGE : SMALL);
+}
+
+/**
+ * Compares files below `folder` with what a package's index says of them; what else lies there does not count. Folders count
+ * too: what others can write to could be exchanged at any moment. Nothing is followed, changed or waited for.
+ */
+export async function judgeFiles(
+  folder: string,
+  wanted: readonly PackageFile[],
+  { known = new Map(), thorough, progress, signal }: JudgeOptions,
+): Promise<JudgedFiles> {
+  const { folders, looks } = await lookOver(folder, wanted, signal);
+  const isWrong = folders.length > 0 || looks.some(({ what }) => what.some((one) => one !== 'mode'));
+  if (isWrong && !thorough) return { differences: [...folders, ...differing(wanted, looks)], files: [] };
+  const rows = wanted.map((file, at): Row => {
+    const look = looks[at] ?? MISSING;
+    return { file, look, path: join(folder, file.path), isKnown: isKnown(file, look, known.get(file.path)) };
+  });
+  const judged = await readRows(rows, progress, signal);
+  const differences = differing(
+    wanted,
+    judged.map(({ look }) => look),
+  );
+  const wrong = new Set(differences.filter(({ harmless }) => !harmless).map(({ path }) => path));
+  const files = wanted.map((file, at): PlacedFile => ({ ...file, mark: judged[at]?.mark }));
+  return { differences: [...folders, ...differences], files: files.filter(({ path }) => !wrong.has(path)) };
+}
+
+interface Looks {
+  readonly folders: readonly FileDifference[];
+  /** Of each file, in their order. */
+  readonly looks: readonly Look[];
+}
+
+/** Everything but the bytes. */
+async function lookOver(folder: string, wanted: readonly PackageFile[], signal: AbortSignal): Promise<Looks> {
+  const folders = await judgeFolders(folder, wanted, signal);
+  const lost = folders.filter(({ what }) => what.includes('missing') || what.includes('type'));
+  const isLost = (path: string): boolean => lost.some((one) => one.path === './' || path.startsWith(one.path));
+  const looks = await mapLimited(
+    wanted,
+    async (file) => (isLost(file.path) ? MISSING : lookAt(join(folder, file.path), file)),
+    { width: AT_ONCE, signal },
+  );
+  return { folders, looks };
+}
+
+/** Whether these files, whose bytes are proved, could be exchanged by others, or are no plain files. */
+export async function areExposed(
+  folder: string,
+  files: readonly PackageFile[],
+  { signal }: { readonly signal: AbortSignal },
+): Promise<boolean> {
+  const { folders, looks } = await lookOver(folder, files, signal);
+  return folders.length > 0 || differing(files, looks).some(({ harmless }) => !harmless);
+}
+
+interface Row {
+  readonly file: PackageFile;
+  readonly look: Look;
+  readonly path: string;
+  readonly isKnown: boolean;
+}
+
+interface Proof {
+  readonly look: Look;
+  /** What the file may be known by the next time. */
+  readonly mark: string | undefined;
+}
+
+/** What takes less than a second is not worth a word. */
+const UNTOLD = 256 << 20;
+
+async function readRows(
+  rows: readonly Row[],
+  progress: JudgeOptions['progress'],
+  signal: AbortSignal,
+): Promise<readonly Proof[]> {
+  const total = rows.reduce((sum, { file, isKnown }) => (isKnown ? sum : sum + file.size), 0);
+  let done = 0;
+  const read = async (onBytes?: (bytes: number) => void): Promise<readonly Proof[]> =>
+    mapLimited(
+      rows,
+      async (row, within) => proveBytes(row, { ...within, onBytes: (more) => onBytes?.((done += more)) }),
+      { width: AT_ONCE, signal },
+    );
+  if (progress === undefined || total < UNTOLD) return read();
+  const { report, title } = progress;
+  return reportStep(
+    report,
+    { id: title, title, bytes: total },
+    async () => read((bytes) => report({ type: 'step-progress', id: title, bytes })),
+    () => 'read',
+  );
+}
+
+/** True for what looks as it did when its bytes were proved; scripts are not believed for that. */
+function isKnown(file: PackageFile, { mark }: Look, known: PlacedFile | undefined): boolean {
+  return !isReadEachTime(file) && mark !== undefined && known?.mark === mark && known.digest === file.digest;
+}
+
+interface Look {
+  readonly what: readonly Difference[];
+  readonly mark: string | undefined;
+  readonly writable: boolean;
+}
+
+const MISSING: Look = { what: ['missing'], mark: undefined, writable: false };
+/** Set-id bits, and what lets others write. */
+const HARMFUL = 0o7022;
+
+async function lookAt(path: string, { mode, size }: PackageFile): Promise<Look> {
+  const found = await statOf(path);
+  if (found === undefined) return MISSING;
+  if (!found.isFile()) return { what: ['type'], mark: undefined, writable: false };
+  const bits = Number(found.mode) & 0o7777;
+  const what: Difference[] = [];
+  if (isStranger(Number(found.uid))) what.push('owner');
+  if (bits !== mode) what.push('mode');
+  if (found.size !== BigInt(size)) what.push('size');
+  return { what, mark: markOf(found), writable: (bits & HARMFUL) !== 0 };
+}
+
+async function statOf(path: string): Promise<BigIntStats | undefined> {
+  try {
+    return await lstat(path, { bigint: true });
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
+    throw fileError(`look at ${path}`, error);
+  }
+}
+
+function differing(wanted: readonly PackageFile[], looks: readonly Look[]): readonly FileDifference[] {
+  return wanted.flatMap(({ path }, at) => {
+    const { what = [], writable = false } = looks[at] ?? {};
+    if (what.length === 0) return [];
+    return [{ path, what, harmless: what.every((one) => one === 'mode') && !writable }];
+  });
+}
+
+/** Every folder on the way to a file, from the package's own on: one that is real, of us, and that nobody else writes to. */
+async function judgeFolders(
+  folder: string,
+  wanted: readonly PackageFile[],
+  signal: AbortSignal,
+): Promise<readonly FileDifference[]> {
+  const names = new Set(['']);
+  for (const { path } of wanted) {
+    for (let name = dirname(path); name !== '.' && !names.has(name); name = dirname(name)) names.add(name);
+  }
+  const differences: FileDifference[] = [];
+  for (const name of [...names].toSorted()) {
+    signal.throwIfAborted();
+    const what = folderProblems(await statOf(join(folder, name)));
+    if (what.length > 0) differences.push({ path: name === '' ? './' : `${name}/`, what, harmless: false });
+  }
+  return differences;
+}
+
+/** What keeps the files of a folder from being believed: others could exchange them at any moment. */
+export function folderProblems(found: BigIntStats | undefined): readonly Difference[] {
+  if (found === undefined) return ['missing'];
+  if (!found.isDirectory()) return ['type'];
+  const what: Difference[] = isStranger(Number(found.uid)) ? ['owner'] : [];
+  // Rights that a list of access control gives to single users show as those of the group.
+  if ((Number(found.mode) & 0o022) !== 0) what.push('mode');
+  return what;
+}
+
+interface ReadOptions {
+  /** Told of each chunk how many bytes it has. */
+  readonly onBytes: (more: number) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Reads a file, unless it is known or is of another size. */
+async function proveBytes({ file, look, path, isKnown }: Row, options: ReadOptions): Promise<Proof> {
+  const { mark, what } = look;
+  if (isKnown) return { look, mark };
+  if (mark === undefined || what.includes('size')) return { look, mark: undefined };
+  const always = isReadEachTime(file);
+  const began = Date.now();
+  const read = await readBytes(path, file.size, { ...options, synced: !always });
+  if (read?.digest !== file.digest) return { look: { ...look, what: [...what, 'digest'] }, mark: undefined };
+  // What was read is what was looked at, and a change in the same tick would show.
+  const isSettled = read.mark === mark && read.changedMs < began - GRAIN_MS;
+  return { look, mark: always || !isSettled ? undefined : mark };
+}
+
+async function readBytes(
+  path: string,
+  size: number,
+  { synced, onBytes, signal }: ReadOptions & { readonly synced: boolean },
+): Promise<{ readonly digest: Digest; readonly mark: string; readonly changedMs: number } | undefined> {
+  try {
+    await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    if (!(await file.stat()).isFile()) return undefined;
+    // What was written through a mapping before may go on being written to until then, and change no time.
+    if (synced) await file.sync();
+    const hash = createHash('sha256');
+    const memory = Buffer.allocUnsafeSlow(Math.min(1 << 20, size + 1));
+    for (let done = 0; ;) {
+      signal.throwIfAborted();
+      const { bytesRead } = await file.read(memory, 0, memory.byteLength, done);
+      done += bytesRead;
+      if (done > size) return undefined;
+      if (bytesRead === 0) break;
+      hash.update(memory.subarray(0, bytesRead));
+      onBytes(bytesRead);
+    }
+    const after = await file.stat({ bigint: true });
+    return { digest: `sha256:${hash.digest('hex')}`, mark: markOf(after), changedMs: Number(after.ctimeMs) };
+  } catch (error) {
+    signal.throwIfAborted();
+    // It was exchanged since it was looked at.
+    if (['ENOENT', 'ELOOP', 'ENOTDIR', 'ENXIO'].includes(errnoOf(error) ?? '')) return undefined;
+    throw error instanceof CurlewError ? error : fileError(`read ${path}`, error);
+  }
+}
+
+/** The marks of files whose bytes were proved when they were written, as they lie there now. */
+export async function markFiles(
+  folder: string,
+  files: readonly PackageFile[],
+  { signal }: { readonly signal: AbortSignal },
+): Promise<readonly PlacedFile[]> {
+  const mark = async (file: PackageFile): Promise<PlacedFile> => {
+    const look = isReadEachTime(file) ? MISSING : await lookAt(join(folder, file.path), file);
+    return { ...file, mark: look.what.length === 0 ? look.mark : undefined };
+  };
+  return mapLimited(files, mark, { width: AT_ONCE, signal });
+}

@@ -1,0 +1,106 @@
+/** From a package to its folder on the node: beside it first, complete and on disk, then renamed. */
+import { lstat, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { errnoOf, fileError } from '../../core/errors.ts';
+import { nodePath } from '../../core/layout.ts';
+import type { AddonRef } from '../../core/ref.ts';
+import { dropPlacedRecord, movePlacedRecord } from './placed-record.ts';
+import type { SourcePackage } from './source.ts';
+import { syncFolder } from '../../platform/files/sync-folder.ts';
+
+const STAGING = /^\.(?:new|old)-/;
+
+/** Removes what interrupted runs left between unpacking and renaming. */
+export async function clearStaging(directory: string): Promise<void> {
+  for (const name of await readdir(directory)) {
+    if (STAGING.test(name)) await rm(join(directory, name), { recursive: true, force: true });
+  }
+}
+
+/** Folders that interrupted runs left and that {@link clearStaging} removes; an install folder that is not there has none. */
+export async function stagingOf(directory: string): Promise<readonly string[]> {
+  const names = await readdir(directory).catch(() => []);
+  return names.filter((name) => STAGING.test(name)).map((name) => join(directory, name));
+}
+
+/** Unpacks into `.new-<run>`; nothing that a hook sees changes. */
+export async function stagePackage(
+  source: SourcePackage,
+  { directory, run, signal }: { readonly directory: string; readonly run: string; readonly signal: AbortSignal },
+): Promise<void> {
+  const staged = join(directory, `.new-${run}`, nodePath.addon(source.ref));
+  try {
+    await rm(staged, { recursive: true, force: true });
+    await mkdir(dirname(staged), { recursive: true, mode: 0o755 });
+    await source.extract(staged, { signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw fileError(`extract ${source.ref.name}`, error);
+  }
+}
+
+/** Renames what was staged to its place; what lay there goes away, or is put by. */
+export async function renameIntoPlace(
+  ref: AddonRef,
+  { directory, run, keep }: { readonly directory: string; readonly run: string; readonly keep: boolean },
+): Promise<void> {
+  const path = nodePath.addon(ref);
+  const target = join(directory, path);
+  const old = keep ? join(directory, nodePath.previous(ref)) : join(directory, `.old-${run}`, path);
+  try {
+    await mkdir(dirname(target), { recursive: true, mode: 0o755 });
+    await mkdir(dirname(old), { recursive: true, mode: 0o755 });
+    if (await isThere(target)) {
+      await rm(old, { recursive: true, force: true });
+      await rename(target, old);
+      if (keep) await movePlacedRecord(directory, path, nodePath.previous(ref));
+    }
+    await rename(join(directory, `.new-${run}`, path), target);
+    for (const folder of [dirname(target), dirname(dirname(target))]) await syncFolder(folder);
+    if (keep) await syncFolder(dirname(old));
+    await syncFolder(directory);
+    if (!keep) await rm(old, { recursive: true, force: true });
+  } catch (error) {
+    throw fileError(`put ${path} in place`, error);
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+/** Takes the folder of a package away, all of it at once; {@link clearStaging} removes what lay in it. */
+export async function takeAway(
+  ref: AddonRef,
+  { directory, run }: { readonly directory: string; readonly run: string },
+): Promise<void> {
+  const path = nodePath.addon(ref);
+  const [target, old] = [join(directory, path), join(directory, `.old-${run}`, path)];
+  try {
+    // Before the folder: a run that dies in between must not leave it behind.
+    await dropPlacedRecord(directory, path);
+    if (!(await isThere(target))) return;
+    await mkdir(dirname(old), { recursive: true, mode: 0o755 });
+    await rename(target, old);
+    await syncFolder(dirname(target));
+  } catch (error) {
+    throw fileError(`take ${path} away`, error);
+  }
+}
+
+/** Removes what was put by for an add-on, when nobody will go back to it any more. */
+export async function dropPrevious(directory: string, ref: AddonRef): Promise<void> {
+  const folder = dirname(nodePath.previous(ref));
+  await rm(join(directory, folder), { recursive: true, force: true });
+  await dropPlacedRecord(directory, nodePath.previous(ref));
+  for (const above of [dirname(folder), dirname(dirname(folder))]) {
+    // Other add-ons may have something there.
+    await rmdir(join(directory, above)).catch(() => undefined);
+  }
+}

@@ -1,0 +1,199 @@
+/**
+ * An unpacked bundle: its files are verified against the table of contents that tar left, and get a second name in the
+ * install folder. The first one goes away when the package is in place, so a run may die at any moment before.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { constants, copyFile, link, lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { PlacedEntry } from '../../formats/archive/entry.ts';
+import { parseTocJson } from '../../formats/archive/toc.ts';
+import { digestOf, type Digest } from '../../core/digest.ts';
+import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { ADDON_JSON, DELTA_CONTENTS, OMITTED_JSON, prefixOf, TOC_NAME } from '../../core/layout.ts';
+import { OMITTED_JSON_LIMIT } from '../../core/omitted.ts';
+import { ADDON_JSON_LIMIT, type PackageFile } from '../../core/package.ts';
+import type { AddonRef } from '../../core/ref.ts';
+import {
+  checkedAddon,
+  entriesByPackage,
+  missingFile,
+  packageFiles,
+  type PackageTexts,
+  type SourcePackage,
+} from './source.ts';
+import { syncFolder } from '../../platform/files/sync-folder.ts';
+import { readStateFile } from '../../platform/files/state-file.ts';
+import { changed, readVerified } from './verified-file.ts';
+
+const TOC_LIMIT = 1 << 30;
+
+export interface FolderOptions {
+  /** The install folder. */
+  readonly directory: string;
+  /** Throws when the table of contents, which lies at `path`, is not to be believed; absent: any is. */
+  readonly trust?: { readonly check: (name: string, text: Uint8Array, path: string) => Promise<unknown> } | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface FolderPackages {
+  readonly packages: readonly SourcePackage[];
+  /** The text of a file of the bundle's own, verified; undefined when the bundle has none of this name. */
+  readonly readRoot: (name: string, limit: number) => Promise<string | undefined>;
+}
+
+/**
+ * Packages of an unpacked bundle. What an earlier run has moved away is looked for in `directory`, the install folder:
+ * a package that is found nowhere is left out.
+ */
+export async function folderPackages(
+  folder: string,
+  { directory, trust, signal }: FolderOptions,
+): Promise<FolderPackages> {
+  const text = await readStateFile(join(folder, TOC_NAME), TOC_LIMIT);
+  if (text === undefined) {
+    throw new CurlewError('NOT_FOUND', `open ${folder}: there is no ${TOC_NAME} in it`, {
+      hint: 'name the folder that a bundle was unpacked into with tar, or the bundle itself with --bundle',
+    });
+  }
+  await trust?.check(folder, Buffer.from(text), join(folder, TOC_NAME));
+  const { entries } = parseTocJson(Buffer.from(text), Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, folder);
+  if (entries.some(({ path }) => path === DELTA_CONTENTS)) {
+    throw new CurlewError('UNSUPPORTED', `open ${folder}: it is an unpacked delta`, {
+      hint: 'name the delta itself with --bundle: it need not be unpacked',
+    });
+  }
+  const packages: SourcePackage[] = [];
+  for (const group of entriesByPackage(entries)) {
+    signal.throwIfAborted();
+    const texts = await readTexts([folder, directory], group.ref, group.entries);
+    if (texts === undefined) continue;
+    const files = packageFiles(group.ref, group.entries);
+    const from = join(folder, prefixOf(group.ref));
+    packages.push({
+      ref: group.ref,
+      ...checkedAddon(texts, group.ref, files, folder),
+      files,
+      extract: async (into, options) => {
+        await takePackage(from, new Map(files.map((file) => [file.path, file])), into, options.signal);
+      },
+      read: (path, options) => {
+        const file = files.find((one) => one.path === path);
+        if (file === undefined) throw missingFile(folder, group.ref, path);
+        const roots = [from, join(directory, prefixOf(group.ref))];
+        return readVerified(
+          roots.map((root) => join(root, path)),
+          file,
+          options.signal,
+        );
+      },
+      movedFrom: folder,
+      discard: async () => rm(from, { recursive: true, force: true }),
+    });
+  }
+  const readRoot = async (name: string, limit: number): Promise<string | undefined> => {
+    const entry = entries.find(({ path }) => path === name);
+    if (entry === undefined) return undefined;
+    const root = await readStateFile(join(folder, name), limit);
+    if (root === undefined || digestOf(root) !== entry.digest) throw changed(join(folder, name));
+    return root;
+  };
+  return { packages, readRoot };
+}
+
+/** Undefined when the package is in none of the folders. */
+async function readTexts(
+  folders: readonly string[],
+  ref: AddonRef,
+  entries: readonly PlacedEntry[],
+): Promise<PackageTexts | undefined> {
+  const find = (name: string): PlacedEntry | undefined => entries.find(({ path }) => path === prefixOf(ref) + name);
+  const [addon, omitted] = [find(ADDON_JSON), find(OMITTED_JSON)];
+  for (const folder of folders) {
+    const text = await readListed(folder, addon, ADDON_JSON_LIMIT);
+    if (text === undefined) continue;
+    if (omitted === undefined) return { addon: text, omitted };
+    const note = await readListed(folder, omitted, OMITTED_JSON_LIMIT);
+    if (note !== undefined) return { addon: text, omitted: note };
+  }
+  return undefined;
+}
+
+async function readListed(folder: string, entry: PlacedEntry | undefined, limit: number): Promise<string | undefined> {
+  if (entry === undefined) return undefined;
+  const text = await readStateFile(join(folder, entry.path), limit);
+  return text !== undefined && digestOf(text) === entry.digest ? text : undefined;
+}
+
+/** Puts the files of a package into a folder that does not exist yet; the bundle's own stay where they are. */
+async function takePackage(
+  from: string,
+  wanted: ReadonlyMap<string, PackageFile>,
+  into: string,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await refuseStrangers(from, wanted);
+    const folders = new Set<string>();
+    for (const [path, file] of wanted) {
+      signal.throwIfAborted();
+      const target = join(into, path);
+      await mkdir(dirname(target), { recursive: true, mode: 0o755 });
+      folders.add(dirname(target));
+      await linkOrCopy(join(from, path), target);
+      if ((await settleFile(target, file, signal)) !== file.digest) throw changed(join(from, path));
+    }
+    for (const folder of [...folders, into, dirname(into)]) await syncFolder(folder);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') throw changed(from);
+    throw fileError(`take over ${from}`, error);
+  }
+}
+
+/** A file that the table does not list is somebody's mistake, and would go away with the others. */
+async function refuseStrangers(from: string, wanted: ReadonlyMap<string, unknown>): Promise<void> {
+  for (const entry of await readdir(from, { recursive: true, withFileTypes: true })) {
+    if (entry.isDirectory()) continue;
+    const path = join(entry.parentPath, entry.name).slice(from.length);
+    if (entry.isFile() && wanted.has(path)) continue;
+    throw new CurlewError('PACKAGE_INVALID', `${from}${path}: the bundle holds no such file`, {
+      hint: 'remove it, or unpack the bundle again into an empty folder',
+    });
+  }
+}
+
+/** Why a file gets no second name: another disk, a disk without such names, too many of them. */
+const NO_LINK = ['EXDEV', 'EPERM', 'ENOTSUP', 'EMLINK'];
+
+/**
+ * A second name takes no space and no time. A copy is made where there is another name already (tar writes equal files
+ * as one), and of what belongs to somebody else or could be opened for writing by others, who could change it after it was
+ * verified.
+ */
+async function linkOrCopy(from: string, into: string): Promise<void> {
+  const { nlink, uid, mode } = await lstat(from);
+  if (nlink === 1 && (mode & 0o022) === 0 && uid === (await lstat(dirname(into))).uid) {
+    try {
+      await link(from, into);
+      return;
+    } catch (error) {
+      if (!NO_LINK.includes(errnoOf(error) ?? '')) throw error;
+    }
+  }
+  await copyFile(from, into, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+}
+
+/** Gives a file its mode, has it on disk, and returns the digest of its bytes. */
+async function settleFile(path: string, { mode }: PackageFile, signal: AbortSignal): Promise<Digest> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    const hash = createHash('sha256');
+    const stream = createReadStream('', { fd: file, autoClose: false, highWaterMark: 1 << 20, signal });
+    for await (const chunk of stream as AsyncIterable<Buffer>) hash.update(chunk);
+    await file.chmod(mode);
+    await file.sync();
+    return `sha256:${hash.digest('hex')}`;
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,49 @@
+/** Files of packages that lie somewhere as plain files: read, and proved while they are read. */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { constants, open, type FileHandle } from 'node:fs/promises';
+import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import type { PackageFile } from '../../core/package.ts';
+
+/** The bytes of the first of these files that exists; their end is an error when they are not what was promised. */
+export async function* readVerified(
+  paths: readonly string[],
+  wanted: Pick<PackageFile, 'size' | 'digest'>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const [path = '', ...others] = paths;
+  let file: FileHandle;
+  try {
+    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw fileError(`read ${path}`, error);
+    if (others.length === 0) throw changed(path);
+    yield* readVerified(others, wanted, signal);
+    return;
+  }
+  try {
+    const hash = createHash('sha256');
+    const stream = createReadStream('', {
+      fd: file,
+      autoClose: false,
+      start: 0,
+      end: wanted.size,
+      highWaterMark: 1 << 20,
+    });
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      signal.throwIfAborted();
+      hash.update(chunk);
+      yield chunk;
+    }
+    if (`sha256:${hash.digest('hex')}` !== wanted.digest) throw changed(path);
+  } finally {
+    await file.close();
+  }
+}
+
+/** The error of a file that is not what its package says, or is missing. */
+export function changed(path: string): CurlewError {
+  return new CurlewError('DIGEST_MISMATCH', `${path}: not the file that its package has`, {
+    hint: 'unpack the bundle again; what was installed is put right by the same curlew install',
+  });
+}

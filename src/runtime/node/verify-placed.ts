@@ -1,0 +1,91 @@
+/** All packages of an install folder against what is recorded of them: every byte is read, nothing is changed. */
+import { join } from 'node:path';
+import { asError } from '../../core/errors.ts';
+import type { Report } from '../../core/events.ts';
+import type { Digest } from '../../core/digest.ts';
+import { nodePath } from '../../core/layout.ts';
+import { addonRef, formatRef, type AddonTree } from '../../core/ref.ts';
+import { readHistory } from '../run/history.ts';
+import { judgeFiles, type Difference } from './placed-files.ts';
+import { recordedPackage, requireOwnFolders } from './placed-package.ts';
+import { readPlacedRecord } from './placed-record.ts';
+import type { ExtractedRecord } from './records.ts';
+
+export interface VerifiedPackage {
+  readonly tree: AddonTree;
+  readonly name: string;
+  readonly version: string;
+  /** Of the package, as the records have it. */
+  readonly digest: Digest;
+  readonly files: number;
+  readonly bytes: number;
+  /** Paths below the install folder; those of folders end with a slash. */
+  readonly differences: readonly { readonly path: string; readonly what: readonly Difference[] }[];
+  /** Why it cannot be told what its files should be; absent when that is known. */
+  readonly problem?: string | undefined;
+}
+
+export interface VerifiedNode {
+  readonly directory: string;
+  readonly packages: readonly VerifiedPackage[];
+  /** What is wrong with the install folder itself. */
+  readonly problems: readonly string[];
+}
+
+interface VerifyOptions {
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+/** True when nothing differs and nothing is unknown. */
+export function isAsInstalled({ packages, problems }: VerifiedNode): boolean {
+  return problems.length === 0 && packages.every((one) => one.differences.length === 0 && one.problem === undefined);
+}
+
+/** What hooks have added beside the files of packages is not looked at. Damaged records are `FILE_UNUSABLE`. */
+export async function verifyPlaced(directory: string, options: VerifyOptions): Promise<VerifiedNode> {
+  const { records, busy } = await readHistory(directory);
+  if (busy !== undefined) {
+    const text = `a run is at work (process ${busy}): what it is about to put in place may be told as missing`;
+    options.report({ type: 'note', level: 'warning', text });
+  }
+  const refs = records.extracted.map(({ tree, name, version }) => addonRef(name, version, tree));
+  const problems = await requireOwnFolders(directory, refs).then(
+    () => [],
+    (error: unknown) => [asError(error).message],
+  );
+  const packages: VerifiedPackage[] = [];
+  for (const one of records.extracted) packages.push(await verifyOne(directory, one, options));
+  return { directory, packages, problems };
+}
+
+async function verifyOne(
+  directory: string,
+  { tree, name, version, digest }: ExtractedRecord,
+  { report, signal }: VerifyOptions,
+): Promise<VerifiedPackage> {
+  const ref = addonRef(name, version, tree);
+  const path = nodePath.addon(ref);
+  const known = { tree, name, version, digest };
+  const record = await readPlacedRecord(directory, path);
+  if (record?.digest !== digest) {
+    const problem = `there is no record of its files: the next curlew install of ${name} proves them or extracts them again`;
+    return { ...known, files: 0, bytes: 0, differences: [], problem };
+  }
+  const progress = { report, title: `verify ${formatRef(ref)}` };
+  const judged = await judgeFiles(join(directory, path), record.files, { thorough: true, progress, signal });
+  const differences = judged.differences.map((one) => ({
+    path: one.path === './' ? `${path}/` : `${path}/${one.path}`,
+    what: one.what,
+  }));
+  const bytes = record.files.reduce((sum, { size }) => sum + size, 0);
+  const found = { ...known, files: record.files.length, bytes, differences };
+  if (differences.length > 0) return found;
+  try {
+    await recordedPackage(directory, ref, digest, { signal });
+    return found;
+  } catch (error) {
+    signal.throwIfAborted();
+    return { ...found, problem: `the record of its files is not that of its package: ${asError(error).message}` };
+  }
+}

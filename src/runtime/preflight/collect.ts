@@ -1,0 +1,149 @@
+/** Carries out the collectors of specs, all at once but for those that would get in each other's way. */
+import { asError, CurlewError, errnoOf } from '../../core/errors.ts';
+import { eachLimited } from '../../platform/limit/each.ts';
+import type { Report } from '../../core/events.ts';
+import type { Json } from '../../formats/yaml/yaml.ts';
+import { COLLECTORS } from './collectors.ts';
+import { CollectProblem, type AnyCollector, type Host } from './collector.ts';
+import type { Fact } from './facts.ts';
+import type { CollectorSpec, HostPreflight } from './spec.ts';
+
+export interface CollectOptions extends Host {
+  readonly report: Report;
+  /** Most milliseconds for any collector; without it each has its own limit. */
+  readonly limitMs?: number | undefined;
+}
+
+/** They mostly wait; more at once than any spec has. */
+const WIDTH = 256;
+
+/** The facts of all collectors that are not excluded, in the order of the specs. Throws only when it is cancelled. */
+export async function collectFacts(specs: readonly HostPreflight[], options: CollectOptions): Promise<readonly Fact[]> {
+  const { signal } = options;
+  const wanted = specs.flatMap(({ collectors }) => collectors).filter(({ excluded }) => !excluded);
+  const order = [...wanted.keys()].toSorted((a, b) => startRank(wanted[a]) - startRank(wanted[b]));
+  const turns = new Map<string, Promise<unknown>>();
+  const known = new Map<string, Promise<Fact>>();
+  const facts: Fact[] = [];
+  await eachLimited(
+    order,
+    async (at, context) => {
+      const spec = wanted[at];
+      if (spec === undefined) return;
+      facts[at] = await collectSpec(spec, { ...options, signal: context.signal }, turns, known);
+    },
+    { width: WIDTH, signal },
+  );
+  return facts;
+}
+
+function startRank(spec: CollectorSpec | undefined): number {
+  return spec !== undefined && COLLECTORS.get(spec.kind)?.isProgram === true ? 1 : 0;
+}
+
+async function collectSpec(
+  spec: CollectorSpec,
+  options: CollectOptions,
+  turns: Map<string, Promise<unknown>>,
+  known: Map<string, Promise<Fact>>,
+): Promise<Fact> {
+  const collector = COLLECTORS.get(spec.kind);
+  const name = nameOf(spec, collector);
+  if (collector === undefined) {
+    return { kind: spec.kind, name, ms: 0, status: 'failed', problem: `there is no collector ${spec.kind}` };
+  }
+  if (!collector.shared) return collectOne(spec, name, collector, options, turns);
+  // The machine's own facts are the same for everybody.
+  const found = known.get(spec.kind) ?? collectOne(spec, name, collector, options, turns);
+  known.set(spec.kind, found);
+  return found;
+}
+
+function nameOf({ name, kind }: CollectorSpec, collector: AnyCollector | undefined): string {
+  if (collector === undefined) return name ?? kind;
+  return collector.shared ? collector.defaultName : (name ?? collector.defaultName);
+}
+
+async function collectOne(
+  spec: CollectorSpec,
+  name: string,
+  collector: AnyCollector,
+  options: CollectOptions,
+  turns: Map<string, Promise<unknown>>,
+): Promise<Fact> {
+  const title = spec.name ?? spec.kind;
+  const id = `preflight ${spec.kind} ${name} ${spec.place.line}`;
+  const turn = collector.turn?.(spec.settings);
+  const before = turn === undefined ? undefined : turns.get(turn);
+  const work = (async (): Promise<Fact> => {
+    await before;
+    options.report({ type: 'step-started', id, title: `check ${title}` });
+    const fact = await withLimit(spec, name, collector, options);
+    options.report({ type: 'step-done', id, outcome: fact.status === 'collected' ? 'looked at' : fact.problem });
+    return fact;
+  })();
+  if (turn !== undefined)
+    turns.set(
+      turn,
+      work.catch(() => undefined),
+    );
+  return work;
+}
+
+/** A collector that does not even hear the signal is left behind. */
+async function withLimit(
+  { kind, settings }: CollectorSpec,
+  name: string,
+  collector: AnyCollector,
+  { root, env, signal, limitMs }: CollectOptions,
+): Promise<Fact> {
+  const start = performance.now();
+  const base = (): { kind: string; name: string; ms: number } => {
+    return { kind, name, ms: Math.round(performance.now() - start) };
+  };
+  const called = name === collector.defaultName ? kind : `${kind} ${JSON.stringify(name)}`;
+  const late = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    const limit = Math.min(limitMs ?? Number.POSITIVE_INFINITY, collector.limitMs(settings));
+    const both = AbortSignal.any([signal, late.signal]);
+    const given = new Promise<never>((_, reject) => {
+      both.addEventListener('abort', () => reject(asError(both.reason)), { once: true });
+    });
+    timer = setTimeout(() => late.abort(new TooLate(limit)), limit);
+    const work = collector.collect(settings, { root, env, signal: both });
+    const data: Json = await Promise.race([work, given]);
+    return { ...base(), status: 'collected', data };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof TooLate || late.signal.aborted) {
+      return {
+        ...base(),
+        status: 'late',
+        problem: `${called} took longer than ${seconds(late.signal.reason)} s`,
+      };
+    }
+    return { ...base(), status: 'failed', problem: `${called}: ${problemOf(error)}` };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+class TooLate extends Error {
+  readonly limit: number;
+  constructor(limit: number) {
+    super('too late');
+    this.limit = limit;
+  }
+}
+
+function seconds(reason: unknown): string {
+  return reason instanceof TooLate ? (reason.limit / 1000).toFixed(1) : '?';
+}
+
+/** What goes wrong with the machine is told; what goes wrong with this program is not to be taken for it. */
+function problemOf(error: unknown): string {
+  if (error instanceof TypeError && errnoOf(error) === undefined) throw error;
+  if (error instanceof CollectProblem || error instanceof CurlewError) return error.message;
+  return asError(error).message;
+}

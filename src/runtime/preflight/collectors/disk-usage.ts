@@ -1,0 +1,43 @@
+/** Room of the file system that a folder lies on, or will lie on when it is made. */
+import { stat, statfs } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { asError, errnoOf } from '../../../core/errors.ts';
+import { CollectProblem, USUAL_LIMIT_MS, type Collector } from '../collector.ts';
+import { hasShape } from '../fact-shapes.ts';
+import { hostPath } from '../host-files.ts';
+
+export type DiskFacts = {
+  readonly totalBytes: number;
+  /** What is set aside for root counts as free. */
+  readonly usedBytes: number;
+};
+
+export const diskUsage: Collector<DiskFacts> = {
+  kind: 'diskUsage',
+  defaultName: 'diskUsage',
+  shared: false,
+  settings: { path: 'text!' },
+  limitMs: () => USUAL_LIMIT_MS,
+  collect: async (settings, host) => {
+    const path = hostPath(host, resolve('/', settings.text('path') ?? '/'));
+    try {
+      const { bsize, blocks, bfree } = await statfs(await existing(path));
+      return { totalBytes: blocks * bsize, usedBytes: (blocks - bfree) * bsize };
+    } catch (error) {
+      throw new CollectProblem(`look at ${settings.text('path') ?? '/'}: ${asError(error).message}`, { cause: error });
+    }
+  },
+  isFacts: (value): value is DiskFacts => hasShape(value, { totalBytes: 'number', usedBytes: 'number' }),
+};
+
+/** The nearest part upwards that exists. */
+async function existing(path: string): Promise<string> {
+  for (let at = path; ; at = dirname(at)) {
+    try {
+      await stat(at);
+      return at;
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT' || dirname(at) === at) throw error;
+    }
+  }
+}

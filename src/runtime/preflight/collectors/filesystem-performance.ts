@@ -1,0 +1,173 @@
+/** How long writes take until they are on disk, measured by fio in a folder that is removed afterwards. */
+import { mkdir, mkdtemp, rm, rmdir } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { asError } from '../../../core/errors.ts';
+import { isObject } from '../../../core/json.ts';
+import { CollectProblem, type Collector, type Host } from '../collector.ts';
+import { isMapOf } from '../fact-shapes.ts';
+import { parseQuantity } from '../go-words.ts';
+import { hostPath } from '../host-files.ts';
+import { limitOf } from '../limit.ts';
+import { outputOf } from '../program.ts';
+import type { Settings } from '../settings.ts';
+
+/** Nanoseconds of a sync after a write: `min`, `max`, `average`, `p1` … `p9999`. */
+export type FilesystemFacts = Readonly<Record<string, number>>;
+
+const USUAL_LIMIT = 60_000;
+const JOB = 'fsperf';
+
+/** fio's percentiles, by the words of specs. */
+export const PERCENTILES: Readonly<Record<string, string>> = {
+  p1: '1.000000',
+  p5: '5.000000',
+  p10: '10.000000',
+  p20: '20.000000',
+  p30: '30.000000',
+  p40: '40.000000',
+  p50: '50.000000',
+  p60: '60.000000',
+  p70: '70.000000',
+  p80: '80.000000',
+  p90: '90.000000',
+  p95: '95.000000',
+  p99: '99.000000',
+  p995: '99.500000',
+  p999: '99.900000',
+  p9995: '99.950000',
+  p9999: '99.990000',
+};
+
+export const filesystemPerformance: Collector<FilesystemFacts> = {
+  kind: 'filesystemPerformance',
+  defaultName: 'filesystemPerformance',
+  shared: false,
+  isProgram: true,
+  acts: true,
+  settings: {
+    operationSize: 'whole',
+    directory: 'text!',
+    fileSize: 'text',
+    sync: 'yesno',
+    datasync: 'yesno',
+    runTime: 'text',
+    timeout: 'text',
+    enableBackgroundIOPS: 'yesno',
+    backgroundIOPSWarmupSeconds: 'whole',
+    backgroundWriteIOPS: 'whole',
+    backgroundReadIOPS: 'whole',
+    backgroundWriteIOPSJobs: 'whole',
+    backgroundReadIOPSJobs: 'whole',
+  },
+  limitMs: (settings) => limitOf(settings, USUAL_LIMIT),
+  turn: () => 'disk',
+  collect: async (settings, host) => {
+    const wanted = hostPath(host, resolve('/', settings.text('directory') ?? ''));
+    const made = await mkdir(wanted, { recursive: true, mode: 0o700 });
+    try {
+      const folder = await mkdtemp(join(wanted, '.curlew-preflight-'));
+      try {
+        return await measure(folder, settings, host);
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
+    } finally {
+      await removeMade(wanted, made);
+    }
+  },
+  isFacts: (value): value is FilesystemFacts => isMapOf(value, (entry) => typeof entry === 'number' && entry >= 0),
+};
+
+/** Folders that had to be made for it go away again, as long as nobody put anything into them. */
+async function removeMade(wanted: string, made: string | undefined): Promise<void> {
+  if (made === undefined) return;
+  for (let at = wanted; at.length >= made.length; at = dirname(at)) {
+    try {
+      await rmdir(at);
+    } catch {
+      return;
+    }
+  }
+}
+
+async function measure(folder: string, settings: Settings, host: Host): Promise<FilesystemFacts> {
+  const size = settings.text('fileSize');
+  const bytes = size === undefined ? 10 << 20 : parseQuantity(size);
+  if (bytes === undefined || bytes <= 0) throw new CollectProblem(`fileSize ${JSON.stringify(size)} is no size`);
+  const seconds = Number(settings.text('runTime') ?? '120');
+  if (!Number.isInteger(seconds)) throw new CollectProblem('runTime is no number of seconds');
+  const words = [
+    '--rw=write',
+    '--ioengine=sync',
+    '--fdatasync=1',
+    `--directory=${folder}`,
+    `--size=${bytes}`,
+    `--bs=${settings.whole('operationSize') ?? 1024}`,
+    `--name=${JOB}`,
+    ...(seconds > 0 ? [`--runtime=${seconds}`] : []),
+    '--output-format=json',
+  ];
+  const stop = new AbortController();
+  const around = background(folder, settings, { ...host, signal: AbortSignal.any([host.signal, stop.signal]) });
+  // That of the measurement itself is told.
+  const ended = Promise.allSettled(around);
+  try {
+    if (around.length > 0) {
+      const warmUp = (settings.whole('backgroundIOPSWarmupSeconds') ?? 0) * 1000;
+      await pause(warmUp, undefined, { signal: host.signal });
+    }
+    return latencies(await outputOf('fio', words, host));
+  } finally {
+    stop.abort();
+    await ended;
+  }
+}
+
+/** Reads and writes beside the measurement, so that the disk is as busy as it will be. */
+function background(folder: string, settings: Settings, host: Host): readonly Promise<string>[] {
+  if (!settings.yes('enableBackgroundIOPS')) return [];
+  return (['Read', 'Write'] as const).flatMap((way) => {
+    const jobs = settings.whole(`background${way}IOPSJobs`) ?? 0;
+    const rate = settings.whole(`background${way}IOPS`) ?? 0;
+    if (jobs === 0 || rate === 0) return [];
+    const words = [
+      `--name=background-${way.toLowerCase()}`,
+      `--rw=rand${way.toLowerCase()}`,
+      '--bs=4096',
+      '--direct=1',
+      '--size=100M',
+      `--directory=${folder}`,
+      `--numjobs=${jobs}`,
+      `--rate_iops=${Math.max(1, Math.round(rate / jobs))}`,
+      '--time_based',
+      '--runtime=3600',
+    ];
+    return [outputOf('fio', words, host)];
+  });
+}
+
+/** fio's report, `--output-format=json`: jobs[].sync.lat_ns. */
+function latencies(text: string): FilesystemFacts {
+  let report: unknown;
+  try {
+    report = JSON.parse(text);
+  } catch (error) {
+    throw new CollectProblem(`the report of fio is not JSON: ${asError(error).message}`);
+  }
+  const jobs: unknown = isObject(report) ? report['jobs'] : undefined;
+  const job = Array.isArray(jobs)
+    ? (jobs as readonly unknown[]).find((one) => isObject(one) && one['jobname'] === JOB)
+    : undefined;
+  const sync = isObject(job) ? job['sync'] : undefined;
+  const latency = isObject(sync) ? sync['lat_ns'] : undefined;
+  if (!isObject(latency)) throw new CollectProblem('fio reports no latency of syncs');
+  const percentiles = isObject(latency['percentile']) ? latency['percentile'] : {};
+  const number = (value: unknown): number => (typeof value === 'number' && value >= 0 ? Math.trunc(value) : 0);
+  return {
+    min: number(latency['min']),
+    max: number(latency['max']),
+    average: number(latency['mean']),
+    ...Object.fromEntries(Object.entries(PERCENTILES).map(([word, key]) => [word, number(percentiles[key])])),
+  };
+}

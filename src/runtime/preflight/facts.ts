@@ -1,0 +1,79 @@
+/** Facts about a machine: what collectors found, or why they found nothing; as data, as a file, and back. Pure. */
+import { CurlewError } from '../../core/errors.ts';
+import { isObject, parseObject } from '../../core/json.ts';
+import type { Json } from '../../formats/yaml/yaml.ts';
+import { COLLECTORS } from './collectors.ts';
+import type { AnyCollector } from './collector.ts';
+
+export const FACTS_FORMAT = 1;
+/** Most bytes of a facts file that are read. */
+export const FACTS_LIMIT: number = 64 << 20;
+const MOST_FACTS = 10_000;
+const MOST_NAME = 1024;
+
+/** What came of one collector. */
+export type Fact = {
+  readonly kind: string;
+  readonly name: string;
+  /** Milliseconds that it took. */
+  readonly ms: number;
+} & (
+  | { readonly status: 'collected'; readonly data: Json }
+  /** `late`: it was given up after its limit. */
+  | { readonly status: 'failed' | 'late'; readonly problem: string }
+);
+
+export interface HostFacts {
+  readonly format: typeof FACTS_FORMAT;
+  /** Version of curlew that collected them. */
+  readonly tool: string;
+  /** ISO 8601. */
+  readonly time: string;
+  readonly facts: readonly Fact[];
+}
+
+/** The fact that an analyzer means: of a kind, by name. Of two with one name the later one counts, if it has data. */
+export function findFact(facts: readonly Fact[], collector: AnyCollector, name: string | undefined): Fact | undefined {
+  const wanted = collector.shared ? collector.defaultName : (name ?? collector.defaultName);
+  const found = facts.filter((fact) => fact.kind === collector.kind && fact.name === wanted);
+  return found.findLast(({ status }) => status === 'collected') ?? found.at(-1);
+}
+
+export function formatFacts(facts: HostFacts): string {
+  return `${JSON.stringify(facts, undefined, 2)}\n`;
+}
+
+/** Reads a facts file, which may come from anybody; `file` names it for messages. Anything wrong is `SPEC_INVALID`. */
+export function parseFacts(text: string, file: string): HostFacts {
+  const bad = (what: string, cause?: unknown): CurlewError =>
+    new CurlewError('SPEC_INVALID', `read ${file}: not a facts file: ${what}`, {
+      hint: 'make one with: curlew preflight --save-facts FILE …',
+      cause,
+    });
+  const value = parseObject(text, bad);
+  if (value['format'] !== FACTS_FORMAT)
+    throw bad(`format ${JSON.stringify(value['format'])?.slice(0, 40)} is not known`);
+  const { tool, time, facts } = value;
+  if (typeof tool !== 'string' || typeof time !== 'string' || Number.isNaN(Date.parse(time))) throw bad('tool or time');
+  if (!Array.isArray(facts) || facts.length > MOST_FACTS) throw bad('facts');
+  const read = (facts as readonly unknown[]).map((fact, at) => {
+    const found = readFact(fact);
+    if (found === undefined) throw bad(`fact ${at + 1} has not the shape of its kind`);
+    return found;
+  });
+  return { format: FACTS_FORMAT, tool, time, facts: read };
+}
+
+function readFact(value: unknown): Fact | undefined {
+  if (!isObject(value)) return undefined;
+  const { kind, name, ms, status, data, problem } = value;
+  if (typeof kind !== 'string' || typeof name !== 'string' || name.length > MOST_NAME) return undefined;
+  if (typeof ms !== 'number' || !(ms >= 0)) return undefined;
+  const base = { kind, name, ms };
+  if (status === 'failed' || status === 'late') {
+    return typeof problem === 'string' ? { ...base, status, problem } : undefined;
+  }
+  const collector = COLLECTORS.get(kind);
+  if (status !== 'collected' || collector === undefined || !collector.isFacts(data)) return undefined;
+  return { ...base, status, data };
+}

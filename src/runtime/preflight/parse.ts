@@ -1,0 +1,220 @@
+/** HostPreflight specs: template, YAML, data. Pure; all findings of a spec at once, none thrown. */
+import { compareDiagnostics, type Diagnostic } from '../../core/diagnostic.ts';
+import { nearest } from '../../core/nearest.ts';
+import { isJsonObject, readYaml, type Json, type JsonObject, type Path } from '../../formats/yaml/yaml.ts';
+import { ANALYZERS } from './analyzers.ts';
+import { COLLECTORS } from './collectors.ts';
+import { parseTruth } from './go-words.ts';
+import { settingProblem, settingsOf, type SettingForms } from './settings.ts';
+import type { AnalyzerSpec, CollectorSpec, HostPreflight, Outcome, Verdict } from './spec.ts';
+import { KURL_DELIMITERS, renderTemplate } from '../../formats/go-template/render.ts';
+import type { ValueMap } from '../../formats/go-template/values.ts';
+
+export interface ParsedPreflight {
+  /** Undefined when there is an error among the findings. */
+  readonly preflight: HostPreflight | undefined;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+type Add = (severity: Diagnostic['severity'], code: string, path: Path, message: string, hint?: string) => void;
+
+interface Findings {
+  readonly add: Add;
+  readonly placeOf: (path: Path) => Diagnostic['place'];
+}
+
+const API_VERSION = 'troubleshoot.sh/v1beta2';
+const VERDICTS: readonly Verdict[] = ['pass', 'warn', 'fail'];
+const MOST_ITEMS = 1000;
+
+/** Reads one spec; `file` is its name for messages, `data` what its `{{kurl …}}` may ask for. */
+export function parsePreflight(file: string, text: string, data: ValueMap): ParsedPreflight {
+  const rendered = renderTemplate(text, data, { file, ...KURL_DELIMITERS });
+  if (rendered.text === undefined) return { preflight: undefined, diagnostics: rendered.diagnostics };
+  const yaml = readYaml(file, rendered.text);
+  const diagnostics = yaml.diagnostics.map((one) => ({ ...one, place: rendered.placeOf(one.place) }));
+  const placeOf = (path: Path): Diagnostic['place'] => rendered.placeOf(yaml.placeOf(path));
+  const add: Add = (severity, code, path, message, hint) => {
+    diagnostics.push({ code: `preflight/${code}`, severity, message, place: placeOf(path), hint });
+  };
+  const preflight = hasErrors(diagnostics) ? undefined : readDocument(yaml.value, { add, placeOf });
+  return {
+    preflight: hasErrors(diagnostics) ? undefined : preflight,
+    diagnostics: diagnostics.toSorted(compareDiagnostics),
+  };
+}
+
+function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
+  return diagnostics.some(({ severity }) => severity === 'error');
+}
+
+function readDocument(value: Json | undefined, found: Findings): HostPreflight | undefined {
+  if (!isJsonObject(value)) {
+    found.add('error', 'document', [], 'not a HostPreflight: it must be a map with apiVersion, kind and spec');
+    return undefined;
+  }
+  const { apiVersion, kind, metadata, spec = {} } = value;
+  if (apiVersion !== API_VERSION) found.add('error', 'schema', ['apiVersion'], `apiVersion must be ${API_VERSION}`);
+  if (kind !== 'HostPreflight') found.add('error', 'schema', ['kind'], 'kind must be HostPreflight');
+  if (!isJsonObject(spec)) {
+    found.add('error', 'schema', ['spec'], 'spec must be a map with collectors and analyzers');
+    return undefined;
+  }
+  for (const key of Object.keys(spec)) {
+    if (['collectors', 'analyzers', 'uri'].includes(key)) continue;
+    found.add('warning', 'unknown', ['spec', key], `"${key}" is not carried out`);
+  }
+  const name = isJsonObject(metadata) ? metadata['name'] : undefined;
+  return {
+    name: typeof name === 'string' ? name : undefined,
+    collectors: itemsOf(spec, 'collectors', found).flatMap((item) => readCollector(item, found) ?? []),
+    analyzers: itemsOf(spec, 'analyzers', found).flatMap((item) => readAnalyzer(item, found) ?? []),
+  };
+}
+
+interface Item {
+  readonly kind: string;
+  readonly content: JsonObject;
+  readonly path: Path;
+}
+
+/** A list whose items have one key each, the name of a kind. */
+function itemsOf(spec: JsonObject, name: string, { add }: Findings): readonly Item[] {
+  const list = spec[name] ?? [];
+  const path = ['spec', name];
+  if (!Array.isArray(list)) {
+    add('error', 'schema', path, `${name} must be a list`);
+    return [];
+  }
+  if (list.length > MOST_ITEMS) {
+    add('error', 'schema', path, `more than ${MOST_ITEMS} ${name}`);
+    return [];
+  }
+  return (list as readonly Json[]).flatMap((item, at) => {
+    const here = [...path, at];
+    const entries = isJsonObject(item) ? Object.entries(item) : [];
+    const [first, second] = entries;
+    if (first === undefined || second !== undefined) {
+      add(
+        'error',
+        'schema',
+        second === undefined ? here : [...here, second[0]],
+        'an item of this list has one key, and settings below it',
+        'such as "- cpu: {}"',
+      );
+      return [];
+    }
+    const [kind, content] = first;
+    if (isJsonObject(content)) return [{ kind, content, path: [...here, kind] }];
+    add('error', 'schema', [...here, kind], `${kind} must be a map`, `write "${kind}: {}"`);
+    return [];
+  });
+}
+
+function readCollector({ kind, content, path }: Item, found: Findings): CollectorSpec | undefined {
+  const collector = COLLECTORS.get(kind);
+  if (collector === undefined) {
+    const near = nearest(kind, [...COLLECTORS.keys()]);
+    const hint = near === undefined ? undefined : `did you mean ${near}?`;
+    found.add('warning', 'unknown', path, `there is no collector "${kind}" here: nothing is collected`, hint);
+    return undefined;
+  }
+  const common: SettingForms = { collectorName: 'text' };
+  const settings = checkSettings(content, { ...common, ...collector.settings }, ['exclude'], path, found);
+  return {
+    kind,
+    name: settings.text('collectorName'),
+    excluded: readTruth(content, 'exclude', path, found),
+    settings,
+    place: found.placeOf(path),
+  };
+}
+
+function readAnalyzer({ kind, content, path }: Item, found: Findings): AnalyzerSpec | undefined {
+  const analyzer = ANALYZERS.get(kind);
+  if (analyzer === undefined) {
+    const near = nearest(kind, [...ANALYZERS.keys()]);
+    const hint = near === undefined ? undefined : `did you mean ${near}?`;
+    found.add('warning', 'unknown', path, `there is no analyzer "${kind}" here: it fails`, hint);
+  }
+  const common: SettingForms = { collectorName: 'text', checkName: 'text', annotations: 'map' };
+  const others = ['exclude', 'strict', 'outcomes', ...(analyzer === undefined ? Object.keys(content) : [])];
+  const settings = checkSettings(content, { ...common, ...analyzer?.settings }, others, path, found);
+  return {
+    kind,
+    checkName: settings.text('checkName'),
+    collectorName: settings.text('collectorName'),
+    excluded: readTruth(content, 'exclude', path, found),
+    strict: readTruth(content, 'strict', path, found),
+    outcomes: readOutcomes(content['outcomes'], [...path, 'outcomes'], found),
+    settings,
+    place: found.placeOf(path),
+  };
+}
+
+function checkSettings(
+  content: JsonObject,
+  forms: SettingForms,
+  others: readonly string[],
+  path: Path,
+  { add }: Findings,
+): CollectorSpec['settings'] {
+  for (const [name, value] of Object.entries(content)) {
+    const form = Object.hasOwn(forms, name) ? forms[name] : undefined;
+    if (form === undefined) {
+      if (others.includes(name)) continue;
+      const near = nearest(name, [...Object.keys(forms), ...others]);
+      const hint = near === undefined ? undefined : `did you mean ${near}?`;
+      add('warning', 'unknown', [...path, name], `${String(path.at(-1))} has no setting "${name}"`, hint);
+      continue;
+    }
+    const problem = settingProblem(form, value);
+    if (problem !== undefined) add('error', 'schema', [...path, name], `"${name}" ${problem}`);
+  }
+  for (const [name, form] of Object.entries(forms)) {
+    if (form.endsWith('!') && content[name] === undefined) {
+      add('error', 'schema', path, `${String(path.at(-1))} needs "${name}"`);
+    }
+  }
+  return settingsOf(content);
+}
+
+/** A yes or no, or a text that says so, since templates make texts; an empty one is no. */
+function readTruth(content: JsonObject, name: string, path: Path, { add }: Findings): boolean {
+  const value = content[name];
+  if (value === undefined || value === '') return false;
+  if (typeof value === 'boolean') return value;
+  const truth = typeof value === 'string' || typeof value === 'number' ? parseTruth(String(value)) : undefined;
+  if (truth === undefined)
+    add('warning', 'schema', [...path, name], `"${name}" is neither true nor false: taken as false`);
+  return truth ?? false;
+}
+
+function readOutcomes(value: Json | undefined, path: Path, found: Findings): readonly Outcome[] {
+  if (value === undefined || !Array.isArray(value)) {
+    found.add('error', 'schema', path, 'outcomes must be a list of pass, warn and fail');
+    return [];
+  }
+  return (value as readonly Json[]).flatMap((item, at) => {
+    const here = [...path, at];
+    const entries = isJsonObject(item) ? Object.entries(item) : [];
+    const verdict = VERDICTS.find((one) => one === entries[0]?.[0]);
+    const content = entries[0]?.[1];
+    if (verdict === undefined || entries.length > 1 || !isJsonObject(content)) {
+      const spot = entries[0] === undefined ? here : [...here, entries[0][0]];
+      found.add('error', 'schema', spot, 'an outcome is one of pass, warn and fail, with when and message below it');
+      return [];
+    }
+    const forms: SettingForms = { when: 'text', message: 'text', uri: 'text' };
+    const settings = checkSettings(content, forms, [], [...here, verdict], found);
+    return [
+      {
+        verdict,
+        when: settings.text('when') ?? '',
+        message: settings.text('message') ?? '',
+        uri: settings.text('uri'),
+        place: found.placeOf(content['when'] === undefined ? [...here, verdict] : [...here, verdict, 'when']),
+      },
+    ];
+  });
+}

@@ -1,0 +1,59 @@
+/** Results as text. Pure. */
+import type { PreflightResult } from './judge.ts';
+import type { Verdict } from './spec.ts';
+import { visible } from '../../core/diagnostic.ts';
+
+export const TAGS: Readonly<Record<Verdict, string>> = { pass: '[PASS]', warn: '[WARN]', fail: '[FAIL]' };
+
+const WIDTH = 80;
+const IGNORED = ' (ignored)';
+const INDENT = '       ';
+
+/** `[PASS] Title: message`, broken between words at 80 columns; an address stands on a line of its own. */
+export function resultLines({ verdict, title, message, uri, ignored }: PreflightResult): readonly string[] {
+  const lines = `${title}: ${message}${ignored === true ? IGNORED : ''}`
+    .split('\n')
+    .flatMap((line) => wrapped(visible(line), WIDTH - INDENT.length));
+  const all = uri === undefined ? lines : [...lines, visible(uri)];
+  return all.map((line, at) => `${at === 0 ? `${TAGS[verdict]} ` : INDENT}${line}`);
+}
+
+/** The same in one line. */
+export function resultLine({ verdict, title, message, uri, ignored }: PreflightResult): string {
+  const text = `${title}: ${message}${ignored === true ? IGNORED : ''}${uri === undefined ? '' : ` (${uri})`}`;
+  return visible(
+    `${TAGS[verdict]} ${text
+      .split('\n')
+      .map((line) => line.trim())
+      .join(' ')}`,
+  );
+}
+
+function wrapped(line: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  let rest = line.trimEnd();
+  while (rest.length > width) {
+    const space = rest.lastIndexOf(' ', width);
+    const at = space > 0 ? space : width;
+    lines.push(rest.slice(0, at));
+    rest = rest.slice(at).trimStart();
+  }
+  return [...lines, rest];
+}
+
+export interface SavedReport {
+  readonly tool: string;
+  /** The words of the command. */
+  readonly options: readonly string[];
+  readonly results: readonly PreflightResult[];
+}
+
+/** The file that kURL keeps: version, options, results. */
+export function savedReport({ tool, options, results }: SavedReport): string {
+  const parts = [
+    ['[version]', tool],
+    ['[options]', ...options],
+    ['[results]', ...results.flatMap(resultLines)],
+  ];
+  return `${parts.map((lines) => lines.join('\n')).join('\n\n')}\n`;
+}

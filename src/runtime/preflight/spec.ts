@@ -1,0 +1,39 @@
+/** What a Troubleshoot spec of kind HostPreflight says, as data. */
+import type { Place } from '../../core/diagnostic.ts';
+import type { Settings } from './settings.ts';
+
+export type Verdict = 'pass' | 'warn' | 'fail';
+
+export interface Outcome {
+  readonly verdict: Verdict;
+  /** Empty: holds always. */
+  readonly when: string;
+  readonly message: string;
+  readonly uri: string | undefined;
+  readonly place: Place;
+}
+
+export interface CollectorSpec {
+  readonly kind: string;
+  readonly name: string | undefined;
+  readonly excluded: boolean;
+  readonly settings: Settings;
+  readonly place: Place;
+}
+
+export interface AnalyzerSpec {
+  readonly kind: string;
+  readonly checkName: string | undefined;
+  readonly collectorName: string | undefined;
+  readonly excluded: boolean;
+  readonly strict: boolean;
+  readonly outcomes: readonly Outcome[];
+  readonly settings: Settings;
+  readonly place: Place;
+}
+
+export interface HostPreflight {
+  readonly name: string | undefined;
+  readonly collectors: readonly CollectorSpec[];
+  readonly analyzers: readonly AnalyzerSpec[];
+}

@@ -1,0 +1,57 @@
+/**
+ * What a run was asked for, kept in its folder: enough to ask for the same again, and to run hooks of what it installed
+ * with its settings. It may hold secrets, so it is for its owner alone, and goes with the last record that names the run.
+ */
+import { join } from 'node:path';
+import { CurlewError } from '../../core/errors.ts';
+import { isObject, shallowJson } from '../../core/json.ts';
+import { nodePath } from '../../core/layout.ts';
+import type { ShellVariable } from '../hooks/settings.ts';
+import { readOwnFile, writeStateFile } from '../../platform/files/state-file.ts';
+
+const FORMAT = 1;
+const LIMIT = 64 << 20;
+
+export interface Asked {
+  readonly format: typeof FORMAT;
+  readonly variables: readonly ShellVariable[];
+  /** By name of the add-on. */
+  readonly settings: Readonly<Record<string, unknown>>;
+  /** JSON that only whoever asked understands: how to ask for the same again. */
+  readonly command: unknown;
+}
+
+export const ASKED_FILE = 'request.json';
+
+export async function writeAsked(folder: string, asked: Omit<Asked, 'format'>): Promise<void> {
+  await writeStateFile(join(folder, ASKED_FILE), `${JSON.stringify({ format: FORMAT, ...asked })}\n`);
+}
+
+/** Undefined when it is gone. A damaged one is `FILE_UNUSABLE`. */
+export async function readAsked(directory: string, run: string): Promise<Asked | undefined> {
+  const path = join(directory, nodePath.run(run), ASKED_FILE);
+  const text = await readOwnFile(path, LIMIT);
+  if (text === undefined) return undefined;
+  const asked = parseAsked(text);
+  if (asked !== undefined) return asked;
+  throw new CurlewError('FILE_UNUSABLE', `read ${path}: damaged`, {
+    hint: 'give the whole command that began the run, in the place of curlew resume',
+  });
+}
+
+function parseAsked(text: string): Asked | undefined {
+  let value: unknown;
+  try {
+    value = shallowJson(text);
+  } catch {
+    return undefined;
+  }
+  if (!isObject(value) || value['format'] !== FORMAT) return undefined;
+  const { variables, settings, command } = value;
+  if (!Array.isArray(variables) || !variables.every(isVariable) || !isObject(settings)) return undefined;
+  return { format: FORMAT, variables, settings, command };
+}
+
+function isVariable(value: unknown): value is ShellVariable {
+  return Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === 'string');
+}

@@ -1,0 +1,142 @@
+/** A plan with its reasons, add-on by add-on: what an operator is told before a run. */
+import type { Report } from '../../core/events.ts';
+import { checkHost, hostProblems, type HostChecks } from '../host/host-checks.ts';
+import { planHost } from '../host/host-plan.ts';
+import { basisOf, type PlanWords, type SavedPlan } from './plan-file.ts';
+import { portConflicts } from './plan-ports.ts';
+import { sizeOnDisk, type MountPlan } from './plan-disk.ts';
+import { requireOwnSystem } from '../host/own-system.ts';
+import { backOutlooks, type BackOutlook } from './way-back.ts';
+import type { RunPlan } from './run-plan.ts';
+import type { RunView } from './request.ts';
+
+/** What will be done with one add-on. */
+export interface AddonOutlook {
+  readonly name: string;
+  readonly version: string;
+  /** Undefined when it is not fetched. */
+  readonly fetch: { readonly because: string; readonly bytes: number } | undefined;
+  readonly extract: { readonly wanted: boolean; readonly because: string; readonly bytes: number };
+  readonly images: {
+    readonly total: number;
+    /** References of those that are loaded. */
+    readonly missing: readonly string[];
+    readonly bytes: number;
+    /** Why none are loaded. */
+    readonly skipped: string | undefined;
+  };
+  /** The version that `curlew rollback` returns to after the run; absent when there is none. */
+  readonly back?: string | undefined;
+  /** Why it returns to nothing, though the add-on was something before; absent when that is no question. */
+  readonly noBack?: string | undefined;
+  readonly apply: { readonly mode: RunPlan['addons'][number]['mode']; readonly because: string };
+  /** Functions of its install.sh that the run will call, in order. */
+  readonly hooks: readonly string[];
+  /** Those that the run which this one goes on from has done. */
+  readonly done: readonly string[];
+}
+
+export interface DryRun extends SavedPlan {
+  /** The install folder. */
+  readonly directory: string;
+  readonly addons: readonly AddonOutlook[];
+  /** What comes along beside the spec, and why; absent when nothing does. */
+  readonly along?: readonly { readonly name: string; readonly version: string; readonly because: string }[] | undefined;
+  /** How the checks of this machine came out, but for those that would do more than look; absent when there are none. */
+  readonly checks?: HostChecks | undefined;
+  /** Why a run would stop before its first change, or may fail. */
+  readonly problems: readonly string[];
+  /** The error with which the run would stop before its first change. */
+  readonly stops: 'NO_SPACE' | 'PREFLIGHT_FAILED' | undefined;
+  /** The file that the plan was saved in. */
+  readonly out: string | undefined;
+}
+
+export interface DryRunOptions {
+  readonly words: PlanWords;
+  readonly tool: string;
+  readonly out: string | undefined;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+/** Nothing is changed, on this machine or in a container runtime. `UNSUPPORTED` when a run would be, too. */
+export async function dryRun(view: RunView, { words, tool, out, report, signal }: DryRunOptions): Promise<DryRun> {
+  const { plan, request } = view;
+  await requireOwnSystem(view, { signal });
+  const host = await planHost(view, plan, { signal });
+  const checks = await checkHost(view, { onlyLook: true, report, signal });
+  const unfit = checks === undefined ? [] : hostProblems(checks);
+  const backs = await backOutlooks(view, { signal });
+  const problems = [...host.disk.mounts.flatMap(shortOf), ...unfit, ...portConflicts(host.ports)];
+  return {
+    format: 1,
+    words,
+    basis: basisOf(view, tool),
+    plan,
+    host,
+    directory: request.place.directory,
+    addons: plan.addons.map(({ ref }) => outlookOf(ref.name, view, host.images, backs)),
+    along: view.along.length === 0 ? undefined : view.along.map(alongOutlook),
+    checks,
+    problems,
+    stops: stopsBy(host.disk.fits, unfit),
+    out,
+  };
+}
+
+function alongOutlook({ ref: { name, version }, because }: RunView['along'][number]) {
+  return { name, version, because };
+}
+
+function stopsBy(fits: boolean, unfit: readonly string[]): DryRun['stops'] {
+  if (!fits) return 'NO_SPACE';
+  return unfit.length === 0 ? undefined : 'PREFLIGHT_FAILED';
+}
+
+function shortOf({ mountPoint, short, inodes }: MountPlan): readonly string[] {
+  const lack = [
+    ...(short === 0 ? [] : [`${Math.ceil(short / 1e6)} MB`]),
+    ...(inodes === undefined || inodes.short === 0 ? [] : [`${inodes.short} inodes`]),
+  ];
+  return lack.length === 0 ? [] : [`${mountPoint} is too small: ${lack.join(' and ')} are lacking`];
+}
+
+function outlookOf(
+  name: string,
+  { plan, request }: RunView,
+  images: SavedPlan['host']['images'],
+  backs: readonly BackOutlook[],
+): AddonOutlook {
+  const packages = [...request.packages, ...(request.removal?.packages ?? [])];
+  const found = packages.find(({ source }) => source.ref.name === name)?.source;
+  const planned = plan.addons.find(({ ref }) => ref.name === name);
+  if (found === undefined || planned === undefined) throw new Error(`no package of this plan: ${name}`);
+  const own = plan.actions.filter(({ addon }) => addon === name);
+  const fetch = own.find(({ kind }) => kind === 'fetch');
+  const extract = own.find(({ kind }) => kind === 'extract');
+  const loads = images.addons.find(({ addon }) => addon === name);
+  const defined = new Set(found.addon.hooks);
+  const back = backs.find((one) => one.name === name);
+  return {
+    name,
+    version: found.ref.version,
+    fetch: fetch === undefined ? undefined : { because: fetch.because, bytes: found.remote?.size ?? 0 },
+    extract: {
+      wanted: extract !== undefined,
+      because: extract?.because ?? 'its files are in place',
+      bytes: extract === undefined ? 0 : sizeOnDisk(found.files).bytes,
+    },
+    images: {
+      total: found.addon.images.length,
+      missing: loads?.missing ?? [],
+      bytes: loads?.bytes ?? 0,
+      skipped: images.skipped,
+    },
+    back: back?.lost === undefined ? back?.version : undefined,
+    noBack: back?.lost,
+    apply: { mode: planned.mode, because: planned.because },
+    hooks: own.flatMap((action) => (action.kind === 'hook' && defined.has(action.function) ? [action.function] : [])),
+    done: found.addon.hooks.filter((hook) => plan.continues?.done.some(({ action }) => action === `hook ${hook}`)),
+  };
+}

@@ -1,0 +1,156 @@
+/** How much room a run needs on each file system at its peak, and whether there is that much. Pure. */
+import { CurlewError } from '../../core/errors.ts';
+import type { PackageFile } from '../../core/package.ts';
+import type { MountFacts } from '../host/host-facts.ts';
+
+export type DiskUse = 'left-overs' | 'fetched package' | 'package' | 'images';
+
+/** Something that takes room, or gives it back, at one moment of a run. */
+export interface DiskStep {
+  /** Absolute; on which file system it lies is found by it. */
+  readonly path: string;
+  readonly use: DiskUse;
+  /** Empty where it is none's. */
+  readonly addon: string;
+  /** Negative when room is given back. */
+  readonly bytes: number;
+  readonly files: number;
+  /** How the number was found. */
+  readonly because: string;
+}
+
+export interface DiskNeed {
+  readonly use: DiskUse;
+  readonly addon: string;
+  readonly bytes: number;
+  readonly files: number;
+  readonly because: string;
+}
+
+export interface MountPlan {
+  readonly mountPoint: string;
+  readonly paths: readonly string[];
+  readonly total: number;
+  readonly free: number;
+  /** Bytes that the run takes here at its peak. */
+  readonly peak: number;
+  /** Bytes that have to be free even then. */
+  readonly reserve: number;
+  /** Bytes that are lacking; 0 when all of it fits. */
+  readonly short: number;
+  /** Files that the run makes at its peak, and how many more can be made; undefined where nothing limits them. */
+  readonly inodes: { readonly peak: number; readonly free: number; readonly short: number } | undefined;
+  /** What the peak is made of, the largest first. */
+  readonly needs: readonly DiskNeed[];
+}
+
+export interface DiskPlan {
+  readonly fits: boolean;
+  readonly mounts: readonly MountPlan[];
+}
+
+/** kubelet removes images when the disk that holds them is fuller than 85 %: imageGCHighThresholdPercent. */
+const IMAGE_RESERVE = 0.15;
+
+/**
+ * Follows the steps in the order of the run. `mounts` holds the paths of all steps. A mount that images are put on keeps
+ * 15 % of itself free.
+ */
+export function planDisk(steps: readonly DiskStep[], mounts: readonly MountFacts[]): DiskPlan {
+  const plans = mounts.map((mount) => {
+    const own = steps.filter(({ path }) => mount.paths.includes(path));
+    return planMount(mount, own);
+  });
+  return { fits: plans.every(({ short, inodes }) => short === 0 && (inodes?.short ?? 0) === 0), mounts: plans };
+}
+
+function planMount({ mountPoint, paths, total, free, inodes }: MountFacts, steps: readonly DiskStep[]): MountPlan {
+  const atPeak = highest(steps, ({ bytes }) => bytes);
+  const filesAtPeak = highest(steps, ({ files }) => files);
+  const images = steps.some(({ use, bytes }) => use === 'images' && bytes > 0);
+  const reserve = images ? Math.ceil(total * IMAGE_RESERVE) : 0;
+  const short = atPeak.sum === 0 ? 0 : Math.max(0, atPeak.sum + reserve - free);
+  const limited =
+    inodes === undefined
+      ? undefined
+      : { peak: filesAtPeak.sum, free: inodes.free, short: Math.max(0, filesAtPeak.sum - inodes.free) };
+  return {
+    mountPoint,
+    paths,
+    total,
+    free,
+    peak: atPeak.sum,
+    reserve,
+    short,
+    inodes: limited,
+    needs: liveAt(steps.slice(0, atPeak.count)),
+  };
+}
+
+/** The highest sum that the steps reach, and after how many of them; nothing is less than 0. */
+function highest(
+  steps: readonly DiskStep[],
+  of: (step: DiskStep) => number,
+): { readonly sum: number; readonly count: number } {
+  let now = 0;
+  let best = { sum: 0, count: 0 };
+  for (const [index, step] of steps.entries()) {
+    now += of(step);
+    if (now > best.sum) best = { sum: now, count: index + 1 };
+  }
+  return best;
+}
+
+/** What is there after these steps; what was given back is taken off what it was. */
+function liveAt(steps: readonly DiskStep[]): readonly DiskNeed[] {
+  const live = new Map<string, DiskNeed>();
+  for (const { use, addon, bytes, files, because } of steps) {
+    const key = `${use} ${addon}`;
+    const before = live.get(key);
+    const reasons = before === undefined || bytes < 0 ? (before?.because ?? because) : `${before.because}; ${because}`;
+    const sums = { bytes: (before?.bytes ?? 0) + bytes, files: (before?.files ?? 0) + files };
+    live.set(key, { use, addon, ...sums, because: reasons });
+  }
+  return [...live.values()].filter(({ bytes }) => bytes > 0).toSorted((a, b) => b.bytes - a.bytes);
+}
+
+const BLOCK = 4096;
+
+/** Bytes and files that these take in a folder: whole blocks, and the folders themselves. */
+export function sizeOnDisk(files: readonly Pick<PackageFile, 'path' | 'size'>[]): {
+  readonly bytes: number;
+  readonly files: number;
+} {
+  const folders = new Set<string>(['']);
+  let bytes = 0;
+  for (const { path, size } of files) {
+    bytes += Math.ceil(size / BLOCK) * BLOCK;
+    for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1))
+      folders.add(path.slice(0, end));
+  }
+  return { bytes: bytes + folders.size * BLOCK, files: files.length + folders.size };
+}
+
+/** `NO_SPACE` when a plan does not fit: what is lacking on each file system, and what takes most. */
+export function requireRoom({ fits, mounts }: DiskPlan): void {
+  if (fits) return;
+  const lines = mounts.flatMap((mount) => [...lacking(mount)]);
+  throw new CurlewError('NO_SPACE', `plan: the disk is too small; nothing was changed\n${lines.join('\n')}`, {
+    hint: 'free that much, or name another folder with --install-dir; --dry-run shows what takes how much',
+  });
+}
+
+function* lacking({ mountPoint, free, peak, reserve, short, inodes, total }: MountPlan): Generator<string> {
+  if (short > 0) {
+    const kept = reserve === 0 ? '' : `, and ${bytesText(reserve)} (15 % of ${bytesText(total)}) have to stay free`;
+    yield `${mountPoint}: ${bytesText(short)} are missing: the run needs ${bytesText(peak)}${kept}, free are ${bytesText(free)}`;
+  }
+  if (inodes !== undefined && inodes.short > 0) {
+    yield `${mountPoint}: ${inodes.short} inodes are missing: the run makes ${inodes.peak} files, ${inodes.free} can be made`;
+  }
+}
+
+/** Whole megabytes, as people compare them with what `df` says. */
+function bytesText(bytes: number): string {
+  return `${Math.ceil(bytes / 1e6)} MB`;
+}

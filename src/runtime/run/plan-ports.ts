@@ -1,0 +1,64 @@
+/** Which ports the add-ons of a run need, as far as that is known, and whether somebody has them already. Pure. */
+import type { PortInUse, Protocol } from '../host/listening-ports.ts';
+import type { Records } from '../node/records.ts';
+import type { RunPlan } from './run-plan.ts';
+
+export interface PortNeed {
+  readonly addon: string;
+  readonly protocol: Protocol;
+  readonly port: number;
+  /** What listens there. */
+  readonly what: string;
+}
+
+export interface PortPlan extends PortNeed {
+  readonly state: 'free' | 'in use';
+  /** The program that has it, where that can be seen. */
+  readonly process: string | undefined;
+  /** False when it is in use by what the add-on itself has been installed as. */
+  readonly conflict: boolean;
+}
+
+/** The ports of kURL's built-in host preflights (kurl.md 8.3); what other add-ons listen on stands nowhere. */
+const KNOWN: Readonly<Record<string, readonly (readonly [port: number, what: string])[]>> = {
+  kubernetes: [
+    [2379, 'etcd, clients'],
+    [2380, 'etcd, peers'],
+    [2381, 'etcd, metrics'],
+    [6443, 'API server'],
+    [10_248, 'kubelet, health'],
+    [10_250, 'kubelet'],
+    [10_257, 'controller manager'],
+    [10_259, 'scheduler'],
+  ],
+};
+
+export function portsNeeded({ addons }: Pick<RunPlan, 'addons'>): readonly PortNeed[] {
+  return addons.flatMap(({ ref: { name } }) => {
+    const known = Object.hasOwn(KNOWN, name) ? (KNOWN[name] ?? []) : [];
+    return known.map(([port, what]) => ({ addon: name, protocol: 'tcp' as const, port, what }));
+  });
+}
+
+/** An add-on that the records know, or that an earlier run began to install, may have its ports itself. */
+export function planPorts(
+  needs: readonly PortNeed[],
+  inUse: readonly PortInUse[],
+  { applied }: Pick<Records, 'applied'>,
+): readonly PortPlan[] {
+  return needs.map((need) => {
+    const found = inUse.find(({ protocol, port }) => protocol === need.protocol && port === need.port);
+    const own = Object.hasOwn(applied, need.addon);
+    const state = found === undefined ? 'free' : 'in use';
+    return { ...need, state, process: found?.process, conflict: found !== undefined && !own };
+  });
+}
+
+/** One sentence for each port that somebody else has. */
+export function portConflicts(ports: readonly PortPlan[]): readonly string[] {
+  return ports
+    .filter(({ conflict }) => conflict)
+    .map(({ port, addon, process }) => {
+      return `port ${port}, which ${addon} needs, is in use by ${process ?? 'another program'}`;
+    });
+}

@@ -1,0 +1,159 @@
+/** What a run will do, and why, before anything is done. Pure: packages, records and spec in, plain data out. */
+import { CurlewError } from '../../core/errors.ts';
+import { compareText, compareVersions } from '../../core/ref.ts';
+import { orderAddons } from '../../spec/order.ts';
+import { isContainerRuntime, KUBERNETES } from '../hooks/hooks.ts';
+import { phases } from './plan-phases.ts';
+import { settingsDigest, wayBack, type AppliedRecord, type Records } from '../node/records.ts';
+import type { PackageFacts, PlannedAddon, PlanOptions, RunKind, RunPlan, SpecKind } from './run-plan.ts';
+
+/**
+ * An add-on that is in the spec twice is `SPEC_INVALID`, and so is a cycle of `requires`. An older version than the one
+ * that is recorded is `DOWNGRADE`, unless that is allowed.
+ */
+export function planRun(
+  kind: RunKind,
+  packages: readonly PackageFacts[],
+  records: Records,
+  options: PlanOptions,
+): RunPlan {
+  const names = new Set<string>();
+  for (const { ref } of [...packages, ...(options.removed ?? [])]) {
+    if (names.has(ref.name)) throw new CurlewError('SPEC_INVALID', `plan: ${ref.name} is in the spec twice`);
+    names.add(ref.name);
+  }
+  if (options.allowDowngrade !== true) refuseDowngrades(packages, records);
+  const wanted = inOrder(packages);
+  // What came last rests on what came before it.
+  const removed = inOrder(options.removed ?? []).toReversed();
+  const addons = [
+    ...wanted.map((facts) => planAddon(kind, facts, records, options)),
+    ...removed.map((facts) => planRemoval(kind, facts, options)),
+  ];
+  return {
+    format: 1,
+    kind,
+    addons,
+    actions: phases(kind, { facts: [...wanted, ...removed], addons, records, options }),
+  };
+}
+
+function inOrder(packages: readonly PackageFacts[]): readonly PackageFacts[] {
+  return orderAddons(packages.map((facts) => ({ ...facts, name: facts.ref.name })));
+}
+
+function refuseDowngrades(packages: readonly PackageFacts[], { applied }: Records): void {
+  const older = packages.flatMap(({ ref: { name, version } }) => {
+    const before = Object.hasOwn(applied, name) ? applied[name] : undefined;
+    // What never was installed to its end is no version to go back from.
+    if (before === undefined || (!before.finished && before.previous === undefined)) return [];
+    return compareVersions(before.version, version) > 0 ? [{ name, version, before }] : [];
+  });
+  if (older.length === 0) return;
+  const rows = older.map(({ name, version, before }) => `${name} from ${before.version} to ${version}`);
+  throw new CurlewError('DOWNGRADE', `this would downgrade ${rows.join(', ')}`, { hint: downgradeHint(older) });
+}
+
+interface Downgrade {
+  readonly name: string;
+  readonly version: string;
+  readonly before: AppliedRecord;
+}
+
+function downgradeHint(older: readonly Downgrade[]): string {
+  const kept = older.filter(({ name, version, before }) => wayBack(name, before)?.version === version);
+  const failed = kept.find(({ before }) => !before.finished);
+  if (failed !== undefined) {
+    return `curlew rollback ${failed.name} goes back to what it was before the upgrade that failed`;
+  }
+  const [back] = kept;
+  const other =
+    back === undefined ? 'use a newer bundle or release' : `curlew rollback ${back.name} goes back to ${back.version}`;
+  return `${other}; --allow-downgrade installs this one, which may not understand newer data`;
+}
+
+function planAddon(kind: RunKind, facts: PackageFacts, records: Records, options: PlanOptions): PlannedAddon {
+  const { ref, digest, hasInstallScript } = facts;
+  const settings = settingsDigest(facts.settings);
+  const common = { ref, digest, settings, hasInstallScript };
+  if (kind !== 'install' && !isContainerRuntime(ref)) return { ...common, mode: 'join', because: `every ${kind}` };
+  // Not every name that an object answers to is one of its own: `constructor` is a valid name of an add-on.
+  const record = Object.hasOwn(records.applied, ref.name) ? records.applied[ref.name] : undefined;
+  const because = whyChanged({ ref, digest, settings }, record, options);
+  return because === undefined
+    ? { ...common, mode: 'already applied', because: 'same version, package and settings, and its last run finished' }
+    : { ...common, mode: 'install', because };
+}
+
+function planRemoval(kind: RunKind, facts: PackageFacts, { leaving }: PlanOptions): PlannedAddon {
+  const { ref, digest, hasInstallScript } = facts;
+  const mode = leaving?.has(ref.name) === true ? 'remove' : 'leave';
+  const whose = mode === 'remove' ? '' : kind === 'reset' ? 'this node leaves: ' : 'only from this node: ';
+  const because = kind === 'reset' || kind === 'uninstall' ? 'asked for' : 'it is not in the spec';
+  return { ref, digest, settings: settingsDigest(facts.settings), mode, because: whose + because, hasInstallScript };
+}
+
+/** The address may be a setting of ekco's alone; it is kubernetes that answers there. */
+function whyMoved(name: string, { loadBalancer }: Pick<PlanOptions, 'loadBalancer'>): string | undefined {
+  if (name !== KUBERNETES || loadBalancer === undefined) return undefined;
+  return `the load balancer was ${loadBalancer.before} and is ${loadBalancer.now}`;
+}
+
+/** {@link whyInstall}, or that the cluster's load balancer moves. */
+export function whyChanged(
+  planned: Pick<PlannedAddon, 'ref' | 'digest' | 'settings'>,
+  record: AppliedRecord | undefined,
+  options: Pick<PlanOptions, 'reapply' | 'loadBalancer'>,
+): string | undefined {
+  return whyInstall(planned, record, options.reapply) ?? whyMoved(planned.ref.name, options);
+}
+
+/** Undefined when nothing is to be installed. */
+export function whyInstall(
+  { ref, digest, settings }: Pick<PlannedAddon, 'ref' | 'digest' | 'settings'>,
+  record: AppliedRecord | undefined,
+  reapply: boolean,
+): string | undefined {
+  if (record === undefined) return 'it was not installed';
+  if (record.by === 'join') return 'this node has joined with it, and has not installed it';
+  if (record.version !== ref.version) return `version ${record.version} was installed`;
+  if (record.digest === undefined) return `nobody knows which package of ${record.version} was installed`;
+  if (record.digest !== digest) return 'another package of this version was installed';
+  if (record.settings !== settings) return 'its settings have changed';
+  if (!record.finished) return 'its last run did not finish';
+  return reapply ? 'asked for by --reapply' : undefined;
+}
+
+/**
+ * A run of this kind on a node with these records: the node that add-ons were installed from is upgraded by an install, since
+ * only that applies them. Throws `USAGE` where such a node is to join.
+ */
+export function kindOnNode(asked: SpecKind, { applied }: Pick<Records, 'applied'>): SpecKind {
+  // Every kind of run installs the container runtime.
+  const installed = Object.entries(applied).filter(
+    ([name, { by }]) => by === 'install' && !isContainerRuntime({ name }),
+  );
+  const [first] = installed;
+  if (asked === 'install' || first === undefined) return asked;
+  if (asked === 'upgrade') return 'install';
+  const [name, { version }] = first;
+  throw new CurlewError('USAGE', `curlew join: ${name} ${version} was installed from this node, so it cannot join`, {
+    hint: 'curlew upgrade applies a newer bundle; curlew reset removes what is installed',
+  });
+}
+
+export interface StayingAddon {
+  readonly name: string;
+  readonly version: string;
+}
+
+/** Add-ons that are applied and are none of those that a run is about, by name: it leaves them as they are. */
+export function stayingAddons(
+  about: readonly string[],
+  { applied }: Pick<Records, 'applied'>,
+): readonly StayingAddon[] {
+  return Object.entries(applied)
+    .filter(([name]) => !about.includes(name))
+    .map(([name, { version }]) => ({ name, version }))
+    .toSorted((a, b) => compareText(a.name, b.name));
+}

@@ -1,0 +1,142 @@
+/** What a run writes into the records, step by step. */
+import { isRemoved } from './plan-phases.ts';
+import {
+  writeRecords,
+  type AppliedRecord,
+  type ExtractedRecord,
+  type PreviousRecord,
+  type Records,
+} from '../node/records.ts';
+import type { PlannedAddon } from './run-plan.ts';
+
+/** The records of an install folder while a run changes them; each change is on disk when its call returns. */
+export class RunRecords {
+  readonly #directory: string;
+  readonly #run: string;
+  #records: Records;
+
+  constructor(directory: string, run: string, records: Records) {
+    this.#directory = directory;
+    this.#run = run;
+    this.#records = records;
+  }
+
+  get now(): Records {
+    return this.#records;
+  }
+
+  async begin(): Promise<void> {
+    await this.#write({ lastRun: this.#run });
+  }
+
+  /** What was applied is about this cluster. */
+  async belongsTo(cluster: string): Promise<void> {
+    await this.#write({ cluster });
+  }
+
+  /** From here on nothing says that the folder of this package is complete. */
+  async forgetExtracted(one: Omit<ExtractedRecord, 'digest'>): Promise<void> {
+    await this.#write({ extracted: this.#others(one) });
+  }
+
+  async extracted(one: ExtractedRecord): Promise<void> {
+    await this.#write({ extracted: [...this.#others(one), one] });
+  }
+
+  /**
+   * Hooks of these add-ons are about to run: until the end of the run none of them counts as finished. `keepsPrevious`: what
+   * they are now is what they go back to, also where the run itself goes back; otherwise such a run can be given again.
+   */
+  async hooksBegin(addons: readonly PlannedAddon[], keepsPrevious: boolean): Promise<void> {
+    const rows = Object.entries(this.#records.applied).map(([name, record]) => {
+      const addon = addons.find(({ ref }) => ref.name === name);
+      if (addon === undefined) return [name, record] as const;
+      const { previous, ...rest } = record;
+      const touched = { ...rest, run: this.#run, finished: false };
+      const goesBack = !keepsPrevious && previous !== undefined && isSame(previous, addon);
+      return [name, withPrevious(touched, goesBack ? previous : previousOf(this.#records, addon))] as const;
+    });
+    await this.#write({ applied: Object.fromEntries(rows) });
+  }
+
+  async installing(addon: PlannedAddon): Promise<void> {
+    await this.#write({ applied: { ...this.#records.applied, ...this.#row(addon, false) } });
+  }
+
+  /** `keepsPrevious`: each can be rolled back to what it was before. */
+  async finished(addons: readonly PlannedAddon[], keepsPrevious: boolean): Promise<void> {
+    const rows = addons.map((addon) => this.#row(addon, true, keepsPrevious));
+    await this.#write({ applied: Object.assign({}, this.#records.applied, ...rows) as Records['applied'] });
+  }
+
+  /** What these add-ons were before what they are now is not kept any longer. */
+  async forgetPrevious(names: ReadonlySet<string>): Promise<void> {
+    const rows = Object.entries(this.#records.applied).map(([name, { previous: _previous, ...record }]) => {
+      return [name, names.has(name) || _previous === undefined ? record : { ...record, previous: _previous }] as const;
+    });
+    await this.#write({ applied: Object.fromEntries(rows) });
+  }
+
+  /** These add-ons are not installed on this node any more; what is known of their packages is for those who remove the files. */
+  async removed(names: ReadonlySet<string>): Promise<void> {
+    const rows = Object.entries(this.#records.applied).filter(([name]) => !names.has(name));
+    await this.#write({ applied: Object.fromEntries(rows) });
+  }
+
+  /** Nothing of the packages of these add-ons lies here any more. */
+  async forgetPackages(names: ReadonlySet<string>): Promise<void> {
+    await this.#write({ extracted: this.#records.extracted.filter(({ name }) => !names.has(name)) });
+  }
+
+  #row(
+    { ref, digest, settings, mode }: PlannedAddon,
+    finished: boolean,
+    keepsPrevious = true,
+  ): Readonly<Record<string, AppliedRecord>> {
+    const before = Object.hasOwn(this.#records.applied, ref.name) ? this.#records.applied[ref.name] : undefined;
+    const by = mode === 'join' ? 'join' : mode === 'install' ? 'install' : before?.by;
+    const row = {
+      version: ref.version,
+      digest,
+      settings,
+      run: this.#run,
+      finished,
+      ...(by === undefined ? {} : { by }),
+    };
+    const previous = keepsPrevious ? before?.previous : undefined;
+    const isBack = previous !== undefined && isSame(previous, { ref, digest, settings });
+    return { [ref.name]: finished && isBack ? row : withPrevious(row, previous) };
+  }
+
+  #others({ tree, name, version }: Omit<ExtractedRecord, 'digest'>): readonly ExtractedRecord[] {
+    return this.#records.extracted.filter((one) => one.tree !== tree || one.name !== name || one.version !== version);
+  }
+
+  async #write(change: Partial<Records>): Promise<void> {
+    this.#records = { ...this.#records, ...change };
+    await writeRecords(this.#directory, this.#records);
+  }
+}
+
+function isSame(
+  record: Pick<AppliedRecord, 'version' | 'digest' | 'settings'>,
+  { ref, digest, settings }: Pick<PlannedAddon, 'ref' | 'digest' | 'settings'>,
+): boolean {
+  return record.version === ref.version && record.digest === digest && record.settings === settings;
+}
+
+function withPrevious(record: AppliedRecord, previous: PreviousRecord | undefined): AppliedRecord {
+  return previous === undefined ? record : { ...record, previous };
+}
+
+/** What an add-on can be rolled back to from now on: the last that finished, or what that one could, when it is the same. */
+export function previousOf({ applied }: Records, addon: PlannedAddon): PreviousRecord | undefined {
+  const { name } = addon.ref;
+  const record = Object.hasOwn(applied, name) ? applied[name] : undefined;
+  if (record === undefined || isRemoved(addon)) return undefined;
+  if (!record.finished) return record.previous;
+  if (isSame(record, addon)) return record.previous;
+  // Without its package there is no way back.
+  if (record.digest === undefined) return undefined;
+  return { version: record.version, digest: record.digest, settings: record.settings, run: record.run };
+}

@@ -1,0 +1,78 @@
+/** What a run that is under way removes beside calling hooks: images, records, files. */
+import { CurlewError } from '../../core/errors.ts';
+import type { Report } from '../../core/events.ts';
+import { requireOwnLinks } from '../hooks/confine.ts';
+import { pruneImages } from '../images/prune.ts';
+import { FAILED, type Journal } from './journal.ts';
+import { isRemoved } from './plan-phases.ts';
+import type { PreparedRun } from './prepare.ts';
+import { unfinishedRemovals } from './removal.ts';
+import { removeAddonFiles } from '../node/remove-files.ts';
+import type { HookAction } from '../hooks/run-hooks.ts';
+import type { RunRecords } from './run-records.ts';
+import type { FailedRemoval, RunResult } from './run-result.ts';
+import type { RunPlan } from './run-plan.ts';
+
+interface RemovalParts {
+  readonly prepared: PreparedRun;
+  readonly plan: RunPlan;
+  readonly journal: Journal;
+  readonly records: RunRecords;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+/** Without a removal in its request every call does nothing. */
+export class RunRemoval {
+  readonly #parts: RemovalParts;
+  readonly #failed: FailedRemoval[] = [];
+
+  constructor(parts: RemovalParts) {
+    this.#parts = parts;
+  }
+
+  /** Lets the run continue after a hook of an add-on that is removed has failed, where that was asked for; throws otherwise. */
+  async survive(error: unknown, { id, addon, function: called }: HookAction): Promise<string> {
+    const { prepared, journal, report } = this.#parts;
+    const { removal } = prepared.request;
+    if (removal?.keepGoing !== true || !(error instanceof CurlewError) || error.code !== 'HOOK_FAILED') throw error;
+    // What follows removes files, which must not be those that a link of the hook leads to.
+    const { place } = prepared.request;
+    if (place.confined) await requireOwnLinks(place.directory);
+    await journal.append({ type: 'done', action: id, outcome: FAILED });
+    this.#failed.push({ addon, function: called, message: error.message });
+    report({ type: 'note', level: 'warning', text: error.message });
+    return '';
+  }
+
+  /** The hooks that failed so far. */
+  failures(): Pick<RunResult, 'failed'> {
+    return this.#failed.length === 0 ? {} : { failed: this.#failed };
+  }
+
+  /** Names of the images that were removed; undefined when that was not asked for. */
+  async removeImages(): Promise<readonly string[] | undefined> {
+    const { prepared, records, report, signal } = this.#parts;
+    if (prepared.request.removal?.pruneImages !== true) return undefined;
+    return pruneImages(prepared, records.now, { report, signal });
+  }
+
+  /**
+   * What was removed counts as installed no longer before its files go: those that a run which dies leaves are removed by the next
+   * one, and until then the records have their packages, so that `curlew status` shows them.
+   */
+  async finish(): Promise<void> {
+    const { prepared, plan, records } = this.#parts;
+    const { request, last } = prepared;
+    const stays = new Set(plan.addons.filter((addon) => !isRemoved(addon)).map(({ ref }) => ref.name));
+    const names = new Set([
+      ...plan.addons.filter(isRemoved).map(({ ref }) => ref.name),
+      ...(request.removal?.forgotten ?? []),
+      ...unfinishedRemovals(last, prepared.records).filter((name) => !stays.has(name)),
+    ]);
+    if (names.size === 0) return;
+    await records.removed(names);
+    for (const name of names) await removeAddonFiles(request.place.directory, name);
+    await records.forgetPackages(names);
+  }
+}

@@ -1,0 +1,135 @@
+/** Why an add-on came out as it did the last time, and what its next run would do. */
+import { CurlewError } from '../../core/errors.ts';
+import { nearest } from '../../core/nearest.ts';
+import { addonRef } from '../../core/ref.ts';
+import { askCluster } from '../cluster/cluster-word.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import { readHistory, readRun, type ActionHistory, type RunHistory, type RunState } from './history.ts';
+import { AROUND_KUBERNETES, hookFunction, type Hook } from '../hooks/hooks.ts';
+import { placedDigest } from '../node/placed-package.ts';
+import type { AppliedRecord, ExtractedRecord, Records } from '../node/records.ts';
+import type { DoneAction } from './run-plan.ts';
+
+export interface AddonHistory {
+  readonly name: string;
+  readonly version: string | undefined;
+  /** Undefined when no run that is still known had it. */
+  readonly last:
+    | {
+        readonly run: string;
+        readonly began: string | undefined;
+        readonly state: RunState;
+        /** What the run was to do with it, and why. */
+        readonly mode: string;
+        readonly because: string;
+        /** What of it was done before, by the run that this one went on from. */
+        readonly before: readonly DoneAction[];
+        /** Its own actions, in their order. */
+        readonly actions: readonly ActionHistory[];
+        /** What stopped the run. */
+        readonly message: string | undefined;
+        /** The action at which the run ended is one of its own. */
+        readonly culprit: boolean;
+      }
+    | undefined;
+  readonly record: AppliedRecord | undefined;
+  /** How the cluster's record differs from this node's, or why that is not known; undefined when they agree. */
+  readonly cluster: string | undefined;
+  /** What the next run does, as far as that can be said without knowing its packages and settings. */
+  readonly next: string;
+}
+
+const HOOKS: readonly Hook[] = [
+  'pre_init',
+  'install',
+  'already_applied',
+  'join',
+  'upgrade',
+  'post_init',
+  'outro',
+  'pre_remove',
+  'leave',
+  'uninstall',
+];
+
+interface WhyOptions {
+  readonly find?: (() => Promise<Cluster | undefined>) | undefined;
+  readonly signal: AbortSignal;
+}
+
+async function noCluster(): Promise<undefined> {
+  return Promise.resolve(undefined);
+}
+
+/**
+ * `NOT_FOUND` when neither the records, of this node or of its cluster, nor a run that is still known have the add-on.
+ * `find` opens the cluster; absent where there is none, as with --root.
+ */
+export async function whyAddon(
+  directory: string,
+  name: string,
+  { find = noCluster, signal }: WhyOptions,
+): Promise<AddonHistory> {
+  const { records, runs, busy } = await readHistory(directory);
+  const word = await askCluster(name, records, find);
+  const next = await nextOf(directory, name, word.records, signal);
+  const record = Object.hasOwn(records.applied, name) ? records.applied[name] : undefined;
+  const extracted = records.extracted.filter((one) => one.name === name);
+  const known = new Set([...Object.keys(records.applied), ...records.extracted.map((one) => one.name)]);
+  for (const run of runs) {
+    const history = await readRun(directory, run, { busy: busy !== undefined && run === records.lastRun });
+    for (const { ref } of history.plan?.addons ?? []) known.add(ref.name);
+    const last = lastOf(history, name);
+    if (last === undefined) continue;
+    const version = history.plan?.addons.find(({ ref }) => ref.name === name)?.ref.version;
+    return { name, version, last, record, cluster: word.text, next };
+  }
+  const noted = Object.hasOwn(word.records.applied, name) ? word.records.applied[name] : undefined;
+  if (record !== undefined || extracted.length > 0 || noted !== undefined) {
+    const version = record?.version ?? noted?.version ?? extracted.at(-1)?.version;
+    return { name, version, last: undefined, record, cluster: word.text, next };
+  }
+  const near = nearest(name, known);
+  const list = known.size === 0 ? 'nothing was ever installed here' : `known: ${[...known].join(', ')}`;
+  throw new CurlewError('NOT_FOUND', `no run in ${directory} had an add-on ${JSON.stringify(name.slice(0, 120))}`, {
+    hint: near === undefined ? list : `did you mean "${near}"?`,
+  });
+}
+
+function lastOf(history: RunHistory, name: string): AddonHistory['last'] {
+  const planned = history.plan?.addons.find(({ ref }) => ref.name === name);
+  if (planned === undefined) return undefined;
+  const { run, began, state, message, actions, plan } = history;
+  const around = AROUND_KUBERNETES.filter(({ addon }) => addon === name).map((one) => one.function);
+  const hooks = new Set([...HOOKS.map((hook) => hookFunction(name, hook)), ...around].map((hook) => `hook ${hook}`));
+  const before = (plan?.continues?.done ?? []).filter(({ action }) => hooks.has(action));
+  const own = actions.filter(({ addon }) => addon === name);
+  const culprit = state !== 'finished' && own.some((action) => action.state === 'failed');
+  return { run, began, state, mode: planned.mode, because: planned.because, before, actions: own, message, culprit };
+}
+
+async function nextOf(
+  directory: string,
+  name: string,
+  { applied, extracted }: Records,
+  signal: AbortSignal,
+): Promise<string> {
+  const record = Object.hasOwn(applied, name) ? applied[name] : undefined;
+  if (record === undefined) return 'it is installed: it is not installed now';
+  if (!record.finished) return 'it is installed again: its last run did not finish';
+  const found = extracted.find((one) => one.name === name && one.version === record.version);
+  const again = (await isInPlace(directory, found, record, signal))
+    ? ''
+    : '; its files are extracted again, since they are not those of the package';
+  return `with the same version, package and settings it is not installed again, only checked${again}`;
+}
+
+async function isInPlace(
+  directory: string,
+  found: ExtractedRecord | undefined,
+  { digest }: AppliedRecord,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (found === undefined) return false;
+  return (await placedDigest(directory, addonRef(found.name, found.version, found.tree), { signal })) === digest;
+}

@@ -1,0 +1,213 @@
+/** The flags that kURL's scripts take (kurl.md 4.5), word for word: `ha`, `labels=a=b`. Pure. */
+import { wordPlace, type Place } from '../core/diagnostic.ts';
+import { CurlewError } from '../core/errors.ts';
+import { nearest } from '../core/nearest.ts';
+import { isVersion } from '../core/ref.ts';
+import type { Installer } from './installer.ts';
+import { settingValue, withField, type GivenField } from './set.ts';
+import { settingOf } from './settings.ts';
+import type { Json } from '../formats/yaml/yaml.ts';
+
+/** What a flag stands for. */
+export type FlagMeaning =
+  /** A setting of the spec, `specName.field`. */
+  | { readonly kind: 'setting'; readonly setting: string }
+  /** A shell variable that hooks find; `value` is what it holds where the flag takes none. */
+  | { readonly kind: 'variable'; readonly variable: string; readonly value?: string; readonly repeats?: true }
+  /** Something of the run itself. */
+  | { readonly kind: 'overlay' | 'install-directory' }
+  /** Taken, and without effect: `why` is said. */
+  | { readonly kind: 'nothing'; readonly why: string; readonly value?: '' };
+
+const setting = (name: string): FlagMeaning => ({ kind: 'setting', setting: name });
+const variable = (name: string, value?: string): FlagMeaning => {
+  return { kind: 'variable', variable: name, ...(value === undefined ? {} : { value }) };
+};
+const hosts = (name: string): FlagMeaning => ({ kind: 'variable', variable: name, repeats: true });
+const nothing = (why: string): FlagMeaning => ({ kind: 'nothing', why, value: '' });
+
+/** In the order of kURL's documentation. */
+export const FLAGS: Readonly<Record<string, FlagMeaning>> = {
+  'installer-spec-file': { kind: 'overlay' },
+  airgap: setting('kurl.airgap'),
+  'kurl-registry-ip': variable('KURL_REGISTRY_IP'),
+  'ekco-address': variable('EKCO_ADDRESS'),
+  'ekco-auth-token': variable('EKCO_AUTH_TOKEN'),
+  'kurl-install-directory': { kind: 'install-directory' },
+  labels: variable('NODE_LABELS'),
+  'storage-migration-ready-timeout': { kind: 'nothing', why: 'storage is not migrated' },
+  'dismiss-host-packages-preflight': nothing('it has had no effect in kURL for long'),
+  yes: variable('ASSUME_YES', '1'),
+  'primary-host': hosts('PRIMARY_HOST'),
+  'secondary-host': hosts('SECONDARY_HOST'),
+  'force-reapply-addons': nothing('it has had no effect in kURL for long; --reapply installs what is applied already'),
+  'skip-system-package-install': setting('kurl.skipSystemPackageInstall'),
+  'exclude-builtin-preflights': setting('kurl.excludeBuiltinHostPreflights'),
+  'exclude-builtin-host-preflights': setting('kurl.excludeBuiltinHostPreflights'),
+  'app-version-label': setting('kotsadm.applicationVersionLabel'),
+  ipv6: setting('kurl.ipv6'),
+  'velero-restic-timeout': setting('velero.resticTimeout'),
+  'velero-server-flags': setting('velero.serverFlags'),
+  'auto-upgrades-enabled': nothing('it has had no effect in kURL for long'),
+  'additional-no-proxy-addresses': setting('kurl.additionalNoProxyAddresses'),
+  'cert-key': setting('kubernetes.certKey'),
+  'control-plane': setting('kubernetes.controlPlane'),
+  'docker-registry-ip': setting('docker.dockerRegistryIP'),
+  'ekco-enable-internal-load-balancer': setting('ekco.enableInternalLoadBalancer'),
+  ha: setting('kubernetes.HACluster'),
+  'kubernetes-cis-compliance': setting('kubernetes.cisCompliance'),
+  'kubernetes-cluster-name': setting('kubernetes.clusterName'),
+  'aws-exclude-storage-class': setting('aws.excludeStorageClass'),
+  'ignore-remote-load-images-prompt': setting('kurl.ignoreRemoteLoadImagesPrompt'),
+  'ignore-remote-upgrade-prompt': setting('kurl.ignoreRemoteUpgradePrompt'),
+  'container-log-max-size': setting('kubernetes.containerLogMaxSize'),
+  'container-log-max-files': setting('kubernetes.containerLogMaxFiles'),
+  'kubernetes-max-pods-per-node': setting('kubernetes.maxPodsPerNode'),
+  'kubeadm-token': setting('kubernetes.kubeadmToken'),
+  'kubeadm-token-ca-hash': setting('kubernetes.kubeadmTokenCAHash'),
+  'kubernetes-load-balancer-use-first-primary': setting('kubernetes.loadBalancerUseFirstPrimary'),
+  'kubernetes-master-address': setting('kubernetes.masterAddress'),
+  'kubernetes-version': setting('kubernetes.version'),
+  'kubernetes-init-ignore-preflight-errors': setting('kubernetes.initIgnorePreflightErrors'),
+  'kubernetes-upgrade-ignore-preflight-errors': setting('kubernetes.upgradeIgnorePreflightErrors'),
+  'load-balancer-address': setting('kubernetes.loadBalancerAddress'),
+  'preflight-ignore': setting('kurl.hostPreflightIgnore'),
+  'host-preflight-ignore': setting('kurl.hostPreflightIgnore'),
+  'preflight-ignore-warnings': nothing(
+    'warnings of preflights stop no run unless host-preflight-enforce-warnings is given',
+  ),
+  'host-preflight-enforce-warnings': setting('kurl.hostPreflightEnforceWarnings'),
+  'preserve-docker-config': setting('docker.preserveConfig'),
+  'preserve-firewalld-config': setting('firewalldConfig.preserveConfig'),
+  'preserve-iptables-config': setting('iptablesConfig.preserveConfig'),
+  'preserve-selinux-config': setting('selinuxConfig.preserveConfig'),
+  'public-address': setting('kurl.publicAddress'),
+  'private-address': setting('kurl.privateAddress'),
+};
+
+export interface GivenFlags {
+  readonly settings: readonly (GivenField & { readonly place: Place })[];
+  /** Besides those of settings. Several hosts are joined by commas. */
+  readonly variables: ReadonlyMap<string, string>;
+  /** The file of `installer-spec-file`. */
+  readonly overlay: string | undefined;
+  /** The install folder itself: what kURL makes below the one that is given. */
+  readonly installDirectory: string | undefined;
+  /** Flags that are taken and do nothing, and why. */
+  readonly notes: readonly string[];
+}
+
+/** True for a flag behind which a value must stand. */
+export function takesValue(meaning: FlagMeaning): boolean {
+  if (meaning.kind === 'setting') {
+    const [specName = '', field = ''] = meaning.setting.split('.');
+    return settingOf(specName, field)?.kind !== 'switch';
+  }
+  return !('value' in meaning);
+}
+
+function repeats(meaning: FlagMeaning): boolean {
+  if (meaning.kind === 'setting') return meaning.setting === 'kurl.additionalNoProxyAddresses';
+  return 'repeats' in meaning;
+}
+
+/** All that is wrong with the words is told at once (`USAGE`), without the values, which may be secret. */
+export function readFlags(words: readonly string[]): GivenFlags {
+  const wrong: string[] = [];
+  const given = new Map<string, string[]>();
+  for (const word of words) {
+    const [name = ''] = word.split('=', 1);
+    const value = word.includes('=') ? word.slice(name.length + 1) : undefined;
+    const problem = flagProblem(name, value, given);
+    if (problem !== undefined) wrong.push(problem);
+    else given.set(name, [...(given.get(name) ?? []), value ?? '']);
+  }
+  const flags = wrong.length === 0 ? flagsOf(given, wrong) : undefined;
+  if (flags !== undefined && wrong.length === 0) return flags;
+  throw new CurlewError('USAGE', wrong.join('; '), {
+    hint:
+      fileHint(words) ??
+      'flags are those of kURL, such as: ha airgap labels=a=b; docs/kurl-compatibility.md lists them',
+  });
+}
+
+/** For the name of a file that was given without the option which takes it. */
+function fileHint(words: readonly string[]): string | undefined {
+  const file = words.find((word) => /^[^=]*\.(?:tar\.gz|tgz|ya?ml)$/i.test(word));
+  if (file === undefined) return undefined;
+  return `a file needs an option: ${/l$/i.test(file) ? '--installer' : '--bundle'} ${file.slice(0, 200)}`;
+}
+
+function flagProblem(
+  name: string,
+  value: string | undefined,
+  given: ReadonlyMap<string, readonly string[]>,
+): string | undefined {
+  const meaning = Object.hasOwn(FLAGS, name) ? FLAGS[name] : undefined;
+  if (meaning === undefined) {
+    const near = nearest(name, Object.keys(FLAGS));
+    return `unknown flag ${JSON.stringify(name.slice(0, 80))}${near === undefined ? '' : `, did you mean ${near}?`}`;
+  }
+  if (given.has(name) && !repeats(meaning)) return `the flag ${name} stands twice`;
+  if (takesValue(meaning))
+    return value === undefined || value === '' ? `the flag ${name} needs a value: ${name}=…` : undefined;
+  return value === undefined || ['', '1', 'true'].includes(value) ? undefined : `the flag ${name} takes no value`;
+}
+
+function flagsOf(given: ReadonlyMap<string, readonly string[]>, wrong: string[]): GivenFlags {
+  const settings: GivenFlags['settings'][number][] = [];
+  const variables = new Map<string, string>();
+  const notes: string[] = [];
+  const special = (kind: FlagMeaning['kind']): string | undefined => {
+    return [...given].find(([name]) => FLAGS[name]?.kind === kind)?.[1][0];
+  };
+  for (const [name, values] of given) {
+    const meaning = FLAGS[name];
+    if (meaning?.kind === 'variable') variables.set(meaning.variable, meaning.value ?? values.join(','));
+    if (meaning?.kind === 'nothing') notes.push(`the flag ${name} does nothing here: ${meaning.why}`);
+    if (meaning?.kind !== 'setting') continue;
+    const [specName = '', field = ''] = meaning.setting.split('.');
+    const known = settingOf(specName, field);
+    const text = takesValue(meaning) ? values.join(',') : 'true';
+    const value = settingValue(known?.kind, field === 'version' ? text.replace(/^v/, '') : text);
+    if ('wrong' in value) wrong.push(`the flag ${name} must be ${value.wrong}`);
+    else settings.push({ specName, field, value: value.value, place: wordPlace(`the flag ${name}`) });
+  }
+  const folder = special('install-directory');
+  return {
+    settings,
+    variables,
+    overlay: special('overlay'),
+    installDirectory: folder === undefined ? undefined : `${folder.replace(/\/+$/, '')}/kurl`,
+    notes,
+  };
+}
+
+/**
+ * The spec with what the flags say. Settings of an add-on that it does not have become variables all the same, as in kURL;
+ * for a version there must be the add-on.
+ */
+export function withFlags(installer: Installer, { settings }: GivenFlags): Installer {
+  return settings.reduce((changed, given) => {
+    const { specName, field, value, place } = given;
+    if (field !== 'version') {
+      return withField(changed, { ...given, value: appended(changed, specName, field, value) });
+    }
+    if (!changed.addons.some((addon) => addon.specName === specName)) {
+      throw new CurlewError('USAGE', `the flag ${specName}-version: the spec has no ${specName}`);
+    }
+    const requested = typeof value === 'string' && isVersion(value) ? value : undefined;
+    if (requested === undefined) throw new CurlewError('USAGE', `the flag ${specName}-version: this is not a version`);
+    const addons = changed.addons.map((addon) =>
+      addon.specName === specName ? { ...addon, requested, requestedBy: place } : addon,
+    );
+    return { ...changed, addons };
+  }, installer);
+}
+
+/** Addresses are added to those of the spec. */
+function appended(installer: Installer, specName: string, field: string, value: Json): Json {
+  if (field !== 'additionalNoProxyAddresses' || !Array.isArray(value)) return value;
+  const found = installer.sections.find((section) => section.specName === specName)?.settings[field];
+  return [...(Array.isArray(found) ? (found as readonly Json[]) : []), ...(value as readonly Json[])];
+}

@@ -1,0 +1,148 @@
+/**
+ * Installer spec (kURL's document, kurl.md 4.1) -> data with places. Pure; all findings at once, none thrown.
+ */
+import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
+import { nearest } from '../core/nearest.ts';
+import type { Installer } from './installer.ts';
+import { mergeInstallers } from './merge.ts';
+import { readSpec, type Findings } from './read-spec.ts';
+import { isJsonObject, readYaml, type Json, type JsonObject, type Path, type YamlText } from '../formats/yaml/yaml.ts';
+
+const API_VERSIONS: readonly Json[] = ['cluster.kurl.sh/v1beta1', 'kurl.sh/v1beta1'];
+const TOP_KEYS = ['apiVersion', 'kind', 'metadata', 'spec', 'status'];
+
+export interface ParsedInstaller {
+  /** Undefined when there is an error among the findings, as is the document. */
+  readonly installer: Installer | undefined;
+  /** As written, or as merged. */
+  readonly document: JsonObject | undefined;
+  /** What could be read, whatever is wrong beside it: to look for further mistakes in. Undefined for no map of add-ons. */
+  readonly readable: Installer | undefined;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** A file: its name is for messages. */
+export interface SpecText {
+  readonly file: string;
+  readonly text: string;
+}
+
+/** Reads an installer spec; `file` is its name for messages. */
+export function parseInstaller(file: string, text: string): ParsedInstaller {
+  const { diagnostics, head } = readHead({ file, text });
+  return finish(diagnostics, head);
+}
+
+/**
+ * Reads a spec and what a site lays over it, which need not be whole by itself, and judges what comes of both. Where one of
+ * the files is empty, the other one counts as it is, its name too.
+ */
+export function parseMerged(base: SpecText, overlay: SpecText): ParsedInstaller {
+  if (isEmptySpec(overlay)) return parseInstaller(base.file, base.text);
+  if (isEmptySpec(base)) return parseInstaller(overlay.file, overlay.text);
+  const [below, above] = [readHead(base, { part: true }), readHead(overlay, { part: true })];
+  const diagnostics = [...below.diagnostics, ...above.diagnostics];
+  if (below.head === undefined || above.head === undefined) return finish(diagnostics, undefined);
+  const { document, problems } = mergeInstallers(below.head.document, above.head.document);
+  for (const { path, message } of problems) {
+    const place = above.head.placeOf(path);
+    diagnostics.push({ code: 'installer/merge', severity: 'error', message, place });
+  }
+  const [lower, upper] = [below.head, above.head];
+  const placeOf = (path: Path): Diagnostic['place'] => {
+    if (hasPath(upper.document, path)) return upper.placeOf(path);
+    return hasPath(lower.document, path) ? lower.placeOf(path) : placeOf(path.slice(0, -1));
+  };
+  return finish(diagnostics, { document, placeOf });
+}
+
+/** Nothing but white space: kURL's scripts make such a file where there is no spec. */
+export function isEmptySpec({ text }: SpecText): boolean {
+  return text.trim() === '';
+}
+
+interface Head {
+  readonly document: JsonObject;
+  readonly placeOf: YamlText['placeOf'];
+}
+
+function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
+  return diagnostics.some(({ severity }) => severity === 'error');
+}
+
+function hasPath(value: Json | undefined, path: Path): boolean {
+  const [first, ...rest] = path;
+  if (first === undefined) return value !== undefined;
+  if (!isJsonObject(value) || !Object.hasOwn(value, first)) return false;
+  return hasPath(value[first], rest);
+}
+
+function findings(diagnostics: Diagnostic[], placeOf: YamlText['placeOf']): Findings {
+  return {
+    placeOf,
+    add: (severity, code, path, message, hint) => {
+      diagnostics.push({ code: `installer/${code}`, severity, message, place: placeOf(path), hint });
+    },
+  };
+}
+
+/**
+ * Everything but what is below `spec`, which is a map where there is a head, or null: no add-ons. A part of a merge may leave it
+ * out.
+ */
+function readHead(
+  { file, text }: SpecText,
+  { part = false }: { readonly part?: boolean } = {},
+): { readonly diagnostics: Diagnostic[]; readonly head: Head | undefined } {
+  const { value, nullKeys, placeOf, diagnostics: read } = readYaml(file, text);
+  const diagnostics = [...read];
+  if (hasErrors(diagnostics)) return { diagnostics, head: undefined };
+  const found = findings(diagnostics, placeOf);
+  if (!isJsonObject(value)) {
+    found.add('error', 'document', [], 'not an installer spec: it must be a map with apiVersion, kind and spec');
+    return { diagnostics, head: undefined };
+  }
+  for (const key of Object.keys(value)) {
+    if (TOP_KEYS.includes(key)) continue;
+    const near = nearest(key, TOP_KEYS);
+    found.add('warning', 'unknown-key', [key], `"${key}" means nothing here`, near && `did you mean "${near}"?`);
+  }
+  const { apiVersion, kind, metadata, spec } = value;
+  if (apiVersion === undefined || !API_VERSIONS.includes(apiVersion)) {
+    found.add('error', 'api-version', ['apiVersion'], `apiVersion must be cluster.kurl.sh/v1beta1${is(apiVersion)}`);
+  }
+  if (kind !== 'Installer') found.add('error', 'kind', ['kind'], `kind must be Installer${is(kind)}`);
+  checkName(metadata, found);
+  if (isJsonObject(spec)) return { diagnostics, head: { document: value, placeOf } };
+  if (spec === undefined && (part || nullKeys.includes('spec')))
+    return { diagnostics, head: { document: value, placeOf } };
+  found.add('error', 'spec', ['spec'], 'spec must be a map of add-ons');
+  return { diagnostics, head: undefined };
+}
+
+function is(value: Json | undefined): string {
+  return typeof value === 'string' ? `, and is ${value.slice(0, 80)}` : '';
+}
+
+function checkName(metadata: Json | undefined, found: Findings): void {
+  const name = isJsonObject(metadata) ? metadata['name'] : metadata;
+  if (name === undefined || (typeof name === 'string' && isJsonObject(metadata))) return;
+  found.add('error', 'metadata', ['metadata', 'name'], 'metadata must be a map, and its name a text');
+}
+
+function finish(diagnostics: Diagnostic[], head: Head | undefined): ParsedInstaller {
+  const installer = head === undefined ? undefined : readInstaller(head, findings(diagnostics, head.placeOf));
+  const failed = installer === undefined || hasErrors(diagnostics);
+  return {
+    installer: failed ? undefined : installer,
+    document: failed ? undefined : head?.document,
+    readable: installer,
+    diagnostics: diagnostics.toSorted(compareDiagnostics),
+  };
+}
+
+function readInstaller({ document }: Head, found: Findings): Installer {
+  const { metadata, spec } = document;
+  const name = isJsonObject(metadata) ? metadata['name'] : undefined;
+  return { name: typeof name === 'string' ? name : undefined, ...readSpec(isJsonObject(spec) ? spec : {}, found) };
+}

@@ -1,0 +1,141 @@
+/** The map `spec` of an installer spec -> add-ons and sections, with findings. Pure. */
+import type { Diagnostic } from '../core/diagnostic.ts';
+import { nearest } from '../core/nearest.ts';
+import { isAddonName, isVersion } from '../core/ref.ts';
+import { checkSetting } from './check-settings.ts';
+import { folderName, type Installer, type InstallerAddon, type InstallerSection } from './installer.ts';
+import { withNewNames } from './old-names.ts';
+import { ADDON_NAMES, fieldsOf, SECTION_NAMES } from './settings.ts';
+import { isJsonObject, type Json, type JsonObject, type Path, type YamlText } from '../formats/yaml/yaml.ts';
+
+export interface Findings {
+  readonly placeOf: YamlText['placeOf'];
+  readonly add: (severity: Diagnostic['severity'], code: string, path: Path, message: string, hint?: string) => void;
+}
+
+/** What has an error among its findings is left out. */
+export function readSpec(spec: JsonObject, found: Findings): Pick<Installer, 'addons' | 'sections'> {
+  const addons: InstallerAddon[] = [];
+  const sections: InstallerSection[] = [];
+  const owners = new Map<string, string>();
+  for (const [specName, content] of Object.entries(spec)) {
+    const path = ['spec', specName];
+    if (!isJsonObject(content)) {
+      if (noteMisplaced(specName, found)) continue;
+      found.add('error', 'addon', path, `${specName} must be a map`, `write "${specName}: {version: latest}"`);
+      continue;
+    }
+    const settings = currentNames(specName, content, found);
+    const owner = owners.get(folderName(specName));
+    if (owner !== undefined) found.add('error', 'twice', path, `${specName} and ${owner} are the same add-on`);
+    owners.set(folderName(specName), specName);
+    if (SECTION_NAMES.includes(specName)) {
+      checkSettings(specName, settings, found);
+      sections.push({ specName, settings });
+      continue;
+    }
+    if (settings['version'] === undefined || settings['version'] === '') {
+      noteWithoutVersion(specName, settings, found);
+      sections.push({ specName, settings });
+      continue;
+    }
+    const addon = readAddon(specName, settings, found);
+    if (addon !== undefined) addons.push(addon);
+  }
+  return { addons, sections };
+}
+
+function currentNames(specName: string, content: JsonObject, found: Findings): JsonObject {
+  const { settings, renamed } = withNewNames(specName, content);
+  for (const [old, field] of renamed) {
+    const path = ['spec', specName, old];
+    found.add('warning', 'old-name', path, `${specName}.${old} is an old name: it is read as ${field}`);
+  }
+  return settings;
+}
+
+function checkSettings(specName: string, settings: JsonObject, found: Findings): void {
+  const taken: string[] = [];
+  for (const [field, value] of Object.entries(settings)) {
+    const wrong = checkSetting(specName, field, value, taken);
+    if (wrong !== undefined) {
+      found.add(wrong.severity, wrong.code, ['spec', specName, field], wrong.message, wrong.hint);
+    }
+    taken.push(field);
+  }
+}
+
+function readAddon(specName: string, content: JsonObject, found: Findings): InstallerAddon | undefined {
+  const name = folderName(specName);
+  const path = ['spec', specName];
+  if (!hasAddonName(specName, found)) return undefined;
+  noteNearName(specName, found);
+  const { version, s3Override, ...settings } = content;
+  checkSettings(specName, settings, found);
+  const requested = readVersion(specName, version, found);
+  const override = readOverride(specName, s3Override, found);
+  if (requested === undefined) return undefined;
+  const places = new Map(Object.keys(content).map((field) => [field, found.placeOf([...path, field])]));
+  return { specName, name, requested, settings, s3Override: override, place: found.placeOf(path), places };
+}
+
+/** A setting of an add-on, one level too high: kURL ignores it silently. */
+function noteMisplaced(specName: string, found: Findings): boolean {
+  const owner = [...SECTION_NAMES, ...ADDON_NAMES].find((name) => fieldsOf(name).includes(specName));
+  if (owner === undefined || ADDON_NAMES.includes(specName)) return false;
+  const message = `"${specName}" is no add-on: it is left out`;
+  found.add('warning', 'misplaced', ['spec', specName], message, `it is a setting of ${owner}: write it below that`);
+  return true;
+}
+
+/** As for kURL, such an add-on is not installed; its other settings are variables all the same. */
+function noteWithoutVersion(specName: string, settings: JsonObject, found: Findings): void {
+  const path = ['spec', specName, ...('version' in settings ? ['version'] : [])];
+  if (!hasAddonName(specName, found)) return;
+  checkSettings(specName, settings, found);
+  const near = 'version' in settings ? undefined : nearest('version', Object.keys(settings));
+  if (near !== undefined) {
+    found.add('error', 'version', path, `${specName} has no version`, `is "${near}" the version?`);
+    return;
+  }
+  const hint = 'to install it, write an exact one, "latest" or "1.2.x"';
+  found.add('warning', 'version', path, `${specName} has no version: it is not installed`, hint);
+}
+
+function hasAddonName(specName: string, found: Findings): boolean {
+  if (/^[A-Za-z][A-Za-z0-9_-]*$/.test(specName) && isAddonName(folderName(specName))) return true;
+  found.add('error', 'name', ['spec', specName], `"${specName.slice(0, 60)}" is not the name of an add-on`);
+  return false;
+}
+
+/** Whoever names an add-on of their own nearly as one of kURL is told; all others are left in peace. */
+function noteNearName(specName: string, found: Findings): void {
+  const known = [...ADDON_NAMES, ...SECTION_NAMES];
+  if (known.some((one) => folderName(one) === folderName(specName))) return;
+  const near = nearest(specName, known);
+  if (near === undefined) return;
+  const message = `"${specName}" is no add-on of kURL`;
+  found.add('warning', 'unknown-addon', ['spec', specName], message, `did you mean "${near}"?`);
+}
+
+function readOverride(specName: string, s3Override: Json | undefined, found: Findings): string | undefined {
+  if (s3Override === undefined || s3Override === '') return undefined;
+  if (typeof s3Override === 'string' && /^(?:https?|s3):\/\/\S+$/.test(s3Override)) return s3Override;
+  const message = `${specName}: s3Override must be the URL of a package, or s3://bucket/key`;
+  found.add('error', 's3-override', ['spec', specName, 's3Override'], message);
+  return undefined;
+}
+
+function readVersion(specName: string, version: Json | undefined, found: Findings): string | undefined {
+  const wrong = (message: string, hint?: string): undefined => {
+    found.add('error', 'version', ['spec', specName, 'version'], message, hint);
+  };
+  if (typeof version === 'number') {
+    return wrong(`${specName}: the version is read as the number ${version}`, 'put it in quotes');
+  }
+  if (typeof version === 'string' && /^__\w+__$/.test(version)) {
+    return wrong(`${specName}: ${version} stands for a version that tests fill in`, 'write the version itself');
+  }
+  if (typeof version !== 'string' || !isVersion(version)) return wrong(`${specName}: this is not a version`);
+  return version;
+}

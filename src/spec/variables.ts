@@ -1,0 +1,98 @@
+/**
+ * Settings -> shell variables, by kURL's rules (kurl.md 4.4). Values are plain text: whoever writes them down quotes
+ * them, so `$x` and backticks stay text; that differs from kURL, which expands them.
+ */
+import { compareText } from '../core/ref.ts';
+import type { Installer } from './installer.ts';
+import { ORDER_ON_NODE } from './order.ts';
+import { SETTINGS, variableName, type SettingKind } from './settings.ts';
+import { upperSnake } from './variable-names.ts';
+import type { Json } from '../formats/yaml/yaml.ts';
+
+/**
+ * Every variable that kURL makes of a spec is there, empty when unset: what the caller's environment holds under such a
+ * name must not count as a setting. Sorted by name.
+ *
+ * true is `1`, false and 0 are empty, lists of plain values are joined by commas; maps and lists of maps have no
+ * variable. `versions` is folder name to resolved version.
+ */
+export function shellVariables(
+  installer: Installer,
+  versions: ReadonlyMap<string, string>,
+): readonly (readonly [name: string, value: string])[] {
+  const out = new Map<string, string>(emptyVariables());
+  for (const { specName, settings } of [...installer.sections, ...installer.addons]) {
+    for (const [field, value] of Object.entries(settings)) {
+      const name = variableName(specName, field);
+      const text = valueText(value);
+      if (name === undefined || text === undefined) continue;
+      out.set(name, field.toLowerCase().endsWith('cidrrange') ? text.replace(/^\//, '') : text);
+    }
+  }
+  for (const { specName, name, requested, s3Override } of installer.addons) {
+    out.set(`${upperSnake(name)}_VERSION`, versions.get(name) ?? requested);
+    const override = variableName(specName, 's3Override');
+    if (s3Override !== undefined && override !== undefined) out.set(override, s3Override);
+  }
+  applySideEffects(installer, out);
+  return [...out].toSorted(([a], [b]) => compareText(a, b));
+}
+
+/** What hooks find: also what kURL's own scripts make of settings before they call a hook. */
+export function hookVariables(
+  installer: Installer,
+  versions: ReadonlyMap<string, string>,
+): readonly (readonly [name: string, value: string])[] {
+  const made = new Map(shellVariables(installer, versions));
+  // No setting of its own: the one proxy of a spec is for both (kURL's scripts/common/proxy.sh).
+  return [...made, ['PROXY_HTTPS_ADDRESS', made.get('PROXY_ADDRESS') ?? '']];
+}
+
+const KINDS: ReadonlyMap<string, SettingKind> = new Map(
+  SETTINGS.flatMap(({ variable, kind }) => (variable === undefined ? [] : [[variable, kind] as const])),
+);
+const SAFE = /^[\w.,:/@%+=-]*$/;
+
+/**
+ * As kURL's yamltobash writes it: text in double quotes, numbers and lists without. Nothing in it is expanded, where kURL
+ * escapes quotes only.
+ */
+export function assignment(name: string, value: string): string {
+  const kind = KINDS.get(name) ?? (/^\d+$/.test(value) ? 'integer' : 'text');
+  const bare = value === '' || (kind !== 'text' && SAFE.test(value));
+  return `${name}=${bare ? value : `"${value.replaceAll(/["$`\\]/g, '\\$&')}"`}`;
+}
+
+function emptyVariables(): readonly (readonly [string, string])[] {
+  const ordered = ORDER_ON_NODE.flatMap((name) => [variableName(name, 'version'), variableName(name, 's3Override')]);
+  const names = [...SETTINGS.map(({ variable }) => variable), ...ordered];
+  return names.filter((name) => name !== undefined).map((name) => [name, ''] as const);
+}
+
+function valueText(value: Json): string | undefined {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'boolean') return value ? '1' : '';
+  if (typeof value === 'number') return value === 0 ? '' : String(value);
+  if (!Array.isArray(value)) return undefined;
+  const parts = (value as readonly Json[]).map((item) => (typeof item === 'object' ? undefined : String(item)));
+  return parts.includes(undefined) ? undefined : parts.join(',');
+}
+
+/** What one setting does to the variable of another. */
+function applySideEffects(installer: Installer, out: Map<string, string>): void {
+  const isSet = (name: string): boolean => (out.get(name) ?? '') !== '';
+  const given = (wantedSpec: string, wantedField: string): Json | undefined => {
+    const found = [...installer.sections, ...installer.addons].find(({ specName }) => specName === wantedSpec);
+    const fields = Object.entries(found?.settings ?? {});
+    return fields.find(([field]) => field.toLowerCase() === wantedField.toLowerCase())?.[1];
+  };
+  if (isSet('LOAD_BALANCER_ADDRESS')) out.set('HA_CLUSTER', '1');
+  if (isSet('AIRGAP')) out.set('OFFLINE_DOCKER_INSTALL', '1');
+  if (given('docker', 'hardFailOnLoopback') === undefined) out.set('HARD_FAIL_ON_LOOPBACK', '1');
+  out.set('NO_MASQ_LOCAL', given('weave', 'noMasqLocal') === false ? '0' : '1');
+  // kURL writes 1 here, while the add-on tests for 0: the setting never took effect (kurl.md 6.12).
+  out.set('ENCRYPT_NETWORK', given('weave', 'isEncryptionDisabled') === true ? '0' : '');
+  if (isSet('PRESERVE_FIREWALLD_CONFIG')) out.set('DISABLE_FIREWALLD', '');
+  if (isSet('PRESERVE_SELINUX_CONFIG')) out.set('DISABLE_SELINUX', '');
+  if (!isSet('KUBERNETES_CLUSTER_NAME')) out.set('KUBERNETES_CLUSTER_NAME', 'kubernetes');
+}

@@ -1,0 +1,86 @@
+/** The release that another one is made on top of: its packages, what lies in the store of them, what made them. */
+import { storeKey } from '../../core/layout.ts';
+import { currentRelease, findCatalogue, readCatalogue, type CurrentRelease } from '../catalogue.ts';
+import type { ListedObject, Store } from '../store.ts';
+import { fileOf, listPackages } from './catalogue.ts';
+import { parseRecorded, readRecorded, type RecordedPackages } from './inputs.ts';
+import { readSignedBase, type ReleaseTrust } from './signed-release.ts';
+import type { EarlierPackage } from './upload.ts';
+
+export interface Previous {
+  /** What `VERSION` said; undefined in a store that nothing was published to. */
+  readonly current: CurrentRelease | undefined;
+  /** By file name; none where the release has no catalogue. */
+  readonly packages: ReadonlyMap<string, EarlierPackage>;
+}
+
+interface Cancellable {
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The current release, read in a few small requests and one listing. With `trust` it must be signed, and so must be what
+ * made its packages.
+ */
+export async function readPrevious(
+  store: Store,
+  { trust, signal }: Cancellable & { readonly trust?: ReleaseTrust | undefined },
+): Promise<Previous> {
+  const current = await currentRelease(store, { signal });
+  if (current === undefined) return { current, packages: new Map() };
+  if (trust !== undefined) {
+    const { parsed, inputs } = await readSignedBase(store, { release: current.release, trust, signal });
+    const recorded = inputs === undefined ? undefined : parseRecorded(Buffer.from(inputs).toString());
+    return { current, packages: await packagesOf(store, parsed, signal, recorded ?? new Map()) };
+  }
+  const catalogue = await findCatalogue(store, current.release, { signal });
+  const packages =
+    catalogue === undefined ? new Map<string, EarlierPackage>() : await packagesOf(store, catalogue, signal);
+  return { current, packages };
+}
+
+/** The packages of a release, by default of the current one. `NOT_FOUND` when it is not there. */
+export async function readRelease(
+  store: Store,
+  { release, signal }: Cancellable & { readonly release: string | undefined },
+): Promise<{ readonly release: string; readonly packages: Previous['packages'] }> {
+  const catalogue = await readCatalogue(store, { release, signal });
+  return { release: catalogue.release, packages: await packagesOf(store, catalogue, signal) };
+}
+
+async function packagesOf(
+  store: Store,
+  catalogue: Parameters<typeof listPackages>[0],
+  signal: AbortSignal,
+  known?: RecordedPackages,
+): Promise<Previous['packages']> {
+  const { release } = catalogue;
+  const [objects, recorded] = await Promise.all([
+    keysBelow(store, `${release}/`, signal),
+    known ?? readRecorded(store, release, { signal }),
+  ]);
+  const rows = listPackages(catalogue).map((listed) => {
+    const file = fileOf(listed);
+    const object = objects.get(storeKey.package(release, file));
+    const row = recorded.get(file);
+    const earlier: EarlierPackage = {
+      release,
+      listed,
+      object: object?.size === listed.entry.size ? object : undefined,
+      recorded: row?.digest === listed.entry.digest ? row : undefined,
+    };
+    return [file, earlier] as const;
+  });
+  return new Map(rows);
+}
+
+/** What lies below a prefix, by key. */
+export async function keysBelow(
+  store: Store,
+  prefix: string,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, ListedObject>> {
+  const found = new Map<string, ListedObject>();
+  for await (const object of store.list(prefix, { signal })) found.set(object.key, object);
+  return found;
+}

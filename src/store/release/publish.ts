@@ -1,0 +1,281 @@
+/**
+ * A release: packages, catalogue, generated files, `VERSION`, latest copies, written in this order. Cut off anywhere it
+ * leaves the previous release as it was, and the same call again completes it.
+ */
+import { mapLimited } from '../../platform/limit/each.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { reportStep, type Report } from '../../core/events.ts';
+import { storeKey } from '../../core/layout.ts';
+import { formatRef } from '../../core/ref.ts';
+import { findCatalogue } from '../catalogue.ts';
+import type { Store } from '../store.ts';
+import { fileOf, listPackages, makeCatalogue } from './catalogue.ts';
+import { finishRelease, holds } from './finish.ts';
+import { formatRecorded, type RecordedPackage } from './inputs.ts';
+import { writeLatest, type KnownObject } from './latest.ts';
+import { readPrevious, type Previous } from './previous.ts';
+import { refuseOlder } from './refuse-older.ts';
+import { checkedRelease, releasesToTry } from './release-name.ts';
+import type { Signer } from './sign-release.ts';
+import type { VersionOrders } from './version-order.ts';
+import {
+  listedOf,
+  OtherContent,
+  placePackage,
+  type Outcome,
+  type PackageFileToPublish,
+  type Placed,
+  type Wanted,
+} from './upload.ts';
+
+export interface PublishOptions {
+  readonly store: Store;
+  /** Undefined: the day's next one, `vYYYY.MM.DD-N`. */
+  readonly release: string | undefined;
+  readonly now: Date;
+  /** True: what the previous release has and is not given here belongs to this release too. */
+  readonly carry: boolean;
+  /** The previous release, where it was read already; what was judged by it is published on top of it or not at all. */
+  readonly previous?: Previous | undefined;
+  /** File names of packages that are taken over from the previous release, whatever `carry` says. */
+  readonly unchanged?: ReadonlySet<string>;
+  /** Order of the versions of add-ons; it descends for others that files are given of, and stays for the rest. */
+  readonly orders?: VersionOrders;
+  /** Signs the release; what is taken over from the previous one must be signed too (`readPrevious` with its trust). */
+  readonly signer?: Signer | undefined;
+  /** The release may be one that was published before the current one. */
+  readonly makeCurrent?: boolean | undefined;
+  /** Git commit for the metadata of uploaded packages, when known. */
+  readonly commit: string | undefined;
+  /** Packages at once. */
+  readonly jobs: number;
+  readonly report: Report;
+  readonly signal: AbortSignal;
+}
+
+export interface PublishedPackage {
+  readonly name: string;
+  readonly version: string;
+  readonly arch: string;
+  readonly digest: string;
+  readonly size: number;
+  readonly outcome: Outcome;
+  /** Bytes that went over the wire: less than its size where an upload that was cut off is completed. */
+  readonly sent: number;
+}
+
+export interface PublishResult {
+  readonly store: string;
+  readonly release: string;
+  /** The release that was current before; undefined for the first. */
+  readonly previous: string | undefined;
+  readonly packages: readonly PublishedPackage[];
+  /** Of packages, that went over the wire in this run. */
+  readonly bytesUp: number;
+  readonly bytesCopied: number;
+  /** Of packages, that a run before this one had brought there. */
+  readonly bytesPresent: number;
+  /** Unversioned copies written. */
+  readonly latest: number;
+}
+
+/**
+ * Publishes package files as a release. The same release with other content, or another publisher who was faster, is
+ * `STORE_CONFLICT`; one that was published before the current one is `DOWNGRADE`. Without a release string, one of the
+ * day that was begun and never became current is resumed, unless it holds other content: then the next number is taken.
+ */
+export async function publishPackages(
+  files: readonly PackageFileToPublish[],
+  options: PublishOptions,
+): Promise<PublishResult> {
+  const { store, jobs, signal } = options;
+  const previous = options.previous ?? (await readPrevious(store, { signal }));
+  if (options.release !== undefined)
+    await refuseOlder(store, options.release, { ...options, current: previous.current });
+  const wanted = gather(files, previous, options);
+  if (wanted.length === 0) throw new CurlewError('USAGE', 'there is no package to publish');
+  const { release, placed, fresh } = await placeInFirst(wanted, previous, options);
+  const catalogue = makeCatalogue(
+    release,
+    placed.map(({ listed }) => listed),
+    ordersOf(files, previous, options),
+  );
+  const inputs = await writeRecorded(release, wanted, placed, { ...options, fresh });
+  await finishRelease(store, catalogue, { ...options, inputs, current: previous.current });
+  const latest = await writeLatest(store, catalogue, {
+    before: beforeOf(previous),
+    objects: objectsOf(placed),
+    jobs,
+    signal,
+  });
+  const packages = placed.map(({ listed: { name, version, arch, entry }, outcome, sent }) => {
+    return { name, version, arch, digest: entry.digest, size: entry.size, outcome, sent };
+  });
+  const bytes = (of: (one: PublishedPackage) => number): number => packages.reduce((sum, one) => sum + of(one), 0);
+  const totals = {
+    bytesUp: bytes(({ sent }) => sent),
+    bytesCopied: bytes(({ size, outcome }) => (outcome === 'copied' ? size : 0)),
+    bytesPresent: bytes(({ size, outcome, sent }) => (outcome === 'copied' ? 0 : size - sent)),
+  };
+  return { store: store.address, release, previous: previous.current?.release, packages, ...totals, latest };
+}
+
+/** What is carried over as a whole keeps its order: its order file may not be here. */
+function ordersOf(
+  files: readonly PackageFileToPublish[],
+  { packages }: Previous,
+  { orders = new Map() }: PublishOptions,
+): VersionOrders {
+  const fresh = new Set(files.map(({ addon }) => addon.name));
+  const kept = new Map<string, string[]>();
+  for (const { listed } of packages.values()) {
+    if (fresh.has(listed.name)) continue;
+    kept.set(listed.name, [...(kept.get(listed.name) ?? []), listed.version]);
+  }
+  return new Map<string, readonly string[]>([...kept, ...orders]);
+}
+
+/** The release string that a publish would take, as far as finished releases tell. */
+export async function nextRelease(
+  { current }: Previous,
+  { store, now, signal }: { readonly store: Store | undefined; readonly now: Date; readonly signal: AbortSignal },
+): Promise<string> {
+  for (const release of releasesToTry(now, current?.release)) {
+    if (store === undefined || (await store.head(storeKey.catalogue(release), { signal })) === undefined)
+      return release;
+  }
+  throw noneLeft();
+}
+
+function noneLeft(): CurlewError {
+  return new CurlewError('USAGE', 'no release string of the day is left', { hint: 'name one with --release' });
+}
+
+function beforeOf({ current, packages }: Previous) {
+  if (current === undefined) return undefined;
+  return { release: current.release, packages: async () => [...packages.values()].map(({ listed }) => listed) };
+}
+
+function objectsOf(placed: readonly Placed[]): ReadonlyMap<string, KnownObject> {
+  return new Map(
+    placed.flatMap(({ listed, object }) => (object === undefined ? [] : [[fileOf(listed), object] as const])),
+  );
+}
+
+/** Pairs each package file with the same package of the previous release, and adds what is taken over. */
+function gather(
+  files: readonly PackageFileToPublish[],
+  { packages }: Previous,
+  { carry, unchanged }: PublishOptions,
+): readonly Wanted[] {
+  const given = files.map((file): Wanted => {
+    const before = packages.get(fileOf(file.addon));
+    const same = before?.listed.name === file.addon.name && before.listed.entry.digest === file.addon.digest;
+    return { file, earlier: same ? before : undefined };
+  });
+  const names = new Set(files.map(({ addon }) => fileOf(addon)));
+  const taken = [...packages].filter(([name]) => !names.has(name) && (carry || unchanged?.has(name) === true));
+  return [...given, ...taken.map(([, one]): Wanted => ({ file: undefined, earlier: one }))];
+}
+
+interface PlacedRelease {
+  readonly release: string;
+  readonly placed: readonly Placed[];
+  /** Nothing was put into the release before. */
+  readonly fresh: boolean;
+}
+
+/** Tries one release string after the other, unless one was named. */
+async function placeInFirst(
+  wanted: readonly Wanted[],
+  { current }: Previous,
+  options: PublishOptions,
+): Promise<PlacedRelease> {
+  if (options.release !== undefined) return placeAll(checkedRelease(options.release, '--release'), wanted, options);
+  let left: string | undefined;
+  for (const release of releasesToTry(options.now, current?.release)) {
+    if (left !== undefined) {
+      const text = `${left} was begun with other content and is left as it is; going on with ${release}`;
+      options.report({ type: 'note', level: 'warning', text });
+    }
+    try {
+      return await placeAll(release, wanted, options);
+    } catch (error) {
+      if (!(error instanceof OtherContent)) throw error;
+      left = release;
+    }
+  }
+  throw noneLeft();
+}
+
+async function placeAll(release: string, wanted: readonly Wanted[], options: PublishOptions): Promise<PlacedRelease> {
+  const { store, jobs, signal } = options;
+  // Keys that meet are told before anything is written.
+  makeCatalogue(release, wanted.map(listedOf));
+  const finished = await requireSame(release, wanted, { store, signal });
+  const place = async (one: Wanted, fresh: boolean, within: { readonly signal: AbortSignal }): Promise<Placed> => {
+    const id = listedOf(one);
+    const [key, title] = [storeKey.package(release, fileOf(id)), formatRef(id)];
+    return reportStep(
+      options.report,
+      { id: key, title },
+      () =>
+        placePackage(one, { ...options, release, fresh, signed: options.signer !== undefined, signal: within.signal }),
+      ({ outcome }) => outcome,
+    );
+  };
+  // One copy goes ahead of all others: if it is there already, an earlier run has begun this release.
+  const scout = wanted.find(({ earlier }) => earlier?.object !== undefined && earlier.release !== release);
+  const first = scout === undefined ? undefined : await place(scout, !finished, { signal });
+  const fresh = !finished && first?.outcome !== 'present';
+  const placed = await mapLimited(
+    wanted,
+    async (one, context) => (one === scout && first !== undefined ? first : place(one, fresh, context)),
+    { width: jobs, signal },
+  );
+  return { release, placed, fresh };
+}
+
+/** Nothing is put into a release that is finished, and that these packages are not. True if it is finished. */
+async function requireSame(
+  release: string,
+  wanted: readonly Wanted[],
+  { store, signal }: Pick<PublishOptions, 'store' | 'signal'>,
+): Promise<boolean> {
+  const catalogue = await findCatalogue(store, release, { signal });
+  const rows = (all: readonly ReturnType<typeof listedOf>[]): string =>
+    all
+      .map((one) => `${fileOf(one)} ${one.entry.digest}`)
+      .toSorted()
+      .join();
+  if (catalogue === undefined) return false;
+  if (rows(listPackages(catalogue)) === rows(wanted.map(listedOf))) return true;
+  throw new OtherContent('STORE_CONFLICT', `${store.address}: ${release} was published with other content`, {
+    hint: 'a release never changes: choose another release string',
+  });
+}
+
+/** Before the catalogue: whoever reads that may rely on this. Returns what is there; undefined when nothing was recorded. */
+async function writeRecorded(
+  release: string,
+  wanted: readonly Wanted[],
+  placed: readonly Placed[],
+  { store, commit, fresh, signal }: PublishOptions & { readonly fresh: boolean },
+): Promise<Uint8Array | undefined> {
+  const recorded = new Map<string, RecordedPackage>();
+  for (const [at, { file, earlier }] of wanted.entries()) {
+    const listed = placed[at]?.listed;
+    if (listed === undefined) continue;
+    const since = earlier?.recorded?.since ?? earlier?.release ?? release;
+    if (file?.inputs !== undefined) {
+      const known = placed[at]?.outcome === 'uploaded' ? commit : earlier?.recorded?.commit;
+      const made = known === undefined ? {} : { commit: known };
+      recorded.set(fileOf(listed), { digest: listed.entry.digest, since, inputs: file.inputs, ...made });
+    } else if (earlier?.recorded !== undefined) recorded.set(fileOf(listed), earlier.recorded);
+  }
+  if (recorded.size === 0) return undefined;
+  const data = Buffer.from(formatRecorded(recorded));
+  const key = storeKey.inputs(release);
+  if (fresh || !(await holds(store, key, data, signal))) await store.put(key, data, { signal });
+  return data;
+}

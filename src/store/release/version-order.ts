@@ -1,0 +1,70 @@
+/**
+ * The order in which an add-on's versions stand in a catalogue; the first is what `latest` means (kurl.md 3.4). Pure.
+ */
+import { asError, CurlewError } from '../../core/errors.ts';
+import { isObject, shallowJson } from '../../core/json.ts';
+import { compareVersions, isAddonName, isVersion } from '../../core/ref.ts';
+
+/** Per add-on: the versions that come first, in their order. */
+export type VersionOrders = ReadonlyMap<string, readonly string[]>;
+
+/**
+ * Reads an order file, a JSON list of versions, the one that `latest` means first; `from` names it. Anything else is
+ * `MANIFEST_INVALID`.
+ */
+export function parseOrderFile(text: string, from: string): readonly string[] {
+  const bad = (what: string, cause?: unknown): CurlewError =>
+    new CurlewError('MANIFEST_INVALID', `${from}: not an order of versions: ${what}`, {
+      hint: 'a JSON list of versions, the latest first: ["1.2.3", "1.1.0"]',
+      cause,
+    });
+  let value: unknown;
+  try {
+    value = shallowJson(text);
+  } catch (error) {
+    throw bad(asError(error).message.slice(0, 200), error);
+  }
+  if (!Array.isArray(value)) throw bad('it is no list');
+  const versions = new Set<string>();
+  for (const version of value as readonly unknown[]) {
+    if (typeof version !== 'string' || !isVersion(version)) {
+      throw bad(`${JSON.stringify(version)?.slice(0, 120)} is no version`);
+    }
+    if (versions.has(version)) throw bad(`${version} stands twice`);
+    versions.add(version);
+  }
+  return [...versions];
+}
+
+/**
+ * Puts versions in order: those that `order` names come first, in its order; the rest follows in descending order, so
+ * that a new version never becomes the latest before somebody says so.
+ */
+export function orderVersions<Item extends { readonly version: string }>(
+  items: readonly Item[],
+  order: readonly string[] = [],
+): readonly Item[] {
+  const ranks = new Map(order.map((version, rank) => [version, rank]));
+  const rankOf = ({ version }: Item): number => ranks.get(version) ?? ranks.size;
+  return items.toSorted((a, b) => rankOf(a) - rankOf(b) || compareVersions(b.version, a.version));
+}
+
+/** The orders that a `supported-versions-gen.json` tells, or undefined when it is none. */
+export function parseSupportedVersions(text: string): VersionOrders | undefined {
+  let value: unknown;
+  try {
+    value = shallowJson(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+  const lists = isObject(value) ? value['supportedVersions'] : undefined;
+  if (!isObject(lists)) return undefined;
+  const orders = new Map<string, readonly string[]>();
+  for (const [name, list] of Object.entries(lists)) {
+    if (!isAddonName(name) || !Array.isArray(list)) return undefined;
+    const versions = (list as readonly unknown[]).filter((one): one is string => typeof one === 'string');
+    orders.set(name, versions[0] === 'latest' ? versions.slice(1) : versions);
+  }
+  return orders;
+}

@@ -1,0 +1,33 @@
+import { fill, fillEach } from '../../../src/manifest/scaffold/fill.ts';
+import * as assert from '../../support/assert.ts';
+import { suite } from '../../support/suite.ts';
+
+const test = suite('scaffold/fill');
+
+const NONE = { words: {}, holds: new Set<string>(), lists: {} };
+
+test('longer words go before shorter ones, and nothing is filled in twice', () => {
+  const words = { sample: 'sample-x', 'sample-name': 'sample' };
+  assert.is(fill('sample-name sample\n', { ...NONE, words }), 'sample sample-x\n');
+});
+
+test('blocks stay where their word holds, also inside of each other', () => {
+  const text = 'a\n  # [if one]\nb\n# [if two]\nc\n# [end]\n# [end]\nd\n';
+  assert.is(fill(text, NONE), 'a\nd\n');
+  assert.is(fill(text, { ...NONE, holds: new Set(['one']) }), 'a\nb\nd\n');
+  assert.is(fill(text, { ...NONE, holds: new Set(['one', 'two']) }), 'a\nb\nc\nd\n');
+});
+
+test('blocks come once for each of a list', () => {
+  const text = '# [each thing]\nthing=THING\n# [end]\n';
+  const list = [{ THING: '1' }, { THING: '2' }];
+  assert.is(fill(text, { ...NONE, lists: { thing: list } }), 'thing=1\nthing=2\n');
+  assert.is(fill(text, NONE), '');
+  assert.equal(fillEach('THING', list, NONE), ['1', '2']);
+});
+
+test('an ordinary comment is no mark', () => {
+  assert.is(fill('# [if] a\n# if one\n', NONE), '# [if] a\n# if one\n');
+});
+
+test.run();

@@ -1,0 +1,109 @@
+import { surveyResources } from '../../../src/manifest/scaffold/survey.ts';
+import * as assert from '../../support/assert.ts';
+import { suite } from '../../support/suite.ts';
+
+const test = suite('scaffold/survey');
+
+function pod(image: string): string {
+  return `apiVersion: v1\nkind: Pod\nmetadata: { name: a }\nspec:\n  containers:\n    - name: a\n      image: ${image}\n`;
+}
+
+test('images come from pods wherever they stand: templates, jobs of jobs, lists, other resources', () => {
+  const { images } = surveyResources(
+    'x.yaml',
+    `apiVersion: v1
+kind: List
+items:
+  - apiVersion: apps/v1
+    kind: DaemonSet
+    metadata: { name: d }
+    spec: { template: { spec: { initContainers: [{ name: i, image: init:1 }], containers: [{ name: c, image: c:1 }] } } }
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: { name: j }
+spec: { jobTemplate: { spec: { template: { spec: { containers: [{ name: c, image: 'job:1' }] } } } } }
+---
+apiVersion: example.com/v1
+kind: Database
+metadata: { name: db }
+spec:
+  image: quay.io/db/db:5
+  podTemplate: { spec: { containers: [{ name: c, image: side:1 }] } }
+`,
+  );
+  assert.equal(images, ['init:1', 'c:1', 'job:1', 'quay.io/db/db:5', 'side:1']);
+});
+
+test('images come from variables and arguments that name them', () => {
+  const { images } = surveyResources(
+    'x.yaml',
+    `${pod('op:1')}      env: [{ name: RELATED_IMAGE_X, value: quay.io/x/x:1 }, { name: URL, value: 'quay.io/y/y:1' }]
+      args: [--agent-image=ghcr.io/a/agent:2, --listen=example.com/x:80, --image=none]
+`,
+  );
+  assert.equal(images, ['op:1', 'quay.io/x/x:1', 'ghcr.io/a/agent:2']);
+});
+
+test('the schema of a definition names no images', () => {
+  const text = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: { name: x }
+spec: { containers: [{ name: a, image: 'not:1' }] }
+---
+${pod('yes:1')}`;
+  assert.equal(surveyResources('x.yaml', text).images, ['yes:1']);
+});
+
+test('namespaces are told by how many objects name them', () => {
+  const object = (kind: string, namespace: string): string =>
+    `apiVersion: v1\nkind: ${kind}\nmetadata: { name: x${namespace === '' ? '' : `, namespace: ${namespace}`} }\n`;
+  const text = [object('Service', 'b'), object('Secret', 'a'), object('Service', 'b'), object('ConfigMap', '')];
+  const found = surveyResources('x.yaml', [...text, object('Namespace', ''), object('ClusterRole', '')].join('---\n'));
+  assert.equal(found.namespaces, ['b', 'a']);
+  assert.equal(found.madeNamespaces, ['x']);
+  assert.is(found.homeless, 1);
+});
+
+for (const [title, text, message] of [
+  ['a mistake of syntax', `${pod('a:1')}---\na: [1\n`, /flow|bracket|]/i],
+  ['a tab as indentation', 'apiVersion: v1\nkind: X\n\tx: 1\n', /tab/i],
+  ['a chart that nobody has rendered', pod('"{{ .Values.image }}"'), /helm has not rendered/],
+  ['values of a chart', 'replicaCount: 1\nimage: { tag: x }\n', /no apiVersion and kind/],
+  ['a list of something else', '- 1\n- 2\n', /no apiVersion and kind/],
+  ['a list whose items are nothing', 'apiVersion: v1\nkind: List\nitems: [1]\n', /no apiVersion and kind/],
+  ['a kustomization', 'apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n', /kustomization/],
+  ['a byte that is no text', `${pod('a:1')}# \u0000\n`, /control character/],
+  ['text that is not UTF-8', `${pod('a:1')}# \u{FFFD}\n`, /UTF-8/],
+  ['an anchor that is not there', 'apiVersion: v1\nkind: X\nx: *none\n', /alias/i],
+  [
+    'aliases of aliases of aliases',
+    `apiVersion: v1\nkind: X\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n${Array.from({ length: 12 }, (_, index) => {
+      const one = `*a${index}`;
+      return `a${index + 1}: &a${index + 1} [${Array.from({ length: 10 }, () => one).join(', ')}]\n`;
+    }).join('')}`,
+    /aliases/,
+  ],
+  [
+    'a million brackets',
+    `apiVersion: v1\nkind: X\nx: ${'['.repeat(100_000)}${']'.repeat(100_000)}\n`,
+    /too deep|larger|more than/,
+  ],
+  ['a document larger than 1 MiB', `apiVersion: v1\nkind: X\nx: ${'y'.repeat(1_100_000)}\n`, /1 MiB/],
+  ['more documents than are read', '---\napiVersion: v1\nkind: X\n'.repeat(1001), /1000 documents/],
+] as const) {
+  test(`refused with its place: ${title}`, () => {
+    const error = assert.throwsWith(() => surveyResources('x.yaml', text), 'MANIFEST_INVALID', /x\.yaml/);
+    assert.ok(error.diagnostics.length > 0);
+    assert.match(error.diagnostics.map((found) => `${found.message} ${found.hint ?? ''}`).join('\n'), message);
+    assert.ok(error.diagnostics.every(({ place }) => place.file === 'x.yaml' && place.line >= 1));
+  });
+}
+
+for (const text of ['', '# nothing\n', '---\n---\n']) {
+  test(`refused when nothing stands in it: ${JSON.stringify(text)}`, () => {
+    assert.throwsWith(() => surveyResources('x.yaml', text), 'MANIFEST_INVALID', /no resource/);
+  });
+}
+
+test.run();

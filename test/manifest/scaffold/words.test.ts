@@ -1,0 +1,47 @@
+import { chooseHooks } from '../../../src/manifest/scaffold/hooks.ts';
+import { labelOf, settingName, wordsOf } from '../../../src/manifest/scaffold/words.ts';
+import * as assert from '../../support/assert.ts';
+import { suite } from '../../support/suite.ts';
+
+const test = suite('scaffold/words');
+
+test('a name becomes a key of the installer spec and the beginning of variables', () => {
+  const { specName, upper } = wordsOf('cert-manager', '1.0');
+  assert.equal([specName, upper], ['certManager', 'CERT_MANAGER']);
+  assert.is(labelOf('a.b_c-'), 'a-b-c');
+  assert.is(settingName('web-hook.v2', 'Replicas'), 'webHookV2Replicas');
+});
+
+for (const [name, version] of [
+  ['Web', '1'],
+  ['../web', '1'],
+  ['web/1', '1'],
+  ['', '1'],
+  ['web', '../1'],
+  ['web', ''],
+  ['web', 'latest'],
+  ['web', '1.2.x'],
+  ['web', 'template'],
+  ['kubectl', '1'],
+  ['if', '1'],
+  ['log', '1'],
+] as const) {
+  test(`refused: ${JSON.stringify(`${name} ${version}`)}`, () => {
+    assert.throwsWith(() => wordsOf(name, version), 'PACKAGE_INVALID');
+  });
+}
+
+test('hooks are those asked for and the one that installs', () => {
+  assert.equal([...chooseHooks(['join,post-init'], { settings: false })], ['install', 'join', 'post_init']);
+  assert.equal([...chooseHooks(['join', 'outro'], { settings: true })], ['install', 'join', 'outro']);
+  assert.is(chooseHooks(['all'], { settings: false }).size, 9);
+  assert.ok(chooseHooks([], { settings: true }).has('pre_init'));
+  assert.not.ok(chooseHooks([], { settings: false }).has('pre_init'));
+});
+
+test('a hook that is none is refused, with one that is near', () => {
+  const error = assert.throwsWith(() => chooseHooks(['joins'], { settings: false }), 'USAGE', /joins/);
+  assert.match(error.hint ?? '', /did you mean join/);
+});
+
+test.run();

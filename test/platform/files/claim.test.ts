@@ -1,0 +1,48 @@
+import { execa } from 'execa';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { claim } from '../../../src/platform/files/claim.ts';
+import * as assert from '../../support/assert.ts';
+import { suite } from '../../support/suite.ts';
+import { tree } from '../../support/tree.ts';
+
+const test = suite('files/claim');
+
+test('a second claim is refused while the first one is held, and possible afterwards', async () => {
+  await using box = await tree();
+  {
+    await using _first = await claim(box.at('p.tar.gz'));
+    await assert.rejectsWith(claim(box.at('p.tar.gz')), 'BUSY', new RegExp(`process ${process.pid}`));
+  }
+  await using _second = await claim(box.at('p.tar.gz'));
+  assert.equal(await readdir(box.path), ['.p.tar.gz.claim']);
+});
+
+test('the claim of a process that has ended is taken over', async () => {
+  await using box = await tree();
+  const { stdout } = await execa('sh', ['-c', 'echo $$']);
+  await writeFile(box.at('.p.tar.gz.claim'), `${stdout} 1\n`);
+  await using _held = await claim(box.at('p.tar.gz'));
+  assert.match(await readFile(box.at('.p.tar.gz.claim'), 'utf8'), new RegExp(`^${process.pid} `));
+});
+
+test('a reused process number is no claim: it started at another time', async () => {
+  await using box = await tree();
+  await writeFile(box.at('.p.tar.gz.claim'), `${process.pid} 1\n`);
+  await using _held = await claim(box.at('p.tar.gz'));
+});
+
+test('a claim that cannot be read is taken over, and nothing else is left in the folder', async () => {
+  await using box = await tree({ '.p.tar.gz.claim': '' });
+  {
+    await using _held = await claim(box.at('p.tar.gz'));
+  }
+  assert.equal(await readdir(box.path), []);
+});
+
+test('of many claims at once exactly one is given', async () => {
+  await using box = await tree();
+  const claims = await Promise.allSettled(Array.from({ length: 8 }, async () => claim(box.at('p'))));
+  assert.is(claims.filter(({ status }) => status === 'fulfilled').length, 1);
+});
+
+test.run();

@@ -1,0 +1,31 @@
+import { stat, symlink } from 'node:fs/promises';
+import { makeFolder } from '../../../src/platform/files/make-folder.ts';
+import * as assert from '../../support/assert.ts';
+import { suite } from '../../support/suite.ts';
+import { tree } from '../../support/tree.ts';
+
+const test = suite('folders that people name');
+
+test('all that is missing is made; what is there is left alone', async () => {
+  await using box = await tree({ 'there/file': 'x' });
+  await makeFolder(box.at('there/a/b c/d'));
+  await makeFolder(box.at('there/a/b c/d'));
+  assert.ok((await stat(box.at('there/a/b c/d'))).isDirectory());
+});
+
+test('a file, or a link to nothing, in the way is told', async () => {
+  await using box = await tree({ file: 'x' });
+  await symlink('nowhere', box.at('link'));
+  for (const path of ['file', 'file/a', 'file/a/b', 'link', 'link/a']) {
+    await assert.rejectsWith(makeFolder(box.at(path)), 'FILE_UNUSABLE', /^make /);
+  }
+});
+
+test('where no folder can be made, that is said instead of trying for ever', async () => {
+  for (const path of ['/proc/no-such-folder', '/proc/no-such-folder/var/lib/curlew']) {
+    const error = await assert.rejectsWith(makeFolder(path), 'FILE_UNUSABLE', /no folder can be made in \/proc/);
+    assert.is(error.hint, 'name a folder on a disk');
+  }
+});
+
+test.run();
