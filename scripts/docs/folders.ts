@@ -141,7 +141,11 @@ export const FOLDERS: readonly Folder[] = [
     holds: 'what a repository made for kURL finds here, and the tables of compatibility',
     imports: ['core', 'platform/files', 'formats/bash', 'spec', 'manifest', 'runtime/preflight'],
   },
-  { name: 'cli', holds: 'commands and rendering; only here anything is printed, exits, or reads the environment' },
+  {
+    name: 'app',
+    holds: 'use cases, one a file: a request that could be JSON, and what came of it; `ports` open what they need',
+  },
+  { name: 'cli', holds: 'options, commands and rendering; only here anything is printed, exits, or reads the process' },
 ];
 
 /** Folders that import a package; packages that are not named here may be imported anywhere. */

@@ -20,8 +20,8 @@ export async function nodeToolCode(root: string, version: string): Promise<strin
     'src/formats/archive/start-frame-worker.ts': workerModule(worker),
     'src/serve/start-plan-worker.ts': NO_PLANS,
     'src/bundle/root-files.ts': NO_BUNDLES,
-    'src/cli/own-scripts.ts': await ownScriptsModule(root),
-    'src/cli/version.ts': `export function toolVersion() { return ${JSON.stringify(version)}; }`,
+    'src/app/own-scripts.ts': await ownScriptsModule(root),
+    'src/app/version.ts': `export function toolVersion() { return ${JSON.stringify(version)}; }`,
   });
 }
 
@@ -106,7 +106,7 @@ export function startFrameWorker(options) {
 }`;
 }
 
-/** What stands in for `src/cli/own-scripts.ts`: the same, over scripts that it carries. */
+/** What stands in for `src/app/own-scripts.ts`: the same, over scripts that it carries. */
 async function ownScriptsModule(root: string): Promise<string> {
   const texts = JSON.stringify(await scriptTexts(root));
   return `import { unpackScripts } from './cli/unpack-scripts.ts';

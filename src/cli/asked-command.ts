@@ -1,4 +1,5 @@
 /** The words of a command as JSON that is kept with its run, and back: for `resume`. */
+import { camelCase } from './read-arguments.ts';
 import { CurlewError } from '../core/errors.ts';
 import { isObject, isTexts } from '../core/json.ts';
 import type { Arguments, OptionSpecs } from './command.ts';
@@ -53,12 +54,21 @@ export function wasAsked(command: unknown, name: string, operand: string): boole
   return isTexts(operands) && operands.length === 1 && operands[0] === operand;
 }
 
+const MANY = new Set(['key', 'allow-http', 'from', 'set', 'env', 'ignore', 'registry-mirror', 'trust-realm']);
+
 export function argumentsOf({ operands, options }: AskedCommand): Arguments {
   const texts = (name: string): readonly string[] => {
     const value = Object.hasOwn(options, name) ? options[name] : undefined;
     return value === undefined || value === true ? [] : value;
   };
   return {
+    operands,
+    options: Object.fromEntries(
+      Object.entries(options).map(([name, value]) => [
+        camelCase(name),
+        value === true || MANY.has(name) ? value : value[0],
+      ]),
+    ) as Arguments['options'],
     positionals: operands,
     texts,
     text: (name) => texts(name)[0],

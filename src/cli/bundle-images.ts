@@ -1,4 +1,5 @@
 /** Images that a bundle holds beside those of its packages: a package of their own, built for the purpose. */
+import { NETWORK_OPTIONS } from './options.ts';
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { openFileSource } from '../formats/archive/read.ts';
@@ -11,11 +12,12 @@ import { packageFileName } from '../core/layout.ts';
 import { hashFile } from '../platform/files/hash-file.ts';
 import { writeStateFile } from '../platform/files/state-file.ts';
 import type { Installer } from '../spec/installer.ts';
-import { archOf } from './arch.ts';
-import { planAddons, runBuild } from './building.ts';
+import { archOf } from './values.ts';
+import { planAddons } from '../app/planning.ts';
+import { openBuildPorts } from '../app/ports/build-ports.ts';
+import { buildAddons } from '../build/build.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
-import { readConfig, xdgFolder } from './config.ts';
-import { NETWORK_OPTIONS } from './network.ts';
+import { readConfig, xdgFolder } from '../app/ports/config.ts';
 
 export const BUNDLE_IMAGE_OPTIONS = {
   image: {
@@ -55,17 +57,22 @@ export async function openImages(
   const folder = await writeAddon(images, version, `${version}-${arch}`, context);
   const out = join(folder, 'out');
   const within = { ...context, cwd: folder };
-  const words = wordsFor(args, out, context);
-  const plan = await planAddons([`packages/${NAME}/${version}`], words, within);
-  const [built] = await runBuild(plan, words, within);
+  // The build's own folder takes the place of the operator's, whose paths these stay.
+  const path = (text: string | undefined): string | undefined =>
+    text === undefined ? undefined : resolve(context.cwd, text);
+  const paths = { config: path(args.text('config')), caFile: path(args.text('ca-file')) };
+  const request = { ...args.options, ...paths, out, arch };
+  const plan = await planAddons([`packages/${NAME}/${version}`], request, within);
+  await using ports = await openBuildPorts(plan.addons, request, within);
+  const [built] = await buildAddons(plan, ports, { jobs: 1, lock: 'compare', signal: context.signal });
   if (built === undefined) throw new Error(`nothing was built in ${folder}`);
-  const { addon, path, size, index } = built;
+  const { addon, path: file, size, index } = built;
   const { name, tree, digest } = addon;
-  const { digest: sha256 } = await hashFile(path, context);
+  const { digest: sha256 } = await hashFile(file, context);
   const because = `images asked for: ${images.length}`;
   const key = packageFileName({ name, version }, arch);
   const resolved = { name, version, tree, arch, requested: version, digest, sha256, size, because, key } as const;
-  const source = await openFileSource(path);
+  const source = await openFileSource(file);
   return {
     resolved: { ...resolved, role: 'machine' },
     source,
@@ -98,16 +105,4 @@ async function writeAddon(
   await writeStateFile(join(addon, 'Manifest'), lines.join(''), 0o644);
   report({ type: 'note', level: 'info', text: `images in a package of their own: ${images.length}` });
   return folder;
-}
-
-/** The build's own folder takes the place of where this command writes to; paths stay those of the operator. */
-function wordsFor(args: Arguments, out: string, { cwd }: CommandContext): Arguments {
-  const path = (text: string | undefined): string | undefined => (text === undefined ? undefined : resolve(cwd, text));
-  return {
-    ...args,
-    text: (name) => {
-      if (name === 'out') return out;
-      return name === 'config' || name === 'ca-file' ? path(args.text(name)) : args.text(name);
-    },
-  };
 }

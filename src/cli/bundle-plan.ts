@@ -1,4 +1,5 @@
 /** The words of commands that plan a bundle, and the plan they mean. */
+import { DOWNGRADE_OPTION, KEY_OPTIONS, STORE_OPTIONS } from './options.ts';
 import { resolve } from 'node:path';
 import { openSavedPlan } from '../bundle/open-saved.ts';
 import { parseBundlePlan, PLAN_LIMIT, type SavedBundlePlan } from '../bundle/plan-file.ts';
@@ -20,15 +21,14 @@ import { parseInstaller, type ParsedInstaller } from '../spec/parse.ts';
 import { fileOf, listPackages } from '../store/release/catalogue.ts';
 import type { NotCurrent, ReleaseTrust } from '../store/release/signed-release.ts';
 import type { Store } from '../store/store.ts';
-import { archOf } from './arch.ts';
+import { archOf } from './values.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { besideOf, idleSystems, kurlScriptsOf, systemsOf, withoutAddons, type ReadSpec } from './bundle-choice.ts';
 import { BUNDLE_IMAGE_OPTIONS, imagesAsked, openImages } from './bundle-images.ts';
-import { catalogueOf, notingCurrent, trustOfStore } from './release-trust.ts';
-import { DOWNGRADE_OPTION, KEY_OPTIONS } from './signed.ts';
+import { catalogueOf, notingCurrent, trustOfStore } from '../app/ports/release-trust.ts';
 import { noteWarnings } from './run-source.ts';
-import { openStoreFor, STORE_OPTIONS } from './stores.ts';
-import { toolVersion } from './version.ts';
+import { openStoreFor } from '../app/ports/stores.ts';
+import { toolVersion } from '../app/version.ts';
 
 export const SETTINGS_OPTION = {
   'allow-invalid-settings': {
@@ -145,11 +145,11 @@ async function planStore(
   args: Arguments,
   context: CommandContext,
 ): Promise<NamedPlan & Pick<PlannedSpec, 'findings'>> {
-  const store = await openStoreFor(from, args, context, { create: false });
+  const store = await openStoreFor(from, args.options, context, { create: false });
   const { signal } = context;
   const release = args.text('release');
   const allowOlder = args.flag('allow-downgrade');
-  const trust = await trustOfStore(args, context, { address: store.address, allowOlder });
+  const trust = await trustOfStore(args.options, context, { address: store.address, allowOlder });
   const { onNotCurrent, result } = notingCurrent(context);
   const catalogue = await catalogueOf(store, { release, trust, onNotCurrent, signal });
   const settings = args.flag('allow-invalid-settings') ? 'allow' : 'strict';
@@ -204,9 +204,9 @@ async function openSaved(path: string, args: Arguments, context: CommandContext)
   const saved = await readBundlePlan(path, context);
   const from = args.text('from');
   if (from !== undefined) {
-    const store = await openStoreFor(from, args, context, { create: false });
+    const store = await openStoreFor(from, args.options, context, { create: false });
     // Whoever saved the plan has chosen its release.
-    const trust = await trustOfStore(args, context, { address: store.address, allowOlder: true });
+    const trust = await trustOfStore(args.options, context, { address: store.address, allowOlder: true });
     if (trust !== undefined) await requireSigned(saved, store, trust, context.signal);
     return { ...(await openSavedPlan(saved, store, context)), store: saved.store, signed: trust !== undefined };
   }

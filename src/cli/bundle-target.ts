@@ -14,7 +14,7 @@ import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { STANDARD_OUTPUT } from './output.ts';
 import { openStandardOutput } from './standard-output.ts';
 import { PARTS_OPTIONS, partsWords, writePartsTo } from './parts-target.ts';
-import { openStoreFor } from './stores.ts';
+import { openStoreFor } from '../app/ports/stores.ts';
 
 export const BUNDLE_TARGET_OPTIONS = {
   output: {
@@ -79,7 +79,7 @@ export async function bundleTarget(args: Arguments, context: CommandContext): Pr
   if (isS3Address(output)) {
     const { address, key } = objectOf(output);
     return async ({ plan, sources, signed }) => {
-      const store = await openStoreFor(address, args, context, { create: false });
+      const store = await openStoreFor(address, args.options, context, { create: false });
       await storeBundle(plan, sources, { store, key }, { ...options, verify: options.verify || signed });
       return { file: `${store.address}/${key}` };
     };

@@ -30,21 +30,27 @@ const MAKING: Rows = [
     'lint',
     row('Check Manifests, install.sh and YAML of add-ons', async () => (await import('./commands/lint.ts')).lint),
   ],
-  ['build', row('Build packages from add-on folders', async () => (await import('./commands/build.ts')).build)],
+  ['build', row('Build packages from add-on folders', async () => (await import('./commands/build.ts')).buildCommand)],
   [
     'outdated',
-    row('Show what has changed upstream since the lock', async () => (await import('./commands/outdated.ts')).outdated),
+    row(
+      'Show what has changed upstream since the lock',
+      async () => (await import('./commands/outdated.ts')).outdatedCommand,
+    ),
   ],
   [
     'changed',
     row(
       'Show which add-ons differ from a release, for CI',
-      async () => (await import('./commands/changed.ts')).changed,
+      async () => (await import('./commands/changed.ts')).changedCommand,
     ),
   ],
   [
     'publish',
-    row('Build add-ons and publish them as a release', async () => (await import('./commands/publish.ts')).publish),
+    row(
+      'Build add-ons and publish them as a release',
+      async () => (await import('./commands/publish.ts')).publishCommand,
+    ),
   ],
   [
     'promote',
@@ -64,7 +70,7 @@ const MAKING: Rows = [
   [
     'reindex',
     row(
-      'Make the catalogue of a release anew from its packages',
+      'Make the catalogue of a release again from its packages',
       async () => (await import('./commands/reindex.ts')).reindexCommand,
     ),
   ],

@@ -19,7 +19,7 @@ import { judgeArchive } from './judge-archive.ts';
 import { openArchive } from './open-archive.ts';
 import { openBundle } from './open-bundle.ts';
 import { archiveOf } from '../formats/signing/archive-statement.ts';
-import type { Signed, Trust } from './signed.ts';
+import type { Signed, Trust } from '../app/ports/trust.ts';
 
 export interface InstallSource extends AsyncDisposable {
   /** The spec that came with the packages. */

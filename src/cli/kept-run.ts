@@ -23,8 +23,8 @@ import {
   usage,
   whySkipImages,
 } from './node-target.ts';
-import { ownScripts } from './own-scripts.ts';
-import { toolVersion } from './version.ts';
+import { ownScripts } from '../app/own-scripts.ts';
+import { toolVersion } from '../app/version.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import type { RunRequest } from '../runtime/run/request.ts';
 

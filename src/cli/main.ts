@@ -12,7 +12,7 @@ import { failureJson, renderFailure } from './render/failure.ts';
 import { isTerminal, paintFor } from './render/paint.ts';
 import type { Progress } from './render/terminal.ts';
 import { listenForSignals } from './signals.ts';
-import { toolVersion } from './version.ts';
+import { toolVersion } from '../app/version.ts';
 
 /** Writes and waits until the text has left the process, so that a pipe gets all of it before the exit. */
 async function print(stream: NodeJS.WriteStream, text: string): Promise<void> {

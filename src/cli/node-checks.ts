@@ -3,7 +3,7 @@ import { CurlewError } from '../core/errors.ts';
 import type { Installer } from '../spec/installer.ts';
 import { settingText } from '../runtime/preflight/situation.ts';
 import type { Arguments, OptionSpecs } from './command.ts';
-import { toolVersion } from './version.ts';
+import { toolVersion } from '../app/version.ts';
 import { CHECK_MODES, type CheckMode, type CheckRequest } from '../runtime/run/request.ts';
 
 export const IGNORE_OPTION = {

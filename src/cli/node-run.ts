@@ -1,4 +1,5 @@
 /** What `install`, `join` and `upgrade` have in common: their options, from words to a run, and its result as text. */
+import { SIGNED_OPTIONS, STORE_OPTIONS, WEB_OPTIONS } from './options.ts';
 import { resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import type { GivenFlags } from '../spec/flags.ts';
@@ -20,10 +21,9 @@ import { writeText } from '../platform/files/write-whole.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { checksOf, IGNORE_OPTION } from './node-checks.ts';
 import { clusterOf } from './node-cluster.ts';
-import { ownScripts } from './own-scripts.ts';
+import { ownScripts } from '../app/own-scripts.ts';
 import type { InstallSource } from './install-source.ts';
 import { askedFor } from './asked-command.ts';
-import { WEB_OPTIONS } from './network.ts';
 import {
   hookEnv,
   hookLimitOf,
@@ -38,10 +38,9 @@ import {
 } from './node-target.ts';
 import { flagsOf, judgeSettings, specOf } from './node-spec.ts';
 import { openSource } from './run-source.ts';
-import { SIGNED_OPTIONS } from './signed.ts';
-import { STORE_OPTIONS } from './stores.ts';
+
 import { checkPlanOptions, PLAN_OPTIONS, planWords, withPlanWords } from './plan-words.ts';
-import { toolVersion } from './version.ts';
+import { toolVersion } from '../app/version.ts';
 import type { RunResult } from '../runtime/run/run-result.ts';
 import { CHECK_MODES, type RunRequest, type RunView } from '../runtime/run/request.ts';
 import type { SpecKind } from '../runtime/run/run-plan.ts';

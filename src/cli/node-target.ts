@@ -7,7 +7,7 @@ import { parseLimit } from '../runtime/hooks/hook-limit.ts';
 import { plainPlace, type NodePlace } from '../runtime/node/node-place.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { ownProgramPaths, withOwnProgram } from './own-program.ts';
-import { ownScripts } from './own-scripts.ts';
+import { ownScripts } from '../app/own-scripts.ts';
 
 /** Options of every command that runs hooks. */
 export const TARGET_OPTIONS = {

@@ -1,14 +1,13 @@
 /** A package or bundle by a path, a URL or s3://bucket/key: read by range wherever it lies. */
+import { STORE_OPTIONS, WEB_OPTIONS } from './options.ts';
 import { basename, dirname, join, posix, resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { fileNameProblem } from '../core/layout.ts';
 import { isCommit } from '../store/release/inputs.ts';
 import { openStoreSource } from '../store/source.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
-import { WEB_OPTIONS } from './network.ts';
 import { openArchive, type OpenArchive } from './open-archive.ts';
 import { lazyHttp, objectOpener } from './store-source.ts';
-import { STORE_OPTIONS } from './stores.ts';
 
 export const ANYWHERE_OPTIONS = { ...WEB_OPTIONS, ...STORE_OPTIONS } satisfies OptionSpecs;
 

@@ -7,7 +7,7 @@ import type { PlannedPart } from '../bundle/parts/split-plan.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { formatBytes } from './render/units.ts';
 import { isAddress } from './open-anywhere.ts';
-import { parseSize } from './size.ts';
+import { size as parseSize } from './values.ts';
 
 export const PARTS_OPTIONS = {
   to: {
@@ -34,7 +34,7 @@ export function partsWords(
   const output = args.text('output');
   const media = args.texts('to').flatMap((word) => word.split(','));
   const amount = args.text(size);
-  const limit = amount === undefined ? undefined : parseSize(amount, size);
+  const limit = amount === undefined ? undefined : parseSize(amount, `--${size}`);
   const address = [...media, ...(output === undefined ? [] : [output])].find(isAddress);
   if (address !== undefined) {
     throw new CurlewError('USAGE', `parts are written to folders, not to ${redact(address)}`, {

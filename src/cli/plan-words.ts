@@ -1,4 +1,5 @@
 /** `--dry-run`, `--out` and `--plan`: which options a plan remembers, and how they come back. */
+import { camelCase } from './read-arguments.ts';
 import { resolve } from 'node:path';
 import { CurlewError, redact } from '../core/errors.ts';
 import type { PlanWords, SavedPlan } from '../runtime/run/plan-file.ts';
@@ -80,12 +81,18 @@ export function withPlanWords(args: Arguments, { words }: SavedPlan): Arguments 
     const own = args.texts(name);
     return own.length > 0 ? own : saved(name);
   };
-  return {
+  const words2 = {
     positionals: args.positionals,
+    operands: args.operands,
     texts,
-    text: (name) => args.text(name) ?? (PLAN_WORDS[name] === 'places' ? undefined : saved(name)[0]),
-    flag: (name) => args.flag(name) || (Object.hasOwn(words, name) && words[name] === true),
+    text: (name: string) => args.text(name) ?? (PLAN_WORDS[name] === 'places' ? undefined : saved(name)[0]),
+    flag: (name: string) => args.flag(name) || (Object.hasOwn(words, name) && words[name] === true),
   };
+  const values = Object.entries(PLAN_WORDS).map(([name, kind]) => {
+    const many = kind === 'texts' || kind === 'places';
+    return [camelCase(name), kind === 'flag' ? words2.flag(name) : many ? words2.texts(name) : words2.text(name)];
+  });
+  return { ...words2, options: { ...args.options, ...(Object.fromEntries(values) as Arguments['options']) } };
 }
 
 /** `USAGE` for options that make no sense together. */

@@ -28,7 +28,11 @@ export function readArguments(
       throw wrong(`--${folder[0]} names a folder`, 'name a file in it: the last character is a slash');
     const extra = positionals[mostOperands(operands)];
     if (extra !== undefined) throw wrong(`unexpected word "${extra}"`, usageOf(name, operands));
+    const missing = Object.entries(specs).find(([option, { required }]) => required !== undefined && !(option in all));
+    if (missing !== undefined) throw wrong(missing[1].required ?? '');
     return {
+      operands: positionals,
+      options: optionValues(specs, all),
       positionals,
       text: (option) => (typeof all[option] === 'string' ? all[option] : undefined),
       texts: (option) => [all[option] ?? []].flat().filter((value) => typeof value === 'string'),
@@ -53,6 +57,21 @@ export function readArguments(
       dashed ? `a value that begins with a dash is written ${option}=-VALUE` : undefined,
     );
   }
+}
+
+/** What parseArgs found, as the types of {@link OptionValues} say it. */
+function optionValues(specs: OptionSpecs, all: Readonly<Record<string, unknown>>): Arguments['options'] {
+  const entries = Object.entries(specs).map(([name, { type, multiple, read = (text: string): unknown => text }]) => {
+    const one = (text: unknown): unknown => (typeof text === 'string' ? read(text, `--${name}`) : undefined);
+    const given = [all[name] ?? []].flat();
+    const value = type === 'boolean' ? all[name] === true : multiple === true ? given.map(one) : one(all[name]);
+    return [camelCase(name), value] as const;
+  });
+  return Object.fromEntries(entries) as Arguments['options'];
+}
+
+export function camelCase(name: string): string {
+  return name.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** Without its slash it would become a file where a folder was meant; addresses have words of their own. */

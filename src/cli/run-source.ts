@@ -12,8 +12,8 @@ import { readGivenFile } from '../platform/files/state-file.ts';
 import type { Arguments, CommandContext } from './command.ts';
 import { bundleSource, unpackedSource, type InstallSource } from './install-source.ts';
 import { usage } from './node-target.ts';
-import { releaseTrust, SEEN_RELEASES } from './release-trust.ts';
-import { trustOf } from './signed.ts';
+import { releaseTrust, SEEN_RELEASES } from '../app/ports/release-trust.ts';
+import { trustOf } from '../app/ports/trust.ts';
 import { storeSource } from './store-source.ts';
 
 /**
@@ -33,7 +33,7 @@ export async function openSource(
   if (given.length > 1) throw usage('only one of --bundle, --dir and --from can be used');
   if (release !== undefined && places.length === 0) throw usage('--release goes with --from');
   const arch = hostArch();
-  const trust = await trustOf(args, context, { role: 'bundle', directory });
+  const trust = await trustOf(args.options, context, { role: 'bundle', directory });
   const common = { cwd, arch, trust, report, signal };
   if (bundle !== undefined) return bundleSource(bundle, { ...common, directory });
   if (dir !== undefined) return unpackedSource(dir, { ...common, directory });

@@ -6,7 +6,7 @@ import type { BundlePlan } from '../bundle/plan.ts';
 import { CurlewError } from '../core/errors.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
-import { toolVersion } from './version.ts';
+import { toolVersion } from '../app/version.ts';
 
 export const SINCE_OPTION = {
   since: { type: 'string', value: 'INVENTORY', help: 'leave out what that place has: a delta (see curlew inventory)' },

@@ -19,11 +19,11 @@ import { openStoreSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import { isWebAddress, webObject } from '../store/web.ts';
 import type { ReleaseTrust } from '../store/release/signed-release.ts';
-import { catalogueOf, notingCurrent } from './release-trust.ts';
+import { catalogueOf, notingCurrent } from '../app/ports/release-trust.ts';
 import type { Arguments, CommandContext } from './command.ts';
 import type { InstallSource } from './install-source.ts';
-import { openHttp } from './network.ts';
-import { openStoreFor } from './stores.ts';
+import { openHttp } from '../app/ports/network.ts';
+import { openStoreFor } from '../app/ports/stores.ts';
 
 export interface StoreSourceOptions {
   /** The first has the say which release is the current one; the others are asked when one before fails. */
@@ -58,7 +58,7 @@ export async function storeSource(
     const stores: Store[] = [];
     for (const address of places) {
       const http = isWebAddress(address) ? await web.get() : undefined;
-      stores.push(await openStoreFor(address, args, context, { create: false, http }));
+      stores.push(await openStoreFor(address, args.options, context, { create: false, http }));
     }
     const { onNotCurrent, result } = notingCurrent(context);
     const catalogue = await atOnePlace(
@@ -109,7 +109,7 @@ function refuseOverrides({ addons }: Installer): void {
 export function lazyHttp(args: Arguments, context: CommandContext) {
   let made: Promise<{ readonly http: Http }> | undefined;
   return {
-    get: async (): Promise<Http> => (await (made ??= openHttp(args, context))).http,
+    get: async (): Promise<Http> => (await (made ??= openHttp(args.options, context))).http,
     close: async (): Promise<void> => {
       await (await made)?.http.close();
     },
@@ -187,7 +187,7 @@ async function openOverride(
 export function objectOpener(args: Arguments, context: CommandContext, web: ReturnType<typeof lazyHttp>) {
   return async (address: string): Promise<FetchPlace> => {
     if (isWebAddress(address)) return webObject(address, await web.get());
-    const store = await openStoreFor(posix.dirname(address), args, context, { create: false });
+    const store = await openStoreFor(posix.dirname(address), args.options, context, { create: false });
     return { store, key: posix.basename(address) };
   };
 }

@@ -1,5 +1,4 @@
-import type { Arguments } from '../../src/cli/command.ts';
-import { openNetwork } from '../../src/cli/network.ts';
+import { openNetwork, type NetworkRequest } from '../../src/app/ports/network.ts';
 import * as assert from '../support/assert.ts';
 import { addon } from '../support/builds.ts';
 import { noReport } from '../support/context.ts';
@@ -16,26 +15,14 @@ import { tree } from '../support/tree.ts';
 const test = suite('cli/network');
 const IMAGES = { 'app:1': makeImage([makeLayer({ a: 'a' })]) };
 
-type Words = Readonly<Record<string, string | readonly string[]>>;
-
-/** Words of a command line as the parser hands them over. */
-function words(given: Words): Arguments {
-  return {
-    positionals: [],
-    text: (option) => [given[option] ?? []].flat()[0],
-    texts: (option) => [given[option] ?? []].flat(),
-    flag: () => false,
-  };
-}
-
-/** The digest of an image, looked up as a command does with these words and variables. */
+/** The digest of an image, looked up as a use case does with this request and these variables. */
 async function look(
   reference: string,
-  given: Words,
+  request: NetworkRequest,
   { cwd = '/', env = {} }: { readonly cwd?: string; readonly env?: Readonly<Record<string, string>> },
   signal: AbortSignal,
 ): Promise<string> {
-  await using network = await openNetwork(words(given), { cwd, env, signal, report: noReport });
+  await using network = await openNetwork(request, { cwd, env, signal, report: noReport });
   return (await network.registry.headManifest(ref(reference), { signal })).digest;
 }
 
@@ -45,7 +32,7 @@ test('mirrors of flags are asked first, then those of the configuration', async 
   await using configured = await startRegistry(IMAGES);
   const config = JSON.stringify({ registryMirrors: { 'registry.invalid': [configured.host] } });
   await using box = await tree({ 'c.json': config });
-  const given = { config: 'c.json', 'registry-mirror': [`registry.invalid=${flagged.host}`] };
+  const given = { config: 'c.json', registryMirror: [`registry.invalid=${flagged.host}`] };
   const digest = await look('registry.invalid/app:1', given, { cwd: box.path }, signal);
   assert.is(digest, IMAGES['app:1'].manifest.digest);
   assert.ok(flagged.log.some(({ path }) => path.includes('/manifests/')));
@@ -62,7 +49,7 @@ test('an authority comes from the flag, else from the configuration beside it', 
   const reference = `${registry.host}/app:1`;
   const here = { cwd: box.path };
   await look(reference, { config: 'site/c.json' }, here, signal);
-  await look(reference, { config: 'bad.json', 'ca-file': 'site/ca.pem' }, here, signal);
+  await look(reference, { config: 'bad.json', caFile: 'site/ca.pem' }, here, signal);
   await assert.rejectsWith(look(reference, { config: 'bad.json' }, here, signal), 'FILE_UNUSABLE', /none\.pem/);
   const error = await assert.rejectsWith(look(reference, {}, here, signal), 'FETCH_FAILED');
   assert.match(error.hint ?? '', /--ca-file/);
@@ -75,7 +62,7 @@ test('hosts for plain http and proxies count from configuration and variables', 
   const env = { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url };
   await look('plain.test:5000/app:1', { config: 'c.json' }, { cwd: box.path, env }, signal);
   assert.ok(proxy.log.some((line) => line.includes('http://plain.test:5000/')));
-  await look('plain.test:5000/app:1', { 'allow-http': ['plain.test:5000'] }, { env }, signal);
+  await look('plain.test:5000/app:1', { allowHttp: ['plain.test:5000'] }, { env }, signal);
 });
 
 /** Runs `curlew build` for one image; what it says on both streams. */

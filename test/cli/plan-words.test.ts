@@ -1,8 +1,8 @@
+import { SIGNED_OPTIONS } from '../../src/cli/options.ts';
 import { RUN_OPTIONS } from '../../src/cli/node-run.ts';
 import { PLAN_OPTIONS, planWords, withPlanWords } from '../../src/cli/plan-words.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import type { SavedPlan } from '../../src/runtime/run/plan-file.ts';
-import { SIGNED_OPTIONS } from '../../src/cli/signed.ts';
 import { PLAN_WORDS } from '../../src/runtime/run/plan-words.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';

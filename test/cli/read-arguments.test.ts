@@ -91,13 +91,39 @@ test('a file that is to be written must not end in a slash, which would be lost;
   assert.is(read('-o', 's3://b/p/')().text('output'), 's3://b/p/');
 });
 
+test('values have the type that their option reads, under names as programs write them', () => {
+  const table = {
+    to: { type: 'string', required: 'say with --to where', help: '' },
+    'at-once': { type: 'string', read: (text, option) => `${option} ${text}`, help: '' },
+    'ca-file': { type: 'string', multiple: true, help: '' },
+    'dry-run': { type: 'boolean', help: '' },
+  } satisfies OptionSpecs;
+  const read = (...words: readonly string[]): unknown =>
+    readArguments({ name: 'publish', operands: '', options: table }, words).options;
+  const none = { atOnce: undefined, caFile: [], dryRun: false, json: false, quiet: false, help: false };
+  assert.equal(read('--to', 'x'), { to: 'x', ...none });
+  assert.equal(read('--to=x', '--at-once=3', '--ca-file=a', '--ca-file=b', '--dry-run', '-q'), {
+    to: 'x',
+    atOnce: '--at-once 3',
+    caFile: ['a', 'b'],
+    dryRun: true,
+    json: false,
+    quiet: true,
+    help: false,
+  });
+  assert.throwsWith(() => read('--dry-run'), 'USAGE', /^curlew publish: say with --to where$/);
+});
+
 test('every command refuses words beyond those that its help names', async () => {
   const unlimited: string[] = [];
   for (const [name, { load }] of COMMANDS) {
     const command = await load();
     const most = command.operands.split(' ').filter((word) => word !== '').length;
     const words = Array.from({ length: most }, (_, index) => `w${index}`);
-    assert.equal(readArguments(command, words).positionals, words, name);
+    const needed = Object.entries(command.options).flatMap(([option, { required }]) =>
+      required === undefined ? [] : [`--${option}=store@r1`],
+    );
+    assert.equal(readArguments(command, [...needed, ...words]).operands, words, name);
     if (command.operands.includes('…')) unlimited.push(name);
     else assert.throwsWith(() => readArguments(command, [...words, 'webby']), 'USAGE', /: unexpected word "webby"$/);
   }

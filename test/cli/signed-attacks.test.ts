@@ -7,7 +7,7 @@ import { memorySource, readIndex, readTocText } from '../../src/formats/archive/
 import { formatFooter, formatToc } from '../../src/formats/archive/toc.ts';
 import { verifyArchive } from '../../src/formats/archive/verify.ts';
 import { checkedIndex } from '../../src/cli/install-source.ts';
-import type { Trust } from '../../src/cli/signed.ts';
+import type { Trust } from '../../src/app/ports/trust.ts';
 import { archivePackages } from '../../src/runtime/node/source.ts';
 import { makeKeyPair, publicPart, readPrivateKey } from '../../src/formats/signing/keys.ts';
 import { verifyText } from '../../src/formats/signing/signature.ts';

@@ -6,7 +6,7 @@ import { memorySource, readTocText } from '../../src/formats/archive/read.ts';
 import type { Command } from '../../src/cli/command.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
-import { trustOf } from '../../src/cli/signed.ts';
+import { trustOf } from '../../src/app/ports/trust.ts';
 import { digestOf } from '../../src/core/digest.ts';
 import { signArchive, type ArchiveStatement } from '../../src/formats/signing/archive-statement.ts';
 import * as assert from '../support/assert.ts';
@@ -233,7 +233,7 @@ test('a run asks once more when it has the lock: another one may have seen a new
   const words = installing('old.tar.gz');
   const args = readArguments(await loaded('install'), words.slice(1));
   const context = { cwd: box.path, env: { HOME: box.path }, report: () => undefined, ask: undefined, signal: never };
-  const trust = await trustOf(args, context, { role: 'bundle', directory: box.at(FOLDER) });
+  const trust = await trustOf(args.options, context, { role: 'bundle', directory: box.at(FOLDER) });
   const contents = await readTocText(memorySource('b', await readFile(box.at('old.tar.gz'))), { signal: never });
   const signed = await trust?.check('old.tar.gz', contents, box.at('old.tar.gz'));
   await ok(box, ...installing('new.tar.gz'));

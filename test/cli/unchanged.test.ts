@@ -1,7 +1,7 @@
 /** What has changed is told by the store alone: every run has an empty cache and an empty folder for packages. */
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { changed } from '../../src/cli/commands/changed.ts';
-import { publish } from '../../src/cli/commands/publish.ts';
+import { changedCommand } from '../../src/cli/commands/changed.ts';
+import { publishCommand } from '../../src/cli/commands/publish.ts';
 import type { Command } from '../../src/cli/command.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import type { ProgressEvent } from '../../src/core/events.ts';
@@ -61,11 +61,11 @@ test('a machine that has nothing builds what has changed, and only asks about th
     ...addon('b', `asset tool ${web.url}/tool\n`),
     ...addon('c', '', { 'c.yaml': 'c: 1\n' }),
   });
-  await fresh(publish, box, ['--to', 'store', '--release', 'r1'], signal);
+  await fresh(publishCommand, box, ['--to', 'store', '--release', 'r1'], signal);
   const [blobs, downloads] = [registry.blobRequests().length, web.log.filter(({ method }) => method === 'GET').length];
   await writeFile(box.at('addons/c/1.0/c.yaml'), 'c: 2\n');
   const events: ProgressEvent[] = [];
-  const result = await fresh(publish, box, ['--to', 'store', '--release', 'r2'], signal, events);
+  const result = await fresh(publishCommand, box, ['--to', 'store', '--release', 'r2'], signal, events);
   assert.ok('packages' in result);
   assert.equal(result.packages.map(({ name, outcome }) => `${name} ${outcome}`).toSorted(), [
     'a copied',
@@ -82,7 +82,7 @@ test('a machine that has nothing builds what has changed, and only asks about th
     'r2/c-1.0.tar.gz uploaded',
   ]);
   assert.ok(result.bytesUp > 0 && result.bytesUp < result.bytesCopied);
-  const third = await fresh(publish, box, ['--to', 'store', '--release', 'r3'], signal);
+  const third = await fresh(publishCommand, box, ['--to', 'store', '--release', 'r3'], signal);
   assert.ok('packages' in third && third.packages.every(({ outcome }) => outcome === 'copied'));
 });
 
@@ -119,10 +119,10 @@ for (const [what, reason, change] of CASES) {
       ...addon('a', `asset tool ${web.url}/tool\n`, { 'x.yaml': 'x: 1\n' }),
       ...addon('b', ''),
     });
-    await fresh(publish, box, ['--to', 'store', '--release', 'r1'], signal);
+    await fresh(publishCommand, box, ['--to', 'store', '--release', 'r1'], signal);
     await change(box, state);
     const before = await readFile(box.at('store/VERSION'), 'utf8');
-    const plan = await fresh(publish, box, ['--to', 'store', '--release', 'r2', '--dry-run'], signal);
+    const plan = await fresh(publishCommand, box, ['--to', 'store', '--release', 'r2', '--dry-run'], signal);
     assert.ok('plan' in plan);
     const [a, b] = plan.plan;
     assert.is(a?.change, 'changed');
@@ -130,7 +130,7 @@ for (const [what, reason, change] of CASES) {
     assert.is(b?.change, 'unchanged');
     assert.is(b?.since, 'r1');
     assert.is(await readFile(box.at('store/VERSION'), 'utf8'), before);
-    const { changed: list, since, unchanged } = await fresh(changed, box, ['--from', 'store'], signal);
+    const { changed: list, since, unchanged } = await fresh(changedCommand, box, ['--from', 'store'], signal);
     assert.equal([list.map(({ name }) => name), since, unchanged], [['a'], 'r1', 1]);
     assert.match(list[0]?.because ?? '', reason);
   });
@@ -141,64 +141,64 @@ test('a tag that names another image now is a change', async ({ signal }) => {
   await using second = await registryOf(other);
   await using box = await tree(addon('a', 'image one images.example/team/one:1\n'));
   const mirror = (host: string): readonly string[] => ['--registry-mirror', `images.example=${host}`];
-  await fresh(publish, box, ['--to', 'store', '--release', 'r1', ...mirror(first.host)], signal);
-  const same = await fresh(changed, box, ['--from', 'store', ...mirror(first.host)], signal);
+  await fresh(publishCommand, box, ['--to', 'store', '--release', 'r1', ...mirror(first.host)], signal);
+  const same = await fresh(changedCommand, box, ['--from', 'store', ...mirror(first.host)], signal);
   assert.is(same.unchanged, 1);
-  const now = await fresh(changed, box, ['--from', 'store', ...mirror(second.host)], signal);
+  const now = await fresh(changedCommand, box, ['--from', 'store', ...mirror(second.host)], signal);
   assert.match(now.changed[0]?.because ?? '', /names another image now/);
   assert.equal(second.blobRequests(), []);
 });
 
 test('changed compares with any release, and cuts what it finds into batches', async ({ signal }) => {
   await using box = await tree({ ...addon('a', ''), ...addon('b', ''), ...addon('c', '') });
-  await fresh(publish, box, ['--to', 'store', '--release', 'r1'], signal);
-  await fresh(publish, box, ['a', '--to', 'store', '--release', 'r2'], signal);
+  await fresh(publishCommand, box, ['--to', 'store', '--release', 'r1'], signal);
+  await fresh(publishCommand, box, ['a', '--to', 'store', '--release', 'r2'], signal);
   await rm(box.at('addons/c'), { recursive: true });
   await writeFile(box.at('addons/a/1.0/new'), 'x');
   await writeFile(box.at('addons/b/1.0/new'), 'x');
-  const all = await fresh(changed, box, ['--from', 'store', '--since', 'r1', '--batch', '1'], signal);
+  const all = await fresh(changedCommand, box, ['--from', 'store', '--since', 'r1', '--batch', '1'], signal);
   const include = [
     { batch: 1, addons: 'a/1.0' },
     { batch: 2, addons: 'b/1.0' },
   ];
   assert.equal(all.matrix, { include });
   assert.equal(all.gone, ['c-1.0.tar.gz']);
-  const words = readArguments(changed, ['--from', 'store', '--batch', '1']);
-  assert.equal(JSON.parse(changed.render(all, words, undefined as never)), { include });
-  await assert.rejectsWith(fresh(changed, box, ['--from', 'store', '--since', 'r9'], signal), 'NOT_FOUND');
-  await assert.rejectsWith(fresh(changed, box, [], signal), 'USAGE');
-  await assert.rejectsWith(fresh(changed, box, ['--from', 'store', '--batch', '0'], signal), 'USAGE');
+  const words = readArguments(changedCommand, ['--from', 'store', '--batch', '1']);
+  assert.equal(JSON.parse(changedCommand.render(all, words, undefined as never)), { include });
+  await assert.rejectsWith(fresh(changedCommand, box, ['--from', 'store', '--since', 'r9'], signal), 'NOT_FOUND');
+  await assert.rejectsWith(fresh(changedCommand, box, [], signal), 'USAGE');
+  await assert.rejectsWith(fresh(changedCommand, box, ['--from', 'store', '--batch', '0'], signal), 'USAGE');
 });
 
 for (const damage of ['', '{', '{"format":1,"packages":{"a-1.0.tar.gz":7}}', '{"format":2}']) {
   test(`with ${JSON.stringify(damage)} recorded, the package is built and found to be the same`, async ({ signal }) => {
     await using box = await tree(addon('a', ''));
-    await fresh(publish, box, ['--to', 'store', '--release', 'r1'], signal);
+    await fresh(publishCommand, box, ['--to', 'store', '--release', 'r1'], signal);
     await writeFile(box.at('store/r1/inputs.json'), damage);
-    const { changed: list } = await fresh(changed, box, ['--from', 'store'], signal);
+    const { changed: list } = await fresh(changedCommand, box, ['--from', 'store'], signal);
     assert.is(list[0]?.because, 'nothing is known of an earlier build');
-    const result = await fresh(publish, box, ['--to', 'store', '--release', 'r2'], signal);
+    const result = await fresh(publishCommand, box, ['--to', 'store', '--release', 'r2'], signal);
     assert.ok('packages' in result && result.packages[0]?.outcome === 'copied');
-    assert.is((await fresh(changed, box, ['--from', 'store'], signal)).unchanged, 1);
+    assert.is((await fresh(changedCommand, box, ['--from', 'store'], signal)).unchanged, 1);
   });
 }
 
 test('a package that vanished from the store is built and uploaded again', async ({ signal }) => {
   await using box = await tree(addon('a', ''));
-  await fresh(publish, box, ['--to', 'store', '--release', 'r1'], signal);
+  await fresh(publishCommand, box, ['--to', 'store', '--release', 'r1'], signal);
   await rm(box.at('store/r1/a-1.0.tar.gz'));
-  const { changed: list } = await fresh(changed, box, ['--from', 'store'], signal);
+  const { changed: list } = await fresh(changedCommand, box, ['--from', 'store'], signal);
   assert.match(list[0]?.because ?? '', /vanished/);
-  const result = await fresh(publish, box, ['--to', 'store', '--release', 'r2'], signal);
+  const result = await fresh(publishCommand, box, ['--to', 'store', '--release', 'r2'], signal);
   assert.ok('packages' in result && result.packages[0]?.outcome === 'uploaded');
 });
 
 test('what was judged by one release is not published on top of another', async ({ signal }) => {
   await using box = await tree(addon('a', ''));
-  await fresh(publish, box, ['--to', 'store', '--release', 'r1'], signal);
+  await fresh(publishCommand, box, ['--to', 'store', '--release', 'r1'], signal);
   const store = createFolderStore(box.at('store'));
   const previous = await readPrevious(store, { signal });
-  await fresh(publish, box, ['--to', 'store', '--release', 'r2'], signal);
+  await fresh(publishCommand, box, ['--to', 'store', '--release', 'r2'], signal);
   const unchanged = new Set(previous.packages.keys());
   const given = {
     store,
@@ -216,7 +216,7 @@ test('what was judged by one release is not published on top of another', async 
 
 test('a dry run into a store that is not there makes none', async ({ signal }) => {
   await using box = await tree(addon('a', ''));
-  const plan = await fresh(publish, box, ['--to', 'store', '--dry-run'], signal);
+  const plan = await fresh(publishCommand, box, ['--to', 'store', '--dry-run'], signal);
   assert.ok('plan' in plan);
   assert.match(plan.release, /^v\d{4}\.\d\d\.\d\d-0$/);
   assert.equal(plan.plan[0], {
@@ -232,10 +232,10 @@ test('a dry run into a store that is not there makes none', async ({ signal }) =
 
 test('--locked holds for packages that are not built', async ({ signal }) => {
   await using box = await tree(addon('a', ''));
-  await fresh(publish, box, ['--to', 'store', '--release', 'r1', '--update-lock'], signal);
-  await fresh(publish, box, ['--to', 'store', '--release', 'r2', '--locked'], signal);
+  await fresh(publishCommand, box, ['--to', 'store', '--release', 'r1', '--update-lock'], signal);
+  await fresh(publishCommand, box, ['--to', 'store', '--release', 'r2', '--locked'], signal);
   await rm(box.at('addons/a/1.0/Manifest.lock'));
-  const late = fresh(publish, box, ['--to', 'store', '--release', 'r3', '--locked'], signal);
+  const late = fresh(publishCommand, box, ['--to', 'store', '--release', 'r3', '--locked'], signal);
   await assert.rejectsWith(late, 'LOCK_MISMATCH', /has no Manifest\.lock/);
 });
 

@@ -1,4 +1,5 @@
 /** `curlew apply`: the whole bundle, from a delta and what is there. */
+import { NETWORK_OPTIONS, SIGNED_OPTIONS } from '../options.ts';
 import { resolve } from 'node:path';
 import { applyDelta, findHolders } from '../../bundle/delta/apply.ts';
 import { joinBases, openBase } from '../../bundle/delta/base.ts';
@@ -8,11 +9,10 @@ import { CurlewError } from '../../core/errors.ts';
 import { refuseExisting } from '../../platform/files/name-file.ts';
 import type { Command } from '../command.ts';
 import { checkedIndex } from '../install-source.ts';
-import { NETWORK_OPTIONS } from '../network.ts';
 import { openArchive } from '../open-archive.ts';
 import { fileOutputOf } from '../output.ts';
 import { formatBytes } from '../render/units.ts';
-import { SIGNED_OPTIONS, trustOf } from '../signed.ts';
+import { trustOf } from '../../app/ports/trust.ts';
 
 interface Applied {
   readonly file: string;
@@ -56,7 +56,7 @@ export const apply: Command<Applied> = {
       });
     }
     const [from, file, force] = [resolve(cwd, path), resolve(cwd, output), args.flag('force')];
-    const trust = await trustOf(args, context, { role: 'bundle' });
+    const trust = await trustOf(args.options, context, { role: 'bundle' });
     await refuseExisting(file, force);
     await using source = await openArchive(from, context);
     const index = await checkedIndex(source, source.whole, { ...context, trust });

@@ -1,49 +1,12 @@
 /** `curlew build`: packages out of add-on folders. */
-import { readFile } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
-import { parseBuildPlan, type BuildPlan } from '../../build/plan.ts';
-import type { Digest } from '../../core/digest.ts';
-import { CurlewError, fileError } from '../../core/errors.ts';
+import { dirname } from 'node:path';
+import { build, planOf } from '../../app/build.ts';
 import { printableJson } from '../../core/json.ts';
-import type { Arguments, Command, CommandContext } from '../command.ts';
-import { BUILD_OPTIONS, planPackages, requireBuildable, runBuild } from '../building.ts';
+import { command } from '../command.ts';
+import { BUILD_OPTIONS } from '../options.ts';
 import { formatBytes } from '../render/units.ts';
 
-interface Built {
-  readonly name: string;
-  readonly version: string;
-  readonly path: string;
-  readonly size: number;
-  readonly outcome: 'unchanged' | 'built';
-  readonly because: string;
-  /** Bytes of images that came over the network. */
-  readonly fetched: number;
-  readonly digest: Digest;
-}
-
-/** A plan is the result itself, so that what `--json` prints can be carried out as well. */
-type Result = BuildPlan | { readonly packages: readonly Built[] };
-
-async function planOf(args: Arguments, context: CommandContext): Promise<BuildPlan> {
-  const file = args.text('from-plan');
-  if (file === undefined) return planPackages(args.positionals, args, context);
-  if (args.positionals.length > 0) {
-    throw new CurlewError('USAGE', 'curlew build: --from-plan says already which add-ons are built');
-  }
-  const plan = await readPlan(resolve(context.cwd, file), file);
-  await requireBuildable(plan, context);
-  return plan;
-}
-
-async function readPlan(path: string, file: string): Promise<BuildPlan> {
-  try {
-    return parseBuildPlan(await readFile(path, 'utf8'), file);
-  } catch (error) {
-    throw fileError(`read the plan ${file}`, error);
-  }
-}
-
-export const build: Command<Result> = {
+export const buildCommand = command({
   name: 'build',
   summary: 'Build packages from add-on folders',
   operands: '[addon…]',
@@ -60,17 +23,9 @@ export const build: Command<Result> = {
     'curlew build ekco-0.28.4 --out packages',
     'curlew build --registry-mirror docker.io=mirror.example.com',
   ],
-  run: async (args, context) => {
-    const plan = await planOf(args, context);
-    if (args.flag('plan-only')) return plan;
-    const packages = (await runBuild(plan, args, context)).map(
-      ({ path, addon, size, outcome, because, fetched }): Built => {
-        const { name, version, digest } = addon;
-        return { name, version, path, size, outcome, because, fetched, digest };
-      },
-    );
-    return { packages };
-  },
+  // A plan is the result itself, so that what `--json` prints can be carried out as well.
+  run: async ({ operands, options: { planOnly, ...options } }, context) =>
+    (planOnly ? planOf : build)({ addons: operands, ...options }, context),
   render: (result) => {
     if ('format' in result) return printableJson(result, 2);
     const lines = result.packages.map(({ name, version, size, outcome, because }) => {
@@ -80,4 +35,4 @@ export const build: Command<Result> = {
     const [first] = result.packages;
     return first === undefined ? 'no add-ons found' : [...lines, `packages are in ${dirname(first.path)}`].join('\n');
   },
-};
+});

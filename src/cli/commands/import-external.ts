@@ -1,4 +1,5 @@
 /** `curlew import-external`: takes add-ons that others publish into a store, for kURL's readers. */
+import { BUILD_OPTIONS, NETWORK_OPTIONS, STORE_OPTIONS } from '../options.ts';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { clearShelf, fetchAsset } from '../../build/assets.ts';
@@ -6,11 +7,10 @@ import { makeScratch } from '../../build/cache.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { importExternal, type ImportResult } from '../../store/release/import-external.ts';
 import { externalFile, parseOffers, type OfferedVersion } from '../../store/release/external.ts';
-import { openBuildPorts } from '../build-ports.ts';
-import { BUILD_OPTIONS, countOf } from '../building.ts';
+import { openBuildPorts } from '../../app/ports/build-ports.ts';
+import { countOf } from '../values.ts';
 import type { Command } from '../command.ts';
-import { NETWORK_OPTIONS } from '../network.ts';
-import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
+import { openStoreFor } from '../../app/ports/stores.ts';
 
 const JOBS = 4;
 const LIMIT = 4 << 20;
@@ -49,8 +49,8 @@ export const importExternalCommand: Command<ImportResult> = {
     const to = args.text('to');
     if (to === undefined) throw new CurlewError('USAGE', 'curlew import-external: say with --to where to import');
     const offers = parseOffers(await readOffers(resolve(cwd, path)), path, args.text('name'));
-    const store = await openStoreFor(to, args, context, { create: true });
-    await using ports = await openBuildPorts([], args, context);
+    const store = await openStoreFor(to, args.options, context, { create: true });
+    await using ports = await openBuildPorts([], args.options, context);
     const scratch = await makeScratch(ports.cache, 'external');
     const none = async (): Promise<ReadonlyMap<never, never>> => new Map<never, never>();
     const fetch = async (offer: OfferedVersion, within: { readonly signal: AbortSignal }) => {

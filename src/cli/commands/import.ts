@@ -5,7 +5,7 @@ import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import { lookAtRepository, type Migration } from '../../kurl/migrate.ts';
 import { newFiles, writeNewFiles, type WrittenFile } from '../../kurl/write-files.ts';
 import type { Command } from '../command.ts';
-import { ownScripts } from '../own-scripts.ts';
+import { ownScripts } from '../../app/own-scripts.ts';
 import { renderMigration } from '../render/migration.ts';
 
 interface Imported extends Migration {

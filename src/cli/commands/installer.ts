@@ -1,4 +1,5 @@
 /** `curlew installer`: what an installer spec says, is made of, and means. */
+import { STORE_OPTIONS, WEB_OPTIONS } from '../options.ts';
 import { counted } from '../../core/counted.ts';
 import { renderDiagnostic } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
@@ -6,11 +7,9 @@ import { nearest } from '../../core/nearest.ts';
 import { assignment } from '../../spec/variables.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { VERB_OPTIONS, VERBS, type InstallerResult, type Validated } from '../installer-verbs.ts';
-import { WEB_OPTIONS } from '../network.ts';
 import { RUN_OPTIONS } from '../node-run.ts';
 import { columns } from '../render/columns.ts';
 import { paintDiagnostic, type Paint } from '../render/paint.ts';
-import { STORE_OPTIONS } from '../stores.ts';
 
 const DETAILS = `validate tells all mistakes in a spec at once, and ends with status 11 when one of them is an error. With --from, --bundle or --dir also versions that do not exist, and settings that the packages refuse.
 

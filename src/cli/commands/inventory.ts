@@ -12,7 +12,7 @@ import { writeText } from '../../platform/files/write-whole.ts';
 import type { Command } from '../command.ts';
 import { outputOf } from '../output.ts';
 import { formatBytes } from '../render/units.ts';
-import { toolVersion } from '../version.ts';
+import { toolVersion } from '../../app/version.ts';
 
 interface Result {
   /** Undefined when the inventory itself is the result. */

@@ -1,4 +1,5 @@
 /** `curlew join-parts`: one file out of the parts of a bundle, or only a look at them. */
+import { DOWNGRADE_OPTION, NETWORK_OPTIONS, SIGNED_OPTIONS } from '../options.ts';
 import { dirname, join, resolve } from 'node:path';
 import { checkParts, joinedBytes, joinParts, type JoinOptions } from '../../bundle/parts/join-parts.ts';
 import { counted } from '../../core/counted.ts';
@@ -6,13 +7,12 @@ import { CurlewError, ERROR_CODES, redact } from '../../core/errors.ts';
 import { isHeadPath } from '../../core/parts.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { checkedIndex } from '../install-source.ts';
-import { NETWORK_OPTIONS } from '../network.ts';
 import { isAddress } from '../open-anywhere.ts';
 import { STANDARD_OUTPUT } from '../output.ts';
 import { proveWhole, requireSignedFile } from '../prove-whole.ts';
 import { columns } from '../render/columns.ts';
 import { formatBytes } from '../render/units.ts';
-import { DOWNGRADE_OPTION, SIGNED_OPTIONS, trustOf, type Trust } from '../signed.ts';
+import { trustOf, type Trust } from '../../app/ports/trust.ts';
 import { openStandardOutput } from '../standard-output.ts';
 
 interface CheckedPart {
@@ -62,7 +62,7 @@ Where somebody sits at the terminal, media may come one after the other: the nex
   run: async (args, context) => {
     const { report, signal } = context;
     const { head, folders, output } = wordsOf(args, context);
-    const { judge, signedBy } = judgeOf(await trustOf(args, context), head, context);
+    const { judge, signedBy } = judgeOf(await trustOf(args.options, context), head, context);
     const place = { folders, judge, report, signal };
     if (output === undefined) {
       const found = await checkParts(head, place);

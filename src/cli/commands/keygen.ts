@@ -5,6 +5,7 @@ import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { requireFolder } from '../../platform/files/name-file.ts';
 import { writeNew } from '../../platform/files/write-new.ts';
 import { makeKeyPair } from '../../formats/signing/keys.ts';
+import { passphraseOf } from '../../app/ports/trust.ts';
 import type { Command } from '../command.ts';
 
 interface MadeKeys {
@@ -43,12 +44,6 @@ The keys are of ECDSA on P-256 in PEM. cosign takes the public one as it is, and
   render: ({ privateKey, publicKey, encrypted }) =>
     `${privateKey}: private, ${encrypted ? 'encrypted' : 'not encrypted'}\n${publicKey}: public`,
 };
-
-/** An empty passphrase is none. */
-export function passphraseOf(env: Readonly<Record<string, string | undefined>>): string | undefined {
-  const found = env['CURLEW_KEY_PASSPHRASE'];
-  return found === '' ? undefined : found;
-}
 
 async function writeKey(path: string, text: string, mode: number): Promise<void> {
   try {

@@ -1,4 +1,5 @@
 /** `curlew load-images`: the images of packages into this machine's container runtime, without installing anything. */
+import { DOWNGRADE_OPTION, NETWORK_OPTIONS, SIGNED_OPTIONS } from '../options.ts';
 import { access } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { PlacedEntry } from '../../formats/archive/entry.ts';
@@ -13,14 +14,13 @@ import { archivePackages } from '../../runtime/node/source.ts';
 import { folderPackages } from '../../runtime/node/source-folder.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { checkedIndex } from '../install-source.ts';
-import { NETWORK_OPTIONS } from '../network.ts';
 import { openBundle } from '../open-bundle.ts';
 import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
 import { flagsOf } from '../node-spec.ts';
 import { openArchive } from '../open-archive.ts';
 import { columns } from '../render/columns.ts';
 import { formatBytes } from '../render/units.ts';
-import { DOWNGRADE_OPTION, SIGNED_OPTIONS, trustOf, type Trust } from '../signed.ts';
+import { trustOf, type Trust } from '../../app/ports/trust.ts';
 
 interface LoadedPackage {
   /** `demo-1.0` */
@@ -71,7 +71,8 @@ export const loadImagesCommand: Command<LoadResult> = {
     if (bundle !== undefined && dir !== undefined) throw usage('only one of --bundle and --dir can be used');
     // What lies in the install folder was put there by a run, which has asked for it.
     const directory = folderOf(args, context);
-    const trust = bundle === undefined && dir === undefined ? undefined : await trustOf(args, context, { directory });
+    const trust =
+      bundle === undefined && dir === undefined ? undefined : await trustOf(args.options, context, { directory });
     const path = bundle === undefined ? undefined : resolve(context.cwd, bundle);
     await using source = path === undefined ? undefined : await openArchive(path, context);
     if (source === undefined) return await load(await imagesBelow(args, trust, context), args, context);

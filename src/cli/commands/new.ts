@@ -7,7 +7,7 @@ import type { LintReport } from '../../manifest/lint.ts';
 import { makeAddon, type MadeAddon } from '../../manifest/scaffold/new-addon.ts';
 import type { Arguments, Command } from '../command.ts';
 import { lintMade, renderLint } from '../lint-made.ts';
-import { ownScripts } from '../own-scripts.ts';
+import { ownScripts } from '../../app/own-scripts.ts';
 import { suggesting } from '../suggested.ts';
 
 interface Made extends MadeAddon {

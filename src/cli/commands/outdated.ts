@@ -1,7 +1,8 @@
 /** `curlew outdated`: what floating tags, packages and assets would resolve to now, beside the lock. */
 import type { OutdatedAddon } from '../../build/outdated.ts';
-import type { Command } from '../command.ts';
-import { BUILD_OPTIONS, planAddons, runOutdated } from '../building.ts';
+import { outdated } from '../../app/outdated.ts';
+import { command } from '../command.ts';
+import { BUILD_OPTIONS } from '../options.ts';
 
 const { out, arch, jobs, cache, ...rest } = BUILD_OPTIONS;
 const { locked: _locked, 'update-lock': _update, 'image-format': _format, ...network } = rest;
@@ -23,7 +24,7 @@ function linesOf({ ref, lockedBy, changes }: OutdatedAddon): readonly string[] {
   return [`${id}: differs from its ${lockedBy}`, ...rows];
 }
 
-export const outdated: Command<readonly OutdatedAddon[]> = {
+export const outdatedCommand = command({
   name: 'outdated',
   summary: 'Show what has changed upstream since the lock',
   operands: '[addon…]',
@@ -32,6 +33,6 @@ export const outdated: Command<readonly OutdatedAddon[]> = {
     'Compares what every directive resolves to now with the committed Manifest.lock, or with the lock in the package\n' +
     'of the --out folder when none is committed. curlew build --update-lock takes the changes over.',
   examples: ['curlew outdated', 'curlew outdated ekco --json'],
-  run: async (args, context) => runOutdated(await planAddons(args.positionals, args, context), args, context),
+  run: async ({ operands, options }, context) => outdated({ addons: operands, ...options }, context),
   render: (addons) => (addons.length === 0 ? 'no add-ons found' : addons.flatMap(linesOf).join('\n')),
-};
+});

@@ -1,4 +1,5 @@
 /** `curlew preflight`: host preflights of a spec and its add-ons, by themselves. */
+import { DOWNGRADE_OPTION, SIGNED_OPTIONS, STORE_OPTIONS, WEB_OPTIONS } from '../options.ts';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { CurlewError } from '../../core/errors.ts';
@@ -20,18 +21,15 @@ import { flagsOf, judgeSettings, specOf } from '../node-spec.ts';
 import { clusterFinder } from '../node-cluster.ts';
 import { placesOf } from '../node-target.ts';
 import { IGNORE_OPTION } from '../node-checks.ts';
-import { ownScripts } from '../own-scripts.ts';
+import { ownScripts } from '../../app/own-scripts.ts';
 import { checkNodesFor, countsText, EXCLUDED, ignoringSome, packageResults } from '../../runtime/host/host-checks.ts';
 import { requireSystemOf } from '../../runtime/host/own-system.ts';
 import { addonSpecs, versionsOf } from '../../runtime/host/preflight-specs.ts';
 import { missingPackages } from '../../runtime/host/required-packages.ts';
 import type { SourcePackage } from '../../runtime/node/source.ts';
 import type { Paint } from '../render/paint.ts';
-import { toolVersion } from '../version.ts';
-import { WEB_OPTIONS } from '../network.ts';
+import { toolVersion } from '../../app/version.ts';
 import { noteWarnings, openSource } from '../run-source.ts';
-import { DOWNGRADE_OPTION, SIGNED_OPTIONS } from '../signed.ts';
-import { STORE_OPTIONS } from '../stores.ts';
 
 const DETAILS = `Looks at this machine and says whether it is fit: [PASS], [WARN] or [FAIL], a line each. Nothing is changed.
 

@@ -1,11 +1,11 @@
 /** `curlew promote`: makes a release of one store a release of another, without its bytes passing through here. */
+import { KEY_OPTIONS, MAKE_CURRENT, SIGNER_OPTIONS, STORE_OPTIONS } from '../options.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { promote, sourceRelease, type PromoteResult } from '../../store/release/promote.ts';
-import { countOf } from '../building.ts';
+import { countOf } from '../values.ts';
 import type { Command } from '../command.ts';
-import { MAKE_CURRENT, noteUnsigned, trustOfStore, SIGNER_OPTIONS, signerOf } from '../release-trust.ts';
-import { KEY_OPTIONS } from '../signed.ts';
-import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
+import { noteUnsigned, trustOfStore, signerOf } from '../../app/ports/release-trust.ts';
+import { openStoreFor } from '../../app/ports/stores.ts';
 import { formatBytes } from '../render/units.ts';
 import { parseStoreRelease } from '../store-release.ts';
 
@@ -48,19 +48,19 @@ export const promoteCommand: Command<PromoteResult> = {
     });
     if (from === undefined || to === undefined) throw new CurlewError('USAGE', 'curlew promote: name both stores');
     const jobs = countOf(args, 'jobs', JOBS);
-    const store = await openStoreFor(from.store, args, context, { create: false });
+    const store = await openStoreFor(from.store, args.options, context, { create: false });
     // Which release may become current is asked of the store that it goes to.
-    const trust = await trustOfStore(args, context, { address: store.address, allowOlder: true });
+    const trust = await trustOfStore(args.options, context, { address: store.address, allowOlder: true });
     const source = await sourceRelease(store, { release: from.release, trust, signal });
     const dryRun = args.flag('dry-run');
-    const target = await openStoreFor(to.store, args, context, { create: !dryRun });
+    const target = await openStoreFor(to.store, args.options, context, { create: !dryRun });
     const flags = {
       deep: args.flag('deep'),
       stream: args.flag('stream'),
       dryRun,
       makeCurrent: args.flag('make-current'),
     };
-    const signer = await signerOf(args, context, { addresses: [target.address] });
+    const signer = await signerOf(args.options, context, [target.address]);
     const promoted = await promote(source, { to: target, release: to.release, signer, ...flags, jobs, report, signal });
     if (!dryRun) await noteUnsigned(target, { release: promoted.release, signer }, context);
     return promoted;

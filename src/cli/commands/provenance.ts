@@ -17,8 +17,8 @@ import { ANYWHERE_OPTIONS, besideOf, openAnywhere, requireOther } from '../open-
 import { describeArchive } from '../open-described.ts';
 import { fileOutputOf } from '../output.ts';
 import { proveWhole } from '../prove-whole.ts';
-import { readKeyText } from '../signed.ts';
-import { passphraseOf } from './keygen.ts';
+import { readKeyText } from '../../app/ports/trust.ts';
+import { passphraseOf } from '../../app/ports/trust.ts';
 
 interface Stated {
   readonly path: string;

@@ -1,12 +1,13 @@
 /** `curlew prune`: removes old releases from a store. */
+import { STORE_OPTIONS } from '../options.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { prune, type PruneResult } from '../../store/release/prune.ts';
-import { ageOf } from '../age.ts';
-import { countOf } from '../building.ts';
+import { age as ageOf } from '../values.ts';
+import { countOf } from '../values.ts';
 import type { Command } from '../command.ts';
 import { formatBytes } from '../render/units.ts';
-import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
+import { openStoreFor } from '../../app/ports/stores.ts';
 
 /** Objects at once. */
 const JOBS = 8;
@@ -38,7 +39,7 @@ export const pruneCommand: Command<PruneResult> = {
     }
     const olderThan = age === undefined ? undefined : ageOf(age, '--older-than');
     const jobs = countOf(args, 'jobs', JOBS);
-    const store = await openStoreFor(from, args, context, { create: false });
+    const store = await openStoreFor(from, args.options, context, { create: false });
     return prune(store, { keep, olderThan, now: new Date(), dryRun: args.flag('dry-run'), jobs, report, signal });
   },
   render: ({ store, current, dryRun, pruned, latest, uploads, kept, left }) => {

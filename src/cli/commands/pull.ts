@@ -1,4 +1,5 @@
 /** `curlew pull`: a bundle or package from the network, gone on with where it stopped, proved as it arrives. */
+import { SIGNED_OPTIONS, STORE_OPTIONS, WEB_OPTIONS } from '../options.ts';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isDigest, type Digest } from '../../core/digest.ts';
@@ -9,12 +10,10 @@ import type { Pulled, PullOptions } from '../../transfer/from-place.ts';
 import { pull } from '../../transfer/pull.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
-import { WEB_OPTIONS } from '../network.ts';
 import { formatBytes } from '../render/units.ts';
-import { SIGNED_OPTIONS, signaturePath, trustOf } from '../signed.ts';
-import { parseSize } from '../size.ts';
+import { signaturePath, trustOf } from '../../app/ports/trust.ts';
+import { size as parseSize } from '../values.ts';
 import { lazyHttp, objectOpener } from '../store-source.ts';
-import { STORE_OPTIONS } from '../stores.ts';
 
 interface Result extends Pulled {
   /** The public key whose signature holds, where signatures were asked for. */
@@ -105,7 +104,7 @@ After a failure, Ctrl-C or a crash the same command resumes where it stopped: un
     }
     const sha256 = sha256Of(args);
     const rate = args.text('limit-rate');
-    const pace = rate === undefined ? undefined : createPace(parseSize(rate, 'limit-rate'), () => performance.now());
+    const pace = rate === undefined ? undefined : createPace(parseSize(rate, '--limit-rate'), () => performance.now());
     const connections = connectionsOf(args);
     const file = await targetOf(args, first, cwd);
     const web = lazyHttp(args, context);
@@ -146,7 +145,7 @@ interface PullTrust {
 
 /** Undefined when nobody asks for signatures. */
 async function trustFor(args: Arguments, context: CommandContext): Promise<PullTrust | undefined> {
-  const trust = await trustOf(args, context);
+  const trust = await trustOf(args.options, context);
   if (trust === undefined) return undefined;
   let signedBy: string | undefined;
   let signature: string | undefined;

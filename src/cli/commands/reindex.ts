@@ -1,10 +1,11 @@
 /** `curlew reindex`: makes a damaged catalogue anew from the packages that are there. */
+import { STORE_OPTIONS } from '../options.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { checkedRelease } from '../../store/release/release-name.ts';
 import { reindex, type ReindexResult } from '../../store/release/reindex.ts';
-import { countOf } from '../building.ts';
+import { countOf } from '../values.ts';
 import type { Command } from '../command.ts';
-import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
+import { openStoreFor } from '../../app/ports/stores.ts';
 
 /** Packages at once. */
 const JOBS = 8;
@@ -18,7 +19,7 @@ const WAS = {
 
 export const reindexCommand: Command<ReindexResult> = {
   name: 'reindex',
-  summary: 'Make the catalogue of a release anew from its packages',
+  summary: 'Make the catalogue of a release again from its packages',
   operands: 'STORE',
   options: {
     release: { type: 'string', value: 'R', help: 'which release (default: the current one)' },
@@ -38,7 +39,7 @@ export const reindexCommand: Command<ReindexResult> = {
     }
     const given = args.text('release');
     const release = given === undefined ? undefined : checkedRelease(given, '--release');
-    const store = await openStoreFor(address, args, context, { create: false });
+    const store = await openStoreFor(address, args.options, context, { create: false });
     return reindex(store, { release, dryRun: args.flag('dry-run'), jobs: countOf(args, 'jobs', JOBS), signal });
   },
   render: ({ store, release, was, dryRun, packages, hashed, lost, order }) =>

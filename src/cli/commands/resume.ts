@@ -49,6 +49,8 @@ function withHookWords(asked: Arguments, args: Arguments): Arguments {
   const isOfHooks = (name: string): boolean => Object.hasOwn(HOOK_OPTIONS, name) || name === 'unconfined';
   const from = (name: string): Arguments => (isOfHooks(name) && args.text(name) !== undefined ? args : asked);
   return {
+    operands: asked.operands,
+    options: asked.options,
     positionals: asked.positionals,
     text: (name) => from(name).text(name),
     texts: (name) => from(name).texts(name),

@@ -12,7 +12,7 @@ import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
 import { ANYWHERE_OPTIONS, besideOf, openAnywhere, requireOther } from '../open-anywhere.ts';
 import { describeArchive } from '../open-described.ts';
 import { outputOf } from '../output.ts';
-import { toolVersion } from '../version.ts';
+import { toolVersion } from '../../app/version.ts';
 
 interface Written {
   readonly file: string;

@@ -1,4 +1,5 @@
 /** `curlew serve`: a store over HTTP: packages, bundles that are made as they are read, online installs, images. */
+import { KEY_OPTIONS, WEB_OPTIONS } from '../options.ts';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { counted } from '../../core/counted.ts';
@@ -16,14 +17,13 @@ import { readSigned } from '../../store/release/signed-release.ts';
 import { isWebAddress } from '../../store/web.ts';
 import type { Store } from '../../store/store.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
-import { openHttp, WEB_OPTIONS } from '../network.ts';
-import { ownScripts } from '../own-scripts.ts';
+import { openHttp } from '../../app/ports/network.ts';
+import { ownScripts } from '../../app/own-scripts.ts';
 import { formatBytes } from '../render/units.ts';
 import { addressOf, limitsOf, listenOf, logFormOf, SERVE_OPTIONS, storeOf, tlsOf, tokenOf } from '../serve-options.ts';
-import { trustOfStore } from '../release-trust.ts';
-import { KEY_OPTIONS } from '../signed.ts';
-import { openStoreFor } from '../stores.ts';
-import { toolVersion } from '../version.ts';
+import { trustOfStore } from '../../app/ports/release-trust.ts';
+import { openStoreFor } from '../../app/ports/stores.ts';
+import { toolVersion } from '../../app/version.ts';
 
 const DETAILS = `A bundle is not made before it is asked for, and lies nowhere: its length and every byte are known from the packages. Interrupted downloads go on where they stopped, also after this server was started again.
 
@@ -103,7 +103,7 @@ async function runServer(args: Arguments, context: CommandContext): Promise<Serv
 /** What the keys prove of the store; undefined when nobody asks for signatures. */
 async function proveOf(args: Arguments, context: CommandContext, store: Store): Promise<ProveRelease | undefined> {
   // Whoever asks for a release by its name decides; nodes refuse old ones by themselves.
-  const trust = await trustOfStore(args, context, { address: store.address, allowOlder: true });
+  const trust = await trustOfStore(args.options, context, { address: store.address, allowOlder: true });
   if (trust === undefined) return undefined;
   const { signal } = context;
   return async (release) => readSigned(store, { release, trust: { ...trust, now: new Date() }, signal });
@@ -116,12 +116,15 @@ async function openStores(
 ): Promise<{ readonly store: Store; readonly installers: Installers } & AsyncDisposable> {
   const specs = args.text('installers');
   const isWeb = [address, specs ?? ''].some(isWebAddress);
-  const http = isWeb ? (await openHttp(args, context)).http : undefined;
-  const store = await openStoreFor(address, args, context, { create: false, http });
+  const http = isWeb ? (await openHttp(args.options, context)).http : undefined;
+  const store = await openStoreFor(address, args.options, context, { create: false, http });
   const installers =
     specs === undefined
       ? createInstallers(store, 'installers/')
-      : createInstallers(await openStoreFor(specs, args, context, { create: args.flag('allow-post'), http }), '');
+      : createInstallers(
+          await openStoreFor(specs, args.options, context, { create: args.flag('allow-post'), http }),
+          '',
+        );
   return { store, installers, [Symbol.asyncDispose]: async () => http?.close() };
 }
 

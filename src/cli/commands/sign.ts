@@ -1,4 +1,5 @@
 /** `curlew sign`: signatures beside each package or bundle; or one of a store's release. */
+import { SIGNER_OPTIONS } from '../options.ts';
 import { basename, resolve } from 'node:path';
 import { createSign, type KeyObject } from 'node:crypto';
 import { digestAsStep } from '../../formats/archive/digest-all.ts';
@@ -22,14 +23,14 @@ import {
 } from '../../formats/signing/archive-statement.ts';
 import { isVersionNumber, secondsOf, type Claim } from '../../formats/signing/claim.ts';
 import { readPrivateKey } from '../../formats/signing/keys.ts';
-import { ageOf } from '../age.ts';
+import { age as ageOf } from '../values.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { ANYWHERE_OPTIONS, besideOf, openAnywhere, requireOther } from '../open-anywhere.ts';
 import { proveWhole } from '../prove-whole.ts';
-import { SIGNER_OPTIONS, signerOf } from '../release-trust.ts';
-import { readKeyText, signaturePath, wholePath } from '../signed.ts';
-import { openStoreFor } from '../stores.ts';
-import { passphraseOf } from './keygen.ts';
+import { signerOf } from '../../app/ports/release-trust.ts';
+import { readKeyText, signaturePath, wholePath } from '../../app/ports/trust.ts';
+import { openStoreFor } from '../../app/ports/stores.ts';
+import { passphraseOf } from '../../app/ports/trust.ts';
 
 interface SignedArchive {
   readonly path: string;
@@ -213,8 +214,8 @@ async function signRelease(address: string, args: Arguments, context: CommandCon
   const { signal } = context;
   const given = args.text('release');
   const release = given === undefined ? undefined : checkedRelease(given, '--release');
-  const store = await openStoreFor(address, args, context, { create: false });
-  const signer = await signerOf(args, context, { option: 'key', addresses: [store.address] });
+  const store = await openStoreFor(address, args.options, context, { create: false });
+  const signer = await signerOf({ ...args.options, key: [], sign: args.text('key') }, context, [store.address]);
   if (signer === undefined) throw new Error('a key was asked for');
   return signStore(store, { release, signer, signal });
 }

@@ -13,7 +13,7 @@ import { openArchive } from '../open-archive.ts';
 import { fileOutputOf } from '../output.ts';
 import { PARTS_OPTIONS, partsWords, writePartsTo } from '../parts-target.ts';
 import { formatBytes } from '../render/units.ts';
-import { signaturePath, wholePath } from '../signed.ts';
+import { signaturePath, wholePath } from '../../app/ports/trust.ts';
 
 interface SplitResult {
   readonly name: string;

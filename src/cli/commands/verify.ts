@@ -1,4 +1,5 @@
 /** `curlew verify`: proof that packages and bundles are whole and hold nothing but what their tables of contents say. */
+import { DOWNGRADE_OPTION, NETWORK_OPTIONS, SIGNED_OPTIONS } from '../options.ts';
 import { dirname, resolve } from 'node:path';
 import { checkParts } from '../../bundle/parts/join-parts.ts';
 import { partsError } from '../../bundle/parts/parts-find.ts';
@@ -14,10 +15,9 @@ import { secondsOf } from '../../formats/signing/claim.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { checkedIndex } from '../install-source.ts';
 import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
-import { NETWORK_OPTIONS } from '../network.ts';
 import { openArchive } from '../open-archive.ts';
 import { proveWhole, requireSignedFile } from '../prove-whole.ts';
-import { DOWNGRADE_OPTION, SIGNED_OPTIONS, trustOf, type Signed } from '../signed.ts';
+import { trustOf, type Signed } from '../../app/ports/trust.ts';
 import { columns } from '../render/columns.ts';
 import { deltaLines } from '../render/delta.ts';
 import { formatBytes } from '../render/units.ts';
@@ -100,7 +100,7 @@ function checkWords(args: Arguments): void {
 }
 
 async function verifyFiles(args: Arguments, context: CommandContext): Promise<readonly Verified[]> {
-  const trust = await trustOf(args, context, { directory: folderOf(args, context) });
+  const trust = await trustOf(args.options, context, { directory: folderOf(args, context) });
   const verified: Verified[] = [];
   for (const path of args.positionals) {
     const file = resolve(context.cwd, path);

@@ -1,4 +1,5 @@
 /** `curlew versions`: which versions of which add-ons a release has, and which one a word such as 1.2.x means. */
+import { STORE_OPTIONS } from '../options.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
@@ -6,7 +7,7 @@ import { checkedRelease } from '../../store/release/release-name.ts';
 import { resolveVersion, type ResolvedVersion } from '../../spec/version.ts';
 import { offeredCatalogue } from '../../store/release/offered.ts';
 import type { Command } from '../command.ts';
-import { openStoreFor, STORE_OPTIONS } from '../stores.ts';
+import { openStoreFor } from '../../app/ports/stores.ts';
 
 interface AddonVersions {
   readonly name: string;
@@ -41,7 +42,7 @@ export const versionsCommand: Command<Versions> = {
     if (from === undefined) throw new CurlewError('USAGE', 'curlew versions: name a store with --from');
     const given = args.text('release');
     const wanted = given === undefined ? undefined : checkedRelease(given, '--release');
-    const store = await openStoreFor(from, args, context, { create: false });
+    const store = await openStoreFor(from, args.options, context, { create: false });
     const { release, addons } = await offeredCatalogue(store, { release: wanted, signal });
     const all = addons.map(({ name, versions }): AddonVersions => {
       return { name, versions: versions.map((one) => ({ version: one.version, arches: Object.keys(one.packages) })) };

@@ -1,8 +1,8 @@
 /** Package repositories in the configuration file: what takes the place of the operating systems' public ones. */
-import { isObject } from '../core/json.ts';
-import { isOsId, OS_IDS, osRow, type OsId } from '../core/os.ts';
-import { nearest } from '../core/nearest.ts';
-import type { Repository } from '../core/repositories.ts';
+import { isObject } from '../../core/json.ts';
+import { isOsId, OS_IDS, osRow, type OsId } from '../../core/os.ts';
+import { nearest } from '../../core/nearest.ts';
+import type { Repository } from '../../core/repositories.ts';
 
 type Bad = (what: string) => Error;
 

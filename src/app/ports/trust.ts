@@ -1,9 +1,9 @@
 /** Signatures of archives: which keys are trusted, where a signature lies, and what without one is refused. */
 import { resolve } from 'node:path';
-import { digestOf } from '../core/digest.ts';
-import { CurlewError } from '../core/errors.ts';
-import { readLimited } from '../platform/files/read-limited.ts';
-import { readGivenFile, readStateFile } from '../platform/files/state-file.ts';
+import { digestOf } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { readLimited } from '../../platform/files/read-limited.ts';
+import { readGivenFile, readStateFile } from '../../platform/files/state-file.ts';
 import {
   requireBareWanted,
   requireWanted,
@@ -11,40 +11,14 @@ import {
   type ArchiveRole,
   type ArchiveStatement,
   type Wanted,
-} from '../formats/signing/archive-statement.ts';
-import { readPublicKey, type TrustedKey } from '../formats/signing/keys.ts';
-import { isBareSignature, SIGNATURE_LIMIT, verifyText } from '../formats/signing/signature.ts';
-import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
+} from '../../formats/signing/archive-statement.ts';
+import { readPublicKey, type TrustedKey } from '../../formats/signing/keys.ts';
+import { isBareSignature, SIGNATURE_LIMIT, verifyText } from '../../formats/signing/signature.ts';
+import type { Context } from '../context.ts';
 import { readConfig } from './config.ts';
 import { readSeenBundles, rememberBundle } from './seen-bundles.ts';
 
 const KEY_LIMIT = 64 << 10;
-const group = 'Options of signatures';
-
-/** Options of every command that reads a release. */
-export const KEY_OPTIONS = {
-  key: {
-    type: 'string',
-    multiple: true,
-    value: 'FILE',
-    help: 'refuse what no such public key has signed; may be repeated',
-    group,
-  },
-  'require-signed': { type: 'boolean', help: 'stop where neither --key nor the configuration names a key', group },
-} satisfies OptionSpecs;
-
-/** Options of every command that takes a bundle from somebody else. */
-export const SIGNED_OPTIONS = {
-  ...KEY_OPTIONS,
-  signature: { type: 'string', value: 'FILE', help: 'the signature (default: beside it, .sigstore.json)', group },
-  'signed-as': { type: 'string', value: 'NAME', help: 'refuse what is signed under another name', group },
-} satisfies OptionSpecs;
-
-/** Option of commands that ask what was seen before, and install nothing. */
-export const DOWNGRADE_OPTION = {
-  'allow-downgrade': { type: 'boolean', help: 'take what is signed, and older than what was seen', group },
-} satisfies OptionSpecs;
-
 /** Where a signature lies when nobody says so: beside what it is of. */
 export function signaturePath(path: string): string {
   return `${path}.sigstore.json`;
@@ -55,6 +29,26 @@ export const wholePath = {
   signature: (path: string): string => `${path}.sig`,
   sum: (path: string): string => `${path}.sha256`,
 } as const;
+
+/** Of what reads a release. */
+export interface KeyRequest {
+  /** Files of public keys: what none of them has signed is refused. */
+  readonly key?: readonly string[] | undefined;
+  /** It is an error when neither `key` nor the configuration names a key. */
+  readonly requireSigned?: boolean | undefined;
+  /** Configuration file; the user's own when absent. */
+  readonly config?: string | undefined;
+}
+
+/** Of what takes a bundle from somebody else. */
+export interface TrustRequest extends KeyRequest {
+  /** File of the signature; beside the bundle when absent. */
+  readonly signature?: string | undefined;
+  /** What is signed under another name is refused. */
+  readonly signedAs?: string | undefined;
+  /** What is signed, and older than what was seen, is taken. */
+  readonly allowDowngrade?: boolean | undefined;
+}
 
 type SignatureReader = (path: string) => Promise<string | undefined>;
 
@@ -96,16 +90,16 @@ export interface TrustOptions {
 
 /** Undefined when nobody asks for signatures. */
 export async function trustOf(
-  args: Arguments,
-  context: CommandContext,
+  request: TrustRequest,
+  context: Context,
   { role, directory }: TrustOptions = {},
 ): Promise<Trust | undefined> {
   const { cwd, report } = context;
-  const { trustedKeys } = await readConfig(args.text('config'), context);
-  const paths = [...args.texts('key').map((path) => resolve(cwd, path)), ...trustedKeys];
-  const [given, name] = [args.text('signature'), args.text('signed-as')];
+  const { trustedKeys } = await readConfig(request.config, context);
+  const paths = [...(request.key ?? []).map((path) => resolve(cwd, path)), ...trustedKeys];
+  const [given, name] = [request.signature, request.signedAs];
   if (paths.length === 0) {
-    if (!args.flag('require-signed') && given === undefined && name === undefined) return undefined;
+    if (request.requireSigned !== true && given === undefined && name === undefined) return undefined;
     throw new CurlewError('USAGE', 'no key is named that signatures could be held against', {
       hint: 'name one with --key FILE, or in trustedKeys of the configuration',
     });
@@ -122,7 +116,7 @@ export async function trustOf(
         });
       }
       const found = { about, text, signature, from };
-      const wanted = { role, name, allowDowngrade: args.flag('allow-downgrade'), now: new Date() };
+      const wanted = { role, name, allowDowngrade: request.allowDowngrade === true, now: new Date() };
       return judge(found, { keys, wanted, directory, report });
     },
   };
@@ -139,7 +133,7 @@ interface Against {
   readonly keys: readonly TrustedKey[];
   readonly wanted: Omit<Wanted, 'seen'>;
   readonly directory: string | undefined;
-  readonly report: CommandContext['report'];
+  readonly report: Context['report'];
 }
 
 /** Nothing of what a signature says is looked at before it is proved. */
@@ -171,4 +165,10 @@ async function readPublicKeys(paths: readonly string[]): Promise<readonly Truste
 /** The text of a private key's file. */
 export async function readKeyText(path: string): Promise<string> {
   return (await readLimited(path, KEY_LIMIT)).toString();
+}
+
+/** An empty passphrase is none. */
+export function passphraseOf(env: Readonly<Record<string, string | undefined>>): string | undefined {
+  const found = env['CURLEW_KEY_PASSPHRASE'];
+  return found === '' ? undefined : found;
 }

@@ -1,14 +1,14 @@
 /** The configuration file: what a site sets once instead of giving the same flags every time. */
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { asError, CurlewError, errnoOf, fileError } from '../core/errors.ts';
-import { formatImageRef, parseImageRef } from '../core/image-ref.ts';
-import { isObject, isTexts } from '../core/json.ts';
-import { parseMirror } from '../registry/endpoint.ts';
-import type { OsId } from '../core/os.ts';
-import type { Repository } from '../core/repositories.ts';
-import type { S3Options } from '../store/s3-address.ts';
-import type { CommandContext } from './command.ts';
+import { asError, CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
+import { isObject, isTexts } from '../../core/json.ts';
+import { parseMirror } from '../../registry/endpoint.ts';
+import type { OsId } from '../../core/os.ts';
+import type { Repository } from '../../core/repositories.ts';
+import type { S3Options } from '../../store/s3-address.ts';
+import type { Context } from '../context.ts';
 import { byOs, readRepositories } from './config-repositories.ts';
 
 export interface Config {
@@ -51,7 +51,7 @@ const EMPTY: Config = {
 const KEYS: readonly string[] = Object.keys(EMPTY);
 
 /** The folder of the user's own settings or data, by the XDG base directory specification. */
-export function xdgFolder(env: CommandContext['env'], variable: string, fallback: string): string {
+export function xdgFolder(env: Context['env'], variable: string, fallback: string): string {
   const set = env[variable];
   return set !== undefined && set.startsWith('/') ? set : join(env['HOME'] ?? '/', fallback);
 }
@@ -59,7 +59,7 @@ export function xdgFolder(env: CommandContext['env'], variable: string, fallback
 /** Reads the file named, or the user's own if there is one. A key that is not known is an error: it would do nothing. */
 export async function readConfig(
   path: string | undefined,
-  { env, cwd }: Pick<CommandContext, 'env' | 'cwd'>,
+  { env, cwd }: Pick<Context, 'env' | 'cwd'>,
 ): Promise<Config> {
   const own = join(xdgFolder(env, 'XDG_CONFIG_HOME', '.config'), 'curlew', 'config.json');
   const file = path === undefined ? own : resolve(cwd, path);

@@ -1,32 +1,26 @@
 /** Where host packages come from and container builds run: a Docker engine, or the machine's own package managers. */
 import { availableParallelism } from 'node:os';
-import { createLanes } from '../platform/limit/lanes.ts';
-import type { RegistryClient } from '../registry/client.ts';
-import type { BuildPorts } from '../build/ports.ts';
-import type { Containers } from '../build/containers/containers.ts';
-import type { Collector } from '../build/host-packages/collector.ts';
-import { CurlewError } from '../core/errors.ts';
-import { isOsId, OS_IDS, type OsId } from '../core/os.ts';
-import { nearest } from '../core/nearest.ts';
-import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
+import { createLanes } from '../../platform/limit/lanes.ts';
+import type { RegistryClient } from '../../registry/client.ts';
+import type { BuildPorts } from '../../build/ports.ts';
+import type { Containers } from '../../build/containers/containers.ts';
+import type { Collector } from '../../build/host-packages/collector.ts';
+import { CurlewError } from '../../core/errors.ts';
+import type { OsId } from '../../core/os.ts';
+import type { Context } from '../context.ts';
 import type { Config } from './config.ts';
-import { ownScripts } from './own-scripts.ts';
+import { ownScripts } from '../own-scripts.ts';
 
-export const BACKEND_OPTIONS = {
-  'packages-by': {
-    type: 'string',
-    value: 'BACKEND',
-    help: 'fetch host packages by container or host (default: container, when a Docker engine answers)',
-  },
-  builder: {
-    type: 'string',
-    multiple: true,
-    value: 'OS=IMAGE',
-    help: "builder image for an operating system's packages",
-  },
-  'container-limit': { type: 'string', value: 'MINUTES', help: 'longest time for one container (default: 60)' },
-  'container-network': { type: 'string', value: 'NAME', help: "the engine's network for containers, such as host" },
-} satisfies OptionSpecs;
+export interface BackendRequest {
+  /** What fetches host packages; a container where a Docker engine answers, else the host. */
+  readonly packagesBy?: 'container' | 'host' | undefined;
+  /** Builder images that take the place of the operating systems' own. */
+  readonly builder?: readonly { readonly os: OsId; readonly image: string }[] | undefined;
+  /** Longest time for one container, in minutes; 60 when absent. */
+  readonly containerLimit?: number | undefined;
+  /** The engine's network for containers. */
+  readonly containerNetwork?: string | undefined;
+}
 
 /** The slowest Dockerfile of kURL's corpus needs minutes. */
 const LIMIT_MINUTES = 60;
@@ -38,26 +32,29 @@ type Backends = Pick<BuildPorts, 'collector' | 'containerBuilder'> & AsyncDispos
 
 /** Nothing is loaded, and no engine is asked, before the first step that needs it. Dispose of it to clean up. */
 export function openBackends(
-  args: Arguments,
-  { env, report, signal }: CommandContext,
+  request: BackendRequest,
+  { env, report, signal }: Context,
   {
     config,
     registry,
     caFile,
   }: { readonly config: Config; readonly registry: RegistryClient; readonly caFile?: string | undefined },
 ): Backends {
-  const limitMs = minutesOf(args) * 60_000;
-  const wanted = backendOf(args);
-  const builders = { ...config.builders, ...buildersOf(args) };
-  const network = args.text('container-network') ?? config.containerNetwork;
+  const limitMs = (request.containerLimit ?? LIMIT_MINUTES) * 60_000;
+  const wanted = request.packagesBy;
+  const builders = {
+    ...config.builders,
+    ...Object.fromEntries((request.builder ?? []).map(({ os, image }) => [os, image])),
+  };
+  const network = request.containerNetwork ?? config.containerNetwork;
   let opened: Promise<Containers> | undefined;
   const containers = async (): Promise<Containers> =>
     (opened ??= (async () => {
-      const { createContainers } = await import('../build/containers/containers.ts');
+      const { createContainers } = await import('../../build/containers/containers.ts');
       return createContainers({ env, registry, network, report });
     })());
   const byContainer = async (): Promise<Collector> => {
-    const { createContainerCollector } = await import('../build/host-packages/container-collector.ts');
+    const { createContainerCollector } = await import('../../build/host-packages/container-collector.ts');
     return createContainerCollector({
       containers: await containers(),
       scripts: ownScripts(),
@@ -68,7 +65,7 @@ export function openBackends(
     });
   };
   const byHost = async (): Promise<Collector> => {
-    const { createHostCollector } = await import('../build/host-packages/host-collector.ts');
+    const { createHostCollector } = await import('../../build/host-packages/host-collector.ts');
     const trusted = caFile === undefined ? env : { ...env, SSL_CERT_FILE: caFile };
     return createHostCollector({ scripts: ownScripts(), env: trusted, repositories: config.repositories });
   };
@@ -85,7 +82,7 @@ export function openBackends(
   return {
     collector: async () => (collector ??= choose().then(bounded)),
     containerBuilder: async () => {
-      const { buildContainer, containerInputs } = await import('../build/containers/container-build.ts');
+      const { buildContainer, containerInputs } = await import('../../build/containers/container-build.ts');
       const opened = { containers: await containers() };
       return {
         inputs: async (step, { folder, root, arch }, within) =>
@@ -104,8 +101,8 @@ export function openBackends(
 }
 
 /** An engine that is not there answers at once; one that hangs counts as absent. */
-async function engineAnswers(env: CommandContext['env'], signal: AbortSignal): Promise<boolean> {
-  const { connectDocker } = await import('../build/containers/docker.ts');
+async function engineAnswers(env: Context['env'], signal: AbortSignal): Promise<boolean> {
+  const { connectDocker } = await import('../../build/containers/docker.ts');
   const within = AbortSignal.any([signal, AbortSignal.timeout(PING_MS)]);
   try {
     const request = { doing: 'ask the Docker engine for its version', method: 'GET', path: '/version' } as const;
@@ -115,37 +112,4 @@ async function engineAnswers(env: CommandContext['env'], signal: AbortSignal): P
     if (error instanceof CurlewError && error.code !== 'USAGE') return false;
     throw error;
   }
-}
-
-function backendOf(args: Arguments): 'container' | 'host' | undefined {
-  const text = args.text('packages-by');
-  if (text === undefined || text === 'container' || text === 'host') return text;
-  throw new CurlewError('USAGE', `--packages-by ${text}: known are container, host`);
-}
-
-function minutesOf(args: Arguments): number {
-  const text = args.text('container-limit');
-  if (text === undefined) return LIMIT_MINUTES;
-  if (!/^[1-9]\d{0,4}$/.test(text)) throw new CurlewError('USAGE', `--container-limit ${text}: not a number from 1`);
-  return Number(text);
-}
-
-function buildersOf(args: Arguments): Readonly<Partial<Record<OsId, string>>> {
-  return Object.fromEntries(
-    args.texts('builder').map((text) => {
-      const [os = '', ...rest] = text.split('=');
-      const image = rest.join('=');
-      if (image === '') throw new CurlewError('USAGE', `--builder ${text}: OS=IMAGE is needed, as in rhel-8=rocky:8`);
-      return [osId(os, `--builder ${text}`), image];
-    }),
-  );
-}
-
-/** The id if it is one of the table's. */
-function osId(text: string, from: string): OsId {
-  if (isOsId(text)) return text;
-  const near = nearest(text, OS_IDS);
-  throw new CurlewError('USAGE', `${from}: ${text} is no operating system of ours`, {
-    hint: near === undefined ? `known: ${OS_IDS.join(', ')}` : `did you mean ${near}?`,
-  });
 }

@@ -1,13 +1,13 @@
 /** The highest versions of signed bundles that a node has seen, by key and name: what makes an older one known as such. */
 import { join } from 'node:path';
-import { canonicalJson, isDigest } from '../core/digest.ts';
-import { CurlewError } from '../core/errors.ts';
-import { isObject, parseObject } from '../core/json.ts';
-import { makeFolder } from '../platform/files/make-folder.ts';
-import { readOwnFile, writeStateFile } from '../platform/files/state-file.ts';
-import { finalContents, type ArchiveStatement, type SeenBundles } from '../formats/signing/archive-statement.ts';
-import { isVersionNumber } from '../formats/signing/claim.ts';
-import { keyHint, type TrustedKey } from '../formats/signing/keys.ts';
+import { canonicalJson, isDigest } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { isObject, parseObject } from '../../core/json.ts';
+import { makeFolder } from '../../platform/files/make-folder.ts';
+import { readOwnFile, writeStateFile } from '../../platform/files/state-file.ts';
+import { finalContents, type ArchiveStatement, type SeenBundles } from '../../formats/signing/archive-statement.ts';
+import { isVersionNumber } from '../../formats/signing/claim.ts';
+import { keyHint, type TrustedKey } from '../../formats/signing/keys.ts';
 
 /** File name in the install folder. */
 const SEEN_BUNDLES = 'seen-bundles.json';

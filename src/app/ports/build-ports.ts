@@ -1,20 +1,29 @@
 /** Clients, threads and folders of a build, made of flags, configuration and environment. */
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
-import { createFramePool } from '../formats/archive/frame-pool.ts';
-import { findDonors, type Donors } from '../build/donors.ts';
-import { createLanes } from '../platform/limit/lanes.ts';
-import type { AddonPlan } from '../build/plan.ts';
-import type { BuildPorts, ImageEngine } from '../build/ports.ts';
-import { CurlewError } from '../core/errors.ts';
-import { openBackends } from './backends.ts';
-import type { Arguments, CommandContext } from './command.ts';
+import { createFramePool } from '../../formats/archive/frame-pool.ts';
+import { findDonors, type Donors } from '../../build/donors.ts';
+import { createLanes } from '../../platform/limit/lanes.ts';
+import type { AddonPlan } from '../../build/plan.ts';
+import type { BuildPorts, ImageEngine } from '../../build/ports.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { openBackends, type BackendRequest } from './backends.ts';
+import type { Context } from '../context.ts';
 import { xdgFolder } from './config.ts';
-import { openNetwork } from './network.ts';
-import { toolVersion } from './version.ts';
+import { openNetwork, type NetworkRequest } from './network.ts';
+import { toolVersion } from '../version.ts';
 
 /** Blobs on their way at once: enough to keep two cores and a network busy. */
 const BLOBS_AT_ONCE = 4;
+
+export interface BuildPortsRequest extends NetworkRequest, BackendRequest {
+  /** Folder for packages; `out` beside the add-ons when absent. */
+  readonly out?: string | undefined;
+  /** Folder for unfinished downloads. */
+  readonly cache?: string | undefined;
+  /** Images that no registry gives are taken from the Docker engine. */
+  readonly fromEngine?: boolean | undefined;
+}
 
 /**
  * Dispose of it to close connections and end threads. Packages of the add-ons go to `--out`, or to the folder `out` of their
@@ -23,17 +32,17 @@ const BLOBS_AT_ONCE = 4;
  */
 export async function openBuildPorts(
   addons: readonly Pick<AddonPlan, 'root'>[],
-  args: Arguments,
-  context: CommandContext,
+  request: BuildPortsRequest,
+  context: Context,
 ): Promise<BuildPorts & AsyncDisposable> {
   const { cwd, env, report, signal } = context;
-  const out = outFolder(addons, args.text('out'), cwd);
-  const cacheFlag = args.text('cache');
+  const out = outFolder(addons, request.out, cwd);
+  const cacheFlag = request.cache;
   const cache =
     cacheFlag === undefined ? join(xdgFolder(env, 'XDG_CACHE_HOME', '.cache'), 'curlew') : resolve(cwd, cacheFlag);
-  const engine = args.flag('from-engine') ? await openEngine(env) : undefined;
-  const network = await openNetwork(args, context);
-  const backends = openBackends(args, context, network);
+  const engine = request.fromEngine === true ? await openEngine(env) : undefined;
+  const network = await openNetwork(request, context);
+  const backends = openBackends(request, context, network);
   const pool = createFramePool({ threads: Math.min(4, availableParallelism()), width: BLOBS_AT_ONCE });
   let donors: Promise<Donors> | undefined;
   return {
@@ -71,7 +80,7 @@ function outFolder(addons: readonly Pick<AddonPlan, 'root'>[], given: string | u
 }
 
 /** Loaded only when it is asked for: the engine's client costs more than a whole build of nothing. */
-async function openEngine(env: CommandContext['env']): Promise<ImageEngine> {
-  const { createImageEngine } = await import('../build/containers/engine.ts');
+async function openEngine(env: Context['env']): Promise<ImageEngine> {
+  const { createImageEngine } = await import('../../build/containers/engine.ts');
   return createImageEngine(env);
 }

@@ -1,12 +1,12 @@
 /** Signed releases on the command line: which keys are trusted, what was seen before, and with which key one signs. */
 import { dirname, join, resolve } from 'node:path';
-import type { Catalogue } from '../core/catalogue.ts';
-import { canonicalJson } from '../core/digest.ts';
-import { CurlewError } from '../core/errors.ts';
-import { storeKey } from '../core/layout.ts';
-import { isObject, parseObject } from '../core/json.ts';
-import { makeFolder } from '../platform/files/make-folder.ts';
-import type { Signer } from '../store/release/sign-release.ts';
+import type { Catalogue } from '../../core/catalogue.ts';
+import { canonicalJson } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { storeKey } from '../../core/layout.ts';
+import { isObject, parseObject } from '../../core/json.ts';
+import { makeFolder } from '../../platform/files/make-folder.ts';
+import type { Signer } from '../../store/release/sign-release.ts';
 import {
   readSigned,
   type NotCurrent,
@@ -14,62 +14,50 @@ import {
   type SeenRelease,
   type SeenVersions,
   type SignedOptions,
-} from '../store/release/signed-release.ts';
-import { readOwnFile, writeStateFile } from '../platform/files/state-file.ts';
-import { offeredCatalogue } from '../store/release/offered.ts';
-import type { Store } from '../store/store.ts';
-import { isVersionNumber } from '../formats/signing/claim.ts';
-import { publicPart, readPrivateKey } from '../formats/signing/keys.ts';
-import { ageOf } from './age.ts';
-import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
-import { passphraseOf } from './commands/keygen.ts';
+} from '../../store/release/signed-release.ts';
+import { readOwnFile, writeStateFile } from '../../platform/files/state-file.ts';
+import { offeredCatalogue } from '../../store/release/offered.ts';
+import type { Store } from '../../store/store.ts';
+import { isVersionNumber } from '../../formats/signing/claim.ts';
+import { publicPart, readPrivateKey } from '../../formats/signing/keys.ts';
+import type { Context } from '../context.ts';
 import { xdgFolder } from './config.ts';
-import { readKeyText, trustOf, type Trust } from './signed.ts';
+import { passphraseOf, readKeyText, trustOf, type KeyRequest, type Trust, type TrustRequest } from './trust.ts';
 
-const group = 'Options of signatures';
+const LIFETIME = 90 * 24 * 60 * 60 * 1000;
 
-/** Of every command that makes a release current. */
-export const MAKE_CURRENT = {
-  'make-current': { type: 'boolean', help: 'make a release current that was published before the current one' },
-} satisfies OptionSpecs;
+export interface SignerRequest extends KeyRequest {
+  /** File of the private key that the release is signed with. */
+  readonly sign?: string | undefined;
+  /** How long a signed release may be current, in milliseconds; 90 days when absent. */
+  readonly expires?: number | undefined;
+}
 
-/** Options of commands that make a release. */
-export const SIGNER_OPTIONS = {
-  sign: {
-    type: 'string',
-    value: 'FILE',
-    help: 'private key to sign the release with, as curlew keygen makes it',
-    group,
-  },
-  expires: { type: 'string', value: 'TIME', help: 'with --sign: how long it may be current (default: 90d)', group },
-} satisfies OptionSpecs;
-
-const LIFETIME = '90d';
-
-/** What signs, by the words; undefined when nothing is to be signed. Keys that are trusted may have signed before. */
+/** What signs; undefined when nothing is to be signed. Keys that are trusted may have signed before. */
 export async function signerOf(
-  args: Arguments,
-  context: CommandContext,
-  { option = 'sign', addresses }: { readonly option?: 'sign' | 'key'; readonly addresses: readonly string[] },
+  { sign: path, expires, ...trusted }: SignerRequest,
+  context: Context,
+  addresses: readonly string[],
 ): Promise<Signer | undefined> {
-  const path = args.text(option);
-  const expires = args.text('expires');
   if (path === undefined) {
     if (expires === undefined) return undefined;
     throw new CurlewError('USAGE', '--expires goes with --sign', { hint: '--sign FILE names the private key' });
   }
   const key = readPrivateKey(await readKeyText(resolve(context.cwd, path)), path, passphraseOf(context.env));
-  const others = option === 'sign' ? await trustOf(args, context) : undefined;
+  const others = await trustOf(trusted, context);
   const keys = [publicPart(key, path), ...(others?.keys ?? [])];
-  const lifetime = ageOf(expires ?? LIFETIME, '--expires');
-  return { key, lifetime, trust: releaseTrust({ keys }, context, { addresses, file: undefined, remember: true }) };
+  return {
+    key,
+    lifetime: expires ?? LIFETIME,
+    trust: releaseTrust({ keys }, context, { addresses, file: undefined, remember: true }),
+  };
 }
 
 /** A release that nobody signs is not seen by those who ask for signatures, where they had one before. */
 export async function noteUnsigned(
   store: Store,
   { release, signer }: { readonly release: string; readonly signer: Signer | undefined },
-  { report, signal }: Pick<CommandContext, 'report' | 'signal'>,
+  { report, signal }: Pick<Context, 'report' | 'signal'>,
 ): Promise<void> {
   if (signer !== undefined || (await store.head(storeKey.versionSignature, { signal })) === undefined) return;
   const text = `${store.address}: ${release} is not signed as the current release: who asks for signatures keeps the one before; curlew sign --store ${store.address} --release ${release} --key FILE signs it`;
@@ -77,15 +65,15 @@ export async function noteUnsigned(
 }
 
 /**
- * What the releases of a store are held against, by the words; undefined when nobody asks for signatures. `allowOlder`: a
+ * What the releases of a store are held against; undefined when nobody asks for signatures. `allowOlder`: a
  * release that is named may be older than one that was seen.
  */
 export async function trustOfStore(
-  args: Arguments,
-  context: CommandContext,
+  request: TrustRequest,
+  context: Context,
   { address, allowOlder }: { readonly address: string; readonly allowOlder: boolean },
 ): Promise<ReleaseTrust | undefined> {
-  const trust = await trustOf(args, context);
+  const trust = await trustOf(request, context);
   if (trust === undefined) return undefined;
   return { ...releaseTrust(trust, context, { addresses: [address], file: undefined, remember: true }), allowOlder };
 }
@@ -93,7 +81,7 @@ export async function trustOfStore(
 /** What a release is held against that is read from these addresses. */
 export function releaseTrust(
   { keys }: Pick<Trust, 'keys'>,
-  { env }: Pick<CommandContext, 'env'>,
+  { env }: Pick<Context, 'env'>,
   {
     addresses,
     file,
@@ -112,7 +100,7 @@ export function releaseTrust(
 }
 
 /** Keeps what a store says against a release that is named, and tells people about it. */
-export function notingCurrent({ report }: Pick<CommandContext, 'report'>): {
+export function notingCurrent({ report }: Pick<Context, 'report'>): {
   readonly onNotCurrent: (found: NotCurrent) => void;
   /** For a result; empty where the store says nothing. */
   readonly result: () => { readonly notCurrent?: NotCurrent };

@@ -1,8 +1,8 @@
-import { parseSize } from '../../src/cli/size.ts';
+import { size } from '../../src/cli/values.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
-const test = suite('cli/size');
+const test = suite('cli/values');
 
 test('amounts are powers of 1024, and of 1000 with a B', () => {
   const amounts = {
@@ -13,9 +13,9 @@ test('amounts are powers of 1024, and of 1000 with a B', () => {
     '1.5G': 1.5 * 1024 ** 3,
     '2T': 2 * 1024 ** 4,
   };
-  for (const [text, bytes] of Object.entries(amounts)) assert.is(parseSize(text, 'x'), bytes, text);
+  for (const [text, bytes] of Object.entries(amounts)) assert.is(size(text, '--x'), bytes, text);
   for (const [text, bytes] of Object.entries({ '10MB': 10_000_000, '4KiB': 4096, '1gb': 1e9 })) {
-    assert.is(parseSize(text, 'x'), bytes, text);
+    assert.is(size(text, '--x'), bytes, text);
   }
 });
 
@@ -35,7 +35,7 @@ test('what is no amount is refused', () => {
     '99999999999999999',
     '9999T9',
   ]) {
-    assert.throwsWith(() => parseSize(text, 'limit-rate'), 'USAGE', /--limit-rate/);
+    assert.throwsWith(() => size(text, '--limit-rate'), 'USAGE', /--limit-rate/);
   }
 });
 

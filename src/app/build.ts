@@ -1,0 +1,68 @@
+/** Builds packages from add-on folders. */
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { buildAddons } from '../build/build.ts';
+import { parseBuildPlan, type BuildPlan } from '../build/plan.ts';
+import type { Digest } from '../core/digest.ts';
+import { CurlewError, fileError } from '../core/errors.ts';
+import type { Context } from './context.ts';
+import { lockMode, planPackages, requireBuildable, type BuildRequest } from './planning.ts';
+import { openBuildPorts } from './ports/build-ports.ts';
+
+/** Add-ons at once. */
+const JOBS = 4;
+
+export interface BuildAddonsRequest extends BuildRequest {
+  /** Names, `name/version` or paths; all when there are none. */
+  readonly addons?: readonly string[] | undefined;
+  /** File of a plan that is carried out; no add-ons are named then. */
+  readonly fromPlan?: string | undefined;
+}
+
+export interface Built {
+  readonly name: string;
+  readonly version: string;
+  readonly path: string;
+  readonly size: number;
+  readonly outcome: 'unchanged' | 'built';
+  readonly because: string;
+  /** Bytes of images that came over the network. */
+  readonly fetched: number;
+  readonly digest: Digest;
+}
+
+/** What {@link build} would do; it can be saved as JSON, and carried out with `fromPlan`. */
+export async function planOf(request: BuildAddonsRequest, context: Context): Promise<BuildPlan> {
+  const { fromPlan: file, addons = [] } = request;
+  if (file === undefined) return planPackages(addons, request, context);
+  if (addons.length > 0) {
+    throw new CurlewError('USAGE', 'curlew build: --from-plan says already which add-ons are built');
+  }
+  const plan = await readPlan(resolve(context.cwd, file), file);
+  await requireBuildable(plan, context);
+  return plan;
+}
+
+async function readPlan(path: string, file: string): Promise<BuildPlan> {
+  try {
+    return parseBuildPlan(await readFile(path, 'utf8'), file);
+  } catch (error) {
+    throw fileError(`read the plan ${file}`, error);
+  }
+}
+
+/** Packages that are up to date are left as they are. */
+export async function build(
+  request: BuildAddonsRequest,
+  context: Context,
+): Promise<{ readonly packages: readonly Built[] }> {
+  const plan = await planOf(request, context);
+  const lock = lockMode(request);
+  await using ports = await openBuildPorts(plan.addons, request, context);
+  const built = await buildAddons(plan, ports, { jobs: request.jobs ?? JOBS, lock, signal: context.signal });
+  const packages = built.map(({ path, addon, size, outcome, because, fetched }): Built => {
+    const { name, version, digest } = addon;
+    return { name, version, path, size, outcome, because, fetched, digest };
+  });
+  return { packages };
+}

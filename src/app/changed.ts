@@ -1,0 +1,70 @@
+/** Which add-ons a build would make again, for the matrix of a CI job. */
+import { readRelease } from '../store/release/previous.ts';
+import { checkedRelease } from '../store/release/release-name.ts';
+import type { Context } from './context.ts';
+import { planAddons, type BuildRequest } from './planning.ts';
+import { openBuildPorts } from './ports/build-ports.ts';
+import { openStoreFor, type StoreRequest } from './ports/stores.ts';
+import { compareWithRelease, type Change } from './recorded.ts';
+
+/** Add-ons looked at at once: it is waiting for answers, mostly. */
+const AT_ONCE = 16;
+
+export interface ChangedRequest extends Omit<BuildRequest, 'out' | 'jobs' | 'locked' | 'updateLock'>, StoreRequest {
+  /** Names, `name/version` or paths; all when there are none. */
+  readonly addons?: readonly string[] | undefined;
+  /** Store that has the release. */
+  readonly from: string;
+  /** Release to compare with; the current one when absent. */
+  readonly since?: string | undefined;
+  /** Add-ons in one job of the matrix; all when absent. */
+  readonly batch?: number | undefined;
+}
+
+interface Batch {
+  /** From 1. */
+  readonly batch: number;
+  /** Words for `curlew build`. */
+  readonly addons: string;
+}
+
+export interface ChangedAddons {
+  readonly store: string;
+  /** The release that was compared with. */
+  readonly since: string;
+  readonly changed: readonly Change[];
+  readonly unchanged: number;
+  /** What the release has and the folders have not. */
+  readonly gone: readonly string[];
+  readonly matrix: { readonly include: readonly Batch[] };
+}
+
+/** Builds nothing, and fetches manifests and headers only. */
+export async function changed(request: ChangedRequest, context: Context): Promise<ChangedAddons> {
+  const { signal } = context;
+  const { addons = [], since, batch = Number.MAX_SAFE_INTEGER } = request;
+  const wanted = since === undefined ? undefined : checkedRelease(since, '--since');
+  const plan = await planAddons(addons, request, context);
+  const store = await openStoreFor(request.from, request, context, { create: false });
+  const { release, packages } = await readRelease(store, { release: wanted, signal });
+  await using ports = await openBuildPorts(plan.addons, request, context);
+  const compared = await compareWithRelease(plan, packages, ports, { jobs: AT_ONCE, lock: undefined, signal });
+  const stale = compared.filter(({ because }) => because !== undefined).map(({ change }) => change);
+  const known = new Set(compared.map(({ file }) => file));
+  return {
+    store: store.address,
+    since: release,
+    changed: stale,
+    unchanged: compared.length - stale.length,
+    gone: addons.length > 0 ? [] : [...packages.keys()].filter((file) => !known.has(file)),
+    matrix: { include: batches(stale, batch) },
+  };
+}
+
+function batches(all: readonly Change[], size: number): readonly Batch[] {
+  const words = all.map(({ name, version }) => `${name}/${version}`);
+  const count = Math.ceil(words.length / size);
+  return Array.from({ length: count }, (_, at) => {
+    return { batch: at + 1, addons: words.slice(at * size, (at + 1) * size).join(' ') };
+  });
+}

@@ -1,0 +1,87 @@
+/** What is built: which add-ons, as which plan, and what is refused before. */
+import { relative, resolve, sep } from 'node:path';
+import type { LockMode } from '../build/committed-lock.ts';
+import { planBuild, type BuildPlan } from '../build/plan.ts';
+import { counted } from '../core/counted.ts';
+import type { Diagnostic } from '../core/diagnostic.ts';
+import { CurlewError } from '../core/errors.ts';
+import type { Arch } from '../core/ref.ts';
+import { findAddons, type AddonFolder, type FoundAddons } from '../manifest/find-addons.ts';
+import { lintAddons } from '../manifest/lint.ts';
+import { planManifest } from '../manifest/plan.ts';
+import { listAddon } from '../manifest/read-addon.ts';
+import type { Context } from './context.ts';
+import type { BuildPortsRequest } from './ports/build-ports.ts';
+
+/** How packages are made of add-on folders. */
+export interface BuildRequest extends BuildPortsRequest {
+  /** What packages are for; amd64 when absent. */
+  readonly arch?: Arch | undefined;
+  /** How images are kept in packages; oci when absent. */
+  readonly imageFormat?: 'oci' | 'docker-archive' | undefined;
+  /** Add-ons at once; 4 when absent. */
+  readonly jobs?: number | undefined;
+  /** What differs from the committed Manifest.lock is refused. */
+  readonly locked?: boolean | undefined;
+  /** Manifest.lock is written beside the Manifest, as everything resolves now. */
+  readonly updateLock?: boolean | undefined;
+}
+
+/**
+ * Plans the add-ons that the patterns name, for packages to be made of them: what `curlew lint` calls an error is one here,
+ * too, but for what shellcheck says, which not every machine has. All errors come at once.
+ */
+export async function planPackages(
+  patterns: readonly string[],
+  request: BuildRequest,
+  context: Context,
+): Promise<BuildPlan> {
+  const { cwd, signal } = context;
+  await refuseLinted(await findAddons(cwd, patterns, { signal }), context);
+  return planAddons(patterns, request, context);
+}
+
+/** Judges the folders of a plan that was saved in the same way: they may have changed since. */
+export async function requireBuildable(plan: BuildPlan, context: Context): Promise<void> {
+  const folders = plan.addons.map(({ ref, root: folder }): AddonFolder => {
+    const shown = relative(context.cwd, folder).split(sep).join('/') || '.';
+    return { ...ref, folder, root: resolve(folder, '../../..'), shown };
+  });
+  await refuseLinted({ folders, diagnostics: [] }, context);
+}
+
+async function refuseLinted(found: FoundAddons, { env, signal }: Context): Promise<void> {
+  const searchPath = env['PATH'] ?? '/usr/bin:/bin';
+  const { diagnostics } = await lintAddons(found, { shellcheck: false, complete: false, searchPath, signal });
+  refuseErrors(diagnostics);
+}
+
+/** Plans the add-ons that the patterns name. Errors in any Manifest come all at once. */
+export async function planAddons(
+  patterns: readonly string[],
+  request: BuildRequest,
+  { cwd, signal }: Context,
+): Promise<BuildPlan> {
+  const found = await findAddons(cwd, patterns, { signal });
+  const listings = [];
+  for (const folder of found.folders) listings.push(await listAddon(folder, { signal }));
+  refuseErrors([...found.diagnostics, ...listings.flatMap(({ diagnostics }) => diagnostics)]);
+  const addons = listings.map(({ ref, folder, manifest }) => ({ ref, root: folder, steps: planManifest(manifest) }));
+  return planBuild(addons, { arch: request.arch ?? 'amd64', imageFormat: request.imageFormat ?? 'oci' });
+}
+
+function refuseErrors(diagnostics: readonly Diagnostic[]): void {
+  const errors = diagnostics.filter(({ severity }) => severity === 'error');
+  if (errors.length === 0) return;
+  throw new CurlewError('MANIFEST_INVALID', `${counted(errors.length, 'error')} in the add-ons to be built`, {
+    diagnostics: errors,
+    hint: 'curlew lint shows them with their lines',
+  });
+}
+
+/** How committed locks are treated, by the flags. */
+export function lockMode({ locked: require = false, updateLock: update = false }: BuildRequest): LockMode {
+  if (require && update) throw new CurlewError('USAGE', '--locked and --update-lock exclude each other');
+  if (require) return 'require';
+  return update ? 'update' : 'compare';
+}

@@ -1,0 +1,74 @@
+/** Flags, variables and configuration of everything that goes over the network, and the clients made of them. */
+import { resolve } from 'node:path';
+import { createHttp, type Http } from '../../platform/http/http.ts';
+import { createRegistryClient, type RegistryClient } from '../../registry/client.ts';
+import { createCredentials, readDockerConfig } from '../../registry/credentials.ts';
+import { parseMirror } from '../../registry/endpoint.ts';
+import type { Context } from '../context.ts';
+import { readConfig, type Config } from './config.ts';
+
+export interface WebRequest {
+  /** Hosts that may be asked over plain http. */
+  readonly allowHttp?: readonly string[] | undefined;
+  /** Certificate authorities to trust beside the system's, in PEM. */
+  readonly caFile?: string | undefined;
+  /** Configuration file; the user's own when absent. */
+  readonly config?: string | undefined;
+}
+
+export interface NetworkRequest extends WebRequest {
+  /** `HOST=MIRROR`: registries that are asked before HOST, in order. */
+  readonly registryMirror?: readonly string[] | undefined;
+  /** Hosts that may be sent credentials as the realm of another registry. */
+  readonly trustRealm?: readonly string[] | undefined;
+}
+
+export interface Network extends AsyncDisposable {
+  readonly http: Http;
+  readonly registry: RegistryClient;
+  readonly config: Config;
+  /** Of the flag, else of the configuration; absolute. */
+  readonly caFile: string | undefined;
+}
+
+/** `docker.io=host:port` flags, then the configuration's mirrors, by registry host. */
+function mirrorsOf(flags: readonly string[], config: Config): ReadonlyMap<string, readonly string[]> {
+  const mirrors = new Map<string, readonly string[]>();
+  for (const [host, mirror] of [...flags.map(parseMirror), ...config.registryMirrors]) {
+    mirrors.set(host, [...(mirrors.get(host) ?? []), mirror]);
+  }
+  return mirrors;
+}
+
+/** The client for addresses, as flags, configuration and environment want it, in this order of weight. */
+export async function openHttp(
+  request: WebRequest,
+  { env, cwd }: Context,
+): Promise<Pick<Network, 'http' | 'config' | 'caFile'>> {
+  const config = await readConfig(request.config, { env, cwd });
+  const caFlag = request.caFile;
+  const caFile = caFlag === undefined ? config.caFile : resolve(cwd, caFlag);
+  const allowHttp = [...(request.allowHttp ?? []), ...config.allowHttp];
+  return { http: await createHttp({ env, caFile, allowHttp }), config, caFile };
+}
+
+/** That client, and one for registries. */
+export async function openNetwork(request: NetworkRequest, context: Context): Promise<Network> {
+  const { env } = context;
+  const { http, config, caFile } = await openHttp(request, context);
+  const registry = createRegistryClient({
+    http,
+    credentials: createCredentials(await readDockerConfig(env), env),
+    mirrors: mirrorsOf(request.registryMirror ?? [], config),
+    trustRealms: [...(request.trustRealm ?? []), ...config.trustRealms],
+  });
+  return {
+    http,
+    registry,
+    config,
+    caFile,
+    [Symbol.asyncDispose]: async () => {
+      await http.close();
+    },
+  };
+}

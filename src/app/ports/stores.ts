@@ -1,0 +1,58 @@
+/** Stores that commands read from and write to, and the flags, variables and configuration of those in S3. */
+import { resolve } from 'node:path';
+import { CurlewError } from '../../core/errors.ts';
+import type { Http } from '../../platform/http/http.ts';
+import { loadRoots } from '../../platform/http/roots.ts';
+import { openStore } from '../../store/open.ts';
+import type { S3Options } from '../../store/s3-address.ts';
+import type { Store } from '../../store/store.ts';
+import type { Context } from '../context.ts';
+import { readConfig } from './config.ts';
+import type { WebRequest } from './network.ts';
+
+export interface StoreRequest extends Pick<WebRequest, 'caFile' | 'config'> {
+  /** Server that is not AWS. */
+  readonly s3Endpoint?: string | undefined;
+  readonly s3Region?: string | undefined;
+  /** Profile that credentials are taken from. */
+  readonly s3Profile?: string | undefined;
+  /** The bucket goes into the path, not into the host name. */
+  readonly s3PathStyle?: boolean | undefined;
+}
+
+/**
+ * Opens the store of an address. `create`: a folder is made when it is not there. `http`: a client for stores behind a web
+ * server; without one they are not supported.
+ */
+export async function openStoreFor(
+  address: string,
+  request: StoreRequest,
+  context: Context,
+  { create, http }: { readonly create: boolean; readonly http?: Http | undefined },
+): Promise<Store> {
+  const { cwd, report, signal } = context;
+  const s3 = /^s3:/i.test(address) ? await s3Options(request, context) : undefined;
+  return openStore(address, { cwd, create, s3, http, report, signal });
+}
+
+/** Flags go before variables, variables before the configuration. What is left open the SDK finds by itself. */
+async function s3Options(request: StoreRequest, { env, cwd }: Context): Promise<S3Options> {
+  const { s3, caFile } = await readConfig(request.config, { env, cwd });
+  const variable = (name: string): string | undefined => (env[name] === '' ? undefined : env[name]);
+  const caFlag = request.caFile;
+  const roots = await loadRoots(caFlag === undefined ? caFile : resolve(cwd, caFlag), env);
+  return {
+    endpoint: request.s3Endpoint ?? variable('AWS_ENDPOINT_URL_S3') ?? variable('AWS_ENDPOINT_URL') ?? s3.endpoint,
+    region: request.s3Region ?? variable('AWS_REGION') ?? variable('AWS_DEFAULT_REGION') ?? s3.region,
+    profile: request.s3Profile ?? variable('AWS_PROFILE') ?? s3.profile,
+    pathStyle: request.s3PathStyle === true ? true : (pathStyleOf(variable('CURLEW_S3_PATH_STYLE')) ?? s3.pathStyle),
+    ca: roots,
+    env,
+  };
+}
+
+function pathStyleOf(text: string | undefined): boolean | undefined {
+  if (text === undefined) return undefined;
+  if (text === '1' || text === '0') return text === '1';
+  throw new CurlewError('USAGE', 'CURLEW_S3_PATH_STYLE is neither 1 nor 0');
+}

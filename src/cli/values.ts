@@ -1,0 +1,71 @@
+/** From the texts of options to values. All throw `USAGE`, and name the option with its dashes. */
+import { CurlewError } from '../core/errors.ts';
+import { nearest } from '../core/nearest.ts';
+import { isOsId, OS_IDS, type OsId } from '../core/os.ts';
+import { ARCHES, type Arch } from '../core/ref.ts';
+import type { Arguments } from './command.ts';
+
+type Read<Value> = (text: string, option: string) => Value;
+
+/** One of some words. */
+export function choice<const Word extends string>(...words: readonly Word[]): Read<Word> {
+  return (text, option) => {
+    const found = words.find((word) => word === text);
+    if (found === undefined) throw new CurlewError('USAGE', `${option} ${text}: known are ${words.join(', ')}`);
+    return found;
+  };
+}
+
+export const arch = choice(...ARCHES);
+
+/** From 1 to 999,999. */
+export const wholeNumber: Read<number> = (text, option) => {
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw new CurlewError('USAGE', `${option} ${text}: not a number from 1`);
+  return Number(text);
+};
+
+const HOUR = 60 * 60 * 1000;
+const UNITS: Readonly<Record<string, number>> = { h: HOUR, d: 24 * HOUR, w: 7 * 24 * HOUR };
+
+/** `12h`, `30d` or `8w` in milliseconds. */
+export const age: Read<number> = (text, option) => {
+  const [, count, unit = ''] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
+  const size = UNITS[unit];
+  if (count === undefined || size === undefined) {
+    throw new CurlewError('USAGE', `${option} ${text}: not a length of time`, { hint: 'write 12h, 30d or 8w' });
+  }
+  return Number(count) * size;
+};
+
+const POWERS = ['', 'K', 'M', 'G', 'T'];
+
+/** `4480M`, `1.5G`, `512K`, `1000`: powers of 1024; `10MB`: powers of 1000. Never 0. */
+export const size: Read<number> = (text, option) => {
+  const [, digits = '', power = '', decimal] = /^(\d{1,15}(?:\.\d{1,3})?)(?:([KMGT])(?:(B)|iB)?|B)?$/i.exec(text) ?? [];
+  const factor = (decimal === undefined ? 1024 : 1000) ** POWERS.indexOf(power.toUpperCase());
+  const bytes = Math.floor(Number(digits) * factor);
+  if (digits !== '' && bytes > 0 && Number.isSafeInteger(bytes)) return bytes;
+  throw new CurlewError('USAGE', `${option} ${text}: not an amount of bytes`, {
+    hint: 'write it as 500K, 10M or 1.5G',
+  });
+};
+
+/** `OS=IMAGE`, such as `rhel-8=rocky:8`. */
+export const osImage: Read<{ readonly os: OsId; readonly image: string }> = (text, option) => {
+  const [os = '', ...rest] = text.split('=');
+  const image = rest.join('=');
+  if (image === '') throw new CurlewError('USAGE', `${option} ${text}: OS=IMAGE is needed, as in rhel-8=rocky:8`);
+  if (isOsId(os)) return { os, image };
+  const near = nearest(os, OS_IDS);
+  throw new CurlewError('USAGE', `${option} ${text}: ${os} is not a known operating system`, {
+    hint: near === undefined ? `known: ${OS_IDS.join(', ')}` : `did you mean ${near}?`,
+  });
+};
+
+export function archOf(args: Arguments): Arch {
+  return arch(args.text('arch') ?? 'amd64', '--arch');
+}
+
+export function countOf(args: Arguments, option: string, fallback: number): number {
+  return wholeNumber(args.text(option) ?? String(fallback), `--${option}`);
+}
