@@ -26,7 +26,7 @@ import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { besideOf, idleSystems, kurlScriptsOf, systemsOf, withoutAddons, type ReadSpec } from './bundle-choice.ts';
 import { BUNDLE_IMAGE_OPTIONS, imagesAsked, openImages } from './bundle-images.ts';
 import { catalogueOf, notingCurrent, trustOfStore } from '../app/ports/release-trust.ts';
-import { noteWarnings } from './run-source.ts';
+import { noteWarnings } from '../app/ports/run-source.ts';
 import { openStoreFor } from '../app/ports/stores.ts';
 import { toolVersion } from '../app/version.ts';
 

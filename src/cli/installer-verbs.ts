@@ -17,9 +17,9 @@ import { resolveVersion } from '../spec/version.ts';
 import type { JsonObject } from '../formats/yaml/yaml.ts';
 import { readGivenFile } from '../platform/files/state-file.ts';
 import type { Arguments, CommandContext } from './command.ts';
-import type { InstallSource } from './install-source.ts';
+import type { InstallSource } from '../app/ports/install-source.ts';
 import { judgeSettings, settingsFindings } from './node-spec.ts';
-import { noteWarnings, openSource } from './run-source.ts';
+import { noteWarnings, openSource } from '../app/ports/run-source.ts';
 
 /** A finding, with the text of its line. */
 export type SourcedDiagnostic = Diagnostic & { readonly source: string | undefined };
@@ -139,7 +139,7 @@ async function mistakesBeside(
   args: Arguments,
   context: CommandContext,
 ): Promise<readonly Diagnostic[]> {
-  await using source = await openSource(args, context, { directory: INSTALL_DIRECTORY, remember: false });
+  await using source = await openSource(args.options, context, { directory: INSTALL_DIRECTORY, remember: false });
   const { packages, unresolved } = await chooseEach(source, installer);
   return [...unresolved, ...refusingSlips(settingsFindings(installer, packages))];
 }
@@ -195,7 +195,7 @@ async function versionsOf(
   args: Arguments,
   context: CommandContext,
 ): Promise<Omit<ResolvedSpec, 'verb'>> {
-  await using source = await openSource(args, context, { directory: INSTALL_DIRECTORY, remember: false });
+  await using source = await openSource(args.options, context, { directory: INSTALL_DIRECTORY, remember: false });
   const packages = await source.choose(installer);
   judgeSettings(installer, packages, context);
   const addons = installer.addons.map(({ name, requested }) => {

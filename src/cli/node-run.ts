@@ -22,7 +22,7 @@ import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { checksOf, IGNORE_OPTION } from './node-checks.ts';
 import { clusterOf } from './node-cluster.ts';
 import { ownScripts } from '../app/own-scripts.ts';
-import type { InstallSource } from './install-source.ts';
+import type { InstallSource } from '../app/ports/install-source.ts';
 import { askedFor } from './asked-command.ts';
 import {
   hookEnv,
@@ -37,7 +37,7 @@ import {
   whySkipImages,
 } from './node-target.ts';
 import { flagsOf, judgeSettings, specOf } from './node-spec.ts';
-import { openSource } from './run-source.ts';
+import { openSource } from '../app/ports/run-source.ts';
 
 import { checkPlanOptions, PLAN_OPTIONS, planWords, withPlanWords } from './plan-words.ts';
 import { toolVersion } from '../app/version.ts';
@@ -111,7 +111,7 @@ export async function runNode(
   try {
     const target = targetOf(args, context);
     await requirePrograms(target.directory, context);
-    await using source = await openSource(args, context, { directory: target.directory, remember: true });
+    await using source = await openSource(args.options, context, { directory: target.directory, remember: true });
     const wanted = await wantedOf(kind, args, context, { source, flags, recorded });
     const place = await placeOf(target, context);
     await using prepared = await prepare({ ...wanted, place, scripts: ownScripts() }, context);
@@ -139,7 +139,7 @@ async function tellRun(
   const force = args.flag('force');
   if (out !== undefined) await refuseExisting(out, force);
   await requirePrograms(directory, context);
-  await using source = await openSource(args, context, { directory, remember: false });
+  await using source = await openSource(args.options, context, { directory, remember: false });
   const wanted = await wantedOf(kind, args, context, { source, flags, recorded: undefined });
   const view = await readable(directory, async () =>
     viewRun({ ...wanted, place: plainPlace(directory), scripts: ownScripts() }, context),

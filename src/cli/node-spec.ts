@@ -12,8 +12,8 @@ import { checkShipped, settingsError } from '../spec/shipped-schema.ts';
 import type { SourcePackage } from '../runtime/node/source.ts';
 import { readGivenFile } from '../platform/files/state-file.ts';
 import type { Arguments, CommandContext } from './command.ts';
-import type { InstallSource } from './install-source.ts';
-import { installerText, noteWarnings, readSpec } from './run-source.ts';
+import type { InstallSource } from '../app/ports/install-source.ts';
+import { installerText, noteWarnings, readSpec } from '../app/ports/run-source.ts';
 
 /** The operands of a run, and its words with what the flags say of the run itself. What does nothing is told. */
 export function flagsOf(
@@ -30,7 +30,8 @@ export function flagsOf(
       hint: `the flag means the folder kurl below the one that it names: ${folder}`,
     });
   }
-  return { flags, args: { ...given, text: (name) => (name === 'install-dir' ? folder : given.text(name)) } };
+  const options = { ...given.options, installDir: folder } as unknown as Arguments['options'];
+  return { flags, args: { ...given, options, text: (name) => (name === 'install-dir' ? folder : given.text(name)) } };
 }
 
 export interface NodeSpec {
@@ -58,8 +59,8 @@ export async function specOf(
   const overlay = recorded === undefined ? flags.overlay : undefined;
   const above = overlay === undefined ? undefined : { file: overlay, text: await overlayText(overlay, context) };
   const hasBase = above === undefined || args.text('installer') !== undefined || source.installerText !== undefined;
-  const below = hasBase ? (recorded ?? (await installerText(args, context, source))) : undefined;
-  const { installer, document } = readSpec(args, context, below, above);
+  const below = hasBase ? (recorded ?? (await installerText(args.options, context, source))) : undefined;
+  const { installer, document } = readSpec(args.options, context, below, above);
   const variables = new Map([['INSTALLER_ID', installerId(installer)], ...flags.variables]);
   const changed = withSettings(withFlags(installer, flags), args.texts('set'));
   return {

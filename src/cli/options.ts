@@ -1,4 +1,5 @@
 /** Options that several commands have. */
+import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import type { OptionSpecs } from './command.ts';
 import { age, arch, choice, osImage, wholeNumber } from './values.ts';
 
@@ -178,3 +179,12 @@ export const SIGNER_OPTIONS = {
     group: 'Options of signatures',
   },
 } satisfies OptionSpecs;
+
+/** Of every command that looks at an install folder without installing. */
+export const FOLDER_OPTIONS = {
+  'install-dir': { type: 'string', value: 'DIR', help: `install folder (default: ${INSTALL_DIRECTORY})` },
+  root: { type: 'string', value: 'DIR', help: 'the folder that a trial was given with --root' },
+} satisfies OptionSpecs;
+
+/** Of every command that takes a path or an address of a package or bundle. */
+export const ANYWHERE_OPTIONS = { ...WEB_OPTIONS, ...STORE_OPTIONS } satisfies OptionSpecs;

@@ -6,7 +6,7 @@ import type { Report } from '../core/events.ts';
 import type { PlannedPart } from '../bundle/parts/split-plan.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { formatBytes } from './render/units.ts';
-import { isAddress } from './open-anywhere.ts';
+import { isAddress } from '../app/archives/open-anywhere.ts';
 import { size as parseSize } from './values.ts';
 
 export const PARTS_OPTIONS = {

@@ -10,7 +10,7 @@ import type { DeltaJson } from '../../core/bundle.ts';
 import { ADDON_JSON, DELTA_CONTENTS, OMITTED_JSON, ownerOf, prefixOf } from '../../core/layout.ts';
 import { parseAddonJson, refOf, type AddonJson } from '../../core/package.ts';
 import type { Command } from '../command.ts';
-import { openArchive } from '../open-archive.ts';
+import { openArchive } from '../../app/archives/open-archive.ts';
 import { deltaLines } from '../render/delta.ts';
 import { formatBytes } from '../render/units.ts';
 

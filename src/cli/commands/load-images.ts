@@ -1,5 +1,5 @@
 /** `curlew load-images`: the images of packages into this machine's container runtime, without installing anything. */
-import { DOWNGRADE_OPTION, NETWORK_OPTIONS, SIGNED_OPTIONS } from '../options.ts';
+import { DOWNGRADE_OPTION, FOLDER_OPTIONS, NETWORK_OPTIONS, SIGNED_OPTIONS } from '../options.ts';
 import { access } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { PlacedEntry } from '../../formats/archive/entry.ts';
@@ -13,11 +13,11 @@ import { planNeeds } from '../../runtime/images/plan.ts';
 import { archivePackages } from '../../runtime/node/source.ts';
 import { folderPackages } from '../../runtime/node/source-folder.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
-import { checkedIndex } from '../install-source.ts';
-import { openBundle } from '../open-bundle.ts';
-import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
+import { checkedIndex } from '../../app/ports/install-source.ts';
+import { openBundle } from '../../app/archives/open-bundle.ts';
+import { folderOf } from '../../app/install-folder.ts';
 import { flagsOf } from '../node-spec.ts';
-import { openArchive } from '../open-archive.ts';
+import { openArchive } from '../../app/archives/open-archive.ts';
 import { columns } from '../render/columns.ts';
 import { formatBytes } from '../render/units.ts';
 import { trustOf, type Trust } from '../../app/ports/trust.ts';
@@ -70,7 +70,7 @@ export const loadImagesCommand: Command<LoadResult> = {
     const [bundle, dir] = [args.text('bundle'), args.text('dir')];
     if (bundle !== undefined && dir !== undefined) throw usage('only one of --bundle and --dir can be used');
     // What lies in the install folder was put there by a run, which has asked for it.
-    const directory = folderOf(args, context);
+    const directory = folderOf(args.options, context);
     const trust =
       bundle === undefined && dir === undefined ? undefined : await trustOf(args.options, context, { directory });
     const path = bundle === undefined ? undefined : resolve(context.cwd, bundle);
@@ -107,7 +107,7 @@ async function imagesBelow(
   trust: Trust | undefined,
   { cwd, signal }: CommandContext,
 ): Promise<readonly FoundImages[]> {
-  const directory = folderOf(args, { cwd });
+  const directory = folderOf(args.options, { cwd });
   const dir = args.text('dir');
   const folder = dir === undefined ? directory : resolve(cwd, dir);
   const hasContents = await access(join(folder, TOC_NAME)).then(

@@ -1,9 +1,10 @@
 /** `curlew logs`: what hooks printed. */
+import { FOLDER_OPTIONS } from '../options.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import { listRunLogs, readHookLogs, type HookLog, type RunSummary } from '../../runtime/hooks/hook-logs.ts';
 import type { Command } from '../command.ts';
-import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
+import { folderOf } from '../../app/install-folder.ts';
 import { runLine } from '../render/run-line.ts';
 import { formatBytes } from '../render/units.ts';
 
@@ -30,7 +31,7 @@ export const logs: Command<Logs> = {
   },
   run: async (args, context) => {
     const [addon, hook] = args.positionals;
-    const directory = folderOf(args, context);
+    const directory = folderOf(args.options, context);
     const run = args.text('run');
     const lines = linesOf(args.text('lines'));
     if (addon !== undefined) return { logs: await readHookLogs(directory, { run, addon, hook, lines }) };

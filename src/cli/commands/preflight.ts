@@ -29,7 +29,7 @@ import { missingPackages } from '../../runtime/host/required-packages.ts';
 import type { SourcePackage } from '../../runtime/node/source.ts';
 import type { Paint } from '../render/paint.ts';
 import { toolVersion } from '../../app/version.ts';
-import { noteWarnings, openSource } from '../run-source.ts';
+import { noteWarnings, openSource } from '../../app/ports/run-source.ts';
 
 const DETAILS = `Looks at this machine and says whether it is fit: [PASS], [WARN] or [FAIL], a line each. Nothing is changed.
 
@@ -182,7 +182,8 @@ async function sortFrom(
 
 /** The same words, with these for `--from`. */
 function withPlaces(args: Arguments, places: readonly string[]): Arguments {
-  return { ...args, texts: (option) => (option === 'from' ? places : args.texts(option)) };
+  const options = { ...args.options, from: places } as unknown as Arguments['options'];
+  return { ...args, options, texts: (option) => (option === 'from' ? places : args.texts(option)) };
 }
 
 function limitOf(args: Arguments): number | undefined {
@@ -224,7 +225,7 @@ async function readSituation(args: Arguments, flags: GivenFlags, context: Comman
     return { situation: { ...bare, installer: spec }, addons: [], packages: [], required: [] };
   }
   const { directory } = placesOf(args, context);
-  await using source = await openSource(args, context, { directory, remember: false });
+  await using source = await openSource(args.options, context, { directory, remember: false });
   const { installer: spec } = await specOf(args, context, { source, flags, recorded: undefined });
   const packages = await source.choose(spec);
   judgeSettings(spec, packages, context);

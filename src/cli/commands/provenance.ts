@@ -1,4 +1,5 @@
 /** `curlew provenance`: a statement of where packages and bundles came from, signed where a key is given. */
+import { ANYWHERE_OPTIONS } from '../options.ts';
 import { basename, resolve } from 'node:path';
 import type { KeyObject } from 'node:crypto';
 import { digestAsStep } from '../../formats/archive/digest-all.ts';
@@ -13,10 +14,10 @@ import { readPrivateKey } from '../../formats/signing/keys.ts';
 import { formatStatement, signStatement, type Statement } from '../../formats/signing/statement.ts';
 import { BUILDER_OPTIONS, builderOf } from '../builder.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
-import { ANYWHERE_OPTIONS, besideOf, openAnywhere, requireOther } from '../open-anywhere.ts';
-import { describeArchive } from '../open-described.ts';
+import { besideOf, openAnywhere, requireOther } from '../../app/archives/open-anywhere.ts';
+import { describeArchive } from '../../app/archives/describe-archive.ts';
 import { fileOutputOf } from '../output.ts';
-import { proveWhole } from '../prove-whole.ts';
+import { proveWhole } from '../../app/archives/prove-whole.ts';
 import { readKeyText } from '../../app/ports/trust.ts';
 import { passphraseOf } from '../../app/ports/trust.ts';
 
@@ -97,7 +98,7 @@ interface StatedFile {
 
 async function stateOf(path: string, args: Arguments, context: CommandContext): Promise<StatedFile> {
   const { signal } = context;
-  await using source = await openAnywhere(path, args, context);
+  await using source = await openAnywhere(path, args.options, context);
   const index = await proveWhole(source, path, context);
   if ((await describeDelta(source, index, { signal })) !== undefined) {
     throw new CurlewError('UNSUPPORTED', `state the provenance of ${path}: it is a delta`, {

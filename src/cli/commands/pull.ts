@@ -13,7 +13,7 @@ import type { Arguments, Command, CommandContext } from '../command.ts';
 import { formatBytes } from '../render/units.ts';
 import { signaturePath, trustOf } from '../../app/ports/trust.ts';
 import { size as parseSize } from '../values.ts';
-import { lazyHttp, objectOpener } from '../store-source.ts';
+import { lazyHttp, objectOpener } from '../../app/ports/store-source.ts';
 
 interface Result extends Pulled {
   /** The public key whose signature holds, where signatures were asked for. */
@@ -107,9 +107,9 @@ After a failure, Ctrl-C or a crash the same command resumes where it stopped: un
     const pace = rate === undefined ? undefined : createPace(parseSize(rate, '--limit-rate'), () => performance.now());
     const connections = connectionsOf(args);
     const file = await targetOf(args, first, cwd);
-    const web = lazyHttp(args, context);
+    const web = lazyHttp(args.options, context);
     try {
-      const objectAt = objectOpener(args, context, web);
+      const objectAt = objectOpener(args.options, context, web);
       const places = [];
       for (const address of args.positionals) places.push(await objectAt(address));
       const trust = await trustFor(args, context);

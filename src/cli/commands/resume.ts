@@ -1,11 +1,12 @@
 /** `curlew resume`: the last run again, as it was asked for. */
+import { FOLDER_OPTIONS } from '../options.ts';
 import { realpath } from 'node:fs/promises';
 import { CurlewError } from '../../core/errors.ts';
 import { lastAsked } from '../../runtime/run/last-asked.ts';
 import { argumentsOf, parseAskedCommand, type AskedCommand } from '../asked-command.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
 import { runReset, runRollback, runUninstall } from '../kept-run.ts';
-import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
+import { folderOf } from '../../app/install-folder.ts';
 import { HOOK_OPTIONS, placesOf, TARGET_OPTIONS } from '../node-target.ts';
 import { runNode, type NodeResult } from '../node-run.ts';
 import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
@@ -22,7 +23,7 @@ export const resume: Command<ResumeResult> = {
   examples: ['curlew resume', 'curlew resume --root /tmp/trial'],
   options: { ...TARGET_OPTIONS, ...HOOK_OPTIONS, root: FOLDER_OPTIONS.root },
   run: async (args, context) => {
-    const directory = folderOf(args, context);
+    const directory = folderOf(args.options, context);
     const last = await lastAsked(directory);
     if (last === undefined) return { resumed: undefined };
     const asked = parseAskedCommand(last.asked?.command);

@@ -1,4 +1,5 @@
 /** `curlew sbom`: what a package or a bundle is made of, for those who look for what is vulnerable. */
+import { ANYWHERE_OPTIONS, FOLDER_OPTIONS } from '../options.ts';
 import { resolve } from 'node:path';
 import { readIndex } from '../../formats/archive/read.ts';
 import { counted } from '../../core/counted.ts';
@@ -8,9 +9,9 @@ import { writeStateFile } from '../../platform/files/state-file.ts';
 import { writeText } from '../../platform/files/write-whole.ts';
 import { formatSbom, type Sbom } from '../../build/sbom/cyclonedx.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
-import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
-import { ANYWHERE_OPTIONS, besideOf, openAnywhere, requireOther } from '../open-anywhere.ts';
-import { describeArchive } from '../open-described.ts';
+import { folderOf } from '../../app/install-folder.ts';
+import { besideOf, openAnywhere, requireOther } from '../../app/archives/open-anywhere.ts';
+import { describeArchive } from '../../app/archives/describe-archive.ts';
 import { outputOf } from '../output.ts';
 import { toolVersion } from '../../app/version.ts';
 
@@ -105,8 +106,8 @@ async function makeSbom(
   context: CommandContext,
 ): Promise<Sbom & { readonly whole: string }> {
   const { signal } = context;
-  await using source = await openAnywhere(word, args, context);
+  await using source = await openAnywhere(word, args.options, context);
   const index = await readIndex(source, { signal });
-  const described = await describeArchive(source, { index, directory: folderOf(args, context), signal });
+  const described = await describeArchive(source, { index, directory: folderOf(args.options, context), signal });
   return { ...formatSbom(described, toolVersion()), whole: source.whole };
 }

@@ -1,5 +1,5 @@
 /** `curlew sign`: signatures beside each package or bundle; or one of a store's release. */
-import { SIGNER_OPTIONS } from '../options.ts';
+import { ANYWHERE_OPTIONS, SIGNER_OPTIONS } from '../options.ts';
 import { basename, resolve } from 'node:path';
 import { createSign, type KeyObject } from 'node:crypto';
 import { digestAsStep } from '../../formats/archive/digest-all.ts';
@@ -25,8 +25,8 @@ import { isVersionNumber, secondsOf, type Claim } from '../../formats/signing/cl
 import { readPrivateKey } from '../../formats/signing/keys.ts';
 import { age as ageOf } from '../values.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
-import { ANYWHERE_OPTIONS, besideOf, openAnywhere, requireOther } from '../open-anywhere.ts';
-import { proveWhole } from '../prove-whole.ts';
+import { besideOf, openAnywhere, requireOther } from '../../app/archives/open-anywhere.ts';
+import { proveWhole } from '../../app/archives/prove-whole.ts';
 import { signerOf } from '../../app/ports/release-trust.ts';
 import { readKeyText, signaturePath, wholePath } from '../../app/ports/trust.ts';
 import { openStoreFor } from '../../app/ports/stores.ts';
@@ -153,7 +153,7 @@ async function signFile(
   { args, context, key, name: given, claim, written }: SignOptions,
 ): Promise<SignedArchive> {
   const { cwd, report, signal } = context;
-  await using source = await openAnywhere(file, args, context);
+  await using source = await openAnywhere(file, args.options, context);
   const beside = besideOf(file, source.whole);
   const problem = fileNameProblem(basename(beside));
   // It stands in the list of sums.

@@ -1,9 +1,10 @@
 /** `curlew status`: what this node has installed, and what came of its last run. */
+import { FOLDER_OPTIONS } from '../options.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { nodeStatus, type NodeStatus } from '../../runtime/run/status.ts';
 import type { Command } from '../command.ts';
-import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
+import { folderOf } from '../../app/install-folder.ts';
 import { columns } from '../render/columns.ts';
 import { runLine } from '../render/run-line.ts';
 
@@ -17,7 +18,7 @@ export const status: Command<NodeStatus> = {
   examples: ['curlew status', 'curlew status --json'],
   options: FOLDER_OPTIONS,
   run: async (args, context) => {
-    return nodeStatus(folderOf(args, context), context);
+    return nodeStatus(folderOf(args.options, context), context);
   },
   render: renderStatus,
   exitCode: ({ problems }) => (problems.length === 0 ? 0 : ERROR_CODES.FILE_UNUSABLE),

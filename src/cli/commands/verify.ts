@@ -1,5 +1,5 @@
 /** `curlew verify`: proof that packages and bundles are whole and hold nothing but what their tables of contents say. */
-import { DOWNGRADE_OPTION, NETWORK_OPTIONS, SIGNED_OPTIONS } from '../options.ts';
+import { DOWNGRADE_OPTION, FOLDER_OPTIONS, NETWORK_OPTIONS, SIGNED_OPTIONS } from '../options.ts';
 import { dirname, resolve } from 'node:path';
 import { checkParts } from '../../bundle/parts/join-parts.ts';
 import { partsError } from '../../bundle/parts/parts-find.ts';
@@ -13,10 +13,10 @@ import { isHeadPath } from '../../core/parts.ts';
 import { isAsInstalled, verifyPlaced, type VerifiedNode } from '../../runtime/node/verify-placed.ts';
 import { secondsOf } from '../../formats/signing/claim.ts';
 import type { Arguments, Command, CommandContext } from '../command.ts';
-import { checkedIndex } from '../install-source.ts';
-import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
-import { openArchive } from '../open-archive.ts';
-import { proveWhole, requireSignedFile } from '../prove-whole.ts';
+import { checkedIndex } from '../../app/ports/install-source.ts';
+import { folderOf } from '../../app/install-folder.ts';
+import { openArchive } from '../../app/archives/open-archive.ts';
+import { proveWhole, requireSignedFile } from '../../app/archives/prove-whole.ts';
 import { trustOf, type Signed } from '../../app/ports/trust.ts';
 import { columns } from '../render/columns.ts';
 import { deltaLines } from '../render/delta.ts';
@@ -71,7 +71,7 @@ export const verify: Command<readonly Verified[] | VerifiedNode> = {
   ],
   run: async (args, context) => {
     checkWords(args);
-    return args.flag('installed') ? verifyPlaced(folderOf(args, context), context) : verifyFiles(args, context);
+    return args.flag('installed') ? verifyPlaced(folderOf(args.options, context), context) : verifyFiles(args, context);
   },
   render: (result) => ('packages' in result ? renderNode(result) : renderFiles(result)),
   exitCode: (result) => ('packages' in result && !isAsInstalled(result) ? ERROR_CODES.DIGEST_MISMATCH : 0),
@@ -100,7 +100,7 @@ function checkWords(args: Arguments): void {
 }
 
 async function verifyFiles(args: Arguments, context: CommandContext): Promise<readonly Verified[]> {
-  const trust = await trustOf(args.options, context, { directory: folderOf(args, context) });
+  const trust = await trustOf(args.options, context, { directory: folderOf(args.options, context) });
   const verified: Verified[] = [];
   for (const path of args.positionals) {
     const file = resolve(context.cwd, path);

@@ -1,10 +1,11 @@
 /** `curlew why`: why an add-on came out as it did. */
+import { FOLDER_OPTIONS } from '../options.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import { whyAddon, type AddonHistory } from '../../runtime/run/why.ts';
 import type { Command } from '../command.ts';
 import { clusterFinder } from '../node-cluster.ts';
-import { FOLDER_OPTIONS, folderOf } from '../node-folder.ts';
+import { folderOf } from '../../app/install-folder.ts';
 import { columns, wrap } from '../render/columns.ts';
 import { runLine } from '../render/run-line.ts';
 
@@ -22,7 +23,7 @@ export const why: Command<AddonHistory> = {
     if (name === undefined) {
       throw new CurlewError('USAGE', 'curlew why: which add-on?', { hint: 'curlew status lists what is installed' });
     }
-    const directory = folderOf(args, context);
+    const directory = folderOf(args.options, context);
     return whyAddon(directory, name, { find: clusterFinder(args, context), signal: context.signal });
   },
   render: renderWhy,

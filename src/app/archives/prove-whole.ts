@@ -1,25 +1,25 @@
 /** The proof that an archive is whole, and what `install` asks of it, with its progress; and that it is the signed file. */
-import { digestAsStep } from '../formats/archive/digest-all.ts';
-import type { ArchiveIndex, RangeSource } from '../formats/archive/entry.ts';
-import { readHolder } from '../formats/archive/holder.ts';
-import { readPayload } from '../formats/archive/read.ts';
-import { verifyArchive } from '../formats/archive/verify.ts';
-import { readDelta } from '../bundle/delta/delta-read.ts';
-import type { Digest } from '../core/digest.ts';
-import { CurlewError } from '../core/errors.ts';
-import { reportStep } from '../core/events.ts';
-import { INSTALLER_YAML } from '../core/layout.ts';
-import { sourceFiles } from '../runtime/images/folder-files.ts';
-import { packageImages } from '../runtime/images/wanted.ts';
-import type { CommandContext } from './command.ts';
+import { digestAsStep } from '../../formats/archive/digest-all.ts';
+import type { ArchiveIndex, RangeSource } from '../../formats/archive/entry.ts';
+import { readHolder } from '../../formats/archive/holder.ts';
+import { readPayload } from '../../formats/archive/read.ts';
+import { verifyArchive } from '../../formats/archive/verify.ts';
+import { readDelta } from '../../bundle/delta/delta-read.ts';
+import type { Digest } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { reportStep } from '../../core/events.ts';
+import { INSTALLER_YAML } from '../../core/layout.ts';
+import { sourceFiles } from '../../runtime/images/folder-files.ts';
+import { packageImages } from '../../runtime/images/wanted.ts';
+import type { Context } from '../context.ts';
 import { judgeArchive, type JudgedArchive } from './judge-archive.ts';
-import { requireSpec } from './run-source.ts';
+import { requireSpec } from '../ports/run-source.ts';
 
 /** Like {@link verifyArchive}, as a step of this title; then what {@link judgeArchive}, the spec and the images say. */
 export async function proveWhole(
   source: RangeSource,
   title: string,
-  { report, signal }: Pick<CommandContext, 'report' | 'signal'>,
+  { report, signal }: Pick<Context, 'report' | 'signal'>,
 ): Promise<ArchiveIndex> {
   const onBytes = (bytes: number): void => {
     report({ type: 'step-progress', id: title, bytes });
@@ -69,7 +69,7 @@ async function judgeImages({ packages }: JudgedArchive, signal: AbortSignal): Pr
 export async function requireSignedFile(
   source: RangeSource,
   file: Digest,
-  options: Pick<CommandContext, 'report' | 'signal'>,
+  options: Pick<Context, 'report' | 'signal'>,
 ): Promise<void> {
   if ((await digestAsStep(source, options)) === file) return;
   throw new CurlewError('DIGEST_MISMATCH', `verify ${source.name}: it is not the file that was signed`, {

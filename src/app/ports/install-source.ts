@@ -1,25 +1,25 @@
 /** Where a run takes its packages from: a bundle or an unpacked one; and which of them the spec means. */
 import { resolve } from 'node:path';
-import type { ArchiveIndex, PlacedEntry, RangeSource } from '../formats/archive/entry.ts';
-import { readIndex, readTocText } from '../formats/archive/read.ts';
-import { parseBundleJson, BUNDLE_JSON_LIMIT, INSTALLER_LIMIT, type BundleJson } from '../core/bundle.ts';
-import { digestOf } from '../core/digest.ts';
-import { CurlewError } from '../core/errors.ts';
-import type { Report } from '../core/events.ts';
-import { ADDON_JSON, BUNDLE_JSON, INSTALLER_YAML, OMITTED_JSON, ownerOf, prefixOf } from '../core/layout.ts';
-import { compareVersions, formatRef, type Arch } from '../core/ref.ts';
-import type { Installer, InstallerAddon } from '../spec/installer.ts';
-import { resolveVersion } from '../spec/version.ts';
-import type { OfferedPackage } from '../runtime/run/along.ts';
-import { judgePlaced } from '../runtime/node/placed-package.ts';
-import type { NotCurrent } from '../store/release/signed-release.ts';
-import type { SourcePackage } from '../runtime/node/source.ts';
-import { folderPackages } from '../runtime/node/source-folder.ts';
-import { judgeArchive } from './judge-archive.ts';
-import { openArchive } from './open-archive.ts';
-import { openBundle } from './open-bundle.ts';
-import { archiveOf } from '../formats/signing/archive-statement.ts';
-import type { Signed, Trust } from '../app/ports/trust.ts';
+import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../formats/archive/entry.ts';
+import { readIndex, readTocText } from '../../formats/archive/read.ts';
+import { parseBundleJson, BUNDLE_JSON_LIMIT, INSTALLER_LIMIT, type BundleJson } from '../../core/bundle.ts';
+import { digestOf } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import type { Report } from '../../core/events.ts';
+import { ADDON_JSON, BUNDLE_JSON, INSTALLER_YAML, OMITTED_JSON, ownerOf, prefixOf } from '../../core/layout.ts';
+import { compareVersions, formatRef, type Arch } from '../../core/ref.ts';
+import type { Installer, InstallerAddon } from '../../spec/installer.ts';
+import { resolveVersion } from '../../spec/version.ts';
+import type { OfferedPackage } from '../../runtime/run/along.ts';
+import { judgePlaced } from '../../runtime/node/placed-package.ts';
+import type { NotCurrent } from '../../store/release/signed-release.ts';
+import type { SourcePackage } from '../../runtime/node/source.ts';
+import { folderPackages } from '../../runtime/node/source-folder.ts';
+import { judgeArchive } from '../archives/judge-archive.ts';
+import { openArchive } from '../archives/open-archive.ts';
+import { openBundle } from '../archives/open-bundle.ts';
+import { archiveOf } from '../../formats/signing/archive-statement.ts';
+import type { Signed, Trust } from './trust.ts';
 
 export interface InstallSource extends AsyncDisposable {
   /** The spec that came with the packages. */

@@ -1,7 +1,7 @@
 /** What an archive is made of, read from its small files: nothing else of it is asked for, however large it is. */
-import type { ArchiveIndex, PlacedEntry, RangeSource } from '../formats/archive/entry.ts';
-import { findEntry } from '../formats/archive/read.ts';
-import { CurlewError } from '../core/errors.ts';
+import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../formats/archive/entry.ts';
+import { findEntry } from '../../formats/archive/read.ts';
+import { CurlewError } from '../../core/errors.ts';
 import {
   ADDON_JSON,
   BUNDLE_JSON,
@@ -11,11 +11,11 @@ import {
   OMITTED_JSON,
   ownerOf,
   prefixOf,
-} from '../core/layout.ts';
-import { LOCK_LIMIT, parseLock } from '../manifest/lock.ts';
-import type { SourcePackage } from '../runtime/node/source.ts';
-import { holdsHalves, type DescribedPackage } from '../build/sbom/components.ts';
-import type { Described } from '../build/sbom/described.ts';
+} from '../../core/layout.ts';
+import { LOCK_LIMIT, parseLock } from '../../manifest/lock.ts';
+import type { SourcePackage } from '../../runtime/node/source.ts';
+import { holdsHalves, type DescribedPackage } from '../../build/sbom/components.ts';
+import type { Described } from '../../build/sbom/described.ts';
 import { judgeArchive } from './judge-archive.ts';
 import { openBundle } from './open-bundle.ts';
 

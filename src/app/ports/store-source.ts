@@ -1,29 +1,32 @@
 /** Packages of a release that several places may have: a store, and its mirrors. */
 import { posix } from 'node:path';
-import { chooseBeside, NOTHING_BESIDE } from '../bundle/beside.ts';
-import { resolvePackages, type ResolvedPackage } from '../bundle/resolve.ts';
-import { mapLimited } from '../platform/limit/each.ts';
-import { CurlewError } from '../core/errors.ts';
-import { addonRef, formatRef, type Arch } from '../core/ref.ts';
-import type { Installer, InstallerAddon } from '../spec/installer.ts';
-import { resolveVersion } from '../spec/version.ts';
-import type { Http } from '../platform/http/http.ts';
-import { placedPackage } from '../runtime/node/placed-package.ts';
-import { NO_RECORDS, readRecords } from '../runtime/node/records.ts';
-import { archivePackages, type SourcePackage } from '../runtime/node/source.ts';
-import { atOnePlace, type FetchPlace } from '../store/places.ts';
-import { isWhole, knownPackage, openRemotePackage, requireContents } from '../runtime/fetch/remote-package.ts';
-import { readIndex } from '../formats/archive/read.ts';
-import { isFolderStore } from '../store/folder-place.ts';
-import { openStoreSource } from '../store/source.ts';
-import type { Store } from '../store/store.ts';
-import { isWebAddress, webObject } from '../store/web.ts';
-import type { ReleaseTrust } from '../store/release/signed-release.ts';
-import { catalogueOf, notingCurrent } from '../app/ports/release-trust.ts';
-import type { Arguments, CommandContext } from './command.ts';
+import { chooseBeside, NOTHING_BESIDE } from '../../bundle/beside.ts';
+import { resolvePackages, type ResolvedPackage } from '../../bundle/resolve.ts';
+import { mapLimited } from '../../platform/limit/each.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { addonRef, formatRef, type Arch } from '../../core/ref.ts';
+import type { Installer, InstallerAddon } from '../../spec/installer.ts';
+import { resolveVersion } from '../../spec/version.ts';
+import type { Http } from '../../platform/http/http.ts';
+import { placedPackage } from '../../runtime/node/placed-package.ts';
+import { NO_RECORDS, readRecords } from '../../runtime/node/records.ts';
+import { archivePackages, type SourcePackage } from '../../runtime/node/source.ts';
+import { atOnePlace, type FetchPlace } from '../../store/places.ts';
+import { isWhole, knownPackage, openRemotePackage, requireContents } from '../../runtime/fetch/remote-package.ts';
+import { readIndex } from '../../formats/archive/read.ts';
+import { isFolderStore } from '../../store/folder-place.ts';
+import { openStoreSource } from '../../store/source.ts';
+import type { Store } from '../../store/store.ts';
+import { isWebAddress, webObject } from '../../store/web.ts';
+import type { ReleaseTrust } from '../../store/release/signed-release.ts';
+import { catalogueOf, notingCurrent } from './release-trust.ts';
+import type { Context } from '../context.ts';
 import type { InstallSource } from './install-source.ts';
-import { openHttp } from '../app/ports/network.ts';
-import { openStoreFor } from '../app/ports/stores.ts';
+import { openHttp, type WebRequest } from './network.ts';
+import { openStoreFor, type StoreRequest } from './stores.ts';
+
+/** How stores and web servers are reached. */
+export interface AddressRequest extends WebRequest, StoreRequest {}
 
 export interface StoreSourceOptions {
   /** The first has the say which release is the current one; the others are asked when one before fails. */
@@ -44,21 +47,21 @@ interface Opened {
   readonly directory: string;
   readonly stores: readonly Store[];
   readonly objectAt: (address: string) => Promise<FetchPlace>;
-  readonly context: CommandContext;
+  readonly context: Context;
 }
 
 /** A release of a store. Only what is in its packages is read here: their bytes are fetched by the run. */
 export async function storeSource(
   { places, release, arch, directory, trust }: StoreSourceOptions,
-  args: Arguments,
-  context: CommandContext,
+  request: AddressRequest,
+  context: Context,
 ): Promise<InstallSource> {
-  const web = lazyHttp(args, context);
+  const web = lazyHttp(request, context);
   try {
     const stores: Store[] = [];
     for (const address of places) {
       const http = isWebAddress(address) ? await web.get() : undefined;
-      stores.push(await openStoreFor(address, args.options, context, { create: false, http }));
+      stores.push(await openStoreFor(address, request, context, { create: false, http }));
     }
     const { onNotCurrent, result } = notingCurrent(context);
     const catalogue = await atOnePlace(
@@ -66,7 +69,7 @@ export async function storeSource(
       async (store) => catalogueOf(store, { release, trust, onNotCurrent, signal: context.signal }),
       context,
     );
-    const opened = { arch, directory, stores, context, objectAt: objectOpener(args, context, web) };
+    const opened = { arch, directory, stores, context, objectAt: objectOpener(request, context, web) };
     return {
       installerText: undefined,
       airgap: false,
@@ -106,10 +109,10 @@ function refuseOverrides({ addons }: Installer): void {
 }
 
 /** Nothing of the network is set up for a run that has no use for it. */
-export function lazyHttp(args: Arguments, context: CommandContext) {
+export function lazyHttp(request: WebRequest, context: Context) {
   let made: Promise<{ readonly http: Http }> | undefined;
   return {
-    get: async (): Promise<Http> => (await (made ??= openHttp(args.options, context))).http,
+    get: async (): Promise<Http> => (await (made ??= openHttp(request, context))).http,
     close: async (): Promise<void> => {
       await (await made)?.http.close();
     },
@@ -184,10 +187,10 @@ async function openOverride(
 }
 
 /** The address of one object: a URL, `s3://bucket/key`, or a file in a folder. */
-export function objectOpener(args: Arguments, context: CommandContext, web: ReturnType<typeof lazyHttp>) {
+export function objectOpener(request: AddressRequest, context: Context, web: ReturnType<typeof lazyHttp>) {
   return async (address: string): Promise<FetchPlace> => {
     if (isWebAddress(address)) return webObject(address, await web.get());
-    const store = await openStoreFor(posix.dirname(address), args.options, context, { create: false });
+    const store = await openStoreFor(posix.dirname(address), request, context, { create: false });
     return { store, key: posix.basename(address) };
   };
 }

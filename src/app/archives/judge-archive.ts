@@ -1,14 +1,14 @@
 /** What an archive is before anything of it is used: the one judgement of all commands that read packages and bundles. */
-import type { ArchiveIndex, PlacedEntry, RangeSource } from '../formats/archive/entry.ts';
-import type { ReadEntry } from '../formats/archive/extract.ts';
-import { findEntry } from '../formats/archive/read.ts';
-import { withoutKurlFolder } from '../bundle/kurl-layout.ts';
-import { BUNDLE_JSON_LIMIT, INSTALLER_LIMIT, parseBundleJson, type BundleJson } from '../core/bundle.ts';
-import type { Digest } from '../core/digest.ts';
-import { CurlewError } from '../core/errors.ts';
-import { BUNDLE_JSON, INSTALLER_YAML, prefixOf } from '../core/layout.ts';
-import { addonRef } from '../core/ref.ts';
-import { archivePackages, textOf, type SourcePackage } from '../runtime/node/source.ts';
+import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../formats/archive/entry.ts';
+import type { ReadEntry } from '../../formats/archive/extract.ts';
+import { findEntry } from '../../formats/archive/read.ts';
+import { withoutKurlFolder } from '../../bundle/kurl-layout.ts';
+import { BUNDLE_JSON_LIMIT, INSTALLER_LIMIT, parseBundleJson, type BundleJson } from '../../core/bundle.ts';
+import type { Digest } from '../../core/digest.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { BUNDLE_JSON, INSTALLER_YAML, prefixOf } from '../../core/layout.ts';
+import { addonRef } from '../../core/ref.ts';
+import { archivePackages, textOf, type SourcePackage } from '../../runtime/node/source.ts';
 
 export interface JudgedArchive {
   /** With packages where they are in any bundle, also in one for kURL's own scripts. */

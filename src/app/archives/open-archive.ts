@@ -1,9 +1,9 @@
 /** A package or a bundle that a path names: one file, or parts by their head file. */
 import { dirname, join } from 'node:path';
-import type { RangeSource } from '../formats/archive/entry.ts';
-import { openFileSource } from '../formats/archive/read.ts';
-import { openParts } from '../bundle/parts/parts-source.ts';
-import { isHeadPath } from '../core/parts.ts';
+import type { RangeSource } from '../../formats/archive/entry.ts';
+import { openFileSource } from '../../formats/archive/read.ts';
+import { openParts } from '../../bundle/parts/parts-source.ts';
+import { isHeadPath } from '../../core/parts.ts';
 
 export interface OpenArchive extends RangeSource, AsyncDisposable {
   /** Path of the whole file, also where only its parts are there: a signature lies beside that. */

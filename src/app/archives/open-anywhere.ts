@@ -1,15 +1,12 @@
 /** A package or bundle by a path, a URL or s3://bucket/key: read by range wherever it lies. */
-import { STORE_OPTIONS, WEB_OPTIONS } from './options.ts';
 import { basename, dirname, join, posix, resolve } from 'node:path';
-import { CurlewError } from '../core/errors.ts';
-import { fileNameProblem } from '../core/layout.ts';
-import { isCommit } from '../store/release/inputs.ts';
-import { openStoreSource } from '../store/source.ts';
-import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { fileNameProblem } from '../../core/layout.ts';
+import { isCommit } from '../../store/release/inputs.ts';
+import { openStoreSource } from '../../store/source.ts';
+import type { Context } from '../context.ts';
 import { openArchive, type OpenArchive } from './open-archive.ts';
-import { lazyHttp, objectOpener } from './store-source.ts';
-
-export const ANYWHERE_OPTIONS = { ...WEB_OPTIONS, ...STORE_OPTIONS } satisfies OptionSpecs;
+import { lazyHttp, objectOpener, type AddressRequest } from '../ports/store-source.ts';
 
 export interface FoundArchive extends Omit<OpenArchive, 'files'> {
   /** The git commit that publishing has noted beside it. Of an address, `whole` is the name alone. */
@@ -21,12 +18,12 @@ export function isAddress(word: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(word);
 }
 
-export async function openAnywhere(word: string, args: Arguments, context: CommandContext): Promise<FoundArchive> {
+export async function openAnywhere(word: string, request: AddressRequest, context: Context): Promise<FoundArchive> {
   const { cwd, signal } = context;
   if (!isAddress(word)) return { ...(await openArchive(resolve(cwd, word), { signal })), commit: undefined };
-  const web = lazyHttp(args, context);
+  const web = lazyHttp(request, context);
   try {
-    const { store, key } = await objectOpener(args, context, web)(word);
+    const { store, key } = await objectOpener(request, context, web)(word);
     const source = await openStoreSource(store, key, { signal });
     const { gitsha } = source.object.metadata;
     const commit = gitsha !== undefined && isCommit(gitsha) ? gitsha : undefined;

@@ -1,12 +1,12 @@
 /** What a bundle holds, whole or a delta: the payloads that a delta lacks are taken from the install folder. */
 import { lstat } from 'node:fs/promises';
-import type { ArchiveIndex, PlacedEntry, RangeSource } from '../formats/archive/entry.ts';
-import type { ReadEntry } from '../formats/archive/extract.ts';
-import { readHolder, type Holder } from '../formats/archive/holder.ts';
-import { readPayload } from '../formats/archive/read.ts';
-import { folderBase, type Base } from '../bundle/delta/base.ts';
-import { baseLacks, readDelta } from '../bundle/delta/delta-read.ts';
-import type { Digest } from '../core/digest.ts';
+import type { ArchiveIndex, PlacedEntry, RangeSource } from '../../formats/archive/entry.ts';
+import type { ReadEntry } from '../../formats/archive/extract.ts';
+import { readHolder, type Holder } from '../../formats/archive/holder.ts';
+import { readPayload } from '../../formats/archive/read.ts';
+import { folderBase, type Base } from '../../bundle/delta/base.ts';
+import { baseLacks, readDelta } from '../../bundle/delta/delta-read.ts';
+import type { Digest } from '../../core/digest.ts';
 
 export interface OpenBundle {
   /** Of the whole bundle. */

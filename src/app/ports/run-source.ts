@@ -1,0 +1,118 @@
+/** Where a command of a node takes its packages and its installer spec from. */
+import { arch } from 'node:os';
+import { join, resolve } from 'node:path';
+import { INSTALLER_LIMIT } from '../../core/bundle.ts';
+import { CurlewError } from '../../core/errors.ts';
+import type { Report } from '../../core/events.ts';
+import { INSTALLER_YAML } from '../../core/layout.ts';
+import type { Arch } from '../../core/ref.ts';
+import type { Installer } from '../../spec/installer.ts';
+import { parseInstaller, parseMerged, type SpecText } from '../../spec/parse.ts';
+import type { JsonObject } from '../../formats/yaml/yaml.ts';
+import { readGivenFile } from '../../platform/files/state-file.ts';
+import type { Context } from '../context.ts';
+import { bundleSource, unpackedSource, type InstallSource } from './install-source.ts';
+import { releaseTrust, SEEN_RELEASES } from './release-trust.ts';
+import { trustOf, type TrustRequest } from './trust.ts';
+import { storeSource, type AddressRequest } from './store-source.ts';
+
+/** Where packages come from: one of `bundle`, `dir` and `from` is needed. */
+export interface SourceRequest extends TrustRequest, AddressRequest {
+  /** File of a bundle. */
+  readonly bundle?: string | undefined;
+  /** Folder of an unpacked bundle; its files are moved. */
+  readonly dir?: string | undefined;
+  /** A store, or the web server in front of one, and its mirrors. */
+  readonly from?: readonly string[] | undefined;
+  /** Of `from`: another release than the current one. */
+  readonly release?: string | undefined;
+  /** File of the installer spec; the one that came with the packages when absent. */
+  readonly installer?: string | undefined;
+}
+
+/**
+ * The packages that a request names; `directory` is the install folder. `remember`: the node keeps in mind which version of
+ * a signed store it has seen, which a command that only looks does not.
+ */
+export async function openSource(
+  request: SourceRequest,
+  context: Context,
+  { directory, remember }: { readonly directory: string; readonly remember: boolean },
+): Promise<InstallSource> {
+  const { cwd, report, signal } = context;
+  const { bundle, dir, from: places = [] } = request;
+  const given = [bundle, dir, places[0]].filter((one) => one !== undefined);
+  const release = request.release;
+  if (given.length === 0) throw new CurlewError('USAGE', 'one of --bundle, --dir and --from is needed');
+  if (given.length > 1) throw new CurlewError('USAGE', 'only one of --bundle, --dir and --from can be used');
+  if (release !== undefined && places.length === 0) throw new CurlewError('USAGE', '--release goes with --from');
+  const ownArch = hostArch();
+  const trust = await trustOf(request, context, { role: 'bundle', directory });
+  const common = { cwd, arch: ownArch, trust, report, signal };
+  if (bundle !== undefined) return bundleSource(bundle, { ...common, directory });
+  if (dir !== undefined) return unpackedSource(dir, { ...common, directory });
+  if (request.signature !== undefined)
+    throw new CurlewError('USAGE', '--signature is of a bundle: a store holds its own');
+  if (request.signedAs !== undefined)
+    throw new CurlewError('USAGE', '--signed-as is of a bundle: a store holds its own');
+  const seen = { addresses: places, file: join(directory, SEEN_RELEASES), remember };
+  const allowOlder = request.allowDowngrade === true;
+  const held = trust === undefined ? undefined : { ...releaseTrust(trust, context, seen), allowOlder };
+  return storeSource({ places, release, arch: ownArch, directory, trust: held }, request, context);
+}
+
+function hostArch(): Arch {
+  if (arch() === 'x64') return 'amd64';
+  if (arch() === 'arm64') return 'arm64';
+  throw new CurlewError('UNSUPPORTED', `install: this machine is ${arch()}; packages are for amd64 and arm64`);
+}
+
+/** The text of the spec that the request names, or of the one that came with the packages. */
+export async function installerText(
+  request: Pick<SourceRequest, 'installer'>,
+  { cwd }: Context,
+  source: Pick<InstallSource, 'installerText'>,
+): Promise<string> {
+  const given = request.installer;
+  const text = given === undefined ? source.installerText : await readGivenFile(resolve(cwd, given), INSTALLER_LIMIT);
+  if (text !== undefined) return text;
+  if (given !== undefined) throw new CurlewError('NOT_FOUND', `read ${given}: no such file`);
+  throw new CurlewError('USAGE', 'no installer spec came with the packages: --installer FILE names one');
+}
+
+/** The spec without mistakes of a base and what is laid over it, one of which is there; what it warns of is told. */
+export function readSpec(
+  request: Pick<SourceRequest, 'installer'>,
+  { report }: Pick<Context, 'report'>,
+  base: string | undefined,
+  overlay: SpecText | undefined,
+): { readonly installer: Installer; readonly document: JsonObject } {
+  const below = { file: request.installer ?? INSTALLER_YAML, text: base ?? '' };
+  const whole = base === undefined && overlay !== undefined ? overlay : below;
+  const merged = base !== undefined && overlay !== undefined;
+  const { installer, document, diagnostics } = merged
+    ? parseMerged(below, overlay)
+    : parseInstaller(whole.file, whole.text);
+  if (installer === undefined || document === undefined) {
+    const file = merged ? `${below.file} and ${overlay.file}` : whole.file;
+    throw new CurlewError('SPEC_INVALID', `read ${file}: not a valid installer spec`, { diagnostics });
+  }
+  noteWarnings(report, diagnostics);
+  return { installer, document };
+}
+
+/** `SPEC_INVALID`, with its places, for a text that is no installer spec by itself. */
+export function requireSpec(file: string, text: string): void {
+  const { installer, diagnostics } = parseInstaller(file, text);
+  if (installer === undefined) {
+    throw new CurlewError('SPEC_INVALID', `read ${file}: not a valid installer spec`, { diagnostics });
+  }
+}
+
+export function noteWarnings(report: Report, diagnostics: CurlewError['diagnostics']): void {
+  for (const { severity, place, message, hint } of diagnostics) {
+    if (severity === 'info') continue;
+    const text = `${place.file}:${place.line}:${place.column}: ${message}${hint === undefined ? '' : ` (${hint})`}`;
+    report({ type: 'note', level: 'warning', text });
+  }
+}
