@@ -35,17 +35,25 @@ export function shellVariables(
     if (s3Override !== undefined && override !== undefined) out.set(override, s3Override);
   }
   applySideEffects(installer, out);
-  return [...out].toSorted(([a], [b]) => compareText(a, b));
+  return sorted(out);
 }
 
-/** What hooks find: also what kURL's own scripts make of settings before they call a hook. */
+function sorted(variables: ReadonlyMap<string, string>): readonly (readonly [name: string, value: string])[] {
+  return [...variables].toSorted(([a], [b]) => compareText(a, b));
+}
+
+/**
+ * What hooks find, sorted by name: also what kURL's own scripts make of settings before they call a hook. A run that another
+ * version began is resumed only with the same variables in the same order.
+ */
 export function hookVariables(
   installer: Installer,
   versions: ReadonlyMap<string, string>,
 ): readonly (readonly [name: string, value: string])[] {
   const made = new Map(shellVariables(installer, versions));
   // No setting of its own: the one proxy of a spec is for both (kURL's scripts/common/proxy.sh).
-  return [...made, ['PROXY_HTTPS_ADDRESS', made.get('PROXY_ADDRESS') ?? '']];
+  made.set('PROXY_HTTPS_ADDRESS', made.get('PROXY_ADDRESS') ?? '');
+  return sorted(made);
 }
 
 const KINDS: ReadonlyMap<string, SettingKind> = new Map(

@@ -1,6 +1,7 @@
 import { parseInstaller } from '../../src/spec/parse.ts';
 import { settingOf, type SettingKind } from '../../src/spec/settings.ts';
 import { upperSnake } from '../../src/spec/variable-names.ts';
+import { compareText } from '../../src/core/ref.ts';
 import { hookVariables, shellVariables } from '../../src/spec/variables.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -182,6 +183,8 @@ test('the proxy of a spec is for https too; there is no setting of its own', () 
     const { installer } = parseInstaller('i.yaml', text);
     const found = installer === undefined ? [] : hookVariables(installer, new Map());
     assert.is(Object.fromEntries(found)['PROXY_HTTPS_ADDRESS'], address);
+    const names = found.map(([name]) => name);
+    assert.equal(names, names.toSorted(compareText), 'a run is resumed only with its variables in their order');
   }
   assert.not('PROXY_HTTPS_ADDRESS' in variables('  kurl: {}\n'));
 });

@@ -43,7 +43,8 @@ export async function findCarried(
   digest: Digest,
 ): Promise<string | undefined> {
   for (const path of [shell.carried, nextCarried(shell)]) {
-    const text = await readResult(path, 'the last run');
+    // What its journal names is whole, whether the version that wrote it said so at its end or not.
+    const text = await readBounded(path, 'the last run');
     if (text !== undefined && digestOf(text) === digest) return path;
   }
   return undefined;
@@ -78,7 +79,13 @@ const WHOLE = ': whole\n';
 /** Most bytes that may be handed from hook to hook. */
 const RESULT_LIMIT = 16 << 20;
 
+/** Undefined for what was not written to its end. */
 async function readResult(path: string, whose: string): Promise<string | undefined> {
+  const text = await readBounded(path, whose);
+  return text?.endsWith(WHOLE) === true ? text : undefined;
+}
+
+async function readBounded(path: string, whose: string): Promise<string | undefined> {
   // A hook may have left anything: a link is not followed, a pipe not waited for.
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     () => undefined,
@@ -88,10 +95,7 @@ async function readResult(path: string, whose: string): Promise<string | undefin
     const found = await file.stat();
     if (!found.isFile()) return undefined;
     const { size } = found;
-    if (size <= RESULT_LIMIT) {
-      const text = await file.readFile('utf8');
-      return text.endsWith(WHOLE) ? text : undefined;
-    }
+    if (size <= RESULT_LIMIT) return await file.readFile('utf8');
     throw new CurlewError('HOOK_FAILED', `${whose} left ${size} bytes of variables, more than ${RESULT_LIMIT}`, {
       hint: 'keep in a file what later hooks need of it',
     });

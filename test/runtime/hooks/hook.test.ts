@@ -1,7 +1,8 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
+import { digestOf } from '../../../src/core/digest.ts';
 import { CurlewError } from '../../../src/core/errors.ts';
-import { lookUpFunctions } from '../../../src/runtime/hooks/hook.ts';
+import { findCarried, lookUpFunctions } from '../../../src/runtime/hooks/hook.ts';
 import { hookFailure } from '../../../src/runtime/hooks/hook-failure.ts';
 import { membersOf } from '../../../src/platform/process/process-tree.ts';
 import { appears } from '../../support/appears.ts';
@@ -23,6 +24,14 @@ test('what is cancelled between two lines of a hook names no line of the program
   const place = { ...at, file: box.at('scripts/hook-runner.sh') };
   const failed = { addon: 'demo', function: 'demo', log: box.at('demo.log'), exit: 'cancelled' as const };
   assert.is((await hookFailure({ ...failed, notes: { place } })).message, 'demo: demo was cancelled');
+});
+
+test('variables that a run left are found by the digest in its journal, also without the mark of their end', async () => {
+  await using box = await hooks(['demo() { :; }']);
+  const text = 'builtin unset -v FOUND\ndeclare -- FOUND="found"\n';
+  await writeFile(box.shell.carried, text);
+  assert.is(await findCarried(box.shell, digestOf(text)), box.shell.carried);
+  assert.is(await findCarried(box.shell, digestOf(text.slice(0, -9))), undefined);
 });
 
 test('a hook finds the folder, the environment and the settings it may expect', async () => {
