@@ -1,4 +1,4 @@
-import { appendFile, readFile, stat, writeFile } from 'node:fs/promises';
+import { appendFile, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { fileError } from '../../src/core/errors.ts';
 import { readable } from '../../src/runtime/run/history.ts';
 import type { HookLog, RunSummary } from '../../src/runtime/hooks/hook-logs.ts';
@@ -64,6 +64,17 @@ test('status tells add-ons, versions, digests, times and the last run', async ()
   const { stdout } = await ask(box, 'status');
   assert.match(stdout, /^add-on {2}version {2}package {2}settings {2}last run, UTC\naaa {5}1\.0\.0 {4}[0-9a-f]{7} /);
   assert.match(stdout, /^Last run: \S+, install, finished$/m);
+});
+
+test('files of which nothing is recorded are not called changed', async () => {
+  await using box = await tree();
+  await run(box, await packagesOf(bundleOf([tracer('aaa')])));
+  await rm(box.at('node/placed'), { recursive: true });
+  assert.match((await ask(box, 'status')).stdout, /^aaa .* files not verified$/m);
+  assert.match(
+    (await ask(box, 'why', 'aaa')).stdout.replaceAll(/\s+/g, ' '),
+    '; its files are proved, or extracted again',
+  );
 });
 
 test('what did not finish, and files that somebody has changed, are told', async () => {

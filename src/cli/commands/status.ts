@@ -36,12 +36,18 @@ function moreLines({
   finished,
   inPlace,
 }: NodeStatus['addons'][number]): readonly string[] {
-  if (!finished || !inPlace) return [];
+  if (!finished || inPlace === false) return [];
   const same = back === version ? ' as it was before its last change' : '';
   return [
     ...(omitted === undefined ? [] : [`${name} is here without ${omitted.join(', ')}`]),
     ...(back === undefined ? [] : [`${name} can be rolled back to ${back}${same}`]),
   ].map(visible);
+}
+
+function stateOf({ finished, inPlace }: NodeStatus['addons'][number]): string {
+  if (!finished) return 'not finished';
+  if (inPlace === undefined) return 'files not verified';
+  return inPlace ? '' : 'files changed';
 }
 
 function renderStatus({ directory, addons, extracted, lastRun, busy, problems }: NodeStatus): string {
@@ -51,7 +57,7 @@ function renderStatus({ directory, addons, extracted, lastRun, busy, problems }:
     addon.digest?.slice('sha256:'.length, SHORT_DIGEST) ?? 'unknown',
     addon.settings.slice('sha256:'.length, SHORT_DIGEST),
     addon.when.slice(0, 16).replace('T', ' '),
-    addon.finished ? (addon.inPlace ? '' : 'files changed') : 'not finished',
+    stateOf(addon),
   ]);
   const table =
     rows.length === 0

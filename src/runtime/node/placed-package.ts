@@ -98,6 +98,20 @@ export async function placedDigest(
   return differences.every(({ harmless }) => harmless) ? record.digest : undefined;
 }
 
+/**
+ * Whether the package that an add-on was applied with lies in its place. Undefined when nothing is recorded of its files, as on a
+ * node of a version that kept no such records: a run proves them, or extracts them again.
+ */
+export async function isPlaced(
+  directory: string,
+  ref: AddonRef,
+  digest: Digest | undefined,
+  options: { readonly signal: AbortSignal },
+): Promise<boolean | undefined> {
+  if (digest !== undefined && (await recordedDigest(directory, ref)) === undefined) return undefined;
+  return (await placedDigest(directory, ref, options)) === digest;
+}
+
 /** What is known of a package that lies in place, without its archive. */
 export type PlacedPackage = Pick<SourcePackage, 'ref' | 'addon' | 'files' | 'omitted' | 'read'>;
 

@@ -3,7 +3,7 @@ import { asError } from '../../core/errors.ts';
 import type { Digest } from '../../core/digest.ts';
 import { addonRef, compareText } from '../../core/ref.ts';
 import { readHistory, readRun, type RunHistory } from './history.ts';
-import { placedDigest } from '../node/placed-package.ts';
+import { isPlaced } from '../node/placed-package.ts';
 import { NO_RUN, wayBack, type ExtractedRecord, type Records } from '../node/records.ts';
 import { whyLost } from './way-back.ts';
 
@@ -20,8 +20,8 @@ export interface AddonStatus {
   readonly finished: boolean;
   /** The version that `curlew rollback` returns to; absent when there is none, or what is kept of it is not whole. */
   readonly back?: string | undefined;
-  /** The files of that package lie in the install folder, as the package has them. */
-  readonly inPlace: boolean;
+  /** The files of that package lie in the install folder, as the package has them; absent when nothing is recorded of them. */
+  readonly inPlace?: boolean | undefined;
   /** Folders of operating systems that its bundle had left out; absent when it is whole. */
   readonly omitted?: readonly string[] | undefined;
 }
@@ -70,8 +70,7 @@ async function addonsOf(
   const rows = Object.entries(applied).map(async ([name, record]): Promise<AddonStatus> => {
     const { version, digest, settings, run, finished } = record;
     const { tree = 'addons', omitted } = extracted.find((one) => one.name === name && one.version === version) ?? {};
-    const found = await placedDigest(directory, addonRef(name, version, tree), { signal });
-    const inPlace = found === digest;
+    const inPlace = await isPlaced(directory, addonRef(name, version, tree), digest, { signal });
     const kept = wayBack(name, record);
     const isBroken = kept !== undefined && (await whyLost(directory, name, kept, { extracted, signal })) !== undefined;
     const back = isBroken ? undefined : kept?.version;

@@ -6,7 +6,7 @@ import { askCluster } from '../cluster/cluster-word.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { readHistory, readRun, type ActionHistory, type RunHistory, type RunState } from './history.ts';
 import { AROUND_KUBERNETES, hookFunction, type Hook } from '../hooks/hooks.ts';
-import { placedDigest } from '../node/placed-package.ts';
+import { isPlaced } from '../node/placed-package.ts';
 import type { AppliedRecord, ExtractedRecord, Records } from '../node/records.ts';
 import type { DoneAction } from './run-plan.ts';
 
@@ -118,18 +118,20 @@ async function nextOf(
   if (record === undefined) return 'it is installed: it is not installed now';
   if (!record.finished) return 'it is installed again: its last run did not finish';
   const found = extracted.find((one) => one.name === name && one.version === record.version);
-  const again = (await isInPlace(directory, found, record, signal))
-    ? ''
-    : '; its files are extracted again, since they are not those of the package';
-  return `with the same version, package and settings it is not installed again, only checked${again}`;
+  const files = await filesOutlook(directory, found, record, signal);
+  return `with the same version, package and settings it is not installed again, only checked${files}`;
 }
 
-async function isInPlace(
+async function filesOutlook(
   directory: string,
   found: ExtractedRecord | undefined,
   { digest }: AppliedRecord,
   signal: AbortSignal,
-): Promise<boolean> {
-  if (found === undefined) return false;
-  return (await placedDigest(directory, addonRef(found.name, found.version, found.tree), { signal })) === digest;
+): Promise<string> {
+  if (found !== undefined) {
+    const isThere = await isPlaced(directory, addonRef(found.name, found.version, found.tree), digest, { signal });
+    if (isThere === true) return '';
+    if (isThere === undefined) return '; its files are proved, or extracted again';
+  }
+  return '; its files are extracted again, since they are not those of the package';
 }
