@@ -16,9 +16,8 @@
 # program that is started here is the machine's, and the shell that will become the command gives its privileges up before
 # the machine's root is exchanged for the view; after that it is only told to go ahead.
 set -euo pipefail
-SELF="$(realpath "${BASH_SOURCE[0]}")"
-# shellcheck source=scripts/overlay-view.sh
-source "${SELF%/*}/overlay-view.sh"
+SELF="${BASH_SOURCE[0]}"
+if [[ "$SELF" != /* ]]; then SELF="$PWD/$SELF"; fi
 
 PROGRAMS=(unshare setpriv pivot_root mount umount chroot ip stat find xargs)
 # chown dac_override fowner fsetid kill setgid setuid net_bind_service sys_chroot setfcap
@@ -74,67 +73,86 @@ outside() {
 
 # usage: place SOURCE TARGET OPTIONS; mounts a file or folder of this machine at a place of the view
 place() {
-  overlay_no_link "$2"
+  overlay_reach "$2"
   if [[ -d "$1" ]]; then
     [[ -d "view$2" ]] || mkdir -p "view$2"
   elif [[ ! -e "view$2" ]]; then
     mkdir -p "view${2%/*}"
     : >"view$2"
   fi
-  mount --bind -o "nosuid,nodev$3" "$1" "view$2"
+  mount_later "$1" "view$2" none "bind,nosuid,nodev$3"
 }
 
-# usage: hide PATH
+# usage: hide PATH…
 hide() {
-  local own
-  if [[ ! -e "$1" ]]; then return 0; fi
-  own="../mounts/$(overlay_name "$1")"
-  if [[ ! -e "$own" ]]; then
-    if [[ -d "$1" ]]; then mkdir "$own"; else : >"$own"; fi
-    chmod --reference="$1" "$own"
+  local path own mode at
+  local -a paths=() own_paths=() folders=() modes=() same
+  local -A with_mode=()
+  for path; do
+    overlay_name own "$path"
+    own="../mounts/$own"
+    if [[ ! -e "$path" || -e "$own" ]]; then continue; fi
+    paths+=("$path") own_paths+=("$own")
+    if [[ -d "$path" ]]; then folders+=("$own"); else : >"$own"; fi
+  done
+  if ((${#paths[@]} > 0)); then
+    if ((${#folders[@]} > 0)); then mkdir -p "${folders[@]}"; fi
+    mapfile -t modes < <(stat -L -c %a "${paths[@]}")
+    ((${#modes[@]} == ${#paths[@]})) || die 'what is to be hidden has vanished meanwhile'
   fi
-  place "$own" "$1" ''
+  for at in "${!modes[@]}"; do with_mode["${modes[at]}"]+=" $at"; done
+  for mode in "${!with_mode[@]}"; do
+    same=()
+    for at in ${with_mode["$mode"]}; do same+=("${own_paths[at]}"); done
+    chmod "$mode" "${same[@]}"
+  done
+  for path; do
+    overlay_name own "$path"
+    if [[ -e "$path" ]]; then place "../mounts/$own" "$path" ''; fi
+  done
 }
 
+# The devices of the machine are copied, since mknod makes only one at a time. A `cp` that reads devices can do no more than
+# fill this file system; from the terminal it would wait for input.
 fill_dev() {
   local name number
-  mount -t tmpfs -o mode=755,nosuid,noexec,size=1m tmpfs view/dev
-  mkdir view/dev/{shm,pts,.old}
+  (umask 0 && exec cp -R /dev/{null,zero,full,random,urandom,stdin,stdout,stderr} view/dev 2>/dev/null) || true
   while read -r name number; do
+    if [[ -c "view/dev/$name" && ! -L "view/dev/$name" ]]; then continue; fi
+    if [[ -e "view/dev/$name" || -L "view/dev/$name" ]]; then rm "view/dev/$name"; fi
     # shellcheck disable=SC2086
     if mknod -m 666 "view/dev/$name" c $number 2>/dev/null; then continue; fi
     : >"view/dev/$name"
-    mount --bind "/dev/$name" "view/dev/$name"
+    mount_later "/dev/$name" "view/dev/$name" none bind
   done <<<$'null 1 3\nzero 1 5\nfull 1 7\nrandom 1 8\nurandom 1 9\ntty 5 0'
-  mount -t tmpfs -o mode=1777,nosuid,nodev,noexec,size=64m tmpfs view/dev/shm
-  mount -t devpts -o newinstance,ptmxmode=0666,mode=0620,nosuid,noexec devpts view/dev/pts
-  ln -s pts/ptmx view/dev/ptmx
-  ln -s /proc/self/fd view/dev/fd
-  ln -s fd/0 view/dev/stdin
-  ln -s fd/1 view/dev/stdout
-  ln -s fd/2 view/dev/stderr
+  mkdir view/dev/{shm,pts,.old}
+  mount_later tmpfs view/dev/shm tmpfs mode=1777,nosuid,nodev,noexec,size=64m
+  mount_later devpts view/dev/pts devpts newinstance,ptmxmode=0666,mode=0620,nosuid,noexec
+  ln -s -t view/dev pts/ptmx /proc/self/fd
+  number=0
+  for name in stdin stdout stderr; do
+    if [[ ! -L "view/dev/$name" ]]; then ln -s -f "fd/$number" "view/dev/$name"; fi
+    number=$((number + 1))
+  done
 }
 
 # Nothing of /proc and /sys can be written to, and what tells about the memory, keys or timing of the machine cannot be
 # read: what runc masks, and some more. A view of the machine's own cgroup is there where it has cgroups of version 2 only.
 fill_kernel() {
   local path
-  mount -t proc -o nosuid,nodev,noexec proc view/proc
-  if mount -t sysfs -o ro,nosuid,nodev,noexec sysfs view/sys 2>/dev/null; then
-    if [[ "$(stat -f -c %T /sys/fs/cgroup 2>/dev/null)" == cgroup2fs ]]; then
-      mount -t cgroup2 -o ro,nosuid,nodev,noexec cgroup2 view/sys/fs/cgroup
-    fi
-  else
+  if [[ ! -d view/sys/kernel ]]; then
     # A user who keeps the network of the machine may not.
-    mount -t tmpfs -o ro,size=4k tmpfs view/sys
+    mount_later tmpfs view/sys tmpfs ro,size=4k
+  elif [[ -e /sys/fs/cgroup/cgroup.controllers ]]; then
+    mount_later cgroup2 view/sys/fs/cgroup cgroup2 ro,nosuid,nodev,noexec
   fi
   for path in view/proc/{kcore,keys,key-users,kmsg,kpagecgroup,kpagecount,kpageflags,latency_stats,timer_list} \
     view/proc/{timer_stats,sched_debug,interrupts,sysrq-trigger,iomem,ioports,vmallocinfo,slabinfo,kallsyms} \
     view/proc/{acpi,asound,scsi,bus,fs,irq,driver} view/sys/{firmware,kernel/debug,devices/virtual/powercap}; do
     if [[ -d "$path" ]]; then
-      mount -t tmpfs -o ro,size=4k tmpfs "$path"
+      mount_later tmpfs "$path" tmpfs ro,size=4k
     elif [[ -e "$path" ]]; then
-      mount --bind view/dev/null "$path"
+      mount_later view/dev/null "$path" none bind
     fi
   done
 }
@@ -142,17 +160,25 @@ fill_kernel() {
 # Inside, as process 1 of its namespaces: makes the view, starts the shell that becomes the command, and exchanges the
 # root under it.
 inside() {
-  local root="$1" install="$2" seen="$3" view tell said child lines first count word helper unhook dev out shown hidden own
+  local root="$1" install="$2" seen="$3" view tell said child ids first count word helper unhook dev out shown own
   shift 3
   # From now on the death of the process outside is noticed; it may have died before.
   if [[ -p /dev/fd/0 || -S /dev/fd/0 ]] && read -r -t 0; then die 'whoever started this has gone'; fi
   exec </dev/null
   umask 022
+  # shellcheck source=scripts/overlay-view.sh
+  source "${SELF%/*}/overlay-view.sh"
   overlay_view "$root"
   view="$root/.overlay/view"
+  mount_later tmpfs view/dev tmpfs mode=755,nosuid,noexec,size=1m
+  # For its ids, which are written out of the reach of the command.
+  mount_later proc proc-rw proc nosuid,nodev,noexec
+  mount_later proc view/proc proc ro,nosuid,nodev,noexec
+  mount_later sysfs view/sys sysfs ro,nosuid,nodev,noexec may-fail
+  mount_now
   fill_dev
   fill_kernel
-  for hidden in ${HIDDEN[@]+"${HIDDEN[@]}"}; do hide "$hidden"; done
+  hide ${HIDDEN[@]+"${HIDDEN[@]}"}
   for shown in ${SHOWN[@]+"${SHOWN[@]}"}; do place "$shown" "$shown" ,ro; done
   place "$install" "$seen" ''
   # What is kept of runs decides what is done later, outside as well: only what a hook hands on is its own.
@@ -165,6 +191,10 @@ inside() {
   if [[ -f "$install/records.json" && ! -L "$install/records.json" ]]; then
     place "$install/records.json" "$seen/records.json" ,ro
   fi
+  # For the program that takes the root of the machine away (below).
+  mount_later / old none rbind
+  mount_now
+  mounts_made
   if [[ -z "$NETWORK" ]]; then ip link set lo up; fi
 
   exec {out}>&1 {tell}<> <(:)
@@ -173,21 +203,18 @@ inside() {
   )
   child=$!
   next started
-  lines=
-  while read -r first _ count; do lines+="$first $first $count"$'\n'; done </proc/self/uid_map
-  printf '%s' "$lines" >"view/proc/$child/uid_map"
-  lines=
-  while read -r first _ count; do lines+="$first $first $count"$'\n'; done </proc/self/gid_map
-  printf '%s' "$lines" >"view/proc/$child/gid_map"
-  mount -o remount,bind,ro,nosuid,nodev,noexec view/proc
+  ids=
+  while read -r first _ count; do ids+="$first $first $count"$'\n'; done </proc/self/uid_map
+  printf '%s' "$ids" >"proc-rw/$child/uid_map"
+  ids=
+  while read -r first _ count; do ids+="$first $first $count"$'\n'; done </proc/self/gid_map
+  printf '%s' "$ids" >"proc-rw/$child/gid_map"
   printf 'mapped\n' >&"$tell"
   next dropped
 
   # The machine's root is to vanish from the view, and the program that does it must be the machine's: it waits in a root
   # of its own, which pivot_root leaves alone. It has to be there before: otherwise its root would be exchanged, too.
   exec {said}<&-
-  mkdir -p old
-  mount --rbind / old
   exec {dev}<view/dev {unhook}<> <(:)
   exec {said}< <(
     # shellcheck disable=SC2016

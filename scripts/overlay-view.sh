@@ -1,23 +1,108 @@
 # shellcheck shell=bash
 # Sourced: a view of the whole machine whose writes land below a folder.
+#
+# Starting a program takes longer than any mount. So mounts are written down (mount_later), and made together before the
+# path of a later one leads through one of them (overlay_reach). What is there in the end is looked at (mounts_made), since
+# `mount --all` continues after a failure, and passes over lines that it does not understand.
+
+# Lines of an fstab, and whether one of them may fail.
+MOUNTS='' MOUNTS_MAY_FAIL=''
+# By target: what is in MOUNTS; the options of all; what may be missing.
+declare -A MOUNTS_WAITING=() MOUNTS_WANTED=() MOUNTS_OPTIONAL=()
+
+# usage: mount_later SOURCE TARGET TYPE OPTIONS [may-fail]; TARGET is relative to ROOT/.overlay
+mount_later() {
+  local field
+  for field in "$1" "$2" "$3" "$4"; do
+    field="${field//\\/\\134}"
+    field="${field// /\\040}"
+    field="${field//$'\t'/\\011}"
+    MOUNTS+="${field//$'\n'/\\012} "
+  done
+  MOUNTS+=$'0 0\n'
+  MOUNTS_WAITING["$2"]=1 MOUNTS_WANTED["$2"]="$4"
+  if [[ -n "${5-}" ]]; then MOUNTS_MAY_FAIL=1 MOUNTS_OPTIONAL["$2"]=1; fi
+}
+
+# Makes the mounts that were written down, in their order.
+mount_now() {
+  local said
+  if [[ -z "$MOUNTS" ]]; then return 0; fi
+  printf '%s' "$MOUNTS" >fstab
+  if ! said="$(mount --all --fstab fstab 2>&1)" && { [[ -z "$MOUNTS_MAY_FAIL" ]] || ! mounts_made; }; then
+    printf '%s\n' "$said" >&2
+    return 1
+  fi
+  MOUNTS='' MOUNTS_MAY_FAIL='' MOUNTS_WAITING=()
+}
+
+# Fails unless everything is mounted but for what may be missing, and each with its options.
+mounts_made() {
+  local target
+  local -a wrong
+  mounts_look
+  for target in ${wrong[@]+"${wrong[@]}"}; do
+    # util-linux 2.32 leaves out nosuid and nodev of a bind.
+    if [[ "${MOUNTS_WANTED["$target"]}" == bind,* ]]; then
+      mount -o "remount,${MOUNTS_WANTED["$target"]}" "$target" 2>/dev/null || true
+    fi
+  done
+  if ((${#wrong[@]} > 0)); then mounts_look; fi
+  if ((${#wrong[@]} == 0)); then return 0; fi
+  printf 'not mounted with its options: %s\n' "${wrong[@]}" >&2
+  return 1
+}
+
+# Sets `wrong` to the targets that are not as they have to be.
+mounts_look() {
+  local line point target option
+  local -a lines
+  local -A found=()
+  mapfile -t lines </proc/self/mountinfo
+  for line in "${lines[@]}"; do
+    line="${line#* * * * }"
+    printf -v point '%b' "${line%% *}"
+    line="${line#* }"
+    if [[ "$point" == "$PWD"/* ]]; then found["${point#"$PWD/"}"]=",${line%% *},"; fi
+  done
+  wrong=()
+  for target in "${!MOUNTS_WANTED[@]}"; do
+    line="${found["$target"]-}"
+    if [[ -z "$line" ]]; then
+      [[ -n "${MOUNTS_OPTIONAL["$target"]-}" ]] || wrong+=("$target")
+      continue
+    fi
+    for option in ro nosuid nodev noexec; do
+      if [[ ",${MOUNTS_WANTED["$target"]}," == *",$option,"* && "$line" != *",$option,"* ]]; then
+        wrong+=("$target")
+        break
+      fi
+    done
+  done
+}
 
 # usage: overlay_view ROOT
 # Mounts at ROOT/.overlay/view what / shows, with the file systems below it, in a mount namespace that the caller has
 # made for itself. Writes land in ROOT/host, those to other file systems of the machine in ROOT/mounts/<name>
 # (overlay_name). /proc, /sys and /dev are left for the caller to fill; what no overlay can be laid over is hidden.
+# Some mounts are still waiting then (mount_now).
 overlay_view() {
-  local root="$1" point rest kind name number=0
-  mkdir -p "$root/host" "$root/mounts" "$root/.overlay/work" "$root/.overlay/view"
+  local root="$1" line point kind name number=0
+  local -a lines
+  mkdir -p "$root"/{host,mounts} "$root"/.overlay/{work,view,old,proc-rw}
   cd "$root/.overlay" || return
   if overlay_is_root; then
     overlay_cover / ../host work view || return
+    mount_now || return
   else
     overlay_top || return
   fi
   # Other file systems do not show through an overlay of the root.
-  while read -r _ _ _ _ point rest; do
-    printf -v point '%b' "$point"
-    kind="${rest##* - }"
+  mapfile -t lines </proc/self/mountinfo
+  for line in "${lines[@]}"; do
+    kind="${line##* - }"
+    line="${line#* * * * }"
+    printf -v point '%b' "${line%% *}"
     kind="${kind%% *}"
     case "$point" in
       / | /proc | /proc/* | /sys | /sys/* | /dev | /dev/* | "$root" | "$root"/*) continue ;;
@@ -27,32 +112,36 @@ overlay_view() {
       nsfs | autofs | proc | sysfs | cgroup | cgroup2 | debugfs | tracefs | securityfs | bpf) continue ;;
     esac
     if [[ "$point" != /*/* ]] && ! overlay_is_root; then continue; fi
-    overlay_no_link "$point" || return
+    overlay_reach "$point" || return
     number=$((number + 1))
     if [[ -d "$point" && -d "view$point" ]]; then
-      name="$(overlay_name "$point")"
-      mkdir -p "../mounts/$name" "work-$number" "lower-$number"
+      overlay_name name "$point"
+      if [[ ! -d "../mounts/$name" || ! -d "work-$number" || ! -d "lower-$number" ]]; then
+        mkdir -p "../mounts/$name" "work-$number" "lower-$number"
+      fi
       # By a plain name, since options of mount take commas and colons for their own.
-      if ! mount --bind "$point" "lower-$number" 2>/dev/null; then continue; fi
-      overlay_cover "lower-$number" "../mounts/$name" "work-$number" "view$point" 2>/dev/null || true
-      umount -l "lower-$number"
+      mount_later "$point" "lower-$number" none bind may-fail
+      overlay_cover "lower-$number" "../mounts/$name" "work-$number" "view$point" may-fail || true
     elif [[ -f "$point" && -f "view$point" ]]; then
       # It may have been unmounted meanwhile, as engines do with those of their containers.
-      mount --bind -o ro,nosuid,nodev "$point" "view$point" 2>/dev/null || true
+      mount_later "$point" "view$point" none bind,ro,nosuid,nodev may-fail
     fi
-  done </proc/self/mountinfo
+  done
 }
 
 # True where nothing was given up to a user namespace: there overlays of other users' files can be changed.
 overlay_is_root() {
-  [[ "$(</proc/self/uid_map)" =~ ^\ *0\ +0\ +4294967295$ ]]
+  local first outside count
+  read -r first outside count </proc/self/uid_map
+  [[ "$first $outside $count" == '0 0 4294967295' ]]
 }
 
 # In a user namespace no overlay can be laid over a folder with mounts below it, so over / neither: each of the folders
 # in / has one of its own.
 overlay_top() {
   local path
-  mount --bind -o nosuid,nodev ../host view || return
+  mount_later ../host view none bind,nosuid,nodev
+  mount_now || return
   for path in /*; do
     if [[ -L "$path" ]]; then
       [[ -L "view$path" ]] || cp -P "$path" "view$path"
@@ -64,13 +153,14 @@ overlay_top() {
   done
 }
 
-# usage: overlay_cover LOWER UPPER WORK TARGET, all of them relative to the current folder but for /
+# usage: overlay_cover LOWER UPPER WORK TARGET [may-fail], all of them relative to the current folder but for /
 overlay_cover() {
   local options="lowerdir=$1,upperdir=$2,workdir=$3,nosuid,nodev"
   if overlay_is_root; then
-    mount -t overlay overlay -o "$options" "$4"
+    mount_later overlay "$4" overlay "$options" "${5-}"
     return
   fi
+  mount_now || return
   # What belongs to other users cannot be changed: folders are made in the upper layer beforehand, so that files can be
   # put into them.
   (cd "$1" && find . -xdev -maxdepth 3 -type d -readable -executable -print0 2>/dev/null) |
@@ -79,23 +169,25 @@ overlay_cover() {
   mount -t overlay overlay -o "$options,userxattr" "$4" 2>/dev/null || mount -t overlay overlay -o "$options" "$4"
 }
 
-# The absolute path as the name of one file.
+# usage: overlay_name VARIABLE PATH; sets it to the absolute path as the name of one file
 overlay_name() {
-  local name="${1#/}" from
+  local whole="${2#/}" from
   for from in '%:%25' '/:%2F' ',:%2C' '::%3A' '\:%5C'; do
-    name="${name//"${from%:*}"/"${from##*:}"}"
+    whole="${whole//"${from%:*}"/"${from##*:}"}"
   done
-  printf '%s' "$name"
+  printf -v "$1" '%s' "$whole"
 }
 
-# Refuses a path of the view that goes through a symbolic link, which would lead a mount out of it: paths of the
-# machine are given without links, so whoever wrote into the view has put it there.
-overlay_no_link() {
-  local path=view part
-  local -a parts
-  IFS=/ read -r -d '' -a parts < <(printf '%s\0' "${1#/}")
-  for part in "${parts[@]}"; do
-    path+="/$part"
+# usage: overlay_reach PATH
+# Makes the mounts that a path of the view leads through, and refuses one that goes through a symbolic link, which would
+# lead a mount out of the view: paths of the machine are given without links, so whoever wrote into the view has put it
+# there.
+overlay_reach() {
+  local path=view rest="${1#/}/"
+  while [[ -n "$rest" ]]; do
+    path+="/${rest%%/*}"
+    rest="${rest#*/}"
+    if [[ -n "${MOUNTS_WAITING["$path"]-}" ]]; then mount_now || return; fi
     if [[ -L "$path" ]]; then
       printf 'a hook has put a symbolic link into the way: %s; begin with another folder\n' "${path#view}" >&2
       return 1

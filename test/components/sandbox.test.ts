@@ -10,7 +10,7 @@ import { curlew, startCurlew } from '../support/curlew.ts';
 import { unless } from '../support/needs.ts';
 import { bundleOf } from '../support/node-bundles.ts';
 import { suite } from '../support/suite.ts';
-import { tree, type Tree } from '../support/tree.ts';
+import { tree, writeTree, type Tree } from '../support/tree.ts';
 import { INSTALL, noSandbox, SCRIPTS, uid } from './support/sandbox.ts';
 
 const test = suite('the sandbox of a trial', { timeoutMs: 180_000 });
@@ -142,6 +142,43 @@ aaa_uninstall() { rm -rf "$DIR/kustomize"; ln -s ${box.at('victim')} "$DIR/kusto
     assert.is(exitCode, 20, stderr);
     assert.match(stderr, 'a symbolic link that leads out of the sandbox');
   }
+});
+
+/** Status and output of a command in the sandbox, where `mount` is first changed by these words of sed on its table. */
+async function withMounts(box: Tree, change: string, command: readonly [string, ...string[]]): Promise<string> {
+  const { wrap } = await confinedPlace({ root: box.at('root'), seen: '/opt/x', scripts: SCRIPTS, uid, signal: never });
+  const [program, ...args] = wrap(command);
+  const mount = `#!/bin/bash\nPATH="\${PATH#*:}"\n[[ "$1" != --all ]] || sed -i '${change}' "$3"\nexec mount "$@"\n`;
+  await writeTree(box.at('bin'), { mount });
+  const env = { PATH: `${box.at('bin')}:${process.env['PATH'] ?? ''}` };
+  const { all, exitCode } = await execa(program, args, { env, reject: false, all: true });
+  return `${exitCode}: ${all}`;
+}
+
+when('mounts that are passed over or fail keep the command from being run', async () => {
+  await using box = await tree();
+  const passedOver = await withMounts(box, '/ view.root /d', ['echo', 'run']);
+  assert.is(passedOver, '1: not mounted with its options: view/root');
+  const failed = await withMounts(box, 's/ view.proc proc / view\\/proc none-such /', ['echo', 'run']);
+  assert.match(failed, /^1: not mounted with its options: view\/proc\n.*none-such/);
+  assert.not.match(failed, 'run');
+});
+
+when('options of a bind that the mount of an old util-linux leaves out are added', async () => {
+  await using box = await tree();
+  const left = 's/ bind,nosuid,nodev/ bind/';
+  const said = await withMounts(box, left, ['findmnt', '--noheadings', '--output', 'OPTIONS', '/opt/x']);
+  assert.match(said, /^0: rw,nosuid,nodev/);
+});
+
+when('places that are hidden are empty and have the modes of those of the machine', async () => {
+  await using box = await tree();
+  const { wrap } = await confinedPlace({ root: box.at('root'), seen: '/opt/x', scripts: SCRIPTS, uid, signal: never });
+  const places = ['/root', '/home', '/tmp', '/var/tmp'];
+  const modes = ['stat', '-c', '%n %a', ...places] as const;
+  const [program, ...args] = wrap(['bash', '-c', `"$@"; find ${places.join(' ')} -mindepth 1`, 'bash', ...modes]);
+  const [inside, outside] = [await execa(program, args), await execa('stat', modes.slice(1))];
+  assert.is(inside.stdout, outside.stdout);
 });
 
 when('a root that others can open is refused, since hooks can leave set-user-ID programs there', async () => {
