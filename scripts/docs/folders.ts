@@ -22,7 +22,7 @@ export const FOLDERS: readonly Folder[] = [
     holds: 'files that appear whole: room, syncing, what is still being written',
     imports: ['core'],
   },
-  { name: 'platform/process', holds: 'other programs: their lines, and their processes', imports: ['core'] },
+  { name: 'platform/process', holds: 'running other programs, and ending all that they start', imports: ['core'] },
   { name: 'platform/http', holds: 'HTTP with proxies, private CAs, retries, resumption', imports: ['core'] },
   { name: 'formats/yaml', holds: 'YAML as JSON-safe data with places', imports: ['core'] },
   { name: 'formats/bash', holds: 'what a script defines and calls, without running it', imports: ['core'] },
@@ -38,14 +38,18 @@ export const FOLDERS: readonly Folder[] = [
   {
     name: 'manifest',
     holds: 'directives, parser, linter, lock',
-    imports: ['core', 'platform/limit', 'formats/yaml', 'formats/bash', 'formats/archive'],
+    imports: ['core', 'platform/limit', 'platform/process', 'formats/yaml', 'formats/bash', 'formats/archive'],
   },
   {
     name: 'manifest/scaffold',
     holds: 'new add-ons, and the next versions of those that have a template',
     imports: ['core', 'platform/files', 'platform/process', 'spec', 'manifest'],
   },
-  { name: 'registry', holds: 'the distribution API', imports: ['core', 'platform/http', 'formats/oci'] },
+  {
+    name: 'registry',
+    holds: 'the distribution API',
+    imports: ['core', 'platform/process', 'platform/http', 'formats/oci'],
+  },
   {
     name: 'build',
     holds: 'plan, fetch, cache, pack',
@@ -104,7 +108,7 @@ export const FOLDERS: readonly Folder[] = [
   {
     name: 'kube',
     holds: 'requests to the API server that a kubeconfig names',
-    imports: ['core', 'platform/files', 'platform/http', 'formats/yaml'],
+    imports: ['core', 'platform/files', 'platform/process', 'platform/http', 'formats/yaml'],
   },
   {
     name: 'runtime/preflight',
@@ -113,6 +117,7 @@ export const FOLDERS: readonly Folder[] = [
       'core',
       'platform/limit',
       'platform/files',
+      'platform/process',
       'platform/http',
       'formats/yaml',
       'formats/go-template',
@@ -154,9 +159,10 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@cyclonedx/cyclonedx-library': ['build/sbom'],
   ajv: ['manifest', 'runtime', 'spec'],
   dockerode: ['build'],
-  execa: ['kube', 'manifest', 'registry', 'runtime'],
+  execa: ['platform/process'],
   fflate: ['formats/archive'],
   listr2: ['cli'],
+  'node:child_process': ['platform/process', 'runtime'],
   tar: ['formats/archive', 'formats/oci'],
   undici: ['platform/http'],
   uvu: [],

@@ -1,10 +1,10 @@
 /** Credentials from a program that a kubeconfig names (kubernetes.io, "client-go credential plugins"). */
-import { execa } from 'execa';
 import { delimiter } from 'node:path';
 import { visible } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { isObject, parseObject } from '../core/json.ts';
 import { secret, type Secret } from '../core/secret.ts';
+import { runProgram } from '../platform/process/run-program.ts';
 import { quoted, type ExecPlugin } from './kubeconfig.ts';
 
 /** What a plug-in has given: a token, a certificate with its key, or all three. */
@@ -24,6 +24,7 @@ interface PluginCall {
 }
 
 const OUTPUT_LIMIT = 1 << 20;
+const GRACE_MS = 2000;
 const SAID_LIMIT = 300;
 
 /** PATH, with the folder where hooks look, too. */
@@ -39,42 +40,21 @@ export async function runPlugin(plugin: ExecPlugin, { env, cluster, signal }: Pl
   const own = Object.entries(plugin.env).map(([name, value]) => [name, value.reveal()] as const);
   const spec = { interactive: false, ...(wantsCluster ? { cluster } : {}) };
   const info = JSON.stringify({ apiVersion, kind: 'ExecCredential', spec });
-  const running = execa(command, args, {
-    reject: false,
+  const { stdout, stderr, error } = await runProgram(command, args, {
     env: { ...env, PATH: programPath(env), ...Object.fromEntries(own), KUBERNETES_EXEC_INFO: info },
-    extendEnv: false,
-    cancelSignal: signal,
-    forceKillAfterDelay: 2000,
-    maxBuffer: OUTPUT_LIMIT,
-    stdin: 'ignore',
+    secrets: Object.values(plugin.env),
+    outputLimit: OUTPUT_LIMIT,
+    graceMs: GRACE_MS,
+    signal,
+  }).catch((thrown: unknown) => {
+    throw signal.aborted ? bad('no answer in time') : thrown;
   });
-  const done = await Promise.race([running, aborted(signal)]);
-  if (done === undefined || done.isCanceled) {
-    // Children that it has left may hold on to these.
-    running.stdout.destroy();
-    running.stderr.destroy();
-    throw bad('no answer in time');
-  }
-  const { exitCode, signal: endedBy, code, stdout, stderr, isMaxBuffer } = done;
-  if (isMaxBuffer) throw bad(`more than ${OUTPUT_LIMIT} bytes of output`);
-  if (code === 'ENOENT') throw bad('this program does not exist', visibleEnd(installHint ?? '') || undefined);
-  if (exitCode === undefined && endedBy === undefined) throw bad(`it cannot be started (${code})`);
-  if (exitCode !== 0) {
-    const said = own.reduce(
-      (text, [, value]) => (value.length < 4 ? text : text.replaceAll(value, '[secret]')),
-      stderr,
-    );
-    const how = exitCode === undefined ? `ended by ${endedBy}` : `failed with status ${exitCode}`;
-    throw bad([how, visibleEnd(said)].filter((text) => text !== '').join(': '));
-  }
-  return credentialOf(stdout, apiVersion, bad);
-}
-
-async function aborted(signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    else signal.addEventListener('abort', () => resolve(undefined), { once: true });
-  });
+  if (error === undefined) return credentialOf(stdout, apiVersion, bad);
+  const { problem, reason } = error;
+  if (problem === 'missing') throw bad('this program does not exist', visibleEnd(installHint ?? '') || undefined);
+  if (problem !== 'status' && problem !== 'signal') throw bad(reason);
+  const how = problem === 'status' ? `failed with ${reason}` : reason;
+  throw bad([how, visibleEnd(stderr)].filter((text) => text !== '').join(': '));
 }
 
 function credentialOf(output: string, apiVersion: string, bad: (what: string) => CurlewError): PluginCredential {

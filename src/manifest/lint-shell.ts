@@ -5,7 +5,8 @@
 import { availableParallelism } from 'node:os';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { mapLimited } from '../platform/limit/each.ts';
-import { CurlewError } from '../core/errors.ts';
+import { runProgram } from '../platform/process/run-program.ts';
+import { CurlewError, errnoOf } from '../core/errors.ts';
 import { finding } from './rules.ts';
 
 export interface Script {
@@ -43,25 +44,15 @@ interface Output {
 }
 
 async function run(program: string, args: readonly string[], options: ShellOptions): Promise<Output> {
-  const { execa } = await import('execa');
   const { searchPath, signal } = options;
-  const result = await execa(program, [...args], {
-    env: { PATH: searchPath, LC_ALL: 'C.UTF-8' },
-    extendEnv: false,
-    stdin: 'ignore',
-    stderr: 'ignore',
-    reject: false,
-    stripFinalNewline: false,
-    maxBuffer: OUTPUT_LIMIT,
-    cancelSignal: signal,
-  });
-  signal.throwIfAborted();
-  if (result.code !== undefined && result.code !== 'ENOENT' && !result.isMaxBuffer) {
-    throw new CurlewError('PROGRAM_FAILED', `start ${program}: ${result.code}`, {
+  const env = { PATH: searchPath, LC_ALL: 'C.UTF-8' };
+  const { stdout, error } = await runProgram(program, args, { env, outputLimit: OUTPUT_LIMIT, signal });
+  if (error?.problem === 'unusable') {
+    throw new CurlewError('PROGRAM_FAILED', `start ${program}: ${errnoOf(error.cause)}`, {
       hint: `check that ${program} and the current folder may be used by this user`,
     });
   }
-  return { text: result.stdout, absent: result.code === 'ENOENT' };
+  return { text: stdout, absent: error?.problem === 'missing' };
 }
 
 /** Runs `bash -n` over scripts, in one process. One finding at most for a script: bash stops at the first error. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { visible } from '../core/diagnostic.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { secret } from '../core/secret.ts';
+import { runProgram } from '../platform/process/run-program.ts';
 import {
   DOCKER_HUB_KEY,
   hostKey,
@@ -77,27 +78,19 @@ async function askHelper(
 ): Promise<Credential | undefined> {
   const program = `docker-credential-${name}`;
   const doing = `ask ${program} for the credentials of ${host}`;
-  // Loading it costs more than all the rest of a lookup, and few hosts have a helper.
-  const { execa } = await import('execa');
-  const result = await execa(program, ['get'], {
+  const { status, stdout, stderr, error } = await runProgram(program, ['get'], {
     input: host === 'docker.io' ? DOCKER_HUB_KEY : host,
-    env: { ...env },
-    extendEnv: false,
-    reject: false,
-    timeout: HELPER_MS,
-    maxBuffer: HELPER_OUTPUT,
-    cancelSignal: signal,
-    stripFinalNewline: true,
+    env,
+    limitMs: HELPER_MS,
+    outputLimit: HELPER_OUTPUT,
+    signal,
   });
-  signal.throwIfAborted();
-  if (!result.failed) return helperAnswer(result.stdout, doing);
+  if (error === undefined) return helperAnswer(stdout, doing);
   // Helpers say that they have nothing by this text and status 1.
-  if (result.exitCode === 1 && /credentials not found/i.test(result.stdout)) return undefined;
-  // What it printed may hold a secret: only how it ended is told, and what it wrote for people.
-  const ended = result.timedOut
-    ? 'it took too long'
-    : (result.code ?? `it ended with ${result.exitCode ?? result.signal}`);
-  const said = visible(result.stderr.slice(0, 200)).trim();
+  if (status === 1 && /credentials not found/i.test(stdout)) return undefined;
+  // What it printed may hold a secret: only how it ended is reported, and what it wrote for people.
+  const said = visible(stderr.trim().slice(0, 200));
+  const ended = status === undefined ? error.reason : `it ended with ${status}`;
   throw new CurlewError('AUTH_FAILED', `${doing}: ${ended}${said === '' ? '' : ` (${said})`}`, {
     hint: `try it: echo ${host} | ${program} get`,
   });

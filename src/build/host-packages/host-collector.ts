@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import { osRow, type OsId } from '../../core/os.ts';
 import type { Repository } from '../../core/repositories.ts';
+import { runProgram } from '../../platform/process/run-program.ts';
 import type { Collected, Collector, CollectRequest } from './collector.ts';
 import { readAnswer, readCollected } from './listing.ts';
 import { problemError } from './problem.ts';
-import { runScript } from './run-script.ts';
 import { doingOf, repositoriesText, SCRIPT_FOLDER, scriptOf, scriptVariables, sourceDigest } from './script.ts';
 
 export interface HostCollectorOptions {
@@ -33,13 +33,17 @@ export function createHostCollector({ scripts, env, repositories }: HostCollecto
       return value === undefined ? [] : [[name, value] as const];
     });
     const script = join(scripts, SCRIPT_FOLDER, scriptOf(os));
-    const { status, last } = await runScript(script, request.names, {
+    const { lastLines: last, error } = await runProgram('bash', [script, ...request.names], {
       env: { ...Object.fromEntries(handed), ...variables },
       cwd: scratch,
+      line: () => undefined,
       signal,
     });
     const answer = join(variables.CURLEW_STATE, 'result');
-    if (status === 0) return readCollected({ answer, folder, doing }, { signal });
+    if (error === undefined) return readCollected({ answer, folder, doing }, { signal });
+    if (error.problem === 'missing' || error.problem === 'unusable') {
+      throw new CurlewError('UNSUPPORTED', `${doing}: bash: ${error.reason}`, { hint: 'install bash', cause: error });
+    }
     throw problemError(await readAnswer(join(answer, 'problem'), doing), { doing: `${doing} (${arch})`, last });
   };
   return {

@@ -8,7 +8,7 @@ import { reportStep, type Report } from '../../core/events.ts';
 import { compareVersions, isAddonName, isVersion } from '../../core/ref.ts';
 import { nearest } from '../../core/nearest.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
-import { runProgram } from './program.ts';
+import { runProgram } from '../../platform/process/run-program.ts';
 
 export interface GenerateOptions {
   /** Which version to make; the newest of upstream when undefined. */
@@ -17,8 +17,6 @@ export interface GenerateOptions {
   readonly force: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly report: Report;
-  /** How long the generator may take to end after SIGTERM. */
-  readonly graceMs?: number;
   readonly signal: AbortSignal;
 }
 
@@ -111,7 +109,7 @@ async function run(
   template: string,
   file: string,
   words: readonly string[],
-  { name, shown, env, report, graceMs, signal }: RunOptions,
+  { name, shown, env, report, signal }: RunOptions,
 ): Promise<Readonly<Record<string, string>>> {
   const own = await mkdtemp(join(tmpdir(), 'curlew-generate-'));
   try {
@@ -119,20 +117,14 @@ async function run(
     await writeFile(output, '');
     // A template of kURL that nobody marked as a program.
     const [program, ...first] = (await canRun(join(template, file))) ? [`./${file}`] : ['bash', file];
-    const ended = await runProgram(program ?? 'bash', [...first, ...words], {
+    const { error } = await runProgram(program ?? 'bash', [...first, ...words], {
       cwd: template,
       env: { ...env, GITHUB_OUTPUT: output },
       line: (text) => report({ type: 'step-log', id: name, text }),
-      ...(graceMs === undefined ? {} : { graceMs }),
+      doing: shown,
       signal,
     });
-    if (ended.status !== 0) {
-      const how = ended.status === undefined ? `ended by ${ended.endedBy ?? 'a signal'}` : `status ${ended.status}`;
-      throw new CurlewError(
-        'PROGRAM_FAILED',
-        `${shown}: ${how}${ended.lastLines.map((one) => `\n  | ${one}`).join('')}`,
-      );
-    }
+    if (error !== undefined) throw error;
     return outputsIn((await readLimited(output, OUTPUT_LIMIT)).toString());
   } finally {
     await rm(own, { recursive: true, force: true });

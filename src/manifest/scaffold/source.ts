@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
-import { runProgram } from './program.ts';
+import { runProgram } from '../../platform/process/run-program.ts';
 
 export interface Source {
   readonly text: string;
@@ -68,21 +68,23 @@ async function chartAt(path: string, kind: 'file' | 'folder', from: string): Pro
 async function renderChart(chart: string, from: string, name: string, options: ReadOptions): Promise<Source> {
   const { cwd, env, signal } = options;
   const doing = `render the chart ${from}`;
-  const helm = async (args: readonly string[], capture: number): Promise<string> => {
-    try {
-      const ended = await runProgram('helm', args, { cwd, env, line: () => undefined, capture, signal });
-      if (ended.status === 0) return ended.output;
-      throw new CurlewError('PROGRAM_FAILED', `${doing}: helm said: ${ended.lastLines.join('; ')}`, {
-        hint: 'helm dependency build fetches what the chart needs; charts that need values are rendered by hand',
-      });
-    } catch (error) {
-      if (!(error instanceof CurlewError) || error.code !== 'NOT_FOUND') throw error;
+  const helm = async (args: readonly string[], outputLimit: number): Promise<string> => {
+    const { stdout, lastLines, error } = await runProgram('helm', args, { cwd, env, outputLimit, signal });
+    if (error === undefined) return stdout;
+    if (error.problem === 'missing') {
       throw new CurlewError('UNSUPPORTED', `${doing}: helm is not installed`, {
         hint:
           'install helm, or render elsewhere and give the result: ' +
           `helm template ${name} CHART --namespace ${name} --include-crds > ${name}.yaml, then --from ${name}.yaml`,
       });
     }
+    if (error.problem === 'output') {
+      throw new CurlewError('FILE_UNUSABLE', `read from helm: more than ${outputLimit} bytes`);
+    }
+    if (error.problem === 'unusable') throw error;
+    throw new CurlewError('PROGRAM_FAILED', `${doing}: helm said: ${lastLines.join('; ')}`, {
+      hint: 'helm dependency build fetches what the chart needs; charts that need values are rendered by hand',
+    });
   };
   const about = await helm(['show', 'chart', chart], SOME);
   const text = await helm(['template', name, chart, '--namespace', name, '--include-crds'], LARGEST);

@@ -1,11 +1,12 @@
 /** Processes as /proc shows them: who they are, which belong to a hook, and how all of them are ended. */
-import { readdirSync, readFileSync, statSync, type Stats } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, type Stats } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { CurlewError, errnoOf } from '../../core/errors.ts';
 
 export interface ProcessInfo {
   readonly pid: number;
+  readonly group: number;
   readonly session: number;
   /** Clock ticks since boot at which it started: with the pid it names a process, also after the pid was reused. */
   readonly start: string;
@@ -23,7 +24,8 @@ export function processInfo(pid: number): ProcessInfo | undefined {
   const fields = text.slice(close + 2).split(' ');
   const [state] = fields;
   if (state === 'Z' || state === 'X') return undefined;
-  return { pid, session: Number(fields[3]), start: fields[19] ?? '', name: text.slice(open + 1, close) };
+  const [group, session] = [Number(fields[2]), Number(fields[3])];
+  return { pid, group, session, start: fields[19] ?? '', name: text.slice(open + 1, close) };
 }
 
 /** Names the time since this machine was started. Without /proc, as in a bare chroot, that is `UNSUPPORTED`. */
@@ -56,8 +58,7 @@ export interface Members {
 export function membersOf({ session, marker, since = '0' }: Family): Members {
   const inSession: ProcessInfo[] = [];
   const outside: ProcessInfo[] = [];
-  for (const name of readdirSync('/proc')) {
-    const pid = /^\d+$/.test(name) ? Number(name) : process.pid;
+  for (const pid of pids()) {
     if (pid === process.pid) continue;
     const info = processInfo(pid);
     if (info === undefined) continue;
@@ -67,10 +68,13 @@ export function membersOf({ session, marker, since = '0' }: Family): Members {
   return { inSession, outside };
 }
 
+function pids(): readonly number[] {
+  return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
+}
+
 /** True when a process prints to this file: other descriptors of a node are too many to look at after each hook. */
 export function isHeld({ dev, ino }: { readonly dev: number; readonly ino: number }): boolean {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
+  return pids()
     .flatMap((pid) => [`/proc/${pid}/fd/1`, `/proc/${pid}/fd/2`])
     .some((path) => {
       const found = look(path);
@@ -113,10 +117,10 @@ const KILL_ROUNDS = 400;
  * Ends whatever `find` finds: SIGTERM, ten seconds, SIGKILL until nothing is left. Returns what there was at first. This
  * is how an abort is carried out, so it takes no signal itself.
  */
-export async function endProcesses(
-  find: () => readonly ProcessInfo[],
+export async function endProcesses<Process extends Pick<ProcessInfo, 'pid'>>(
+  find: () => readonly Process[],
   { graceMs = GRACE_MS }: { readonly graceMs?: number } = {},
-): Promise<readonly ProcessInfo[]> {
+): Promise<readonly Process[]> {
   const first = find();
   if (first.length === 0) return first;
   send(first, 'SIGTERM');
@@ -142,6 +146,30 @@ export async function endProcesses(
   return first;
 }
 
+/**
+ * Ends every process of a group in the same way. Those that only root may end, or nobody, stay: this resolves nevertheless.
+ */
+export async function endGroup(leader: number, { graceMs }: { readonly graceMs: number }): Promise<void> {
+  // kill(2): a negative number is a whole group.
+  await endProcesses(() => (isRunning(leader) ? [{ pid: -leader }] : []), { graceMs });
+}
+
+/** Kills a group at once, as a process does that ends itself. */
+export function killGroup(leader: number): void {
+  send([{ pid: -leader }], 'SIGKILL');
+}
+
+/** False once a group holds nothing but zombies, for which their parent may take its time. */
+function isRunning(leader: number): boolean {
+  try {
+    process.kill(-leader, 0);
+  } catch (error) {
+    // Anything else: of another user, and there.
+    if (errnoOf(error) === 'ESRCH') return false;
+  }
+  return !existsSync('/proc/self') || pids().some((pid) => processInfo(pid)?.group === leader);
+}
+
 /** True for a process that neither catches nor ignores SIGTERM, and so has never got one as it is now. */
 function diesOfTerm(pid: number): boolean {
   const status = readProc(`/proc/${pid}/status`) ?? '';
@@ -149,7 +177,7 @@ function diesOfTerm(pid: number): boolean {
   return masks.length === 2 && masks.every((mask) => ((mask >> 14n) & 1n) === 0n);
 }
 
-function send(processes: readonly ProcessInfo[], signal: NodeJS.Signals): void {
+function send(processes: readonly Pick<ProcessInfo, 'pid'>[], signal: NodeJS.Signals): void {
   for (const { pid } of processes) {
     try {
       process.kill(pid, signal);

@@ -40,7 +40,10 @@ async function* demultiplexed(stream: Bytes): AsyncGenerator<Piece, void, undefi
 }
 
 /** Puts lines together from pieces of a text; those over the limit are cut. */
-function createLineSplitter(limit: number) {
+export function createLineSplitter(limit = LINE_LIMIT): {
+  readonly add: (data: Uint8Array) => readonly string[];
+  readonly rest: () => readonly string[];
+} {
   const decoder = new TextDecoder();
   let pending = '';
   return {
@@ -60,7 +63,7 @@ function createLineSplitter(limit: number) {
 
 /** Lines of both outputs of a container, as an engine's multiplexed stream brings them; a line is never mixed of both. */
 export async function* containerLines(stream: Bytes): AsyncGenerator<string, void, undefined> {
-  const outputs = [createLineSplitter(LINE_LIMIT), createLineSplitter(LINE_LIMIT)] as const;
+  const outputs = [createLineSplitter(), createLineSplitter()] as const;
   for await (const { source, data } of demultiplexed(stream)) yield* outputs[source === 2 ? 1 : 0].add(data);
   for (const output of outputs) yield* output.rest();
 }
@@ -68,7 +71,7 @@ export async function* containerLines(stream: Bytes): AsyncGenerator<string, voi
 /** Lines of a text that comes in pieces; what follows the last newline counts as one. Lines over `limit` are cut. */
 export async function* linesOf(
   stream: Bytes,
-  { limit = LINE_LIMIT }: { readonly limit?: number } = {},
+  { limit }: { readonly limit?: number } = {},
 ): AsyncGenerator<string, void, undefined> {
   const lines = createLineSplitter(limit);
   for await (const chunk of stream) yield* lines.add(chunk);

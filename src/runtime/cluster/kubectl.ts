@@ -1,17 +1,17 @@
 /** The program kubectl, for what is more than requests: commands in containers, waiting for a rollout. */
-import { execa } from 'execa';
 import { delimiter } from 'node:path';
 import { visible } from '../../core/diagnostic.ts';
 import { redact } from '../../core/errors.ts';
 import { programPath } from '../../kube/exec-plugin.ts';
 import { kubeconfigPaths } from '../../kube/session.ts';
+import { runProgram } from '../../platform/process/run-program.ts';
 
 /** Longer than a program in a container that waits for a cluster that is away. */
 const DEADLINE_MS = 330_000;
 const MAX_OUTPUT = 16 << 20;
 const SAID_LIMIT = 500;
 
-/** What kubectl printed, or why it failed. */
+/** What kubectl printed, without the last line end, or why it failed. */
 export type KubectlAnswer =
   | { readonly kind: 'output'; readonly text: string }
   | { readonly kind: 'problem'; readonly said: string };
@@ -28,23 +28,17 @@ export async function callKubectl(
   words: readonly string[],
   { env, input = '', signal }: KubectlCall,
 ): Promise<KubectlAnswer> {
-  const called = await execa('kubectl', words, {
-    reject: false,
+  const { stdout, stderr, error } = await runProgram('kubectl', words, {
     env: { ...env, PATH: programPath(env), KUBECONFIG: kubeconfigPaths(env).join(delimiter) },
-    extendEnv: false,
-    cancelSignal: signal,
-    timeout: DEADLINE_MS,
-    forceKillAfterDelay: 2000,
-    maxBuffer: MAX_OUTPUT,
     input,
+    limitMs: DEADLINE_MS,
+    outputLimit: MAX_OUTPUT,
+    signal,
   });
-  signal.throwIfAborted();
-  const { exitCode, stdout, stderr, timedOut, isMaxBuffer, code, originalMessage } = called;
-  if (timedOut) return { kind: 'problem', said: `no answer in ${DEADLINE_MS / 1000} s` };
-  if (isMaxBuffer) return { kind: 'problem', said: `more than ${MAX_OUTPUT} bytes of output` };
-  if (code === 'ENOENT') return { kind: 'problem', said: 'there is no kubectl on this machine' };
-  if (exitCode === 0) return { kind: 'output', text: stdout };
-  return { kind: 'problem', said: saidBy(stderr.trim() === '' ? (originalMessage ?? 'it failed') : stderr.trim()) };
+  if (error === undefined) return { kind: 'output', text: stdout.replace(/\r?\n$/, '') };
+  if (error.problem === 'missing') return { kind: 'problem', said: 'there is no kubectl on this machine' };
+  if (error.problem !== 'status' && error.problem !== 'signal') return { kind: 'problem', said: error.reason };
+  return { kind: 'problem', said: saidBy(stderr.trim() === '' ? 'it failed' : stderr.trim()) };
 }
 
 /** The end of what a program said, in one line that cannot drive a terminal. */

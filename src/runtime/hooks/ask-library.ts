@@ -1,7 +1,7 @@
 /** Questions about this machine that the library of hooks answers, so that both say the same. Nothing is changed. */
-import { CurlewError } from '../../core/errors.ts';
-import { runProgram } from '../preflight/program.ts';
 import { join } from 'node:path';
+import { CurlewError } from '../../core/errors.ts';
+import { runProgram } from '../../platform/process/run-program.ts';
 import type { RunRequest } from '../run/request.ts';
 
 /** A package manager that waits for another one's lock must not hold up a run for ever. */
@@ -18,24 +18,19 @@ export async function askLibrary(
   doing: string,
   { scripts, env: { PATH, CURLEW_OS_RELEASE }, signal }: LibraryOptions,
 ): Promise<readonly string[]> {
-  const limit = AbortSignal.timeout(LIMIT_MS);
   const ask = `for file in "$0"/*.sh; do source "$file"; done; ${code}`;
-  try {
-    const host = { env: { PATH, CURLEW_OS_RELEASE, LC_ALL: 'C' }, signal: AbortSignal.any([signal, limit]) };
-    const args = ['--noprofile', '--norc', '-c', ask, join(scripts, 'lib'), ...words];
-    const { status, stdout, stderr } = await runProgram('bash', args, host);
-    if (status === 0) return stdout.split('\n').filter((line) => line !== '');
-    throw new CurlewError(
-      'PROGRAM_FAILED',
-      `${doing}: ${stderr.trim() === '' ? `bash ended with status ${status}` : stderr.trim()}`,
-    );
-  } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof CurlewError) throw error;
-    const late = limit.aborted ? `: no answer for ${LIMIT_MS / 1000} s` : '';
-    throw new CurlewError('PROGRAM_FAILED', `${doing}${late}`, {
+  const { status, stdout, stderr, error } = await runProgram(
+    'bash',
+    ['--noprofile', '--norc', '-c', ask, join(scripts, 'lib'), ...words],
+    { env: { PATH, CURLEW_OS_RELEASE, LC_ALL: 'C' }, limitMs: LIMIT_MS, signal },
+  );
+  if (error === undefined) return stdout.split('\n').filter((line) => line !== '');
+  if (error.problem === 'late') {
+    throw new CurlewError('PROGRAM_FAILED', `${doing}: no answer for ${LIMIT_MS / 1000} s`, {
       hint: 'see whether another program is installing packages, and wait for it to end',
       cause: error,
     });
   }
+  const ended = status === undefined ? `bash: ${error.reason}` : `bash ended with status ${status}`;
+  throw new CurlewError('PROGRAM_FAILED', `${doing}: ${stderr.trim() === '' ? ended : stderr.trim()}`);
 }

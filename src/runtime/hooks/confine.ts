@@ -1,10 +1,10 @@
 /** `--root`: hooks run in a sandbox; what they write lands below a folder. */
-import { execa } from 'execa';
 import { chmod, mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { isWithin } from '../../platform/files/is-within.ts';
 import { makeFolder } from '../../platform/files/make-folder.ts';
+import { runProgram } from '../../platform/process/run-program.ts';
 import type { NodePlace } from '../node/node-place.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -122,18 +122,13 @@ async function tryBelow(root: string, attempt: (upper: string) => Promise<void>)
 }
 
 async function tryScript(
-  { root, signal }: ConfineOptions,
+  { root, env = {}, signal }: ConfineOptions,
   [command, ...args]: readonly [string, ...string[]],
 ): Promise<void> {
-  const { exitCode, stderr, cause } = await execa(command, args, {
-    reject: false,
-    cancelSignal: signal,
-    maxBuffer: 1 << 16,
-  });
-  signal.throwIfAborted();
-  if (exitCode === 0) return;
+  const { stderr, error } = await runProgram(command, args, { env, outputLimit: 1 << 16, signal });
+  if (error === undefined) return;
   const [reason = 'bash cannot be run'] = stderr.trim().split('\n');
-  throw new CurlewError('UNSUPPORTED', `no sandbox below ${root}: ${reason}`, { hint: HINT, cause });
+  throw new CurlewError('UNSUPPORTED', `no sandbox below ${root}: ${reason}`, { hint: HINT, cause: error.cause });
 }
 
 /** A new one is for its owner alone. */

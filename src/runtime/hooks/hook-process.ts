@@ -1,6 +1,7 @@
 /**
  * One bash process for one hook: its environment, its output, how it is stopped, and what it leaves behind. Output and
- * control records go to files, so a hook lives on when this process dies.
+ * control records go to files, so a hook lives on when this process dies: unlike the programs of platform/process, which
+ * are read through pipes and end with this process. Its daemons may stay, too.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { open, rm, stat, type FileHandle } from 'node:fs/promises';

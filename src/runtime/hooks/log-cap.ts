@@ -1,4 +1,7 @@
-/** A limit for what a hook prints: scripts/cap-log.sh cuts its log, also when this process is gone. */
+/**
+ * A limit for what a hook prints: scripts/cap-log.sh cuts its log, also when this process is gone. That is why it is no
+ * program of platform/process, which end with this one.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { FileHandle } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /** Where the container runtime of this machine keeps its images: asked of itself, of its configuration, or as usual. */
-import { execa } from 'execa';
 import { readFile } from 'node:fs/promises';
+import { runProgram } from '../../platform/process/run-program.ts';
 
 export type RuntimeName = 'containerd' | 'docker';
 
@@ -51,15 +51,7 @@ async function output(
   [command, ...args]: readonly [string, ...string[]],
   { env, signal }: ImageRootOptions,
 ): Promise<string | undefined> {
-  const { exitCode, stdout } = await execa(command, args, {
-    reject: false,
-    stdin: 'ignore',
-    env,
-    extendEnv: false,
-    cancelSignal: signal,
-    timeout: ANSWER_MS,
-    maxBuffer: MAX_OUTPUT,
-  });
-  signal.throwIfAborted();
-  return exitCode === 0 ? stdout : undefined;
+  const limits = { limitMs: ANSWER_MS, outputLimit: MAX_OUTPUT };
+  const { stdout, error } = await runProgram(command, args, { env, signal, ...limits });
+  return error === undefined ? stdout : undefined;
 }

@@ -1,8 +1,6 @@
 /** Runs the client program of a container runtime: questions with short answers, and tars that it takes in. */
-import { execa } from 'execa';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { asError, CurlewError } from '../../core/errors.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { runProgram } from '../../platform/process/run-program.ts';
 import type { Cancellable } from './archive.ts';
 
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -24,16 +22,15 @@ export async function ask(
   [command, ...args]: Words,
   { env, signal, timeoutMs = ANSWER_MS }: Cancellable & { readonly env: Env; readonly timeoutMs?: number },
 ): Promise<Answer> {
-  const { exitCode, stdout, stderr, isMaxBuffer, timedOut } = await execa(command, args, {
-    ...quiet(env, signal),
-    stdin: 'ignore',
-    timeout: timeoutMs,
-    maxBuffer: MAX_OUTPUT,
-  });
-  signal.throwIfAborted();
-  if (isMaxBuffer) return { status: undefined, stdout: '', stderr: `${command} printed more than ${MAX_OUTPUT} bytes` };
-  if (timedOut) return { status: undefined, stdout: '', stderr: `${command} did not answer in ${timeoutMs / 1000} s` };
-  return { status: exitCode, stdout, stderr };
+  const options = { env, signal, limitMs: timeoutMs, outputLimit: MAX_OUTPUT };
+  const { status, stdout, stderr, error } = await runProgram(command, args, options);
+  if (error?.problem === 'output') return noAnswer(`${command} printed more than ${MAX_OUTPUT} bytes`);
+  if (error?.problem === 'late') return noAnswer(`${command} did not answer in ${timeoutMs / 1000} s`);
+  return { status, stdout, stderr };
+}
+
+function noAnswer(stderr: string): Answer {
+  return { status: undefined, stdout: '', stderr };
 }
 
 /** The answer, or an error made of what the program said. */
@@ -57,43 +54,11 @@ export async function feed(
   bytes: AsyncIterable<Uint8Array>,
   { env, signal }: Cancellable & { readonly env: Env },
 ): Promise<void> {
-  const stdout = 'ignore';
-  const child = execa(command, args, { ...quiet(env, signal), stdin: 'pipe', stdout, maxBuffer: MAX_OUTPUT });
-  let ours: Error | undefined;
-  // A broken pipe is thrown into a generator where it waits: only what the source itself throws is its error.
-  const watched = async function* watched(): AsyncGenerator<Uint8Array, void, undefined> {
-    const chunks = bytes[Symbol.asyncIterator]();
-    const next = async (): Promise<IteratorResult<Uint8Array>> => {
-      try {
-        return await chunks.next();
-      } catch (error) {
-        ours = asError(error);
-        throw error;
-      }
-    };
-    try {
-      for (let chunk = await next(); chunk.done !== true; chunk = await next()) yield chunk.value;
-    } finally {
-      await chunks.return?.();
-    }
-  };
+  const options = { env, signal, input: bytes, outputLimit: MAX_OUTPUT };
+  const { status, stderr, inputError } = await runProgram(command, args, options);
   // A runtime that ends early closes its input; why it did is what it says, not the broken pipe.
-  const [piped, { exitCode, stderr }] = await Promise.all([
-    pipeline(Readable.from(watched()), child.stdin, { signal }).then(
-      () => undefined,
-      (error: unknown) => asError(error),
-    ),
-    child,
-  ]);
-  signal.throwIfAborted();
-  if (ours !== undefined) throw ours;
-  if (exitCode !== 0) throw loadError(doing, said(command, exitCode, stderr));
-  if (piped !== undefined) throw loadError(doing, piped.message, piped);
-}
-
-// The shape is left to inference: execa's result types follow from the literal options.
-function quiet(env: Env, cancelSignal: AbortSignal) {
-  return { reject: false, env, extendEnv: false, cancelSignal } as const;
+  if (status !== 0) throw loadError(doing, said(command, status, stderr));
+  if (inputError !== undefined) throw loadError(doing, inputError.message, inputError);
 }
 
 /** The last lines that are no warnings. */

@@ -1,82 +1,37 @@
-/** Programs that collectors run: bounded in output, ended with all they started when the signal says so. */
-import { spawn } from 'node:child_process';
-import { errnoOf } from '../../core/errors.ts';
+/** Programs that collectors run. */
+import { asError } from '../../core/errors.ts';
+import { runProgram, type ProgramResult } from '../../platform/process/run-program.ts';
 import { CollectProblem, type Host } from './collector.ts';
 
-export interface ProgramResult {
-  /** -1 when a signal ended it. */
-  readonly status: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-export interface ProgramOptions {
+export interface CollectorProgramOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Most bytes of each output; what comes after is dropped. */
-  readonly limit?: number;
+  readonly outputLimit?: number;
 }
 
-const OUTPUT_LIMIT = 8 << 20;
-
-/** Any status comes back; a program that is not there is a {@link CollectProblem}. Output is read in the C locale. */
-export async function runProgram(
+/**
+ * Any status comes back, -1 for a signal; a program that is not there is a {@link CollectProblem}. Output is read in the C
+ * locale. Nobody waits for a collector that is given up: it is killed at once.
+ */
+export async function runCollectorProgram(
   command: string,
   args: readonly string[],
   { env, signal }: Pick<Host, 'env' | 'signal'>,
-  { cwd, env: own, limit = OUTPUT_LIMIT }: ProgramOptions = {},
-): Promise<ProgramResult> {
-  signal.throwIfAborted();
-  const child = spawn(command, args, {
-    // A group of its own, so that everything that it started can be ended.
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: own ?? { ...env, LC_ALL: 'C' },
-    ...(cwd === undefined ? {} : { cwd }),
-  });
-  const outputs = [boundedText(child.stdout, limit), boundedText(child.stderr, limit)] as const;
-  const kill = (): void => endGroup(child.pid);
-  signal.addEventListener('abort', kill);
-  try {
-    const status = await new Promise<number>((resolve, reject) => {
-      child.once('error', reject);
-      child.once('close', (code) => resolve(code ?? -1));
-    });
-    signal.throwIfAborted();
-    return { status, stdout: outputs[0](), stderr: outputs[1]() };
-  } catch (error) {
-    signal.throwIfAborted();
-    if (errnoOf(error) === 'ENOENT') throw new CollectProblem(`${command} is not installed`);
-    throw new CollectProblem(`${command} cannot be run: ${error instanceof Error ? error.message : 'unknown'}`);
-  } finally {
-    signal.removeEventListener('abort', kill);
+  options: CollectorProgramOptions = {},
+): Promise<Pick<ProgramResult, 'stdout' | 'stderr'> & { readonly status: number }> {
+  const own = { env: { ...env, LC_ALL: 'C' }, excess: 'drop', graceMs: 0, signal } as const;
+  const { status = -1, error, stdout, stderr } = await runProgram(command, args, { ...own, ...options });
+  if (error?.problem === 'missing') throw new CollectProblem(`${command} is not installed`);
+  if (error?.problem === 'unusable') {
+    throw new CollectProblem(`${command} cannot be run: ${asError(error.cause).message}`);
   }
-}
-
-function endGroup(pid: number | undefined): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch (error) {
-    if (errnoOf(error) !== 'ESRCH') throw error;
-  }
-}
-
-function boundedText(stream: NodeJS.ReadableStream, limit: number): () => string {
-  const parts: Buffer[] = [];
-  let left = limit;
-  stream.on('data', (chunk: Buffer) => {
-    if (left <= 0) return;
-    parts.push(chunk.subarray(0, left));
-    left -= chunk.byteLength;
-  });
-  stream.on('error', () => undefined);
-  return () => Buffer.concat(parts).toString('utf8');
+  return { status, stdout, stderr };
 }
 
 /** Output of a program that has to succeed. */
 export async function outputOf(command: string, args: readonly string[], host: Host): Promise<string> {
-  const { status, stdout, stderr } = await runProgram(command, args, host);
+  const { status, stdout, stderr } = await runCollectorProgram(command, args, host);
   if (status === 0) return stdout;
   const said = stderr.trim().split('\n')[0]?.slice(0, 200) ?? '';
   throw new CollectProblem(`${command} ended with status ${status}${said === '' ? '' : `: ${said}`}`);

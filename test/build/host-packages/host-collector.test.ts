@@ -2,6 +2,7 @@ import { createHostCollector } from '../../../src/build/host-packages/host-colle
 import type { Repository } from '../../../src/core/repositories.ts';
 import * as assert from '../../support/assert.ts';
 import { suite } from '../../support/suite.ts';
+import { tree } from '../../support/tree.ts';
 
 const test = suite('build/host-packages/host-collector');
 
@@ -27,6 +28,15 @@ test('another address, suite or component, or the table, are other inputs', asyn
   );
   const both = new Set([...all, await inputs(undefined, signal)]);
   assert.is(both.size, 5);
+});
+
+test('without a bash it says so', async ({ signal }) => {
+  await using box = await tree();
+  const collector = createHostCollector({ scripts: '/', env: { PATH: box.path }, repositories: {} });
+  const request = { id: 'x', task: 'collect', os: 'rhel-9', arch: 'amd64', names: ['jq'], known: undefined } as const;
+  const folders = { folder: box.path, scratch: box.path };
+  const collecting = collector.collect({ ...request, ...folders }, { report: () => undefined, signal });
+  await assert.rejectsWith(collecting, 'UNSUPPORTED', /bash: it is not installed/);
 });
 
 test.run();

@@ -82,7 +82,6 @@ withCurl('an abort ends it, and its own generator leaves what was there before',
   const generating = generateIn(box, 'web', {
     version: '1.0.0',
     force: true,
-    graceMs: 5000,
     signal: AbortSignal.any([stop.signal, signal]),
   });
   while (server.log.length === 0) await new Promise((resolve) => setImmediate(resolve));

@@ -7,7 +7,7 @@ import { readLimited } from '../../../platform/files/read-limited.ts';
 import { CollectProblem, USUAL_LIMIT_MS, type Collector, type Host } from '../collector.ts';
 import { hasShape, isMapOf } from '../fact-shapes.ts';
 import { limitOf } from '../limit.ts';
-import { runProgram } from '../program.ts';
+import { runCollectorProgram } from '../program.ts';
 import type { Settings } from '../settings.ts';
 
 export type RunFacts = {
@@ -71,8 +71,8 @@ async function runIn(folder: string, settings: Settings, host: Host): Promise<Ru
     env['TS_INPUT_DIR'] = into;
   }
   const command = settings.text('command') ?? '';
-  const options = { cwd: folder, env, limit: OUTPUT_LIMIT };
-  const { status, stdout, stderr } = await runProgram(command, settings.texts('args') ?? [], host, options);
+  const options = { cwd: folder, env, outputLimit: OUTPUT_LIMIT };
+  const { status, stdout, stderr } = await runCollectorProgram(command, settings.texts('args') ?? [], host, options);
   return { exitCode: status, stdout, stderr, files: output === undefined ? {} : await filesIn(output) };
 }
 

@@ -1,7 +1,7 @@
 /** Whether packages of the distribution are installed. */
 import { CollectProblem, USUAL_LIMIT_MS, type Collector } from '../collector.ts';
 import { hasShape, isListOf } from '../fact-shapes.ts';
-import { runProgram } from '../program.ts';
+import { runCollectorProgram } from '../program.ts';
 import type { SettingForms } from '../settings.ts';
 import { readOsRelease } from './host-os.ts';
 
@@ -56,7 +56,9 @@ export const systemPackages: Collector<SystemPackageFacts> = {
     for (const name of names) {
       if (!/^[A-Za-z0-9][A-Za-z0-9+._:-]*$/.test(name))
         throw new CollectProblem(`${JSON.stringify(name)} is no package`);
-      const { status, stdout, stderr } = await runProgram(command, [...words, name], host, { limit: DETAILS_LIMIT });
+      const { status, stdout, stderr } = await runCollectorProgram(command, [...words, name], host, {
+        outputLimit: DETAILS_LIMIT,
+      });
       packages.push({ name, details: stdout, exitCode: status, error: stderr });
     }
     return { os, osVersion, packages };

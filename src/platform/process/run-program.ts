@@ -1,0 +1,252 @@
+/** Runs another program to its end: bounded in time and output, and with it ends everything that it has started. */
+import type { ChildProcess } from 'node:child_process';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { asError, CurlewError } from '../../core/errors.ts';
+import type { Secret } from '../../core/secret.ts';
+import { endGroup, killGroup } from './process-tree.ts';
+import { createLineSplitter, keepLastLines, plainLine, quoteLines } from './program-lines.ts';
+
+export interface ProgramOptions {
+  /** The whole environment: nothing of this process's own is added. `PATH` says where the program is found. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd?: string | undefined;
+  /** Its standard input; empty when left out. What an iterable throws closes it, and is thrown once the program has ended. */
+  readonly input?: string | AsyncIterable<Uint8Array> | undefined;
+  /** Called with each line of both outputs as it is printed, without colors; nothing is kept then, and nothing limited. */
+  readonly line?: ((text: string) => void) | undefined;
+  /** Most bytes of standard output, and of standard error, that are kept; 8 MiB when left out. */
+  readonly outputLimit?: number | undefined;
+  /** What happens to a program that prints more: it is ended, or the rest is dropped. */
+  readonly excess?: 'end' | 'drop' | undefined;
+  /** Milliseconds after which it is ended. */
+  readonly limitMs?: number | undefined;
+  /** Milliseconds between SIGTERM and SIGKILL; 5 s when left out. */
+  readonly graceMs?: number | undefined;
+  /** Standard error, lines and messages show `[secret]` where the program prints one of these. */
+  readonly secrets?: readonly Secret[] | undefined;
+  /** Begins the message of the error, such as `render the chart web`; `run <file>` when left out. */
+  readonly doing?: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** `missing`: not installed; `unusable`: not to be started; `late`, `output`: over its limits; else as it ended. */
+export type ProgramProblem = 'missing' | 'unusable' | 'late' | 'output' | 'signal' | 'status';
+
+/** Why a program was no success. The message has the last lines that it printed. */
+export class ProgramError extends CurlewError {
+  readonly problem: ProgramProblem;
+  /** The reason alone, such as `status 3`, `ended by SIGKILL`, `no answer in 60 s`. */
+  readonly reason: string;
+  constructor(problem: ProgramProblem, reason: string, message: string, cause?: unknown) {
+    super(problem === 'missing' ? 'NOT_FOUND' : 'PROGRAM_FAILED', message, { cause });
+    this.problem = problem;
+    this.reason = reason;
+  }
+}
+
+export interface ProgramResult {
+  /** Undefined when `error` is anything but a status. */
+  readonly status: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Of standard error; of both outputs when `line` is given. */
+  readonly lastLines: readonly string[];
+  /** Undefined for status 0. */
+  readonly error: ProgramError | undefined;
+  /** It ended before it had taken all of its input. */
+  readonly inputError: Error | undefined;
+}
+
+const OUTPUT_LIMIT = 8 << 20;
+const GRACE_MS = 5000;
+/** What has left the group may still hold the pipes. */
+const LATE_MS = 2000;
+/** Shorter ones stand in every text. */
+const SHORTEST_SECRET = 4;
+
+/**
+ * Runs a program in a process group (and session) of its own, without a shell. However it ends, and also when it is ended
+ * for its limits or by the signal, what is left of the group gets SIGTERM, and SIGKILL after the grace. How it ended is
+ * returned. Once the group is gone, the signal's reason is thrown, and what `input` or `line` have thrown.
+ */
+export async function runProgram(
+  file: string,
+  args: readonly string[],
+  options: ProgramOptions,
+): Promise<ProgramResult> {
+  const { cwd, env, input, limitMs, outputLimit = OUTPUT_LIMIT, signal } = options;
+  // Loading it costs more than most programs take, and most commands run none.
+  const { execa } = await import('execa');
+  signal.throwIfAborted();
+  const own = { env, extendEnv: false, detached: true, buffer: false, reject: false } as const;
+  const stdin = input === undefined ? 'ignore' : 'pipe';
+  const child = execa(file, args, { ...own, ...(cwd === undefined ? {} : { cwd }), stdin });
+  const group = holdGroup(child, options);
+  const failures: unknown[] = [];
+  let cut: readonly [ProgramProblem, string] | undefined;
+  const stop = (problem: ProgramProblem, reason: string): void => {
+    cut ??= [problem, reason];
+    group.end();
+  };
+  const outputs = readOutputs(child, { ...options, outputLimit }, (error) => {
+    if (error === undefined) return stop('output', `more than ${outputLimit} bytes of output`);
+    failures.push(error);
+    group.end();
+  });
+  const late = (): void => stop('late', `no answer in ${(limitMs ?? 0) / 1000} s`);
+  const timer = limitMs === undefined ? undefined : setTimeout(late, limitMs);
+  signal.addEventListener('abort', group.end, { once: true });
+  try {
+    const [ended, inputError] = await Promise.all([Promise.race([child, group.lost]), feed(child, input, failures)]);
+    await group.gone();
+    signal.throwIfAborted();
+    const read = outputs();
+    for (const failure of failures) throw failure;
+    const why = cut ?? problemOf(child, ended?.code);
+    if (why === undefined) return { ...read, status: 0, error: undefined, inputError };
+    const [problem, reason] = why;
+    const message = `${options.doing ?? `run ${file}`}: ${reason}${quoteLines(read.lastLines)}`;
+    const error = new ProgramError(problem, reason, message, ended?.cause);
+    return { ...read, status: problem === 'status' ? (child.exitCode ?? undefined) : undefined, error, inputError };
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', group.end);
+  }
+}
+
+type Child = Pick<ChildProcess, 'pid' | 'exitCode' | 'signalCode' | 'once' | 'unref' | 'stdin' | 'stdout' | 'stderr'>;
+
+function problemOf(
+  { pid, exitCode, signalCode }: Child,
+  code: string | undefined,
+): readonly [ProgramProblem, string] | undefined {
+  if (pid === undefined && code === 'ENOENT') return ['missing', 'it is not installed'];
+  if (pid === undefined) return ['unusable', `it cannot be started (${code})`];
+  if (exitCode === null) return ['signal', `ended by ${signalCode}`];
+  return exitCode === 0 ? undefined : ['status', `status ${exitCode}`];
+}
+
+/** Leaders of the groups that run: a process that ends at once, as at a second Ctrl-C, takes them along. */
+const running = new Set<number>();
+
+function killRunning(): void {
+  for (const leader of running) killGroup(leader);
+}
+
+interface Group {
+  readonly end: () => void;
+  /** Resolves when it was ended; `end` was called by then, or the leader has ended by itself. */
+  readonly gone: () => Promise<void>;
+  /** Resolves where nothing comes of waiting: pipes that others hold, a process that nobody can end. */
+  readonly lost: Promise<undefined>;
+}
+
+function holdGroup(child: Child, { graceMs = GRACE_MS }: Pick<ProgramOptions, 'graceMs'>): Group {
+  const { pid: leader } = child;
+  if (leader === undefined)
+    return { end: () => undefined, gone: async () => undefined, lost: new Promise(() => undefined) };
+  if (running.size === 0) process.on('exit', killRunning);
+  running.add(leader);
+  let ending: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let giveUp: (value: undefined) => void = () => undefined;
+  const lost = new Promise<undefined>((resolve) => {
+    giveUp = resolve;
+  });
+  const endAll = async (): Promise<void> => {
+    await endGroup(leader, { graceMs });
+    timer = setTimeout(() => {
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
+      child.unref();
+      giveUp(undefined);
+    }, LATE_MS);
+  };
+  const end = (): void => {
+    ending ??= endAll();
+  };
+  child.once('exit', end);
+  const gone = async (): Promise<void> => {
+    await ending;
+    clearTimeout(timer);
+    running.delete(leader);
+    if (running.size === 0) process.off('exit', killRunning);
+  };
+  return { end, gone, lost };
+}
+
+type Outputs = Pick<ProgramResult, 'stdout' | 'stderr' | 'lastLines'>;
+
+/** Reads both outputs; `stop` is called without an error at the limit. The result is there once they have ended. */
+function readOutputs(
+  { stdout, stderr }: Child,
+  { line, outputLimit, excess, secrets = [] }: ProgramOptions & { readonly outputLimit: number },
+  stop: (error?: unknown) => void,
+): () => Outputs {
+  const last = keepLastLines();
+  const hidden = secrets.map((one) => one.reveal()).filter(({ length }) => length >= SHORTEST_SECRET);
+  const hide = (text: string): string => hidden.reduce((shown, one) => shown.replaceAll(one, '[secret]'), text);
+  const hear = (texts: readonly string[]): void => {
+    for (const text of texts) {
+      const shown = plainLine(hide(text));
+      last.add(shown);
+      line?.(shown);
+    }
+  };
+  const read = (stream: Readable | null, isHeard: boolean): (() => string) => {
+    const lines = createLineSplitter();
+    const parts: Uint8Array[] = [];
+    let left = outputLimit;
+    const take = (chunk: Uint8Array): void => {
+      if (isHeard) hear(lines.add(chunk));
+      if (line !== undefined) return;
+      if (left > 0) parts.push(chunk.subarray(0, left));
+      left -= chunk.byteLength;
+      if (left < 0 && excess !== 'drop') stop();
+    };
+    stream?.on('data', (chunk: Uint8Array) => {
+      try {
+        take(chunk);
+      } catch (error) {
+        stop(error);
+      }
+    });
+    return () => {
+      if (isHeard) hear(lines.rest());
+      return Buffer.concat(parts).toString();
+    };
+  };
+  const [out, err] = [read(stdout, line !== undefined), read(stderr, true)];
+  return () => ({ stdout: out(), stderr: hide(err()), lastLines: last.lines() });
+}
+
+/** Why not all of the input was taken, if so. What the input itself throws goes to `failures`. */
+async function feed(
+  { pid, stdin }: Child,
+  input: ProgramOptions['input'],
+  failures: unknown[],
+): Promise<Error | undefined> {
+  if (pid === undefined || stdin === null || input === undefined) return undefined;
+  const watched = async function* watched(
+    bytes: AsyncIterable<Uint8Array>,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    let isOurs = true;
+    try {
+      for await (const chunk of bytes) {
+        // A broken pipe is thrown into a generator where it waits.
+        isOurs = false;
+        yield chunk;
+        isOurs = true;
+      }
+    } catch (error) {
+      if (isOurs) failures.push(error);
+      throw error;
+    }
+  };
+  try {
+    await pipeline(Readable.from(typeof input === 'string' ? [input] : watched(input)), stdin);
+    return undefined;
+  } catch (error) {
+    return asError(error);
+  }
+}
