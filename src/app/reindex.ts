@@ -1,0 +1,27 @@
+/** Makes a damaged catalogue anew from the packages that are there. */
+import { reindex as reindexStore, type ReindexResult } from '../store/release/reindex.ts';
+import { checkedRelease } from '../store/release/release-name.ts';
+import type { Context } from './context.ts';
+import { openStoreFor, type StoreRequest } from './ports/stores.ts';
+
+/** Packages at once. */
+const JOBS = 8;
+
+export interface ReindexRequest extends StoreRequest {
+  /** Address of the store. */
+  readonly store: string;
+  /** The current one when absent. */
+  readonly release?: string | undefined;
+  /** What could be restored is found, and nothing is written. */
+  readonly dryRun?: boolean | undefined;
+  /** Packages at once; 8 when absent. */
+  readonly jobs?: number | undefined;
+}
+
+/** Each package is asked for its addon.json by small ranges; only one without metadata is read whole. */
+export async function reindex(request: ReindexRequest, context: Context): Promise<ReindexResult> {
+  const { release: given, dryRun = false, jobs = JOBS } = request;
+  const release = given === undefined ? undefined : checkedRelease(given, '--release');
+  const store = await openStoreFor(request.store, request, context, { create: false });
+  return reindexStore(store, { release, dryRun, jobs, signal: context.signal });
+}

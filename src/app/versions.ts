@@ -1,0 +1,63 @@
+/** Which versions of which add-ons a release has, and which one a word such as 1.2.x means. */
+import { CurlewError } from '../core/errors.ts';
+import { nearest } from '../core/nearest.ts';
+import { resolveVersion, type ResolvedVersion } from '../spec/version.ts';
+import { offeredCatalogue } from '../store/release/offered.ts';
+import { checkedRelease } from '../store/release/release-name.ts';
+import type { Context } from './context.ts';
+import { openStoreFor, type StoreRequest } from './ports/stores.ts';
+
+export interface VersionsRequest extends StoreRequest {
+  /** `name`, or `name@version` to have the version resolved; all add-ons when there are none. */
+  readonly addons?: readonly string[] | undefined;
+  /** The store to ask. */
+  readonly from: string;
+  /** The current one when absent. */
+  readonly release?: string | undefined;
+}
+
+interface AddonVersions {
+  readonly name: string;
+  /** The first is the latest. */
+  readonly versions: readonly { readonly version: string; readonly arches: readonly string[] }[];
+  /** For `name@version`: what it means. */
+  readonly resolved?: ResolvedVersion;
+}
+
+export interface Versions {
+  readonly store: string;
+  readonly release: string;
+  readonly addons: readonly AddonVersions[];
+}
+
+/** External add-ons stand before those of the release. `NOT_FOUND` for an add-on that the release does not have. */
+export async function versions(request: VersionsRequest, context: Context): Promise<Versions> {
+  const { addons: asked = [], from, release: given } = request;
+  const wanted = given === undefined ? undefined : checkedRelease(given, '--release');
+  const store = await openStoreFor(from, request, context, { create: false });
+  const { release, addons } = await offeredCatalogue(store, { release: wanted, signal: context.signal });
+  const all = addons.map(({ name, versions: offered }): AddonVersions => {
+    return { name, versions: offered.map((one) => ({ version: one.version, arches: Object.keys(one.packages) })) };
+  });
+  const chosen = asked.length === 0 ? all : asked.map((text) => oneOf(all, text, release));
+  return { store: store.address, release, addons: chosen };
+}
+
+function oneOf(all: readonly AddonVersions[], text: string, release: string): AddonVersions {
+  const at = text.indexOf('@');
+  const name = at === -1 ? text : text.slice(0, at);
+  const found = all.find((addon) => addon.name === name);
+  if (found === undefined) {
+    const near = nearest(
+      name,
+      all.map((addon) => addon.name),
+    );
+    throw new CurlewError('NOT_FOUND', `${release} has no add-on ${JSON.stringify(name.slice(0, 100))}`, {
+      hint: near === undefined ? 'the same command without a name lists them' : `did you mean ${near}?`,
+    });
+  }
+  if (at === -1) return found;
+  // External packages that curlew cannot read are listed for others.
+  const available = found.versions.flatMap(({ version, arches }) => (arches.length === 0 ? [] : [version]));
+  return { ...found, resolved: resolveVersion(name, text.slice(at + 1), available) };
+}
