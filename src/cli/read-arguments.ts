@@ -39,6 +39,10 @@ export function readArguments(
       flag: (option) => all[option] === true,
     };
   } catch (error) {
+    // Of a value that its option cannot read.
+    if (error instanceof CurlewError && error.hint === undefined) {
+      throw new CurlewError(error.code, error.message, { hint: `curlew ${name} --help lists its options` });
+    }
     const code = errnoOf(error) ?? '';
     if (!code.startsWith('ERR_PARSE_ARGS_')) throw error;
     const { message } = asError(error);

@@ -1,6 +1,7 @@
 import type { OptionSpecs } from '../../src/cli/command.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
+import { wholeNumber } from '../../src/cli/values.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
@@ -112,6 +113,16 @@ test('values have the type that their option reads, under names as programs writ
     help: false,
   });
   assert.throwsWith(() => read('--dry-run'), 'USAGE', /^curlew publish: say with --to where$/);
+});
+
+test('a value that its option cannot read is refused with where the options are listed', () => {
+  const table = { jobs: { type: 'string', read: wholeNumber, help: '' } } satisfies OptionSpecs;
+  const error = assert.throwsWith(
+    () => readArguments({ name: 'prune', operands: '', options: table }, ['--jobs', '0']),
+    'USAGE',
+    /^--jobs 0: not a number from 1$/,
+  );
+  assert.is(error.hint, 'curlew prune --help lists its options');
 });
 
 test('every command refuses words beyond those that its help names', async () => {
