@@ -5,9 +5,11 @@ import { clearShelf } from './assets.ts';
 import { buildAddon, type BuiltPackage } from './build-addon.ts';
 import { pruneCache } from './cache.ts';
 import type { LockMode } from './committed-lock.ts';
-import { sweepOut } from './out-folder.ts';
 import type { BuildPlan } from './plan.ts';
 import type { BuildPorts } from './ports.ts';
+import { lstat, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { claim } from '../platform/files/claim.ts';
 
 export interface BuildOptions {
   /** Add-ons at once. */
@@ -37,4 +39,43 @@ export async function buildAddons(
   await clearShelf(ports.shelf);
   if (built.some(({ outcome }) => outcome === 'built')) await pruneCache(ports.cache, Date.now());
   return built;
+}
+
+const DAY_MS = 86_400_000;
+/** A later build goes on in a partial file, so it is kept as long as what lies in the cache. */
+const KEPT_MS = 30 * DAY_MS;
+
+/** The package's name in the names of its partial file and its claim. */
+const BEGUN = /^\.(.+\.tar\.gz)\.(?:partial|claim)$/;
+/** Claims on their way: they live for a moment. */
+const OFFER = /^\..+\.tar\.gz\.claim\.[0-9a-f-]{36}(?:\.stale)?$/;
+
+/**
+ * Removes what no build has touched for 30 days; partial files that a build may go on with stay until then. What another
+ * process has claimed stays. `now` in milliseconds. Never fails.
+ */
+export async function sweepOut(out: string, now: number): Promise<void> {
+  const names = await readdir(out).catch(() => []);
+  for (const name of names.filter((one) => OFFER.test(one))) {
+    if (await hasRested([join(out, name)], now - DAY_MS)) await rm(join(out, name)).catch(() => undefined);
+  }
+  for (const package_ of new Set(names.flatMap((name) => BEGUN.exec(name)?.[1] ?? []))) {
+    await sweepPackage(join(out, package_), join(out, `.${package_}`), now - KEPT_MS).catch(() => undefined);
+  }
+}
+
+async function sweepPackage(target: string, hidden: string, before: number): Promise<void> {
+  if (!(await hasRested([`${hidden}.partial`, `${hidden}.claim`], before))) return;
+  await using _held = await claim(target);
+  // A build may have ended between the look and the claim.
+  if (await hasRested([`${hidden}.partial`], before)) await rm(`${hidden}.partial`, { force: true });
+}
+
+/** True when nothing was written to any of them since, and none of them made; what is not there rests. */
+async function hasRested(paths: readonly string[], before: number): Promise<boolean> {
+  for (const path of paths) {
+    const found = await lstat(path).catch(() => undefined);
+    if (found !== undefined && (!found.isFile() || found.ctimeMs >= before)) return false;
+  }
+  return true;
 }

@@ -13,10 +13,9 @@ import { BLOCK, MEMBER_HEADER, memberTrailer, writeBlockHeader } from '../format
 import type { Digest } from '../core/digest.ts';
 import { CurlewError, fileError } from '../core/errors.ts';
 import { packagePath } from '../core/layout.ts';
-import { planDockerArchive, type ArchiveFile } from '../formats/oci/docker-archive.ts';
+import { type ArchiveFile, planDockerArchive } from '../formats/oci/docker-archive.ts';
 import type { Descriptor, ResolvedImage, SendBlob } from '../formats/oci/image.ts';
 import { failureElsewhere } from './blobs.ts';
-import { chunksOf } from './chunks.ts';
 import { measureFile } from './assets.ts';
 import type { ContentFile } from './compile.ts';
 import type { StepImage } from './images.ts';
@@ -152,4 +151,44 @@ async function* framed(raw: AsyncIterable<Uint8Array>): Bytes {
   writeBlockHeader(block, 0, filled, true);
   yield block.subarray(0, 5 + filled);
   yield memberTrailer(checksum, size);
+}
+
+type Write = (chunk: Uint8Array) => Promise<void> | undefined;
+
+/** Chunks that `send` writes, in order. Its failure ends the stream with the same error. */
+export async function* chunksOf(send: (write: Write) => Promise<void>): AsyncGenerator<Uint8Array, void, undefined> {
+  let offered: { readonly chunk: Uint8Array; readonly taken: () => void } | undefined;
+  let wake: () => void = () => undefined;
+  let ended = false;
+  const write: Write = async (chunk) =>
+    new Promise((taken) => {
+      offered = { chunk, taken };
+      wake();
+    });
+  const sending = (async () => {
+    try {
+      await send(write);
+    } finally {
+      ended = true;
+      wake();
+    }
+  })();
+  // Its failure is thrown below, after what was written before it.
+  sending.catch(() => undefined);
+  for (;;) {
+    if (offered !== undefined) {
+      const { chunk, taken } = offered;
+      offered = undefined;
+      // The bytes may be reused by the sender once it goes on.
+      yield Buffer.from(chunk);
+      taken();
+    } else if (ended) {
+      break;
+    } else {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  }
+  await sending;
 }

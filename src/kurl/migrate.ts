@@ -4,20 +4,22 @@ import { join } from 'node:path';
 import { fileError } from '../core/errors.ts';
 import { INSTALL_SH } from '../core/layout.ts';
 import { shellVariables } from '../spec/variables.ts';
-import { checkSyntax, batches } from '../manifest/lint-shell.ts';
+import { batches, checkSyntax } from '../manifest/lint-shell.ts';
 import { planManifest } from '../manifest/plan.ts';
 import { readTextFile } from '../manifest/text-file.ts';
 import { parsePreflight } from '../runtime/preflight/parse.ts';
-import { NOWHERE, templateData, type Situation } from '../runtime/preflight/situation.ts';
-import { findings, placeOf, type Finding, type Tell } from './finding.ts';
-import { judgeAddon, ownPath, settingPrefix, type JudgedScript, type Knowledge, type Uses } from './judge.ts';
+import { NOWHERE, type Situation, templateData } from '../runtime/preflight/situation.ts';
+import { type Finding, findings, placeOf, type Tell } from './finding.ts';
+import { judgeAddon, type JudgedScript, type Knowledge, ownPath, settingPrefix, type Uses } from './judge.ts';
 import { FUNCTIONS } from './compatibility/functions.ts';
 import type { Row } from './compatibility/rows.ts';
 import { SETTING_ROWS } from './compatibility/settings.ts';
 import { VARIABLES } from './compatibility/variables.ts';
-import { versionOrders, type AddonVersions, type VersionOrder } from './orders.ts';
-import { HOST_PREFLIGHT, readRepository, readTemplate, type ReadAddon, type Repository } from './repository.ts';
+import { HOST_PREFLIGHT, type ReadAddon, readRepository, readTemplate, type Repository } from './repository.ts';
 import { scriptFacts, type ScriptFacts } from './script-facts.ts';
+import type { AddonTree } from '../core/ref.ts';
+import { folderName } from '../spec/installer.ts';
+import { VERSION_LISTS, type VersionLists } from './version-lists.ts';
 
 export type Verdict = 'works' | 'differs' | 'missing';
 
@@ -249,4 +251,64 @@ function tellPackages({ addons }: Repository, tell: Tell): void {
     const hint = 'move each to packages/kubernetes-conformance/<version>/Manifest';
     tell('differs', 'package', 'kubernetes-conformance', message, placeOf(`${folder.shown}/${CONFORMANCE}`), hint);
   }
+}
+
+export interface VersionOrder {
+  readonly tree: AddonTree;
+  readonly name: string;
+  /** Those that have a folder, in the order of the list. */
+  readonly versions: readonly string[];
+}
+
+export interface AddonVersions {
+  readonly tree: AddonTree;
+  readonly name: string;
+  /** That have a folder. */
+  readonly versions: readonly string[];
+}
+
+/** One for each add-on whose name is a key of the lists; the others descend, as they do in kURL's catalogue. */
+export function versionOrders(
+  addons: readonly AddonVersions[],
+  versions: VersionLists | undefined,
+  tell: Tell,
+): readonly VersionOrder[] {
+  const lists = versions?.lists;
+  if (lists === undefined) {
+    tell(
+      'note',
+      'order',
+      VERSION_LISTS,
+      'not there: the latest version of each add-on is its greatest',
+      placeOf(VERSION_LISTS),
+    );
+    return [];
+  }
+  return addons.flatMap(({ tree, name, versions: there }): readonly VersionOrder[] => {
+    const list = lists.get(name);
+    if (list === undefined) {
+      tellUnlisted(name, lists, tell);
+      return [];
+    }
+    const order = list.filter((version) => there.includes(version));
+    const gone = list.filter((version) => !there.includes(version));
+    const more = there.filter((version) => !list.includes(version));
+    const place = placeOf(VERSION_LISTS);
+    if (gone.length > 0) tell('note', 'order', name, `listed, but without a folder: ${some(gone)}`, place);
+    if (more.length > 0) tell('note', 'order', name, `not listed, so behind those that are: ${some(more)}`, place);
+    return order.length === 0 ? [] : [{ tree, name, versions: order }];
+  });
+}
+
+function tellUnlisted(name: string, lists: VersionLists['lists'], tell: Tell): void {
+  const key = [...lists.keys()].find((one) => one !== name && folderName(one) === name);
+  const why = key === undefined ? 'it has no list' : `its list is called ${key}, which kURL's catalogue does not find`;
+  tell('note', 'order', name, `the latest is the greatest version: ${why}`, placeOf(VERSION_LISTS));
+}
+
+const MOST_NAMED = 6;
+
+function some(names: readonly string[]): string {
+  const more = names.length - MOST_NAMED;
+  return `${names.slice(0, MOST_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

@@ -2,7 +2,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ByteRange } from '../store/store.ts';
 import type { Content } from './content.ts';
-import { parseRange } from './range.ts';
 
 export type Verdict =
   | { readonly status: 200 }
@@ -50,4 +49,66 @@ function matches(list: string, etag: string, comparison: 'strong' | 'weak'): boo
   if (comparison === 'strong') return isStrong(etag) && tags.includes(etag);
   const opaque = (tag: string): string => tag.replace(/^W\//, '');
   return tags.some((tag) => opaque(tag) === opaque(etag));
+}
+
+export type Wanted =
+  /** No range was asked for, or one in a unit that is not bytes. */
+  | { readonly kind: 'whole' }
+  /** Never empty; within the content, and none of them overlaps another. */
+  | { readonly kind: 'ranges'; readonly ranges: readonly ByteRange[] }
+  /** Nothing of it lies in the content, it says nothing that can be understood, or it is an attack. */
+  | { readonly kind: 'unsatisfiable' };
+
+/** Readers of archives ask for a handful; each part costs a header. */
+const MOST_RANGES = 64;
+const UNSATISFIABLE = { kind: 'unsatisfiable' } as const;
+
+/** Reads a Range header for a content of `size` bytes. */
+export function parseRange(header: string | undefined, size: number): Wanted {
+  if (header === undefined) return { kind: 'whole' };
+  const [, unit, list] = /^\s*([^\s=]+)\s*=(.*)$/s.exec(header) ?? [];
+  if (unit === undefined || list === undefined) return UNSATISFIABLE;
+  if (unit.toLowerCase() !== 'bytes') return { kind: 'whole' };
+  const specs = list
+    .split(',', MOST_RANGES * 2)
+    .map((spec) => spec.trim())
+    .filter((spec) => spec !== '');
+  if (specs.length > MOST_RANGES) return UNSATISFIABLE;
+  const ranges: ByteRange[] = [];
+  for (const spec of specs) {
+    const range = rangeOf(spec, size);
+    if (range === 'nonsense') return UNSATISFIABLE;
+    if (range !== undefined) ranges.push(range);
+  }
+  return ranges.length === 0 ? UNSATISFIABLE : { kind: 'ranges', ranges: withoutOverlap(ranges) };
+}
+
+/** Undefined for a range that is well-formed and lies beyond the content. */
+function rangeOf(spec: string, size: number): ByteRange | 'nonsense' | undefined {
+  const [, first, last] = /^(\d{0,40})\s*-\s*(\d{0,40})$/.exec(spec) ?? [];
+  if (first === undefined || last === undefined || (first === '' && last === '')) return 'nonsense';
+  if (first === '') {
+    const length = Math.min(Number(last), size);
+    return length === 0 ? undefined : { offset: size - length, length };
+  }
+  const offset = Number(first);
+  if (last !== '' && Number(last) < offset) return 'nonsense';
+  if (offset >= size) return undefined;
+  const end = last === '' ? size : Math.min(Number(last) + 1, size);
+  return { offset, length: end - offset };
+}
+
+/** As they were asked for; where two overlap, all of them in ascending order, and those that overlap as one. */
+function withoutOverlap(ranges: readonly ByteRange[]): readonly ByteRange[] {
+  const merged: ByteRange[] = [];
+  for (const range of ranges.toSorted((a, b) => a.offset - b.offset)) {
+    const last = merged.at(-1);
+    if (last === undefined || range.offset >= last.offset + last.length) {
+      merged.push(range);
+    } else {
+      const end = Math.max(last.offset + last.length, range.offset + range.length);
+      merged[merged.length - 1] = { offset: last.offset, length: end - last.offset };
+    }
+  }
+  return merged.length === ranges.length ? ranges : merged;
 }

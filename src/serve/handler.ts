@@ -2,13 +2,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { asError, CurlewError } from '../core/errors.ts';
-import { pathOf, shown, type Access } from './access.ts';
+import { type Access, pathOf, shown } from './access.ts';
 import { createBuffers } from './buffers.ts';
-import { jsonAnswer, textAnswer, type Answer } from './content.ts';
+import { type Answer, jsonAnswer, textAnswer } from './content.ts';
 import { failureAnswer, statusOf } from './failure.ts';
 import type { Metrics } from './metrics.ts';
 import { createLines } from './line.ts';
-import { hasBody, readBody } from './read-body.ts';
 import { parseRoute, type Route, type Routed } from './route.ts';
 import { sendAnswer } from './send.ts';
 import type { Site } from './site.ts';
@@ -207,4 +206,33 @@ function summary(request: IncomingMessage, response: ServerResponse, job: Job, e
     ...(response.writableFinished ? {} : { cut: true as const }),
     ...(error === undefined ? {} : { error }),
   };
+}
+
+/**
+ * Undefined when it has more than `limit` bytes, whatever was said of its length. The request stays open: its answer can
+ * still be sent.
+ */
+export async function readBody(request: IncomingMessage, limit: number): Promise<Uint8Array | undefined> {
+  if (Number(request.headers['content-length'] ?? 0) > limit) return undefined;
+  // Copied: each piece would keep a packet, and an object of its own for a single byte.
+  const body = Buffer.allocUnsafeSlow(limit);
+  let size = 0;
+  return new Promise((resolve, reject) => {
+    request.on('data', (part: Uint8Array) => {
+      if (size + part.byteLength <= limit) {
+        body.set(part, size);
+        size += part.byteLength;
+        return;
+      }
+      request.pause();
+      resolve(undefined);
+    });
+    request.once('end', () => resolve(body.subarray(0, size)));
+    request.once('error', reject);
+  });
+}
+
+/** True for a request that brings a body along. */
+function hasBody({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }

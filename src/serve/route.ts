@@ -1,8 +1,7 @@
 /** Which of the addresses of this server is meant. Pure. */
 import { isRelease } from '../core/catalogue.ts';
 import { BUNDLE_SCRIPTS } from '../core/layout.ts';
-import { ARCHES, isAddonName, type Arch } from '../core/ref.ts';
-import { parseTarget, type Target } from './target.ts';
+import { type Arch, ARCHES, isAddonName } from '../core/ref.ts';
 
 export type Route =
   | { readonly kind: 'overview' | 'health' | 'metrics' | 'current-release' }
@@ -140,4 +139,44 @@ function registryRoute(words: readonly string[], folder: boolean): Route | undef
 /** A host with its port may come first. */
 function isRepositoryPart(text: string): boolean {
   return isAddonName(text) || /^[A-Za-z0-9._-]+(?::\d{1,5})?$/.test(text);
+}
+
+export interface Target {
+  /** Never empty, none is a folder reference. `/` has none. */
+  readonly segments: readonly string[];
+  /** The path ends in a slash. */
+  readonly folder: boolean;
+  readonly query: URLSearchParams;
+}
+
+/** All that names of add-ons, versions, releases, images and digests are made of. */
+const SEGMENT = /^[A-Za-z0-9._+,:~_-]{1,300}$/;
+const MOST_SEGMENTS = 32;
+
+/**
+ * Undefined for a path with an empty segment, a folder reference, or a character that no name here has, however it is
+ * written. Names are decoded once.
+ */
+function parseTarget(text: string): Target | undefined {
+  if (!text.startsWith('/') || text.includes('#')) return undefined;
+  const question = text.indexOf('?');
+  const path = question === -1 ? text : text.slice(0, question);
+  const query = new URLSearchParams(question === -1 ? '' : text.slice(question + 1));
+  if (path === '/') return { segments: [], folder: true, query };
+  const folder = path.endsWith('/');
+  const segments: string[] = [];
+  for (const written of path.slice(1, folder ? -1 : undefined).split('/', MOST_SEGMENTS + 1)) {
+    const segment = decoded(written);
+    if (segment === undefined || !SEGMENT.test(segment) || /^\.+$/.test(segment)) return undefined;
+    segments.push(segment);
+  }
+  return segments.length > MOST_SEGMENTS ? undefined : { segments, folder, query };
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }

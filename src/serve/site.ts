@@ -1,24 +1,28 @@
 /** What each address answers. */
-import { BUNDLED_TOOL, packedExecutableName, storeKey } from '../core/layout.ts';
+import { BUNDLED_TOOL, INSTALL_SH, packageFileName, packedExecutableName, storeKey } from '../core/layout.ts';
 import { digestOf, hexOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import { ARCHES, type Arch } from '../core/ref.ts';
-import { resolvePackages, type ResolvedPackage } from '../bundle/resolve.ts';
+import { type Arch, ARCHES } from '../core/ref.ts';
+import { type ResolvedPackage, resolvePackages } from '../bundle/resolve.ts';
 import { installerYaml } from '../spec/merge.ts';
 import { settingsError } from '../spec/shipped-schema.ts';
 import { isJsonObject } from '../formats/yaml/yaml.ts';
 import type { Store } from '../store/store.ts';
-import { createBundles, type BundlesOptions, type Executable, type KeptPlans } from './bundles.ts';
-import { createCatalogues, type Catalogues, type CataloguesOptions } from './catalogues.ts';
-import { dataContent, jsonAnswer, textAnswer, type Answer, type Content } from './content.ts';
+import { type BundlesOptions, createBundles, type Executable, type KeptPlans } from './bundles.ts';
+import { type Catalogues, type CataloguesOptions, createCatalogues } from './catalogues.ts';
+import { type Answer, type Content, dataContent, jsonAnswer, textAnswer } from './content.ts';
 import { createImages } from './images.ts';
-import { readSpecText, type Installers, type KnownSpec } from './installers.ts';
-import { storedContent } from './objects.ts';
-import { createPlanner, type PlannerOptions } from './planner.ts';
-import { createProvedObjects } from './proved-objects.ts';
+import { type Installers, type KnownSpec, readSpecText } from './installers.ts';
+import { sourceContent, storedContent } from './objects.ts';
+import { createPlanner, type Planner, type PlannerOptions } from './planner.ts';
 import { registryAnswer } from './registry.ts';
 import type { Route } from './route.ts';
-import { formatScript } from './script.ts';
+import { createHash } from 'node:crypto';
+import type { Catalogue, CataloguePackage } from '../core/catalogue.ts';
+import { openStoreSource } from '../store/source.ts';
+import { ofStore } from './failure.ts';
+import { createShelf } from './shelf.ts';
+import type { WatchOptions } from './watch.ts';
 
 export interface SiteOptions extends CataloguesOptions, Pick<BundlesOptions, 'planBytes'>, PlannerOptions {
   readonly installers: Installers;
@@ -264,4 +268,100 @@ function overview(tool: string): string {
     '/healthz, /metrics',
     '',
   ].join('\n');
+}
+
+export interface ScriptInputs {
+  /** Functions that all scripts have: scripts/serve/start.sh. */
+  readonly functions: string;
+  /** `install.sh` and its siblings: what is asked for. */
+  readonly script: string;
+  /** Address of this server as clients see it, without a slash at its end. */
+  readonly base: string;
+  readonly release: string;
+  readonly id: string;
+  /** Text of the spec. */
+  readonly spec: string;
+  /** What it calls is to take nothing unsigned: the keys are a matter of the node. */
+  readonly signed: boolean;
+  /** Hex digits of the sha256 of the curlew for nodes; undefined where there is none. */
+  readonly sums: { readonly amd64: string | undefined; readonly arm64: string | undefined };
+}
+
+/** A bash script that runs as a whole or not at all, and does not read from its standard input, which it may be. */
+function formatScript({ functions, script, base, release, id, spec, sums, signed }: ScriptInputs): string {
+  // No text holds its own digest, so no line of the spec ends the document.
+  const end = `CURLEW_${createHash('sha256').update(spec).digest('hex')}`;
+  const text = spec.endsWith('\n') ? spec : `${spec}\n`;
+  const words = [script, base, release, id, sums.amd64 ?? '-', sums.arm64 ?? '-'].map(quoted);
+  // What runs tasks is any command.
+  if (signed && script !== 'tasks.sh') words.push('--require-signed');
+  return [
+    '#!/usr/bin/env bash',
+    `# curlew ${script === INSTALL_SH ? 'install' : script.replace(/\.sh$/, '')}: release ${release}, installer ${id}`,
+    'set -eu',
+    functions.trimEnd(),
+    'curlew_spec() {',
+    `  cat <<'${end}'`,
+    `${text}${end}`,
+    '}',
+    `curlew_start ${words.join(' ')} "$@"`,
+    '',
+  ].join('\n');
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** Undefined for a key that no signature speaks of. */
+export type ProvedObjects = (key: string, options: { readonly signal: AbortSignal }) => Promise<Content | undefined>;
+
+interface ProvedObjectsOptions extends Pick<WatchOptions, 'signal'> {
+  readonly catalogues: Catalogues;
+  readonly planner: Planner;
+}
+
+const MOST_PACKAGES = 10_000;
+
+/**
+ * Signatures as they are, the catalogue that was signed, and its packages: each has the size and the table of contents that
+ * the catalogue names. That a package holds what its table of contents says is left to whoever reads it.
+ */
+function createProvedObjects(store: Store, { planner, catalogues, signal: own }: ProvedObjectsOptions): ProvedObjects {
+  const proofs = createShelf<boolean>({ most: MOST_PACKAGES, weigh: () => 1 });
+  const isSigned = async (key: string, etag: string, expected: CataloguePackage): Promise<boolean> =>
+    proofs.take(`${key} ${etag} ${expected.toc ?? ''}`, async () =>
+      ofStore(async () => {
+        const { object, name } = await openStoreSource(store, key, { signal: own });
+        if (object.etag !== etag) throw new CurlewError('STORE_CONFLICT', `${name}: it has changed`);
+        if (object.size !== expected.size) return false;
+        return (await planner.run({ kind: 'toc', object }, { signal: own })) === expected.toc;
+      }),
+    );
+  return async (key, { signal }) => {
+    if (key === storeKey.versionSignature) return storedContent(store, key, { signal });
+    const [release = '', file] = key.split('/');
+    if (file === undefined || release === 'external') return undefined;
+    if (key === storeKey.catalogueSignature(release)) return storedContent(store, key, { signal });
+    const { catalogue, text } = await catalogues.of(release);
+    if (key === storeKey.catalogue(release) && text !== undefined) {
+      return dataContent(text, { etag: `"${hexOf(digestOf(text))}"`, type: 'application/json', cache: 'ask' }).content;
+    }
+    const expected = packageAt(catalogue, file);
+    if (expected === undefined) return undefined;
+    const found = await ofStore(async () => openStoreSource(store, key, { signal }));
+    // The one that was looked at: by now there may be another.
+    if (await isSigned(key, found.object.etag, expected)) return sourceContent(found);
+    throw new CurlewError('SIGNATURE_INVALID', `${store.address}/${key}: it is not the package that was signed`);
+  };
+}
+
+function packageAt({ addons }: Catalogue, file: string): CataloguePackage | undefined {
+  for (const { name, versions } of addons) {
+    for (const { version, packages } of versions) {
+      const arch = ARCHES.find((one) => packageFileName({ name, version }, one) === file);
+      if (arch !== undefined) return packages[arch];
+    }
+  }
+  return undefined;
 }

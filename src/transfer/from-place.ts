@@ -3,14 +3,18 @@ import { basename, dirname } from 'node:path';
 import { digestAsStep } from '../formats/archive/digest-all.ts';
 import type { Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
-import { reportStep, type Report } from '../core/events.ts';
+import { type Report, reportStep } from '../core/events.ts';
 import { requireSpace } from '../platform/files/space.ts';
 import type { FetchPlace } from '../store/places.ts';
 import { settleExisting } from './existing.ts';
-import { fill, fillingOf, proveThere, type Filling, type FillOptions } from './fill.ts';
-import { readArchiveEnd, type ArchiveEnd, type OpenPlace } from './open-place.ts';
-import { isSameFile, lookAtLeft, openPartial, pathsBeside, type Identity } from './partial-file.ts';
-import { takeFrom } from './reuse.ts';
+import { fill, type Filling, fillingOf, type FillOptions, proveThere } from './fill.ts';
+import { type ArchiveEnd, type OpenPlace, readArchiveEnd } from './open-place.ts';
+import { type Identity, isSameFile, lookAtLeft, openPartial, pathsBeside } from './partial-file.ts';
+import type { PlacedEntry, RangeSource } from '../formats/archive/entry.ts';
+import { isMemberHeader, MEMBER_HEADER } from '../formats/archive/member.ts';
+import { headerMember, paddingMember } from '../formats/archive/place.ts';
+import { openFileSource, readIndex, readRange } from '../formats/archive/read.ts';
+import type { Brick } from './bricks.ts';
 
 export interface PullOptions {
   /** Of the whole file; then it need not be an archive. */
@@ -212,4 +216,64 @@ async function endOf(run: Pull, filling: Filling, opened: OpenPlace): Promise<Ar
   // Some of it lay here before, and does not fit: all of it gets one fair try.
   await fillFrom(run, filling, opened);
   return endOf(run, filling, opened);
+}
+
+/** Equal for payloads whose bytes are equal. */
+function payloadKey({ digest, packed, packedDigest }: PlacedEntry): string {
+  return `${digest} ${packed} ${packedDigest ?? ''}`;
+}
+
+/** Takes what is still missing and stands whole in the file of this path. One that is absent or no archive is of no use. */
+async function takeFrom(
+  path: string,
+  filling: Filling,
+  options: Pick<FillOptions, 'onBytes' | 'signal'>,
+): Promise<void> {
+  const { signal } = options;
+  let source: (RangeSource & AsyncDisposable) | undefined;
+  try {
+    source = await openFileSource(path);
+    const { entries } = await readIndex(source, { signal });
+    const payloads = new Map(entries.filter(({ packed }) => packed > 0).map((entry) => [payloadKey(entry), entry]));
+    for (const brick of filling.bricks) {
+      if (filling.proved.has(brick)) continue;
+      signal.throwIfAborted();
+      if (await copyBrick(brick, payloads, source, filling, signal)) options.onBytes(filling.file.have.bytes());
+    }
+    await proveThere(filling, options);
+    await filling.file.checkpoint();
+  } catch (error) {
+    if (!(error instanceof CurlewError) || !['NOT_FOUND', 'PACKAGE_INVALID', 'FILE_UNUSABLE'].includes(error.code)) {
+      throw error;
+    }
+  } finally {
+    await source?.[Symbol.asyncDispose]();
+  }
+}
+
+/** Writes a brick whose bytes are at hand; proved are they later. */
+async function copyBrick(
+  { offset, entry }: Brick,
+  payloads: ReadonlyMap<string, PlacedEntry>,
+  source: RangeSource,
+  { file }: Filling,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (entry === undefined) return false;
+  const old = payloads.get(payloadKey(entry));
+  if (entry.packed > 0) {
+    if (old === undefined) return false;
+    // Where nothing was written yet there are zeros.
+    if (!isMemberHeader(await readRange(source, old.offset, MEMBER_HEADER.byteLength, { signal }))) return false;
+  }
+  const header = headerMember(entry);
+  await file.write(offset, header);
+  if (old === undefined) return true;
+  let at = offset + header.byteLength;
+  for await (const chunk of source.read(old.offset, old.packed, { signal })) {
+    await file.write(at, chunk);
+    at += chunk.byteLength;
+  }
+  await file.write(at, paddingMember(entry.size));
+  return true;
 }

@@ -1,6 +1,6 @@
-import { chunksOf } from '../../src/build/chunks.ts';
-import { createLanes } from '../../src/platform/limit/lanes.ts';
 import * as assert from '../support/assert.ts';
+import { chunksOf } from '../../src/build/docker-archives.ts';
+import { createLanes } from '../../src/platform/limit/lanes.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('build/chunks');

@@ -1,7 +1,7 @@
+import * as assert from '../support/assert.ts';
 import { readdir } from 'node:fs/promises';
 import { claim } from '../../src/platform/files/claim.ts';
-import { sweepOut } from '../../src/build/out-folder.ts';
-import * as assert from '../support/assert.ts';
+import { sweepOut } from '../../src/build/build.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 

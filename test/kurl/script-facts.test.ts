@@ -1,10 +1,9 @@
+import * as assert from '../support/assert.ts';
 import { execa } from 'execa';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ownPath } from '../../src/kurl/judge.ts';
-import { PROGRAMS, SHELL_WORDS } from '../../src/kurl/known.ts';
+import { ownPath, PROGRAMS, SHELL_WORDS } from '../../src/kurl/judge.ts';
 import { scriptFacts, templateFacts } from '../../src/kurl/script-facts.ts';
-import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('migrate/script-facts');

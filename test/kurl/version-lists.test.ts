@@ -1,8 +1,8 @@
+import * as assert from '../support/assert.ts';
 import { findings } from '../../src/kurl/finding.ts';
-import { versionOrders } from '../../src/kurl/orders.ts';
+import { versionOrders } from '../../src/kurl/migrate.ts';
 import { readVersionLists } from '../../src/kurl/version-lists.ts';
 import { versionsScript } from '../support/kurl-repository.ts';
-import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('migrate/version-lists');

@@ -1,5 +1,5 @@
-import { createAudience } from '../../src/serve/audience.ts';
 import * as assert from '../support/assert.ts';
+import { createAudience } from '../../src/serve/bundles.ts';
 import { never } from '../support/context.ts';
 import { thrownBy } from '../support/faulty-store.ts';
 import { suite } from '../support/suite.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
-import { parseRange } from '../../src/serve/range.ts';
 import * as assert from '../support/assert.ts';
+import { parseRange } from '../../src/serve/conditions.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('serve/range');

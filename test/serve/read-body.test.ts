@@ -1,9 +1,8 @@
-import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
-import { createServer } from 'node:http';
-import { connect, type AddressInfo } from 'node:net';
-import { readBody } from '../../src/serve/read-body.ts';
 import * as assert from '../support/assert.ts';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { readBody } from '../../src/serve/handler.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('serve/read-body');

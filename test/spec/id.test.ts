@@ -1,7 +1,6 @@
-import { installerId } from '../../src/spec/id.ts';
-import { objectHash } from '../../src/spec/object-hash.ts';
-import { parseInstaller } from '../../src/spec/parse.ts';
 import * as assert from '../support/assert.ts';
+import { installerId, objectHash } from '../../src/spec/id.ts';
+import { parseInstaller } from '../../src/spec/parse.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('installer/id');

@@ -3,10 +3,9 @@ import type { Digest } from '../../core/digest.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
 import { parseImageRef } from '../../core/image-ref.ts';
 import { MANIFEST_LOCK, packagePath, prefixOf } from '../../core/layout.ts';
-import type { OsId } from '../../core/os.ts';
-import { refOf, type AddonJson, type PackageFile } from '../../core/package.ts';
+import { isOsId, type OsId } from '../../core/os.ts';
+import { type AddonJson, type PackageFile, refOf } from '../../core/package.ts';
 import type { LockedAsset, LockedFile, LockedImage, ManifestLock } from '../../manifest/lock.ts';
-import { distroOf } from './distros.ts';
 import { formatPurl } from './purl.ts';
 
 /** A package whose `addon.json` has been held against its files. */
@@ -146,4 +145,31 @@ function filePurl(name: string, digest: Digest, url?: string): string {
 
 function webUrl(text: string): string | undefined {
   return /^https?:\/\//i.test(text) && URL.canParse(text) ? redact(text) : undefined;
+}
+
+interface Distro {
+  /** `ID`; the repositories that the packages were fetched from decide, not the system that takes them. */
+  readonly id: string;
+  /** `VERSION_ID`, of rebuilds only what counts for a whole release. */
+  readonly version: string;
+}
+
+const DISTROS: Readonly<Record<OsId, Distro>> = {
+  'ubuntu-16.04': { id: 'ubuntu', version: '16.04' },
+  'ubuntu-18.04': { id: 'ubuntu', version: '18.04' },
+  'ubuntu-20.04': { id: 'ubuntu', version: '20.04' },
+  'ubuntu-22.04': { id: 'ubuntu', version: '22.04' },
+  'ubuntu-24.04': { id: 'ubuntu', version: '24.04' },
+  'ubuntu-26.04': { id: 'ubuntu', version: '26.04' },
+  'rhel-7': { id: 'centos', version: '7' },
+  'rhel-7-force': { id: 'centos', version: '7' },
+  'rhel-8': { id: 'rocky', version: '8' },
+  'rhel-9': { id: 'rocky', version: '9' },
+  'ol-7': { id: 'ol', version: '7' },
+  'amazon-2023': { id: 'amzn', version: '2023' },
+};
+
+/** Undefined for a folder that this version does not know. */
+function distroOf(os: string): Distro | undefined {
+  return isOsId(os) ? DISTROS[os] : undefined;
 }

@@ -1,12 +1,12 @@
 /** Writes a file in parts, each of them synced before the next is begun, while the file itself comes into being. */
 import { createHash } from 'node:crypto';
-import { open, rename, rm } from 'node:fs/promises';
+import { open, readFile, realpath, rename, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArchiveIndex, RangeSource } from '../../formats/archive/entry.ts';
 import type { Digest } from '../../core/digest.ts';
-import { asError, CurlewError, fileError } from '../../core/errors.ts';
+import { asError, CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
-import { formatHead, formatSums, PARTS_FORMAT, partsPath, type Part, type PartsHead } from '../../core/parts.ts';
+import { formatHead, formatSums, type Part, PARTS_FORMAT, type PartsHead, partsPath } from '../../core/parts.ts';
 import { hashFile } from '../../platform/files/hash-file.ts';
 import { openLeft } from '../../platform/files/left-file.ts';
 import { partialName, sweepPartials } from '../../platform/files/partial.ts';
@@ -14,18 +14,18 @@ import { writeStateFile } from '../../platform/files/state-file.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
 import { writeFully } from '../../platform/files/write-fully.ts';
 import { createEntryCheck, type EntryCheck } from '../write/entry-check.ts';
-import { lookAtMedia } from './media.ts';
 import {
   begunPath,
+  type BegunSet,
   keepBegun,
   readBegun,
   readOlderHeads,
-  sizeThere,
-  type BegunSet,
   type SetIdentity,
+  sizeThere,
 } from './parts-known.ts';
-import { planParts, type Medium, type PlannedPart } from './split-plan.ts';
+import { type Medium, type PlannedPart, planParts } from './split-plan.ts';
 import { createWriteQueue, WRITES_AT_ONCE } from '../write/write-queue.ts';
+import { mountOf, parseMounts } from '../../platform/files/mounts.ts';
 
 /** What is split: an archive that is there, or one that is planned. */
 export interface Whole {
@@ -265,4 +265,33 @@ async function finish(
     written.push({ medium, path, parts });
   }
   return written;
+}
+
+/** FAT keeps a file's size in 32 bits. Rounded down to whole MiB, which every medium likes better. */
+const FAT_FILE_LIMIT = 2 ** 32 - 2 ** 20;
+const FAT_TYPES: readonly string[] = ['vfat', 'msdos', 'umsdos'];
+
+/** Looks at folders that must be there already: a medium that is not mounted must not become a folder of the disk. */
+export async function lookAtMedia(
+  folders: readonly string[],
+  { proc = '/proc', signal }: { readonly proc?: string; readonly signal: AbortSignal },
+): Promise<readonly Medium[]> {
+  const mounts = parseMounts(await readFile(join(proc, 'self/mountinfo'), 'utf8').catch(() => ''));
+  const media: Medium[] = [];
+  for (const folder of folders) {
+    signal.throwIfAborted();
+    try {
+      const { device, type } = mountOf(await realpath(folder), mounts) ?? { device: folder, type: '' };
+      const { bavail, bsize } = await statfs(folder);
+      const fileLimit = FAT_TYPES.includes(type) ? FAT_FILE_LIMIT : undefined;
+      media.push({ folder, device, type, free: bavail * bsize, block: bsize, fileLimit });
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT') throw fileError(`look at ${folder}`, error);
+      throw new CurlewError('NOT_FOUND', `look at ${folder}: no such folder`, {
+        hint: 'mount the medium first, or name a folder that is there',
+        cause: error,
+      });
+    }
+  }
+  return media;
 }

@@ -1,13 +1,13 @@
 /** All files of a new add-on as texts. Pure. */
 import { INSTALL_SH, MANIFEST } from '../../core/layout.ts';
 import type { Hook } from '../hooks.ts';
-import { fill, fillEach, type Filling } from './fill.ts';
-import { imageLines } from './image-lines.ts';
-import { replicaSettings, replicaWords, settingsSchema, type ReplicaSetting } from './settings.ts';
-import { splitResources } from './split.ts';
+import { fill, fillEach, type Filling, type Replacements } from './fill.ts';
 import type { Survey } from './survey.ts';
 import type { Upstream } from './upstream.ts';
-import { labelOf, type Words } from './words.ts';
+import { labelOf, settingName, type Words } from './words.ts';
+import { formatImageRef, type ImageRef, parseImageRef } from '../../core/image-ref.ts';
+import { compareText } from '../../core/ref.ts';
+import { variableName } from '../../spec/settings.ts';
 
 /** The files that a new add-on is made of, by their path below the folder they ship in. */
 export type SampleTexts = Readonly<Record<SampleFile, string>>;
@@ -119,4 +119,148 @@ export function draftAddon({ words, resources, upstream, hooks, samples }: Given
 
 function categories({ name }: Words): string {
   return `${JSON.stringify({ name, requires: [], fulfills: [name], recommends: [] })}\n`;
+}
+
+export interface SplitResources {
+  /** Empty when there is nothing. */
+  readonly definitions: string;
+  readonly rest: string;
+}
+
+const START = /^---([ \t]|$)/;
+const DEFINITION = /^kind:[ \t]*["']?CustomResourceDefinition["']?[ \t]*$/;
+const NOTHING = /^[ \t]*(?:#.*)?$/;
+
+/**
+ * By lines, as the generator of a template does: documents without anything but comments are left out, line ends and a
+ * byte order mark are made Unix's.
+ */
+export function splitResources(text: string): SplitResources {
+  const parts: Record<keyof SplitResources, string[]> = { definitions: [], rest: [] };
+  let document: string[] = [];
+  const flush = (): void => {
+    if (!document.every((line) => NOTHING.test(line))) {
+      const part = document.some((line) => DEFINITION.test(line)) ? parts.definitions : parts.rest;
+      part.push('---', ...document);
+    }
+    document = [];
+  };
+  const lines = text.replace(/^\u{FEFF}/u, '').split(/\r?\n/);
+  if (lines.at(-1) === '') lines.pop();
+  for (const line of lines) {
+    if (!START.test(line)) {
+      document.push(line);
+      continue;
+    }
+    flush();
+    const behind = line.replace(/^---[ \t]*/, '');
+    if (behind !== '' && !behind.startsWith('#')) document.push(behind);
+  }
+  flush();
+  const joined = (part: readonly string[]): string => part.map((line) => `${line}\n`).join('');
+  return { definitions: joined(parts.definitions), rest: joined(parts.rest) };
+}
+
+interface Named {
+  readonly text: string;
+  readonly short: string;
+  readonly long: string;
+  readonly mark: string;
+}
+
+function named(text: string, { repository, tag, digest }: ImageRef): Named {
+  const parts = repository.split('/');
+  const short = parts.at(-1) ?? repository;
+  const written = /:[^/@]+(?:@|$)/.test(text) ? tag : undefined;
+  return { text, short, long: parts.slice(-2).join('-'), mark: written ?? digest?.slice(7, 19) ?? '' };
+}
+
+function countOf(texts: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return counts;
+}
+
+/**
+ * One line an image, by reference; two spellings of one image are one. The id is the last part of its name; with the part
+ * before it where names end alike, and with the tag where that is not enough. What is no reference is left out.
+ */
+export function imageLines(references: readonly string[]): readonly string[] {
+  const images = new Map<string, Named>();
+  for (const text of [...new Set(references)].toSorted(compareText)) {
+    const ref = parseImageRef(text);
+    if (typeof ref === 'string' || images.has(formatImageRef(ref))) continue;
+    images.set(formatImageRef(ref), named(text, ref));
+  }
+  const all = [...images.values()];
+  const short = countOf(all.map((one) => one.short));
+  const distinct = (one: Named): string => ((short.get(one.short) ?? 0) > 1 ? one.long : one.short);
+  const again = countOf(all.map(distinct));
+  const used = new Set<string>();
+  return all.map((one) => {
+    let id = distinct(one);
+    if ((again.get(id) ?? 0) > 1) id = `${id}-${one.mark}`;
+    while (used.has(id)) id = `${id}-2`;
+    used.add(id);
+    return `image ${id} ${one.text}`;
+  });
+}
+
+export interface ReplicaSetting {
+  /** In an installer spec. */
+  readonly setting: string;
+  /** In install.sh. */
+  readonly variable: string;
+  readonly deployment: string;
+  /** As the Deployment names it: a patch finds only what names the same. */
+  readonly namespace: string | undefined;
+  /** What its files are called: `webhook-replicas`. */
+  readonly file: string;
+}
+
+/** An add-on with more is put together by hand anyway. */
+const MOST = 8;
+
+/** One setting for each Deployment; `replicas` where there is one Deployment only. */
+function replicaSettings(words: Words, { deployments }: Survey): readonly ReplicaSetting[] {
+  if (deployments.length > MOST) return [];
+  const found = new Map<string, ReplicaSetting>();
+  for (const { name, namespace } of deployments) {
+    const bare = name.startsWith(`${words.name}-`) ? name.slice(words.name.length + 1) : name;
+    const setting = deployments.length === 1 ? 'replicas' : settingName(bare, 'Replicas');
+    const variable = variableName(words.specName, setting);
+    if (variable === undefined || found.has(variable)) continue;
+    const file = deployments.length === 1 ? 'replicas' : `${bare}-replicas`;
+    found.set(variable, { setting, variable, deployment: name, namespace, file });
+  }
+  return [...found.values()];
+}
+
+function replicaWords({ setting, variable, deployment, namespace, file }: ReplicaSetting): Replacements {
+  return {
+    sampleReplicas: setting,
+    SAMPLE_REPLICAS: variable,
+    'sample-deployment': deployment,
+    '\n  namespace: sample-deployment-namespace': namespace === undefined ? '' : `\n  namespace: ${namespace}`,
+    'sample-replicas': file,
+  };
+}
+
+/** The JSON Schema of all settings. */
+function settingsSchema(settings: readonly ReplicaSetting[]): string {
+  const replicas = settings.map(({ setting, deployment }) => [
+    setting,
+    { type: 'integer', minimum: 0, maximum: 999, description: `pods of the Deployment ${deployment}` },
+  ]);
+  const schema = {
+    type: 'object',
+    properties: {
+      version: { type: 'string', description: 'which version of the add-on' },
+      s3Override: { type: 'string', description: 'address of another package in the place of its own' },
+      ...Object.fromEntries(replicas),
+    },
+    required: ['version'],
+    additionalProperties: false,
+  };
+  return `${JSON.stringify(schema, undefined, 2)}\n`;
 }

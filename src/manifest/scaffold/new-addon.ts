@@ -3,13 +3,14 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
-import { draftAddon, homeOf, SAMPLE_FILES, type Draft, type Resources, type SampleTexts } from './draft.ts';
-import { chooseHooks } from './hooks.ts';
+import { type Draft, draftAddon, homeOf, type Resources, SAMPLE_FILES, type SampleTexts } from './draft.ts';
 import { assertNothingAt, putFolder } from './put-folder.ts';
 import { readSource } from './source.ts';
 import { surveyResources } from './survey.ts';
 import { upstreamOf } from './upstream.ts';
-import { wordsOf, type Words } from './words.ts';
+import { type Words, wordsOf } from './words.ts';
+import { nearest } from '../../core/nearest.ts';
+import { type Hook, HOOK_NAMES } from '../hooks.ts';
 
 export interface NewAddon {
   readonly name: string;
@@ -128,4 +129,27 @@ function notesOf({ name }: Words, draft: Draft, { survey }: Resources, upstream:
     notes.push(`addons/${name}/template/generate.sh does not know where upstream is: fill in UPSTREAM and NEWEST`);
   }
   return notes;
+}
+
+const USUAL: readonly Hook[] = ['install', 'already_applied', 'outro', 'pre_remove', 'leave', 'uninstall'];
+
+/**
+ * The hooks that words such as `install,join` name, and the one that installs; `all` are all of them. Without a word: what
+ * an add-on of a cluster usually has, and a check of the settings if it takes any. Throws `USAGE`.
+ */
+export function chooseHooks(words: readonly string[], { settings }: { readonly settings: boolean }): ReadonlySet<Hook> {
+  const names = words
+    .flatMap((word) => word.split(','))
+    .map((word) => word.trim())
+    .filter((word) => word !== '');
+  if (names.length === 0) return new Set(settings ? ['pre_init', ...USUAL] : USUAL);
+  if (names.includes('all')) return new Set(HOOK_NAMES);
+  const chosen = names.map((name) => {
+    const hook = HOOK_NAMES.find((one) => one === name.replaceAll('-', '_'));
+    if (hook !== undefined) return hook;
+    const near = nearest(name, HOOK_NAMES);
+    const hint = near === undefined ? `known are all, ${HOOK_NAMES.join(', ')}` : `did you mean ${near}?`;
+    throw new CurlewError('USAGE', `--hooks: no hook is called "${name.slice(0, 60)}"`, { hint });
+  });
+  return new Set<Hook>(['install', ...chosen]);
 }

@@ -1,12 +1,12 @@
 /** What the resources of a YAML text are, as far as a new add-on needs to know it. Pure. */
+import { isObject } from '../../core/json.ts';
 import type { Diagnostic } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { parseImageRef } from '../../core/image-ref.ts';
 import { compareText } from '../../core/ref.ts';
-import { placer, tell, type Remark } from '../lint/spot.ts';
+import { placer, type Remark, tell } from '../lint/spot.ts';
 import { collectImages, type NamedImages } from '../lint/yaml-images.ts';
 import { eachDocument, type YamlDocument } from '../lint/yaml-text.ts';
-import { isObject, MOST_ALIASES, objectsIn, stringsIn, type KubernetesObject } from './objects.ts';
 
 export interface Workload {
   readonly name: string;
@@ -130,4 +130,48 @@ function placesOf(objects: readonly KubernetesObject[]): Omit<Survey, 'images'> 
   }
   const namespaces = [...counts].toSorted(([a, one], [b, two]) => two - one || compareText(a, b)).map(([name]) => name);
   return { namespaces, madeNamespaces, deployments, homeless };
+}
+
+export interface KubernetesObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: unknown;
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** What the aliases of one document may stand for. */
+const MOST_ALIASES = 100;
+const MOST_VALUES = 200_000;
+
+/** The object itself, or the items of a list; undefined when it is neither. Lists stand in lists at most once. */
+function objectsIn(value: unknown, { deeper = 2 } = {}): readonly KubernetesObject[] | undefined {
+  if (!isObject(value)) return undefined;
+  const { apiVersion, kind, metadata, items } = value;
+  if (typeof apiVersion !== 'string' || typeof kind !== 'string' || apiVersion === '' || kind === '') return undefined;
+  if (!kind.endsWith('List') || !Array.isArray(items)) return [{ apiVersion, kind, metadata }];
+  const objects: KubernetesObject[] = [];
+  for (const item of items as readonly unknown[]) {
+    const inner = deeper > 0 ? objectsIn(item, { deeper: deeper - 1 }) : undefined;
+    if (inner === undefined) return undefined;
+    objects.push(...inner);
+  }
+  return objects;
+}
+
+/** Every text that stands as an item of a list. */
+function stringsIn(value: unknown): readonly string[] {
+  const found: string[] = [];
+  const stack: unknown[] = [value];
+  for (let count = 0; count < MOST_VALUES; count += 1) {
+    if (stack.length === 0) break;
+    const next = stack.pop();
+    if (Array.isArray(next)) {
+      for (const item of next as readonly unknown[]) if (typeof item === 'string') found.push(item);
+      stack.push(...(next as readonly unknown[]).filter((item) => typeof item === 'object'));
+    } else if (isObject(next)) {
+      stack.push(...Object.values(next).filter((item) => typeof item === 'object'));
+    }
+  }
+  return found;
 }

@@ -1,10 +1,10 @@
 /** The cluster that a node belongs to: who it is, and what is noted in it. */
 import {
-  RECORDS_MAP,
-  parseClusterRecords,
-  withRecords,
   type ClusterRecords,
+  parseClusterRecords,
+  RECORDS_MAP,
   type RecordsChange,
+  withRecords,
 } from './cluster-records.ts';
 import { configMapClient, type ConfigMapName, type Data } from './config-map.ts';
 import {
@@ -12,16 +12,15 @@ import {
   CURRENT_SECRET,
   keptData,
   KURL_CONFIG,
-  LAST_CONFIG,
-  LAST_SECRET,
   type KurlData,
   type KurlState,
+  LAST_CONFIG,
+  LAST_SECRET,
 } from './kurl-config.ts';
-import { readNodes, type ClusterNode } from './nodes.ts';
 import { isClusterUid } from '../node/records.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
-import { openApi } from '../../kube/api.ts';
+import { type KubeApi, openApi } from '../../kube/api.ts';
 import { apiPath } from '../../kube/path.ts';
 
 /** A cluster whose API server has answered. Each call throws `CLUSTER_FAILED` when it does not, for a while, any more. */
@@ -139,4 +138,49 @@ function uidOf(value: unknown): string {
   const uid = isObject(value) && isObject(value['metadata']) ? value['metadata']['uid'] : undefined;
   if (typeof uid === 'string' && isClusterUid(uid)) return uid;
   throw new CurlewError('CLUSTER_FAILED', 'look for the cluster: its kube-system namespace has no uid');
+}
+
+export interface ClusterNode {
+  readonly name: string;
+  /** `True`, `False` or `Unknown`, as its condition Ready is; empty where it has none yet. */
+  readonly ready: string;
+  readonly controlPlane: boolean;
+}
+
+/** Labels of nodes with an API server, by kubeadm of today and before 1.24. */
+const CONTROL_PLANE = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];
+
+const PAGE = 100;
+const MOST_PAGES = 100;
+
+/** `CLUSTER_FAILED` when the API server does not give the list. */
+export async function readNodes(
+  api: KubeApi,
+  { signal }: { readonly signal: AbortSignal },
+): Promise<readonly ClusterNode[]> {
+  const nodes: ClusterNode[] = [];
+  let next = '';
+  for (let page = 0; page < MOST_PAGES; page += 1) {
+    const path =
+      next === '' ? apiPath`/api/v1/nodes?limit=${PAGE}` : apiPath`/api/v1/nodes?limit=${PAGE}&continue=${next}`;
+    const answer = await api.ask({ verb: 'get', path }, { signal });
+    if (answer.kind === 'problem') {
+      throw new CurlewError('CLUSTER_FAILED', `list the nodes: ${answer.said}`, { hint: answer.hint });
+    }
+    const { items, metadata } = isObject(answer.value) ? answer.value : {};
+    if (Array.isArray(items)) nodes.push(...items.map(nodeOf));
+    next = isObject(metadata) && typeof metadata['continue'] === 'string' ? metadata['continue'] : '';
+    if (next === '') break;
+  }
+  return nodes;
+}
+
+function nodeOf(item: unknown): ClusterNode {
+  const { metadata, status } = isObject(item) ? item : {};
+  const name = isObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : '?';
+  const conditions: unknown = isObject(status) ? status['conditions'] : undefined;
+  const found = (Array.isArray(conditions) ? conditions : []).find((one) => isObject(one) && one['type'] === 'Ready');
+  const labels = isObject(metadata) && isObject(metadata['labels']) ? metadata['labels'] : {};
+  const controlPlane = CONTROL_PLANE.some((label) => Object.hasOwn(labels, label));
+  return { name, ready: isObject(found) && typeof found['status'] === 'string' ? found['status'] : '', controlPlane };
 }

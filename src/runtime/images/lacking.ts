@@ -1,9 +1,9 @@
 /** What a container runtime lacks of the images that packages want. */
 import { mapLimited } from '../../platform/limit/each.ts';
-import { aliasesOf } from './aliases.ts';
 import type { ImageRuntime, KnownName } from './image-runtime.ts';
 import type { Cancellable } from './archive.ts';
 import type { WantedImage } from './wanted.ts';
+import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
 
 /** A second name that is to be given. */
 export interface Alias {
@@ -76,4 +76,18 @@ export async function problemOf(
     if (whole && !found.whole) return { kind: 'not whole', text: `blobs of ${name} are missing` };
   }
   return undefined;
+}
+
+const OLD = 'k8s.gcr.io';
+const NEW = 'registry.k8s.io';
+
+/** Names under which an image of this normalised name is looked for as well; none for most images. */
+export function aliasesOf(name: string): readonly string[] {
+  const ref = parseImageRef(name);
+  if (typeof ref === 'string' || (ref.registry !== OLD && ref.registry !== NEW)) return [];
+  const moved = { ...ref, registry: ref.registry === OLD ? NEW : OLD };
+  // kubeadm looks for coredns without its folder when the registry is not the default one.
+  const isCoredns = ref.tag !== undefined && ref.repository.includes('coredns');
+  const short = isCoredns ? [{ ...ref, registry: NEW, repository: 'coredns' }] : [];
+  return [...new Set([moved, ...short].map(formatImageRef))].filter((alias) => alias !== name);
 }

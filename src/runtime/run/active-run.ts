@@ -6,13 +6,12 @@ import { INSTALL_SH, nodePath } from '../../core/layout.ts';
 import { formatRef } from '../../core/ref.ts';
 import { loadBalancerOf } from '../cluster/load-balancer.ts';
 import { RunCluster } from '../cluster/run-cluster.ts';
-import { changing } from './action-groups.ts';
 import { installAfter, type OnceAction } from './continue-plan.ts';
 import { fetchPackages } from '../fetch/fetch-packages.ts';
 import { closeFetchFolder } from '../fetch/remote-package.ts';
 import { dropFormer, dropOlder, isWantedBack } from '../node/former-packages.ts';
 import { withWayBack } from '../hooks/hook-failure.ts';
-import { hookFunction, isContainerRuntime, type Hook } from '../hooks/hooks.ts';
+import { type Hook, hookFunction, isContainerRuntime } from '../hooks/hooks.ts';
 import { findImageRuntime, runtimeOrder } from '../images/find-runtime.ts';
 import { placedFiles } from '../images/folder-files.ts';
 import { loadPackages } from '../images/load-packages.ts';
@@ -21,18 +20,17 @@ import type { Journal } from './journal.ts';
 import { endOfLog } from '../hooks/log-tail.ts';
 import { isRemoved } from './plan-phases.ts';
 import type { PreparedRun } from './prepare.ts';
-import { pruneRuns } from './prune-runs.ts';
 import { recordPlaced } from '../node/placed-package.ts';
 import { RunRemoval } from './run-removal.ts';
 import { clearStaging, renameIntoPlace, stagePackage } from '../node/put-in-place.ts';
-import { runFolder, type RunFolder } from './run-folder.ts';
+import { pruneRuns, runFolder, type RunFolder } from './run-folder.ts';
 import {
   checkApplied,
   emptyPatches,
-  lookUp,
-  runHookAction,
   type HookAction,
   type HookRun,
+  lookUp,
+  runHookAction,
 } from '../hooks/run-hooks.ts';
 import { RunRecords } from './run-records.ts';
 import type { SourcePackage } from '../node/source.ts';
@@ -316,4 +314,19 @@ export class ActiveRun {
     const { request, along } = this.#parts.prepared;
     return [...request.packages.map(({ source }) => ({ label: source.ref.name, source })), ...along];
   }
+}
+
+/**
+ * What changes the machine: everything is on the node, and verified, before. Loads of images that follow each other are one
+ * group, every hook stands alone.
+ */
+function changing(actions: readonly PlannedAction[]): readonly (readonly PlannedAction[])[] {
+  const groups: PlannedAction[][] = [];
+  for (const action of actions) {
+    if (action.kind === 'fetch' || action.kind === 'extract') continue;
+    const last = groups.at(-1);
+    if (action.kind === 'images' && last?.[0]?.kind === 'images') last.push(action);
+    else groups.push([action]);
+  }
+  return groups;
 }

@@ -6,13 +6,16 @@ import type { OrderedAddon } from '../../spec/order.ts';
 import { readAsked } from './asked.ts';
 import { isContainerRuntime, KUBERNETES } from '../hooks/hooks.ts';
 import { keptPackage } from '../node/kept-package.ts';
-import { readLastRun, type LastRun } from './last-run.ts';
+import { type LastRun, readLastRun } from './last-run.ts';
 import { describedPackage } from '../node/placed-package.ts';
 import { isRemoved } from './plan-phases.ts';
-import { readRecords, type AppliedRecord, type Records } from '../node/records.ts';
+import { type AppliedRecord, readRecords, type Records } from '../node/records.ts';
 import type { ShellVariable } from '../hooks/settings.ts';
 import type { SourcePackage } from '../node/source.ts';
 import type { Removal, RunRequest, WantedPackage } from './request.ts';
+import { hostname } from 'node:os';
+import type { ClusterView } from '../cluster/consult.ts';
+import { runsOf } from './run-folder.ts';
 
 /** How {@link Removal} is to be done, where it is asked for. */
 export type RemovalOptions = Pick<Removal, 'keepGoing' | 'keepData' | 'pruneImages'>;
@@ -239,4 +242,46 @@ export function unfinishedRemovals(last: LastRun | undefined, { applied }: Recor
   if (last === undefined || last.outcome === 'finished') return [];
   const removed = last.planned?.plan.addons.filter(isRemoved) ?? [];
   return removed.flatMap(({ ref: { name } }) => (Object.hasOwn(applied, name) ? [] : [name]));
+}
+
+/**
+ * Names of those that leave the cluster with this run, so that their part in it is removed, too. Without a cluster that is
+ * everything that was installed from this node. `CLUSTER_FAILED` when the cluster of an `uninstall` does not answer.
+ */
+export async function leavingAddons(
+  { kind, place, removal, cluster }: Pick<RunRequest, 'kind' | 'place' | 'removal' | 'cluster'>,
+  own: Records,
+  view: ClusterView,
+): Promise<{ readonly leaving: ReadonlySet<string>; readonly notes: readonly string[] }> {
+  const names = (removal?.packages ?? []).map(({ source }) => source.ref.name);
+  const recordOf = (name: string): AppliedRecord | undefined =>
+    Object.hasOwn(own.applied, name) ? own.applied[name] : undefined;
+  const installed = names.filter((name) => recordOf(name)?.by !== 'join');
+  const nothing = { leaving: new Set<string>(), notes: [] };
+  // On a node beside the primary nothing is removed from the cluster.
+  if (names.length === 0 || kind === 'join' || kind === 'upgrade') return nothing;
+  if (view.cluster === undefined) {
+    if (own.cluster === undefined || cluster === undefined || installed.length === 0)
+      return { ...nothing, leaving: new Set(installed) };
+    if (kind !== 'reset' && removal?.keepGoing !== true) {
+      throw new CurlewError('CLUSTER_FAILED', `remove ${installed.join(', ')}: the API server does not answer`, {
+        hint: `start it (crictl ps -a shows its container); curlew uninstall ${installed.join(' ')} --keep-going leaves what they have in the cluster`,
+      });
+    }
+    return { ...nothing, notes: ['the API server does not answer: what the add-ons have in the cluster stays there'] };
+  }
+  // Before an add-on is installed to its end, the cluster may not have heard of it.
+  const isListed = (name: string): boolean => Object.hasOwn(view.known, name);
+  const isPending = (name: string): boolean => recordOf(name)?.by !== 'join' && recordOf(name)?.finished === false;
+  if (kind !== 'reset')
+    return { ...nothing, leaving: new Set(names.filter((name) => isListed(name) || isPending(name))) };
+  if (recordOf(KUBERNETES) !== undefined && (await hasOtherControlPlanes(view))) return nothing;
+  const runs = new Set([...(await runsOf(place.directory)), ...Object.values(own.applied).map(({ run }) => run)]);
+  const isOurs = (name: string): boolean => (isListed(name) ? runs.has(view.known[name]?.run ?? '') : isPending(name));
+  return { ...nothing, leaving: new Set(installed.filter(isOurs)) };
+}
+
+async function hasOtherControlPlanes({ cluster }: ClusterView): Promise<boolean> {
+  const nodes = (await cluster?.readNodes()) ?? [];
+  return nodes.some(({ name, controlPlane }) => controlPlane && name !== hostname().toLowerCase());
 }

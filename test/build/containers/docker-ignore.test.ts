@@ -1,5 +1,5 @@
-import { ignoreRules } from '../../../src/build/containers/docker-ignore.ts';
 import * as assert from '../../support/assert.ts';
+import { ignoreRules } from '../../../src/build/containers/build-context.ts';
 import { suite } from '../../support/suite.ts';
 
 const test = suite('build/docker-ignore');

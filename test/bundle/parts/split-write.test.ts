@@ -1,12 +1,11 @@
+import * as assert from '../../support/assert.ts';
 import { chmod, copyFile, link, mkdir, open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { memorySource, openFileSource, readIndex } from '../../../src/formats/archive/read.ts';
-import { lookAtMedia } from '../../../src/bundle/parts/media.ts';
 import { keepBegun } from '../../../src/bundle/parts/parts-known.ts';
-import type { Whole } from '../../../src/bundle/parts/split-write.ts';
+import { lookAtMedia, type Whole } from '../../../src/bundle/parts/split-write.ts';
 import { hexOf } from '../../../src/core/digest.ts';
 import { CurlewError } from '../../../src/core/errors.ts';
 import { parseHead } from '../../../src/core/parts.ts';
-import * as assert from '../../support/assert.ts';
 import { noise } from '../../support/packages.ts';
 import { BESIDE, join, LIMIT, NAMES, split, WHOLE, wholeOf } from '../../support/parts.ts';
 import { suite } from '../../support/suite.ts';

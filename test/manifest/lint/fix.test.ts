@@ -1,14 +1,13 @@
-import { readFile, readdir, stat, chmod, symlink, writeFile } from 'node:fs/promises';
 import * as fc from 'fast-check';
-import { findAddons } from '../../../src/manifest/find-addons.ts';
-import { lintAddons } from '../../../src/manifest/lint.ts';
-import { fixManifest, fixScript } from '../../../src/manifest/lint/fix.ts';
-import { fixFiles, type FixedLine } from '../../../src/manifest/lint/fix-files.ts';
-import { checkFinalNewline } from '../../../src/manifest/lint/pins.ts';
-import { parseManifest } from '../../../src/manifest/parse.ts';
 import * as assert from '../../support/assert.ts';
+import { chmod, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { findAddons } from '../../../src/manifest/find-addons.ts';
+import { checkFinalNewline, lintAddons } from '../../../src/manifest/lint.ts';
+import { fixManifest, fixScript } from '../../../src/manifest/lint/fix.ts';
+import { type FixedLine, fixFiles } from '../../../src/manifest/lint/fix-files.ts';
+import { parseManifest } from '../../../src/manifest/parse.ts';
 import { suite } from '../../support/suite.ts';
-import { tree, type Files, type Tree } from '../../support/tree.ts';
+import { type Files, tree, type Tree } from '../../support/tree.ts';
 
 const test = suite('manifest/lint/fix');
 

@@ -1,6 +1,6 @@
 import { checkHooks } from '../../../src/manifest/lint-hooks.ts';
 import { fixManifest } from '../../../src/manifest/lint/fix.ts';
-import { fitsGlob } from '../../../src/manifest/lint/glob.ts';
+import { fitsGlob } from '../../../src/manifest/lint/apply-ignores.ts';
 import { findIgnores } from '../../../src/manifest/lint/ignore-comments.ts';
 import { yamlFacts } from '../../../src/manifest/lint/yaml-facts.ts';
 import { parseManifest } from '../../../src/manifest/parse.ts';

@@ -1,5 +1,5 @@
-import { fitsGlob } from '../../../src/manifest/lint/glob.ts';
 import * as assert from '../../support/assert.ts';
+import { fitsGlob } from '../../../src/manifest/lint/apply-ignores.ts';
 import { lintFiles, told, toldOf } from '../../support/lint.ts';
 import { suite } from '../../support/suite.ts';
 

@@ -1,5 +1,5 @@
-import { imageLines } from '../../../src/manifest/scaffold/image-lines.ts';
 import * as assert from '../../support/assert.ts';
+import { imageLines } from '../../../src/manifest/scaffold/draft.ts';
 import { suite } from '../../support/suite.ts';
 
 const test = suite('scaffold/image-lines');

@@ -1,5 +1,5 @@
-import { splitResources } from '../../../src/manifest/scaffold/split.ts';
 import * as assert from '../../support/assert.ts';
+import { splitResources } from '../../../src/manifest/scaffold/draft.ts';
 import { suite } from '../../support/suite.ts';
 
 const test = suite('scaffold/split');

@@ -1,6 +1,6 @@
-import { chooseHooks } from '../../../src/manifest/scaffold/hooks.ts';
-import { labelOf, settingName, wordsOf } from '../../../src/manifest/scaffold/words.ts';
 import * as assert from '../../support/assert.ts';
+import { chooseHooks } from '../../../src/manifest/scaffold/new-addon.ts';
+import { labelOf, settingName, wordsOf } from '../../../src/manifest/scaffold/words.ts';
 import { suite } from '../../support/suite.ts';
 
 const test = suite('scaffold/words');

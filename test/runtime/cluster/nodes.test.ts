@@ -1,12 +1,11 @@
 /** Nodes of a cluster, as an API server lists them, and what they mean for an upgrade of Kubernetes. */
-import { writeFile } from 'node:fs/promises';
-import { openApi, type KubeApi } from '../../../src/kube/api.ts';
-import type { Cluster } from '../../../src/runtime/cluster/cluster.ts';
-import { readNodes, type ClusterNode } from '../../../src/runtime/cluster/nodes.ts';
-import type { AppliedRecord } from '../../../src/runtime/node/records.ts';
 import * as assert from '../../support/assert.ts';
+import { writeFile } from 'node:fs/promises';
+import { type KubeApi, openApi } from '../../../src/kube/api.ts';
+import { type Cluster, type ClusterNode, readNodes } from '../../../src/runtime/cluster/cluster.ts';
+import type { AppliedRecord } from '../../../src/runtime/node/records.ts';
 import { suite } from '../../support/suite.ts';
-import { startKubeServer, statusReply, type KubeServer } from '../../support/kube-server.ts';
+import { type KubeServer, startKubeServer, statusReply } from '../../support/kube-server.ts';
 import { tree, type Tree } from '../../support/tree.ts';
 import { checkNodes } from '../../../src/runtime/host/host-checks.ts';
 import type { RunView } from '../../../src/runtime/run/request.ts';

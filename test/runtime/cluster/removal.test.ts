@@ -1,12 +1,12 @@
 /** Add-ons that leave a cluster, and nodes that do. */
+import * as assert from '../../support/assert.ts';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import type { ClusterNode } from '../../../src/runtime/cluster/nodes.ts';
+import type { ClusterNode } from '../../../src/runtime/cluster/cluster.ts';
 import { readRecords } from '../../../src/runtime/node/records.ts';
-import * as assert from '../../support/assert.ts';
 import { memoryCluster } from '../../support/memory-cluster.ts';
 import { bundleOf } from '../../support/node-bundles.ts';
-import { packagesOf, run, trace, tracer, type Given } from '../../support/node-install.ts';
+import { type Given, packagesOf, run, trace, tracer } from '../../support/node-install.ts';
 import { suite } from '../../support/suite.ts';
 import { tree } from '../../support/tree.ts';
 

@@ -1,5 +1,5 @@
-import { aliasesOf } from '../../../src/runtime/images/aliases.ts';
 import * as assert from '../../support/assert.ts';
+import { aliasesOf } from '../../../src/runtime/images/lacking.ts';
 import { suite } from '../../support/suite.ts';
 
 const test = suite('second names of images');

@@ -1,9 +1,9 @@
+import * as assert from '../../support/assert.ts';
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { listRunLogs } from '../../../src/runtime/hooks/hook-logs.ts';
 import { formatEntry, type JournalEntry } from '../../../src/runtime/run/journal.ts';
-import { pruneRuns } from '../../../src/runtime/run/prune-runs.ts';
+import { pruneRuns } from '../../../src/runtime/run/run-folder.ts';
 import { NO_RECORDS } from '../../../src/runtime/node/records.ts';
-import * as assert from '../../support/assert.ts';
 import { bundleOf } from '../../support/node-bundles.ts';
 import { packagesOf, run, tracer } from '../../support/node-install.ts';
 import { suite } from '../../support/suite.ts';
