@@ -1,0 +1,61 @@
+/** Takes add-ons that others publish into a store, for kURL's readers. */
+import { readFile, rm, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { clearShelf, fetchAsset } from '../build/assets.ts';
+import { makeScratch } from '../build/cache.ts';
+import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { externalFile, parseOffers, type OfferedVersion } from '../store/release/external.ts';
+import { importExternal as importOffers, type ImportResult } from '../store/release/import-external.ts';
+import type { Context } from './context.ts';
+import { openBuildPorts } from './ports/build-ports.ts';
+import type { NetworkRequest } from './ports/network.ts';
+import { openStoreFor, type StoreRequest } from './ports/stores.ts';
+
+const JOBS = 4;
+const LIMIT = 4 << 20;
+
+export interface ImportExternalRequest extends StoreRequest, NetworkRequest {
+  /** A versions.json: a list of versions, or an object of such lists by add-on. */
+  readonly file: string;
+  /** Folder, made if need be, or `s3://bucket/prefix`, that `external/` is put into. */
+  readonly to: string;
+  /** The add-on whose versions the file lists. */
+  readonly name?: string | undefined;
+  /** Packages at once; 4 when absent. */
+  readonly jobs?: number | undefined;
+  /** Folder for unfinished downloads. */
+  readonly cache?: string | undefined;
+}
+
+/** A version that was imported never changes, except that a prerelease may be released. */
+export async function importExternal(request: ImportExternalRequest, context: Context): Promise<ImportResult> {
+  const { cwd, report, signal } = context;
+  const { file, to, name, jobs = JOBS } = request;
+  const offers = parseOffers(await readOffers(resolve(cwd, file)), file, name);
+  const store = await openStoreFor(to, request, context, { create: true });
+  await using ports = await openBuildPorts([], request, context);
+  const scratch = await makeScratch(ports.cache, 'external');
+  const none = async (): Promise<ReadonlyMap<never, never>> => new Map<never, never>();
+  const fetch = async (offer: OfferedVersion, within: { readonly signal: AbortSignal }) => {
+    const { url: source, digest } = offer;
+    const step = { kind: 'asset', fileName: externalFile(offer), source, local: false, digest } as const;
+    const silent = { onBytes: () => undefined, onExpected: () => undefined };
+    return fetchAsset(step, { root: cwd, scratch, ...silent }, { ...ports, donors: none }, within);
+  };
+  try {
+    return await importOffers(offers, { store, fetch, jobs, report, signal });
+  } finally {
+    await clearShelf(ports.shelf);
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+async function readOffers(path: string): Promise<string> {
+  try {
+    if ((await stat(path)).size > LIMIT) throw new CurlewError('SPEC_INVALID', `${path} is larger than ${LIMIT} bytes`);
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') throw new CurlewError('NOT_FOUND', `${path} does not exist`);
+    throw fileError(`read ${path}`, error);
+  }
+}
