@@ -1,9 +1,9 @@
 /** Takes add-ons that others publish into a store, for kURL's readers. */
-import { readFile, rm, stat } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { clearShelf, fetchAsset } from '../build/assets.ts';
 import { makeScratch } from '../build/cache.ts';
-import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { readLimited } from '../platform/files/read-limited.ts';
 import { externalFile, parseOffers, type OfferedVersion } from '../store/release/external.ts';
 import { importExternal as importOffers, type ImportResult } from '../store/release/import-external.ts';
 import type { Context } from './context.ts';
@@ -31,7 +31,7 @@ export interface ImportExternalRequest extends StoreRequest, NetworkRequest {
 export async function importExternal(request: ImportExternalRequest, context: Context): Promise<ImportResult> {
   const { cwd, report, signal } = context;
   const { file, to, name, jobs = JOBS } = request;
-  const offers = parseOffers(await readOffers(resolve(cwd, file)), file, name);
+  const offers = parseOffers((await readLimited(resolve(cwd, file), LIMIT)).toString(), file, name);
   const store = await openStoreFor(to, request, context, { create: true });
   await using ports = await openBuildPorts([], request, context);
   const scratch = await makeScratch(ports.cache, 'external');
@@ -47,15 +47,5 @@ export async function importExternal(request: ImportExternalRequest, context: Co
   } finally {
     await clearShelf(ports.shelf);
     await rm(scratch, { recursive: true, force: true });
-  }
-}
-
-async function readOffers(path: string): Promise<string> {
-  try {
-    if ((await stat(path)).size > LIMIT) throw new CurlewError('SPEC_INVALID', `${path} is larger than ${LIMIT} bytes`);
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') throw new CurlewError('NOT_FOUND', `${path} does not exist`);
-    throw fileError(`read ${path}`, error);
   }
 }

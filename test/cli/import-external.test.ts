@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { importExternalCommand } from '../../src/cli/commands/import-external.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { digestOf, hexOf } from '../../src/core/digest.ts';
+import { ERROR_CODES } from '../../src/core/errors.ts';
 import type { ImportResult } from '../../src/store/release/import-external.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import * as assert from '../support/assert.ts';
@@ -232,6 +233,13 @@ test('an external package of another add-on is refused, and its registry stays a
   const rows = [{ version: '1.0.0', url: `${web.url}/p.tar.gz` }];
   await assert.rejectsWith(bring(box, rows, signal), 'PACKAGE_INVALID', /acme-1\.0\.0: .* gave other-1\.0\.0/);
   assert.is(await registryOf(box).catch(() => 'none'), 'none');
+});
+
+test('a list of versions that never ends is not read to its end', async () => {
+  await using box = await tree({});
+  const { exitCode, stderr } = await runCommand(['import-external', '/dev/zero', '--to', 'store'], box.path);
+  assert.is(exitCode, ERROR_CODES.FILE_UNUSABLE);
+  assert.match(stderr, /read \/dev\/zero: it is larger than 4194304 bytes/);
 });
 
 test.run();
