@@ -157,7 +157,7 @@ const MAKING: Rows = [
       async () => (await import('./commands/provenance.ts')).provenanceCommand,
     ),
   ],
-  ['keygen', row('Make a pair of keys to sign with', async () => (await import('./commands/keygen.ts')).keygen)],
+  ['keygen', row('Make a pair of keys to sign with', async () => (await import('./commands/keygen.ts')).keygenCommand)],
   [
     'sign',
     row(

@@ -1,0 +1,54 @@
+/** A pair of keys to sign with. */
+import { rm } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
+import { makeKeyPair } from '../formats/signing/keys.ts';
+import { requireFolder } from '../platform/files/name-file.ts';
+import { writeNew } from '../platform/files/write-new.ts';
+import type { Context } from './context.ts';
+import { passphraseOf } from './ports/trust.ts';
+
+export interface KeygenRequest {
+  /** Path of the two files without `.key` and `.pub`; `curlew` when absent. */
+  readonly name?: string | undefined;
+}
+
+interface MadeKeys {
+  readonly privateKey: string;
+  readonly publicKey: string;
+  readonly encrypted: boolean;
+}
+
+/** The private key is encrypted where `CURLEW_KEY_PASSPHRASE` is set. `FILE_EXISTS` when either file exists; nothing is made then. */
+export async function keygen({ name = 'curlew' }: KeygenRequest, { cwd, env, report }: Context): Promise<MadeKeys> {
+  const passphrase = passphraseOf(env);
+  const pair = makeKeyPair(passphrase);
+  const made = { privateKey: `${name}.key`, publicKey: `${name}.pub`, encrypted: passphrase !== undefined };
+  await writeKey(resolve(cwd, made.privateKey), pair.privateKey, 0o600);
+  try {
+    await writeKey(resolve(cwd, made.publicKey), pair.publicKey, 0o644);
+  } catch (error) {
+    await rm(resolve(cwd, made.privateKey), { force: true });
+    throw error;
+  }
+  if (!made.encrypted) {
+    const text = `${made.privateKey} is not encrypted: whoever can read it can sign; CURLEW_KEY_PASSPHRASE encrypts it`;
+    report({ type: 'note', level: 'warning', text });
+  }
+  return made;
+}
+
+async function writeKey(path: string, text: string, mode: number): Promise<void> {
+  try {
+    await requireFolder(path);
+    await writeNew(path, text, mode);
+  } catch (error) {
+    if (errnoOf(error) === 'EEXIST') {
+      throw new CurlewError('FILE_EXISTS', `write ${path}: it is there already`, {
+        hint: 'name others: curlew keygen NAME',
+        cause: error,
+      });
+    }
+    throw fileError(`write ${path}`, error);
+  }
+}
