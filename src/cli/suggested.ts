@@ -2,7 +2,8 @@
 import { CurlewError } from '../core/errors.ts';
 import { readFlags } from '../spec/flags.ts';
 import { shellQuote } from '../runtime/hooks/settings.ts';
-import type { Arguments, CommandContext } from './command.ts';
+import type { CommandContext } from './command.ts';
+import { camelCase } from './read-arguments.ts';
 
 /** Options that say where something is, with the commands that take them. */
 export const PLACES: readonly { readonly options: readonly string[]; readonly commands: readonly string[] }[] = [
@@ -18,17 +19,23 @@ export const PLACES: readonly { readonly options: readonly string[]; readonly co
   { options: ['dir'], commands: ['generate'] },
 ];
 
+/** What the operator typed; `--install-dir` is `installDir`. */
+interface Given {
+  readonly operands: readonly string[];
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
 const COMMAND = /\bcurlew ([a-z]+(?:-[a-z]+)*)(?! --help|[-\w])/g;
 
 /**
  * A text in which suggested commands carry the places that these words give. `called` is how the operator calls this program
  * where curlew is not in PATH, such as the tasks.sh of a bundle, beside which stand install.sh and its like.
  */
-export function suggesting(args: Arguments, called?: string): (text: string) => string {
+export function suggesting(given: Given, called?: string): (text: string) => string {
   return (text) =>
     text.replaceAll(COMMAND, (whole, command: string) => {
       const words = PLACES.filter(({ commands }) => commands.includes(command)).flatMap(({ options }) =>
-        options.flatMap((option) => wordsOf(option, args)),
+        options.flatMap((option) => wordsOf(option, given)),
       );
       return [calling(command, called) ?? whole, ...words].join(' ');
     });
@@ -46,27 +53,27 @@ function quoted(word: string): string {
   return /^[\w./:@,+-]+$/.test(word) ? word : shellQuote(word);
 }
 
-function wordsOf(option: string, args: Arguments): readonly string[] {
-  if (args.flag(option)) return [`--${option}`];
-  const value = args.text(option) ?? (option === 'install-dir' ? folderFlag(args) : undefined);
-  if (value === undefined) return [];
-  return [`--${option}`, quoted(value)];
+function wordsOf(option: string, { operands, options }: Given): readonly string[] {
+  const found = options[camelCase(option)];
+  if (found === true) return [`--${option}`];
+  const value = typeof found === 'string' ? found : option === 'install-dir' ? folderFlag(operands) : undefined;
+  return value === undefined ? [] : [`--${option}`, quoted(value)];
 }
 
 /** The install folder, where kURL's flag names it. */
-function folderFlag({ positionals }: Arguments): string | undefined {
-  const flag = positionals.find((word) => word.startsWith('kurl-install-directory='));
+function folderFlag(operands: readonly string[]): string | undefined {
+  const flag = operands.find((word) => word.startsWith('kurl-install-directory='));
   return flag === undefined ? undefined : readFlags([flag]).installDirectory;
 }
 
 /** Runs the command `name`, and completes what its hints and notes suggest; wrong words without a hint get its help. */
 export async function withSuggestions<Result>(
   name: string,
-  args: Arguments,
+  given: Given,
   context: CommandContext,
   run: (context: CommandContext) => Promise<Result>,
 ): Promise<Result> {
-  const complete = suggesting(args, context.env['CURLEW_CALLED']);
+  const complete = suggesting(given, context.env['CURLEW_CALLED']);
   try {
     return await run({
       ...context,
