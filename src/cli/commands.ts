@@ -18,17 +18,20 @@ function row<Result>(summary: string, load: () => Promise<Command<Result>>): Omi
 type Rows = readonly (readonly [name: string, row: Omit<Row, 'group'>])[];
 
 const MAKING: Rows = [
-  ['new', row('Make a new add-on', async () => (await import('./commands/new.ts')).newAddon)],
+  ['new', row('Make a new add-on', async () => (await import('./commands/new.ts')).newCommand)],
   [
     'generate',
     row(
       'Make the next version of an add-on by its template',
-      async () => (await import('./commands/generate.ts')).generate,
+      async () => (await import('./commands/generate.ts')).generateCommand,
     ),
   ],
   [
     'lint',
-    row('Check Manifests, install.sh and YAML of add-ons', async () => (await import('./commands/lint.ts')).lint),
+    row(
+      'Check Manifests, install.sh and YAML of add-ons',
+      async () => (await import('./commands/lint.ts')).lintCommand,
+    ),
   ],
   ['build', row('Build packages from add-on folders', async () => (await import('./commands/build.ts')).buildCommand)],
   [

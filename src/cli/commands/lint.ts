@@ -1,21 +1,17 @@
 /** `curlew lint`: judges add-on folders; every finding of all of them, then one line of sums. */
+import { lint } from '../../app/lint.ts';
 import { counted } from '../../core/counted.ts';
 import { renderAnnotation, renderDiagnostic, visible } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
-import { findAddons, type FoundAddons } from '../../manifest/find-addons.ts';
-import { lintAddons, type LintFinding, type LintOptions, type LintReport } from '../../manifest/lint.ts';
-import { fixFiles, type FixedLine } from '../../manifest/lint/fix-files.ts';
-import type { Command } from '../command.ts';
+import type { LintFinding } from '../../manifest/lint.ts';
+import { command } from '../command.ts';
 import { paintDiagnostic } from '../render/paint.ts';
 
 const FORMATS = ['text', 'github'];
 
-/** Fixing one thing can bring another to light, such as a line that turns out to stand there twice. */
-const ROUNDS = 3;
-
-interface Linted extends LintReport {
-  /** Lines that `--fix` changed. */
-  readonly fixed: readonly FixedLine[];
+function format(text: string): string {
+  if (FORMATS.includes(text)) return text;
+  throw new CurlewError('USAGE', `lint: unknown format "${text}"`, { hint: `use one of ${FORMATS.join(', ')}` });
 }
 
 /** A rule that finds more different things than this in one run has them counted; errors are always shown. */
@@ -60,18 +56,7 @@ function condense(found: readonly LintFinding[]): {
   };
 }
 
-async function fix(found: FoundAddons, options: LintOptions): Promise<readonly FixedLine[]> {
-  const fixed: FixedLine[] = [];
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const { diagnostics } = await lintAddons(found, { ...options, shellcheck: false });
-    const more = fixFiles(found.folders, diagnostics, options);
-    if (more.length === 0) break;
-    fixed.push(...more);
-  }
-  return fixed;
-}
-
-export const lint: Command<Linted> = {
+export const lintCommand = command({
   name: 'lint',
   summary: 'Check Manifests, install.sh and YAML of add-ons',
   operands: '[path…]',
@@ -82,36 +67,23 @@ export const lint: Command<Linted> = {
   options: {
     all: { type: 'boolean', help: 'show every finding, not just the first of those that say the same' },
     fix: { type: 'boolean', help: 'put right what is safe: line ends, comments behind directives, lines twice' },
-    format: { type: 'string', value: 'FORMAT', help: 'text, or github for annotations of a workflow run' },
+    format: {
+      type: 'string',
+      read: format,
+      value: 'FORMAT',
+      help: 'text, or github for annotations of a workflow run',
+    },
     info: { type: 'boolean', help: 'also show what is only remarked (always part of --json)' },
     'no-shellcheck': { type: 'boolean', help: 'do not run shellcheck, even if it is installed' },
   },
   examples: ['curlew lint', 'curlew lint ekco --fix', 'curlew lint --format github'],
-  async run(args, { signal, report, env, cwd }) {
-    const format = args.text('format') ?? 'text';
-    if (!FORMATS.includes(format)) {
-      throw new CurlewError('USAGE', `lint: unknown format "${format}"`, { hint: `use one of ${FORMATS.join(', ')}` });
-    }
-    const found = await findAddons(cwd, args.positionals, { signal });
-    const shellcheck = !args.flag('no-shellcheck');
-    const searchPath = env['PATH'] ?? '/usr/bin:/bin';
-    const options = { shellcheck, complete: args.positionals.length === 0, searchPath, signal };
-    const fixed = args.flag('fix') ? await fix(found, options) : [];
-    const result = await lintAddons(found, options);
-    if (result.shellcheck === 'absent') {
-      report({
-        type: 'note',
-        level: 'info',
-        text: 'shellcheck is not installed: install.sh was checked by bash -n only',
-      });
-    }
-    return { ...result, fixed };
-  },
-  render({ addons, diagnostics, errors, warnings, infos, fixed }, args, paint) {
-    const github = args.text('format') === 'github';
+  run: async ({ operands, options: { fix, noShellcheck } }, context) =>
+    lint({ addons: operands, fix, noShellcheck }, context),
+  render: ({ addons, diagnostics, errors, warnings, infos, fixed }, { options }, paint) => {
+    const github = options.format === 'github';
     const lines = fixed.map(({ file, line, code, what }) => `${visible(file)}:${line} fixed ${code}: ${what}`);
-    const wanted = diagnostics.filter(({ severity }) => severity !== 'info' || args.flag('info'));
-    const everything = github || args.flag('all');
+    const wanted = diagnostics.filter(({ severity }) => severity !== 'info' || options.info);
+    const everything = github || options.all;
     const { shown, counted: many } = everything
       ? { shown: wanted.map((first): Alike => ({ first, count: 1 })), counted: [] }
       : condense(wanted);
@@ -126,9 +98,9 @@ export const lint: Command<Linted> = {
     }
     lines.push(...many);
     const sums = [counted(addons.length, 'add-on'), counted(errors, 'error'), counted(warnings, 'warning')];
-    if (infos > 0) sums.push(`${counted(infos, 'remark')}${args.flag('info') ? '' : ' (--info shows them)'}`);
+    if (infos > 0) sums.push(`${counted(infos, 'remark')}${options.info ? '' : ' (--info shows them)'}`);
     lines.push(sums.join(', '));
     return lines.join('\n');
   },
   exitCode: ({ errors }) => (errors > 0 ? ERROR_CODES.MANIFEST_INVALID : 0),
-};
+});

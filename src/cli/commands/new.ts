@@ -1,36 +1,12 @@
 /** `curlew new`: an add-on with all that one for other people's machines has. */
-import { join, relative, resolve } from 'node:path';
+import { newAddon } from '../../app/new.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { isAddonName } from '../../core/ref.ts';
 import { HOOK_NAMES } from '../../manifest/hooks.ts';
-import type { LintReport } from '../../manifest/lint.ts';
-import { makeAddon, type MadeAddon } from '../../manifest/scaffold/new-addon.ts';
-import type { Arguments, Command } from '../command.ts';
-import { lintMade, renderLint } from '../lint-made.ts';
-import { ownScripts } from '../../app/own-scripts.ts';
+import { command } from '../command.ts';
+import { renderLint } from '../render/lint.ts';
 import { suggesting } from '../suggested.ts';
 
-interface Made extends MadeAddon {
-  /** From where the command runs. */
-  readonly shown: string;
-  readonly lint: LintReport;
-}
-
-function textOf({ name, version, shown, files, images, settings, notes, lint }: Made, args: Arguments): string {
-  const lines = [`${shown} is made, with version ${version}`];
-  lines.push(...files.map((file) => `  ${file}`));
-  lines.push(`images: ${images.length === 0 ? 'none' : images.map((line) => line.split(' ')[1] ?? '').join(', ')}`);
-  if (settings.length > 0) lines.push(`settings: ${settings.join(', ')}`);
-  lines.push(...notes.map((note) => `note: ${note}`), ...renderLint(lint));
-  // A name is looked for below the current folder, a path is found from anywhere.
-  const built = args.text('dir') === undefined ? name : shown;
-  lines.push(
-    suggesting(args)(`next: curlew build ${built}, and curlew generate ${name} when upstream has a new version`),
-  );
-  return lines.join('\n');
-}
-
-export const newAddon: Command<Made> = {
+export const newCommand = command({
   name: 'new',
   summary: 'Make a new add-on',
   operands: '<name>',
@@ -62,31 +38,21 @@ export const newAddon: Command<Made> = {
     'curlew new web --from charts/web --upstream oci://registry.example/charts/web',
     'curlew new web --hooks install,join,uninstall',
   ],
-  async run(args, { signal, report, env, cwd }) {
-    const [name] = args.positionals;
-    if (name === undefined) {
-      throw new CurlewError('USAGE', 'new: give one name', { hint: 'curlew new <name>' });
-    }
-    if (!isAddonName(name)) {
-      throw new CurlewError('USAGE', `new: ${JSON.stringify(name.slice(0, 120))} is not a name for an add-on`, {
-        hint: 'use lower-case letters, digits, ".", "_" and "-"; the first and the last is a letter or a digit',
-      });
-    }
-    const root = resolve(cwd, args.text('dir') ?? '.');
-    const made = await makeAddon(
-      {
-        name,
-        version: args.text('version'),
-        from: args.text('from'),
-        hooks: args.texts('hooks'),
-        upstream: args.text('upstream'),
-        newest: args.text('newest'),
-        root,
-      },
-      { cwd, env, samples: join(ownScripts(), 'new'), signal },
-    );
-    const lint = await lintMade(root, [`addons/${name}/${made.version}`], { report, env, signal });
-    return { ...made, shown: relative(cwd, made.folder) || '.', lint };
+  run: async ({ operands: [name], options }, context) => {
+    if (name === undefined) throw new CurlewError('USAGE', 'new: give one name', { hint: 'curlew new <name>' });
+    return newAddon({ name, ...options }, context);
   },
-  render: textOf,
-};
+  render: ({ name, version, shown, files, images, settings, notes, lint }, args) => {
+    const lines = [`${shown} is made, with version ${version}`];
+    lines.push(...files.map((file) => `  ${file}`));
+    lines.push(`images: ${images.length === 0 ? 'none' : images.map((line) => line.split(' ')[1] ?? '').join(', ')}`);
+    if (settings.length > 0) lines.push(`settings: ${settings.join(', ')}`);
+    lines.push(...notes.map((note) => `note: ${note}`), ...renderLint(lint));
+    // A name is looked for below the current folder, a path is found from anywhere.
+    const built = args.options.dir === undefined ? name : shown;
+    lines.push(
+      suggesting(args)(`next: curlew build ${built}, and curlew generate ${name} when upstream has a new version`),
+    );
+    return lines.join('\n');
+  },
+});

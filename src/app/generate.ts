@@ -1,0 +1,54 @@
+/** The next version of an add-on, by its template. */
+import { appendFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { fileError } from '../core/errors.ts';
+import type { LintReport } from '../manifest/lint.ts';
+import { findTemplates, generateAddon, type Generated } from '../manifest/scaffold/generate.ts';
+import type { Context } from './context.ts';
+import { lintMade } from './lint.ts';
+
+export interface GenerateRequest {
+  /** Name of the add-on. */
+  readonly addon: string;
+  /** The newest of upstream when absent. */
+  readonly version?: string | undefined;
+  /** A version that is there is made anew. */
+  readonly force?: boolean | undefined;
+  /** Folder that holds `addons`; the current one when absent. */
+  readonly dir?: string | undefined;
+}
+
+interface GeneratedAddon extends Generated {
+  /** Of what was made; absent when nothing was. */
+  readonly lint?: LintReport;
+}
+
+/** Runs the add-on's generate.sh (or script.sh), passes on what it wrote for a workflow, and lints what it has made. */
+export async function generate(request: GenerateRequest, context: Context): Promise<GeneratedAddon> {
+  const { signal, report, env, cwd } = context;
+  const { addon, version, force = false, dir = '.' } = request;
+  const root = resolve(cwd, dir);
+  const generated = await generateAddon(root, addon, { version, force, env, report, signal });
+  if (generated.made.length === 0) return generated;
+  const output = env['GITHUB_OUTPUT'];
+  if (output !== undefined && output !== '') await passOn(generated.outputs, output);
+  const paths = generated.made.map((one) => `addons/${addon}/${one}`);
+  return { ...generated, lint: await lintMade(root, paths, context) };
+}
+
+async function passOn(outputs: Readonly<Record<string, string>>, file: string): Promise<void> {
+  const text = Object.entries(outputs).map(([name, value]) => `${name}=${value}\n`);
+  try {
+    await appendFile(file, text.join(''));
+  } catch (error) {
+    throw fileError(`write to ${file}`, error);
+  }
+}
+
+/** Names of all add-ons that have a generator; none is run. */
+export async function listTemplates(
+  { dir = '.' }: Pick<GenerateRequest, 'dir'>,
+  { cwd }: Context,
+): Promise<{ readonly templates: readonly string[] }> {
+  return { templates: await findTemplates(resolve(cwd, dir)) };
+}

@@ -1,0 +1,47 @@
+/** An add-on with all that one for other people's machines has. */
+import { join, relative, resolve } from 'node:path';
+import { CurlewError } from '../core/errors.ts';
+import { isAddonName } from '../core/ref.ts';
+import type { LintReport } from '../manifest/lint.ts';
+import { makeAddon, type MadeAddon } from '../manifest/scaffold/new-addon.ts';
+import type { Context } from './context.ts';
+import { lintMade } from './lint.ts';
+import { ownScripts } from './own-scripts.ts';
+
+export interface NewAddonRequest {
+  readonly name: string;
+  /** First version; that of the chart, or 0.1.0, when absent. */
+  readonly version?: string | undefined;
+  /** YAML of resources, a Chart.yaml, or the folder or archive of a chart. */
+  readonly from?: string | undefined;
+  /** Lists of hooks, with commas, or `all`. */
+  readonly hooks?: readonly string[] | undefined;
+  /** Where generate.sh gets a version: an address with `{version}`, or of a chart. */
+  readonly upstream?: string | undefined;
+  /** What tells generate.sh the newest version. */
+  readonly newest?: string | undefined;
+  /** Folder that holds `addons`, or will; the current one when absent. */
+  readonly dir?: string | undefined;
+}
+
+export interface NewAddon extends MadeAddon {
+  /** Its folder, from the current one. */
+  readonly shown: string;
+  readonly lint: LintReport;
+}
+
+/** Nothing that is there is overwritten: `FILE_EXISTS`, and nothing was made. */
+export async function newAddon(request: NewAddonRequest, context: Context): Promise<NewAddon> {
+  const { env, cwd, signal } = context;
+  const { name, version, from, hooks = [], upstream, newest, dir = '.' } = request;
+  if (!isAddonName(name)) {
+    throw new CurlewError('USAGE', `new: ${JSON.stringify(name.slice(0, 120))} is not a name for an add-on`, {
+      hint: 'use lower-case letters, digits, ".", "_" and "-"; the first and the last is a letter or a digit',
+    });
+  }
+  const root = resolve(cwd, dir);
+  const given = { name, version, from, hooks, upstream, newest, root };
+  const made = await makeAddon(given, { cwd, env, samples: join(ownScripts(), 'new'), signal });
+  const lint = await lintMade(root, [`addons/${name}/${made.version}`], context);
+  return { ...made, shown: relative(cwd, made.folder) || '.', lint };
+}
