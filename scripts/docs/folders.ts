@@ -16,7 +16,7 @@ export const FOLDERS: readonly Folder[] = [
     holds: 'errors, diagnostics, digests, references, operating systems, every path and key, events',
     imports: [],
   },
-  { name: 'platform/limit', holds: 'how much happens at once, and of what', imports: ['core'] },
+  { name: 'platform/limit', holds: 'how much happens at once: semaphores, caches, memory', imports: ['core'] },
   {
     name: 'platform/files',
     holds: 'files that appear whole: room, syncing, what is still being written',
@@ -48,7 +48,7 @@ export const FOLDERS: readonly Folder[] = [
   {
     name: 'registry',
     holds: 'the distribution API',
-    imports: ['core', 'platform/process', 'platform/http', 'formats/oci'],
+    imports: ['core', 'platform/limit', 'platform/process', 'platform/http', 'formats/oci'],
   },
   {
     name: 'build',
@@ -108,7 +108,7 @@ export const FOLDERS: readonly Folder[] = [
   {
     name: 'kube',
     holds: 'requests to the API server that a kubeconfig names',
-    imports: ['core', 'platform/files', 'platform/process', 'platform/http', 'formats/yaml'],
+    imports: ['core', 'platform/limit', 'platform/files', 'platform/process', 'platform/http', 'formats/yaml'],
   },
   {
     name: 'runtime/preflight',

@@ -1,7 +1,7 @@
 /** Takes add-ons that others publish into a store, for kURL's readers. */
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { clearShelf, fetchAsset } from '../build/assets.ts';
+import { fetchAsset, removeBodies } from '../build/assets.ts';
 import { makeScratch } from '../build/cache.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import { externalFile, parseOffers, type OfferedVersion } from '../store/release/external.ts';
@@ -45,7 +45,7 @@ export async function importExternal(request: ImportExternalRequest, context: Co
   try {
     return await importOffers(offers, { store, fetch, jobs, report, signal });
   } finally {
-    await clearShelf(ports.shelf);
+    await removeBodies(ports);
     await rm(scratch, { recursive: true, force: true });
   }
 }

@@ -14,7 +14,7 @@ import { download } from '../platform/http/download.ts';
 import { isCurrent, readNote, writeNote, type SourceNote } from './asset-note.ts';
 import { claim } from '../platform/files/claim.ts';
 import { assetFolder, isWorthKeeping, makeOwn, placesOf, type AssetPlaces } from './cache.ts';
-import type { AssetShelf, BuildPorts } from './ports.ts';
+import type { BuildPorts } from './ports.ts';
 import { requireWithin } from './within-repository.ts';
 
 /** An asset whose bytes lie in a file. */
@@ -25,7 +25,7 @@ export interface FetchedAsset {
   readonly digest: Digest;
 }
 
-export type AssetPorts = Pick<BuildPorts, 'http' | 'cache' | 'shelf' | 'donors'>;
+export type AssetPorts = Pick<BuildPorts, 'http' | 'cache' | 'bodies' | 'donors'>;
 
 /** What was learnt of an address when it was last fetched. */
 export async function noteOf(cache: string, source: string): Promise<SourceNote | undefined> {
@@ -114,27 +114,18 @@ interface Fetching {
   readonly signal: AbortSignal;
 }
 
-/** Links the body to a place of this add-on's own. Another build may have taken it off the shelf: then once more. */
+/** Links the body to a place of this add-on's own. Another build may have taken it from the cache: then once more. */
 async function takeBody(step: AssetStep, to: string, fetching: Fetching): Promise<void> {
+  const { bodies } = fetching.ports;
+  const linkBody = async (): Promise<void> =>
+    link(await bodies.get(step.source, async () => bringBody(step, fetching)), to);
   try {
-    await link(await onShelf(step, fetching), to);
+    await linkBody();
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw error;
-    fetching.ports.shelf.delete(step.source);
-    await link(await onShelf(step, fetching), to);
+    bodies.drop(step.source);
+    await linkBody();
   }
-}
-
-async function onShelf(step: AssetStep, fetching: Fetching): Promise<string> {
-  const { shelf } = fetching.ports;
-  const there = shelf.get(step.source);
-  if (there !== undefined) {
-    const path = await there.catch(() => undefined);
-    if (path !== undefined) return path;
-  }
-  const body = bringBody(step, fetching);
-  shelf.set(step.source, body);
-  return body;
 }
 
 /** The body of an address: from a package that holds it still, or downloaded. */
@@ -256,10 +247,6 @@ async function beginWith(
 }
 
 /** Takes the bodies of this run off the disk; what is unfinished stays, so that a later run can go on. */
-export async function clearShelf(shelf: AssetShelf): Promise<void> {
-  for (const body of shelf.values()) {
-    const path = await body.catch(() => undefined);
-    if (path !== undefined) await rm(path, { force: true });
-  }
-  shelf.clear();
+export async function removeBodies({ bodies }: Pick<AssetPorts, 'bodies'>): Promise<void> {
+  for (const path of await bodies.drain()) await rm(path, { force: true });
 }

@@ -29,7 +29,7 @@ export type BlobOutcome = 'resumed' | 'copied' | 'fetched';
 /** Puts one payload to its place and proves its digest. */
 export async function placeBlob(
   request: BlobRequest,
-  ports: Pick<BuildPorts, 'ledger' | 'donors' | 'lanes'>,
+  ports: Pick<BuildPorts, 'ledger' | 'donors' | 'transfers'>,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<BlobOutcome> {
   const { entry, path } = request;
@@ -38,9 +38,9 @@ export async function placeBlob(
     const written = await elsewhere;
     signal.throwIfAborted();
     if (written !== undefined && (await copyWritten(request, written))) return 'copied';
-    return ports.lanes.run(async () => fetchBlob(request, ports, { signal }), signal);
+    return ports.transfers.run(async () => fetchBlob(request, ports, { signal }), { signal });
   }
-  const work = ports.lanes.run(async () => fetchBlob(request, ports, { signal }), signal);
+  const work = ports.transfers.run(async () => fetchBlob(request, ports, { signal }), { signal });
   const entered = work.then(
     (): Written => ({ path, offset: entry.offset }),
     () => undefined,

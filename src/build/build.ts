@@ -1,7 +1,7 @@
 /** Carries out a build plan: several add-ons at once, each either unchanged or made anew. */
 import { mapLimited } from '../platform/limit/each.ts';
 import { makeFolder } from '../platform/files/make-folder.ts';
-import { clearShelf } from './assets.ts';
+import { removeBodies } from './assets.ts';
 import { buildAddon, type BuiltPackage } from './build-addon.ts';
 import { pruneCache } from './cache.ts';
 import type { LockMode } from './committed-lock.ts';
@@ -36,7 +36,7 @@ export async function buildAddons(
     },
   );
   // After a failure the bodies stay: the next run need not fetch them again.
-  await clearShelf(ports.shelf);
+  await removeBodies(ports);
   if (built.some(({ outcome }) => outcome === 'built')) await pruneCache(ports.cache, Date.now());
   return built;
 }

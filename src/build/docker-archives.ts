@@ -23,7 +23,7 @@ import type { BuildPorts } from './ports.ts';
 
 interface Options {
   readonly scratch: string;
-  readonly ports: Pick<BuildPorts, 'lanes'>;
+  readonly ports: Pick<BuildPorts, 'transfers'>;
   readonly signal: AbortSignal;
 }
 
@@ -36,14 +36,17 @@ export async function dockerArchiveFiles(
   for (const [at, { step, image }] of images.entries()) {
     const path = join(scratch, `${at}.docker.tar.gz`);
     const planned = planDockerArchive(image);
-    await ports.lanes.run(async () => {
-      try {
-        await writeArchive(planned, image, path, signal);
-      } catch (error) {
-        if (error instanceof CurlewError || signal.aborted) throw error;
-        throw fileError(`write the archive of image ${step.id}`, error);
-      }
-    }, signal);
+    await ports.transfers.run(
+      async () => {
+        try {
+          await writeArchive(planned, image, path, signal);
+        } catch (error) {
+          if (error instanceof CurlewError || signal.aborted) throw error;
+          throw fileError(`write the archive of image ${step.id}`, error);
+        }
+      },
+      { signal },
+    );
     const { size, digest } = await measureFile(path, `image ${step.id}`, { signal });
     const name = packagePath.dockerArchive(step.id);
     files.push({ path: name, mode: 0o644, size, digest, content: { kind: 'path', path } });

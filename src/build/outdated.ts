@@ -5,7 +5,7 @@ import { makeFolder } from '../platform/files/make-folder.ts';
 import { formatRef, type AddonRef } from '../core/ref.ts';
 import { lockChanges, type LockChange } from '../manifest/lock-changes.ts';
 import type { ImageStep } from '../manifest/step.ts';
-import { clearShelf } from './assets.ts';
+import { removeBodies } from './assets.ts';
 import { readSource } from './build-addon.ts';
 import { makeScratch } from './cache.ts';
 import { readCommittedLock } from './committed-lock.ts';
@@ -33,7 +33,7 @@ export async function findOutdated(
     width: jobs,
     signal,
   });
-  await clearShelf(ports.shelf);
+  await removeBodies(ports);
   return judged;
 }
 

@@ -11,7 +11,8 @@ import type { ResolvedImage } from '../formats/oci/image.ts';
 import type { ContentFile } from './compile.ts';
 import type { Donors } from './donors.ts';
 import type { Collector } from './host-packages/collector.ts';
-import type { Lanes } from '../platform/limit/lanes.ts';
+import type { Semaphore } from '../platform/limit/semaphore.ts';
+import type { SingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 
 /** A Docker engine that can hand out images that only it has. */
 export interface ImageEngine {
@@ -49,9 +50,6 @@ export interface ContainerBuilder {
   ) => Promise<readonly ContentFile[]>;
 }
 
-/** Downloads of this run by their address: each comes over the wire once, however many add-ons want it. */
-export type AssetShelf = Map<string, Promise<string>>;
-
 /** Where a payload lies that this run has written; the path changes when its package gets its name. */
 export interface Written {
   readonly path: () => string;
@@ -70,9 +68,10 @@ export interface BuildPorts {
   readonly containerBuilder: () => Promise<ContainerBuilder>;
   readonly pool: FramePool;
   /** Bounds how many blobs are on their way at once, over all add-ons. */
-  readonly lanes: Lanes;
+  readonly transfers: Semaphore;
   readonly ledger: BlobLedger;
-  readonly shelf: AssetShelf;
+  /** Paths of downloads by address: each comes over the wire once, however many add-ons want it. */
+  readonly bodies: SingleFlightCache<string>;
   /** Finished packages of the output folder; asked once, when first needed. */
   readonly donors: () => Promise<Donors>;
   readonly report: Report;

@@ -12,6 +12,7 @@ import { secretsOf } from '../platform/http/failure.ts';
 import { basic } from '../platform/http/http.ts';
 import { proxyFor, type Environment } from '../platform/http/proxy.ts';
 import { loadRoots } from '../platform/http/roots.ts';
+import { createSemaphore } from '../platform/limit/semaphore.ts';
 import { tunnelAgent } from '../platform/http/tunnel.ts';
 import { runPlugin, type PluginCredential } from './exec-plugin.ts';
 import {
@@ -101,7 +102,8 @@ export function openSessions(env: Environment): Sessions {
   let context: { readonly print: string; readonly value: KubeContext | undefined } | undefined;
   let credential: { readonly print: string; readonly value: PluginCredential } | undefined;
   let door: { readonly print: string; readonly value: Pick<Session, 'agent' | 'certificateEndsAt'> } | undefined;
-  let turn: Promise<unknown> = Promise.resolve();
+  /** Requests that begin together must not all start a plug-in. */
+  const mutex = createSemaphore(1);
 
   const credentialFor = async (chosen: KubeContext, print: string, signal: AbortSignal): Promise<typeof credential> => {
     const plugin = chosen.user?.exec;
@@ -130,23 +132,19 @@ export function openSessions(env: Environment): Sessions {
     return { server: chosen.server, ...door.value, ...given };
   };
 
-  /** One at a time: requests that begin together must not all start a plug-in. */
-  const inTurn = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    const mine = turn.then(work, work);
-    turn = mine.catch(() => undefined);
-    return mine;
-  };
-
   return {
-    current: async ({ signal }) => inTurn(async () => read(signal)),
+    current: async ({ signal }) => mutex.run(async () => read(signal), { signal }),
     renewed: async (refused, { signal }) =>
-      inTurn(async () => {
-        const now = await read(signal);
-        if (now === undefined || !isSame(now, refused)) return now;
-        if (credential === undefined) return undefined;
-        credential = undefined;
-        return read(signal);
-      }),
+      mutex.run(
+        async () => {
+          const now = await read(signal);
+          if (now === undefined || !isSame(now, refused)) return now;
+          if (credential === undefined) return undefined;
+          credential = undefined;
+          return read(signal);
+        },
+        { signal },
+      ),
   };
 }
 

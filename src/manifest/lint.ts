@@ -13,7 +13,7 @@ import { checkHooks } from './lint-hooks.ts';
 import { applyIgnores, type FileContext } from './lint/apply-ignores.ts';
 import type { IgnoreComment } from './lint/ignore-comments.ts';
 import { type LintConfig, readLintConfig } from './lint/lint-config.ts';
-import { checkOwnFiles, type KnownTexts, lineKey, type SourceLines } from './lint/own-files.ts';
+import { checkOwnFiles, createKnownTexts, type KnownTexts, lineKey, type SourceLines } from './lint/own-files.ts';
 import { checkNames, checkProduction } from './lint/production.ts';
 import { batches, checkSyntax, runShellcheck, type Script } from './lint-shell.ts';
 import { type AddonListing, listAddon } from './read-addon.ts';
@@ -83,7 +83,7 @@ type Copies = Map<string, Script[]>;
 /** Looks at all folders; bad input becomes findings, only I/O errors and cancellation throw. */
 export async function lintAddons(found: FoundAddons, options: LintOptions): Promise<LintReport> {
   const copies: Copies = new Map();
-  const known: KnownTexts = new Map();
+  const known = createKnownTexts();
   // While bash checks the scripts of one batch, the next batch is read.
   const done = await mapLimited(
     batches(found.folders, BATCH),

@@ -6,6 +6,7 @@ import { parseChallenges, type Challenge } from './challenge.ts';
 import type { Credentials } from './credentials.ts';
 import type { Credential } from './docker-config.ts';
 import { parseObject } from '../formats/oci/manifest.ts';
+import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 
 export interface AuthOptions {
   readonly http: Http;
@@ -125,7 +126,7 @@ async function fetchToken(
 
 /** Remembers what it learnt: how each registry authorises, and tokens until they end. */
 export function createAuth(options: AuthOptions): (target: AuthTarget) => Authorize {
-  const tokens = new Map<string, Promise<Token>>();
+  const tokens = createSingleFlightCache<Token>({ failures: 'own' });
   /** By registry address: its token service, or `basic`. */
   const ways = new Map<string, Realm | 'basic'>();
 
@@ -136,18 +137,16 @@ export function createAuth(options: AuthOptions): (target: AuthTarget) => Author
     signal: AbortSignal,
   ): Promise<Headers> => {
     const key = [target.base.origin, realm.url.href, realm.service ?? '', target.repository].join(' ');
-    // Another caller's failure may be its own cancellation: then the token is asked for again.
-    const held = await tokens.get(key)?.catch(() => undefined);
-    const refused = held !== undefined && held.headers['authorization'] === sent?.['authorization'];
-    if (held !== undefined && !refused && held.until > options.now()) return held.headers;
-    const fetching = (async () => {
+    const fetch = async (): Promise<Token> => {
       const credential = await options.credentials.find(target.host, { signal });
       if (credential !== undefined) refuseForeign(target, realm, options.trustRealms);
       return fetchToken(options, target, realm, credential, signal);
-    })();
-    // Kept as a promise, so that all who wait for the same token wait for one request.
-    tokens.set(key, fetching);
-    return (await fetching).headers;
+    };
+    const held = await tokens.get(key, fetch);
+    const refused = held.headers['authorization'] === sent?.['authorization'];
+    if (!refused && held.until > options.now()) return held.headers;
+    tokens.drop(key);
+    return (await tokens.get(key, fetch)).headers;
   };
 
   const password = async (target: AuthTarget, signal: AbortSignal): Promise<Headers | undefined> => {

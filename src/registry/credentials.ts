@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { visible } from '../core/diagnostic.ts';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
 import { secret } from '../core/secret.ts';
+import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 import { runProgram } from '../platform/process/run-program.ts';
 import {
   DOCKER_HUB_KEY,
@@ -98,21 +99,16 @@ async function askHelper(
 
 /** Looks a host up: its own helper, the helper for all, the file; each host once. `env` is what helpers run with. */
 export function createCredentials(config: DockerConfig, env: Environment): Credentials {
-  const known = new Map<string, Promise<{ readonly found: Credential | undefined }>>();
-  const look = async (host: string, signal: AbortSignal): Promise<{ readonly found: Credential | undefined }> => {
+  const known = createSingleFlightCache<Credential | undefined>({ failures: 'own' });
+  const look = async (host: string, signal: AbortSignal): Promise<Credential | undefined> => {
     const helper = config.helpers.get(host) ?? config.store;
     const answer = helper === undefined ? undefined : await askHelper(helper, host, env, signal);
-    return { found: answer ?? config.auths.get(host) };
+    return answer ?? config.auths.get(host);
   };
   return {
     find: async (text, { signal }) => {
       const host = hostKey(text);
-      // Another caller's failure may be its own cancellation: then the question is asked again.
-      const shared = await known.get(host)?.catch(() => undefined);
-      if (shared !== undefined) return shared.found;
-      const looking = look(host, signal);
-      known.set(host, looking);
-      return (await looking).found;
+      return known.get(host, async () => look(host, signal));
     },
   };
 }

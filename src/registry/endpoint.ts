@@ -2,6 +2,7 @@
 import { CurlewError } from '../core/errors.ts';
 import type { Http } from '../platform/http/http.ts';
 import { hostKey } from './docker-config.ts';
+import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 
 /**
  * By registry host (`docker.io`): addresses `host`, `host:port`, with or without scheme and path. A path is the project that
@@ -75,7 +76,7 @@ export function candidates(registry: string, mirrors: Mirrors): readonly Candida
 export function createEndpoints(
   http: Http,
 ): (candidate: Candidate, doing: string, options: { readonly signal: AbortSignal }) => Promise<Endpoint> {
-  const settled = new Map<string, Promise<URL>>();
+  const settled = createSingleFlightCache<URL>({ failures: 'own' });
   const settle = async (address: string, doing: string, signal: AbortSignal): Promise<URL> => {
     const secure = new URL(withScheme(address));
     secure.pathname = API_PATH.exec(secure.pathname)?.[1] ?? '';
@@ -93,12 +94,8 @@ export function createEndpoints(
     return plain;
   };
   return async ({ address, host, isMirror }, doing, { signal }) => {
-    const known = await settled.get(address)?.catch(() => undefined);
-    const rest = { project: projectOf(address), host, isMirror };
-    if (known !== undefined) return { base: known, ...rest };
-    const settling = settle(address, doing, signal);
-    settled.set(address, settling);
-    return { base: await settling, ...rest };
+    const base = await settled.get(address, async () => settle(address, doing, signal));
+    return { base, project: projectOf(address), host, isMirror };
   };
 }
 

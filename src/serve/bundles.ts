@@ -6,6 +6,7 @@ import type { ResolvedPackage } from '../bundle/resolve.ts';
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { hexOf } from '../core/digest.ts';
 import { mapLimited } from '../platform/limit/each.ts';
+import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { Arch } from '../core/ref.ts';
 import type { Installer } from '../spec/installer.ts';
@@ -18,7 +19,6 @@ import type { KnownSpec } from './installers.ts';
 import { namedPackages } from './named-packages.ts';
 import type { Layout } from './plan-protocol.ts';
 import type { Planner } from './planner.ts';
-import { createShelf } from './shelf.ts';
 import { createWatch, type Watch, type WatchOptions } from './watch.ts';
 
 /** The tool for nodes, open as long as the server runs; `UNSUPPORTED` when this build has none for an architecture. */
@@ -78,9 +78,9 @@ interface Kept extends Pick<Layout, 'size' | 'tocDigest' | 'segments'> {
 export function createBundles(store: Store, options: BundlesOptions): Bundles {
   const { planner, catalogues, executable, allowInvalidSettings = false, tool: version } = options;
   const watch = createWatch(store, options);
-  const shelf = createShelf<Kept>({ most: options.planBytes ?? PLAN_BYTES, weigh: bytesOf });
+  const plans = createSingleFlightCache<Kept>({ most: options.planBytes ?? PLAN_BYTES, weigh: bytesOf });
   // Whoever asks next begins again.
-  const audience = createAudience({ onEmpty: (key) => shelf.drop(key) });
+  const audience = createAudience({ onEmpty: (key) => plans.drop(key) });
   const contentOf = async (
     key: string,
     gone: AbortSignal,
@@ -88,15 +88,15 @@ export function createBundles(store: Store, options: BundlesOptions): Bundles {
   ): Promise<Content> => {
     const take = async (): Promise<Kept> =>
       audience(key, gone, async (wanted) =>
-        shelf.take(key, async () => ofStore(async () => make(wanted), { asked: ['UNSUPPORTED'] })),
+        plans.get(key, async () => ofStore(async () => make(wanted), { asked: ['UNSUPPORTED'] })),
       );
     let kept = await take();
     // An object is another one by now.
     if (!(await unchanged(kept.sources, watch, gone))) {
-      shelf.drop(key);
+      plans.drop(key);
       kept = await take();
     }
-    return content(kept, () => shelf.drop(key));
+    return content(kept, () => plans.drop(key));
   };
   const kept = (layout: Layout, tool?: RangeSource): Kept => {
     const sourceOf = (object: StoredObject | undefined): PlanSource => {
@@ -128,7 +128,7 @@ export function createBundles(store: Store, options: BundlesOptions): Bundles {
     },
     settings: async (installer, resolved, { signal }) =>
       ofStore(async () => planner.run({ kind: 'settings', installer, resolved }, { signal })),
-    kept: () => ({ count: shelf.size(), bytes: shelf.weight() }),
+    kept: () => ({ count: plans.size(), bytes: plans.weight() }),
   };
 }
 

@@ -3,10 +3,10 @@ import { isRelease, type Catalogue } from '../core/catalogue.ts';
 import { digestOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
+import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 import { currentRelease, findCatalogue, ofRegistry } from '../store/catalogue.ts';
 import type { Store } from '../store/store.ts';
 import { ofStore } from './failure.ts';
-import { createGlance, createShelf } from './shelf.ts';
 import { createWatch, type WatchOptions } from './watch.ts';
 
 export interface SeenCatalogue {
@@ -44,13 +44,13 @@ export interface Catalogues {
 const MOST = 8;
 
 export function createCatalogues(store: Store, options: CataloguesOptions): Catalogues {
-  const { signal, prove, withExternal } = options;
+  const { signal, prove, withExternal, freshMs, now } = options;
   if (prove !== undefined) return provedCatalogues(store, prove, options);
-  const glance = createGlance(async () => currentRelease(store, { signal }), options);
+  const newest = createSingleFlightCache<Awaited<ReturnType<typeof currentRelease>>>({ freshMs, now });
   const watch = createWatch(store, options);
-  const kept = createShelf<SeenCatalogue>({ most: MOST, weigh: () => 1 });
+  const kept = createSingleFlightCache<SeenCatalogue>({ most: MOST });
   const current = async (): Promise<string> => {
-    const found = await glance();
+    const found = await newest.get('', async () => currentRelease(store, { signal }));
     if (found !== undefined) return found.release;
     throw new CurlewError('NOT_FOUND', 'no release was published here');
   };
@@ -63,7 +63,7 @@ export function createCatalogues(store: Store, options: CataloguesOptions): Cata
       if (etag === undefined) throw absent(release);
       const registry = await ofRegistry(watch);
       const seen = registry === undefined ? etag : `${etag} ${registry}`;
-      return kept.take(`${release} ${seen}`, async () => {
+      return kept.get(`${release} ${seen}`, async () => {
         const catalogue = await ofStore(async () => findCatalogue(store, release, { signal }));
         if (catalogue === undefined) throw absent(release);
         return { catalogue: registry === undefined ? catalogue : await withExternal(catalogue), etag: seen };
@@ -75,7 +75,8 @@ export function createCatalogues(store: Store, options: CataloguesOptions): Cata
 /** Proved again after a moment: what was signed for a time is over at its end, whatever lies in the store. */
 function provedCatalogues(store: Store, prove: ProveRelease, options: WatchOptions): Catalogues {
   const watch = createWatch(store, options);
-  const glances = createShelf<() => Promise<SeenCatalogue>>({ most: MOST, weigh: () => 1 });
+  const { freshMs, now } = options;
+  const proved = createSingleFlightCache<SeenCatalogue>({ most: MOST, freshMs, now });
   const look = async (release: string | undefined): Promise<SeenCatalogue> => {
     const { parsed, catalogue } = await ofStore(async () => prove(release));
     return { catalogue: parsed, etag: digestOf(catalogue), text: catalogue };
@@ -85,8 +86,7 @@ function provedCatalogues(store: Store, prove: ProveRelease, options: WatchOptio
       const isThere = isRelease(release) && (await watch(storeKey.catalogue(release))) !== undefined;
       if (!isThere) throw absent(release);
     }
-    const glance = await glances.take(release ?? '', async () => createGlance(async () => look(release), options));
-    return glance();
+    return proved.get(release ?? '', async () => look(release));
   };
   return { of, current: async () => (await of(undefined)).catalogue.release };
 }

@@ -1,7 +1,7 @@
 /** The curlew for nodes of each architecture, opened when it is first asked for. */
 import { openExecutable, type OpenExecutable } from '../bundle/root-files.ts';
 import { CurlewError } from '../core/errors.ts';
-import type { Arch } from '../core/ref.ts';
+import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 import type { Executable } from './bundles.ts';
 
 export interface Executables extends AsyncDisposable {
@@ -16,21 +16,18 @@ export function openExecutables({
   readonly open?: typeof openExecutable;
   readonly signal: AbortSignal;
 }): Executables {
-  const opened = new Map<Arch, Promise<OpenExecutable>>();
+  const opened = createSingleFlightCache<OpenExecutable>();
   return {
     of: async (arch) => {
-      const one = opened.get(arch) ?? open(arch, { signal });
-      opened.set(arch, one);
       try {
-        return await one;
+        return await opened.get(arch, async () => open(arch, { signal }));
       } catch (error) {
-        opened.delete(arch);
         if (!(error instanceof CurlewError) || error.code !== 'NOT_FOUND') throw error;
         throw new CurlewError('UNSUPPORTED', `there is no curlew for ${arch} nodes here`, { cause: error });
       }
     },
     [Symbol.asyncDispose]: async () => {
-      for (const one of opened.values()) await (await one.catch(() => undefined))?.[Symbol.asyncDispose]();
+      for (const one of await opened.drain()) await one[Symbol.asyncDispose]();
     },
   };
 }

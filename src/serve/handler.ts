@@ -3,13 +3,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { asError, CurlewError } from '../core/errors.ts';
 import { type Access, pathOf, shown } from './access.ts';
-import { createBuffers } from './buffers.ts';
+import { createBufferPool } from '../platform/limit/buffer-pool.ts';
 import { type Answer, jsonAnswer, textAnswer } from './content.ts';
 import { failureAnswer, statusOf } from './failure.ts';
 import type { Metrics } from './metrics.ts';
 import { createLines } from './line.ts';
 import { parseRoute, type Route, type Routed } from './route.ts';
-import { sendAnswer } from './send.ts';
+import { SEND_BUFFERS, sendAnswer } from './send.ts';
 import type { Site } from './site.ts';
 import { isAuthorized } from './token.ts';
 
@@ -45,7 +45,7 @@ const HOST = /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
 
 export function createHandler(options: HandlerOptions): Handler {
   const { metrics, now } = options;
-  const buffers = createBuffers();
+  const buffers = createBufferPool(SEND_BUFFERS);
   let active = 0;
   let draining = false;
   const health = (): Answer => {

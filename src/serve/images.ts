@@ -4,6 +4,7 @@ import { readFile, readPayload } from '../formats/archive/read.ts';
 import { storedRange } from '../formats/archive/stored.ts';
 import { canonicalJson, digestOf, isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
+import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 import { MANIFEST_LIMIT, OCI_INDEX, parseManifest } from '../formats/oci/manifest.ts';
 import { storeSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
@@ -13,7 +14,6 @@ import { dataContent, type Content } from './content.ts';
 import { ofStore } from './failure.ts';
 import { imageTable, type ImageHolder, type ImageTable, type Repository, type TaggedManifest } from './image-table.ts';
 import type { Planner } from './planner.ts';
-import { createShelf } from './shelf.ts';
 import { createWatch, type WatchOptions } from './watch.ts';
 
 export interface Images {
@@ -47,10 +47,13 @@ interface ImagesOptions extends WatchOptions {
 export function createImages(store: Store, { catalogues, planner, ...options }: ImagesOptions): Images {
   const { signal } = options;
   const watch = createWatch(store, options);
-  const tables = createShelf<ImageTable>({ most: 4, weigh: () => 1 });
-  const shelf = createShelf<Opened>({ most: TABLE_BYTES, weigh: ({ blobs }) => bytesOfBlobs(blobs) + SOURCE_BYTES });
+  const tables = createSingleFlightCache<ImageTable>({ most: 4 });
+  const opened = createSingleFlightCache<Opened>({
+    most: TABLE_BYTES,
+    weigh: ({ blobs }) => bytesOfBlobs(blobs) + SOURCE_BYTES,
+  });
   const open = async ({ key, prefix }: ImageHolder): Promise<Opened> =>
-    shelf.take(`${key} ${(await watch(key)) ?? ''}`, async () =>
+    opened.get(`${key} ${(await watch(key)) ?? ''}`, async () =>
       ofStore(async () => {
         const { object, blobs } = await planner.run({ kind: 'blobs', key, prefix }, { signal });
         return { source: storeSource(store, object), blobs };
@@ -111,7 +114,7 @@ export function createImages(store: Store, { catalogues, planner, ...options }: 
   return {
     table: async () => {
       const { catalogue, etag } = await catalogues.of(undefined);
-      return tables.take(`${catalogue.release} ${etag}`, async () => imageTable(catalogue));
+      return tables.get(`${catalogue.release} ${etag}`, async () => imageTable(catalogue));
     },
     manifest: async (repository, reference) => {
       const found = isDigest(reference)

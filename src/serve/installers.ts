@@ -5,10 +5,10 @@ import { CurlewError } from '../core/errors.ts';
 import { installerHash, installerId } from '../spec/id.ts';
 import type { Installer } from '../spec/installer.ts';
 import { parseInstaller } from '../spec/parse.ts';
+import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 import type { JsonObject } from '../formats/yaml/yaml.ts';
 import type { Store } from '../store/store.ts';
 import { isInstallerName } from './route.ts';
-import { createShelf } from './shelf.ts';
 
 export interface KnownSpec {
   readonly text: string;
@@ -48,11 +48,11 @@ const OWN_ID = /^[0-9a-f]{7}$/;
 
 /** `prefix` is empty, or ends in a slash. */
 export function createInstallers(store: Store, prefix: string): Installers {
-  const parsed = createShelf<KnownSpec>({ most: MOST, weigh: () => 1 });
+  const parsed = createSingleFlightCache<KnownSpec>({ most: MOST });
   const read: Installers['read'] = async (id, { signal }) => {
     const found = await store.read(`${prefix}${id}.yaml`, { limit: INSTALLER_LIMIT, signal });
     if (found === undefined) throw new CurlewError('NOT_FOUND', `there is no installer ${id}`);
-    const spec = await parsed.take(digestOf(found.data), async () => readSpecText(found.data, `${id}.yaml`));
+    const spec = await parsed.get(digestOf(found.data), async () => readSpecText(found.data, `${id}.yaml`));
     const own = installerId(spec.installer);
     if (!OWN_ID.test(id) || own === id) return spec;
     throw new CurlewError('DIGEST_MISMATCH', `${store.address}/${prefix}${id}.yaml: its id is ${own}`, {

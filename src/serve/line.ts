@@ -6,6 +6,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
+import { createSemaphore } from '../platform/limit/semaphore.ts';
 
 export interface Line {
   /** Begins when all work before has ended, and every other connection has had its turn. */
@@ -30,14 +31,17 @@ export function createLines(): Lines {
 }
 
 function createLine(socket: Socket): Line {
-  let last = Promise.resolve();
+  const mutex = createSemaphore(1);
   const waiting = new Set<() => void>();
   socket.once('close', () => {
     for (const end of waiting) end();
   });
   return {
     run: (work) => {
-      last = last.then(async () => setImmediate()).then(work);
+      void mutex.run(async () => {
+        await setImmediate();
+        await work();
+      });
     },
     whenOver: (response, over) => {
       const end = (): void => {

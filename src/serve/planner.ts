@@ -4,7 +4,7 @@
  */
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
 import { asError, CurlewError } from '../core/errors.ts';
-import { createLanes } from '../platform/limit/lanes.ts';
+import { createSemaphore } from '../platform/limit/semaphore.ts';
 import type { Store } from '../store/store.ts';
 import {
   errorOf,
@@ -56,16 +56,16 @@ export function createPlanner(
   store: Store,
   { signal, mostToc = MOST_TOC, patienceMs = PATIENCE_MS, startPlanning = startPlanWorker }: PlannerOptions,
 ): Planner {
-  const lanes = createLanes(JOBS_AT_ONCE, { patienceMs });
+  const jobs = createSemaphore(JOBS_AT_ONCE, { patienceMs });
   let thread: Thread | undefined;
   signal.addEventListener('abort', () => thread?.end(), { once: true });
   return {
     run: async <Job extends PlanJob>(job: Job, options: { readonly signal: AbortSignal }) => {
-      const result = await lanes.run(async () => {
+      const result = await jobs.run(async () => {
         signal.throwIfAborted();
         if (thread?.hasEnded() !== false) thread = startThread(store, mostToc, startPlanning);
         return thread.run(job, options.signal);
-      }, options.signal);
+      }, options);
       // The thread answers each kind of job with its kind of result.
       return result as PlanResults[Job['kind']];
     },

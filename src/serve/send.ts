@@ -2,15 +2,19 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asError } from '../core/errors.ts';
-import { CHUNK, type Buffers } from './buffers.ts';
+import type { BufferPool } from '../platform/limit/buffer-pool.ts';
 import { judge } from './conditions.ts';
 import { contentRange, dataContent, multipartBody, type Answer, type Body, type Content } from './content.ts';
 
+/** Larger chunks would be no faster, and this many bytes are held twice for every client. */
+const CHUNK = 128 << 10;
+/** Of the memory that goes round between all answers. */
+export const SEND_BUFFERS = { size: CHUNK, mostFree: 32 } as const;
 /** Bytes of one answer that are read and not yet taken by the network. */
 const AHEAD = 2 * CHUNK;
 
 export interface SendOptions {
-  readonly buffers: Buffers;
+  readonly buffers: BufferPool;
   /** Fires when the client has gone. */
   readonly gone: AbortSignal;
   /** Bytes a second: whoever takes less is cut off. */

@@ -21,7 +21,7 @@ import { createHash } from 'node:crypto';
 import type { Catalogue, CataloguePackage } from '../core/catalogue.ts';
 import { openStoreSource } from '../store/source.ts';
 import { ofStore } from './failure.ts';
-import { createShelf } from './shelf.ts';
+import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 import type { WatchOptions } from './watch.ts';
 
 export interface SiteOptions extends CataloguesOptions, Pick<BundlesOptions, 'planBytes'>, PlannerOptions {
@@ -328,9 +328,9 @@ const MOST_PACKAGES = 10_000;
  * the catalogue names. That a package holds what its table of contents says is left to whoever reads it.
  */
 function createProvedObjects(store: Store, { planner, catalogues, signal: own }: ProvedObjectsOptions): ProvedObjects {
-  const proofs = createShelf<boolean>({ most: MOST_PACKAGES, weigh: () => 1 });
+  const proofs = createSingleFlightCache<boolean>({ most: MOST_PACKAGES });
   const isSigned = async (key: string, etag: string, expected: CataloguePackage): Promise<boolean> =>
-    proofs.take(`${key} ${etag} ${expected.toc ?? ''}`, async () =>
+    proofs.get(`${key} ${etag} ${expected.toc ?? ''}`, async () =>
       ofStore(async () => {
         const { object, name } = await openStoreSource(store, key, { signal: own });
         if (object.etag !== etag) throw new CurlewError('STORE_CONFLICT', `${name}: it has changed`);

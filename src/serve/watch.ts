@@ -1,6 +1,6 @@
 /** Whether objects of a store are still what they were, without asking for each request. */
+import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 import type { Store } from '../store/store.ts';
-import { createGlance, createShelf } from './shelf.ts';
 
 export interface WatchOptions {
   /** How long the store is believed not to have changed. */
@@ -15,12 +15,7 @@ export type Watch = (key: string) => Promise<string | undefined>;
 
 const MOST_KEYS = 10_000;
 
-export function createWatch(store: Store, options: WatchOptions): Watch {
-  const { signal } = options;
-  const glances = createShelf<Watch>({ most: MOST_KEYS, weigh: () => 1 });
-  return async (key) => {
-    const look = async (): Promise<string | undefined> => (await store.head(key, { signal }))?.etag;
-    const glance = await glances.take(key, async () => createGlance(look, options));
-    return glance(key);
-  };
+export function createWatch(store: Store, { signal, freshMs, now }: WatchOptions): Watch {
+  const etags = createSingleFlightCache<string | undefined>({ most: MOST_KEYS, freshMs, now });
+  return async (key) => etags.get(key, async () => (await store.head(key, { signal }))?.etag);
 }

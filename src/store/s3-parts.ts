@@ -1,4 +1,6 @@
-/** Memory for parts in flight: a fixed number of buffers that all uploads of a store share. */
+/** Memory for parts in flight, which all uploads of a store share. */
+import { createBufferPool } from '../platform/limit/buffer-pool.ts';
+import { createSemaphore } from '../platform/limit/semaphore.ts';
 
 export interface PartMemory {
   /** Bytes of one buffer. */
@@ -8,40 +10,19 @@ export interface PartMemory {
   readonly give: (buffer: Uint8Array) => void;
 }
 
-/** Larger parts than `size` are made for the purpose; they count all the same. */
+/** As many bytes as `count` buffers have, or one part where that is larger, are in use at most. */
 export function createPartMemory({ size, count }: { readonly size: number; readonly count: number }): PartMemory {
-  const free: Uint8Array[] = [];
-  const waiting = new Set<() => void>();
-  let left = count;
-  /** Resolves when the one who waits may have a buffer, whose giver counts it no more. */
-  const turn = async (signal: AbortSignal): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const stop = (): void => {
-        waiting.delete(go);
-        reject(signal.reason as Error);
-      };
-      const go = (): void => {
-        waiting.delete(go);
-        signal.removeEventListener('abort', stop);
-        resolve();
-      };
-      waiting.add(go);
-      signal.addEventListener('abort', stop, { once: true });
-    });
+  const pool = createBufferPool({ size });
+  const bytes = createSemaphore(size * count);
   return {
     size,
-    take: async (bytes, { signal }) => {
-      signal.throwIfAborted();
-      if (left === 0) await turn(signal);
-      else left -= 1;
-      const buffer = bytes <= size ? free.pop() : undefined;
-      return buffer ?? Buffer.allocUnsafeSlow(Math.max(bytes, size));
+    take: async (least, { signal }) => {
+      await bytes.acquire({ weight: Math.max(least, size), signal });
+      return least <= size ? pool.allocate(size) : Buffer.allocUnsafeSlow(least);
     },
     give: (buffer) => {
-      if (buffer.byteLength === size) free.push(buffer);
-      const [next] = waiting;
-      if (next === undefined) left += 1;
-      else next();
+      pool.giveBack(buffer);
+      bytes.release(buffer.byteLength);
     },
   };
 }

@@ -15,6 +15,7 @@ import type { S3Connection } from './s3-connection.ts';
 import { checksumOf, type ChecksumKind } from './s3-checksum.ts';
 import { nameOf, statusOf } from './s3-error.ts';
 import { HIDDEN } from './key.ts';
+import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 
 export interface Abilities {
   /** The checksum that is verified on arrival. */
@@ -36,34 +37,22 @@ const KEY = `${HIDDEN}/probe`;
 const OTHER_ETAG = `"${'0'.repeat(32)}"`;
 const BODY = Buffer.from('what this server honours is tried on this object\n');
 
-const known = new Map<string, Promise<Abilities>>();
-const knownMultipart = new Map<string, Promise<MultipartAbilities>>();
+/** What is known of servers and their buckets, by `nameIn`. */
+const known = createSingleFlightCache<Abilities>();
+const knownMultipart = createSingleFlightCache<MultipartAbilities>();
 
-/** Remembers what `ask` finds out about a server and bucket; a failure is not remembered. */
-async function once<Answer>(
-  answers: Map<string, Promise<Answer>>,
-  { endpoint, bucket, prefix }: S3Connection,
-  ask: () => Promise<Answer>,
-): Promise<Answer> {
-  const name = `${endpoint ?? ''} ${bucket} ${prefix}`;
-  const asked = answers.get(name) ?? ask();
-  answers.set(name, asked);
-  try {
-    return await asked;
-  } catch (error) {
-    answers.delete(name);
-    throw error;
-  }
+function nameIn({ endpoint, bucket, prefix }: S3Connection): string {
+  return `${endpoint ?? ''} ${bucket} ${prefix}`;
 }
 
 export async function probe(connection: S3Connection, signal: AbortSignal): Promise<Abilities> {
   if (connection.endpoint === undefined) return { checksum: 'crc32', conditions: true };
-  return once(known, connection, () => ask(connection, signal));
+  return known.get(nameIn(connection), async () => ask(connection, signal));
 }
 
 export async function probeMultipart(connection: S3Connection, signal: AbortSignal): Promise<MultipartAbilities> {
   if (connection.endpoint === undefined) return { conditions: true, partCopy: true, sourceConditions: true };
-  return once(knownMultipart, connection, async () => {
+  return knownMultipart.get(nameIn(connection), async () => {
     // Who ignores conditions of plain writes ignores them here too: copying as a whole is enough then.
     const { conditions } = await probe(connection, signal);
     return conditions ? askMultipart(connection, signal) : NEITHER;

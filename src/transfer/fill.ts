@@ -93,9 +93,9 @@ export async function fill(filling: Filling, from: OpenPlace, options: FillOptio
   const taken = createRanges(file.have.list());
   const span = spanFor(size - file.have.bytes(), from.ranged ? width : undefined);
   const damaged = new Map<Brick, number>();
-  const lanes = Array.from({ length: width });
+  const connections = Array.from({ length: width });
   await eachLimited(
-    lanes,
+    connections,
     async (_, { signal }) => {
       const own = { ...options, signal };
       for (let gap = taken.gap(size); gap !== undefined; gap = taken.gap(size)) {

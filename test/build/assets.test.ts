@@ -73,7 +73,7 @@ test('an asset that is cancelled in the middle leaves nothing behind', async () 
   assert.equal(await readdir(box.at('cache/assets')), []);
 });
 
-test('an asset that another build has taken off the shelf meanwhile is fetched again', async () => {
+test('an asset that another build has taken from the cache meanwhile is fetched again', async () => {
   await using web = await serveFiles({ tool: 'x'.repeat(1000) });
   await using box = await tree({
     ...addon('a', `asset tool ${web.url}/tool\n`),

@@ -1,6 +1,5 @@
 import * as assert from '../support/assert.ts';
 import { chunksOf } from '../../src/build/docker-archives.ts';
-import { createLanes } from '../../src/platform/limit/lanes.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('build/chunks');
@@ -31,25 +30,6 @@ test("the sender's failure comes after what it sent", async () => {
     message = String(error);
   }
   assert.equal([seen, message], [[1], 'Error: broken']);
-});
-
-test('no more work runs at once than there are lanes, and a failure frees its lane', async () => {
-  const lanes = createLanes(2);
-  const { signal } = new AbortController();
-  let running = 0;
-  let most = 0;
-  const work = Array.from({ length: 6 }, async (_, index) =>
-    lanes.run(async () => {
-      running += 1;
-      most = Math.max(most, running);
-      await new Promise((resolve) => setImmediate(resolve));
-      running -= 1;
-      if (index === 1) throw new Error('one fails');
-    }, signal),
-  );
-  const results = await Promise.allSettled(work);
-  assert.is(results.filter(({ status }) => status === 'rejected').length, 1);
-  assert.is(most, 2);
 });
 
 test.run();

@@ -1,6 +1,6 @@
 import { listenForSignals } from '../../src/cli/signals.ts';
 import { eachLimited } from '../../src/platform/limit/each.ts';
-import { createLanes } from '../../src/platform/limit/lanes.ts';
+import { createSemaphore } from '../../src/platform/limit/semaphore.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
@@ -11,16 +11,16 @@ test('systems that wait for their turn, and for one signal, are no leak to Node,
   const listen = ({ message }: Error): number => said.push(message);
   process.on('warning', listen);
   const signal = listenForSignals();
-  const lanes = createLanes(1);
+  const semaphore = createSemaphore(1);
   const systems = Array.from({ length: 40 }, (_, at) => at);
   let done = 0;
   // As outdated and build look at them: within one add-on, side by side.
   const look = async (_system: number, within: { readonly signal: AbortSignal }): Promise<void> =>
-    lanes.run(async () => {
+    semaphore.run(async () => {
       // Node warns in a later turn.
       await new Promise((resolve) => setImmediate(resolve));
       done += 1;
-    }, within.signal);
+    }, within);
   await eachLimited(systems, look, { width: systems.length, signal });
   process.off('warning', listen);
   assert.equal([done, said], [40, []]);

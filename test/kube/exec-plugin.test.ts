@@ -121,6 +121,20 @@ for (const [title, lines, why, exec] of [
   });
 }
 
+test('a request that is cancelled does not wait for the plug-in that another one has started', async ({ signal }) => {
+  await using server = await serverFor(new Set(['good']));
+  await using box = await boxWith(`until [ -e go ]; do sleep 0.01; done; ${saying('{"token":"good"}')}`, server);
+  const api = await openApi({ env: { KUBECONFIG: box.at('conf'), PATH: process.env['PATH'] } });
+  const first = api?.ask(GET, { signal });
+  const gone = new AbortController();
+  const second = api?.ask(GET, { signal: gone.signal }).catch((error: unknown) => error);
+  const reason = new Error('gone');
+  gone.abort(reason);
+  assert.is(await second, reason);
+  await writeFile(box.at('go'), '');
+  assert.is((await first)?.kind, 'answer');
+});
+
 test('a token with a header in it is not sent', async () => {
   await using server = await serverFor(new Set());
   await using box = await boxWith(saying('{"token":"topsecret\\\\r\\\\nX: y"}'), server);

@@ -2,9 +2,9 @@ import { createServer, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { Duplex } from 'node:stream';
 import { networkInterfaces } from 'node:os';
-import { createBuffers } from '../../src/serve/buffers.ts';
+import { createBufferPool } from '../../src/platform/limit/buffer-pool.ts';
 import { dataContent } from '../../src/serve/content.ts';
-import { sendAnswer } from '../../src/serve/send.ts';
+import { SEND_BUFFERS, sendAnswer } from '../../src/serve/send.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import type { Store } from '../../src/store/store.ts';
 import { until } from '../support/appears.ts';
@@ -30,7 +30,12 @@ test('an answer ends when the network has taken it, not before: idle connections
   const server = createServer((request, response) => {
     seen = response;
     const gone = new AbortController().signal;
-    void sendAnswer(request, response, answer, { buffers: createBuffers(), gone, leastRate: 1, sent: () => undefined });
+    void sendAnswer(request, response, answer, {
+      buffers: createBufferPool(SEND_BUFFERS),
+      gone,
+      leastRate: 1,
+      sent: () => undefined,
+    });
   });
   server.emit('connection', line);
   line.push('GET / HTTP/1.1\r\nHost: x\r\n\r\n');

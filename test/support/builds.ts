@@ -7,7 +7,8 @@ import { buildAddons } from '../../src/build/build.ts';
 import type { BuiltPackage } from '../../src/build/build-addon.ts';
 import type { LockMode } from '../../src/build/committed-lock.ts';
 import { findDonors } from '../../src/build/donors.ts';
-import { createLanes } from '../../src/platform/limit/lanes.ts';
+import { createSemaphore } from '../../src/platform/limit/semaphore.ts';
+import { createSingleFlightCache } from '../../src/platform/limit/single-flight-cache.ts';
 import { findOutdated, type OutdatedAddon } from '../../src/build/outdated.ts';
 import { planBuild, type BuildPlan } from '../../src/build/plan.ts';
 import type { BuildPorts, ImageEngine } from '../../src/build/ports.ts';
@@ -73,9 +74,9 @@ async function withPorts<Result>(
     collector: async () => Promise.reject(new Error('no host packages in this test')),
     containerBuilder: async () => Promise.reject(new Error('no container builds in this test')),
     pool,
-    lanes: createLanes(4),
+    transfers: createSemaphore(4),
     ledger: new Map(),
-    shelf: new Map(),
+    bodies: createSingleFlightCache({ failures: 'own' }),
     donors: async () => findDonors(out, { signal }),
     report: (event) => events?.push(event),
     cache: join(root, 'cache'),

@@ -1,6 +1,6 @@
 /** Where host packages come from and container builds run: a Docker engine, or the machine's own package managers. */
 import { availableParallelism } from 'node:os';
-import { createLanes } from '../../platform/limit/lanes.ts';
+import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import type { RegistryClient } from '../../registry/client.ts';
 import type { BuildPorts } from '../../build/ports.ts';
 import type { Containers } from '../../build/containers/containers.ts';
@@ -73,10 +73,10 @@ export function openBackends(
     if (wanted === 'host') return byHost();
     return wanted === 'container' || (await engineAnswers(env, signal)) ? byContainer() : byHost();
   };
-  const lanes = createLanes(Math.max(LEAST_AT_ONCE, 2 * availableParallelism()));
+  const places = createSemaphore(Math.max(LEAST_AT_ONCE, 2 * availableParallelism()));
   const bounded = (collector: Collector): Collector => ({
     ...collector,
-    collect: async (request, options) => lanes.run(async () => collector.collect(request, options), options.signal),
+    collect: async (request, options) => places.run(async () => collector.collect(request, options), options),
   });
   let collector: Promise<Collector> | undefined;
   return {
@@ -90,7 +90,7 @@ export function openBackends(
         build: async (step, { folder: addon, root: repository, arch }, { id, folder: into, report, signal }) => {
           const roots = { addon, repository };
           const options = { id, roots, arch, into, limitMs, report, signal };
-          return lanes.run(async () => buildContainer(step, opened, options), signal);
+          return places.run(async () => buildContainer(step, opened, options), { signal });
         },
       };
     },

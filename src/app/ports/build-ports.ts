@@ -3,7 +3,8 @@ import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createFramePool } from '../../formats/archive/frame-pool.ts';
 import { findDonors, type Donors } from '../../build/donors.ts';
-import { createLanes } from '../../platform/limit/lanes.ts';
+import { createSemaphore } from '../../platform/limit/semaphore.ts';
+import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 import type { AddonPlan } from '../../build/plan.ts';
 import type { BuildPorts, ImageEngine } from '../../build/ports.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -52,9 +53,9 @@ export async function openBuildPorts(
     collector: backends.collector,
     containerBuilder: backends.containerBuilder,
     pool,
-    lanes: createLanes(BLOBS_AT_ONCE),
+    transfers: createSemaphore(BLOBS_AT_ONCE),
     ledger: new Map(),
-    shelf: new Map(),
+    bodies: createSingleFlightCache({ failures: 'own' }),
     donors: async () => (donors ??= findDonors(out, { signal })),
     report,
     cache,

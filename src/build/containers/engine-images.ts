@@ -9,6 +9,8 @@ import type { RegistryClient } from '../../registry/client.ts';
 import { callError, engineName, type Engine } from './docker.ts';
 import { markPull, removeImage, tidy } from './left-overs.ts';
 import { linesOf } from '../../platform/process/program-lines.ts';
+import { createKeyedMutex } from '../../platform/limit/keyed-mutex.ts';
+import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 
 export interface ImageOptions {
   /** The step that lines belong to. */
@@ -123,8 +125,8 @@ const LATE_MS = 300;
 
 export function createEngineImages({ engine, registry, run, report }: ImagesOptions): EngineImages {
   const pulled = new Map<string, (signal: AbortSignal) => Promise<void>>();
-  const coming = new Map<string, Promise<string>>();
-  const heads = new Map<string, Promise<Digest>>();
+  const pulls = createKeyedMutex();
+  const heads = createSingleFlightCache<Digest>();
   let marks = 0;
 
   const drop = async (name: string, unmark: (signal: AbortSignal) => Promise<void>, later: AbortSignal) => {
@@ -142,7 +144,7 @@ export function createEngineImages({ engine, registry, run, report }: ImagesOpti
       const there = await inspectImage(engine, ref, options.signal);
       if (there === undefined) throw new CurlewError('FETCH_FAILED', `pull ${name}: it is not there afterwards`);
       pulled.set(name, unmark);
-      heads.delete(name);
+      heads.drop(name);
       return there.id;
     } catch (error) {
       await tidy(report, async (later) => {
@@ -161,16 +163,14 @@ export function createEngineImages({ engine, registry, run, report }: ImagesOpti
     bring: async (reference, options) => {
       const ref = readReference(reference);
       const name = nameOf(ref);
+      const bring = async (): Promise<string> => {
+        const there = await inspectImage(engine, ref, options.signal);
+        if (there !== undefined) return there.id;
+        if (typeof ref === 'string') throw new CurlewError('NOT_FOUND', `image ${ref} is not in the Docker engine`);
+        return fetchImage(ref, options);
+      };
       // Another add-on may be pulling it; when that one is cancelled or fails, this one tries itself.
-      await coming.get(name)?.catch(() => undefined);
-      const there = await inspectImage(engine, ref, options.signal);
-      if (there !== undefined) return there.id;
-      if (typeof ref === 'string') throw new CurlewError('NOT_FOUND', `image ${ref} is not in the Docker engine`);
-      const first = coming.get(name);
-      if (first !== undefined) return first;
-      const work = fetchImage(ref, options).finally(() => coming.delete(name));
-      coming.set(name, work);
-      return work;
+      return pulls.run([name], bring, options);
     },
     identify: async (reference, { signal }) => {
       const ref = readReference(reference);
@@ -184,13 +184,7 @@ export function createEngineImages({ engine, registry, run, report }: ImagesOpti
       });
       if (there !== undefined) return digestOf(there, ref);
       if (typeof ref === 'string') throw new CurlewError('NOT_FOUND', `image ${ref} is not in the Docker engine`);
-      let head = heads.get(name);
-      if (head === undefined) {
-        head = registry.headManifest(ref, { signal }).then(({ digest }) => digest);
-        heads.set(name, head);
-        head.catch(() => heads.delete(name));
-      }
-      return head;
+      return heads.get(name, async () => (await registry.headManifest(ref, { signal })).digest);
     },
     release: async (signal) => {
       for (const [name, unmark] of pulled) {

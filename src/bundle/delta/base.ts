@@ -14,6 +14,7 @@ import { KURL_FOLDER, nodePath, ownerOf, prefixOf } from '../../core/layout.ts';
 import { isHeadPath } from '../../core/parts.ts';
 import { hashFile } from '../../platform/files/hash-file.ts';
 import { openParts } from '../parts/parts-source.ts';
+import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 
 export interface BasePayload {
   readonly digest: Digest;
@@ -206,12 +207,9 @@ export async function folderBase(folder: string, { signal }: Cancellable): Promi
       else same.push(file);
     }
   }
-  const known = new Map<string, Promise<Digest | undefined>>();
-  const digest = async (path: string, options: Cancellable): Promise<Digest | undefined> => {
-    const hashing = known.get(path) ?? digestOfFile(path, options);
-    known.set(path, hashing);
-    return hashing;
-  };
+  const known = createSingleFlightCache<Digest | undefined>();
+  const digest = async (path: string, options: Cancellable): Promise<Digest | undefined> =>
+    known.get(path, async () => digestOfFile(path, options));
   return {
     isUnpacked: true,
     packages: [...packages],

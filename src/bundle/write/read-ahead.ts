@@ -1,7 +1,7 @@
 /** A planned bundle read in pieces, several at once, for sources that answer slowly but many at a time. */
 import type { SplicePlan } from '../../formats/archive/splice.ts';
-import { BUFFER_SIZE } from './buffers.ts';
 import { bundleRange, type BundleSource } from './bytes.ts';
+import { BUFFER_SIZE } from './write-queue.ts';
 
 /** Pieces of 2 MiB, five of them: what fills a long line, and leaves room for as much that waits to be collected. */
 const PIECE = 2 * BUFFER_SIZE;

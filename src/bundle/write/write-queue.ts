@@ -1,5 +1,5 @@
 /** Writes a stream from its beginning, several pieces at once where they may, while the next are read. */
-import { createBuffers } from './buffers.ts';
+import { createBufferPool } from '../../platform/limit/buffer-pool.ts';
 
 export interface WriteQueue {
   /** Memory for a chunk that is going to be pushed, used again once that has been written. */
@@ -15,6 +15,9 @@ export interface WriteQueue {
 /** Writes all of a piece; `at` counts the bytes before it. */
 export type Write = (piece: Uint8Array, at: number) => Promise<void>;
 
+/** Bytes of one chunk, at most. */
+export const BUFFER_SIZE: number = 1 << 20;
+
 /** Chunks smaller than this are written together with their neighbours. */
 const SMALL = 256 << 10;
 
@@ -28,7 +31,7 @@ export const WRITES_AT_ONCE = 4;
 /** With `atOnce: 1` a piece begins when the one before it has been written. */
 export function createWriteQueue(write: Write, { atOnce }: { readonly atOnce: number }): WriteQueue {
   const running: Promise<void>[] = [];
-  const buffers = createBuffers();
+  const buffers = createBufferPool({ size: BUFFER_SIZE });
   let small: Uint8Array[] = [];
   let waiting = 0;
   let at = 0;

@@ -19,6 +19,7 @@ import {
 } from './placeholders.ts';
 import { placer, tell, type Placer } from './spot.ts';
 import type { YamlFacts } from './yaml-facts.ts';
+import { createSingleFlightCache, type SingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 
 /** All that is to be said of one text wherever it lies; the same text in many versions is judged once. */
 interface TextFacts extends YamlFacts {
@@ -28,7 +29,7 @@ interface TextFacts extends YamlFacts {
 }
 
 /** What is known of texts by their digest, for all add-ons of one run. */
-export type KnownTexts = Map<string, Promise<TextFacts>>;
+export type KnownTexts = SingleFlightCache<TextFacts>;
 
 /** What there is to say of a file that is no YAML. */
 const NO_YAML: YamlFacts = { remarks: [], uses: [], rewrites: [], specs: new Set(), whole: true };
@@ -40,6 +41,10 @@ const PREFLIGHT = 'host-preflight.yaml';
 const SUPPORT_BUNDLE = /(?:^|\/)(?:tmpl-)?troubleshoot\.yaml$/;
 /** Facts of so many texts are kept; a repository has fewer, a hostile one more. */
 const MOST_KNOWN = 20_000;
+
+export function createKnownTexts(): KnownTexts {
+  return createSingleFlightCache({ most: MOST_KNOWN });
+}
 
 interface Options {
   readonly known: KnownTexts;
@@ -129,12 +134,12 @@ function readOwn(path: string, isYaml: boolean, known: KnownTexts): OwnText | 't
   const read = readBytesFile(path, LARGEST_FILE);
   if (read.kind !== 'bytes') return read.kind === 'too-large' ? 'too-large' : 'other';
   const key = `${isYaml ? 'yaml' : 'text'}:${createHash('sha256').update(read.bytes).digest('base64')}`;
-  const before = known.get(key);
-  let decoded = before === undefined ? decodeText(read.bytes) : undefined;
-  const text = (): string => (decoded ??= textAt(path));
-  const facts = before ?? judgeText(text(), isYaml, { clean: isYaml && isCleanText(read.bytes) });
-  if (before === undefined && known.size < MOST_KNOWN) known.set(key, facts);
-  return { facts, text };
+  let decoded: string | undefined;
+  const facts = known.get(key, async () => {
+    decoded = decodeText(read.bytes);
+    return judgeText(decoded, isYaml, { clean: isYaml && isCleanText(read.bytes) });
+  });
+  return { facts, text: () => (decoded ??= textAt(path)) };
 }
 
 function textAt(path: string): string {

@@ -19,22 +19,22 @@ export async function eachLimited<Item>(
   let first: { readonly error: unknown } | undefined;
   const both = AbortSignal.any([signal, failed.signal]);
   const queue = items[Symbol.iterator]();
-  const lane = async (): Promise<void> => {
+  const takeItems = async (): Promise<void> => {
     for (let next = queue.next(); !next.done; next = queue.next()) {
       both.throwIfAborted();
       await work(next.value, { signal: both });
     }
   };
-  const lanes = Array.from({ length: Math.max(1, width) }, async () => {
+  const workers = Array.from({ length: Math.max(1, width) }, async () => {
     try {
-      await lane();
+      await takeItems();
     } catch (error) {
       first ??= { error };
       // The others have not failed: nobody may report them with an error that is not theirs.
       failed.abort(new CurlewError('CANCELLED', 'stopped, because something else failed', { cause: error }));
     }
   });
-  await Promise.all(lanes);
+  await Promise.all(workers);
   if (first !== undefined) throw first.error;
   signal.throwIfAborted();
 }

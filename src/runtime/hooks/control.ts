@@ -2,6 +2,7 @@
 import { watch } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { asError } from '../../core/errors.ts';
+import { createSemaphore } from '../../platform/limit/semaphore.ts';
 
 /** Where a command failed, as the ERR trap saw it. */
 export interface FailurePlace {
@@ -140,19 +141,17 @@ export async function followControl(path: string, onRecord: (record: ControlReco
       rest = text.byteLength > LINE_LIMIT ? text.subarray(-LINE_LIMIT) : text;
     }
   };
-  // One reader at a time: a change that comes while reading is seen by the next turn.
-  let turn: Promise<void> = Promise.resolve();
+  // One reader at a time: a change that comes while reading is seen by the next one.
+  const mutex = createSemaphore(1);
   let failure: Error | undefined;
-  const next = (): void => {
-    turn = turn.then(drain).catch((error: unknown) => {
+  const next = async (): Promise<void> =>
+    mutex.run(drain).catch((error: unknown) => {
       failure = asError(error);
     });
-  };
-  const stopWatching = onChange(path, next);
+  const stopWatching = onChange(path, () => void next());
   const finish = async (): Promise<void> => {
     stopWatching();
-    next();
-    await turn;
+    await next();
     await file.close();
     if (failure !== undefined) throw failure;
   };

@@ -5,6 +5,7 @@ import type { Report } from '../../core/events.ts';
 import type { ControlRecord } from './control.ts';
 import { linesFrom } from './log-tail.ts';
 import { writeStateFile } from '../../platform/files/state-file.ts';
+import { createSemaphore } from '../../platform/limit/semaphore.ts';
 
 export interface Question {
   readonly addon: string;
@@ -40,7 +41,8 @@ const MOST_LINES = 20;
 /** Answers never go anywhere but to the hook: into no log, journal or event. */
 export function answerQuestions({ addon, log, answers, ask, report, signal }: QuestionsOptions): Questions {
   let seen = 0;
-  let turn: Promise<void> = Promise.resolve();
+  /** One question at a time, in their order. */
+  const mutex = createSemaphore(1);
   let open = 0;
   const files: string[] = [];
   const answer = async ({ id, question }: Extract<ControlRecord, { kind: 'question' }>): Promise<void> => {
@@ -54,7 +56,7 @@ export function answerQuestions({ addon, log, answers, ask, report, signal }: Qu
   return {
     take: (record) => {
       open += 1;
-      turn = turn.then(async () => {
+      void mutex.run(async () => {
         try {
           await answer(record);
         } catch (error) {
@@ -73,7 +75,7 @@ export function answerQuestions({ addon, log, answers, ask, report, signal }: Qu
     },
     isOpen: () => open > 0,
     finish: async () => {
-      await turn;
+      await mutex.run(async () => undefined);
       for (const path of files) await rm(path, { force: true });
     },
   };

@@ -1,16 +1,17 @@
 /** containerd through its client `ctr`, in the namespace of Kubernetes. `CONTAINERD_ADDRESS` names its socket. */
 import { isDigest, type Digest } from '../../core/digest.ts';
 import { MANIFEST_LIMIT, parseManifest } from '../../formats/oci/manifest.ts';
+import { createKeyedMutex } from '../../platform/limit/keyed-mutex.ts';
+import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import { blobsOf, type ImageRuntime, type KnownName } from './image-runtime.ts';
 import { ask, askSurely, feed, loadError, type Env, type Words } from './program.ts';
-import type { Turns } from './turns.ts';
 import type { Cancellable } from './archive.ts';
 
 const CTR: Words = ['ctr', '--namespace', 'k8s.io'];
 /** Names in one question: far below what a command line may hold. */
 const NAMES_AT_ONCE = 500;
 
-export function containerd(env: Env, turns: Turns, width: number): ImageRuntime {
+export function containerd(env: Env, width: number): ImageRuntime {
   const question = async (doing: string, words: readonly string[], { signal }: Cancellable): Promise<string> =>
     askSurely(`${doing} of containerd`, [...CTR, ...words], { env, signal });
   const survey: ImageRuntime['survey'] = async (names, options) => {
@@ -26,7 +27,8 @@ export function containerd(env: Env, turns: Turns, width: number): ImageRuntime 
   return {
     name: 'containerd',
     width,
-    turns,
+    loads: createSemaphore(width),
+    layers: createKeyedMutex(),
     survey,
     namesOf: async ({ names }) => names,
     isImage: async ({ id }, image, options) => {

@@ -2,15 +2,16 @@
 import { isDigest, type Digest } from '../../core/digest.ts';
 import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
 import { isObject, isTexts } from '../../core/json.ts';
+import { createKeyedMutex } from '../../platform/limit/keyed-mutex.ts';
+import { createSemaphore } from '../../platform/limit/semaphore.ts';
 import { blobsOf, type ImageRuntime, type KnownName } from './image-runtime.ts';
 import { ask, askSurely, feed, loadError, type Env } from './program.ts';
-import type { Turns } from './turns.ts';
 import type { Cancellable } from './archive.ts';
 import type { OciForm } from './wanted.ts';
 
 const IDS_AT_ONCE = 500;
 
-export function docker(env: Env, turns: Turns, width: number): ImageRuntime {
+export function docker(env: Env, width: number): ImageRuntime {
   const list = async ({ signal }: Cancellable): Promise<ReadonlyMap<string, KnownName>> => {
     const words = ['docker', 'image', 'list', '--no-trunc', '--digests', '--format', '{{json .}}'] as const;
     return parseList(await askSurely('ask docker for its images', words, { env, signal }));
@@ -18,7 +19,8 @@ export function docker(env: Env, turns: Turns, width: number): ImageRuntime {
   return {
     name: 'docker',
     width,
-    turns,
+    loads: createSemaphore(width),
+    layers: createKeyedMutex(),
     survey: async (names, options) => {
       const all = await list(options);
       return new Map(names.flatMap((name) => [...pair(name, all.get(name))]));

@@ -5,7 +5,6 @@ import { containerd } from './containerd.ts';
 import { docker } from './docker.ts';
 import type { ImageRuntime } from './image-runtime.ts';
 import { ask, type Env } from './program.ts';
-import { createTurns } from './turns.ts';
 import type { Cancellable } from './archive.ts';
 
 const ANSWER_MS = 10_000;
@@ -41,8 +40,8 @@ export async function findImageRuntime({
 }: FindOptions): Promise<ImageRuntime | undefined> {
   const width = Math.min(MOST_WIDTH, Math.max(LEAST_WIDTH, availableParallelism()));
   for (const name of order) {
-    if (name === 'containerd' && (await hasContainerd(env, signal))) return containerd(env, createTurns(width), width);
-    if (name === 'docker' && (await hasDocker(env, signal))) return docker(env, createTurns(width), width);
+    if (name === 'containerd' && (await hasContainerd(env, signal))) return containerd(env, width);
+    if (name === 'docker' && (await hasDocker(env, signal))) return docker(env, width);
   }
   return undefined;
 }

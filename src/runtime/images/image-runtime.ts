@@ -1,6 +1,7 @@
 /** What loading needs of a container runtime; one file each for containerd and Docker. */
 import type { Digest } from '../../core/digest.ts';
-import type { Turns } from './turns.ts';
+import type { KeyedMutex } from '../../platform/limit/keyed-mutex.ts';
+import type { Semaphore } from '../../platform/limit/semaphore.ts';
 import type { Cancellable } from './archive.ts';
 import type { ImageForm, OciForm, WantedImage } from './wanted.ts';
 
@@ -19,7 +20,10 @@ export interface ImageRuntime {
   readonly name: 'containerd' | 'docker';
   /** How many images it takes at once. */
   readonly width: number;
-  readonly turns: Turns;
+  /** Of as many images. */
+  readonly loads: Semaphore;
+  /** By digest: no two loads may bring the same layer at the same time. */
+  readonly layers: KeyedMutex;
   /** Those of the names that it knows. */
   readonly survey: (names: readonly string[], options: Cancellable) => Promise<ReadonlyMap<string, KnownName>>;
   /** The names that it can give to an image; at least one. */

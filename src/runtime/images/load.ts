@@ -44,10 +44,11 @@ export async function loadImages(
     const planned = await planLoads(runtime, [...missing], { signal });
     load.total = planned.reduce((sum, { bytes }) => sum + bytes, 0);
     const one = async ({ image, form, layers }: PlannedLoad, within: Cancellable): Promise<void> => {
-      await runtime.turns(layers, async () => loadOne(load, image, form, within), within);
+      const work = async (): Promise<void> => loadOne(load, image, form, within);
+      await runtime.layers.run(layers, async () => runtime.loads.run(work, within), within);
       noteUnnamed(runtime, image, note);
     };
-    // All may wait for their turn: whoever comes next depends on which layers are on their way.
+    // All of them wait at once: whoever comes next depends on which layers are on their way.
     await eachLimited(planned, one, { width: Math.max(width, planned.length), signal });
   }
   if (aliases.length > 0) {

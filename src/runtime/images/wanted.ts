@@ -9,6 +9,7 @@ import type { Descriptor } from '../../formats/oci/image.ts';
 import { CONFIG_LIMIT, MANIFEST_LIMIT, parseConfig, parseManifest } from '../../formats/oci/manifest.ts';
 import type { LaidOutImage } from '../../formats/oci/oci-layout.ts';
 import { readArchive, type Cancellable, type ImageFiles } from './archive.ts';
+import { createSingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 
 /** An image of an OCI layout: blobs that can be sent one by one. */
 export interface OciForm {
@@ -61,6 +62,7 @@ export function packageImages(
   if (images.length > MOST_IMAGES) throw invalid(files, `${images.length} images, more than ${MOST_IMAGES}`);
   const digests = new Map<string, Digest>();
   const wanted = new Map<string, WantedImage>();
+  const forms = createSingleFlightCache<ImageForm>();
   for (const image of images) {
     const ref = parseImageRef(image.reference);
     if (typeof ref === 'string') throw invalid(files, `image ${quoted(image.reference)}: ${ref}`);
@@ -82,7 +84,8 @@ export function packageImages(
       digests.set(name, image.digest);
     }
     const form = isArchive ? archiveOf(files, image, reference) : layoutOf(files, image, { reference, names });
-    wanted.set(reference, { reference, names, digest: isArchive ? undefined : image.digest, form: once(form) });
+    const formOnce: WantedImage['form'] = async (options) => forms.get(reference, async () => form(options));
+    wanted.set(reference, { reference, names, digest: isArchive ? undefined : image.digest, form: formOnce });
   }
   return [...wanted.values()];
 }
@@ -93,20 +96,6 @@ function quoted(text: string): string {
 
 function invalid({ name }: ImageFiles, what: string): CurlewError {
   return new CurlewError('IMAGE_INVALID', `${name}: ${what}`, { hint: 'build or fetch the package again' });
-}
-
-/** Failures are not kept: the next caller tries again. */
-function once<Result>(make: (options: Cancellable) => Promise<Result>): (options: Cancellable) => Promise<Result> {
-  let made: Promise<Result> | undefined;
-  return async (options) => {
-    made ??= make(options);
-    try {
-      return await made;
-    } catch (error) {
-      made = undefined;
-      throw error;
-    }
-  };
 }
 
 function layoutOf(

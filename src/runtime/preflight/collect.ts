@@ -1,6 +1,8 @@
 /** Carries out the collectors of specs, all at once but for those that would get in each other's way. */
 import { asError, CurlewError, errnoOf } from '../../core/errors.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
+import { createKeyedMutex, type KeyedMutex } from '../../platform/limit/keyed-mutex.ts';
+import { createSingleFlightCache, type SingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 import type { Report } from '../../core/events.ts';
 import type { Json } from '../../formats/yaml/yaml.ts';
 import { COLLECTORS } from './collectors.ts';
@@ -22,15 +24,15 @@ export async function collectFacts(specs: readonly HostPreflight[], options: Col
   const { signal } = options;
   const wanted = specs.flatMap(({ collectors }) => collectors).filter(({ excluded }) => !excluded);
   const order = [...wanted.keys()].toSorted((a, b) => startRank(wanted[a]) - startRank(wanted[b]));
-  const turns = new Map<string, Promise<unknown>>();
-  const known = new Map<string, Promise<Fact>>();
+  const mutex = createKeyedMutex();
+  const known = createSingleFlightCache<Fact>();
   const facts: Fact[] = [];
   await eachLimited(
     order,
     async (at, context) => {
       const spec = wanted[at];
       if (spec === undefined) return;
-      facts[at] = await collectSpec(spec, { ...options, signal: context.signal }, turns, known);
+      facts[at] = await collectSpec(spec, { ...options, signal: context.signal }, mutex, known);
     },
     { width: WIDTH, signal },
   );
@@ -44,19 +46,17 @@ function startRank(spec: CollectorSpec | undefined): number {
 async function collectSpec(
   spec: CollectorSpec,
   options: CollectOptions,
-  turns: Map<string, Promise<unknown>>,
-  known: Map<string, Promise<Fact>>,
+  mutex: KeyedMutex,
+  known: SingleFlightCache<Fact>,
 ): Promise<Fact> {
   const collector = COLLECTORS.get(spec.kind);
   const name = nameOf(spec, collector);
   if (collector === undefined) {
     return { kind: spec.kind, name, ms: 0, status: 'failed', problem: `there is no collector ${spec.kind}` };
   }
-  if (!collector.shared) return collectOne(spec, name, collector, options, turns);
+  const collect = async (): Promise<Fact> => collectOne(spec, name, collector, options, mutex);
   // The machine's own facts are the same for everybody.
-  const found = known.get(spec.kind) ?? collectOne(spec, name, collector, options, turns);
-  known.set(spec.kind, found);
-  return found;
+  return collector.shared ? known.get(spec.kind, collect) : collect();
 }
 
 function nameOf({ name, kind }: CollectorSpec, collector: AnyCollector | undefined): string {
@@ -69,25 +69,18 @@ async function collectOne(
   name: string,
   collector: AnyCollector,
   options: CollectOptions,
-  turns: Map<string, Promise<unknown>>,
+  mutex: KeyedMutex,
 ): Promise<Fact> {
   const title = spec.name ?? spec.kind;
   const id = `preflight ${spec.kind} ${name} ${spec.place.line}`;
-  const turn = collector.turn?.(spec.settings);
-  const before = turn === undefined ? undefined : turns.get(turn);
-  const work = (async (): Promise<Fact> => {
-    await before;
+  const key = collector.mutexKey?.(spec.settings);
+  const work = async (): Promise<Fact> => {
     options.report({ type: 'step-started', id, title: `check ${title}` });
     const fact = await withLimit(spec, name, collector, options);
     options.report({ type: 'step-done', id, outcome: fact.status === 'collected' ? 'looked at' : fact.problem });
     return fact;
-  })();
-  if (turn !== undefined)
-    turns.set(
-      turn,
-      work.catch(() => undefined),
-    );
-  return work;
+  };
+  return mutex.run(key === undefined ? [] : [key], work, options);
 }
 
 /** A collector that does not even hear the signal is left behind. */

@@ -25,8 +25,8 @@ export interface Collector<Facts extends Json> {
   readonly isProgram?: true;
   /** It does more than look: it writes, or runs what a spec names. Left out where nothing at all may happen. */
   readonly acts?: true;
-  /** Two with the same key get in each other's way and take turns. */
-  readonly turn?: (settings: Settings) => string;
+  /** Two with the same key get in each other's way, and run one after the other. */
+  readonly mutexKey?: (settings: Settings) => string;
   /** Looks and changes nothing that stays. What it throws is told, and its facts are missing. */
   readonly collect: (settings: Settings, host: Host) => Promise<Facts>;
   /** Whether a value from a file has the shape of its facts. */

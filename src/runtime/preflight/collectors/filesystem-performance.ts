@@ -61,7 +61,7 @@ export const filesystemPerformance: Collector<FilesystemFacts> = {
     backgroundReadIOPSJobs: 'whole',
   },
   limitMs: (settings) => limitOf(settings, USUAL_LIMIT),
-  turn: () => 'disk',
+  mutexKey: () => 'disk',
   collect: async (settings, host) => {
     const wanted = hostPath(host, resolve('/', settings.text('directory') ?? ''));
     const made = await mkdir(wanted, { recursive: true, mode: 0o700 });

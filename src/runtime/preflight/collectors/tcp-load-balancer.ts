@@ -11,7 +11,7 @@ export const tcpLoadBalancer: Collector<NetworkFacts> = {
   shared: false,
   settings: { address: 'text', port: 'whole!', timeout: 'text' },
   limitMs: (settings) => limitOf(settings, TRY_MS) + 5000,
-  turn: (settings) => `tcp ${settings.whole('port') ?? 0}`,
+  mutexKey: (settings) => `tcp ${settings.whole('port') ?? 0}`,
   collect: async (settings, { signal }) => {
     const port = settings.whole('port') ?? 0;
     const address = settings.text('address') ?? '';

@@ -11,7 +11,7 @@ export const tcpPortStatus: Collector<NetworkFacts> = {
   shared: false,
   settings: { port: 'whole!', interface: 'text' },
   limitMs: () => USUAL_LIMIT_MS,
-  turn: (settings) => `tcp ${settings.whole('port') ?? 0}`,
+  mutexKey: (settings) => `tcp ${settings.whole('port') ?? 0}`,
   collect: async (settings, { signal }) => {
     const port = settings.whole('port') ?? 0;
     const name = settings.text('interface');

@@ -10,7 +10,7 @@ export const udpPortStatus: Collector<NetworkFacts> = {
   shared: false,
   settings: { port: 'whole!', interface: 'text' },
   limitMs: () => USUAL_LIMIT_MS,
-  turn: (settings) => `udp ${settings.whole('port') ?? 0}`,
+  mutexKey: (settings) => `udp ${settings.whole('port') ?? 0}`,
   collect: async (settings) => {
     const name = settings.text('interface');
     const address = name === undefined ? '0.0.0.0' : localIpv4(name);
