@@ -1,19 +1,10 @@
 /** `curlew import`: what a repository that was made for another tool finds here. */
-import { join, resolve } from 'node:path';
+import { importRepository } from '../../app/import.ts';
 import { counted } from '../../core/counted.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
-import { lookAtRepository, type Migration } from '../../kurl/migrate.ts';
-import { newFiles, writeNewFiles, type WrittenFile } from '../../kurl/write-files.ts';
-import type { Command } from '../command.ts';
-import { ownScripts } from '../../app/own-scripts.ts';
+import type { Migration } from '../../kurl/migrate.ts';
+import { command } from '../command.ts';
 import { renderMigration } from '../render/migration.ts';
-
-interface Imported extends Migration {
-  /** Empty without --out. */
-  readonly files: readonly WrittenFile[];
-  /** Versions of add-ons by what was found. */
-  readonly sums: { readonly works: number; readonly differs: number; readonly missing: number };
-}
 
 /** What is missing, but in no add-on. */
 function missingBeside(findings: Migration['findings']): string {
@@ -21,7 +12,7 @@ function missingBeside(findings: Migration['findings']): string {
   return missing === 0 ? '' : `; besides, ${counted(missing, 'thing')} of the repository itself`;
 }
 
-export const importCommand: Command<Imported> = {
+export const importCommand = command({
   name: 'import',
   summary: 'Tell what a repository made for kURL finds here',
   operands: 'kurl PATH',
@@ -35,30 +26,21 @@ export const importCommand: Command<Imported> = {
     'nothing defines, a directive or a host preflight that is not understood, a file that a hook reads. With --out it\n' +
     'writes versions.json beside the versions of each add-on that has a list in versions.js, and .curlew-lint.json.',
   examples: ['curlew import kurl .', 'curlew import kurl ../kURL --notes', 'curlew import kurl . --out .'],
-  async run(args, { cwd, env, signal }) {
-    const [kind, path] = args.positionals;
+  run: async ({ operands: [kind, path], options: { out } }, context) => {
     if (kind !== 'kurl' || path === undefined) {
       throw new CurlewError('USAGE', 'curlew import: say what to import: kurl, and one folder', {
         hint: 'curlew import kurl .',
       });
     }
-    const library = join(ownScripts(), 'lib');
-    const searchPath = env['PATH'] ?? '/usr/bin:/bin';
-    const migration = await lookAtRepository(resolve(cwd, path), { library, searchPath, signal });
-    const to = args.text('out');
-    const out = to === undefined ? undefined : resolve(cwd, to);
-    const files = out === undefined ? [] : await writeNewFiles(out, newFiles(migration, out), { signal });
-    const of = (wanted: string): number => migration.addons.filter(({ verdict }) => verdict === wanted).length;
-    return { ...migration, files, sums: { works: of('works'), differs: of('differs'), missing: of('missing') } };
+    return importRepository({ path, out }, context);
   },
-  render(result, args, paint) {
+  render: (result, { options: { out, notes } }, paint) => {
     const { sums, addons, files, orders } = result;
     const written = files.filter(({ outcome }) => outcome === 'written').length;
     const kept = files.filter(({ outcome }) => outcome === 'kept').map(({ path }) => `left as it is: ${path}`);
-    const out = args.text('out');
     const names = new Set(addons.map(({ tree, name }) => `${tree}/${name}`)).size;
     return [
-      ...renderMigration(result, args.flag('notes'), paint),
+      ...renderMigration(result, notes, paint),
       ...kept,
       out === undefined
         ? `--out DIR writes the order of versions of ${counted(orders.length, 'add-on')}`
@@ -70,4 +52,4 @@ export const importCommand: Command<Imported> = {
     const all = [...findings, ...addons.flatMap((addon) => addon.findings)];
     return all.some(({ grade }) => grade === 'missing') ? ERROR_CODES.UNSUPPORTED : 0;
   },
-};
+});
