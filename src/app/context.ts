@@ -10,6 +10,8 @@ export interface Context {
   readonly ask?: Ask | undefined;
   /** Prints a line of the result while the use case is at work; lines that nobody reads in time are lost. */
   readonly print?: ((line: string) => void) | undefined;
+  /** The executable that runs; absent where that is node, with the program in files of its own. */
+  readonly program?: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Folder that relative paths of the request start from; absolute. */
   readonly cwd: string;

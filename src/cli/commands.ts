@@ -109,7 +109,7 @@ const MAKING: Rows = [
     'inventory',
     row(
       'List what a node or a folder of bundles has, for a delta',
-      async () => (await import('./commands/inventory.ts')).inventory,
+      async () => (await import('./commands/inventory.ts')).inventoryCommand,
     ),
   ],
   [
