@@ -144,7 +144,10 @@ const MAKING: Rows = [
   ['inspect', row('Show what a package or bundle holds', async () => (await import('./commands/inspect.ts')).inspect)],
   [
     'verify',
-    row('Prove that packages or bundles are undamaged', async () => (await import('./commands/verify.ts')).verify),
+    row(
+      'Prove that packages or bundles are undamaged',
+      async () => (await import('./commands/verify.ts')).verifyCommand,
+    ),
   ],
   [
     'sbom',

@@ -1,0 +1,117 @@
+/** A bundle or package from the network, resumed where it stopped, proved as it arrives. */
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Digest } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
+import { SIGNATURE_LIMIT } from '../formats/signing/signature.ts';
+import { writeStateFile } from '../platform/files/state-file.ts';
+import type { Pulled, PullOptions } from '../transfer/from-place.ts';
+import { createPace } from '../transfer/pace.ts';
+import { pull } from '../transfer/pull.ts';
+import type { Context } from './context.ts';
+import { lazyHttp, objectOpener, type AddressRequest } from './ports/store-source.ts';
+import { signaturePath, trustOf, type TrustRequest } from './ports/trust.ts';
+
+export interface PullRequest extends AddressRequest, TrustRequest {
+  /** URLs, `s3://bucket/key` or files; those behind the first are mirrors, asked in their order when one before them fails. */
+  readonly addresses: readonly string[];
+  /** The file to write, or a folder for one named as in the address; the current folder when absent. */
+  readonly output?: string | undefined;
+  /** Requests at once; 4 when absent. */
+  readonly connections?: number | undefined;
+  /** Most bytes a second. */
+  readonly limitRate?: number | undefined;
+  /** Of the whole file, which may be any file then. */
+  readonly sha256?: Digest | undefined;
+  /** The file is replaced if it is there. */
+  readonly force?: boolean | undefined;
+}
+
+export interface PulledFile extends Pulled {
+  /** The public key whose signature holds, where signatures were asked for. */
+  readonly signedBy: string | undefined;
+}
+
+const CONNECTIONS = 4;
+
+/** The same request resumes where this one stopped: until the file is whole, what has arrived is in FILE.partial. */
+export async function pullFile(request: PullRequest, context: Context): Promise<PulledFile> {
+  const { cwd, report, signal } = context;
+  const { addresses, limitRate: rate, sha256, force = false, connections = CONNECTIONS } = request;
+  const [first] = addresses;
+  if (first === undefined) {
+    throw new CurlewError('USAGE', 'curlew pull: no address named', { hint: 'curlew pull URL -o FILE' });
+  }
+  const pace = rate === undefined ? undefined : createPace(rate, () => performance.now());
+  const file = await targetOf(request.output, first, cwd);
+  const web = lazyHttp(request, context);
+  try {
+    const objectAt = objectOpener(request, context, web);
+    const places = [];
+    for (const address of addresses) places.push(await objectAt(address));
+    const trust = await trustFor(request, context);
+    const check = trust?.check;
+    const pulled = await pull(places, file, { sha256, check, force, connections, pace, report, signal });
+    await trust?.keep(file);
+    return { ...pulled, signedBy: trust?.signedBy() };
+  } finally {
+    await web.close();
+  }
+}
+
+/** The file named, or one of the address' name in the folder named or the current one. */
+async function targetOf(output: string | undefined, address: string, cwd: string): Promise<string> {
+  const path = resolve(cwd, output ?? '.');
+  const isFolder = (await stat(path).catch(() => undefined))?.isDirectory() === true;
+  if (!isFolder && output?.endsWith('/') !== true) return path;
+  return resolve(path, nameIn(address));
+}
+
+/** The last part of an address' path. */
+function nameIn(address: string): string {
+  const [, , url] = /^([a-z][a-z0-9+.-]*):\/\/[^/?#]*(\/[^?#]*)?/i.exec(address) ?? [
+    undefined,
+    undefined,
+    `/${address}`,
+  ];
+  const path = url ?? '/';
+  let name = path.slice(path.lastIndexOf('/') + 1);
+  try {
+    name = decodeURIComponent(name);
+  } catch {
+    // Taken as it is.
+  }
+  if (!['', '.', '..'].includes(name) && !/[/\0]/.test(name)) return name;
+  throw new CurlewError('USAGE', `curlew pull: ${address} names no file`, {
+    hint: 'name the file to write with -o FILE',
+  });
+}
+
+interface PullTrust {
+  readonly check: NonNullable<PullOptions['check']>;
+  /** Puts the signature that was found at the place beside the file. */
+  readonly keep: (file: string) => Promise<void>;
+  readonly signedBy: () => string | undefined;
+}
+
+/** Undefined when nobody asks for signatures. */
+async function trustFor(request: PullRequest, context: Context): Promise<PullTrust | undefined> {
+  const trust = await trustOf(request, context);
+  if (trust === undefined) return undefined;
+  let signedBy: string | undefined;
+  let signature: string | undefined;
+  return {
+    signedBy: () => signedBy,
+    check: async (toc, { name, place: { store, key } }) => {
+      const signed = await trust.check(name, toc, name, async () => {
+        const found = await store.read(signaturePath(key), { limit: SIGNATURE_LIMIT, signal: context.signal });
+        signature = found === undefined ? undefined : Buffer.from(found.data).toString();
+        return signature;
+      });
+      signedBy = signed.by;
+    },
+    keep: async (file) => {
+      if (signature !== undefined) await writeStateFile(signaturePath(file), signature, 0o644);
+    },
+  };
+}
