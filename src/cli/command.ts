@@ -36,10 +36,12 @@ type Value<Spec> = Spec extends { readonly type: 'boolean' }
       ? One<Spec>
       : One<Spec> | undefined;
 
+type ValuesByName<Specs> = { readonly [Name in keyof Specs & string as Camel<Name>]: Value<Specs[Name]> };
+
 /** Values by name, `--registry-mirror` as `registryMirror`: fields of a request as the use cases take it. */
 export type OptionValues<Specs extends OptionSpecs> = string extends keyof Specs
   ? Readonly<Record<string, never>>
-  : { readonly [Name in keyof Specs & string as Camel<Name>]: Value<Specs[Name]> };
+  : ValuesByName<Specs & typeof GLOBAL_OPTIONS>;
 
 /** The words behind a command's name. */
 export interface Arguments<Specs extends OptionSpecs = OptionSpecs> {

@@ -102,7 +102,7 @@ const MAKING: Rows = [
     'bundle',
     row(
       'Put all packages of an installer spec into one file',
-      async () => (await import('./commands/bundle.ts')).bundle,
+      async () => (await import('./commands/bundle.ts')).bundleCommand,
     ),
   ],
   [
@@ -114,7 +114,10 @@ const MAKING: Rows = [
   ],
   [
     'apply',
-    row('Make the whole bundle of a delta and what is there', async () => (await import('./commands/apply.ts')).apply),
+    row(
+      'Make the whole bundle of a delta and what is there',
+      async () => (await import('./commands/apply.ts')).applyCommand,
+    ),
   ],
   [
     'split',

@@ -1,7 +1,7 @@
 /** Options that several commands have. */
 import { INSTALL_DIRECTORY } from '../core/layout.ts';
 import type { OptionSpecs } from './command.ts';
-import { age, arch, choice, osImage, wholeNumber } from './values.ts';
+import { age, arch, choice, folders, osImage, wholeNumber } from './values.ts';
 
 export const NETWORK_OPTIONS = {
   'registry-mirror': {
@@ -188,3 +188,22 @@ export const FOLDER_OPTIONS = {
 
 /** Of every command that takes a path or an address of a package or bundle. */
 export const ANYWHERE_OPTIONS = { ...WEB_OPTIONS, ...STORE_OPTIONS } satisfies OptionSpecs;
+
+/** Of every command that writes parts. */
+export const PARTS_OPTIONS = {
+  to: {
+    type: 'string',
+    multiple: true,
+    read: folders,
+    value: 'FOLDER[,FOLDER…]',
+    help: 'write parts to these media, each as full as it goes',
+  },
+} satisfies OptionSpecs;
+
+/** Of every command that judges settings for others to mend. */
+export const SETTINGS_OPTION = {
+  'allow-invalid-settings': {
+    type: 'boolean',
+    help: 'take a spec whose settings do not fit its packages: the spec of a site is to mend them',
+  },
+} satisfies OptionSpecs;

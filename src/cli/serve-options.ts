@@ -1,5 +1,5 @@
 /** The words of `curlew serve`, checked. */
-import { STORE_OPTIONS } from './options.ts';
+import { SETTINGS_OPTION, STORE_OPTIONS } from './options.ts';
 import { resolve } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
@@ -7,7 +7,6 @@ import { DEFAULT_LIMITS, type ServeLimits } from '../serve/server.ts';
 import { SHORTEST_TOKEN } from '../serve/token.ts';
 import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
 import { usage } from './node-target.ts';
-import { SETTINGS_OPTION } from './bundle-plan.ts';
 
 const limitGroup = 'Limits';
 

@@ -62,6 +62,13 @@ export const osImage: Read<{ readonly os: OsId; readonly image: string }> = (tex
   });
 };
 
+/** Names with commas between them. */
+export const folders: Read<readonly string[]> = (text, option) => {
+  const names = text.split(',');
+  if (names.includes('')) throw new CurlewError('USAGE', `${option} ${text}: a folder has no name`);
+  return names;
+};
+
 export function archOf(args: Arguments): Arch {
   return arch(args.text('arch') ?? 'amd64', '--arch');
 }

@@ -1,25 +1,99 @@
 /** `curlew bundle`: one file with everything that an installer spec names. */
-import { summarise, type PlanSummary } from '../../bundle/plan.ts';
-import type { NotCurrent } from '../../store/release/signed-release.ts';
-import { BUNDLE_PLAN_OPTIONS, openPlan } from '../bundle-plan.ts';
-import { bundleTarget, BUNDLE_TARGET_OPTIONS, type Written } from '../bundle-target.ts';
-import type { Command } from '../command.ts';
-import { STANDARD_OUTPUT } from '../output.ts';
+import { bundle } from '../../app/bundle.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { command } from '../command.ts';
+import {
+  DOWNGRADE_OPTION,
+  KEY_OPTIONS,
+  NETWORK_OPTIONS,
+  PARTS_OPTIONS,
+  SETTINGS_OPTION,
+  STORE_OPTIONS,
+} from '../options.ts';
+import { outputOf, STANDARD_OUTPUT } from '../output.ts';
 import { renderBundle } from '../render/bundle.ts';
-import { SINCE_OPTION, sincePlan } from '../since.ts';
+import { openStandardOutput } from '../standard-output.ts';
+import { arch, size } from '../values.ts';
 
-interface Result extends PlanSummary, Written {
-  /** Of the table of contents: what a signature covers. */
-  readonly tocDigest: string;
-  /** What the store says against the release that was named; absent when it says nothing. */
-  readonly notCurrent?: NotCurrent | undefined;
-}
-
-export const bundle: Command<Result> = {
+export const bundleCommand = command({
   name: 'bundle',
   summary: 'Put all packages of an installer spec into one file',
   operands: '[installer.yaml]',
-  options: { ...BUNDLE_TARGET_OPTIONS, ...BUNDLE_PLAN_OPTIONS, ...SINCE_OPTION },
+  options: {
+    output: {
+      type: 'string',
+      short: 'o',
+      value: 'FILE',
+      help: 'the bundle to write: a file, s3://bucket/prefix/name.tar.gz, or - for standard output',
+    },
+    verify: { type: 'boolean', help: 'prove every byte of the packages again while copying' },
+    split: {
+      type: 'string',
+      read: size,
+      value: 'SIZE',
+      help: 'write parts of at most so many bytes, as 4480M or 1.5G',
+    },
+    ...PARTS_OPTIONS,
+    force: { type: 'boolean', help: 'replace the file if it is there' },
+    plan: { type: 'boolean', help: 'say what would be copied from where, and write no bundle' },
+    out: { type: 'string', value: 'FILE', help: 'with --plan: save the plan, for --from-plan' },
+    against: { type: 'string', value: 'FILE', help: 'with --plan: say what differs from this saved plan' },
+    from: { type: 'string', value: 'STORE', help: 'folder or s3://bucket/prefix that curlew publish wrote' },
+    release: { type: 'string', value: 'R', help: 'the release to take packages from (default: the current one)' },
+    arch: { type: 'string', read: arch, value: 'ARCH', help: 'amd64 or arm64 (default: amd64)' },
+    with: {
+      type: 'string',
+      multiple: true,
+      value: 'NAME[@VERSION]',
+      help: 'a package beside those of the spec, which the spec of a site may name',
+    },
+    without: { type: 'string', multiple: true, value: 'NAME', help: 'leave an add-on out of the spec' },
+    os: {
+      type: 'string',
+      multiple: true,
+      read: (text: string) => text.split(','),
+      value: 'OS[,OS]',
+      help: 'keep host packages of these systems only, such as ubuntu-22.04,rhel-9 (default: all)',
+    },
+    'upgrade-from': {
+      type: 'string',
+      multiple: true,
+      value: '[NAME@]VERSION',
+      help: 'add the steps of an upgrade from this version of kubernetes (or rook@, containerd@) or a later one',
+    },
+    layout: {
+      type: 'string',
+      read: layout,
+      value: 'kurl',
+      help: "for kURL's own scripts, of --kurl-scripts, in place of curlew",
+    },
+    'kurl-scripts': {
+      type: 'string',
+      value: 'DIR',
+      help: "kURL's install.sh, join.sh, upgrade.sh, tasks.sh, and kurl/",
+    },
+    'from-plan': {
+      type: 'string',
+      value: 'FILE',
+      help: 'carry out the plan that --plan --out saved, in place of a spec',
+    },
+    ...SETTINGS_OPTION,
+    image: {
+      type: 'string',
+      multiple: true,
+      value: 'REF',
+      help: 'an image of a registry, loaded on nodes with the others',
+    },
+    ...NETWORK_OPTIONS,
+    ...KEY_OPTIONS,
+    ...DOWNGRADE_OPTION,
+    ...STORE_OPTIONS,
+    since: {
+      type: 'string',
+      value: 'INVENTORY',
+      help: 'leave out what that place has: a delta (see curlew inventory)',
+    },
+  },
   details:
     'The bundle is made of byte ranges of the packages as they are: nothing is packed again. It brings its own curlew: ' +
     'on the node, tar and the install.sh in it are enough.\n\n' +
@@ -35,14 +109,21 @@ export const bundle: Command<Result> = {
     'curlew bundle installer.yaml --from /srv/dist --since site.json -o d.tar.gz',
     'curlew bundle installer.yaml --from s3://a/dist -o s3://a/bundles/b.tar.gz',
   ],
-  run: async (args, context) => {
-    const write = await bundleTarget(args, context);
-    await using open = await openPlan(args, context);
-    const plan = await sincePlan(open.plan, args, context);
-    const { notCurrent } = open;
-    const result = { ...(await write({ ...open, plan })), tocDigest: plan.splice.index.tocDigest, ...summarise(plan) };
-    return notCurrent === undefined ? result : { ...result, notCurrent };
+  run: async ({ operands: [spec], options: { output, os, to, json, ...options } }, context) => {
+    const request = { spec, output: outputOf(output), os: os.flat(), to: to.flat(), ...options };
+    if (output !== STANDARD_OUTPUT || options.plan) return bundle(request, context);
+    if (json) {
+      throw new CurlewError('USAGE', 'curlew bundle: with -o - the bundle itself is what standard output carries', {
+        hint: 'leave out --json, or ask for --plan --json before',
+      });
+    }
+    return bundle(request, context, { name: 'standard output', write: openStandardOutput(context) });
   },
-  carriesBytes: (args) => args.text('output') === STANDARD_OUTPUT && !args.flag('plan'),
+  carriesBytes: ({ options }) => options.output === STANDARD_OUTPUT && !options.plan,
   render: (result) => renderBundle(result, result),
-};
+});
+
+function layout(text: string, option: string): 'kurl' {
+  if (text === 'kurl') return text;
+  throw new CurlewError('USAGE', `${option} ${text.slice(0, 40)}: the one that is known is kurl`);
+}

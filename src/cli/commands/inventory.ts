@@ -4,7 +4,7 @@ import { formatInventory } from '../../bundle/delta/inventory.ts';
 import { counted } from '../../core/counted.ts';
 import { INSTALL_DIRECTORY } from '../../core/layout.ts';
 import { command } from '../command.ts';
-import { STANDARD_OUTPUT } from '../output.ts';
+import { outputOf } from '../output.ts';
 import { formatBytes } from '../render/units.ts';
 
 export const inventoryCommand = command({
@@ -25,7 +25,7 @@ export const inventoryCommand = command({
 The inventory holds digests and sizes, and the names and versions of packages; nothing else of the place. curlew bundle --since takes it.`,
   examples: ['curlew inventory -o inventory.json', 'curlew inventory bundles/ -o inventory.json'],
   run: async ({ operands, options: { output: file, ...options } }, context) => {
-    const output = file === STANDARD_OUTPUT ? undefined : file;
+    const output = outputOf(file);
     return inventory({ places: operands, output, ...options }, context);
   },
   render: ({ file, digest, packages, payloads, bytes, inventory: made }) =>

@@ -1,42 +1,23 @@
 /** `curlew join-parts`: one file out of the parts of a bundle, or only a look at them. */
-import { DOWNGRADE_OPTION, NETWORK_OPTIONS, SIGNED_OPTIONS } from '../options.ts';
-import { dirname, join, resolve } from 'node:path';
-import { checkParts, joinedBytes, joinParts, type JoinOptions } from '../../bundle/parts/join-parts.ts';
+import {
+  checkBundleParts,
+  joinBundleParts,
+  readBundleParts,
+  type CheckedParts,
+  type JoinedParts,
+} from '../../app/join-parts.ts';
 import { counted } from '../../core/counted.ts';
-import { CurlewError, ERROR_CODES, redact } from '../../core/errors.ts';
-import { isHeadPath } from '../../core/parts.ts';
-import type { Arguments, Command, CommandContext } from '../command.ts';
-import { checkedIndex } from '../../app/ports/install-source.ts';
-import { isAddress } from '../../app/archives/open-anywhere.ts';
+import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
+import { command } from '../command.ts';
+import { DOWNGRADE_OPTION, NETWORK_OPTIONS, SIGNED_OPTIONS } from '../options.ts';
 import { STANDARD_OUTPUT } from '../output.ts';
-import { proveWhole, requireSignedFile } from '../../app/archives/prove-whole.ts';
 import { columns } from '../render/columns.ts';
 import { formatBytes } from '../render/units.ts';
-import { trustOf, type Trust } from '../../app/ports/trust.ts';
 import { openStandardOutput } from '../standard-output.ts';
 
-interface CheckedPart {
-  readonly name: string;
-  readonly size: number;
-  /** Undefined where it was not found. */
-  readonly path: string | undefined;
-  /** Undefined for a part that is right. */
-  readonly problem: string | undefined;
-}
+type JoinResult = JoinedParts | CheckedParts | { readonly kind: 'sent' };
 
-type JoinResult =
-  | {
-      readonly kind: 'joined';
-      readonly file: string;
-      readonly size: number;
-      readonly parts: number;
-      /** The public key whose signature holds; undefined where none was asked for. */
-      readonly signedBy: string | undefined;
-    }
-  | { readonly kind: 'sent' }
-  | { readonly kind: 'checked'; readonly parts: readonly CheckedPart[]; readonly signedBy: string | undefined };
-
-export const joinPartsCommand: Command<JoinResult> = {
+export const joinPartsCommand = command({
   name: 'join-parts',
   summary: 'Join the parts of a bundle, or check them',
   operands: 'HEAD [FOLDER…]',
@@ -59,26 +40,19 @@ Where somebody sits at the terminal, media may come one after the other: the nex
     'curlew join-parts bundle.tar.gz.parts.json --check --key release.pub',
     'curlew join-parts bundle.tar.gz.parts.json -o - | tar -xz',
   ],
-  run: async (args, context) => {
-    const { report, signal } = context;
-    const { head, folders, output } = wordsOf(args, context);
-    const { judge, signedBy } = judgeOf(await trustOf(args.options, context), head, context);
-    const place = { folders, judge, report, signal };
-    if (output === undefined) {
-      const found = await checkParts(head, place);
-      const parts = found.map(({ part: { name, size }, path, problem }) => ({ name, size, path, problem }));
-      return { kind: 'checked', parts, signedBy: signedBy() };
-    }
-    if (output === STANDARD_OUTPUT) {
-      const write = openStandardOutput({ signal });
-      for await (const chunk of joinedBytes(head, place)) await write(chunk);
-      return { kind: 'sent' };
-    }
-    const next = askerFor(context, folders);
-    const joined = await joinParts(head, output, { ...place, force: args.flag('force'), next });
-    return { kind: 'joined', file: output, size: joined.size, parts: joined.parts.length, signedBy: signedBy() };
+  run: async ({ operands: [head, ...folders], options }, context): Promise<JoinResult> => {
+    const { output, check, json } = options;
+    if (head === undefined) throw usage('name the head file');
+    if ((output === undefined) !== check) throw usage('say with -o which file to write, or ask for --check');
+    const request = { ...options, head, folders };
+    if (output === undefined) return checkBundleParts(request, context);
+    if (output !== STANDARD_OUTPUT) return joinBundleParts({ ...request, output }, context);
+    if (json) throw usage('with -o -, standard output carries the bundle itself');
+    const write = openStandardOutput(context);
+    for await (const chunk of readBundleParts(request, context)) await write(chunk);
+    return { kind: 'sent' };
   },
-  carriesBytes: (args) => args.text('output') === STANDARD_OUTPUT,
+  carriesBytes: ({ options }) => options.output === STANDARD_OUTPUT,
   render: (result) => {
     if (result.kind === 'sent') return '';
     const isWrong = result.kind === 'checked' && result.parts.some(({ problem }) => problem !== undefined);
@@ -94,7 +68,7 @@ Where somebody sits at the terminal, media may come one after the other: the nex
     if (wrong.length === 0) return 0;
     return wrong.every(({ path }) => path === undefined) ? ERROR_CODES.NOT_FOUND : ERROR_CODES.DIGEST_MISMATCH;
   },
-};
+});
 
 function proofLine(signedBy: string | undefined): string {
   return signedBy === undefined
@@ -102,62 +76,6 @@ function proofLine(signedBy: string | undefined): string {
     : `signed with ${signedBy}`;
 }
 
-interface Judge {
-  readonly judge: JoinOptions['judge'];
-  /** Once all has been judged. */
-  readonly signedBy: () => string | undefined;
-}
-
-/** As `curlew verify` judges the whole. */
-function judgeOf(trust: Trust | undefined, path: string, context: CommandContext): Judge {
-  let signedBy: string | undefined;
-  if (trust === undefined) return { judge: undefined, signedBy: () => undefined };
-  const judge: JoinOptions['judge'] = async (whole, { name }, what) => {
-    const { signed } = await checkedIndex(whole, join(dirname(path), name), { ...context, trust });
-    if (what === 'contents' || signed === undefined) return;
-    // A signature of the contents alone says nothing of the bytes; they have to be what the contents say.
-    if (signed.statement === undefined) await proveWhole(whole, path, context);
-    else await requireSignedFile(whole, signed.statement.file, context);
-    signedBy = signed.by;
-  };
-  return { judge, signedBy: () => signedBy };
-}
-
-function wordsOf(
-  args: Arguments,
-  { cwd }: CommandContext,
-): { readonly head: string; readonly folders: readonly string[]; readonly output: string | undefined } {
-  const usage = (what: string): CurlewError =>
-    new CurlewError('USAGE', `curlew join-parts: ${what}`, { hint: 'curlew join-parts NAME.parts.json -o FILE' });
-  const [word, ...more] = args.positionals;
-  if (word === undefined) throw usage('name the head file');
-  if (isAddress(word)) throw usage(`${redact(word)} is no file: fetch it and the parts first, with curlew pull`);
-  if (!isHeadPath(word))
-    throw usage(`${word} is no head file: that has the name of the bundle with .parts.json behind it`);
-  const output = args.text('output');
-  if ((output === undefined) !== args.flag('check')) throw usage('say with -o which file to write, or ask for --check');
-  if (output === STANDARD_OUTPUT && args.flag('json'))
-    throw usage('with -o -, standard output carries the bundle itself');
-  const head = resolve(cwd, word);
-  const folders = [dirname(head), ...more.map((folder) => resolve(cwd, folder))];
-  const file = output === undefined || output === STANDARD_OUTPUT ? output : resolve(cwd, output);
-  return { head, folders: [...new Set(folders)], output: file };
-}
-
-/** Undefined where nobody can be asked. */
-function askerFor({ ask, signal }: CommandContext, folders: readonly string[]): JoinOptions['next'] {
-  if (ask === undefined) return undefined;
-  return async (missing, problem) => {
-    const [first] = missing;
-    const others = missing.length > 1 ? `, and ${missing.length - 1} more` : '';
-    const lines = [
-      ...(problem === undefined ? [] : [problem]),
-      `${first?.name ?? ''} is missing${others}.`,
-      `Mount the next medium so that its parts lie in ${folders.join(' or ')}.`,
-      'Enter goes on, anything else stops:',
-    ];
-    const answer = await ask({ addon: 'join-parts', kind: 'text', lines }, { signal });
-    if (answer?.trim() === '') return;
-    throw new CurlewError('CANCELLED', `${first?.name ?? ''} is missing${others}: nothing was joined`);
-  };
+function usage(what: string): CurlewError {
+  return new CurlewError('USAGE', `curlew join-parts: ${what}`, { hint: 'curlew join-parts NAME.parts.json -o FILE' });
 }

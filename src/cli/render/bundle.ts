@@ -3,7 +3,7 @@ import type { BundledSystems } from '../../core/bundle.ts';
 import type { PlanSummary } from '../../bundle/plan.ts';
 import { visible } from '../../core/diagnostic.ts';
 import type { PackageDifference, PlanDifference } from '../../bundle/compare.ts';
-import type { Written } from '../bundle-target.ts';
+import type { Written } from '../../app/bundling/target.ts';
 import { deltaLines } from './delta.ts';
 import { formatBytes } from './units.ts';
 
@@ -26,7 +26,7 @@ export function renderBundle(
   }
   const saved = linked === 0 ? '' : `, ${formatBytes(linked)} there once instead of twice`;
   const made = `${formatBytes(size)} from release ${release}, ${formatBytes(fresh)} of it new${saved}`;
-  lines.push(file === undefined ? `would be ${made}` : `${file === '-' ? 'standard output' : file}: ${made}`);
+  lines.push(file === undefined ? `would be ${made}` : `${file}: ${made}`);
   if (plan !== undefined) lines.push(`${plan}: the plan`);
   if (difference !== undefined) lines.push(...differenceLines(difference));
   if (delta !== undefined) lines.push(...deltaLines(delta));

@@ -1,16 +1,29 @@
-/** Which packages a bundle has beside its spec, or without part of it, by the words of the command. */
+/** Which packages a bundle has beside its spec, or without part of it. */
 import { resolve } from 'node:path';
-import type { BesideOptions, Wanted } from '../bundle/beside.ts';
-import { systemsOfPlan, type BundlePlan } from '../bundle/plan.ts';
-import { CurlewError } from '../core/errors.ts';
-import { nearest } from '../core/nearest.ts';
-import { OS_IDS, osFolders, type OsId } from '../core/os.ts';
-import { isAddonName, isVersion } from '../core/ref.ts';
-import type { Installer } from '../spec/installer.ts';
-import { installerYaml } from '../spec/merge.ts';
-import { parseInstaller } from '../spec/parse.ts';
-import { isJsonObject, type JsonObject } from '../formats/yaml/yaml.ts';
-import type { Arguments, CommandContext } from './command.ts';
+import type { BesideOptions, Wanted } from '../../bundle/beside.ts';
+import { systemsOfPlan, type BundlePlan } from '../../bundle/plan.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { nearest } from '../../core/nearest.ts';
+import { OS_IDS, osFolders, type OsId } from '../../core/os.ts';
+import { isAddonName, isVersion } from '../../core/ref.ts';
+import type { Installer } from '../../spec/installer.ts';
+import { installerYaml } from '../../spec/merge.ts';
+import { parseInstaller } from '../../spec/parse.ts';
+import { isJsonObject, type JsonObject } from '../../formats/yaml/yaml.ts';
+import type { Context } from '../context.ts';
+
+export interface ChoiceRequest {
+  /** `NAME[@VERSION]`: packages beside those of the spec. */
+  readonly with?: readonly string[] | undefined;
+  /** `[NAME@]VERSION`: the steps of an upgrade from there are added; of kubernetes where no add-on is named. */
+  readonly upgradeFrom?: readonly string[] | undefined;
+  /** Systems such as `ubuntu-22.04` and `rhel-9` whose host packages are kept; all when there are none. */
+  readonly os?: readonly string[] | undefined;
+  /** For kURL's own scripts, of `kurlScripts`, in place of curlew. */
+  readonly layout?: 'kurl' | undefined;
+  /** Folder with kURL's install.sh, join.sh, upgrade.sh, tasks.sh and kurl/. */
+  readonly kurlScripts?: string | undefined;
+}
 
 export interface ReadSpec {
   readonly bytes: Uint8Array;
@@ -18,22 +31,19 @@ export interface ReadSpec {
   readonly document: JsonObject;
 }
 
-/** What `--with` and `--upgrade-from` ask for. */
-export function besideOf(args: Arguments): BesideOptions {
+/** What is asked for beside the spec. */
+export function besideOf({ with: also = [], upgradeFrom = [] }: ChoiceRequest): BesideOptions {
   return {
-    also: args.texts('with').map((text) => wanted('--with', text.includes('@') ? text : `${text}@latest`)),
-    upgradeFrom: args
-      .texts('upgrade-from')
-      .map((text) => wanted('--upgrade-from', text.includes('@') ? text : `kubernetes@${text}`)),
+    also: also.map((text) => wanted('--with', text.includes('@') ? text : `${text}@latest`)),
+    upgradeFrom: upgradeFrom.map((text) => wanted('--upgrade-from', text.includes('@') ? text : `kubernetes@${text}`)),
   };
 }
 
 /** Systems that people know by other names than those of their folders. */
 const OTHER_NAMES = ['centos-7', 'rocky-8', 'rocky-9', 'rocky-10', 'almalinux-9', 'ol-8', 'ol-9', 'amazon-2'];
 
-/** The folders of packages that the systems of `--os` read, in the order of the table; undefined: all. */
-export function systemsOf(args: Arguments): readonly OsId[] | undefined {
-  const names = systemNames(args);
+/** The folders of packages that the systems read, in the order of the table; undefined: all. */
+export function systemsOf({ os: names = [] }: ChoiceRequest): readonly OsId[] | undefined {
   if (names.length === 0) return undefined;
   const kept = new Set(
     names.flatMap((name) => {
@@ -52,23 +62,18 @@ export function systemsOf(args: Arguments): readonly OsId[] | undefined {
   return OS_IDS.filter((id) => kept.has(id));
 }
 
-function systemNames(args: Arguments): readonly string[] {
-  return args.texts('os').flatMap((text) => text.split(','));
-}
-
-/** Those of `--os` that no package of the bundle has anything for, each in a warning. */
-export function idleSystems(args: Arguments, plan: BundlePlan): readonly string[] {
+/** The systems asked for that no package of the bundle has anything for, each in a warning. */
+export function idleSystems({ os = [] }: ChoiceRequest, plan: BundlePlan): readonly string[] {
   const there = systemsOfPlan(plan);
-  const idle = systemNames(args).filter((name) => !osFolders(name).some((folder) => there.has(folder)));
+  const idle = os.filter((name) => !osFolders(name).some((folder) => there.has(folder)));
   return idle.map((name) => `--os ${name}: no package has anything in ${osFolders(name).join(' or ')}`);
 }
 
-/** The folder with kURL's own scripts, where the words ask for a bundle that those install. */
-export function kurlScriptsOf(args: Arguments, { cwd }: Pick<CommandContext, 'cwd'>): string | undefined {
-  const [layout, scripts] = [args.text('layout'), args.text('kurl-scripts')];
-  if (layout !== undefined && layout !== 'kurl') {
-    throw new CurlewError('USAGE', `--layout ${layout.slice(0, 40)}: the one that is known is kurl`);
-  }
+/** The folder with kURL's own scripts, where a bundle is asked for that those install. */
+export function kurlScriptsOf(
+  { layout, kurlScripts: scripts }: ChoiceRequest,
+  { cwd }: Pick<Context, 'cwd'>,
+): string | undefined {
   if ((layout === undefined) !== (scripts === undefined)) {
     throw new CurlewError('USAGE', '--layout kurl and --kurl-scripts DIR go together');
   }

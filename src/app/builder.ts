@@ -2,26 +2,28 @@
 import { CurlewError, redact } from '../core/errors.ts';
 import { isCommit } from '../store/release/inputs.ts';
 import type { Builder } from '../build/sbom/provenance.ts';
-import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
+import type { Context } from './context.ts';
 
 /** Of a machine that nobody has named: it says nothing that somebody could rely on. */
 const UNNAMED = 'urn:curlew:builder:unnamed';
 
-type Env = CommandContext['env'];
+type Env = Context['env'];
 
-export const BUILDER_OPTIONS = {
-  builder: { type: 'string', value: 'URI', help: 'who builds (default: the workflow or runner of the CI service)' },
-  commit: { type: 'string', value: 'SHA', help: 'git commit of the add-ons (default: as published, or of the CI job)' },
-} satisfies OptionSpecs;
+export interface BuilderRequest {
+  /** URI of who builds; the workflow or runner of the CI service when absent. */
+  readonly builder?: string | undefined;
+  /** Git commit of the add-ons; as published, or of the CI job, when absent. */
+  readonly commit?: string | undefined;
+}
 
-/** `noted` is the commit that publishing has noted beside a package; what the words say goes before. */
-export function builderOf(args: Arguments, { env }: Pick<CommandContext, 'env'>, noted: string | undefined): Builder {
+/** `noted` is the commit that publishing has noted beside a package; what is asked for goes before. */
+export function builderOf(request: BuilderRequest, { env }: Pick<Context, 'env'>, noted: string | undefined): Builder {
   const found = serviceBuilder(env);
-  const commit = args.text('commit') ?? noted ?? found.commit;
+  const commit = request.commit ?? noted ?? found.commit;
   if (commit !== undefined && !isCommit(commit)) {
     throw new CurlewError('USAGE', `--commit ${JSON.stringify(commit.slice(0, 80))}: not a git commit`);
   }
-  return { ...found, id: builderId(args.text('builder')) ?? found.id, commit };
+  return { ...found, id: builderId(request.builder) ?? found.id, commit };
 }
 
 /** What the environment says of the job that this runs in. */

@@ -1,62 +1,60 @@
-/** Where parts go, by the words of commands that write them. */
+/** Where parts go, and what is said of them on the way. */
 import { basename, dirname, resolve } from 'node:path';
+import type { PlannedPart } from '../bundle/parts/split-plan.ts';
 import { writeParts, type Whole, type WrittenParts } from '../bundle/parts/split-write.ts';
+import { counted } from '../core/counted.ts';
 import { CurlewError, redact } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
-import type { PlannedPart } from '../bundle/parts/split-plan.ts';
-import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
-import { formatBytes } from './render/units.ts';
-import { isAddress } from '../app/archives/open-anywhere.ts';
-import { size as parseSize } from './values.ts';
+import { formatBytes } from '../core/units.ts';
+import { isAddress } from './archives/open-anywhere.ts';
+import type { Context } from './context.ts';
 
-export const PARTS_OPTIONS = {
-  to: {
-    type: 'string',
-    multiple: true,
-    value: 'FOLDER[,FOLDER…]',
-    help: 'write parts to these media, each as full as it goes',
-  },
-} satisfies OptionSpecs;
+export interface PartsRequest {
+  /** File that parts are named after; with `to`, only a name. */
+  readonly output?: string | undefined;
+  /** Folders of media, each filled as far as it goes; parts are written beside `output` when there are none. */
+  readonly to?: readonly string[] | undefined;
+  /** The parts replace those that are there. */
+  readonly force?: boolean | undefined;
+  /** Every byte of the whole is proved while it is copied. */
+  readonly verify?: boolean | undefined;
+}
 
-interface PartsWords {
+interface PartsPlace {
   /** File name of the whole. */
   readonly name: string;
   readonly folders: readonly string[];
-  readonly limit: number | undefined;
+  readonly isMedia: boolean;
 }
 
-/** `size` is the option that says how large parts are; `output` names the whole, as does `fallback` where it is absent. */
-export function partsWords(
-  args: Arguments,
-  { cwd }: Pick<CommandContext, 'cwd'>,
-  { size, fallback }: { readonly size: 'split' | 'size'; readonly fallback: string },
-): PartsWords {
-  const output = args.text('output');
-  const media = args.texts('to').flatMap((word) => word.split(','));
-  const amount = args.text(size);
-  const limit = amount === undefined ? undefined : parseSize(amount, `--${size}`);
-  const address = [...media, ...(output === undefined ? [] : [output])].find(isAddress);
+/** Where a request wants parts; `fallback` names the whole where it does not. */
+export function partsPlace(
+  { output, to = [] }: PartsRequest,
+  { cwd }: Pick<Context, 'cwd'>,
+  fallback: string,
+): PartsPlace {
+  const address = [...to, ...(output === undefined ? [] : [output])].find(isAddress);
   if (address !== undefined) {
     throw new CurlewError('USAGE', `parts are written to folders, not to ${redact(address)}`, {
       hint: 'an object in a store needs no parts; for parts there, write them to a folder and copy that',
     });
   }
-  if (media.length === 0) {
+  if (to.length === 0) {
     const path = resolve(cwd, output ?? fallback);
-    return { name: basename(path), folders: [dirname(path)], limit };
+    return { name: basename(path), folders: [dirname(path)], isMedia: false };
   }
-  if (media.includes('')) throw new CurlewError('USAGE', `--to ${args.texts('to').join(' ')}: a folder has no name`);
   if (output?.includes('/') === true) {
     throw new CurlewError('USAGE', '-o names a folder, and so does --to', {
       hint: 'beside --to, -o is only the name of the bundle, such as bundle.tar.gz',
     });
   }
-  const folders = [...new Set(media.map((folder) => resolve(cwd, folder)))];
-  return { name: output ?? basename(fallback), folders, limit };
+  const folders = [...new Set(to.map((folder) => resolve(cwd, folder)))];
+  return { name: output ?? basename(fallback), folders, isMedia: true };
 }
 
-export interface PartsResult extends PartsWords, Pick<CommandContext, 'report' | 'signal'> {
-  readonly isMedia: boolean;
+interface PartsOptions extends PartsPlace, Pick<Context, 'report' | 'signal'> {
+  /** Most bytes of a part. */
+  readonly limit: number | undefined;
   readonly force: boolean;
   readonly verify: boolean;
   readonly beside?: ReadonlyMap<string, Uint8Array>;
@@ -65,7 +63,7 @@ export interface PartsResult extends PartsWords, Pick<CommandContext, 'report' |
 /** Writes the parts, and says of each medium what it holds. */
 export async function writePartsTo(
   { source, index }: Omit<Whole, 'name'>,
-  { name, isMedia, report, ...options }: PartsResult,
+  { name, isMedia, report, ...options }: PartsOptions,
 ): Promise<WrittenParts> {
   const onLayout = (layout: readonly PlannedPart[]): void => {
     for (const folder of isMedia ? options.folders : []) {
@@ -80,7 +78,7 @@ export async function writePartsTo(
 
 function amountOf(parts: readonly { readonly size: number }[]): string {
   const bytes = formatBytes(parts.reduce((sum, { size }) => sum + size, 0));
-  return `${parts.length} ${parts.length === 1 ? 'part' : 'parts'}, ${bytes}`;
+  return `${counted(parts.length, 'part')}, ${bytes}`;
 }
 
 function tellMedia({ media }: WrittenParts, report: Report): void {

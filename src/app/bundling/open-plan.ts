@@ -1,79 +1,58 @@
-/** The words of commands that plan a bundle, and the plan they mean. */
-import { DOWNGRADE_OPTION, KEY_OPTIONS, STORE_OPTIONS } from './options.ts';
+/** The plan of a bundle: made of a spec and a store, or read from a file. */
 import { resolve } from 'node:path';
-import { openSavedPlan } from '../bundle/open-saved.ts';
-import { parseBundlePlan, PLAN_LIMIT, type SavedBundlePlan } from '../bundle/plan-file.ts';
+import { openSavedPlan } from '../../bundle/open-saved.ts';
+import { parseBundlePlan, PLAN_LIMIT, type SavedBundlePlan } from '../../bundle/plan-file.ts';
 import {
   planFrom,
   type GivenPackage,
   type OpenPlan,
   type PlanFromOptions,
   type PlannedSpec,
-} from '../bundle/plan-from.ts';
-import { INSTALLER_LIMIT } from '../core/bundle.ts';
-import { withFurther, type Diagnostic } from '../core/diagnostic.ts';
-import { CurlewError } from '../core/errors.ts';
-import { storeKey } from '../core/layout.ts';
-import { readLimited } from '../platform/files/read-limited.ts';
-import { readGivenFile } from '../platform/files/state-file.ts';
-import type { Installer } from '../spec/installer.ts';
-import { parseInstaller, type ParsedInstaller } from '../spec/parse.ts';
-import { fileOf, listPackages } from '../store/release/catalogue.ts';
-import type { NotCurrent, ReleaseTrust } from '../store/release/signed-release.ts';
-import type { Store } from '../store/store.ts';
-import { archOf } from './values.ts';
-import type { Arguments, CommandContext, OptionSpecs } from './command.ts';
-import { besideOf, idleSystems, kurlScriptsOf, systemsOf, withoutAddons, type ReadSpec } from './bundle-choice.ts';
-import { BUNDLE_IMAGE_OPTIONS, imagesAsked, openImages } from './bundle-images.ts';
-import { catalogueOf, notingCurrent, trustOfStore } from '../app/ports/release-trust.ts';
-import { noteWarnings } from '../app/ports/run-source.ts';
-import { openStoreFor } from '../app/ports/stores.ts';
-import { toolVersion } from '../app/version.ts';
+} from '../../bundle/plan-from.ts';
+import { INSTALLER_LIMIT } from '../../core/bundle.ts';
+import { withFurther, type Diagnostic } from '../../core/diagnostic.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { storeKey } from '../../core/layout.ts';
+import { readLimited } from '../../platform/files/read-limited.ts';
+import { readGivenFile } from '../../platform/files/state-file.ts';
+import type { Installer } from '../../spec/installer.ts';
+import { parseInstaller, type ParsedInstaller } from '../../spec/parse.ts';
+import { fileOf, listPackages } from '../../store/release/catalogue.ts';
+import type { NotCurrent, ReleaseTrust } from '../../store/release/signed-release.ts';
+import type { Store } from '../../store/store.ts';
+import type { Context } from '../context.ts';
+import {
+  besideOf,
+  idleSystems,
+  kurlScriptsOf,
+  systemsOf,
+  withoutAddons,
+  type ChoiceRequest,
+  type ReadSpec,
+} from './choice.ts';
+import { imagesAsked, openImages, type ImagesRequest } from './images.ts';
+import { catalogueOf, notingCurrent, trustOfStore } from '../ports/release-trust.ts';
+import { noteWarnings } from '../ports/run-source.ts';
+import { openStoreFor, type StoreRequest } from '../ports/stores.ts';
+import type { TrustRequest } from '../ports/trust.ts';
+import { toolVersion } from '../version.ts';
 
-export const SETTINGS_OPTION = {
-  'allow-invalid-settings': {
-    type: 'boolean',
-    help: 'take a spec whose settings do not fit its packages: the spec of a site is to mend them',
-  },
-} satisfies OptionSpecs;
-
-/** What decides the bytes of a bundle, and where they come from. */
-export const BUNDLE_PLAN_OPTIONS = {
-  from: { type: 'string', value: 'STORE', help: 'folder or s3://bucket/prefix that curlew publish wrote' },
-  release: { type: 'string', value: 'R', help: 'the release to take packages from (default: the current one)' },
-  arch: { type: 'string', value: 'ARCH', help: 'amd64 or arm64 (default: amd64)' },
-  with: {
-    type: 'string',
-    multiple: true,
-    value: 'NAME[@VERSION]',
-    help: 'a package beside those of the spec, which the spec of a site may name',
-  },
-  without: { type: 'string', multiple: true, value: 'NAME', help: 'leave an add-on out of the spec' },
-  os: {
-    type: 'string',
-    multiple: true,
-    value: 'OS[,OS]',
-    help: 'keep host packages of these systems only, such as ubuntu-22.04,rhel-9 (default: all)',
-  },
-  'upgrade-from': {
-    type: 'string',
-    multiple: true,
-    value: '[NAME@]VERSION',
-    help: 'add the steps of an upgrade from this version of kubernetes (or rook@, containerd@) or a later one',
-  },
-  layout: { type: 'string', value: 'kurl', help: "for kURL's own scripts, of --kurl-scripts, in place of curlew" },
-  'kurl-scripts': { type: 'string', value: 'DIR', help: "kURL's install.sh, join.sh, upgrade.sh, tasks.sh, and kurl/" },
-  'from-plan': {
-    type: 'string',
-    value: 'FILE',
-    help: 'carry out the plan that --plan --out saved, in place of a spec',
-  },
-  ...SETTINGS_OPTION,
-  ...BUNDLE_IMAGE_OPTIONS,
-  ...KEY_OPTIONS,
-  ...DOWNGRADE_OPTION,
-  ...STORE_OPTIONS,
-} satisfies OptionSpecs;
+export interface BundlePlanRequest extends ChoiceRequest, ImagesRequest, TrustRequest, StoreRequest {
+  /** File of the installer spec; none goes with `fromPlan`. */
+  readonly spec?: string | undefined;
+  /** Store that packages are taken from. */
+  readonly from?: string | undefined;
+  /** The current release of the store when absent. */
+  readonly release?: string | undefined;
+  /** Add-ons that are left out of the spec. */
+  readonly without?: readonly string[] | undefined;
+  /** File of a saved plan that is carried out in place of a spec. */
+  readonly fromPlan?: string | undefined;
+  /** Settings need not fit the packages: the spec of a site is to mend them. */
+  readonly allowInvalidSettings?: boolean | undefined;
+  /** Nothing but the plan is asked for; a saved one needs no store then. */
+  readonly plan?: boolean | undefined;
+}
 
 export interface NamedPlan extends OpenPlan {
   /** Address of the store that it was made from. */
@@ -84,42 +63,42 @@ export interface NamedPlan extends OpenPlan {
   readonly notCurrent?: NotCurrent | undefined;
 }
 
-/** The plan that the words mean; nothing is written. All mistakes in the spec that can be known are reported at once. */
-export async function openPlan(args: Arguments, context: CommandContext): Promise<NamedPlan> {
-  const saved = args.text('from-plan');
-  if (saved !== undefined) return openSaved(saved, args, context);
-  const { spec, from } = wordsOf(args);
+/** The plan that is asked for; nothing is written. All mistakes in the spec that can be known are reported at once. */
+export async function openPlan(request: BundlePlanRequest, context: Context): Promise<NamedPlan> {
+  const saved = request.fromPlan;
+  if (saved !== undefined) return openSaved(saved, request, context);
+  const { spec, from } = neededOf(request);
   const words = {
-    arch: archOf(args),
-    beside: besideOf(args),
-    os: systemsOf(args),
-    kurlScripts: kurlScriptsOf(args, context),
+    arch: request.arch ?? 'amd64',
+    beside: besideOf(request),
+    os: systemsOf(request),
+    kurlScripts: kurlScriptsOf(request, context),
   };
   const read = await readSpec(spec, context);
-  const without = args.texts('without');
+  const without = request.without ?? [];
   if (read.document === undefined) {
     const addons = read.installer.addons.filter(
       ({ name, specName }) => !without.includes(name) && !without.includes(specName),
     );
     const rest = { ...words, bytes: read.bytes, installer: { ...read.installer, addons } };
     throw await everyMistake(spec, read.diagnostics, async () =>
-      planStore({ ...rest, from, given: NO_PACKAGES }, args, context),
+      planStore({ ...rest, from, given: NO_PACKAGES }, request, context),
     );
   }
   const { bytes, installer } = withoutAddons(read, without, spec);
-  const asked = await imagesAsked(installer, args, context);
+  const asked = await imagesAsked(installer, request, context);
   let images: AsyncDisposable | undefined;
   const close = async (): Promise<void> => images?.[Symbol.asyncDispose]();
   const given = async (): Promise<readonly GivenPackage[]> => {
     if (asked.length === 0) return [];
-    const opened = await openImages(asked, args, context);
+    const opened = await openImages(asked, request, context);
     images = opened;
     return [opened];
   };
   try {
-    const open = await planStore({ ...words, bytes, installer, from, given }, args, context);
+    const open = await planStore({ ...words, bytes, installer, from, given }, request, context);
     noteWarnings(context.report, open.findings);
-    for (const text of idleSystems(args, open.plan)) context.report({ type: 'note', level: 'warning', text });
+    for (const text of idleSystems(request, open.plan)) context.report({ type: 'note', level: 'warning', text });
     const dispose = async (): Promise<void> => {
       await open[Symbol.asyncDispose]();
       await close();
@@ -142,17 +121,16 @@ const SETTINGS_HINT = 'mend the spec; or, where the spec of a site is to mend th
 
 async function planStore(
   { from, bytes, installer, ...words }: PlanWords,
-  args: Arguments,
-  context: CommandContext,
+  request: BundlePlanRequest,
+  context: Context,
 ): Promise<NamedPlan & Pick<PlannedSpec, 'findings'>> {
-  const store = await openStoreFor(from, args.options, context, { create: false });
+  const store = await openStoreFor(from, request, context, { create: false });
   const { signal } = context;
-  const release = args.text('release');
-  const allowOlder = args.flag('allow-downgrade');
-  const trust = await trustOfStore(args.options, context, { address: store.address, allowOlder });
+  const { release, allowDowngrade: allowOlder = false } = request;
+  const trust = await trustOfStore(request, context, { address: store.address, allowOlder });
   const { onNotCurrent, result } = notingCurrent(context);
   const catalogue = await catalogueOf(store, { release, trust, onNotCurrent, signal });
-  const settings = args.flag('allow-invalid-settings') ? 'allow' : 'strict';
+  const settings = request.allowInvalidSettings === true ? 'allow' : 'strict';
   const options = { ...words, spec: bytes, catalogue, settings, tool: toolVersion(), signal } as const;
   const open = await planFrom(store, installer, { ...options, settingsHint: SETTINGS_HINT });
   return { ...open, store: store.address, signed: trust !== undefined, ...result() };
@@ -188,29 +166,32 @@ const DECIDED = [
   'with',
   'without',
   'os',
-  'upgrade-from',
+  'upgradeFrom',
   'layout',
-  'kurl-scripts',
+  'kurlScripts',
   'image',
-  'allow-invalid-settings',
-];
+  'allowInvalidSettings',
+] as const satisfies readonly (keyof BundlePlanRequest)[];
 
-async function openSaved(path: string, args: Arguments, context: CommandContext): Promise<NamedPlan> {
-  const other = DECIDED.find((name) => args.texts(name).length > 0 || args.flag(name));
-  if (args.positionals.length > 0 || other !== undefined) {
-    const what = other === undefined ? 'the installer spec' : `--${other}`;
+async function openSaved(path: string, request: BundlePlanRequest, context: Context): Promise<NamedPlan> {
+  const other = DECIDED.find((name) => [request[name] ?? []].flat().some((value) => value !== false));
+  if (request.spec !== undefined || other !== undefined) {
+    const what =
+      other === undefined
+        ? 'the installer spec'
+        : `--${other.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
     throw new CurlewError('USAGE', `curlew bundle: the plan of --from-plan has decided ${what} already`);
   }
   const saved = await readBundlePlan(path, context);
-  const from = args.text('from');
+  const from = request.from;
   if (from !== undefined) {
-    const store = await openStoreFor(from, args.options, context, { create: false });
+    const store = await openStoreFor(from, request, context, { create: false });
     // Whoever saved the plan has chosen its release.
-    const trust = await trustOfStore(args.options, context, { address: store.address, allowOlder: true });
+    const trust = await trustOfStore(request, context, { address: store.address, allowOlder: true });
     if (trust !== undefined) await requireSigned(saved, store, trust, context.signal);
     return { ...(await openSavedPlan(saved, store, context)), store: saved.store, signed: trust !== undefined };
   }
-  if (!args.flag('plan')) throw new CurlewError('USAGE', 'curlew bundle: say with --from where the packages are');
+  if (request.plan !== true) throw new CurlewError('USAGE', 'curlew bundle: say with --from where the packages are');
   return { ...saved, sources: [], signed: false, [Symbol.asyncDispose]: async () => undefined };
 }
 
@@ -235,7 +216,7 @@ async function requireSigned(
 }
 
 /** A plan that was saved; what is none is `FILE_UNUSABLE`. */
-export async function readBundlePlan(path: string, { cwd }: Pick<CommandContext, 'cwd'>): Promise<SavedBundlePlan> {
+export async function readBundlePlan(path: string, { cwd }: Pick<Context, 'cwd'>): Promise<SavedBundlePlan> {
   const text = await readGivenFile(resolve(cwd, path), PLAN_LIMIT);
   if (text !== undefined) return parseBundlePlan(text, path);
   throw new CurlewError('NOT_FOUND', `read ${path}: no such file`, {
@@ -243,9 +224,8 @@ export async function readBundlePlan(path: string, { cwd }: Pick<CommandContext,
   });
 }
 
-function wordsOf(args: Arguments): { readonly spec: string; readonly from: string } {
-  const [spec] = args.positionals;
-  const from = args.text('from');
+function neededOf(request: BundlePlanRequest): { readonly spec: string; readonly from: string } {
+  const { spec, from } = request;
   if (spec === undefined) {
     throw new CurlewError('USAGE', 'curlew bundle: name one installer spec', {
       hint: 'curlew bundle installer.yaml …',
@@ -260,7 +240,7 @@ type GivenSpec =
   | ReadSpec
   | (Omit<ReadSpec, 'document'> & { readonly document: undefined } & Pick<ParsedInstaller, 'diagnostics'>);
 
-async function readSpec(path: string, { cwd, report }: CommandContext): Promise<GivenSpec> {
+async function readSpec(path: string, { cwd, report }: Context): Promise<GivenSpec> {
   const bytes = await readLimited(resolve(cwd, path), INSTALLER_LIMIT);
   const { installer, document, readable, diagnostics } = parseInstaller(path, bytes.toString('utf8'));
   if (readable === undefined)

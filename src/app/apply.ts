@@ -1,0 +1,57 @@
+/** Makes the whole bundle of a delta and what is there. */
+import { resolve } from 'node:path';
+import { applyDelta, findHolders } from '../bundle/delta/apply.ts';
+import { joinBases, openBase } from '../bundle/delta/base.ts';
+import { readDelta } from '../bundle/delta/delta-read.ts';
+import type { Digest } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
+import { refuseExisting } from '../platform/files/name-file.ts';
+import { openArchive } from './archives/open-archive.ts';
+import type { Context } from './context.ts';
+import { checkedIndex } from './ports/install-source.ts';
+import { trustOf, type TrustRequest } from './ports/trust.ts';
+
+export interface ApplyRequest extends TrustRequest {
+  /** File of the delta, or head file of its parts. */
+  readonly delta: string;
+  /** Bundles, folders of bundles and install folders that have the rest. */
+  readonly base: readonly string[];
+  /** File that the bundle is written to. */
+  readonly output: string;
+  /** The file is replaced if it is there. */
+  readonly force?: boolean | undefined;
+}
+
+export interface Applied {
+  readonly file: string;
+  readonly size: number;
+  /** Bytes of the delta. */
+  readonly delta: number;
+  /** Of the table of contents of the bundle. */
+  readonly digest: Digest;
+  /** The public key that has signed the delta, where signatures were asked for. */
+  readonly signedBy?: string | undefined;
+}
+
+/** Bit for bit the bundle that the delta was made of. A base that lacks something is refused before anything is written. */
+export async function apply(request: ApplyRequest, context: Context): Promise<Applied> {
+  const { cwd, report, signal } = context;
+  const { delta: path, base, force = false } = request;
+  const file = resolve(cwd, request.output);
+  const trust = await trustOf(request, context, { role: 'bundle' });
+  await refuseExisting(file, force);
+  await using source = await openArchive(resolve(cwd, path), context);
+  const index = await checkedIndex(source, source.whole, { ...context, trust });
+  const delta = await readDelta(source, index, { signal });
+  if (delta === undefined) {
+    throw new CurlewError('PACKAGE_INVALID', `apply ${path}: it is no delta`, {
+      hint: 'curlew bundle --since makes one',
+    });
+  }
+  const bases = [];
+  for (const place of base) bases.push(await openBase(resolve(cwd, place), { report, signal }));
+  const holderOf = await findHolders(delta, joinBases(bases), { doing: `apply ${path}`, signal });
+  await applyDelta(delta, holderOf, file, { force, report, signal });
+  const { size, tocDigest: digest } = delta.full;
+  return { file, size, delta: index.size, digest, signedBy: index.signed?.by };
+}

@@ -1,0 +1,51 @@
+/** Puts all packages of an installer spec into one file. */
+import { resolve } from 'node:path';
+import { planDelta } from '../bundle/delta/delta-plan.ts';
+import { INVENTORY_LIMIT, parseInventory } from '../bundle/delta/inventory.ts';
+import { summarise, type BundlePlan, type PlanSummary } from '../bundle/plan.ts';
+import { CurlewError } from '../core/errors.ts';
+import { readLimited } from '../platform/files/read-limited.ts';
+import type { NotCurrent } from '../store/release/signed-release.ts';
+import { openPlan, type BundlePlanRequest } from './bundling/open-plan.ts';
+import { bundleTarget, type BundleTargetRequest, type ByteSink, type Written } from './bundling/target.ts';
+import type { Context } from './context.ts';
+import { toolVersion } from './version.ts';
+
+export interface BundleRequest extends BundlePlanRequest, BundleTargetRequest {
+  /** File of an inventory: what that place has is left out, which makes the bundle a delta. */
+  readonly since?: string | undefined;
+}
+
+export interface BundleResult extends PlanSummary, Written {
+  /** Of the table of contents: what a signature covers. */
+  readonly tocDigest: string;
+  /** What the store says against the release that was named; absent when it says nothing. */
+  readonly notCurrent?: NotCurrent | undefined;
+}
+
+/** A bundle of byte ranges of published packages as they are, in a file or a store; or in `sink`, in place of `output`. */
+export async function bundle(request: BundleRequest, context: Context, sink?: ByteSink): Promise<BundleResult> {
+  const write = await bundleTarget(request, context, sink);
+  await using open = await openPlan(request, context);
+  const plan = await planSince(open.plan, request.since, context);
+  const { notCurrent } = open;
+  const result = { ...(await write({ ...open, plan })), tocDigest: plan.splice.index.tocDigest, ...summarise(plan) };
+  return notCurrent === undefined ? result : { ...result, notCurrent };
+}
+
+/** The plan itself, or the delta from the place of an inventory. */
+async function planSince(
+  plan: BundlePlan,
+  path: string | undefined,
+  { cwd, report }: Pick<Context, 'cwd' | 'report'>,
+): Promise<BundlePlan> {
+  if (path === undefined) return plan;
+  if (plan.bundle.delta !== undefined) {
+    throw new CurlewError('USAGE', 'curlew bundle: the saved plan is one of a delta: --since goes with whole bundles');
+  }
+  const inventory = parseInventory((await readLimited(resolve(cwd, path), INVENTORY_LIMIT)).toString('utf8'), path);
+  if (inventory.tool !== toolVersion()) {
+    report({ type: 'note', level: 'info', text: `${path}: made by curlew ${inventory.tool}` });
+  }
+  return planDelta(plan, inventory);
+}

@@ -1,0 +1,131 @@
+/** Where a planned bundle goes. */
+import { resolve } from 'node:path';
+import { assembleBundle } from '../../bundle/write/assemble.ts';
+import { comparePlans, type PlanDifference } from '../../bundle/compare.ts';
+import { formatBundlePlan } from '../../bundle/plan-file.ts';
+import { planSource } from '../../bundle/write/plan-source.ts';
+import { pourBundle } from '../../bundle/write/pour.ts';
+import { storeBundle } from '../../bundle/write/store-bundle.ts';
+import { CurlewError } from '../../core/errors.ts';
+import { refuseExisting } from '../../platform/files/name-file.ts';
+import { writeText } from '../../platform/files/write-whole.ts';
+import { readBundlePlan, type NamedPlan } from './open-plan.ts';
+import type { Context } from '../context.ts';
+import { partsPlace, writePartsTo, type PartsRequest } from '../parts.ts';
+import { openStoreFor, type StoreRequest } from '../ports/stores.ts';
+
+export interface BundleTargetRequest extends PartsRequest, StoreRequest {
+  /** File, or `s3://bucket/prefix/name.tar.gz`; of parts what they are named after. */
+  readonly output?: string | undefined;
+  /** Parts of at most so many bytes are written, in place of the whole. */
+  readonly split?: number | undefined;
+  /** No bundle is written. */
+  readonly plan?: boolean | undefined;
+  /** With `plan`: file that it is saved to. */
+  readonly out?: string | undefined;
+  /** With `plan`: file of a saved plan that it is compared with. */
+  readonly against?: string | undefined;
+}
+
+/** What takes a bundle that nobody keeps in a file. */
+export interface ByteSink {
+  /** Of messages and of the result. */
+  readonly name: string;
+  /** Resolves when the piece is taken; the next one is sent after that. */
+  readonly write: (piece: Uint8Array) => Promise<void>;
+}
+
+/** Where things went. */
+export interface Written {
+  /** The bundle; undefined when only the plan was asked for. */
+  readonly file: string | undefined;
+  /** The saved plan, where that was asked for. */
+  readonly saved?: string | undefined;
+  /** From the plan of `against`. */
+  readonly difference?: PlanDifference | undefined;
+}
+
+/** Carries a plan out. */
+export type BundleTarget = (open: NamedPlan) => Promise<Written>;
+
+/** Before anything is read: `USAGE` when the request names no place, `FILE_EXISTS` when it names one that is taken. */
+export async function bundleTarget(
+  request: BundleTargetRequest,
+  context: Context,
+  sink: ByteSink | undefined,
+): Promise<BundleTarget> {
+  const { cwd, report, signal } = context;
+  const { output, to = [], force = false, verify = false } = request;
+  if (request.plan === true) return planTarget(request, context);
+  for (const word of ['out', 'against'] as const) {
+    if (request[word] !== undefined) throw new CurlewError('USAGE', `curlew bundle: --${word} goes with --plan`);
+  }
+  if (request.split !== undefined || to.length > 0) {
+    if (sink === undefined && (output !== undefined || to.length > 0)) return partsTarget(request, context);
+    throw new CurlewError('USAGE', 'curlew bundle: say with -o what parts are named after, or with --to where they go');
+  }
+  const options = { force, verify, report, signal };
+  if (sink !== undefined) {
+    const { name, write } = sink;
+    return async ({ plan, sources, signed }) => {
+      const proving = { ...options, verify: verify || signed };
+      await pourBundle(plan, sources, write, { ...proving, name, title: 'bundle', atOnce: 1 });
+      return { file: name };
+    };
+  }
+  if (output === undefined) {
+    throw new CurlewError('USAGE', 'curlew bundle: say with -o which file to write, or ask for --plan');
+  }
+  if (isS3Address(output)) {
+    const { address, key } = objectOf(output);
+    return async ({ plan, sources, signed }) => {
+      const store = await openStoreFor(address, request, context, { create: false });
+      await storeBundle(plan, sources, { store, key }, { ...options, verify: options.verify || signed });
+      return { file: `${store.address}/${key}` };
+    };
+  }
+  const file = resolve(cwd, output);
+  await refuseExisting(file, options.force);
+  return async ({ plan, sources, signed }) => {
+    await assembleBundle(plan, sources, file, { ...options, verify: options.verify || signed });
+    return { file };
+  };
+}
+
+function isS3Address(text: string): boolean {
+  return /^s3:\/\//i.test(text);
+}
+
+/** The store that holds an object, and its key there. */
+function objectOf(output: string): { readonly address: string; readonly key: string } {
+  const slash = output.lastIndexOf('/');
+  const [address, key] = [output.slice(0, slash), output.slice(slash + 1)];
+  if (key !== '' && address.length > 's3://'.length) return { address, key };
+  throw new CurlewError('USAGE', `curlew bundle: -o ${output} names no object`, {
+    hint: 'write it as s3://bucket/prefix/name.tar.gz',
+  });
+}
+
+async function planTarget(request: BundleTargetRequest, context: Context): Promise<BundleTarget> {
+  const { out, against, force = false } = request;
+  const saved = out === undefined ? undefined : resolve(context.cwd, out);
+  if (saved !== undefined) await refuseExisting(saved, force);
+  return async ({ plan, store }) => {
+    const older = against === undefined ? undefined : await readBundlePlan(against, context);
+    if (saved !== undefined) await writeText(saved, formatBundlePlan({ store, plan }), { force });
+    return { file: undefined, saved, difference: older === undefined ? undefined : comparePlans(older.plan, plan) };
+  };
+}
+
+/** They come into being as the bundle does, which is never there as a whole. */
+function partsTarget(request: BundleTargetRequest, context: Context): BundleTarget {
+  const { split: limit, force = false, verify = false } = request;
+  const place = partsPlace(request, context, 'bundle.tar.gz');
+  const { report, signal } = context;
+  const options = { ...place, limit, force, report, signal };
+  return async ({ plan: { splice }, sources, signed }) => {
+    const source = planSource(place.name, splice, sources);
+    const { media } = await writePartsTo({ source, index: splice.index }, { ...options, verify: verify || signed });
+    return { file: media[0]?.path };
+  };
+}

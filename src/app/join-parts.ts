@@ -1,0 +1,129 @@
+/** Joins the parts of a bundle, or checks them. */
+import { dirname, join, resolve } from 'node:path';
+import { checkParts, joinedBytes, joinParts, type JoinOptions } from '../bundle/parts/join-parts.ts';
+import { CurlewError, redact } from '../core/errors.ts';
+import { isHeadPath } from '../core/parts.ts';
+import { isAddress } from './archives/open-anywhere.ts';
+import { proveWhole, requireSignedFile } from './archives/prove-whole.ts';
+import type { Context } from './context.ts';
+import { checkedIndex } from './ports/install-source.ts';
+import { trustOf, type Trust, type TrustRequest } from './ports/trust.ts';
+
+export interface BundlePartsRequest extends TrustRequest {
+  /** Head file, `NAME.parts.json`. */
+  readonly head: string;
+  /** Where parts are looked for besides the folder of the head file. */
+  readonly folders?: readonly string[] | undefined;
+}
+
+export interface JoinRequest extends BundlePartsRequest {
+  /** File that the bundle is written to. */
+  readonly output: string;
+  /** The file is replaced if it is there. */
+  readonly force?: boolean | undefined;
+}
+
+interface CheckedPart {
+  readonly name: string;
+  readonly size: number;
+  /** Undefined where it was not found. */
+  readonly path: string | undefined;
+  /** Undefined for a part that is right. */
+  readonly problem: string | undefined;
+}
+
+export interface CheckedParts {
+  readonly kind: 'checked';
+  readonly parts: readonly CheckedPart[];
+  /** The public key whose signature holds; undefined where none was asked for. */
+  readonly signedBy: string | undefined;
+}
+
+export interface JoinedParts {
+  readonly kind: 'joined';
+  readonly file: string;
+  readonly size: number;
+  readonly parts: number;
+  /** The public key whose signature holds; undefined where none was asked for. */
+  readonly signedBy: string | undefined;
+}
+
+/** Says of every part whether it is right; nothing is written. */
+export async function checkBundleParts(request: BundlePartsRequest, context: Context): Promise<CheckedParts> {
+  const { head, place, signedBy } = await partsOf(request, context);
+  const found = await checkParts(head, place);
+  const parts = found.map(({ part: { name, size }, path, problem }) => ({ name, size, path, problem }));
+  return { kind: 'checked', parts, signedBy: signedBy() };
+}
+
+/** The bytes of the whole, in order. What is wrong with the parts is found before the first of them. */
+export async function* readBundleParts(
+  request: BundlePartsRequest,
+  context: Context,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const { head, place } = await partsOf(request, context);
+  yield* joinedBytes(head, place);
+}
+
+/** The file has its name only when it is whole. Who can be asked is asked for media with parts that are missing. */
+export async function joinBundleParts(request: JoinRequest, context: Context): Promise<JoinedParts> {
+  const { head, place, signedBy } = await partsOf(request, context);
+  const file = resolve(context.cwd, request.output);
+  const next = askerFor(context, place.folders);
+  const joined = await joinParts(head, file, { ...place, force: request.force === true, next });
+  return { kind: 'joined', file, size: joined.size, parts: joined.parts.length, signedBy: signedBy() };
+}
+
+/** What all of these do first. */
+async function partsOf(request: BundlePartsRequest, context: Context) {
+  const { cwd, report, signal } = context;
+  const { head: word, folders = [] } = request;
+  const usage = (what: string): CurlewError =>
+    new CurlewError('USAGE', `curlew join-parts: ${what}`, { hint: 'curlew join-parts NAME.parts.json -o FILE' });
+  if (isAddress(word)) throw usage(`${redact(word)} is no file: fetch it and the parts first, with curlew pull`);
+  if (!isHeadPath(word))
+    throw usage(`${word} is no head file: that has the name of the bundle with .parts.json behind it`);
+  const head = resolve(cwd, word);
+  const places = [...new Set([dirname(head), ...folders.map((folder) => resolve(cwd, folder))])];
+  const { judge, signedBy } = judgeOf(await trustOf(request, context), head, context);
+  return { head, place: { folders: places, judge, report, signal }, signedBy };
+}
+
+interface Judge {
+  readonly judge: JoinOptions['judge'];
+  /** Once all has been judged. */
+  readonly signedBy: () => string | undefined;
+}
+
+/** As `curlew verify` judges the whole. */
+function judgeOf(trust: Trust | undefined, path: string, context: Context): Judge {
+  let signedBy: string | undefined;
+  if (trust === undefined) return { judge: undefined, signedBy: () => undefined };
+  const judge: JoinOptions['judge'] = async (whole, { name }, what) => {
+    const { signed } = await checkedIndex(whole, join(dirname(path), name), { ...context, trust });
+    if (what === 'contents' || signed === undefined) return;
+    // A signature of the contents alone says nothing of the bytes; they have to be what the contents say.
+    if (signed.statement === undefined) await proveWhole(whole, path, context);
+    else await requireSignedFile(whole, signed.statement.file, context);
+    signedBy = signed.by;
+  };
+  return { judge, signedBy: () => signedBy };
+}
+
+/** Undefined where nobody can be asked. */
+function askerFor({ ask, signal }: Context, folders: readonly string[]): JoinOptions['next'] {
+  if (ask === undefined) return undefined;
+  return async (missing, problem) => {
+    const [first] = missing;
+    const others = missing.length > 1 ? `, and ${missing.length - 1} more` : '';
+    const lines = [
+      ...(problem === undefined ? [] : [problem]),
+      `${first?.name ?? ''} is missing${others}.`,
+      `Mount the next medium so that its parts lie in ${folders.join(' or ')}.`,
+      'Enter goes on, anything else stops:',
+    ];
+    const answer = await ask({ addon: 'join-parts', kind: 'text', lines }, { signal });
+    if (answer?.trim() === '') return;
+    throw new CurlewError('CANCELLED', `${first?.name ?? ''} is missing${others}: nothing was joined`);
+  };
+}

@@ -1,0 +1,97 @@
+/** Statements of where packages and bundles came from, signed where a key is named. */
+import type { KeyObject } from 'node:crypto';
+import { basename, resolve } from 'node:path';
+import { provenanceOf, type Builder } from '../build/sbom/provenance.ts';
+import { describeDelta } from '../bundle/delta/delta-read.ts';
+import type { Digest } from '../core/digest.ts';
+import { CurlewError } from '../core/errors.ts';
+import { INSTALL_DIRECTORY } from '../core/layout.ts';
+import { digestAsStep } from '../formats/archive/digest-all.ts';
+import { readPrivateKey } from '../formats/signing/keys.ts';
+import { formatStatement, signStatement, type Statement } from '../formats/signing/statement.ts';
+import { writeStateFile } from '../platform/files/state-file.ts';
+import { writeText } from '../platform/files/write-whole.ts';
+import { describeArchive } from './archives/describe-archive.ts';
+import { besideOf, openAnywhere, requireOther } from './archives/open-anywhere.ts';
+import { proveWhole } from './archives/prove-whole.ts';
+import { builderOf, type BuilderRequest } from './builder.ts';
+import type { Context } from './context.ts';
+import type { AddressRequest } from './ports/store-source.ts';
+import { passphraseOf, readKeyText } from './ports/trust.ts';
+
+export interface ProvenanceRequest extends AddressRequest, BuilderRequest {
+  /** Paths, URLs or `s3://bucket/key` of packages and bundles. */
+  readonly files: readonly string[];
+  /** File of the private key that statements are signed with. */
+  readonly sign?: string | undefined;
+  /** Of one file: where to write; beside it when absent. */
+  readonly output?: string | undefined;
+  /** The file of `output` is replaced if it is there. */
+  readonly force?: boolean | undefined;
+}
+
+export interface Stated {
+  readonly path: string;
+  /** The statement, or the signature around it. */
+  readonly provenance: string;
+  readonly sha256: Digest;
+  readonly builder: string;
+  readonly signed: boolean;
+}
+
+/** Proves first that each file is whole, then writes a statement beside it; of an address into the current folder. */
+export async function provenance(request: ProvenanceRequest, context: Context): Promise<readonly Stated[]> {
+  const { cwd, env } = context;
+  const { files, sign, output, force = false } = request;
+  if (files.length === 0 || (output !== undefined && files.length > 1)) {
+    throw new CurlewError('USAGE', 'curlew provenance: name files, and just one with --output', {
+      hint: 'curlew provenance FILE…',
+    });
+  }
+  // Words that say nonsense are refused before anything is read.
+  builderOf(request, context, undefined);
+  const key =
+    sign === undefined ? undefined : readPrivateKey(await readKeyText(resolve(cwd, sign)), sign, passphraseOf(env));
+  const stated: Stated[] = [];
+  for (const path of files) {
+    const { statement, sha256, builder, name } = await stateOf(path, request, context);
+    const file = output ?? `${besideOf(path, name)}.provenance${key === undefined ? '' : '.sigstore'}.json`;
+    requireOther(
+      file,
+      stated.map((one) => one.provenance),
+    );
+    const text = textOf(statement, key);
+    if (output === undefined) await writeStateFile(resolve(cwd, file), text, 0o644);
+    else await writeText(resolve(cwd, output), text, { force });
+    stated.push({ path, provenance: file, sha256, builder: builder.id, signed: key !== undefined });
+  }
+  return stated;
+}
+
+function textOf(statement: Statement, key: KeyObject | undefined): string {
+  return key === undefined ? `${formatStatement(statement)}\n` : signStatement(statement, key);
+}
+
+interface StatedFile {
+  readonly statement: Statement;
+  readonly sha256: Digest;
+  readonly builder: Builder;
+  /** Of the file, without a folder. */
+  readonly name: string;
+}
+
+async function stateOf(path: string, request: ProvenanceRequest, context: Context): Promise<StatedFile> {
+  const { signal } = context;
+  await using source = await openAnywhere(path, request, context);
+  const index = await proveWhole(source, path, context);
+  if ((await describeDelta(source, index, { signal })) !== undefined) {
+    throw new CurlewError('UNSUPPORTED', `state the provenance of ${path}: it is a delta`, {
+      hint: 'state it of the whole bundle: curlew apply makes that',
+    });
+  }
+  const described = await describeArchive(source, { index, directory: INSTALL_DIRECTORY, signal });
+  const sha256 = await digestAsStep(source, context);
+  const builder = builderOf(request, context, source.commit);
+  const name = basename(source.whole);
+  return { statement: provenanceOf({ name, sha256 }, described, builder), sha256, builder, name };
+}

@@ -1,0 +1,82 @@
+/** What packages and bundles are made of, for those who look for what is vulnerable. */
+import { resolve } from 'node:path';
+import { formatSbom, type Sbom } from '../build/sbom/cyclonedx.ts';
+import { readIndex } from '../formats/archive/read.ts';
+import { writeStateFile } from '../platform/files/state-file.ts';
+import { writeText } from '../platform/files/write-whole.ts';
+import { describeArchive } from './archives/describe-archive.ts';
+import { besideOf, openAnywhere, requireOther } from './archives/open-anywhere.ts';
+import type { Context } from './context.ts';
+import { folderOf, type FolderRequest } from './install-folder.ts';
+import type { AddressRequest } from './ports/store-source.ts';
+import { toolVersion } from './version.ts';
+
+/** The install folder has what a delta lacks. */
+interface ReadRequest extends AddressRequest, Pick<FolderRequest, 'installDir'> {}
+
+export interface SbomRequest extends ReadRequest {
+  /** Path, URL or `s3://bucket/key` of a package or bundle. */
+  readonly file: string;
+}
+
+export interface WriteSbomRequest extends SbomRequest {
+  /** File that the SBOM is written to. */
+  readonly output: string;
+  /** The file is replaced if it is there. */
+  readonly force?: boolean | undefined;
+}
+
+export interface SbomsBesideRequest extends ReadRequest {
+  readonly files: readonly string[];
+}
+
+export interface WrittenSbom {
+  readonly file: string;
+  readonly serialNumber: string;
+  readonly components: number;
+}
+
+/** The CycloneDX document, as JSON. The same file gives the same one. */
+export async function sbom(request: SbomRequest, context: Context): Promise<Readonly<Record<string, unknown>>> {
+  const { text } = await makeSbom(request.file, request, context);
+  return JSON.parse(text) as Readonly<Record<string, unknown>>;
+}
+
+export async function writeSbom(request: WriteSbomRequest, context: Context): Promise<WrittenSbom> {
+  const { text, serialNumber, components } = await makeSbom(request.file, request, context);
+  const file = resolve(context.cwd, request.output);
+  context.signal.throwIfAborted();
+  await writeText(file, text, { force: request.force === true });
+  return { file, serialNumber, components };
+}
+
+/** Writes FILE.cdx.json beside each file; of an address into the current folder. */
+export async function writeSbomsBeside(request: SbomsBesideRequest, context: Context): Promise<readonly WrittenSbom[]> {
+  const { cwd, signal } = context;
+  // One after the other: an SBOM of a large bundle takes memory.
+  const written: WrittenSbom[] = [];
+  for (const word of request.files) {
+    const { text, serialNumber, components, whole } = await makeSbom(word, request, context);
+    const file = `${besideOf(word, whole)}.cdx.json`;
+    requireOther(
+      file,
+      written.map((one) => one.file),
+    );
+    signal.throwIfAborted();
+    await writeStateFile(resolve(cwd, file), text, 0o644);
+    written.push({ file, serialNumber, components });
+  }
+  return written;
+}
+
+async function makeSbom(
+  word: string,
+  request: ReadRequest,
+  context: Context,
+): Promise<Sbom & { readonly whole: string }> {
+  const { signal } = context;
+  await using source = await openAnywhere(word, request, context);
+  const index = await readIndex(source, { signal });
+  const described = await describeArchive(source, { index, directory: folderOf(request, context), signal });
+  return { ...formatSbom(described, toolVersion()), whole: source.whole };
+}

@@ -1,0 +1,78 @@
+/** Splits a bundle into parts that fit onto media. */
+import { realpath } from 'node:fs/promises';
+import { basename, dirname, resolve } from 'node:path';
+import type { Digest } from '../core/digest.ts';
+import { CurlewError, redact } from '../core/errors.ts';
+import { isNamedAfter, type Part } from '../core/parts.ts';
+import { readIndex } from '../formats/archive/read.ts';
+import { SIGNATURE_LIMIT } from '../formats/signing/signature.ts';
+import { readFound } from '../platform/files/state-file.ts';
+import { isAddress } from './archives/open-anywhere.ts';
+import { openArchive } from './archives/open-archive.ts';
+import type { Context } from './context.ts';
+import { partsPlace, writePartsTo, type PartsRequest } from './parts.ts';
+import { signaturePath, wholePath } from './ports/trust.ts';
+
+export interface SplitRequest extends PartsRequest {
+  /** File of the bundle, or head file of its parts. */
+  readonly file: string;
+  /** Most bytes of a part. */
+  readonly size?: number | undefined;
+}
+
+export interface SplitResult {
+  readonly name: string;
+  readonly size: number;
+  readonly tocDigest: Digest;
+  readonly media: readonly { readonly head: string; readonly parts: readonly Part[] }[];
+}
+
+/** Parts are named after the bundle where no `output` is. The same request resumes what was cut off. */
+export async function split(request: SplitRequest, context: Context): Promise<SplitResult> {
+  const { cwd, report, signal } = context;
+  const { file, output, size: limit, force = false, verify = false } = request;
+  if (isAddress(file)) throw elsewhere(file);
+  const asked = partsPlace(request, context, file);
+  await using source = await openArchive(resolve(cwd, file), { signal });
+  const place = output === undefined ? { ...asked, name: basename(source.whole) } : asked;
+  await requireApart(source.files, place);
+  const index = await readIndex(source, { signal });
+  const beside = await signaturesOf(source.whole, place.name);
+  const written = await writePartsTo({ source, index }, { ...place, limit, force, verify, beside, report, signal });
+  const { name, size, tocDigest } = written.head;
+  return { name, size, tocDigest, media: written.media.map(({ path: head, parts }) => ({ head, parts })) };
+}
+
+/** What lies beside the whole goes beside its parts; the sum names the file that it is of, so a new name gets none. */
+async function signaturesOf(whole: string, name: string): Promise<ReadonlyMap<string, Uint8Array>> {
+  const found = new Map<string, Uint8Array>();
+  for (const pathOf of [signaturePath, wholePath.signature, ...(basename(whole) === name ? [wholePath.sum] : [])]) {
+    const data = await readFound(pathOf(whole), SIGNATURE_LIMIT);
+    if (data !== undefined) found.set(pathOf(name), data);
+  }
+  return found;
+}
+
+/** What is read is not written over, `--force` or not: a split that is cut off would leave neither the old nor the new. */
+async function requireApart(
+  files: readonly string[],
+  { name, folders }: { readonly name: string; readonly folders: readonly string[] },
+): Promise<void> {
+  const places = await Promise.all(folders.map(async (folder) => realpath(folder).catch(() => folder)));
+  for (const file of files) {
+    if (!isNamedAfter(name, basename(file)) || !places.includes(await realpath(dirname(file)))) continue;
+    throw new CurlewError(
+      'USAGE',
+      `curlew split: the new parts would take the place of ${file}, which they come from`,
+      {
+        hint: 'write them to another folder with --to, or name them otherwise with -o',
+      },
+    );
+  }
+}
+
+function elsewhere(address: string): CurlewError {
+  return new CurlewError('USAGE', `curlew split: ${redact(address)} is no file`, {
+    hint: 'fetch it first with curlew pull, or name a file',
+  });
+}
