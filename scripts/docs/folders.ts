@@ -1,4 +1,4 @@
-/** What each folder of `src` is for and may import: CONTRIBUTING's table, and what test/scripts/folders holds the source against. */
+/** What each folder of `src` is for and may import: CONTRIBUTING's table; test/scripts/folders checks the source against it. */
 
 export interface Folder {
   readonly name: string;
@@ -19,12 +19,12 @@ export const FOLDERS: readonly Folder[] = [
   { name: 'platform/limit', holds: 'how much happens at once: semaphores, caches, memory', imports: ['core'] },
   {
     name: 'platform/files',
-    holds: 'files that appear whole: room, syncing, what is still being written',
+    holds: 'atomic file writes: free space, syncing, partial files',
     imports: ['core'],
   },
   { name: 'platform/process', holds: 'running other programs, and ending all that they start', imports: ['core'] },
   { name: 'platform/http', holds: 'HTTP with proxies, private CAs, retries, resumption', imports: ['core'] },
-  { name: 'formats/yaml', holds: 'YAML as JSON-safe data with places', imports: ['core'] },
+  { name: 'formats/yaml', holds: 'YAML as JSON-safe data with source positions', imports: ['core'] },
   { name: 'formats/bash', holds: 'what a script defines and calls, without running it', imports: ['core'] },
   { name: 'formats/go-template', holds: 'Go templates with the functions of sprig', imports: ['core'] },
   {
@@ -67,12 +67,12 @@ export const FOLDERS: readonly Folder[] = [
   },
   {
     name: 'build/sbom',
-    holds: 'what packages are made of and where they come from: SBOMs, provenance',
+    holds: 'SBOMs and provenance of packages and bundles',
     imports: ['core', 'formats/signing', 'manifest'],
   },
   {
     name: 'store',
-    holds: 'folder, S3, and web servers to read from',
+    holds: 'stores in folders and S3, and on web servers (read-only)',
     imports: ['core', 'platform/limit', 'platform/files', 'platform/http'],
   },
   {
@@ -87,12 +87,12 @@ export const FOLDERS: readonly Folder[] = [
   },
   {
     name: 'transfer',
-    holds: 'fetching one file that proves itself',
+    holds: 'download of one file, verified by its own table of contents',
     imports: ['core', 'platform/limit', 'platform/files', 'formats/archive', 'store'],
   },
   {
     name: 'serve',
-    holds: 'a store over HTTP: bundles as they are read, online installs, images',
+    holds: 'a store over HTTP: bundles made on request, online installs, images',
     imports: [
       'core',
       'platform/limit',
@@ -112,7 +112,7 @@ export const FOLDERS: readonly Folder[] = [
   },
   {
     name: 'runtime/preflight',
-    holds: 'facts about a host, and judgements of them',
+    holds: 'host preflights: collectors and analyzers',
     imports: [
       'core',
       'platform/limit',
@@ -143,17 +143,17 @@ export const FOLDERS: readonly Folder[] = [
   },
   {
     name: 'kurl',
-    holds: 'what a repository made for kURL finds here, and the tables of compatibility',
+    holds: 'migration of kURL repositories, and the compatibility tables',
     imports: ['core', 'platform/files', 'formats/bash', 'spec', 'manifest', 'runtime/preflight'],
   },
   {
     name: 'app',
-    holds: 'use cases, one a file: a request that could be JSON, and what came of it; `ports` open what they need',
+    holds: 'use cases, one per file: a request that could be JSON and its result; `ports` open what they need',
   },
-  { name: 'cli', holds: 'options, commands and rendering; only here anything is printed, exits, or reads the process' },
+  { name: 'cli', holds: 'options, commands and rendering; only `cli` prints, exits or reads the process' },
 ];
 
-/** Folders that import a package; packages that are not named here may be imported anywhere. */
+/** Folders that import a package; packages that are not listed may be imported anywhere. */
 export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@aws-sdk/client-s3': ['store'],
   '@cyclonedx/cyclonedx-library': ['build/sbom'],
@@ -190,7 +190,7 @@ function importsText({ imports, only = {} }: Folder): string {
 const BEGIN = '<!-- folders: made by npm run docs -->';
 const END = '<!-- end of folders -->';
 
-/** The text of CONTRIBUTING.md with the table of folders in its place. Throws where the text has no place for it. */
+/** The text of CONTRIBUTING.md with the table of folders between its markers. Throws if the text has no markers for it. */
 export function withFolders(contributing: string): string {
   const [before, rest] = contributing.split(BEGIN);
   const after = rest?.split(END)[1];
