@@ -1,4 +1,4 @@
-/** Writes the pages, and the parts of pages, that are made from tables of the source. usage: npm run docs */
+/** Writes the pages and parts of pages that are generated from tables in the source. usage: npm run docs */
 import { readFile, writeFile } from 'node:fs/promises';
 import { INSTALLER_SCHEMA } from '../src/spec/schema.ts';
 import { PLAN_SCHEMA } from '../src/runtime/run/plan-schema.ts';
@@ -6,7 +6,7 @@ import { withFolders } from './docs/folders.ts';
 import { kurlPage } from './docs/kurl-page.ts';
 import { manifestPage } from './docs/manifest-page.ts';
 
-/** Each from the text that it has now. */
+/** Each takes the current text of its page. */
 const PAGES: Readonly<Record<string, (now: string) => string>> = {
   'CONTRIBUTING.md': withFolders,
   'docs/kurl-compatibility.md': kurlPage,

@@ -1,27 +1,27 @@
-/** The flags of kURL's scripts, and what they do here. */
+/** The flags of kURL's scripts, and their meaning in curlew. */
 import { FLAGS, takesValue, type FlagMeaning } from '../../src/spec/flags.ts';
 import { settingOf } from '../../src/spec/settings.ts';
 import type { Row } from '../../src/kurl/compatibility/rows.ts';
 
-/** What there is to say besides what a flag stands for. */
+/** Remarks on flags. */
 const NOTES: Readonly<Record<string, string>> = {
-  'installer-spec-file': 'same: laid over the spec that comes with the packages',
+  'installer-spec-file': 'same: overrides the spec in the bundle',
   'kurl-install-directory': 'same: `kurl` below that folder, as with `--install-dir FOLDER/kurl`',
   labels: 'differs: hooks find them in `NODE_LABELS`; curlew itself labels no nodes',
-  'storage-migration-ready-timeout': 'absent: taken with a warning: storage is not migrated',
-  'force-reapply-addons': 'same: without effect, it only warns; `--reapply` does it',
-  'dismiss-host-packages-preflight': 'same: without effect, and it is said',
-  'auto-upgrades-enabled': 'same: without effect, and it is said',
-  'preflight-ignore-warnings': 'same: without effect, and it is said: that is how it is anyway',
-  'additional-no-proxy-addresses': 'same: added to those of the spec; may stand several times',
-  'kubernetes-version': 'same: a `v` in front is dropped; the package must be there',
-  'primary-host': 'same: may stand several times',
-  'secondary-host': 'same: may stand several times',
+  'storage-migration-ready-timeout': 'absent: accepted with a warning: storage is not migrated',
+  'force-reapply-addons': 'same: no effect, only a warning; use `--reapply`',
+  'dismiss-host-packages-preflight': 'same: no effect, with a note',
+  'auto-upgrades-enabled': 'same: no effect, with a note',
+  'preflight-ignore-warnings': 'same: no effect, with a note: this is the default',
+  'additional-no-proxy-addresses': 'same: added to those of the spec; may be repeated',
+  'kubernetes-version': 'same: a leading `v` is dropped; the package must exist',
+  'primary-host': 'same: may be repeated',
+  'secondary-host': 'same: may be repeated',
 };
 
-/** `name` is the flag as it is written. */
+/** `name` is the flag as typed. */
 export interface FlagRow extends Row {
-  /** What it fills, for people. */
+  /** The variable or setting that it sets, for people. */
   readonly fills: string;
 }
 

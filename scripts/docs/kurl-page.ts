@@ -1,4 +1,4 @@
-/** docs/kurl-compatibility.md from the tables beside this file. */
+/** docs/kurl-compatibility.md, generated from the tables of src/kurl/compatibility and of this folder. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FLAG_ROWS } from './kurl-flags.ts';
@@ -12,30 +12,30 @@ import { VARIABLES } from '../../src/kurl/compatibility/variables.ts';
 
 const HEAD = `# Compatibility with kURL
 
-Made from the tables in \`src/kurl/compatibility\` and \`scripts/docs\` by \`npm run docs\`; change those.
+\`npm run docs\` generates this page from the tables in \`src/kurl/compatibility\` and \`scripts/docs\`; change those.
 
-What add-ons written for kURL find here: **same**, **differs** and how, **absent** and why. Functions are defined in
-[scripts/lib](../scripts/lib); those that are absent are defined as well, say so and end the hook.
+This page lists what add-ons written for kURL can use: **same**, **differs** and how, **absent** and why.
+[scripts/lib](../scripts/lib) defines the functions; absent ones print an error and end the hook.
 
-Settings are plain text: \`$x\`, backticks and \`$(…)\` in a value stay as they are, where kURL's shell expands them.
+Settings are literal text: \`$x\`, backticks and \`$(…)\` in a value are not expanded, as kURL's shell does.
 `;
 
-const MANIFEST_HEAD = `Manifests are read as kURL's own builder reads them, and as its documentation describes them where the two can be told
-apart: \`asset SOURCE\` alone (the file name is the last part of the path) and \`dockerout OS DOCKERFILE
---build-arg=NAME=VALUE\`. kURL's builder takes neither as meant, and \`curlew lint --info\` says so. All else is in
+const MANIFEST_HEAD = `curlew reads Manifests as kURL's own builder does. It also accepts two forms from kURL's documentation that the builder
+misreads: \`asset SOURCE\` alone (the file name is the last part of the path) and \`dockerout OS DOCKERFILE
+--build-arg=NAME=VALUE\`. \`curlew lint --info\` reports them. The rest is in
 [manifest.md](manifest.md).
 `;
 
 function variablesHead(): string {
   const here = VARIABLES.flatMap(([, all]) => all.map(({ name }) => name));
   const names = new Set([...here, ...SETTING_ROWS.map(({ variable }) => variable)]);
-  return `kURL's add-ons read 113 variables of their shell. Here stand all that are known of it but those of settings, whether an
-add-on reads them or not; each setting of the next chapter has its variable too. Together that is ${names.size} names. What a run
-does not set is taken from the environment of whoever called it; variables of settings are not: unset ones are empty.`;
+  return `kURL's add-ons read 113 shell variables. This section lists all known variables except those of settings, whether an
+add-on reads them or not; the section Settings lists the others. Together that is ${names.size} names. A variable that a run
+does not set comes from the caller's environment, except those of settings: unset ones are empty.`;
 }
 
-const FLAGS_HEAD = `Words behind \`install\`, \`join\` and \`upgrade\`, or the scripts of a bundle: \`./install.sh ha labels=a=b\`. One that is
-unknown, lacks its value or stands twice ends the command, and all that is wrong is told at once. Flags are laid over the
+const FLAGS_HEAD = `Flags are arguments of \`install\`, \`join\` and \`upgrade\`, or of the scripts of a bundle: \`./install.sh ha labels=a=b\`. Flags that
+are unknown, duplicate or missing a value end the command with one error that lists them all. Flags override the
 spec and its overlay.`;
 
 function table(head: readonly string[], lines: readonly (readonly string[])[]): string {
@@ -60,13 +60,13 @@ function chapter(title: string, head: string, topics: Topics, about?: string): s
 }
 
 const PROGRAMS_HEAD =
-  "Those of kURL's package kurl-bin-utils count where the bundle has it. Where it has not, this tool stands in for them.";
+  "If the bundle has kURL's package kurl-bin-utils, its programs are used. Otherwise curlew replaces them.";
 
-const VERBS_HEAD = `Verbs of the program \`kurl\`, without the package. Those that ask a cluster take the kubeconfig that \`KUBECONFIG\`
-names, else kubeadm's; pods are made, and commands run in them, through kubectl. The status of a failure is never 0; which one it is differs.`;
+const VERBS_HEAD = `These are the verbs of the program \`kurl\` without the package. Verbs that contact a cluster use the kubeconfig in \`KUBECONFIG\`,
+otherwise kubeadm's; kubectl creates pods and runs commands in them. A failure never exits with 0, but its status differs from kURL's.`;
 
-const TASKS_HEAD = `What \`tasks.sh\` of kURL does, word by word, with dashes or underscores. That of a bundle runs any command of curlew, and
-says of the others what to do. No script of a bundle is read from a pipe: \`sudo ./install.sh airgap\`.`;
+const TASKS_HEAD = `These are the tasks of kURL's \`tasks.sh\`, with dashes or underscores. A bundle's \`tasks.sh\` runs any command of curlew; for
+other tasks it prints what to do instead. Run the scripts of a bundle by path, not from a pipe: \`sudo ./install.sh airgap\`.`;
 
 /** What `scripts/real-kurl TREE --json scripts/docs/kurl-run.json` found in kURL's own repository. */
 function runChapter(): string {
@@ -77,18 +77,18 @@ function runChapter(): string {
   );
   return `## kURL's own add-ons
 
-\`scripts/real-kurl TREE\` takes the add-ons of a checkout of kURL, as they are, through lint, plan, build and the hooks of an
-installation. For *objects* kURL's own scripts install the same add-on before an empty API server of their own, and everything
-that is in one cluster and not in the other is a difference; what is random, and moments, do not count. Lint and plan are over all
-versions, in parentheses; the others over the newest of each. Images, downloads and host packages are small stand-ins, in a
-cluster of an API server alone workloads are taken for ready; \`exec\` into pods and what operators would do is not there.
+\`scripts/real-kurl TREE\` runs the unmodified add-ons of a kURL checkout through lint, plan, build and the hooks of an
+installation. For *objects* kURL's own scripts install the same add-on with their own empty API server, and every object
+that only one of the clusters has is a difference; random values and times do not count. Lint and plan cover all
+versions (count in parentheses); the others cover the newest of each. Images, downloads and host packages are small stand-ins. The
+cluster is only an API server, so workloads count as ready; \`exec\` into pods and the effects of operators are missing.
 
-Of replicatedhq/kURL at ${report.commit ?? 'an unknown commit'}: the hooks of ${share(report, 'hooks')} versions run to their end, and
-${share(report, 'objects')} make the same objects.
+Of replicatedhq/kURL at ${report.commit ?? 'an unknown commit'}: the hooks of ${share(report, 'hooks')} versions run to completion, and
+${share(report, 'objects')} create the same objects.
 
 ${formatTable(report)}
 
-**explained**: kURL's own scripts fail the same way, or it needs what is not here; **pending**: to be mended.
+**explained**: kURL's own scripts fail the same way, or the test machine does not have what it needs; **pending**: to be fixed.
 
 ${details.join('\n')}
 `;
