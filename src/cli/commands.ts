@@ -142,7 +142,10 @@ const MAKING: Rows = [
   ],
   [
     'serve',
-    row('Serve a store: bundles, packages, images, installs', async () => (await import('./commands/serve.ts')).serve),
+    row(
+      'Serve a store: bundles, packages, images, installs',
+      async () => (await import('./commands/serve.ts')).serveCommand,
+    ),
   ],
   ['inspect', row('Show what a package or bundle holds', async () => (await import('./commands/inspect.ts')).inspect)],
   [

@@ -1,9 +1,9 @@
 import { mkdir } from 'node:fs/promises';
 import { NO_PAINT } from '../../src/cli/render/paint.ts';
-import { serve } from '../../src/cli/commands/serve.ts';
+import { limitsOf, plainAddress, tlsOf, tokenOf } from '../../src/app/serve.ts';
+import { serveCommand } from '../../src/cli/commands/serve.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
-import { addressOf, limitsOf, listenOf, logFormOf, storeOf, tlsOf, tokenOf } from '../../src/cli/serve-options.ts';
-import type { Arguments, CommandContext } from '../../src/cli/command.ts';
+import type { CommandContext } from '../../src/cli/command.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
 import { makeKeyPair, publicPart, readPrivateKey } from '../../src/formats/signing/keys.ts';
 import * as assert from '../support/assert.ts';
@@ -18,8 +18,9 @@ import { serveFiles } from '../support/web-server.ts';
 
 const test = suite('cli/serve');
 
-function words(...given: readonly string[]): Arguments {
-  return readArguments(serve, given);
+/** What the command reads from these words, over some store. */
+function optionsOf(...words: readonly string[]): Readonly<Record<string, unknown>> {
+  return readArguments(serveCommand, ['--store', 'store', ...words]).options;
 }
 
 for (const [text, host, port] of [
@@ -28,17 +29,17 @@ for (const [text, host, port] of [
   [':8080', undefined, 8080],
   ['localhost:65535', 'localhost', 65_535],
 ] as const) {
-  test(`--listen ${text} is understood`, () => assert.equal(listenOf(words('--listen', text)), { host, port }));
+  test(`--listen ${text} is understood`, () => assert.equal(optionsOf('--listen', text)['listen'], { host, port }));
 }
 
 for (const text of ['8080', '127.0.0.1', '127.0.0.1:65536', 'http://127.0.0.1:80', '::1:80', 'a b:80', 'x:80/y', '']) {
   test(`--listen ${JSON.stringify(text)} is refused`, () => {
-    assert.throwsWith(() => listenOf(words('--listen', text)), 'USAGE', /--listen/);
+    assert.throwsWith(() => optionsOf('--listen', text), 'USAGE', /--listen/);
   });
 }
 
 test('limits are numbers from 1; only the grace may be none', () => {
-  const limits = limitsOf(words('--max-connections', '5', '--idle-timeout', '7', '--grace', '0'));
+  const limits = limitsOf(optionsOf('--max-connections', '5', '--idle-timeout', '7', '--grace', '0'));
   assert.equal([limits.connections, limits.idleMs, limits.graceMs], [5, 7000, 0]);
   for (const [name, text] of [
     ['max-connections', '0'],
@@ -47,12 +48,12 @@ test('limits are numbers from 1; only the grace may be none', () => {
     ['grace', '1s'],
     ['grace', '99999999'],
   ] as const) {
-    assert.throwsWith(() => limitsOf(words(`--${name}=${text}`)), 'USAGE', new RegExp(name));
+    assert.throwsWith(() => optionsOf(`--${name}=${text}`), 'USAGE', new RegExp(name));
   }
 });
 
 test('addresses that clients are sent to are plain, without a slash at the end, and hold no secret', () => {
-  assert.is(addressOf(words('--redirect', 'https://cdn.example/dist/'), 'redirect'), 'https://cdn.example/dist');
+  assert.is(plainAddress('https://cdn.example/dist/', '--redirect'), 'https://cdn.example/dist');
   for (const text of [
     'cdn.example',
     'ftp://x/',
@@ -61,14 +62,14 @@ test('addresses that clients are sent to are plain, without a slash at the end, 
     'https://x/#y',
     "https://x/';reboot;'",
   ]) {
-    assert.throwsWith(() => addressOf(words('--public-url', text), 'public-url'), 'USAGE', /--public-url/);
+    assert.throwsWith(() => plainAddress(text, '--public-url'), 'USAGE', /--public-url/);
   }
 });
 
 test('a store is needed, operands are not, and a log has one of its forms', () => {
-  assert.throwsWith(() => storeOf(words()), 'USAGE', /--store/);
-  assert.throwsWith(() => storeOf(words('/srv/dist')), 'USAGE', /unexpected word/);
-  assert.throwsWith(() => logFormOf(words('--log', 'xml')), 'USAGE', /json, text, none/);
+  assert.throwsWith(() => readArguments(serveCommand, []), 'USAGE', /--store/);
+  assert.throwsWith(() => optionsOf('/srv/dist'), 'USAGE', /unexpected word/);
+  assert.throwsWith(() => optionsOf('--log', 'xml'), 'USAGE', /json, text, none/);
 });
 
 test('who may post is said by a flag and a token, and the token is never told', async ({ signal }) => {
@@ -83,8 +84,8 @@ test('who may post is said by a flag and a token, and the token is never told', 
     report: noReport,
     signal,
   });
-  const token = async (env: CommandContext['env'], ...given: readonly string[]): Promise<string | undefined> =>
-    tokenOf(words(...given), context(env));
+  const token = async (env: CommandContext['env'], ...words: readonly string[]): Promise<string | undefined> =>
+    tokenOf(optionsOf(...words), context(env));
   assert.is(await token({ CURLEW_SERVE_TOKEN: 'a-token-of-enough-letters' }), undefined);
   assert.is(await token({}, '--allow-post', '--token-file', 'token'), 'a-token-of-enough-letters');
   assert.is(
@@ -97,7 +98,7 @@ test('who may post is said by a flag and a token, and the token is never told', 
     assert.not.match(error.message, 'secret');
   }
   await assert.rejectsWith(token({}, '--allow-post', '--token-file', 'none'), 'NOT_FOUND');
-  await assert.rejectsWith(tlsOf(words('--tls-cert', 'token'), context()), 'USAGE', /go together/);
+  await assert.rejectsWith(tlsOf({ tlsCert: 'token' }, context()), 'USAGE', /go together/);
 });
 
 /** Runs the command over `store/` of the box, and tells where it listens. */
@@ -109,8 +110,9 @@ async function listening(box: Tree, stop: AbortSignal, printed: string[], ...mor
     };
     const print = (line: string): void => void printed.push(line);
     const context = { cwd: box.path, env: { XDG_STATE_HOME: box.at('state') }, report, print, signal: stop };
-    void serve.run(words('--store', 'store', '--listen', '127.0.0.1:0', ...more), context).then((totals) => {
-      printed.push(serve.render(totals, words(), NO_PAINT));
+    const args = readArguments(serveCommand, ['--store', 'store', '--listen', '127.0.0.1:0', ...more]);
+    void serveCommand.run(args, context).then((totals) => {
+      printed.push(serveCommand.render(totals, args, NO_PAINT));
     });
   });
 }

@@ -1,0 +1,212 @@
+/** A store over HTTP: packages, bundles that are made as they are read, online installs, images. */
+import { join, resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { asError, CurlewError } from '../core/errors.ts';
+import { printableJson } from '../core/json.ts';
+import { readLimited } from '../platform/files/read-limited.ts';
+import { formatAccess, type Access } from '../serve/access.ts';
+import type { ProveRelease } from '../serve/catalogues.ts';
+import { openExecutables } from '../serve/executables.ts';
+import { createInstallers, type Installers } from '../serve/installers.ts';
+import { DEFAULT_LIMITS, startServer, type ServedTotals, type ServeLimits } from '../serve/server.ts';
+import { createSite, type Site } from '../serve/site.ts';
+import { SHORTEST_TOKEN } from '../serve/token.ts';
+import { withStoredExternal } from '../store/release/offered.ts';
+import { readSigned } from '../store/release/signed-release.ts';
+import type { Store } from '../store/store.ts';
+import { isWebAddress } from '../store/web.ts';
+import type { Context } from './context.ts';
+import { ownScripts } from './own-scripts.ts';
+import { openHttp, type WebRequest } from './ports/network.ts';
+import { trustOfStore } from './ports/release-trust.ts';
+import { openStoreFor, type StoreRequest } from './ports/stores.ts';
+import type { KeyRequest } from './ports/trust.ts';
+import { toolVersion } from './version.ts';
+
+export interface ServeRequest extends StoreRequest, KeyRequest, WebRequest {
+  /** Folder, `s3://bucket/prefix`, or the web server in front of one. */
+  readonly store: string;
+  /** Without a host: every address of this machine. 127.0.0.1:8080 when absent. */
+  readonly listen?: { readonly host?: string | undefined; readonly port: number } | undefined;
+  /** Store that has the installer specs as ID.yaml; `installers/` in `store` when absent. */
+  readonly installers?: string | undefined;
+  /** Address of a web server in front of the store, which clients are sent to for packages. */
+  readonly redirect?: string | undefined;
+  /** What clients call this server; what they say when absent. */
+  readonly publicUrl?: string | undefined;
+  /** Whoever has the token may put installer specs here. */
+  readonly allowPost?: boolean | undefined;
+  /** Specs whose settings do not fit their packages are served. */
+  readonly allowInvalidSettings?: boolean | undefined;
+  /** File of the token; `CURLEW_SERVE_TOKEN` has it when absent. */
+  readonly tokenFile?: string | undefined;
+  /** File of the certificate and its chain, in PEM. */
+  readonly tlsCert?: string | undefined;
+  /** File of its private key, in PEM. */
+  readonly tlsKey?: string | undefined;
+  /** How each request is printed; json when absent. */
+  readonly log?: 'json' | 'text' | 'none' | undefined;
+  /** More connections are refused; 1000 when absent. */
+  readonly maxConnections?: number | undefined;
+  /** Seconds after which a connection without a byte is cut; 120 when absent. */
+  readonly idleTimeout?: number | undefined;
+  /** Seconds that running answers are waited for at the end; 60 when absent. */
+  readonly grace?: number | undefined;
+}
+
+/** How long the store is believed not to have changed. */
+const FRESH_MS = 2000;
+/** How long the first plans are waited for before anybody is let in. */
+const WARM_MS = 1000;
+const SCRIPT_LIMIT = 1 << 20;
+const PEM_LIMIT = 1 << 20;
+const TOKEN_LIMIT = 4096;
+
+/** Serves until the signal fires, and then until the running answers have left. */
+export async function serve(request: ServeRequest, context: Context): Promise<ServedTotals> {
+  const { report, signal } = context;
+  const { listen = { host: '127.0.0.1', port: 8080 } } = request;
+  const tls = await tlsOf(request, context);
+  const token = await tokenOf(request, context);
+  const publicUrl = plainAddress(request.publicUrl, '--public-url');
+  // What runs when the signal fires is to end by itself: it has no part in it.
+  const running = new AbortController();
+  const inside = { ...context, signal: running.signal };
+  await using opened = await openStores(request, inside);
+  await using site = await openSite(request, opened, inside);
+  // When all answers have left, nobody needs what is still being looked up.
+  await using _over = { [Symbol.asyncDispose]: async () => running.abort() };
+  const { address } = opened.store;
+  const warmed = site.warm().catch((error: unknown) => {
+    if (running.signal.aborted) return;
+    report({ type: 'note', level: 'warning', text: `${address}: ${asError(error).message}` });
+  });
+  await Promise.race([warmed, setTimeout(WARM_MS, undefined, { ref: false })]);
+  const limits = limitsOf(request);
+  const options = { site, token, publicUrl, tool: toolVersion(), limits, log: logOf(request, context), now: Date.now };
+  const server = await startServer({ ...options, tls, host: listen.host, port: listen.port });
+  report({ type: 'note', level: 'info', text: `serving ${address} on ${server.url}` });
+  await aborted(signal);
+  report({ type: 'note', level: 'info', text: 'waiting for running answers; a second signal ends at once' });
+  return await server.stop();
+}
+
+interface Stores {
+  readonly store: Store;
+  readonly installers: Installers;
+}
+
+async function openSite(
+  request: ServeRequest,
+  { store, installers }: Stores,
+  context: Context,
+): Promise<Site & AsyncDisposable> {
+  const { report, signal } = context;
+  const redirect = plainAddress(request.redirect, '--redirect');
+  const functions = (await readLimited(join(ownScripts(), 'serve/start.sh'), SCRIPT_LIMIT)).toString('utf8');
+  const prove = await proveOf(request, context, store);
+  const executables = openExecutables({ signal });
+  const site = createSite(store, {
+    installers,
+    executable: executables.of,
+    functions,
+    redirect,
+    allowInvalidSettings: request.allowInvalidSettings === true,
+    tool: toolVersion(),
+    withExternal: async (catalogue) => withStoredExternal(store, catalogue, { signal }),
+    warn: (text) => report({ type: 'note', level: 'warning', text }),
+    prove,
+    freshMs: FRESH_MS,
+    now: Date.now,
+    signal,
+  });
+  return { ...site, [Symbol.asyncDispose]: executables[Symbol.asyncDispose] };
+}
+
+async function openStores(request: ServeRequest, context: Context): Promise<Stores & AsyncDisposable> {
+  const { store: address, installers: specs, allowPost = false } = request;
+  const isWeb = [address, specs ?? ''].some(isWebAddress);
+  const http = isWeb ? (await openHttp(request, context)).http : undefined;
+  const store = await openStoreFor(address, request, context, { create: false, http });
+  const installers =
+    specs === undefined
+      ? createInstallers(store, 'installers/')
+      : createInstallers(await openStoreFor(specs, request, context, { create: allowPost, http }), '');
+  return { store, installers, [Symbol.asyncDispose]: async () => http?.close() };
+}
+
+/** What the keys prove of the store; undefined when nobody asks for signatures. */
+async function proveOf(request: KeyRequest, context: Context, store: Store): Promise<ProveRelease | undefined> {
+  // Whoever asks for a release by its name decides; nodes refuse old ones by themselves.
+  const trust = await trustOfStore(request, context, { address: store.address, allowOlder: true });
+  if (trust === undefined) return undefined;
+  const { signal } = context;
+  return async (release) => readSigned(store, { release, trust: { ...trust, now: new Date() }, signal });
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((done) => {
+    signal.addEventListener('abort', () => done(), { once: true });
+  });
+}
+
+/** Limits by default, but for those that the request names. */
+export function limitsOf({
+  maxConnections,
+  idleTimeout,
+  grace,
+}: Pick<ServeRequest, 'maxConnections' | 'idleTimeout' | 'grace'>): ServeLimits {
+  return {
+    ...DEFAULT_LIMITS,
+    ...(maxConnections === undefined ? {} : { connections: maxConnections }),
+    ...(idleTimeout === undefined ? {} : { idleMs: idleTimeout * 1000 }),
+    ...(grace === undefined ? {} : { graceMs: grace * 1000 }),
+  };
+}
+
+function logOf({ log = 'json' }: ServeRequest, { print = () => undefined }: Context): (access: Access) => void {
+  if (log === 'none') return () => undefined;
+  return (access) => print(log === 'json' ? printableJson(access) : formatAccess(access));
+}
+
+/** An address that clients are sent to, without a slash at its end. */
+export function plainAddress(text: string | undefined, option: string): string | undefined {
+  if (text === undefined) return undefined;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isPlain =
+    url !== undefined && url.search === '' && url.hash === '' && url.username === '' && url.password === '';
+  if (!isPlain || !/^https?:$/.test(url.protocol) || !/^[\w.~:/[\]%+-]+$/.test(url.href)) {
+    throw new CurlewError('USAGE', `${option}: the plain http or https address of a server is needed`);
+  }
+  return url.href.replace(/\/+$/, '');
+}
+
+export async function tlsOf(
+  { tlsCert: cert, tlsKey: key }: Pick<ServeRequest, 'tlsCert' | 'tlsKey'>,
+  { cwd }: Pick<Context, 'cwd'>,
+): Promise<{ readonly cert: string; readonly key: string } | undefined> {
+  if (cert === undefined && key === undefined) return undefined;
+  if (cert === undefined || key === undefined) throw new CurlewError('USAGE', '--tls-cert and --tls-key go together');
+  const read = async (file: string): Promise<string> =>
+    (await readLimited(resolve(cwd, file), PEM_LIMIT)).toString('utf8');
+  return { cert: await read(cert), key: await read(key) };
+}
+
+/** What whoever posts must know; undefined when nobody may post. */
+export async function tokenOf(
+  { allowPost = false, tokenFile: file }: Pick<ServeRequest, 'allowPost' | 'tokenFile'>,
+  { cwd, env }: Pick<Context, 'cwd' | 'env'>,
+): Promise<string | undefined> {
+  if (!allowPost) {
+    if (file !== undefined) throw new CurlewError('USAGE', '--token-file goes with --allow-post');
+    return undefined;
+  }
+  const read = async (path: string): Promise<string> => (await readLimited(path, TOKEN_LIMIT)).toString('utf8');
+  const text = file === undefined ? env['CURLEW_SERVE_TOKEN'] : await read(resolve(cwd, file));
+  const token = text?.trim() ?? '';
+  if (new RegExp(`^[\\x21-\\x7e]{${SHORTEST_TOKEN},}$`).test(token)) return token;
+  throw new CurlewError('USAGE', `--allow-post needs a token of at least ${SHORTEST_TOKEN} letters and digits`, {
+    hint: 'openssl rand -hex 32 >token, and --token-file token; or CURLEW_SERVE_TOKEN in the environment',
+  });
+}
