@@ -2,7 +2,7 @@
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { isOsId, OS_IDS, type OsId } from '../core/os.ts';
-import { ARCHES, type Arch } from '../core/ref.ts';
+import { ARCHES } from '../core/ref.ts';
 import type { Arguments } from './command.ts';
 
 type Read<Value> = (text: string, option: string) => Value;
@@ -68,10 +68,6 @@ export const folders: Read<readonly string[]> = (text, option) => {
   if (names.includes('')) throw new CurlewError('USAGE', `${option} ${text}: a folder has no name`);
   return names;
 };
-
-export function archOf(args: Arguments): Arch {
-  return arch(args.text('arch') ?? 'amd64', '--arch');
-}
 
 export function countOf(args: Arguments, option: string, fallback: number): number {
   return wholeNumber(args.text(option) ?? String(fallback), `--${option}`);

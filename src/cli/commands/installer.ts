@@ -1,13 +1,26 @@
 /** `curlew installer`: what an installer spec says, is made of, and means. */
-import { STORE_OPTIONS, WEB_OPTIONS } from '../options.ts';
+import {
+  mergeSpecs,
+  resolveSpec,
+  specId,
+  specVariables,
+  validateSpec,
+  type Environment,
+  type Identified,
+  type InstallerRequest,
+  type Merged,
+  type ResolvedSpec,
+  type Validated,
+} from '../../app/installer.ts';
+import type { Context } from '../../app/context.ts';
 import { counted } from '../../core/counted.ts';
 import { renderDiagnostic } from '../../core/diagnostic.ts';
 import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
 import { assignment } from '../../spec/variables.ts';
-import type { Arguments, Command, CommandContext } from '../command.ts';
-import { VERB_OPTIONS, VERBS, type InstallerResult, type Validated } from '../installer-verbs.ts';
+import { command, type Arguments, type OptionSpecs, type OptionValues } from '../command.ts';
 import { RUN_OPTIONS } from '../node-run.ts';
+import { STORE_OPTIONS, WEB_OPTIONS } from '../options.ts';
 import { columns } from '../render/columns.ts';
 import { paintDiagnostic, type Paint } from '../render/paint.ts';
 
@@ -25,7 +38,68 @@ FLAGs are those of kURL's scripts, such as ha or labels=a=b; installer-spec-file
 
 const { bundle, dir, from, release, set } = RUN_OPTIONS;
 
-export const installerCommand: Command<InstallerResult> = {
+const OPTIONS = {
+  set,
+  filled: { type: 'boolean', help: 'env: only variables that hold something' },
+  from: { ...from, help: 'validate, env, resolve: ask a store, or the web server in front of one' },
+  release,
+  bundle: { ...bundle, help: 'validate, env, resolve: ask a bundle' },
+  dir: { ...dir, help: 'validate, env, resolve: ask an unpacked bundle' },
+  ...STORE_OPTIONS,
+  ...WEB_OPTIONS,
+} satisfies OptionSpecs;
+
+type InstallerResult = Validated | Merged | Environment | Identified | ResolvedSpec;
+
+interface Verb {
+  readonly run: (
+    words: readonly string[],
+    options: OptionValues<typeof OPTIONS>,
+    context: Context,
+  ) => Promise<InstallerResult>;
+  /** Of the options that not every verb takes. */
+  readonly takes: readonly (typeof VERB_OPTIONS)[number][];
+}
+
+const SOURCES = ['from', 'release', 'bundle', 'dir'] as const;
+
+/** Options that some verbs take; all others are of the store and the network, and do no harm. */
+const VERB_OPTIONS = ['set', 'filled', ...SOURCES] as const;
+
+export const VERBS: Readonly<Record<string, Verb>> = {
+  validate: {
+    run: async (words, options, context) => validateSpec({ ...options, ...specOf(words) }, context),
+    takes: ['set', ...SOURCES],
+  },
+  merge: {
+    run: async ([base, overlay, ...more], _, context) => {
+      if (base !== undefined && overlay !== undefined && more.length === 0)
+        return mergeSpecs({ base, overlay }, context);
+      throw usage('merge needs a base and an overlay');
+    },
+    takes: [],
+  },
+  env: {
+    run: async (words, options, context) => specVariables({ ...options, ...specOf(words) }, context),
+    takes: VERB_OPTIONS,
+  },
+  id: { run: async (words, _, context) => specId(specOf(words), context), takes: [] },
+  resolve: {
+    run: async (words, options, context) => resolveSpec({ ...options, ...specOf(words) }, context),
+    takes: ['set', ...SOURCES],
+  },
+};
+
+function specOf([spec, ...flags]: readonly string[]): InstallerRequest {
+  if (spec === undefined) throw usage('name an installer spec');
+  return { spec, flags };
+}
+
+function usage(what: string): CurlewError {
+  return new CurlewError('USAGE', `curlew installer: ${what}`, { hint: 'curlew installer --help shows the verbs' });
+}
+
+export const installerCommand = command({
   name: 'installer',
   summary: 'Check an installer spec, and show what it means',
   operands: 'validate|merge|env|id|resolve SPEC [FLAG…]',
@@ -38,23 +112,16 @@ export const installerCommand: Command<InstallerResult> = {
     'curlew installer id installer.yaml',
     'curlew installer resolve installer.yaml --from /srv/dist',
   ],
-  options: {
-    set,
-    filled: { type: 'boolean', help: 'env: only variables that hold something' },
-    from: { ...from, help: 'validate, env, resolve: ask a store, or the web server in front of one' },
-    release,
-    bundle: { ...bundle, help: 'validate, env, resolve: ask a bundle' },
-    dir: { ...dir, help: 'validate, env, resolve: ask an unpacked bundle' },
-    ...STORE_OPTIONS,
-    ...WEB_OPTIONS,
-  },
+  options: OPTIONS,
   run: runVerb,
   render: (result, _, paint) => renderResult(result, paint),
   exitCode: (result) => (result.verb === 'validate' && !result.valid ? ERROR_CODES.SPEC_INVALID : 0),
-};
+});
 
-async function runVerb(args: Arguments, context: CommandContext): Promise<InstallerResult> {
-  const [name = '', ...words] = args.positionals;
+async function runVerb(
+  { operands: [name = '', ...words], options }: Arguments<typeof OPTIONS>,
+  context: Context,
+): Promise<InstallerResult> {
   const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
   if (verb === undefined) {
     const near = nearest(name, Object.keys(VERBS));
@@ -64,11 +131,11 @@ async function runVerb(args: Arguments, context: CommandContext): Promise<Instal
     });
   }
   const wrong = VERB_OPTIONS.find((option) => {
-    const given = args.flag(option) || args.text(option) !== undefined || args.texts(option).length > 0;
+    const given = [options[option] ?? []].flat().some((value) => value !== false);
     return given && !verb.takes.includes(option);
   });
   if (wrong !== undefined) throw new CurlewError('USAGE', `curlew installer ${name} takes no --${wrong}`);
-  return verb.run(args, words, context);
+  return verb.run(words, options, context);
 }
 
 function renderResult(result: InstallerResult, paint: Paint): string {

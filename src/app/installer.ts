@@ -1,4 +1,4 @@
-/** What `curlew installer` can do with an installer spec: one function a verb, each giving data. */
+/** What an installer spec says, is made of, and means. */
 import { resolve } from 'node:path';
 import { INSTALLER_LIMIT } from '../core/bundle.ts';
 import { withFurther, type Diagnostic } from '../core/diagnostic.ts';
@@ -16,10 +16,10 @@ import { shellVariables } from '../spec/variables.ts';
 import { resolveVersion } from '../spec/version.ts';
 import type { JsonObject } from '../formats/yaml/yaml.ts';
 import { readGivenFile } from '../platform/files/state-file.ts';
-import type { Arguments, CommandContext } from './command.ts';
-import type { InstallSource } from '../app/ports/install-source.ts';
-import { judgeSettings, settingsFindings } from './node-spec.ts';
-import { noteWarnings, openSource } from '../app/ports/run-source.ts';
+import { judgeSettings, settingsFindings } from '../cli/node-spec.ts';
+import type { Context } from './context.ts';
+import type { InstallSource } from './ports/install-source.ts';
+import { noteWarnings, openSource, type SourceRequest } from './ports/run-source.ts';
 
 /** A finding, with the text of its line. */
 export type SourcedDiagnostic = Diagnostic & { readonly source: string | undefined };
@@ -60,29 +60,50 @@ export interface ResolvedSpec {
   }[];
 }
 
-export type InstallerResult = Validated | Merged | Environment | Identified | ResolvedSpec;
+export interface InstallerRequest {
+  /** File of the spec. */
+  readonly spec: string;
+  /** Flags of kURL's scripts, such as `ha` or `labels=a=b`; `installer-spec-file=OVERLAY` lays a spec over the first one. */
+  readonly flags?: readonly string[] | undefined;
+}
+
+/** `bundle`, `dir` or `from` say where the versions of add-ons are looked up. */
+export interface InstallerSourceRequest extends InstallerRequest, Omit<SourceRequest, 'installer'> {
+  /** `NAME.FIELD=VALUE`: settings on top of the spec. */
+  readonly set?: readonly string[] | undefined;
+}
+
+export interface EnvironmentRequest extends InstallerSourceRequest {
+  /** Only variables that hold something. */
+  readonly filled?: boolean | undefined;
+}
+
+export interface MergeRequest {
+  /** File of the spec below. */
+  readonly base: string;
+  /** File of the spec that is laid over it. */
+  readonly overlay: string;
+}
 
 interface Specs {
   readonly texts: readonly [base: SpecText, ...overlay: SpecText[]];
   readonly flags: GivenFlags;
 }
 
-async function readText(file: string, { cwd }: CommandContext): Promise<SpecText> {
+async function readText(file: string, { cwd }: Context): Promise<SpecText> {
   const text = await readGivenFile(resolve(cwd, file), INSTALLER_LIMIT);
   if (text === undefined) throw new CurlewError('NOT_FOUND', `read ${file}: no such file`);
   return { file, text };
 }
 
-/** A spec, and flags behind it; the overlay is one of these, or for `merge` the second word. */
-async function specsOf(words: readonly string[], context: CommandContext): Promise<Specs> {
-  const [base, ...flagWords] = words;
-  if (base === undefined) throw usage('name an installer spec');
-  const other = flagWords.find((word) => /^[^=]*\.ya?ml$/i.test(word));
+/** A spec, and flags; the overlay is one of these. */
+async function specsOf({ spec, flags: words = [] }: InstallerRequest, context: Context): Promise<Specs> {
+  const other = words.find((word) => /^[^=]*\.ya?ml$/i.test(word));
   if (other !== undefined)
     throw usage(`${other}: one spec at a time; an overlay is installer-spec-file=FILE, or see merge`);
-  const flags = readFlags(flagWords);
+  const flags = readFlags(words);
   for (const text of flags.notes) context.report({ type: 'note', level: 'warning', text });
-  const first = await readText(base, context);
+  const first = await readText(spec, context);
   return { texts: flags.overlay === undefined ? [first] : [first, await readText(flags.overlay, context)], flags };
 }
 
@@ -95,7 +116,7 @@ function usage(what: string): CurlewError {
 }
 
 /** What is read without a mistake; warnings are told. */
-function valid({ texts }: Pick<Specs, 'texts'>, { report }: CommandContext) {
+function valid({ texts }: Pick<Specs, 'texts'>, { report }: Context) {
   const { installer, document, diagnostics } = parse(texts);
   if (installer === undefined || document === undefined) {
     const files = texts.map(({ file }) => file).join(' and ');
@@ -106,18 +127,19 @@ function valid({ texts }: Pick<Specs, 'texts'>, { report }: CommandContext) {
 }
 
 /** With flags and `--set`. */
-async function changed(args: Arguments, words: readonly string[], context: CommandContext) {
-  const specs = await specsOf(words, context);
+async function changed(request: InstallerSourceRequest, context: Context) {
+  const specs = await specsOf(request, context);
   const read = valid(specs, context).installer;
-  const installer = withSettings(withFlags(read, specs.flags), args.texts('set'));
+  const installer = withSettings(withFlags(read, specs.flags), request.set ?? []);
   return { id: installerId(read), installer, flags: specs.flags };
 }
 
-async function validate(args: Arguments, words: readonly string[], context: CommandContext): Promise<Validated> {
-  const { texts, flags } = await specsOf(words, context);
+/** All mistakes at once; with a source also versions that do not exist, and settings that the packages refuse. */
+export async function validateSpec(request: InstallerSourceRequest, context: Context): Promise<Validated> {
+  const { texts, flags } = await specsOf(request, context);
   const { installer, readable, diagnostics: read } = parse(texts);
-  const given = readable && withSettings(withFlags(readable, flags), args.texts('set'));
-  const more = given !== undefined && hasSource(args) ? await mistakesBeside(given, args, context) : [];
+  const given = readable && withSettings(withFlags(readable, flags), request.set ?? []);
+  const more = given !== undefined && hasSource(request) ? await mistakesBeside(given, request, context) : [];
   const diagnostics = withFurther(read, more);
   const lines = new Map(texts.map(({ file, text }) => [file, text.split(/\r?\n/)]));
   return {
@@ -136,10 +158,10 @@ async function validate(args: Arguments, words: readonly string[], context: Comm
 /** What the packages do not have, or refuse, of a spec. */
 async function mistakesBeside(
   installer: Installer,
-  args: Arguments,
-  context: CommandContext,
+  request: SourceRequest,
+  context: Context,
 ): Promise<readonly Diagnostic[]> {
-  await using source = await openSource(args.options, context, { directory: INSTALL_DIRECTORY, remember: false });
+  await using source = await openSource(request, context, { directory: INSTALL_DIRECTORY, remember: false });
   const { packages, unresolved } = await chooseEach(source, installer);
   return [...unresolved, ...refusingSlips(settingsFindings(installer, packages))];
 }
@@ -157,45 +179,47 @@ async function chooseEach({ choose }: Pick<InstallSource, 'choose'>, installer: 
   }
 }
 
-async function merge(_: Arguments, words: readonly string[], context: CommandContext): Promise<Merged> {
-  const [base, overlay, ...more] = words;
-  if (base === undefined || overlay === undefined || more.length > 0) throw usage('merge needs a base and an overlay');
+/** What comes of a spec and what a site lays over it. */
+export async function mergeSpecs({ base, overlay }: MergeRequest, context: Context): Promise<Merged> {
   const texts = [await readText(base, context), await readText(overlay, context)] as const;
   const { document } = valid({ texts }, context);
   return { verb: 'merge', document, yaml: installerYaml(document) };
 }
 
-async function env(args: Arguments, words: readonly string[], context: CommandContext): Promise<Environment> {
-  const { installer, flags } = await changed(args, words, context);
-  const found = hasSource(args) ? await versionsOf(installer, args, context) : undefined;
+/** The shell variables that the spec makes, as kURL's yamltobash does; with a source, versions are those meant there. */
+export async function specVariables(request: EnvironmentRequest, context: Context): Promise<Environment> {
+  const { installer, flags } = await changed(request, context);
+  const found = hasSource(request) ? await versionsOf(installer, request, context) : undefined;
   const versions = new Map(found?.addons.map(({ name, version }) => [name, version]));
   const all = new Map([...shellVariables(installer, versions), ...flags.variables]);
-  const shown = [...all].filter(([, value]) => value !== '' || !args.flag('filled'));
+  const shown = [...all].filter(([, value]) => value !== '' || request.filled !== true);
   const rows = shown.map(([name, value]) => [name, shownText(name, value)] as const);
   return { verb: 'env', variables: Object.fromEntries(rows.toSorted(([a], [b]) => (a < b ? -1 : 1))) };
 }
 
-async function id(_: Arguments, words: readonly string[], context: CommandContext): Promise<Identified> {
-  return { verb: 'id', id: installerId(valid(await specsOf(words, context), context).installer) };
+/** The seven digits by which kURL knows a spec, whatever its name and the order of its keys. */
+export async function specId(request: InstallerRequest, context: Context): Promise<Identified> {
+  return { verb: 'id', id: installerId(valid(await specsOf(request, context), context).installer) };
 }
 
-async function resolveSpec(args: Arguments, words: readonly string[], context: CommandContext): Promise<ResolvedSpec> {
-  if (!hasSource(args)) throw usage('resolve needs --from, --bundle or --dir');
-  const { installer } = await changed(args, words, context);
-  return { verb: 'resolve', ...(await versionsOf(installer, args, context)) };
+/** Which version of each add-on the spec means in a source, and why. */
+export async function resolveSpec(request: InstallerSourceRequest, context: Context): Promise<ResolvedSpec> {
+  if (!hasSource(request)) throw usage('resolve needs --from, --bundle or --dir');
+  const { installer } = await changed(request, context);
+  return { verb: 'resolve', ...(await versionsOf(installer, request, context)) };
 }
 
-function hasSource(args: Arguments): boolean {
-  return args.text('bundle') !== undefined || args.text('dir') !== undefined || args.texts('from').length > 0;
+function hasSource({ bundle, dir, from = [] }: SourceRequest): boolean {
+  return bundle !== undefined || dir !== undefined || from.length > 0;
 }
 
 /** In the order of the spec. */
 async function versionsOf(
   installer: Installer,
-  args: Arguments,
-  context: CommandContext,
+  request: SourceRequest,
+  context: Context,
 ): Promise<Omit<ResolvedSpec, 'verb'>> {
-  await using source = await openSource(args.options, context, { directory: INSTALL_DIRECTORY, remember: false });
+  await using source = await openSource(request, context, { directory: INSTALL_DIRECTORY, remember: false });
   const packages = await source.choose(installer);
   judgeSettings(installer, packages, context);
   const addons = installer.addons.map(({ name, requested }) => {
@@ -207,22 +231,3 @@ async function versionsOf(
   });
   return { release: source.release, addons };
 }
-
-interface Verb {
-  readonly run: (args: Arguments, words: readonly string[], context: CommandContext) => Promise<InstallerResult>;
-  /** Of the options that not every verb takes. */
-  readonly takes: readonly string[];
-}
-
-const SOURCES = ['from', 'release', 'bundle', 'dir'];
-
-export const VERBS: Readonly<Record<string, Verb>> = {
-  validate: { run: validate, takes: ['set', ...SOURCES] },
-  merge: { run: merge, takes: [] },
-  env: { run: env, takes: ['set', 'filled', ...SOURCES] },
-  id: { run: id, takes: [] },
-  resolve: { run: resolveSpec, takes: ['set', ...SOURCES] },
-};
-
-/** Options that some verbs take; all others are of the store and the network, and do no harm. */
-export const VERB_OPTIONS: readonly string[] = ['set', 'filled', ...SOURCES];
