@@ -37,6 +37,8 @@ export interface Kube extends AsyncDisposable {
   /** Sends JSON; hands back the status. */
   readonly send: (method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown) => Promise<number>;
   readonly list: (path: string) => Promise<readonly KubeObject[]>;
+  /** Calls `changed` for what is there and for each later change below this path, until the signal or the server ends it. */
+  readonly watch: (path: string, changed: () => void, signal: AbortSignal) => Promise<void>;
   /** Everything there is but what passes or follows from other objects: events and leases, by `Kind.group namespace/name`. */
   readonly all: () => Promise<ReadonlyMap<string, KubeObject>>;
   /** Removes all that is not in an earlier {@link all}. */
@@ -91,6 +93,12 @@ export async function openKube(kubeconfig: string): Promise<Kube> {
     const value = await get(path);
     return isObject(value) && Array.isArray(value['items']) ? (value['items'] as KubeObject[]) : [];
   };
+  const watch: Kube['watch'] = async (path, changed, signal) => {
+    const headers = { authorization: `Bearer ${user.token}` };
+    const { status, body } = await fetch(`${cluster.server}${path}?watch=true`, { dispatcher, headers, signal });
+    if (status !== 200 || body === null) throw new Error(`watch ${path}: ${status}`);
+    for await (const _ of body) changed();
+  };
   const resources = async (): Promise<readonly Resource[]> => {
     const groups = (await get('/apis')) as {
       readonly groups: readonly { readonly preferredVersion: { readonly groupVersion: string } }[];
@@ -134,7 +142,7 @@ export async function openKube(kubeconfig: string): Promise<Kube> {
     await Promise.all(late.filter(({ kind }) => !FIRST.has(kind) && !LAST.has(kind)).map(remove));
     await Promise.all(late.filter(({ kind }) => LAST.has(kind)).map(remove));
   };
-  return { get, send, list, all, clear, [Symbol.asyncDispose]: async () => dispatcher.destroy() };
+  return { get, send, list, watch, all, clear, [Symbol.asyncDispose]: async () => dispatcher.destroy() };
 }
 
 /** `Deployment.apps kube-system/coredns`, `ClusterRole.rbac.authorization.k8s.io admin`. */

@@ -14,6 +14,19 @@ const WORKLOADS = [
   ['statefulsets', 'StatefulSet'],
 ] as const;
 
+/** All that a round looks at. */
+const WATCHED = [
+  ...['namespaces', 'serviceaccounts', 'pods', 'persistentvolumeclaims', 'endpoints', 'services'].map(
+    (name) => `/api/v1/${name}`,
+  ),
+  ...WORKLOADS.map(([resource]) => `/apis/apps/v1/${resource}`),
+  '/apis/batch/v1/jobs',
+];
+/** Between two rounds. */
+const ROUND_MS = 300;
+/** After so long there is a round although nothing has changed: what was refused may be let in. */
+const IDLE_MS = 3000;
+
 /** What `kubeadm init` leaves: the node itself, and what of it is looked at. */
 async function begin({ send }: Kube): Promise<void> {
   const annotations = { [PLAYED]: '' };
@@ -80,14 +93,32 @@ async function begin({ send }: Kube): Promise<void> {
 export async function play(kube: Kube): Promise<AsyncDisposable> {
   const ended = new AbortController();
   await begin(kube);
+  let changed = (): void => undefined;
+  const watching = WATCHED.map(async (path) => {
+    while (!ended.signal.aborted) {
+      await kube.watch(path, () => changed(), ended.signal).catch(() => undefined);
+      await pause(ROUND_MS, undefined, { signal: ended.signal }).catch(() => undefined);
+    }
+  });
   const run = async (): Promise<void> => {
     while (!ended.signal.aborted) {
+      const next = new Promise<void>((resolve) => {
+        changed = resolve;
+      });
       // Objects go while they are looked at: the next round sees what there is.
-      await round(kube).catch(() => undefined);
-      await pause(300);
+      const isWhole = await round(kube).then(
+        () => true,
+        () => false,
+      );
+      await pause(ROUND_MS);
+      if (isWhole)
+        await Promise.race([
+          next,
+          pause(IDLE_MS - ROUND_MS, undefined, { signal: ended.signal }).catch(() => undefined),
+        ]);
     }
   };
-  const running = run();
+  const running = Promise.all([run(), ...watching]);
   return {
     [Symbol.asyncDispose]: async () => {
       ended.abort();
