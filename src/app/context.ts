@@ -15,4 +15,16 @@ export interface Context {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Folder that relative paths of the request start from; absolute. */
   readonly cwd: string;
+  /** Effective user id of the process; absent: of somebody who is not root. */
+  readonly user?: number | undefined;
+  /** Absent where hooks have no program to call. */
+  readonly ownProgram?: (() => OwnProgram) | undefined;
+}
+
+/** How hooks call the program that runs them. */
+export interface OwnProgram {
+  /** What stands before its arguments. */
+  readonly words: readonly string[];
+  /** Files and folders that it is made of: hooks in a sandbox can read them. */
+  readonly files: readonly string[];
 }

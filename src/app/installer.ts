@@ -16,7 +16,7 @@ import { shellVariables } from '../spec/variables.ts';
 import { resolveVersion } from '../spec/version.ts';
 import type { JsonObject } from '../formats/yaml/yaml.ts';
 import { readGivenFile } from '../platform/files/state-file.ts';
-import { judgeSettings, settingsFindings } from '../cli/node-spec.ts';
+import { judgeSettings, settingsFindings } from './node/spec.ts';
 import type { Context } from './context.ts';
 import type { InstallSource } from './ports/install-source.ts';
 import { noteWarnings, openSource, type SourceRequest } from './ports/run-source.ts';

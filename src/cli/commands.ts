@@ -182,45 +182,60 @@ const MAKING: Rows = [
 const ON_A_NODE: Rows = [
   [
     'install',
-    row('Install the add-ons of a spec on this machine', async () => (await import('./commands/install.ts')).install),
+    row(
+      'Install the add-ons of a spec on this machine',
+      async () => (await import('./commands/install.ts')).installCommand,
+    ),
   ],
-  ['join', row('Join this machine to the cluster of a spec', async () => (await import('./commands/join.ts')).join)],
+  [
+    'join',
+    row('Join this machine to the cluster of a spec', async () => (await import('./commands/join.ts')).joinCommand),
+  ],
   [
     'upgrade',
-    row('Upgrade this node to what a spec says', async () => (await import('./commands/upgrade.ts')).upgrade),
+    row('Upgrade this node to what a spec says', async () => (await import('./commands/upgrade.ts')).upgradeCommand),
   ],
   [
     'resume',
-    row('Resume the last run, if it did not finish', async () => (await import('./commands/resume.ts')).resume),
+    row('Resume the last run, if it did not finish', async () => (await import('./commands/resume.ts')).resumeCommand),
   ],
   [
     'rollback',
     row(
       'Install what an add-on was before its last change',
-      async () => (await import('./commands/rollback.ts')).rollback,
+      async () => (await import('./commands/rollback.ts')).rollbackCommand,
     ),
   ],
   [
     'preflight',
     row(
       'Check whether this machine is fit for the add-ons of a spec',
-      async () => (await import('./commands/preflight.ts')).preflight,
+      async () => (await import('./commands/preflight.ts')).preflightCommand,
     ),
   ],
   [
     'uninstall',
     row(
       'Remove add-ons from this node and from the cluster',
-      async () => (await import('./commands/uninstall.ts')).uninstall,
+      async () => (await import('./commands/uninstall.ts')).uninstallCommand,
     ),
   ],
-  ['reset', row('Remove everything that was installed', async () => (await import('./commands/reset.ts')).reset)],
-  ['status', row('Show what is installed on this node', async () => (await import('./commands/status.ts')).status)],
+  [
+    'reset',
+    row('Remove everything that was installed', async () => (await import('./commands/reset.ts')).resetCommand),
+  ],
+  [
+    'status',
+    row('Show what is installed on this node', async () => (await import('./commands/status.ts')).statusCommand),
+  ],
   [
     'why',
-    row('Show why an add-on was installed, skipped or failed', async () => (await import('./commands/why.ts')).why),
+    row(
+      'Show why an add-on was installed, skipped or failed',
+      async () => (await import('./commands/why.ts')).whyCommand,
+    ),
   ],
-  ['logs', row('Show what the hooks of a run printed', async () => (await import('./commands/logs.ts')).logs)],
+  ['logs', row('Show what the hooks of a run printed', async () => (await import('./commands/logs.ts')).logsCommand)],
   [
     'load-images',
     row(

@@ -8,6 +8,7 @@ import type { Ask } from '../runtime/hooks/questions.ts';
 import type { Command } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { commandHelp, overview } from './help.ts';
+import { ownProcess } from './own-program.ts';
 import { readArguments } from './read-arguments.ts';
 import { failureJson, renderFailure } from './render/failure.ts';
 import { isTerminal, paintFor } from './render/paint.ts';
@@ -99,7 +100,16 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
     const { report, around } = progress;
     const ask = askerOf(around);
     const program = isSea() ? process.execPath : undefined;
-    const context = { signal, report, ask, print: printLine, program, env: process.env, cwd: process.cwd() };
+    const context = {
+      signal,
+      report,
+      ask,
+      print: printLine,
+      program,
+      env: process.env,
+      cwd: process.cwd(),
+      ...ownProcess(),
+    };
     const result = await withSuggestions(command.name, args, context, async (completing) =>
       command.run(args, completing),
     );

@@ -1,18 +1,19 @@
-/** How hooks call this program: `BIN_CURLEW` holds the words before its arguments, quoted for a shell. */
+/** What use cases are told of this process. */
 import { isSea } from 'node:sea';
 import { dirname } from 'node:path';
-import { shellQuote } from '../runtime/hooks/settings.ts';
-import type { CommandContext } from './command.ts';
+import type { Context } from '../app/context.ts';
+import { ownScripts } from '../app/own-scripts.ts';
 
-/** What {@link withOwnProgram} leads to: files, and the folder of a program that is not one file. `scripts`: its scripts. */
-export function ownProgramPaths(scripts: string): readonly string[] {
-  return isSea() ? [process.execPath] : [process.execPath, dirname(scripts), ...process.argv.slice(1, 2)];
-}
-
-/** The environment of hooks that may call this program. */
-export function withOwnProgram(env: CommandContext['env']): CommandContext['env'] {
+/** Where its scripts are is found out only when it is asked for: an executable unpacks them. */
+export function ownProcess(): Required<Pick<Context, 'user' | 'ownProgram'>> {
   const { execPath, execArgv, argv } = process;
   const [, script] = argv;
-  const words = isSea() || script === undefined ? [execPath] : [execPath, ...execArgv, script];
-  return { ...env, BIN_CURLEW: words.map(shellQuote).join(' ') };
+  return {
+    user: process.geteuid?.(),
+    ownProgram: () => {
+      if (isSea()) return { words: [execPath], files: [execPath] };
+      const files = [execPath, dirname(ownScripts()), ...(script === undefined ? [] : [script])];
+      return { words: script === undefined ? [execPath] : [execPath, ...execArgv, script], files };
+    },
+  };
 }

@@ -1,5 +1,6 @@
 /** The words behind a command's name, checked against its options. */
 import { parseArgs } from 'node:util';
+import { camelCase } from '../core/camel-case.ts';
 import { asError, CurlewError, errnoOf } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { GLOBAL_OPTIONS, parseArgsOptions, type Arguments, type Command, type OptionSpecs } from './command.ts';
@@ -44,6 +45,8 @@ export function readArguments(
       throw new CurlewError(error.code, error.message, { hint: `curlew ${name} --help lists its options` });
     }
     const code = errnoOf(error) ?? '';
+    if (error instanceof CurlewError && error.hint === undefined)
+      throw new CurlewError(error.code, error.message, { hint: `curlew ${name} --help lists its options` });
     if (!code.startsWith('ERR_PARSE_ARGS_')) throw error;
     const { message } = asError(error);
     const [, option = ''] = /'(?:-\w, )?(--?[^' ]+)/.exec(message) ?? [];
@@ -72,10 +75,6 @@ function optionValues(specs: OptionSpecs, all: Readonly<Record<string, unknown>>
     return [camelCase(name), value] as const;
   });
   return Object.fromEntries(entries) as Arguments['options'];
-}
-
-export function camelCase(name: string): string {
-  return name.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** Without its slash it would become a file where a folder was meant; addresses have words of their own. */

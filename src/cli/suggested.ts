@@ -1,9 +1,9 @@
 /** Commands that messages suggest, with the places that the operator gave: what is typed off is about the same node or store. */
+import { camelCase } from '../core/camel-case.ts';
 import { CurlewError } from '../core/errors.ts';
 import { readFlags } from '../spec/flags.ts';
 import { shellQuote } from '../runtime/hooks/settings.ts';
 import type { CommandContext } from './command.ts';
-import { camelCase } from './read-arguments.ts';
 
 /** Options that say where something is, with the commands that take them. */
 export const PLACES: readonly { readonly options: readonly string[]; readonly commands: readonly string[] }[] = [

@@ -1,9 +1,7 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { install as command } from '../../src/cli/commands/install.ts';
-import { checksOf } from '../../src/cli/node-checks.ts';
-import { readArguments } from '../../src/cli/read-arguments.ts';
+import { checksOf, type InstallRequest } from '../../src/app/install.ts';
 import { parseInstaller } from '../../src/spec/parse.ts';
 import type { DryRun } from '../../src/runtime/run/dry-run.ts';
 import type { HostChecks } from '../../src/runtime/host/host-checks.ts';
@@ -12,6 +10,7 @@ import { ENFORCED, install, isUntouched, TRIAL } from '../support/install-comman
 import { boxWith, bundleOf, specOf, type TestAddon } from '../support/node-bundles.ts';
 import { tracer } from '../support/node-install.ts';
 import { specText } from '../support/preflight.ts';
+import { runCommand } from '../support/run-command.ts';
 import { suite } from '../support/suite.ts';
 import { tree } from '../support/tree.ts';
 
@@ -87,23 +86,24 @@ test('warnings stop a run that is told so', async () => {
   await isUntouched(box);
 });
 
-test('kURL’s settings say the same, and the option has the last word', () => {
-  const mode = (field: string, ...words: readonly string[]): string => {
+test('kURL’s settings say the same, and the option has the last word', async () => {
+  const mode = (field: string, request: Pick<InstallRequest, 'root' | 'preflights'> = {}): string => {
     const text = `${specOf([{ name: 'aaa', version: '1.0.0' }])}  kurl:\n    ${field}: true\n`;
     const { installer } = parseInstaller('installer.yaml', text);
     if (installer === undefined) throw new Error(text);
-    return checksOf(readArguments(command, words), installer).mode;
+    return checksOf(request, installer).mode;
   };
   assert.is(mode('airgap'), 'enforce');
-  assert.is(mode('airgap', '--root', 'x'), 'ignore');
+  assert.is(mode('airgap', { root: 'x' }), 'ignore');
   assert.is(mode('hostPreflightIgnore'), 'ignore');
-  assert.is(mode('hostPreflightIgnore', '--preflights', 'enforce'), 'enforce');
+  assert.is(mode('hostPreflightIgnore', { preflights: 'enforce' }), 'enforce');
   assert.is(mode('hostPreflightEnforceWarnings'), 'enforce-warnings');
-  assert.is(mode('hostPreflightEnforceWarnings', '--root', 'x'), 'ignore');
-  assert.throwsWith(
-    () => mode('airgap', '--preflights', 'perhaps'),
-    'USAGE',
-    /--preflights perhaps: known are enforce, /,
+  assert.is(mode('hostPreflightEnforceWarnings', { root: 'x' }), 'ignore');
+  const { exitCode, stderr } = await runCommand(['install', '--preflights', 'perhaps'], '/');
+  assert.is(exitCode, 64);
+  assert.match(
+    stderr,
+    /--preflights perhaps: known are enforce, .*\n {2}hint: curlew install --help lists its options/,
   );
 });
 

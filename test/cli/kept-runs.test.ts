@@ -1,4 +1,4 @@
-import { cp, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { readRecords } from '../../src/runtime/node/records.ts';
 import * as assert from '../support/assert.ts';
@@ -55,6 +55,55 @@ test('resume answers yes to what the first run had nobody to ask, where that is 
   const { exitCode, stderr } = await onNode(box, 'resume', '--yes');
   assert.is(exitCode, 0, stderr);
   assert.ok((await trace(box)).includes('agreed'));
+});
+
+for (const form of ['of this version', 'of former versions'] as const) {
+  test(`resume finds a run in the folder that a flag of kURL’s named, kept in the form ${form}`, async () => {
+    await using box = await tree();
+    await put(box, [tracer('aaa', SAYS, '2.0.0')]);
+    const words = ['--unconfined', '--bundle', 'b.tar.gz', '--set', 'aaa.greeting=moin', 'kurl-install-directory=/opt'];
+    assert.is((await onNode(box, 'install', ...words)).exitCode, 20);
+    const node = 'root/opt/kurl';
+    const { lastRun = '' } = await readRecords(box.at(node));
+    const path = box.at(node, 'runs', lastRun, 'request.json');
+    const kept = JSON.parse(await readFile(path, 'utf8')) as { readonly command: Readonly<Record<string, unknown>> };
+    if (form === 'of former versions') {
+      const { request: _, ...rest } = kept.command;
+      const options = {
+        root: [box.at('root')],
+        unconfined: true,
+        bundle: ['b.tar.gz'],
+        set: ['aaa.greeting=moin'],
+      };
+      const command = { ...rest, operands: ['kurl-install-directory=/opt'], options };
+      await writeFile(path, JSON.stringify({ ...kept, command }));
+    }
+    await writeFile(box.at(node, 'go'), '');
+    await trace(box);
+    const resumed = await onNode({ ...box, path: '/' }, 'resume', '--install-dir', '/opt/kurl');
+    assert.is(resumed.exitCode, 0, resumed.stderr);
+    assert.equal((await trace(box)).slice(0, 1), ['aaa 2.0.0 moin']);
+  });
+}
+
+test('resume refuses a run whose request was changed into none', async () => {
+  await using box = await tree();
+  await put(box, [tracer('aaa', SAYS, '2.0.0')]);
+  assert.is((await onNode(box, 'install', '--unconfined', '--bundle', 'b.tar.gz')).exitCode, 20);
+  const { lastRun = '' } = await readRecords(box.at(NODE));
+  const path = box.at(NODE, 'runs', lastRun, 'request.json');
+  const text = await readFile(path, 'utf8');
+  for (const command of [
+    undefined,
+    'install',
+    { name: 'install' },
+    { name: 'install', cwd: '/', request: { yes: 1 } },
+  ]) {
+    await writeFile(path, JSON.stringify({ ...(JSON.parse(text) as object), command }));
+    const { exitCode, stderr } = await onNode(box, 'resume');
+    assert.is(exitCode, 25, stderr);
+    assert.match(stderr, /the last run does not tell what it was asked for\n {2}hint: give the whole command/);
+  }
 });
 
 const FAMILY = ['install', 'join', 'upgrade', 'resume', 'rollback', 'reset'];

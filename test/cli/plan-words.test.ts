@@ -1,16 +1,20 @@
 import { SIGNED_OPTIONS } from '../../src/cli/options.ts';
-import { RUN_OPTIONS } from '../../src/cli/node-run.ts';
-import { PLAN_OPTIONS, planWords, withPlanWords } from '../../src/cli/plan-words.ts';
+import { INSTALL } from '../../src/app/install.ts';
+import { planWords, withPlanWords } from '../../src/app/node/plan-words.ts';
+import { PLAN_OPTIONS, RUN_OPTIONS } from '../../src/cli/node-options.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
-import type { SavedPlan } from '../../src/runtime/run/plan-file.ts';
 import { PLAN_WORDS } from '../../src/runtime/run/plan-words.ts';
 import * as assert from '../support/assert.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('cli/plan-words');
 
+function options(given: readonly string[]): ReturnType<typeof readArguments>['options'] {
+  return readArguments({ name: 'install', operands: '', options: RUN_OPTIONS }, given).options;
+}
+
 function words(...given: readonly string[]): ReturnType<typeof planWords> {
-  return planWords(readArguments({ name: 'install', operands: '', options: RUN_OPTIONS }, given), { cwd: '/home/me' });
+  return planWords(options(given), { cwd: '/home/me' });
 }
 
 test('a plan remembers every option of a run but settings, which may be secret, and its own', () => {
@@ -34,15 +38,15 @@ test('paths are kept absolute, addresses without what is secret in them', () => 
 });
 
 test('what the plan remembers comes back, unless the command line says where packages are', () => {
-  const saved = { words: words('--bundle', 'b.tar.gz', '--reapply') } as SavedPlan;
-  const none = readArguments({ name: 'install', operands: '', options: RUN_OPTIONS }, []);
-  const back = withPlanWords(none, saved);
-  assert.equal([back.text('bundle'), back.flag('reapply'), back.texts('from')], ['/home/me/b.tar.gz', true, []]);
-  const other = withPlanWords(
-    readArguments({ name: 'install', operands: '', options: RUN_OPTIONS }, ['--dir', 'd']),
-    saved,
-  );
-  assert.equal([other.text('bundle'), other.text('dir'), other.flag('reapply')], [undefined, 'd', true]);
+  const saved = { words: words('--bundle', 'b.tar.gz', '--reapply') };
+  const back = withPlanWords(options([]), saved, INSTALL);
+  assert.equal([back.bundle, back.reapply, back.from], ['/home/me/b.tar.gz', true, []]);
+  const other = withPlanWords(options(['--dir', 'd']), saved, INSTALL);
+  assert.equal([other.bundle, other.dir, other.reapply], [undefined, 'd', true]);
+});
+
+test('a plan with a value that its option does not have is refused', () => {
+  assert.throwsWith(() => withPlanWords({}, { words: { preflights: 'perhaps' } }, INSTALL), 'FILE_UNUSABLE', /value/);
 });
 
 test.run();

@@ -1,7 +1,7 @@
 import { execa } from 'execa';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { memorySource } from '../../src/formats/archive/read.ts';
-import type { NodeResult } from '../../src/cli/node-run.ts';
+import type { NodeResult } from '../../src/app/install.ts';
 import { formatAddonJson } from '../../src/core/package.ts';
 import type { NotCurrent } from '../../src/store/release/signed-release.ts';
 import { createFolderStore } from '../../src/store/folder.ts';

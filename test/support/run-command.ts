@@ -1,6 +1,7 @@
 /** Any command inside of the process of a test: no time goes into starting one. */
 import type { CommandContext } from '../../src/cli/command.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
+import { ownProcess } from '../../src/cli/own-program.ts';
 import { readArguments } from '../../src/cli/read-arguments.ts';
 import { renderFailure } from '../../src/cli/render/failure.ts';
 import { NO_PAINT } from '../../src/cli/render/paint.ts';
@@ -24,7 +25,7 @@ export async function runCommand(
     const text = line(event);
     if (text !== undefined) said.push(text);
   };
-  const context = { cwd, env: cleanEnvironment({ cwd, env }), report, ask, signal: never };
+  const context = { cwd, env: cleanEnvironment({ cwd, env }), report, ask, signal: never, ...ownProcess() };
   try {
     const command = await COMMANDS.get(name)?.load();
     if (command === undefined) throw new Error(`no command ${name}`);

@@ -1,8 +1,5 @@
 /** `curlew install`: the packages of an installer spec onto this machine, and their hooks. */
-import { FLAGS } from '../../spec/flags.ts';
-import type { Command } from '../command.ts';
-import { RUN_OPTIONS, runNode, type NodeResult } from '../node-run.ts';
-import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
+import { specCommand } from '../spec-command.ts';
 
 const DETAILS = `One of --bundle, --dir and --from is needed. A bundle brings its own installer spec; the one of --installer FILE, if given, takes its place. With --from nothing of that kind comes along: --installer is needed.
 
@@ -12,10 +9,8 @@ FLAGs are those of kURL's install.sh, such as ha or labels=a=b, on top of the sp
 
 When a run has failed, the same command goes on: what is applied already is not installed again.`;
 
-export const install: Command<NodeResult> = {
-  name: 'install',
+export const installCommand = specCommand('install', {
   summary: 'Install the add-ons of a spec on this machine',
-  operands: '[FLAG…]',
   details: DETAILS,
   examples: [
     'curlew install --bundle bundle.tar.gz',
@@ -25,9 +20,4 @@ export const install: Command<NodeResult> = {
     'curlew install --bundle bundle.tar.gz ha installer-spec-file=site.yaml',
     'curlew install --bundle bundle.tar.gz --root /tmp/trial',
   ],
-  options: RUN_OPTIONS,
-  bareWords: Object.keys(FLAGS),
-  run: async (args, context) => runNode('install', args, context),
-  render: (result) => renderNodeResult(result),
-  exitCode: nodeExitCode,
-};
+});

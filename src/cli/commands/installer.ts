@@ -19,7 +19,7 @@ import { CurlewError, ERROR_CODES } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
 import { assignment } from '../../spec/variables.ts';
 import { command, type Arguments, type OptionSpecs, type OptionValues } from '../command.ts';
-import { RUN_OPTIONS } from '../node-run.ts';
+import { RUN_OPTIONS } from '../node-options.ts';
 import { STORE_OPTIONS, WEB_OPTIONS } from '../options.ts';
 import { columns } from '../render/columns.ts';
 import { paintDiagnostic, type Paint } from '../render/paint.ts';

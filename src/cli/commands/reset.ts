@@ -1,31 +1,31 @@
 /** `curlew reset`: everything off this node that runs have put there. */
-import { stat } from 'node:fs/promises';
-import type { Command } from '../command.ts';
+import { placesOf } from '../../app/node/target.ts';
+import { nothingToReset, planReset, reset, type NothingToReset, type ResetResult } from '../../app/reset.ts';
+import type { DryRun } from '../../runtime/run/dry-run.ts';
 import { confirm } from '../ask-line.ts';
-import { RESET_OPTIONS, runReset, showReset, type ResetResult } from '../kept-run.ts';
-import type { NodeResult } from '../node-run.ts';
-import { placesOf } from '../node-target.ts';
+import { command } from '../command.ts';
+import { REMOVAL_OPTIONS } from '../node-options.ts';
 import { failedLines, nodeExitCode, renderNodeResult } from '../render/run-result.ts';
+import { outlivingTerminal } from '../signals.ts';
 
 const DETAILS = `All add-ons are removed in the reverse of their order, with the settings they were installed with; then what runs put into the install folder is removed. On the last control plane, and on a machine that installed add-ons into a cluster of somebody else, ADDON_pre_remove removes what they have in the cluster. Elsewhere the cluster keeps them, and ADDON_leave says that this node goes. ADDON_uninstall removes what they have on this node. An add-on without these hooks leaves what it did to the machine and to the cluster.
 
 When a hook fails, the same command continues with it; --keep-going leaves it out.`;
 
-type Nothing = { readonly directory: string; readonly removed: readonly string[] };
-
-export const reset: Command<ResetResult | Nothing | NodeResult> = {
+export const resetCommand = command({
   name: 'reset',
   summary: 'Remove everything that was installed',
   operands: '',
   details: DETAILS,
   examples: ['curlew reset', 'curlew reset --yes --json'],
-  options: RESET_OPTIONS,
-  run: async (args, context) => {
-    const { directory } = placesOf(args, context);
-    if ((await stat(directory).catch(() => undefined)) === undefined) return { directory, removed: [] };
-    if (args.flag('dry-run')) return showReset(args, context);
-    if (!args.flag('yes')) await confirm(`Take everything off this node that lies in ${directory}?`, context);
-    return runReset(args, context);
+  options: REMOVAL_OPTIONS,
+  run: async ({ options }, context): Promise<ResetResult | NothingToReset | DryRun> => {
+    const nothing = await nothingToReset(options, context);
+    if (nothing !== undefined) return nothing;
+    if (options.dryRun) return planReset(options, context);
+    const { directory } = placesOf(options, context);
+    if (!options.yes) await confirm(`Take everything off this node that lies in ${directory}?`, context);
+    return outlivingTerminal(async () => reset(options, context));
   },
   render: (result) => {
     if (!('removed' in result)) return renderNodeResult(result);
@@ -39,4 +39,4 @@ export const reset: Command<ResetResult | Nothing | NodeResult> = {
     return [...rows, files, ...('failed' in result ? failedLines(result.failed) : [])].join('\n');
   },
   exitCode: (result) => ('addons' in result ? nodeExitCode(result) : 0),
-};
+});

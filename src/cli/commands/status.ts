@@ -1,28 +1,26 @@
 /** `curlew status`: what this node has installed, and what came of its last run. */
+import { status } from '../../app/status.ts';
 import { FOLDER_OPTIONS } from '../options.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
 import { visible } from '../../core/diagnostic.ts';
-import { nodeStatus, type NodeStatus } from '../../runtime/run/status.ts';
-import type { Command } from '../command.ts';
-import { folderOf } from '../../app/install-folder.ts';
+import type { NodeStatus } from '../../runtime/run/status.ts';
+import { command } from '../command.ts';
 import { columns } from '../render/columns.ts';
 import { runLine } from '../render/run-line.ts';
 
 const DETAILS = `The status is 0 whether something is installed or not. An add-on whose last run did not finish is installed again by the next one; \`curlew why\` tells more about it.`;
 
-export const status: Command<NodeStatus> = {
+export const statusCommand = command({
   name: 'status',
   summary: 'Show what is installed on this node',
   operands: '',
   details: DETAILS,
   examples: ['curlew status', 'curlew status --json'],
   options: FOLDER_OPTIONS,
-  run: async (args, context) => {
-    return nodeStatus(folderOf(args.options, context), context);
-  },
+  run: async ({ options }, context) => status(options, context),
   render: renderStatus,
   exitCode: ({ problems }) => (problems.length === 0 ? 0 : ERROR_CODES.FILE_UNUSABLE),
-};
+});
 
 /** As many digits as tell packages apart for people; `--json` has all of them. */
 const SHORT_DIGEST = 'sha256:'.length + 7;

@@ -1,8 +1,5 @@
 /** `curlew upgrade`: upgrade this node to what a spec says. */
-import { FLAGS } from '../../spec/flags.ts';
-import type { Command } from '../command.ts';
-import { RUN_OPTIONS, runNode, type NodeResult } from '../node-run.ts';
-import { nodeExitCode, renderNodeResult } from '../render/run-result.ts';
+import { specCommand } from '../spec-command.ts';
 
 const DETAILS = `On the node that add-ons were installed from, which is upgraded first, this is \`curlew install\` with the new bundle. On every other node the container runtime is installed, the join hooks of all add-ons run, then kubernetes of this node is upgraded.
 
@@ -10,15 +7,8 @@ FLAGs are those of kURL's upgrade.sh, such as ha or labels=a=b, on top of the sp
 
 When a run has failed, the same command goes on.`;
 
-export const upgrade: Command<NodeResult> = {
-  name: 'upgrade',
+export const upgradeCommand = specCommand('upgrade', {
   summary: 'Upgrade this node to what a spec says',
-  operands: '[FLAG…]',
   details: DETAILS,
   examples: ['curlew upgrade --bundle bundle.tar.gz'],
-  options: RUN_OPTIONS,
-  bareWords: Object.keys(FLAGS),
-  run: async (args, context) => runNode('upgrade', args, context),
-  render: (result) => renderNodeResult(result),
-  exitCode: nodeExitCode,
-};
+});

@@ -1,33 +1,30 @@
 /** `curlew why`: why an add-on came out as it did. */
+import { why } from '../../app/why.ts';
 import { FOLDER_OPTIONS } from '../options.ts';
 import { visible } from '../../core/diagnostic.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
-import { whyAddon, type AddonHistory } from '../../runtime/run/why.ts';
-import type { Command } from '../command.ts';
-import { clusterFinder } from '../node-cluster.ts';
-import { folderOf } from '../../app/install-folder.ts';
+import type { AddonHistory } from '../../runtime/run/why.ts';
+import { command } from '../command.ts';
 import { columns, wrap } from '../render/columns.ts';
 import { runLine } from '../render/run-line.ts';
 
 const DETAILS = `Answers from the records and the journals of the runs that are still known, and tells where the records of the cluster say something else: they have the last word. What the next run would do with its packages and settings is shown by \`curlew install --dry-run\`.`;
 
-export const why: Command<AddonHistory> = {
+export const whyCommand = command({
   name: 'why',
   summary: 'Show why an add-on was installed, skipped or failed',
   operands: 'ADDON',
   details: DETAILS,
   examples: ['curlew why ekco'],
   options: FOLDER_OPTIONS,
-  run: async (args, context) => {
-    const [name] = args.positionals;
-    if (name === undefined) {
+  run: async ({ operands: [addon], options }, context) => {
+    if (addon === undefined) {
       throw new CurlewError('USAGE', 'curlew why: which add-on?', { hint: 'curlew status lists what is installed' });
     }
-    const directory = folderOf(args.options, context);
-    return whyAddon(directory, name, { find: clusterFinder(args, context), signal: context.signal });
+    return why({ addon, ...options }, context);
   },
   render: renderWhy,
-};
+});
 
 const LABEL = 11;
 

@@ -1,7 +1,7 @@
 /** What a run did, as lines for the operator. */
 import { counted } from '../../core/counted.ts';
 import { ERROR_CODES } from '../../core/errors.ts';
-import type { NodeResult } from '../node-run.ts';
+import type { NodeResult } from '../../app/install.ts';
 import { countsText } from '../../runtime/host/host-checks.ts';
 import { renderDryRun } from './run-plan.ts';
 import type { RunResult } from '../../runtime/run/run-result.ts';

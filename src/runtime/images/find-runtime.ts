@@ -13,7 +13,7 @@ const CONTAINERD_SOCKET = '/run/containerd/containerd.sock';
 const LEAST_WIDTH = 2;
 const MOST_WIDTH = 4;
 
-type RuntimeName = ImageRuntime['name'];
+export type RuntimeName = ImageRuntime['name'];
 
 export const RUNTIME_NAMES: readonly RuntimeName[] = ['containerd', 'docker'];
 

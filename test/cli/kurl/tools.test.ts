@@ -1,7 +1,8 @@
 import { compare } from 'bcryptjs';
 import { readFile, stat } from 'node:fs/promises';
 import { execa } from 'execa';
-import { withOwnProgram } from '../../../src/cli/own-program.ts';
+import { hookEnv } from '../../../src/app/node/target.ts';
+import { ownProcess } from '../../../src/cli/own-program.ts';
 import * as assert from '../../support/assert.ts';
 import { MAIN } from '../../support/compiled.ts';
 import { kurlTool } from '../../support/kurl-tool.ts';
@@ -122,7 +123,7 @@ test('flags without value, unknown and missing ones are told', async () => {
 });
 
 test('hooks call this program by BIN_CURLEW', async () => {
-  const { BIN_CURLEW = '' } = withOwnProgram({});
+  const { BIN_CURLEW = '' } = hookEnv({}, { env: {}, ...ownProcess() });
   const words = BIN_CURLEW.replace(/'[^']*'$/, `'${MAIN}'`);
   const { stdout } = await execa('bash', ['-c', `eval "exec ${words} kurl kurl format-address ::1"`]);
   assert.is(stdout, '[::1]');

@@ -1,15 +1,14 @@
-/** The cluster of a run, as the words ask for it. */
-import { redact } from '../core/errors.ts';
-import { isObject } from '../core/json.ts';
-import type { Installer } from '../spec/installer.ts';
-import { openCluster, type Cluster } from '../runtime/cluster/cluster.ts';
-import type { ClusterRequest } from '../runtime/cluster/consult.ts';
-import type { Arguments, CommandContext } from './command.ts';
-import type { RunRequest } from '../runtime/run/request.ts';
+/** The cluster of a run, as it is asked for. */
+import { redact } from '../../core/errors.ts';
+import { isObject } from '../../core/json.ts';
+import type { Installer } from '../../spec/installer.ts';
+import { openCluster, type Cluster } from '../../runtime/cluster/cluster.ts';
+import type { ClusterRequest } from '../../runtime/cluster/consult.ts';
+import type { Context } from '../context.ts';
+import type { FolderRequest } from '../install-folder.ts';
+import type { RunRequest } from '../../runtime/run/request.ts';
 
-interface ClusterWords {
-  readonly args: Arguments;
-  readonly context: CommandContext;
+interface ClusterFacts {
   readonly installer: Installer;
   /** The version that the spec means, by name of the add-on. */
   readonly versions: ReadonlyMap<string, string>;
@@ -19,10 +18,12 @@ interface ClusterWords {
 }
 
 /** With --root the cluster of this machine is left alone. */
-export function clusterOf(words: ClusterWords): ClusterRequest | undefined {
-  const { args, context, installer, versions, schemas, release } = words;
-  if (args.text('root') !== undefined) return undefined;
-  const { env, signal } = context;
+export function clusterOf(
+  request: FolderRequest & { readonly adopt?: boolean | undefined },
+  { env, signal }: Pick<Context, 'env' | 'signal'>,
+  { installer, versions, schemas, release }: ClusterFacts,
+): ClusterRequest | undefined {
+  if (request.root !== undefined) return undefined;
   const entries = installer.addons.map(({ name, requested, settings, s3Override }) => {
     // A presigned address is a secret, and must not lie in the cluster.
     const override = s3Override === undefined ? {} : { s3Override: redact(s3Override) };
@@ -30,25 +31,28 @@ export function clusterOf(words: ClusterWords): ClusterRequest | undefined {
     return [name, { entry, schema: schemas.get(name) }] as const;
   });
   const find = async (): Promise<Cluster | undefined> => openCluster({ env, signal });
-  return { find, adopt: args.flag('adopt'), whole: true, release, entries: new Map(entries) };
+  return { find, adopt: request.adopt === true, whole: true, release, entries: new Map(entries) };
 }
 
 /** How long somebody who only asks waits for one answer of an API server. */
 const ANSWER_MS = 5000;
 
-/** For a command that only asks; with --root the cluster of this machine is left alone. */
-export function clusterFinder(args: Arguments, { env, signal }: CommandContext): () => Promise<Cluster | undefined> {
-  if (args.text('root') !== undefined) return async () => Promise.resolve(undefined);
+/** For what only asks; with --root the cluster of this machine is left alone. */
+export function clusterFinder(
+  request: FolderRequest,
+  { env, signal }: Pick<Context, 'env' | 'signal'>,
+): () => Promise<Cluster | undefined> {
+  if (request.root !== undefined) return async () => Promise.resolve(undefined);
   return async () => openCluster({ env, patienceMs: 0, answerMs: ANSWER_MS, signal });
 }
 
 /** Of a run over packages that the node has already; kURL's marks are of no concern to it. */
 export function clusterOfKept(
   { packages, removal }: Pick<RunRequest, 'packages' | 'removal'>,
-  args: Arguments,
-  { env, signal }: CommandContext,
+  request: FolderRequest,
+  { env, signal }: Pick<Context, 'env' | 'signal'>,
 ): ClusterRequest | undefined {
-  if (args.text('root') !== undefined) return undefined;
+  if (request.root !== undefined) return undefined;
   const entries = [...packages, ...(removal?.packages ?? [])].map(({ source, settings }) => {
     const { name, version } = source.ref;
     return [

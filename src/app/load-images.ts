@@ -1,0 +1,141 @@
+/** The images of packages into this machine's container runtime, without installing anything. */
+import { access } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { withoutKurlFolder } from '../bundle/kurl-layout.ts';
+import { CurlewError } from '../core/errors.ts';
+import { ADDON_JSON, OMITTED_JSON, ownerOf, prefixOf, TOC_NAME } from '../core/layout.ts';
+import type { PlacedEntry } from '../formats/archive/entry.ts';
+import { findImages, sourceImages, type FoundImages } from '../runtime/images/find-images.ts';
+import { findImageRuntime, RUNTIME_NAMES, type RuntimeName } from '../runtime/images/find-runtime.ts';
+import { loadPackages } from '../runtime/images/load-packages.ts';
+import { planNeeds } from '../runtime/images/plan.ts';
+import { archivePackages } from '../runtime/node/source.ts';
+import { folderPackages } from '../runtime/node/source-folder.ts';
+import { openArchive } from './archives/open-archive.ts';
+import { openBundle } from './archives/open-bundle.ts';
+import type { Context } from './context.ts';
+import { folderOf } from './install-folder.ts';
+import { flagsOf, type FlagRequest } from './node/spec.ts';
+import { usage } from './node/target.ts';
+import { checkedIndex } from './ports/install-source.ts';
+import { trustOf, type Trust, type TrustRequest } from './ports/trust.ts';
+
+/** Without `bundle` and `dir`, the packages in the install folder count. */
+export interface LoadImagesRequest extends FlagRequest, TrustRequest {
+  /** File of a bundle or of a package. */
+  readonly bundle?: string | undefined;
+  /** Folder of an unpacked bundle, or any with `addons/NAME/VERSION/images` in it. */
+  readonly dir?: string | undefined;
+  /** The first that answers when absent. */
+  readonly runtime?: RuntimeName | undefined;
+  /** What is missing is found out, and nothing is loaded. */
+  readonly dryRun?: boolean | undefined;
+}
+
+interface LoadedPackage {
+  /** `demo-1.0` */
+  readonly package: string;
+  readonly images: number;
+  /** References of the images that were missing. */
+  readonly missing: readonly string[];
+  /** Sent, or to be sent. */
+  readonly bytes: number;
+}
+
+export interface LoadResult {
+  readonly runtime: string;
+  /** False of a dry run. */
+  readonly loaded: boolean;
+  readonly packages: readonly LoadedPackage[];
+}
+
+/**
+ * Loads what is missing: images that the container runtime does not know by name and digest, and of those only the blobs that
+ * it lacks. Nothing is unpacked or moved, and no hook runs.
+ */
+export async function loadImages(given: LoadImagesRequest, context: Context): Promise<LoadResult> {
+  const { request } = flagsOf(given, context);
+  const { bundle, dir } = request;
+  if (bundle !== undefined && dir !== undefined)
+    throw usage('curlew load-images: only one of --bundle and --dir can be used');
+  // What lies in the install folder was put there by a run, which has asked for it.
+  const directory = folderOf(request, context);
+  const trust = bundle === undefined && dir === undefined ? undefined : await trustOf(request, context, { directory });
+  const path = bundle === undefined ? undefined : resolve(context.cwd, bundle);
+  await using source = path === undefined ? undefined : await openArchive(path, context);
+  if (source === undefined) return await load(await imagesBelow(request, trust, context), request, context);
+  const { signal } = context;
+  const checked = await checkedIndex(source, source.whole, { trust, signal });
+  const { index: whole, read, requireAll } = await openBundle(source, checked, { directory, signal });
+  const index = whole.entries.some(({ path }) => ownerOf(path) !== undefined) ? whole : withoutKurlFolder(whole);
+  await requireAll(index.entries.filter(isOfImages));
+  const packages = await archivePackages(source, index, { read, signal });
+  return await load(sourceImages(packages), request, context);
+}
+
+/** What is read of a package for its images: hooks may have changed the rest, where it is in place. */
+function isOfImages({ path }: PlacedEntry): boolean {
+  const owner = ownerOf(path);
+  if (owner === undefined) return false;
+  const below = path.slice(prefixOf(owner).length);
+  return [ADDON_JSON, OMITTED_JSON].includes(below) || below.startsWith('images/');
+}
+
+/** Of an unpacked bundle its table of contents tells more than its folders do: what was moved away, what is damaged. */
+async function imagesBelow(
+  request: LoadImagesRequest,
+  trust: Trust | undefined,
+  { cwd, signal }: Context,
+): Promise<readonly FoundImages[]> {
+  const directory = folderOf(request, { cwd });
+  const dir = request.dir;
+  const folder = dir === undefined ? directory : resolve(cwd, dir);
+  const hasContents = await access(join(folder, TOC_NAME)).then(
+    () => true,
+    () => false,
+  );
+  if (!hasContents && trust !== undefined) {
+    throw new CurlewError('SIGNATURE_INVALID', `verify ${folder}: it has no ${TOC_NAME} that could be signed`);
+  }
+  if (!hasContents) return findImages(folder, { signal });
+  const { packages } = await folderPackages(folder, { directory, trust, signal });
+  return sourceImages(packages);
+}
+
+async function load(
+  found: readonly FoundImages[],
+  request: LoadImagesRequest,
+  { env, report, signal }: Context,
+): Promise<LoadResult> {
+  const only = request.runtime;
+  const order = RUNTIME_NAMES.filter((name) => only === undefined || name === only);
+  const runtime = await findImageRuntime({ env, order, signal });
+  if (runtime === undefined) {
+    throw new CurlewError(
+      'IMAGE_LOAD_FAILED',
+      `load images: ${order.length > 1 ? 'neither containerd nor docker answers' : `${order.join('')} does not answer`}`,
+      {
+        hint: 'start the container runtime, or name its socket: CONTAINERD_ADDRESS=/run/…/containerd.sock, DOCKER_HOST',
+      },
+    );
+  }
+  const isTrial = request.dryRun === true;
+  const results = isTrial
+    ? await planNeeds(
+        runtime,
+        found.map(({ images }) => images),
+        { signal },
+      )
+    : (
+        await loadPackages(
+          runtime,
+          found.map((one) => ({ ...one, id: `images ${one.title}` })),
+          { report, signal },
+        )
+      ).map(({ references, bytes }) => ({ missing: references, bytes }));
+  const packages = found.map(({ title, images }, at) => {
+    const { missing = [], bytes = 0 } = results[at] ?? {};
+    return { package: title, images: images.length, missing, bytes };
+  });
+  return { runtime: runtime.name, loaded: !isTrial, packages };
+}

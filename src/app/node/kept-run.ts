@@ -1,0 +1,104 @@
+/** Runs over what a node has already: those of rollback, uninstall and reset. */
+import { dryRun, type DryRun } from '../../runtime/run/dry-run.ts';
+import { execute } from '../../runtime/run/execute.ts';
+import { readable } from '../../runtime/run/history.ts';
+import { plainPlace } from '../../runtime/node/node-place.ts';
+import { prepare, viewRun } from '../../runtime/run/prepare.ts';
+import type { RemovalOptions } from '../../runtime/run/removal.ts';
+import type { RunRequest } from '../../runtime/run/request.ts';
+import type { RunResult } from '../../runtime/run/run-result.ts';
+import type { Context } from '../context.ts';
+import { ownScripts } from '../own-scripts.ts';
+import { toolVersion } from '../version.ts';
+import type { Fields } from './asked.ts';
+import { clusterOfKept } from './cluster.ts';
+import { hookEnv, hookLimitOf, placeOf, placesOf, targetOf, whySkipImages } from './target.ts';
+import type { HookRequest, TargetRequest } from './target.ts';
+
+export interface KeptRequest extends TargetRequest, HookRequest {}
+
+export const KEPT_FIELDS: Fields<KeptRequest> = {
+  installDir: 'text',
+  root: 'text',
+  network: 'text',
+  env: 'texts',
+  unconfined: 'flag',
+  hookTimeout: 'text',
+  yes: 'flag',
+};
+
+/** Of what removes add-ons. */
+export interface RemovalRequest extends KeptRequest {
+  /** Hooks are asked to leave data alone. */
+  readonly keepData?: boolean | undefined;
+  /** A hook that fails, or a package that is missing, is reported, and the run continues. */
+  readonly keepGoing?: boolean | undefined;
+}
+
+export const REMOVAL_FIELDS: Fields<RemovalRequest> = { ...KEPT_FIELDS, keepData: 'flag', keepGoing: 'flag' };
+
+export function removalOptions(
+  request: RemovalRequest & { readonly pruneImages?: boolean | undefined },
+): RemovalOptions {
+  return {
+    keepData: request.keepData === true,
+    keepGoing: request.keepGoing === true,
+    pruneImages: request.pruneImages === true,
+  };
+}
+
+/** What is to be run, for the most part as the node has it. */
+export interface KeptRun {
+  /** What is kept with the run. */
+  readonly command: unknown;
+  readonly wanted: (
+    directory: string,
+  ) => Promise<
+    Pick<RunRequest, 'kind' | 'packages' | 'removal' | 'variables' | 'reapply' | 'allowDowngrade' | 'keepsPrevious'>
+  >;
+}
+
+async function wholeRequest(
+  { command, wanted }: KeptRun,
+  directory: string,
+  request: KeptRequest,
+  context: Context,
+): Promise<Omit<RunRequest, 'place'>> {
+  const kept = await wanted(directory);
+  return {
+    ...kept,
+    scripts: ownScripts(),
+    env: hookEnv(request, context),
+    // kubelet may have removed those of a former version.
+    skipImages: whySkipImages(request),
+    hookLimit: hookLimitOf(request),
+    command,
+    cluster: clusterOfKept(kept, request, context),
+  };
+}
+
+/** `after` finishes the result while the node is still locked. */
+export async function runKept<Result>(
+  run: KeptRun,
+  request: KeptRequest,
+  context: Context,
+  after: (result: RunResult, directory: string) => Result | Promise<Result>,
+): Promise<Result> {
+  const target = targetOf(request, context);
+  const whole = await wholeRequest(run, target.directory, request, context);
+  await using prepared = await prepare({ ...whole, place: await placeOf(target, context) }, context);
+  const { report, ask, signal } = context;
+  return await after(await execute(prepared, prepared.plan, { report, ask, signal }), target.directory);
+}
+
+/** What it would do; nothing is changed. */
+export async function planKept(run: KeptRun, request: KeptRequest, context: Context): Promise<DryRun> {
+  const { directory } = placesOf(request, context);
+  const { report, signal } = context;
+  const view = await readable(directory, async () => {
+    const whole = await wholeRequest(run, directory, request, context);
+    return viewRun({ ...whole, place: plainPlace(directory) }, context);
+  });
+  for (const text of view.view.notes) report({ type: 'note', level: 'warning', text });
+  return dryRun(view, { words: {}, tool: toolVersion(), out: undefined, report, signal });
+}

@@ -1,0 +1,220 @@
+/** Host preflights of a spec and its add-ons, by themselves. */
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { CurlewError } from '../core/errors.ts';
+import { readLimited } from '../platform/files/read-limited.ts';
+import { readGivenFile, writeStateFile } from '../platform/files/state-file.ts';
+import { checkNodesFor, EXCLUDED, ignoringSome, packageResults } from '../runtime/host/host-checks.ts';
+import { requireSystemOf } from '../runtime/host/own-system.ts';
+import { addonSpecs, versionsOf } from '../runtime/host/preflight-specs.ts';
+import { missingPackages } from '../runtime/host/required-packages.ts';
+import type { SourcePackage } from '../runtime/node/source.ts';
+import { assembleSpecs, SPEC_LIMIT, type AddonSpec, type SpecText } from '../runtime/preflight/assemble.ts';
+import { FACTS_LIMIT, formatFacts, parseFacts } from '../runtime/preflight/facts.ts';
+import { countsOf, statusOf, type Counts, type PreflightResult } from '../runtime/preflight/judge.ts';
+import { savedReport } from '../runtime/preflight/report.ts';
+import { judged, runPreflights } from '../runtime/preflight/run.ts';
+import type { Situation } from '../runtime/preflight/situation.ts';
+import type { GivenFlags } from '../spec/flags.ts';
+import { hookVariables } from '../spec/variables.ts';
+import type { Context } from './context.ts';
+import { clusterFinder } from './node/cluster.ts';
+import { flagsOf, judgeSettings, specOf, type FlagRequest, type SpecRequest } from './node/spec.ts';
+import { placesOf, usage } from './node/target.ts';
+import { ownScripts } from './own-scripts.ts';
+import { noteWarnings, openSource, type SourceRequest } from './ports/run-source.ts';
+import { toolVersion } from './version.ts';
+
+/** Without any source, nor a spec, only `specs` are judged. */
+export interface PreflightRequest extends SourceRequest, SpecRequest, FlagRequest {
+  /** Files of HostPreflights of Troubleshoot. */
+  readonly specs?: readonly string[] | undefined;
+  /** Stores; or a file of facts, which are judged in place of this machine. */
+  readonly from?: readonly string[] | undefined;
+  /** The machine joins a cluster. */
+  readonly isJoin?: boolean | undefined;
+  /** The machine is part of the cluster already. */
+  readonly isUpgrade?: boolean | undefined;
+  /** Whether it becomes a primary; true when absent. */
+  readonly isPrimary?: boolean | undefined;
+  /** Other primaries of the cluster. */
+  readonly primaryHost?: readonly string[] | undefined;
+  /** Other nodes that are no primaries. */
+  readonly secondaryHost?: readonly string[] | undefined;
+  readonly excludeBuiltin?: boolean | undefined;
+  /** Titles of checks that do not count. */
+  readonly ignore?: readonly string[] | undefined;
+  /** Warnings have status 2 in place of 3. */
+  readonly ignoreWarnings?: boolean | undefined;
+  /** Milliseconds after which a check is given up; its own limit when absent. */
+  readonly timeout?: number | undefined;
+  /** File that the results are kept in as text. */
+  readonly save?: string | undefined;
+  /** File that what was found is kept in, to be judged later. */
+  readonly saveFacts?: string | undefined;
+}
+
+export interface PreflightReport {
+  /** 0 all is well, 1 something failed, 2 warnings that are ignored, 3 warnings. */
+  readonly status: 0 | 1 | 2 | 3;
+  readonly counts: Counts;
+  readonly results: readonly PreflightResult[];
+}
+
+/** Looks at this machine and says whether it is fit. Nothing is changed but the files that the request names. */
+export async function preflight(given: PreflightRequest, context: Context): Promise<PreflightReport> {
+  const { cwd, env, report, signal } = context;
+  const { flags, request } = flagsOf(given, context);
+  const { factsFile, places } = await sortFrom(request, context);
+  const wanted = await readSituation({ ...request, from: places }, flags, context);
+  const { situation, addons, packages, required } = wanted;
+  // Facts are of another machine.
+  const library = { scripts: ownScripts(), env, signal };
+  if (factsFile === undefined) await requireSystemOf(packages, library);
+  const missing = factsFile === undefined ? await missingPackages(required, library) : undefined;
+  const others = await Promise.all((request.specs ?? []).map(async (file) => readSpec(file, cwd)));
+  if (situation.installer === undefined && others.length === 0) {
+    throw usage('nothing to check: name a SPEC, or --bundle, --dir, --from or --installer');
+  }
+  // A trial is not for the machine that it runs on.
+  const builtIn = request.excludeBuiltin !== true && request.root === undefined;
+  const { specs, warnings } = assembleSpecs(situation, { addons, others, builtIn });
+  noteWarnings(report, warnings);
+  const tool = toolVersion();
+  const outcome =
+    factsFile === undefined
+      ? await runPreflights(specs, { root: '/', env, tool, limitMs: request.timeout }, { report, signal })
+      : judged(
+          specs,
+          parseFacts((await readLimited(resolve(cwd, factsFile), FACTS_LIMIT)).toString('utf8'), factsFile),
+        );
+  const { facts } = outcome;
+  // Facts are of another machine, whose cluster is not this one.
+  const nodes = builtIn && factsFile === undefined ? await nodeResults(wanted, request, context) : [];
+  const made = ignoringSome([...outcome.results, ...nodes], request.ignore ?? [], { report });
+  const results = [...packageResults(missing), ...made];
+  const counts = countsOf(results);
+  if (missing !== undefined) {
+    report({ type: 'note', level: 'info', text: `install the missing host packages: ${missing.command}` });
+  }
+  const { saveFacts: factsTo, save: textTo } = request;
+  if (factsTo !== undefined) await writeStateFile(resolve(cwd, factsTo), formatFacts(facts));
+  if (textTo !== undefined) {
+    const text = savedReport({ tool: `curlew ${tool}`, options: optionWords(situation), results });
+    await writeStateFile(resolve(cwd, textTo), text);
+  }
+  return { status: statusOf(counts, request.ignoreWarnings === true), counts, results };
+}
+
+/** Whether all nodes of the cluster are ready, where an install on this machine would ask. */
+async function nodeResults(
+  { situation, required }: Wanted,
+  request: PreflightRequest,
+  context: Context,
+): Promise<readonly PreflightResult[]> {
+  const { installer: spec, versions, isPrimary: primary, isJoin } = situation;
+  if (spec === undefined || !primary || isJoin) return [];
+  const variables = hookVariables(spec, versions);
+  if (variables.some(([name, text]) => name === EXCLUDED && text !== '')) return [];
+  const settings = new Map(spec.addons.map((addon) => [addon.name, addon.settings] as const));
+  const packages = required.map((source) => ({ source, settings: settings.get(source.ref.name) ?? {} }));
+  const { directory } = placesOf(request, context);
+  try {
+    return await checkNodesFor(packages, { directory, variables, find: clusterFinder(request, context) });
+  } catch (error) {
+    context.signal.throwIfAborted();
+    if (!(error instanceof CurlewError)) throw error;
+    const text = `the nodes of the cluster were not asked, which an install would do: ${error.message}`;
+    context.report({ type: 'note', level: 'warning', text });
+    return [];
+  }
+}
+
+/** A file is facts; a folder or an address is a store. */
+async function sortFrom(
+  request: PreflightRequest,
+  { cwd }: Context,
+): Promise<{ readonly factsFile: string | undefined; readonly places: readonly string[] }> {
+  const files: string[] = [];
+  const places: string[] = [];
+  for (const word of request.from ?? []) {
+    const found = await stat(resolve(cwd, word)).catch(() => undefined);
+    (found?.isFile() === true ? files : places).push(word);
+  }
+  if (files.length > 1) throw usage('--from can name one file of facts only');
+  return { factsFile: files[0], places };
+}
+
+interface Wanted {
+  readonly situation: Situation;
+  readonly addons: readonly AddonSpec[];
+  /** All that the machine is to have, with what comes along. */
+  readonly packages: readonly SourcePackage[];
+  /** Those of the spec alone. */
+  readonly required: readonly SourcePackage[];
+}
+
+async function readSituation(request: PreflightRequest, flags: GivenFlags, context: Context): Promise<Wanted> {
+  const bare: Situation = {
+    installer: undefined,
+    versions: new Map(),
+    isPrimary: request.isPrimary ?? true,
+    isJoin: request.isJoin === true,
+    isUpgrade: request.isUpgrade === true,
+    primaryHosts: [...(request.primaryHost ?? []), ...hostsOf(flags, 'PRIMARY_HOST')],
+    secondaryHosts: [...(request.secondaryHost ?? []), ...hostsOf(flags, 'SECONDARY_HOST')],
+  };
+  const hasSource = request.bundle !== undefined || request.dir !== undefined || (request.from ?? []).length > 0;
+  if (!hasSource && request.installer === undefined && flags.overlay === undefined) {
+    if (flags.settings.length > 0) throw usage('flags need a spec: --bundle, --dir, --from or --installer');
+    return { situation: bare, addons: [], packages: [], required: [] };
+  }
+  if (!hasSource) {
+    const source = { installerText: undefined, airgap: false };
+    const { installer: spec } = await specOf(request, context, { source, flags, recorded: undefined });
+    return { situation: { ...bare, installer: spec }, addons: [], packages: [], required: [] };
+  }
+  const { directory } = placesOf(request, context);
+  await using source = await openSource(request, context, { directory, remember: false });
+  const { installer: spec } = await specOf(request, context, { source, flags, recorded: undefined });
+  const packages = await source.choose(spec);
+  judgeSettings(spec, packages, context);
+  const situation = { ...bare, installer: spec, versions: versionsOf(packages) };
+  const addons = await addonSpecs(packages, situation, context);
+  const machine = (await source.offered(packages)).filter(({ role }) => role === 'machine');
+  return { situation, addons, packages: [...packages, ...machine.map((one) => one.source)], required: packages };
+}
+
+/** Several are joined by commas. */
+function hostsOf({ variables }: GivenFlags, name: string): readonly string[] {
+  return (variables.get(name) ?? '').split(',').filter((host) => host !== '');
+}
+
+async function readSpec(file: string, cwd: string): Promise<SpecText> {
+  const text = await readGivenFile(resolve(cwd, file), SPEC_LIMIT);
+  if (text !== undefined) return { file, text };
+  const isFlag = file.includes('=');
+  throw new CurlewError(
+    'NOT_FOUND',
+    `read ${isFlag ? file.split('=', 1)[0] : file}: no such file${isFlag ? ', and no flag' : ''}`,
+    {
+      hint: isFlag ? 'docs/kurl-compatibility.md lists the flags' : undefined,
+    },
+  );
+}
+
+function optionWords({
+  isPrimary: primary,
+  isJoin,
+  isUpgrade,
+  primaryHosts,
+  secondaryHosts,
+}: Situation): readonly string[] {
+  return [
+    `is-primary: ${primary}`,
+    `is-join: ${isJoin}`,
+    `is-upgrade: ${isUpgrade}`,
+    ...primaryHosts.map((host) => `primary-host: ${host}`),
+    ...secondaryHosts.map((host) => `secondary-host: ${host}`),
+  ];
+}

@@ -1,0 +1,61 @@
+/** Everything off this node that runs have put there. */
+import { stat } from 'node:fs/promises';
+import { removeOurFiles } from '../runtime/node/remove-files.ts';
+import type { DryRun } from '../runtime/run/dry-run.ts';
+import { resetRequest } from '../runtime/run/removal.ts';
+import type { RunResult } from '../runtime/run/run-result.ts';
+import type { Context } from './context.ts';
+import { askedFor, type Shape } from './node/asked.ts';
+import {
+  planKept,
+  REMOVAL_FIELDS,
+  removalOptions,
+  runKept,
+  type KeptRun,
+  type RemovalRequest,
+} from './node/kept-run.ts';
+import { placesOf } from './node/target.ts';
+
+export type ResetRequest = RemovalRequest;
+
+export const RESET: Shape<ResetRequest> = { fields: REMOVAL_FIELDS };
+
+export interface ResetResult extends RunResult {
+  readonly directory: string;
+  /** What was removed of the install folder. */
+  readonly removed: readonly string[];
+}
+
+/** There is no install folder. */
+export interface NothingToReset {
+  readonly directory: string;
+  readonly removed: readonly [];
+}
+
+function keptRun(request: ResetRequest, context: Context): KeptRun {
+  return {
+    command: askedFor({ name: 'reset', request, cwd: context.cwd }, RESET),
+    wanted: async (directory) => resetRequest(directory, removalOptions(request), context),
+  };
+}
+
+/** Undefined when there is something, or what cannot be looked at. */
+export async function nothingToReset(request: ResetRequest, context: Context): Promise<NothingToReset | undefined> {
+  const { directory } = placesOf(request, context);
+  const found = await stat(directory).catch(() => undefined);
+  return found === undefined ? { directory, removed: [] } : undefined;
+}
+
+/** Runs the hooks that remove all add-ons, then removes what runs put into the install folder. */
+export async function reset(request: ResetRequest, context: Context): Promise<ResetResult> {
+  return runKept(keptRun(request, context), request, context, async (result, directory) => ({
+    ...result,
+    directory,
+    removed: await removeOurFiles(directory),
+  }));
+}
+
+/** What {@link reset} would do; nothing is changed. */
+export async function planReset(request: ResetRequest, context: Context): Promise<DryRun> {
+  return planKept(keptRun(request, context), request, context);
+}

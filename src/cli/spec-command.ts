@@ -1,0 +1,39 @@
+/** `install`, `join` and `upgrade` but for their words. */
+import { install, planInstall, type NodeResult } from '../app/install.ts';
+import { CurlewError } from '../core/errors.ts';
+import type { SpecKind } from '../runtime/run/run-plan.ts';
+import { FLAGS } from '../spec/flags.ts';
+import { command, type Command, type OptionValues } from './command.ts';
+import { RUN_OPTIONS, type PLAN_OPTIONS } from './node-options.ts';
+import { nodeExitCode, renderNodeResult } from './render/run-result.ts';
+import { outlivingTerminal } from './signals.ts';
+
+/** `USAGE` for options that make no sense together. */
+function checkPlanOptions({ dryRun, out, force, plan }: OptionValues<typeof PLAN_OPTIONS>): void {
+  const wrong = (what: string): CurlewError => new CurlewError('USAGE', what);
+  if (out !== undefined && !dryRun) throw wrong('--out saves what --dry-run has planned');
+  if (force && out === undefined) throw wrong('--force replaces the file of --out');
+  if (out !== undefined && plan !== undefined) throw wrong('--plan has a file already: --out is for new plans');
+}
+
+/** A command that runs an installer spec in this way. */
+export function specCommand(
+  kind: SpecKind,
+  words: Pick<Command<NodeResult>, 'summary' | 'details' | 'examples'>,
+): Command<NodeResult> {
+  return command({
+    name: kind,
+    operands: '[FLAG…]',
+    ...words,
+    options: RUN_OPTIONS,
+    bareWords: Object.keys(FLAGS),
+    run: async ({ operands, options }, context): Promise<NodeResult> => {
+      checkPlanOptions(options);
+      const request = { kind, flags: operands, ...options };
+      if (options.dryRun) return planInstall(request, context);
+      return outlivingTerminal(async () => install(request, context));
+    },
+    render: (result) => renderNodeResult(result),
+    exitCode: nodeExitCode,
+  });
+}
