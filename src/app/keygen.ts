@@ -19,7 +19,7 @@ interface MadeKeys {
   readonly encrypted: boolean;
 }
 
-/** The private key is encrypted where `CURLEW_KEY_PASSPHRASE` is set. `FILE_EXISTS` when either file exists; nothing is made then. */
+/** The private key is encrypted where `CURLEW_KEY_PASSPHRASE` is set. `FILE_EXISTS` when either file exists, and none is made. */
 export async function keygen({ name = 'curlew' }: KeygenRequest, { cwd, env, report }: Context): Promise<MadeKeys> {
   const passphrase = passphraseOf(env);
   const pair = makeKeyPair(passphrase);

@@ -147,7 +147,10 @@ const MAKING: Rows = [
       async () => (await import('./commands/serve.ts')).serveCommand,
     ),
   ],
-  ['inspect', row('Show what a package or bundle holds', async () => (await import('./commands/inspect.ts')).inspect)],
+  [
+    'inspect',
+    row('Show what a package or bundle holds', async () => (await import('./commands/inspect.ts')).inspectCommand),
+  ],
   [
     'verify',
     row(

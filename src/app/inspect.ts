@@ -1,0 +1,77 @@
+/** What a package or a bundle is, from its first entry and its table of contents. */
+import { resolve } from 'node:path';
+import { readDelta } from '../bundle/delta/delta-read.ts';
+import type { DeltaJson } from '../core/bundle.ts';
+import type { Digest } from '../core/digest.ts';
+import { ADDON_JSON, DELTA_CONTENTS, OMITTED_JSON, ownerOf, prefixOf } from '../core/layout.ts';
+import { parseAddonJson, refOf, type AddonJson } from '../core/package.ts';
+import type { ArchiveIndex, PlacedEntry } from '../formats/archive/entry.ts';
+import { findEntry, readFile, readIndex } from '../formats/archive/read.ts';
+import { openArchive } from './archives/open-archive.ts';
+import type { Context } from './context.ts';
+
+export interface InspectRequest {
+  /** A package, a bundle, a delta, or the head file of parts. */
+  readonly path: string;
+  /** Every file is listed, with size, mode and digest. */
+  readonly files?: boolean | undefined;
+}
+
+interface Inspected {
+  readonly path: string;
+  readonly size: number;
+  /** Of the table of contents. */
+  readonly digest: Digest;
+  /** Of a delta only those whose addon.json it brings. */
+  readonly packages: readonly InspectedPackage[];
+  /** The bundle that a delta makes. */
+  readonly delta?: DeltaJson | undefined;
+  /** With `files`. */
+  readonly files?: readonly PlacedEntry[];
+}
+
+/** Folders of operating systems that a bundle is without, and how many bytes they unpack to. */
+interface LeftOut {
+  readonly folders: readonly string[];
+  readonly bytes: number;
+}
+
+export interface InspectedPackage extends AddonJson {
+  readonly omitted?: LeftOut;
+}
+
+const DOCUMENT_LIMIT = 32 << 20;
+
+/** Bytes of its payloads are not read. */
+export async function inspect(request: InspectRequest, { cwd, signal }: Context): Promise<Inspected> {
+  const { path, files = false } = request;
+  await using source = await openArchive(resolve(cwd, path), { signal });
+  const index = await readIndex(source, { signal });
+  const delta = findEntry(index, DELTA_CONTENTS) === undefined ? undefined : await readDelta(source, index, { signal });
+  const whole = delta?.full ?? index;
+  const packages: InspectedPackage[] = [];
+  for (const { path: name } of index.entries) {
+    const owner = ownerOf(name);
+    if (owner === undefined || name !== prefixOf(owner) + ADDON_JSON) continue;
+    const entry = findEntry(index, name);
+    if (entry === undefined) continue;
+    const text = Buffer.from(await readFile(source, entry, { limit: DOCUMENT_LIMIT, signal })).toString();
+    const addon = parseAddonJson(text, `${path}: ${name}`);
+    const isWhole = findEntry(whole, prefixOf(owner) + OMITTED_JSON) === undefined;
+    packages.push(isWhole ? addon : { ...addon, omitted: lackingIn(whole, addon) });
+  }
+  const result = { path, size: index.size, digest: index.tocDigest, packages, delta: delta?.bundle.delta };
+  return files ? { ...result, files: index.entries } : result;
+}
+
+/** By what is there, not by the list of what is not: a delta leaves that to a place which has the same one. */
+function lackingIn({ entries }: Pick<ArchiveIndex, 'entries'>, { os, unpacked, ...addon }: AddonJson): LeftOut {
+  const prefix = prefixOf(refOf(addon));
+  const files = entries.filter(({ path }) => path.startsWith(prefix));
+  const there = files.filter(({ path }) => ![ADDON_JSON, OMITTED_JSON].includes(path.slice(prefix.length)));
+  const bytes = there.reduce((sum, { size }) => sum + size, 0);
+  return {
+    folders: os.filter((folder) => !there.some(({ path }) => path.startsWith(`${prefix}${folder}/`))),
+    bytes: Math.max(0, unpacked.files + unpacked.images - bytes),
+  };
+}
