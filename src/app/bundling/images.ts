@@ -29,7 +29,10 @@ export interface ImagesRequest extends NetworkRequest, Pick<ChoiceRequest, 'layo
 
 const NAME = 'extra-images';
 
-/** The images that are asked for, and those that `ekco.podImageOverrides` and `helm.additionalImages` name, which may not come from anywhere. */
+/**
+ * The images that are asked for, and those that `ekco.podImageOverrides` and `helm.additionalImages` name: these come from
+ * known registries only.
+ */
 export async function imagesAsked(
   installer: Installer,
   request: ImagesRequest,
