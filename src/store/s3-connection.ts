@@ -49,7 +49,7 @@ export interface S3Connection extends S3Place {
 /** Sends nothing yet. */
 export function connectS3(place: S3Place, options: S3Options): S3Connection {
   const endpoint = options.endpoint === undefined ? undefined : checkedEndpoint(options.endpoint);
-  const client = quietly(() => newClient(endpoint, options));
+  const client = newClient(endpoint, options);
   const { profile, idleMs = IDLE_MS } = options;
   return connectionTo(place, { client, endpoint, profile, idleMs });
 }
@@ -110,6 +110,8 @@ function newClient(endpoint: string | undefined, options: S3Options): S3Client {
   const secure = { ...sockets, connectMs: CONNECT_MS, ...(ca === undefined ? {} : { ca: [...ca] }) };
   // A server of one's own has no regions, but signatures name one.
   const signed = region ?? (endpoint === undefined ? undefined : 'us-east-1');
+  // Below Node 22 the SDK would warn on the terminal that it will need another Node some day: nothing for users.
+  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] = 'true';
   const client = new S3Client({
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(signed === undefined ? {} : { region: signed }),
@@ -131,17 +133,6 @@ function newClient(endpoint: string | undefined, options: S3Options): S3Client {
   });
   limitAnswers(client, { env, idleMs });
   return client;
-}
-
-/** The SDK warns once, while its first client is made, that it will need another Node some day: nothing for users. */
-function quietly<Result>(work: () => Result): Result {
-  const emitWarning = process.emitWarning.bind(process);
-  process.emitWarning = () => undefined;
-  try {
-    return work();
-  } finally {
-    process.emitWarning = emitWarning;
-  }
 }
 
 async function secretsOf(client: S3Client, error: unknown): Promise<readonly string[]> {
