@@ -164,7 +164,6 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   listr2: ['cli'],
   'node:child_process': ['platform/process', 'runtime'],
   tar: ['formats/archive', 'formats/oci'],
-  undici: ['platform/http'],
   uvu: [],
   yaml: ['formats/yaml', 'manifest', 'runtime/preflight', 'spec'],
 };

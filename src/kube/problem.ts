@@ -2,8 +2,13 @@
 import { visible } from '../core/diagnostic.ts';
 import { asError, CurlewError, errnoOf } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
-import { CONNECTION_WORDS, isCertificateProblem, isNotTls, serverMessage } from '../platform/http/failure.ts';
-import { ProxyRefusal } from '../platform/http/tunnel.ts';
+import {
+  connectionWords,
+  isCertificateProblem,
+  isNotTls,
+  ProxyFailure,
+  serverMessage,
+} from '../platform/http/failure.ts';
 import type { Answered } from './exchange.ts';
 import type { Session } from './session.ts';
 
@@ -47,13 +52,9 @@ const OTHER_USER = 'name a kubeconfig of an administrator in KUBECONFIG, then ru
 const CLOCK =
   'set the clock of this machine right; if it is, renew the certificates (kubeadm certs renew all); then run the same command again';
 
-/** Bytes of an answer that may say why. What an API server says has a few hundred. */
-const BODY_LIMIT = 64 << 10;
-
 /** Of an answer that is no success. */
 export function statusProblem(answer: Answered, session: Session): Problem {
-  const { status } = answer;
-  const body = answer.body.subarray(0, BODY_LIMIT);
+  const { status, body } = answer;
   const head = { status, headers: answer.headers, url: session.server.href };
   const reason = reasonOf(body);
   const known = Object.hasOwn(REASONS, reason) ? REASONS[reason] : undefined;
@@ -84,7 +85,7 @@ function reasonOf(body: Buffer): string {
 }
 
 const AWAY =
-  /^(?:ECONN(?:REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)(?:UNREACH|DOWN)|ERR_STREAM_PREMATURE_CLOSE)$/;
+  /^(?:ECONN(?:REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)(?:UNREACH|DOWN)|CURLEW_\w+_TIMEOUT)$/;
 
 /** Node's codes for times of a certificate. */
 const TIMES: Readonly<Record<string, string>> = {
@@ -97,8 +98,7 @@ export function thrownProblem(thrown: unknown, session?: Session): Problem {
   const error = asError(thrown);
   if (error instanceof CurlewError) {
     // A proxy that is away, or has no way to the server.
-    const isAway = error.code === 'FETCH_FAILED' && !(error instanceof ProxyRefusal);
-    const problem = isAway ? 'unreachable' : 'failed';
+    const problem = error instanceof ProxyFailure && error.isLater ? 'unreachable' : 'failed';
     return { kind: 'problem', problem, said: error.message, hint: error.hint };
   }
   const code = errnoOf(error) ?? '';
@@ -116,10 +116,7 @@ export function thrownProblem(thrown: unknown, session?: Session): Problem {
     return problemOf('refused', `its certificate is not from the authority of the kubeconfig (${code})`, hint);
   }
   if (/_ALERT_/.test(code)) return problemOf('refused', `it ended the TLS handshake (${code})`, OTHER_USER);
-  if (AWAY.test(code)) return problemOf('unreachable', CONNECTION_WORDS[code] ?? `the connection broke (${code})`);
+  if (AWAY.test(code)) return problemOf('unreachable', connectionWords(error) ?? `the connection broke (${code})`);
   if (isNotTls(error, code)) return problemOf('failed', 'it does not speak TLS');
-  return problemOf(
-    'failed',
-    code.startsWith('HPE_') ? `the answer cannot be understood (${code})` : error.message || code,
-  );
+  return problemOf('failed', connectionWords(error) ?? (error.message || code));
 }

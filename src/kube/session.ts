@@ -1,19 +1,17 @@
 /** What requests go with at the moment: the files that say so are read again before each request, since a run changes them. */
 import { X509Certificate } from 'node:crypto';
-import { Agent as PlainAgent } from 'node:http';
 import { stat } from 'node:fs/promises';
-import type { Agent } from 'node:https';
 import { delimiter, resolve } from 'node:path';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { CurlewError, errnoOf } from '../core/errors.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import { allowsPlainHttp } from '../platform/http/address.ts';
+import { openConnections, type Connections } from '../platform/http/connections.ts';
 import { secretsOf } from '../platform/http/failure.ts';
 import { basic } from '../platform/http/http.ts';
 import { proxyFor, type Environment } from '../platform/http/proxy.ts';
 import { loadRoots } from '../platform/http/roots.ts';
 import { createSemaphore } from '../platform/limit/semaphore.ts';
-import { tunnelAgent } from '../platform/http/tunnel.ts';
 import { runPlugin, type PluginCredential } from './exec-plugin.ts';
 import {
   currentContext,
@@ -26,7 +24,7 @@ import {
 
 export interface Session {
   readonly server: URL;
-  readonly agent: Agent | PlainAgent;
+  readonly connections: Connections;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   /** Texts that no message may repeat. */
   readonly secrets: readonly string[];
@@ -45,8 +43,6 @@ export interface Sessions {
 const ADMIN_CONF = '/etc/kubernetes/admin.conf';
 const FILE_LIMIT = 1 << 20;
 const CONNECT_MS = 15_000;
-/** Less than load balancers and the API server itself (90 s) leave a connection open: nothing is sent into one that is gone. */
-const IDLE_MS = 30_000;
 
 /** The files that say how to reach the cluster: those of KUBECONFIG, else kubeadm's. */
 export function kubeconfigPaths(env: Environment): readonly string[] {
@@ -101,7 +97,7 @@ async function valueOf(material: Material | undefined): Promise<string | undefin
 export function openSessions(env: Environment): Sessions {
   let context: { readonly print: string; readonly value: KubeContext | undefined } | undefined;
   let credential: { readonly print: string; readonly value: PluginCredential } | undefined;
-  let door: { readonly print: string; readonly value: Pick<Session, 'agent' | 'certificateEndsAt'> } | undefined;
+  let door: { readonly print: string; readonly value: Pick<Session, 'connections' | 'certificateEndsAt'> } | undefined;
   /** Requests that begin together must not all start a plug-in. */
   const mutex = createSemaphore(1);
 
@@ -126,7 +122,7 @@ export function openSessions(env: Environment): Sessions {
     credential = await credentialFor(chosen, print, signal);
     const tls = await tlsOf(chosen, credential?.value);
     const doorPrint = JSON.stringify([chosen.server.href, chosen.proxy?.href, tls]);
-    // The former agent's connections end by themselves, after what is under way.
+    // The former connections end by themselves, after what is under way.
     if (door?.print !== doorPrint) door = { print: doorPrint, value: await openDoor(chosen, tls, env) };
     const given = await credentialsOf(chosen, credential?.value);
     return { server: chosen.server, ...door.value, ...given };
@@ -149,7 +145,7 @@ export function openSessions(env: Environment): Sessions {
 }
 
 function isSame(a: Session, b: Session): boolean {
-  return a.agent === b.agent && JSON.stringify(a.headers) === JSON.stringify(b.headers);
+  return a.connections === b.connections && JSON.stringify(a.headers) === JSON.stringify(b.headers);
 }
 
 /** What TLS needs, in PEM. */
@@ -172,31 +168,31 @@ async function openDoor(
   context: KubeContext,
   tls: Tls,
   env: Environment,
-): Promise<Pick<Session, 'agent' | 'certificateEndsAt'>> {
+): Promise<Pick<Session, 'connections' | 'certificateEndsAt'>> {
   const { server, proxy, insecure, serverName } = context;
-  if (server.protocol === 'http:') {
-    if (!allowsPlainHttp(server, { allowHttp: new Set() })) {
-      throw unusable(context, `${server.host} is to be asked without TLS`, 'name its https address as server');
-    }
-    return { agent: new PlainAgent({ keepAlive: true, timeout: IDLE_MS }), certificateEndsAt: undefined };
+  if (server.protocol === 'http:' && !allowsPlainHttp(server, { allowHttp: new Set() })) {
+    throw unusable(context, `${server.host} is to be asked without TLS`, 'name its https address as server');
   }
-  const options = {
-    keepAlive: true,
-    timeout: IDLE_MS,
+  const proxyOf = (url: URL): URL | undefined => proxy ?? proxyFor(url, env);
+  const isSecure = server.protocol === 'https:';
+  const needsRoots = (isSecure && tls.authority === undefined) || proxyOf(server)?.protocol === 'https:';
+  const roots = needsRoots ? await loadRoots(undefined, env) : undefined;
+  const connections = openConnections({
+    proxyOf,
     connectMs: CONNECT_MS,
-    secureContext: await secureContext(context, tls, env),
+    roots,
+    secureContext: isSecure ? secureContext(context, tls, roots) : undefined,
     rejectUnauthorized: !insecure,
-    ...(serverName === undefined ? {} : { servername: serverName }),
-  };
-  const agent = tunnelAgent((url) => proxy ?? proxyFor(url, env), options);
-  return { agent, certificateEndsAt: endOf(tls.certificate) };
+    servername: serverName,
+  });
+  return { connections, certificateEndsAt: isSecure ? endOf(tls.certificate) : undefined };
 }
 
-async function secureContext(context: KubeContext, tls: Tls, env: Environment): Promise<SecureContext> {
+function secureContext(context: KubeContext, tls: Tls, roots: readonly string[] | undefined): SecureContext {
   if (tls.authority !== undefined && !tls.authority.includes('-----BEGIN CERTIFICATE-----')) {
     throw unusable(context, 'its certificate authority is not PEM');
   }
-  const ca = tls.authority ?? (await loadRoots(undefined, env));
+  const ca = tls.authority ?? roots;
   try {
     return createSecureContext({
       // As Go: what a kubeconfig names is trusted, an intermediate authority of a company or a server's own certificate, too.

@@ -5,18 +5,12 @@
 import { Readable } from 'node:stream';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { CurlewError } from '../core/errors.ts';
+import type { Connections } from '../platform/http/connections.ts';
+import { wantsCredentials } from '../platform/http/failure.ts';
 import { LEAST_RATE, watchRate } from '../platform/http/least-rate.ts';
-import type { Environment } from '../platform/http/proxy.ts';
-import { plainDetour, wantsCredentials } from '../platform/http/tunnel.ts';
 
 /** A page of a thousand keys of a thousand bytes each, escaped, is smaller. */
 const DOCUMENT_LIMIT = 16 << 20;
-
-export interface AnswerOptions {
-  readonly env: Environment;
-  /** Milliseconds without a byte before an answer is given up. */
-  readonly idleMs: number;
-}
 
 /** As far as the SDK's request and response are used here. */
 interface WireRequest {
@@ -32,11 +26,12 @@ interface WireResponse {
   body?: unknown;
 }
 
-export function limitAnswers(client: S3Client, { env, idleMs }: AnswerOptions): void {
+/** `idleMs`: milliseconds without a byte before an answer is given up. */
+export function limitAnswers(client: S3Client, connections: Connections, idleMs: number): void {
   client.middlewareStack.add(
     (next, context) => async (args) => {
       const request = args.request as WireRequest;
-      const proxy = takeDetour(request, env);
+      const proxy = takeDetour(request, connections);
       const result = await next(args);
       const response = result.response as WireResponse;
       if (proxy !== undefined && response.statusCode === 407) throw wantsCredentials(proxy);
@@ -51,15 +46,29 @@ export function limitAnswers(client: S3Client, { env, idleMs }: AnswerOptions): 
 }
 
 /** The request is signed already: what changes here is only where it is sent. */
-function takeDetour(request: WireRequest, env: Environment): URL | undefined {
+function takeDetour(request: WireRequest, { routeOf }: Connections): URL | undefined {
   const { protocol, hostname, port } = request;
-  const detour = plainDetour(new URL(`${protocol}//${hostname}${port === undefined ? '' : `:${port}`}`), env);
-  if (detour === undefined) return undefined;
-  request.headers = { ...request.headers, host: new URL(detour.origin).host, ...detour.headers };
-  request.hostname = detour.hostname;
-  request.port = detour.port;
-  request.path = `${detour.origin}${request.path}`;
-  return detour.proxy;
+  if (protocol !== 'http:') return undefined;
+  const {
+    proxy,
+    secure,
+    host,
+    port: proxyPort,
+    prefix,
+    headers,
+  } = routeOf(new URL(`${protocol}//${hostname}${port === undefined ? '' : `:${port}`}`));
+  if (proxy === undefined) return undefined;
+  // The SDK would look for a proxy to that one.
+  if (secure) {
+    const message = `${hostname}: requests without TLS cannot go through the proxy ${proxy.origin}`;
+    const hint = 'give HTTP_PROXY an http address, or the server an https one';
+    throw new CurlewError('UNSUPPORTED', message, { hint });
+  }
+  request.headers = { ...request.headers, ...headers };
+  request.hostname = host;
+  request.port = proxyPort;
+  request.path = `${prefix}${request.path}`;
+  return proxy;
 }
 
 async function* limited(body: Readable, idleMs: number): AsyncGenerator<Uint8Array, void, undefined> {

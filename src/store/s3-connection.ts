@@ -1,7 +1,7 @@
 /** A connection to a bucket: requests with retries, whose failures are errors for users. */
 import { S3Client } from '@aws-sdk/client-s3';
+import { openConnections } from '../platform/http/connections.ts';
 import { proxyFor } from '../platform/http/proxy.ts';
-import { tunnelAgent } from '../platform/http/tunnel.ts';
 import { checkedEndpoint, parseS3Address, type S3Options, type S3Place } from './s3-address.ts';
 import { CurlewError } from '../core/errors.ts';
 import { limitAnswers } from './s3-answers.ts';
@@ -12,7 +12,6 @@ import type { StorePlace } from './store.ts';
 const ATTEMPTS = 6;
 const CONNECT_MS = 20_000;
 const IDLE_MS = 60_000;
-const SOCKETS = 32;
 
 export interface RequestOptions {
   readonly abortSignal: AbortSignal;
@@ -106,8 +105,7 @@ function ignore(): undefined {
 
 function newClient(endpoint: string | undefined, options: S3Options): S3Client {
   const { region, profile, pathStyle, ca, env = {}, idleMs = IDLE_MS } = options;
-  const sockets = { maxSockets: SOCKETS, keepAlive: true };
-  const secure = { ...sockets, connectMs: CONNECT_MS, ...(ca === undefined ? {} : { ca: [...ca] }) };
+  const connections = openConnections({ proxyOf: (url) => proxyFor(url, env), connectMs: CONNECT_MS, roots: ca });
   // A server of one's own has no regions, but signatures name one.
   const signed = region ?? (endpoint === undefined ? undefined : 'us-east-1');
   // Below Node 22 the SDK would warn on the terminal that it will need another Node some day: nothing for users.
@@ -119,11 +117,10 @@ function newClient(endpoint: string | undefined, options: S3Options): S3Client {
     forcePathStyle: pathStyle ?? endpoint !== undefined,
     maxAttempts: ATTEMPTS,
     requestHandler: {
-      connectionTimeout: CONNECT_MS,
       // Later than our own, which has better words for bodies.
       socketTimeout: idleMs + 1000,
-      httpAgent: sockets,
-      httpsAgent: tunnelAgent((url) => proxyFor(url, env), secure),
+      httpAgent: connections.plain,
+      httpsAgent: connections.secure,
     },
     // It would warn on the terminal of profiles beside keys in the environment; a failure says what was tried.
     logger: QUIET,
@@ -131,7 +128,7 @@ function newClient(endpoint: string | undefined, options: S3Options): S3Client {
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
-  limitAnswers(client, { env, idleMs });
+  limitAnswers(client, connections, idleMs);
   return client;
 }
 

@@ -281,6 +281,20 @@ test('proxy-url is the way to the server, whatever the variables say', async ({ 
   assert.equal(proxy.log, [`CONNECT 127.0.0.1:${server.port}`]);
 });
 
+test("a proxy over TLS is met with the operator's authorities, the server with that of the kubeconfig", async ({
+  signal,
+}) => {
+  await using box = await tree();
+  await using server = await startKubeServer(() => ({ json: {} }), certificate);
+  const tls = await makeCertificate();
+  await using proxy = await startProxy({ tls });
+  await writeFile(box.at('ca.pem'), tls.ca);
+  await writeFile(box.at('conf'), server.kubeconfig({ token: 't' }, { 'proxy-url': proxy.url }));
+  const api = await openApi({ env: { KUBECONFIG: box.at('conf'), SSL_CERT_FILE: box.at('ca.pem') } });
+  assert.is(problemIn((await api?.ask(GET, { signal })) ?? { kind: 'answer', value: 0 }), 'an answer');
+  assert.equal(proxy.log, [`CONNECT 127.0.0.1:${server.port}`]);
+});
+
 test('a proxy that is silent, or answers letter by letter, ends at the deadline, and with the caller', async ({
   signal,
 }) => {

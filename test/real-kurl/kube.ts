@@ -1,7 +1,12 @@
 /** An API server asked directly: what it holds, and the removal of what came after a moment. */
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { Agent, fetch } from 'undici';
+import type { IncomingMessage } from 'node:http';
+import { get as httpsGet } from 'node:https';
 import { isObject } from '../../src/core/json.ts';
+import { openConnections } from '../../src/platform/http/connections.ts';
+import { collector } from '../../src/platform/http/message.ts';
+import { send as exchange } from '../../src/platform/http/wire.ts';
 
 export interface Meta {
   readonly name: string;
@@ -72,16 +77,23 @@ export async function openKube(kubeconfig: string): Promise<Kube> {
   };
   const [{ cluster }] = config.clusters;
   const [{ user }] = config.users;
-  const dispatcher = new Agent({ connect: { ca: Buffer.from(cluster['certificate-authority-data'], 'base64') } });
+  const roots = [Buffer.from(cluster['certificate-authority-data'], 'base64').toString()];
+  const connections = openConnections({ proxyOf: () => undefined, connectMs: 10_000, roots });
+  const signal = new AbortController().signal;
   const call = async (method: string, path: string, body?: unknown): Promise<{ status: number; text: string }> => {
     const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-    const answer = await fetch(`${cluster.server}${path}`, {
+    const headers = { authorization: `Bearer ${user.token}`, 'content-type': type };
+    const hop = {
       method,
-      dispatcher,
-      headers: { authorization: `Bearer ${user.token}`, 'content-type': type },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    return { status: answer.status, text: await answer.text() };
+      url: new URL(`${cluster.server}${path}`),
+      headers,
+      body: body === undefined ? body : JSON.stringify(body),
+    };
+    const limit = 256 << 20;
+    const tooLong = (): Error => new Error(`${method} ${path}: more than ${limit} bytes`);
+    const { sink, body: received } = collector({ limit, failureLimit: limit, tooLong });
+    const { status } = await exchange(connections, hop, sink, { signal });
+    return { status, text: received().toString() };
   };
   const get = async (path: string): Promise<unknown> => {
     const { status, text } = await call('GET', path);
@@ -95,9 +107,10 @@ export async function openKube(kubeconfig: string): Promise<Kube> {
   };
   const watch: Kube['watch'] = async (path, changed, signal) => {
     const headers = { authorization: `Bearer ${user.token}` };
-    const { status, body } = await fetch(`${cluster.server}${path}?watch=true`, { dispatcher, headers, signal });
-    if (status !== 200 || body === null) throw new Error(`watch ${path}: ${status}`);
-    for await (const _ of body) changed();
+    const request = httpsGet(`${cluster.server}${path}?watch=true`, { ca: roots, headers, signal });
+    const [answer] = (await once(request, 'response', { signal })) as [IncomingMessage];
+    if (answer.statusCode !== 200) throw new Error(`watch ${path}: ${answer.statusCode}`);
+    for await (const _ of answer) changed();
   };
   const resources = async (): Promise<readonly Resource[]> => {
     const groups = (await get('/apis')) as {
@@ -142,7 +155,7 @@ export async function openKube(kubeconfig: string): Promise<Kube> {
     await Promise.all(late.filter(({ kind }) => !FIRST.has(kind) && !LAST.has(kind)).map(remove));
     await Promise.all(late.filter(({ kind }) => LAST.has(kind)).map(remove));
   };
-  return { get, send, list, watch, all, clear, [Symbol.asyncDispose]: async () => dispatcher.destroy() };
+  return { get, send, list, watch, all, clear, [Symbol.asyncDispose]: async () => connections[Symbol.dispose]() };
 }
 
 /** `Deployment.apps kube-system/coredns`, `ClusterRole.rbac.authorization.k8s.io admin`. */

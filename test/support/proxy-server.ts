@@ -1,5 +1,6 @@
 /** A forward proxy: CONNECT for https, absolute addresses for http. Names can be led to other addresses. */
-import { createServer, request as forward } from 'node:http';
+import { createServer, request as forward, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 
 export interface ProxyServer extends AsyncDisposable {
@@ -14,9 +15,11 @@ export interface ProxyOptions {
   readonly hosts?: Readonly<Record<string, number>>;
   /** Expected Proxy-Authorization. */
   readonly authorization?: string;
+  /** Key and certificate in PEM: it is asked over TLS. */
+  readonly tls?: { readonly key: string; readonly cert: string };
 }
 
-export async function startProxy({ hosts = {}, authorization }: ProxyOptions = {}): Promise<ProxyServer> {
+export async function startProxy({ hosts = {}, authorization, tls }: ProxyOptions = {}): Promise<ProxyServer> {
   const log: string[] = [];
   const sockets = new Set<Socket>();
   const keep = (socket: Socket): void => {
@@ -24,7 +27,7 @@ export async function startProxy({ hosts = {}, authorization }: ProxyOptions = {
     socket.on('error', () => socket.destroy());
     socket.on('close', () => sockets.delete(socket));
   };
-  const server = createServer((asked, response) => {
+  const pass: RequestListener = (asked, response) => {
     log.push(`${asked.method} ${asked.url}`);
     if (authorization !== undefined && asked.headers['proxy-authorization'] !== authorization) {
       response.writeHead(407).end();
@@ -42,7 +45,8 @@ export async function startProxy({ hosts = {}, authorization }: ProxyOptions = {
     );
     onward.on('error', () => response.destroy());
     asked.pipe(onward);
-  });
+  };
+  const server = tls === undefined ? createServer(pass) : createTlsServer(tls, pass);
   server.on('connection', keep);
   server.on('connect', (asked, socket: Socket) => {
     log.push(`CONNECT ${asked.url}`);
@@ -65,7 +69,7 @@ export async function startProxy({ hosts = {}, authorization }: ProxyOptions = {
   const { port } = server.address() as AddressInfo;
   return {
     port,
-    url: `http://127.0.0.1:${port}`,
+    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
     log,
     [Symbol.asyncDispose]: async () => {
       for (const socket of sockets) socket.destroy();

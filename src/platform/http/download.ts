@@ -63,8 +63,6 @@ type Part =
 /** Fewer bytes than this do not count as progress: a server that drips forever is given up. */
 const PROGRESS = 64 * 1024;
 const FAILURE_LIMIT = 8192;
-/** From here on a body is worth a connection of its own. */
-const BULK = 1024 * 1024;
 const MOST_RESTARTS = 3;
 const NO_FACTS: Facts = { etag: undefined, lastModified: undefined, size: undefined };
 
@@ -182,10 +180,9 @@ async function attempt(
     const validator = etag?.startsWith('W/') === true ? undefined : (etag ?? lastModified);
     if (validator !== undefined) headers['if-range'] = validator;
   }
-  const bulk = (request.until ?? expectedSize ?? 0) - progress.received >= BULK;
   let outcome: Outcome;
   try {
-    outcome = await http.exchange({ ...request, headers, bulk }, sink, { signal });
+    outcome = await http.exchange({ ...request, headers }, sink, { signal });
   } catch (error) {
     await pending?.catch(() => undefined);
     throw error;

@@ -82,6 +82,7 @@ const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
     'check the credentials for this host: those of a registry come from docker login, those of other servers from the address',
   NOT_FOUND: 'check the spelling of the name or address',
 };
+const PROXY_CREDENTIALS = 'the proxy wants credentials: http://USER:PASSWORD@HOST:PORT';
 const BUSY_HINT = 'the server is busy or in trouble: run the command again later';
 
 /** The error for a response that is no success: code by status, the address without secrets, the server's words. */
@@ -95,25 +96,23 @@ export function statusFailure(
   const said = serverMessage(head, body, secrets);
   const message = `${request.doing}: ${head.url} answered ${head.status}${said === undefined ? '' : ` (${said})`}`;
   const usual = isRetryable(head.status) ? BUSY_HINT : HINTS[code];
-  const hint = head.status === 407 ? 'the proxy wants credentials: http://USER:PASSWORD@HOST:PORT' : usual;
+  const hint = head.status === 407 ? PROXY_CREDENTIALS : usual;
   return new CurlewError(code, message, { hint });
 }
 
-const NOT_AGAIN: ReadonlySet<string> = new Set([
-  'ENOTFOUND',
-  'UND_ERR_INVALID_ARG',
-  'UND_ERR_HEADERS_OVERFLOW',
-  'UND_ERR_PRX_TLS',
-  'EACCES',
-  'EPERM',
-]);
+const NOT_AGAIN = /^(?:ENOTFOUND|EACCES|EPERM|HPE_HEADER_OVERFLOW|ERR_(?:INVALID|UNESCAPED|HTTP)_.*)$/;
 
-/** What the system's errors of a connection mean to people. */
-export const CONNECTION_WORDS: Readonly<Record<string, string>> = {
-  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
-  UND_ERR_HEADERS_TIMEOUT: 'no answer in time',
-  UND_ERR_BODY_TIMEOUT: 'the transfer stood still for too long',
-  UND_ERR_SOCKET: 'the connection broke',
+const LATE = {
+  connect: 'CURLEW_CONNECT_TIMEOUT',
+  head: 'CURLEW_HEAD_TIMEOUT',
+  body: 'CURLEW_BODY_TIMEOUT',
+} as const;
+
+/** What errors of a connection mean to people. */
+const CONNECTION_WORDS: Readonly<Record<string, string>> = {
+  [LATE.connect]: 'no connection in time',
+  [LATE.head]: 'no answer in time',
+  [LATE.body]: 'the transfer stood still for too long',
   ECONNRESET: 'the connection was reset',
   ECONNREFUSED: 'the connection was refused',
   ENETUNREACH: 'there is no way to this network',
@@ -121,8 +120,28 @@ export const CONNECTION_WORDS: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'no answer in time',
   ENOTFOUND: 'no such host',
   EAI_AGAIN: 'the name could not be looked up',
-  UND_ERR_HEADERS_OVERFLOW: 'the head of the answer is too large',
+  HPE_HEADER_OVERFLOW: 'the head of the answer is too large',
 };
+
+/** An error of the connection, apart from those of a sink and of a signal. */
+export class Broken extends Error {
+  constructor(cause: Error) {
+    super(cause.message, { cause });
+  }
+}
+
+/** For a limit of time: that of a connection, of the head of an answer, between two parts of a body. */
+export function timedOut(what: keyof typeof LATE): Error {
+  return Object.assign(new Error('timed out'), { code: LATE[what] });
+}
+
+/** What an error of a connection means, in one line; undefined when nothing is known of it. */
+export function connectionWords(error: unknown): string | undefined {
+  const code = errnoOf(error) ?? '';
+  if (code.startsWith('HPE_') && !Object.hasOwn(CONNECTION_WORDS, code))
+    return `the answer cannot be understood (${code})`;
+  return CONNECTION_WORDS[code];
+}
 
 const CONNECTION_HINTS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'check the name, the network, and HTTPS_PROXY if there is a proxy',
@@ -141,6 +160,39 @@ export function isNotTls(error: Error, code: string): boolean {
   return code === 'ERR_SSL_WRONG_VERSION_NUMBER' || /wrong version number|packet length too long/i.test(error.message);
 }
 
+interface ProxySaid {
+  /** The message without names. */
+  readonly what: string;
+  /** Asking again can help. */
+  readonly isLater: boolean;
+  readonly cause?: unknown;
+}
+
+/** A proxy that gives no connection, or does not pass a request on. */
+export class ProxyFailure extends CurlewError {
+  readonly what: string;
+  readonly isLater: boolean;
+
+  constructor(code: ErrorCode, message: string, hint: string, { what, isLater, cause }: ProxySaid) {
+    super(code, message, { hint, cause });
+    this.what = what;
+    this.isLater = isLater;
+  }
+}
+
+/** For a proxy that gives no connection to `host:port`. */
+export function noTunnel(proxy: URL, target: string, said: ProxySaid): ProxyFailure {
+  const message = `connect to ${target} through the proxy ${proxy.host}: ${said.what}`;
+  return new ProxyFailure('FETCH_FAILED', message, 'check HTTPS_PROXY and NO_PROXY', said);
+}
+
+/** For a proxy that answered 407. */
+export function wantsCredentials(proxy: URL): ProxyFailure {
+  const what = 'the proxy wants other credentials';
+  const message = `the proxy ${proxy.host} wants other credentials`;
+  return new ProxyFailure('AUTH_FAILED', message, PROXY_CREDENTIALS, { what, isLater: false });
+}
+
 /** The first error in a chain of causes (or of tried addresses) that has a code. */
 function root(error: Error): Error {
   let found = error;
@@ -156,24 +208,22 @@ function root(error: Error): Error {
 /** The outcome for a connection that could not be made or broke. `url` and `proxy` are shown without secrets. */
 export function brokenOutcome(doing: string, url: URL, proxy: URL | undefined, thrown: unknown): Outcome {
   const error = root(asError(thrown));
-  if (error instanceof CurlewError) return { kind: 'broken', error, retryable: false, stalled: false, notTls: false };
-  const code = errnoOf(error) ?? '';
-  const [, proxyStatus] = /^Proxy response \((\d+)\)/.exec(error.message) ?? [];
-  const refused = proxyStatus === '407' || /Proxy Authentication Required/.test(error.message);
+  const byProxy = error instanceof ProxyFailure ? error : undefined;
+  if (error instanceof CurlewError && byProxy === undefined) {
+    return { kind: 'broken', error, retryable: false, stalled: false, notTls: false };
+  }
+  const code = errnoOf(byProxy?.cause ?? error) ?? '';
   const certificate = isCertificateProblem(code);
-  const what =
-    proxyStatus === undefined
-      ? (CONNECTION_WORDS[code] ?? visible(error.message))
-      : `the proxy answered ${proxyStatus}`;
+  const what = byProxy?.what ?? connectionWords(error) ?? visible(error.message);
   const through = proxy === undefined ? '' : ` through the proxy ${proxy.host}`;
-  const message = `${doing}: ${url.host}${through}: ${refused ? 'the proxy wants other credentials' : what}`;
   const hint = certificate ? 'a private certificate authority is added with --ca-file FILE' : CONNECTION_HINTS[code];
-  const late = proxyStatus === '502' || proxyStatus === '503' || proxyStatus === '504';
   return {
     kind: 'broken',
-    error: new CurlewError(refused ? 'AUTH_FAILED' : 'FETCH_FAILED', message, { hint }),
-    retryable: proxyStatus === undefined ? !refused && !certificate && !NOT_AGAIN.has(code) : late,
-    stalled: code === 'UND_ERR_BODY_TIMEOUT' || code === TOO_SLOW,
-    notTls: isNotTls(error, code),
+    error: new CurlewError(byProxy?.code ?? 'FETCH_FAILED', `${doing}: ${url.host}${through}: ${what}`, {
+      hint: hint ?? byProxy?.hint,
+    }),
+    retryable: !certificate && !NOT_AGAIN.test(code) && byProxy?.isLater !== false,
+    stalled: code === LATE.body || code === TOO_SLOW,
+    notTls: byProxy === undefined && isNotTls(error, code),
   };
 }

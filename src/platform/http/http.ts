@@ -5,20 +5,12 @@
 import { allowsPlainHttp, checkedAddress, checkNamedBy, sameOrigin, type AddressRules } from './address.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { secretsOf, statusFailure } from './failure.ts';
-import type { Timeouts } from './hop.ts';
 import { LEAST_RATE } from './least-rate.ts';
-import {
-  contentLength,
-  type Headers,
-  type HttpRequest,
-  type Outcome,
-  type ResponseHead,
-  type Sink,
-} from './message.ts';
-import { decoded, type Environment } from './proxy.ts';
+import { collector, type Headers, type HttpRequest, type Outcome, type ResponseHead, type Sink } from './message.ts';
+import { decoded, proxyFor, type Environment } from './proxy.ts';
 import { isRetryable, MOST_STALLS, pause, pauseMs, RETRY_POLICY, withinTime, type RetryPolicy } from './retry.ts';
 import { loadRoots } from './roots.ts';
-import type { Wire } from './wire.ts';
+import { createWire, type Timeouts, type Wire } from './wire.ts';
 
 export interface HttpOptions {
   /** For HTTPS_PROXY, HTTP_PROXY, NO_PROXY (either case), SSL_CERT_FILE. */
@@ -108,7 +100,7 @@ async function follow(
   sink: Sink,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const { doing, via, method = 'GET', body, bulk = false } = request;
+  const { doing, via, method = 'GET', body } = request;
   const first = checkedAddress(request.url, undefined, doing, rules);
   let url = first;
   for (const text of secretsOf(request)) secrets.add(text);
@@ -121,7 +113,7 @@ async function follow(
   };
   for (let hops = 0; hops <= MOST_REDIRECTS; hops += 1) {
     const guarded = from !== undefined && checkNamedBy(from, url, doing, rules);
-    const hop = { doing, url, method, headers, body, namedBy: guarded ? from?.host : undefined, bulk };
+    const hop = { doing, url, method, headers, body, namedBy: guarded ? from?.host : undefined };
     // A body (which may hold a token) is never sent a second time: its redirects are answers like any other.
     const outcome = await wire.send(
       hop,
@@ -191,42 +183,16 @@ async function authorised(chain: Chain, request: HttpRequest, sink: Sink, signal
   return outcome;
 }
 
-/** Collects at most `limit` bytes; what is longer fails, or is cut when it is the text of a failure. */
-function collector(request: HttpRequest, limit: number): { readonly sink: Sink; readonly body: () => Uint8Array } {
-  let parts: Uint8Array[] = [];
-  let size = 0;
-  let cutAt = limit;
-  let failing = false;
-  const tooLong = (): CurlewError =>
-    new CurlewError('FETCH_FAILED', `${request.doing}: the answer of ${request.url} is longer than ${limit} bytes`);
-  return {
-    body: () => Buffer.concat(parts).subarray(0, cutAt),
-    sink: {
-      head: (head) => {
-        parts = [];
-        size = 0;
-        failing = head.status >= 300;
-        cutAt = failing ? Math.min(limit, FAILURE_LIMIT) : limit;
-        if (!failing && request.method !== 'HEAD' && (contentLength(head) ?? 0) > limit) throw tooLong();
-      },
-      data: (chunk) => {
-        size += chunk.byteLength;
-        if (size > cutAt && !failing) throw tooLong();
-        parts.push(Uint8Array.from(chunk));
-        return size > cutAt ? false : undefined;
-      },
-    },
-  };
-}
-
 async function small(
   http: Http,
   request: HttpRequest,
   { limit, ms, signal }: { readonly limit: number; readonly ms: number; readonly signal: AbortSignal },
 ): Promise<SmallResponse> {
+  const tooLong = (): CurlewError =>
+    new CurlewError('FETCH_FAILED', `${request.doing}: the answer of ${request.url} is longer than ${limit} bytes`);
   let stalls = 0;
   for (let attempt = 1; ; attempt += 1) {
-    const { sink, body } = collector(request, limit);
+    const { sink, body } = collector({ limit, failureLimit: FAILURE_LIMIT, method: request.method, tooLong });
     const outcome = await withinTime(request, { ms, signal, received: () => body().byteLength }, async (own) =>
       http.exchange(request, sink, { signal: own }),
     );
@@ -248,25 +214,12 @@ export function succeeded(http: Http, request: HttpRequest, response: SmallRespo
   throw http.failure(request, response, response.body);
 }
 
-/** The client below is loaded for the first request: that takes longer than a build that finds everything unchanged. */
-function lazyWire(make: () => Promise<Wire>): Wire {
-  let made: Promise<Wire> | undefined;
-  return {
-    send: async (hop, sink, options) => (await (made ??= make())).send(hop, sink, options),
-    close: async () => {
-      await (await made)?.close();
-    },
-  };
-}
-
 /** Makes a client. Throws `FILE_UNUSABLE` when a file of authorities cannot be used. Close it at the end. */
 export async function createHttp(options: HttpOptions): Promise<Http> {
   const roots = await loadRoots(options.caFile, options.env);
   const timeouts = { ...TIMEOUTS, ...options.timeouts };
-  const wire = lazyWire(async () => {
-    const { createWire } = await import('./wire.ts');
-    return createWire(options.env, roots, timeouts);
-  });
+  const { env } = options;
+  const wire = createWire({ proxyOf: (url) => proxyFor(url, env), connectMs: timeouts.connectMs, roots }, timeouts);
   const rules: AddressRules = { allowHttp: new Set((options.allowHttp ?? []).map((host) => host.toLowerCase())) };
   const chain: Chain = { wire, rules, userAgent: options.userAgent ?? 'curlew', secrets: new Set() };
   const http: Http = {
@@ -275,8 +228,8 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     exchange: async (request, sink, { signal }) => authorised(chain, request, sink, signal),
     small: async (request, { limit, signal }) => small(http, request, { limit, ms: timeouts.smallMs, signal }),
     failure: (request, head, body) => statusFailure(request, head, body, [...chain.secrets]),
-    close: wire.close,
-    [Symbol.asyncDispose]: wire.close,
+    close: async () => wire.close(),
+    [Symbol.asyncDispose]: async () => wire.close(),
   };
   return http;
 }

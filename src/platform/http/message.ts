@@ -35,8 +35,6 @@ export interface HttpRequest {
   readonly headers?: Headers | undefined;
   readonly body?: string | undefined;
   readonly authorize?: Authorize | undefined;
-  /** A large body is expected: it may be worth a connection of its own. */
-  readonly bulk?: boolean | undefined;
   /** The address whose answer named this one; then the rules for redirects hold for the first hop already. */
   readonly via?: string | undefined;
 }
@@ -70,4 +68,42 @@ export function contentLength({ headers }: ResponseHead): number | undefined {
   const text = headers['content-length'];
   if (text === undefined || !/^\d{1,15}$/.test(text)) return undefined;
   return Number(text);
+}
+
+interface CollectOptions {
+  readonly limit: number;
+  /** Of the body of an answer that is no success, which is cut there instead of failing. */
+  readonly failureLimit: number;
+  /** An answer to HEAD has no body, whatever it announces. */
+  readonly method?: HttpRequest['method'];
+  readonly tooLong: () => Error;
+}
+
+/** Collects a body of at most `limit` bytes; what is longer fails, before reading it where its length is announced. */
+export function collector({ limit, failureLimit, method, tooLong }: CollectOptions): {
+  readonly sink: Sink;
+  readonly body: () => Buffer;
+} {
+  let parts: Uint8Array[] = [];
+  let size = 0;
+  let cutAt = limit;
+  let failing = false;
+  return {
+    body: () => Buffer.concat(parts).subarray(0, cutAt),
+    sink: {
+      head: (head) => {
+        parts = [];
+        size = 0;
+        failing = head.status >= 300;
+        cutAt = failing ? Math.min(limit, failureLimit) : limit;
+        if (!failing && method !== 'HEAD' && (contentLength(head) ?? 0) > limit) throw tooLong();
+      },
+      data: (chunk) => {
+        size += chunk.byteLength;
+        if (size > cutAt && !failing) throw tooLong();
+        parts.push(Uint8Array.from(chunk));
+        return size > cutAt ? false : undefined;
+      },
+    },
+  };
 }

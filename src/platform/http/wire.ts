@@ -1,231 +1,221 @@
-/** One request over one connection, without redirects or retries: the only place that knows undici. */
-import { lookup as resolveName, type LookupAddress } from 'node:dns';
-import type { LookupFunction } from 'node:net';
-import { createSecureContext, type SecureContext } from 'node:tls';
-import { Agent, Pool, ProxyAgent, type Dispatcher } from 'undici';
-import { asError } from '../../core/errors.ts';
-import { internalRefused, isInternalAddress } from './address.ts';
-import { brokenOutcome } from './failure.ts';
-import { Broken, timedOut, type Hop, type Timeouts } from './hop.ts';
-import { watchConnection } from './late-end.ts';
-import { watchSink } from './least-rate.ts';
+/** One request over one connection, without redirects or retries. */
+import { request as requestPlain, type ClientRequest, type IncomingMessage } from 'node:http';
+import { request as requestSecure } from 'node:https';
+import { asError, errnoOf } from '../../core/errors.ts';
+import { openConnections, type Asked, type ConnectionOptions, type Connections } from './connections.ts';
+import { Broken, brokenOutcome, timedOut, wantsCredentials } from './failure.ts';
+import { watchSink, type LeastRate } from './least-rate.ts';
 import type { Outcome, ResponseHead, Sink } from './message.ts';
-import { isPlainHop, plainGet } from './plain-socket.ts';
-import { proxyFor, proxyToken, type Environment } from './proxy.ts';
+
+/** Limits in milliseconds: for a connection, for the head of a response, between two parts of a body. */
+export interface Timeouts {
+  readonly connectMs: number;
+  readonly headersMs: number;
+  readonly idleMs: number;
+  /** For one try of a small request as a whole, redirects and tokens included. */
+  readonly smallMs: number;
+  readonly leastRate: LeastRate;
+}
+
+export interface Hop {
+  readonly url: URL;
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  readonly body?: string | undefined;
+  /** Host that named this address: then it must not resolve to this machine or its link. */
+  readonly namedBy?: string | undefined;
+}
+
+interface SendOptions {
+  /** None when absent: then the signal is the only limit. */
+  readonly timeouts?: Pick<Timeouts, 'headersMs' | 'idleMs'> | undefined;
+  readonly signal: AbortSignal;
+}
 
 export interface Wire {
   /** Rejects with the signal's reason and with what the sink threw; everything else is an outcome. */
-  readonly send: (hop: Hop, sink: Sink, options: { readonly signal: AbortSignal }) => Promise<Outcome>;
-  readonly close: () => Promise<void>;
+  readonly send: (hop: Hop & { readonly doing: string }, sink: Sink, options: SendOptions) => Promise<Outcome>;
+  readonly close: () => void;
 }
 
-/** Sockets read ahead this much: fewer, larger reads where the machine is the limit. */
-const READ_AHEAD = 256 * 1024;
-const MOST_CONNECTIONS = 64;
+/** Ends an exchange from outside: by the signal, by a limit of time, by an error of the connection. */
+interface Ending extends Disposable {
+  /** Rejects then, at most once. */
+  readonly over: Promise<never>;
+  readonly isOver: () => boolean;
+  readonly broken: (error: Error) => void;
+  /** The one limit that holds from now on; undefined is none. */
+  readonly within: (ms: number | undefined, what: Parameters<typeof timedOut>[0]) => void;
+}
 
-/** A name lookup that refuses addresses of this machine and its link. */
-function guardedLookup(namedBy: string): LookupFunction {
-  return (hostname, options, callback) => {
-    resolveName(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
-      if (error !== null) {
-        callback(error, '', 0);
-        return;
-      }
-      if (addresses.some(({ address }) => isInternalAddress(address))) {
-        callback(internalRefused('look up a name', namedBy, hostname), '', 0);
-        return;
-      }
-      const [first] = addresses;
-      if (options.all === true) callback(null, addresses);
-      else callback(null, first?.address ?? '', first?.family ?? 4);
-    });
+function endingOf(signal: AbortSignal): Ending {
+  let timer: NodeJS.Timeout | undefined;
+  let isOver = false;
+  let end: (error: Error) => void = () => undefined;
+  const over = new Promise<never>((_, reject) => {
+    end = (error) => {
+      isOver = true;
+      reject(error);
+    };
+  });
+  const cancelled = (): void => end(asError(signal.reason));
+  const broken = (error: Error): void => end(new Broken(error));
+  signal.addEventListener('abort', cancelled);
+  over.catch(() => undefined);
+  return {
+    over,
+    isOver: () => isOver,
+    broken,
+    within: (ms, what) => {
+      clearTimeout(timer);
+      timer = ms === undefined || isOver ? undefined : setTimeout(() => broken(timedOut(what)), ms);
+    },
+    [Symbol.dispose]: () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', cancelled);
+    },
   };
 }
 
-type Reading = 'going' | 'held' | 'over';
-
-/** Feeds a sink and settles once: with the head after the last byte, or with whatever went wrong. */
-function receiver(
+/**
+ * Sends a request and feeds the sink; the head of the answer after its last byte, or after enough of them. A GET or HEAD over an
+ * idle connection that ended just then is sent once more. Rejects with {@link Broken} for the connection, otherwise with what
+ * the sink threw or the signal's reason.
+ */
+export async function send(
+  connections: Connections,
   hop: Hop,
   sink: Sink,
-  { signal, headersMs }: { readonly signal: AbortSignal; readonly headersMs: number },
-  settle: { readonly done: (head: ResponseHead) => void; readonly failed: (error: unknown) => void },
-): Dispatcher.DispatchHandler {
-  let state: Reading = 'going';
-  let head: ResponseHead | undefined;
-  let active: Dispatcher.DispatchController | undefined;
-  let headTimer: NodeJS.Timeout | undefined;
-  const connection = watchConnection();
-  const finish = (act: () => void): void => {
-    if (state === 'over') return;
-    state = 'over';
-    signal.removeEventListener('abort', cancelled);
-    clearTimeout(headTimer);
-    connection.gate()?.release();
-    act();
-  };
-  const fail = (error: unknown): void => {
-    finish(() => {
-      settle.failed(error);
-      active?.abort(asError(error));
-    });
-  };
-  const cancelled = (): void => {
-    fail(signal.reason);
-  };
-  signal.addEventListener('abort', cancelled);
-  const held = async (writing: Promise<void>): Promise<void> => {
-    try {
-      await writing;
-      if (state !== 'held') return;
-      state = 'going';
-      connection.gate()?.release();
-      active?.resume();
-      connection.gate()?.flush();
-    } catch (error) {
-      fail(error);
-    }
-  };
-  return {
-    onRequestStart(controller) {
-      active = controller;
-      connection.started();
-      // For undici each answer that is not final (1xx) is a sign of life: they would keep it waiting for ever.
-      headTimer = setTimeout(() => fail(timedOut('UND_ERR_HEADERS_TIMEOUT')), headersMs);
-      if (state === 'over') controller.abort(new Error('cancelled'));
-    },
-    onResponseStart(_controller, status, fields) {
-      if (status < 200 || state === 'over') return;
-      clearTimeout(headTimer);
-      const headers = Object.fromEntries(
-        Object.entries(fields).map(([name, value]) => [name.toLowerCase(), [value ?? ''].flat().join(', ')]),
-      );
-      head = { status, headers, url: withoutUser(hop.url) };
-      try {
-        sink.head(head);
-      } catch (error) {
-        fail(error);
-      }
-    },
-    onResponseData(controller, chunk) {
-      // undici hands out empty chunks when it goes on after a pause: a writer that answers them with a promise would
-      // be paused for ever.
-      if (state === 'over' || chunk.byteLength === 0) return;
-      try {
-        const writing = sink.data(chunk);
-        if (writing === undefined) return;
-        if (writing === false) {
-          finish(() => {
-            if (head !== undefined) settle.done(head);
-            controller.abort(new Error('enough'));
-          });
-          return;
-        }
-        state = 'held';
-        connection.gate()?.hold();
-        controller.pause();
-        void held(writing);
-      } catch (error) {
-        fail(error);
-      }
-    },
-    onResponseEnd() {
-      finish(() => {
-        if (head === undefined) settle.failed(new Error('an answer without a head'));
-        else settle.done(head);
-      });
-    },
-    onResponseError(_controller, error) {
-      fail(new Broken(error));
-    },
-  };
+  options: SendOptions,
+): Promise<ResponseHead> {
+  const { timeouts, signal } = options;
+  signal.throwIfAborted();
+  using ending = endingOf(signal);
+  const { asked, proxy } = request(connections, hop, signal);
+  let answer: IncomingMessage | undefined;
+  try {
+    answer = await Promise.race([ending.over, answerTo(asked, hop, ending, timeouts?.headersMs)]);
+    if (answer.statusCode === 407 && proxy !== undefined) throw new Broken(wantsCredentials(proxy));
+    const head = headOf(hop, answer);
+    sink.head(head);
+    if (head.status !== 101) await Promise.race([ending.over, receive(answer, sink, ending, timeouts?.idleMs)]);
+    return head;
+  } catch (error) {
+    const isStale = asked.reusedSocket && answer === undefined && error instanceof Broken && isReset(error.cause);
+    if (!isStale || !/^(?:GET|HEAD)$/.test(hop.method)) throw error;
+  } finally {
+    if (answer?.readableEnded !== true) asked.destroy();
+  }
+  return await send(connections, hop, sink, options);
 }
 
-function withoutUser(url: URL): string {
+async function answerTo(
+  asked: ClientRequest,
+  { body }: Hop,
+  ending: Ending,
+  headersMs: number | undefined,
+): Promise<IncomingMessage> {
+  return new Promise((resolve) => {
+    let answer: IncomingMessage | undefined;
+    asked.on('error', (error) => {
+      // When all of it is here its end follows.
+      if (answer?.complete !== true) ending.broken(error);
+    });
+    asked.on('finish', () => {
+      if (answer === undefined) ending.within(headersMs, 'head');
+    });
+    asked.on('response', (received) => {
+      // Whoever reads it hears of its errors.
+      answer = received.on('error', () => undefined);
+      ending.within(undefined, 'head');
+      resolve(received);
+    });
+    // Nobody here speaks another protocol.
+    asked.on('upgrade', (received, socket) => {
+      socket.destroy();
+      resolve(received);
+    });
+    asked.end(body);
+  });
+}
+
+/** Feeds the sink with a body, each time with as much as has come. */
+async function receive(answer: IncomingMessage, sink: Sink, ending: Ending, idleMs: number | undefined): Promise<void> {
+  const chunks = answer[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
+  for (;;) {
+    ending.within(idleMs, 'body');
+    let part: IteratorResult<Uint8Array>;
+    try {
+      part = await chunks.next();
+    } catch (error) {
+      throw new Broken(asError(error));
+    } finally {
+      // Time stands still while the writer has the turn.
+      ending.within(undefined, 'body');
+    }
+    if (part.done === true || ending.isOver()) return;
+    const writing = sink.data(part.value);
+    if (writing === false) return;
+    if (writing !== undefined) await writing;
+  }
+}
+
+function isReset(error: unknown): boolean {
+  return ['ECONNRESET', 'EPIPE'].includes(errnoOf(error) ?? '');
+}
+
+/** `proxy` when it passes the request on as it is. Rejects a header that cannot be written as {@link Broken}. */
+function request(
+  connections: Connections,
+  { url, namedBy, method, headers }: Hop,
+  signal: AbortSignal,
+): { readonly asked: ClientRequest; readonly proxy: URL | undefined } {
+  const route = connections.routeOf(url, namedBy);
+  const { secure, agent, host, port, prefix, servername, lookup, proxy } = route;
+  const options: Asked = {
+    agent,
+    host,
+    port,
+    method,
+    path: `${prefix}${url.pathname}${url.search}`,
+    headers: { ...headers, ...route.headers } as Record<string, string | string[]>,
+    ...(servername === undefined ? {} : { servername }),
+    ...(lookup === undefined ? {} : { lookup }),
+    cancelledBy: signal,
+  };
+  try {
+    const asked = (secure ? requestSecure : requestPlain)(options);
+    return { asked, proxy: prefix === '' ? undefined : proxy };
+  } catch (error) {
+    throw new Broken(asError(error));
+  }
+}
+
+function headOf({ url }: Hop, { statusCode = 0, headersDistinct }: IncomingMessage): ResponseHead {
+  const headers = Object.entries(headersDistinct).map(([name, values = []]) => [name, values.join(', ')] as const);
   const shown = new URL(url);
   shown.username = '';
   shown.password = '';
-  return shown.href;
+  return { status: statusCode, headers: Object.fromEntries(headers), url: shown.href };
 }
 
-/** `roots` in PEM: undefined means Node's own. */
-export function createWire(env: Environment, roots: readonly string[] | undefined, timeouts: Timeouts): Wire {
-  const dispatchers = new Map<string, Dispatcher>();
-  const limits = {
-    headersTimeout: timeouts.headersMs,
-    bodyTimeout: timeouts.idleMs,
-    connections: MOST_CONNECTIONS,
-    allowH2: false,
-  };
-  let context: SecureContext | undefined;
-  // Reading all authorities takes tens of milliseconds: once, and only when there are more than Node's own.
-  const tls = (): { readonly secureContext?: SecureContext } => {
-    if (roots === undefined) return {};
-    context ??= createSecureContext({ ca: [...roots] });
-    return { secureContext: context };
-  };
-  const direct = (namedBy: string | undefined, secure: boolean): Dispatcher => {
-    const lookup = namedBy === undefined ? {} : { lookup: guardedLookup(namedBy) };
-    const connect = { timeout: timeouts.connectMs, highWaterMark: READ_AHEAD, ...(secure ? tls() : {}), ...lookup };
-    return new Agent({ ...limits, connect });
-  };
-  const proxied = (proxy: URL): Dispatcher => {
-    const token = proxyToken(proxy);
-    const connect = { timeout: timeouts.connectMs, ...tls() };
-    return new ProxyAgent({
-      ...limits,
-      uri: proxy.origin,
-      ...(token === undefined ? {} : { token }),
-      proxyTunnel: false,
-      requestTls: connect,
-      proxyTls: connect,
-      clientFactory: (origin, options) => new Pool(origin, { ...options, ...limits }),
-    });
-  };
-  const choose = (proxy: URL | undefined, namedBy: string | undefined, secure: boolean): Dispatcher => {
-    const key = proxy === undefined ? `${secure ? 'tls' : 'plain'} ${namedBy ?? ''}` : `proxy ${proxy.href}`;
-    const known = dispatchers.get(key);
-    if (known !== undefined) return known;
-    const made = proxy === undefined ? direct(namedBy, secure) : proxied(proxy);
-    dispatchers.set(key, made);
-    return made;
-  };
+export function createWire(options: ConnectionOptions, timeouts: Timeouts): Wire {
+  const connections = openConnections(options);
   return {
-    send: async (hop, given, options) => {
-      options.signal.throwIfAborted();
-      using watched = watchSink(given, timeouts.leastRate, options.signal);
-      const { sink, signal } = watched;
-      const proxy = proxyFor(hop.url, env);
+    send: async ({ doing, ...hop }, given, { signal }) => {
+      signal.throwIfAborted();
+      using watched = watchSink(given, timeouts.leastRate, signal);
       try {
-        if (proxy === undefined && isPlainHop(hop)) {
-          const head = await plainGet(hop, sink, timeouts, { signal });
-          if (head !== undefined) return { kind: 'complete', head };
-        }
-        const dispatcher = choose(proxy, hop.namedBy, hop.url.protocol === 'https:');
-        const head = await new Promise<ResponseHead>((resolve, reject) => {
-          const handler = receiver(
-            hop,
-            sink,
-            { signal, headersMs: timeouts.headersMs },
-            { done: resolve, failed: reject },
-          );
-          const { origin, pathname, search } = hop.url;
-          const { method, headers, body } = hop;
-          // By itself the client would close the connection after a HEAD, and hundreds are asked of one registry.
-          const sent = { origin, path: `${pathname}${search}`, method, headers: { ...headers }, reset: false };
-          dispatcher.dispatch(body === undefined ? sent : { ...sent, body }, handler);
-        });
-        return { kind: 'complete', head };
+        return {
+          kind: 'complete',
+          head: await send(connections, hop, watched.sink, { timeouts, signal: watched.signal }),
+        };
       } catch (error) {
-        if (error instanceof Broken) return brokenOutcome(hop.doing, hop.url, proxy, error.cause);
-        if (error !== watched.tooSlow()) throw error;
-        return brokenOutcome(hop.doing, hop.url, proxy, error);
+        const isBroken = error instanceof Broken;
+        if (!isBroken && error !== watched.tooSlow()) throw error;
+        return brokenOutcome(doing, hop.url, options.proxyOf(hop.url), isBroken ? error.cause : error);
       }
     },
-    close: async () => {
-      const all = [...dispatchers.values()];
-      dispatchers.clear();
-      await Promise.all(all.map(async (dispatcher) => dispatcher.destroy()));
-    },
+    close: () => connections[Symbol.dispose](),
   };
 }

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { succeeded, type Http } from '../../../src/platform/http/http.ts';
 import type { HttpRequest } from '../../../src/platform/http/message.ts';
 import { until } from '../../support/appears.ts';
@@ -18,6 +18,28 @@ const LIMIT = 1000;
 async function get(http: Http, url: string, signal: AbortSignal, more: Partial<HttpRequest> = {}): Promise<string> {
   const request: HttpRequest = { doing: 'fetch it', url, ...more };
   return Buffer.from(succeeded(http, request, await http.small(request, { limit: LIMIT, signal })).body).toString();
+}
+
+interface Raw extends AsyncDisposable {
+  readonly url: string;
+}
+
+/** Calls back with what comes over a connection, for the how manieth time. */
+async function startRaw(asked: (socket: Socket, request: string, times: number) => void): Promise<Raw> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    let times = 0;
+    sockets.add(socket);
+    socket.on('error', () => undefined).on('data', (part) => asked(socket, String(part), (times += 1)));
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.on('listening', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
 }
 
 test('a small body comes back whole, asked for without compression and under our name', async ({ signal }) => {
@@ -181,6 +203,46 @@ test('a head without end is refused', async ({ signal }) => {
   await assert.rejectsWith(get(http, server.url, signal), 'FETCH_FAILED', /head of the answer is too large/);
 });
 
+test('a header that comes several times is joined', async ({ signal }) => {
+  await using server = await startRaw((socket) => {
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\netag: "a"\r\nx: 1\r\nX: 2\r\netag: "b"\r\n\r\n');
+  });
+  await using http = await quickHttp();
+  const { headers } = await http.small({ doing: 'ask', url: server.url }, { limit: LIMIT, signal });
+  assert.equal([headers['x'], headers['etag']], ['1, 2', '"a", "b"']);
+});
+
+test('a header that cannot be written is refused at once', async ({ signal }) => {
+  await using server = await serveFiles({ a: 'hello' });
+  await using http = await quickHttp();
+  const headers = { 'x-mine': 'a\nb' };
+  await assert.rejectsWith(get(http, `${server.url}/a`, signal, { headers }), 'FETCH_FAILED');
+  assert.is(server.log.length, 0);
+});
+
+test('what only asks is sent again when an idle connection has gone; a form is not', async ({ signal }) => {
+  const asked: string[] = [];
+  await using server = await startRaw((socket, request, times) => {
+    asked.push(request.slice(0, 4).trim());
+    // To the second request of each connection it is as good as gone.
+    if (times > 1) socket.destroy();
+    else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello');
+  });
+  await using http = await quickHttp({ retry: { attempts: 1, baseMs: 1, capMs: 1 } });
+  for (const times of [1, 2]) assert.is(await get(http, server.url, signal), 'hello', String(times));
+  const form = { method: 'POST', body: 'refresh_token=canary' } as const;
+  await assert.rejectsWith(get(http, server.url, signal, form), 'FETCH_FAILED', /reset/);
+  assert.equal(asked, ['GET', 'GET', 'GET', 'POST']);
+});
+
+test('a server that accepts and does not greet is no connection', async ({ signal }) => {
+  await using server = await startRaw(() => undefined);
+  const once = { attempts: 1, baseMs: 1, capMs: 1 };
+  await using http = await quickHttp({ timeouts: { connectMs: 200 }, retry: once });
+  const url = server.url.replace('http:', 'https:');
+  await assert.rejectsWith(get(http, url, signal), 'FETCH_FAILED', /no connection in time/);
+});
+
 test('an abort ends a waiting request with its reason', async () => {
   await using server = await serveFiles({}, { faults: [answers({ status: 200, sending: 'never' })] });
   await using http = await quickHttp();
@@ -229,6 +291,62 @@ test('https goes through the proxy by CONNECT, http by its whole address, except
   assert.not.match(JSON.stringify([secure.log, plain.log]), /proxy-auth/);
   await assert.rejectsWith(get(http, 'https://direct.test/a', signal), 'FETCH_FAILED');
   assert.is(proxy.log.length, 2);
+});
+
+test('a proxy is asked over TLS where its address says so', async ({ signal }) => {
+  const certificate = await makeCertificate(['files.test']);
+  await using files = await tree({ 'ca.pem': certificate.ca });
+  await using secure = await serveFiles({ a: 'secure' }, { tls: certificate });
+  await using plain = await serveFiles({ a: 'plain' });
+  const hosts = { 'files.test:443': secure.port, 'other.test:443': secure.port, 'plain.test:80': plain.port };
+  await using proxy = await startProxy({ hosts, tls: certificate });
+  const env = { HTTPS_PROXY: proxy.url, HTTP_PROXY: proxy.url };
+  await using http = await quickHttp({ env, caFile: files.at('ca.pem'), allowHttp: ['plain.test'] });
+  assert.is(await get(http, 'https://files.test/a', signal), 'secure');
+  assert.is(await get(http, 'http://plain.test/a', signal), 'plain');
+  assert.equal(proxy.log, ['CONNECT files.test:443', 'GET http://plain.test/a']);
+  // The name in the certificate of the proxy is its own, not that of the server.
+  await assert.rejectsWith(get(http, 'https://other.test/a', signal), 'FETCH_FAILED');
+  assert.is(proxy.log.at(-1), 'CONNECT other.test:443');
+  await using wary = await quickHttp({ env, retry: { attempts: 1, baseMs: 1, capMs: 1 } });
+  const error = await assert.rejectsWith(
+    get(wary, 'https://files.test/a', signal),
+    'FETCH_FAILED',
+    /through the proxy/,
+  );
+  assert.match(error.hint ?? '', /--ca-file/);
+});
+
+test('a proxy that is silent is left when the caller gives up', async () => {
+  let open = 0;
+  await using proxy = await startRaw((socket) => {
+    open += 1;
+    socket.on('close', () => (open -= 1));
+  });
+  await using http = await quickHttp({ env: { HTTPS_PROXY: proxy.url }, timeouts: { connectMs: 3_600_000 } });
+  const stop = new AbortController();
+  const asking = get(http, 'https://files.test/', stop.signal).catch(String);
+  await until(() => open > 0);
+  stop.abort(new Error('enough'));
+  assert.is(await asking, 'Error: enough');
+  await until(() => open === 0);
+});
+
+test('a proxy without a way there yet is asked again, one that refuses is not', async ({ signal }) => {
+  for (const [status, times] of [
+    [503, 4],
+    [403, 1],
+  ] as const) {
+    let asked = 0;
+    await using proxy = await startRaw((socket) => {
+      asked += 1;
+      socket.end(`HTTP/1.1 ${status} x\r\n\r\n`);
+    });
+    await using http = await quickHttp({ env: { HTTPS_PROXY: proxy.url } });
+    const says = new RegExp(`files\\.test through the proxy [^ ]+: the proxy answered ${status}$`);
+    await assert.rejectsWith(get(http, 'https://files.test/', signal), 'FETCH_FAILED', says);
+    assert.is(asked, times);
+  }
 });
 
 test('a proxy that wants other credentials is AUTH_FAILED and keeps ours to itself', async ({ signal }) => {

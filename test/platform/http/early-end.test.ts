@@ -9,8 +9,8 @@ import { suite } from '../../support/suite.ts';
 import { tree } from '../../support/tree.ts';
 import { makeCertificate } from '../../support/tls.ts';
 
-const test = suite('net/late-end');
-const BODY = binaryLike(3_000_000, 'late', 1);
+const test = suite('net/early-end');
+const BODY = binaryLike(3_000_000, 'early', 1);
 
 interface Raw extends AsyncDisposable {
   readonly port: number;
