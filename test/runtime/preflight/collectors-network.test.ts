@@ -94,10 +94,14 @@ test('of the answer of a web server only its status is kept, redirects followed'
   const ask = async (settings: Readonly<Record<string, Json>>): Promise<Json> => collect('http', settings, { signal });
   assert.equal(await ask({ get: { url: `${server.url}/a`, headers: { 'x-a': 'b' } } }), { statusCode: 404 });
   assert.is(server.log.at(-1)?.headers['x-a'], 'b');
+  assert.equal(await ask({ get: { url: `${server.url.replace('//', '//me:word@')}/a` } }), { statusCode: 404 });
+  assert.is(server.log.at(-1)?.headers['authorization'], `Basic ${Buffer.from('me:word').toString('base64')}`);
   assert.equal(await ask({ post: { url: `${server.url}/a`, body: 'x' } }), { statusCode: 201 });
   assert.equal(await ask({ get: { url: `${server.url}/moved` } }), { statusCode: 404 });
   assert.equal(await ask({ get: { url: `${server.url}/loop` } }), { error: 'stopped after 10 redirects' });
   assert.equal(await ask({ get: { url: 'ftp://127.0.0.1/' } }), { error: 'unsupported protocol ftp:' });
+  const socks = { url: server.url, proxy: 'socks5://127.0.0.1:1' };
+  assert.equal(await ask({ get: socks }), { error: 'unsupported protocol socks5:' });
 });
 
 test('a server that is not there, is silent, or cannot be trusted is an error', async ({ signal }) => {

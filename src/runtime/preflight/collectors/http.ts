@@ -1,13 +1,13 @@
 /** What a web server answers. Of the answer only its status is kept. */
-import { request as plainRequest, type ClientRequest, type IncomingMessage } from 'node:http';
-import { request as tlsRequest } from 'node:https';
-import { connect as tlsConnect } from 'node:tls';
-import type { Duplex } from 'node:stream';
 import { asError, redact } from '../../../core/errors.ts';
 import { isObject } from '../../../core/json.ts';
 import { readLimited } from '../../../platform/files/read-limited.ts';
-import { proxyFor, proxyToken } from '../../../platform/http/proxy.ts';
+import { openConnections } from '../../../platform/http/connections.ts';
+import type { ResponseHead } from '../../../platform/http/message.ts';
+import { basic } from '../../../platform/http/http.ts';
+import { decoded, proxyFor } from '../../../platform/http/proxy.ts';
 import { loadRoots } from '../../../platform/http/roots.ts';
+import { send } from '../../../platform/http/wire.ts';
 import { CollectProblem, USUAL_LIMIT_MS, type Collector, type Host } from '../collector.ts';
 import { limitOf } from '../limit.ts';
 import type { Settings } from '../settings.ts';
@@ -56,7 +56,8 @@ async function finalStatus(method: string, wanted: Settings, host: Host): Promis
   for (let hops = 0; hops <= MOST_REDIRECTS; hops += 1) {
     const headers = url.host === start.host ? (wanted.textMap('headers') ?? {}) : {};
     const body = verb === 'GET' ? undefined : wanted.text('body');
-    const { status, location } = await exchange({ url, verb, headers, body }, wanted, host);
+    const { status, headers: answered } = await exchange({ url, verb, headers, body }, wanted, host);
+    const { location } = answered;
     const isRedirect = [301, 302, 303, 307, 308].includes(status) && location !== undefined;
     if (!isRedirect || !URL.canParse(location, url.href)) return status;
     url = new URL(location, url.href);
@@ -72,33 +73,28 @@ interface Exchange {
   readonly body: string | undefined;
 }
 
+const STATUS_ONLY = { head: () => undefined, data: (): false => false };
+
 async function exchange(
   { url, verb, headers, body }: Exchange,
   wanted: Settings,
   { env, signal }: Host,
-): Promise<{ readonly status: number; readonly location: string | undefined }> {
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new Error(`unsupported protocol ${url.protocol}`);
-  const secure = url.protocol === 'https:';
-  const own = wanted.text('proxy');
-  const proxy = own === undefined ? proxyFor(url, env) : new URL(own);
-  const ca = await authorities(wanted, env);
-  const trust = { rejectUnauthorized: !wanted.yes('insecureSkipVerify'), ...(ca === undefined ? {} : { ca: [...ca] }) };
-  const common = { method: verb, headers, signal };
-  let request: ClientRequest;
-  if (proxy === undefined) {
-    request = secure ? tlsRequest(url, { ...common, ...trust }) : plainRequest(url, common);
-  } else if (secure) {
-    const tunnel = await openTunnel(proxy, url, signal);
-    const socket = tlsConnect({ socket: tunnel, servername: url.hostname, ...trust });
-    request = tlsRequest(url, { ...common, createConnection: () => socket });
-  } else {
-    const token = proxyToken(proxy);
-    const through = { ...headers, host: url.host, ...(token === undefined ? {} : { 'proxy-authorization': token }) };
-    request = plainRequest(proxy, { ...common, path: url.href, headers: through });
+): Promise<ResponseHead> {
+  const named = wanted.text('proxy');
+  const proxy = named === undefined ? proxyFor(url, env) : new URL(named);
+  for (const { protocol } of proxy === undefined ? [url] : [url, proxy]) {
+    if (protocol !== 'http:' && protocol !== 'https:') throw new Error(`unsupported protocol ${protocol}`);
   }
-  const response = await answerOf(request, body);
-  response.destroy();
-  return { status: response.statusCode ?? 0, location: response.headers.location };
+  using connections = openConnections({
+    proxyOf: () => proxy,
+    connectMs: limitOf(wanted, USUAL_LIMIT_MS),
+    roots: await authorities(wanted, env),
+    rejectUnauthorized: !wanted.yes('insecureSkipVerify'),
+  });
+  const user = url.username === '' ? {} : { authorization: basic(decoded(url.username), decoded(url.password)) };
+  return await send(connections, { url, method: verb, headers: { ...user, ...headers }, body }, STATUS_ONLY, {
+    signal,
+  });
 }
 
 /** Authorities that a spec names as PEM or as a file come in place of the operator's and the system's. */
@@ -107,28 +103,4 @@ async function authorities(wanted: Settings, env: Host['env']): Promise<readonly
   if (named !== undefined)
     return [named.includes('BEGIN CERTIFICATE') ? named : (await readLimited(named, CA_LIMIT)).toString('latin1')];
   return loadRoots(undefined, env);
-}
-
-async function answerOf(request: ClientRequest, body: string | undefined): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    request.once('response', resolve);
-    request.on('error', reject);
-    request.end(body);
-  });
-}
-
-async function openTunnel(proxy: URL, target: URL, signal: AbortSignal): Promise<Duplex> {
-  const path = `${target.hostname}:${target.port === '' ? 443 : target.port}`;
-  const token = proxyToken(proxy);
-  const headers = { host: path, ...(token === undefined ? {} : { 'proxy-authorization': token }) };
-  const open = proxy.protocol === 'https:' ? tlsRequest : plainRequest;
-  const request = open(proxy, { method: 'CONNECT', path, headers, signal });
-  return new Promise((resolve, reject) => {
-    request.once('connect', (response, socket) => {
-      if (response.statusCode === 200) resolve(socket);
-      else reject(new Error(`the proxy answered ${response.statusCode ?? 0}`));
-    });
-    request.on('error', reject);
-    request.end();
-  });
 }
