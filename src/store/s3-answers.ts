@@ -7,7 +7,7 @@ import type { S3Client } from '@aws-sdk/client-s3';
 import { CurlewError } from '../core/errors.ts';
 import type { Connections } from '../platform/http/connections.ts';
 import { wantsCredentials } from '../platform/http/failure.ts';
-import { LEAST_RATE, watchRate } from '../platform/http/least-rate.ts';
+import { LEAST_RATE, paced } from '../platform/http/pace.ts';
 
 /** A page of a thousand keys of a thousand bytes each, escaped, is smaller. */
 const DOCUMENT_LIMIT = 16 << 20;
@@ -73,45 +73,11 @@ function takeDetour(request: WireRequest, { routeOf }: Connections): URL | undef
 
 async function* limited(body: Readable, idleMs: number): AsyncGenerator<Uint8Array, void, undefined> {
   let size = 0;
-  for await (const chunk of withoutStalls(body, idleMs)) {
+  for await (const chunk of paced(body, { idleMs, leastRate: LEAST_RATE })) {
     size += chunk.byteLength;
     if (size > DOCUMENT_LIMIT) {
       throw new CurlewError('FETCH_FAILED', `the server's answer is larger than ${DOCUMENT_LIMIT} bytes`);
     }
     yield chunk;
-  }
-}
-
-/**
- * The chunks of a body; one that does not come for so long is an error, and so are chunks that come too slowly. The body is
- * closed at the end.
- */
-export async function* withoutStalls(
-  body: Readable,
-  idleMs: number,
-  rate = LEAST_RATE,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  using watch = watchRate(rate, (error) => body.destroy(error));
-  const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
-  const stalled = (): void => {
-    body.destroy(new Error(`no byte came for ${idleMs / 1000} seconds`));
-  };
-  try {
-    for (;;) {
-      const timer = setTimeout(stalled, idleMs);
-      let next: IteratorResult<Uint8Array>;
-      try {
-        next = await chunks.next();
-      } finally {
-        clearTimeout(timer);
-      }
-      if (next.done === true) return;
-      watch.got(next.value.byteLength);
-      watch.hold();
-      yield next.value;
-      watch.resume();
-    }
-  } finally {
-    body.destroy();
   }
 }

@@ -2,7 +2,7 @@
 import { visible } from '../../core/diagnostic.ts';
 import { asError, CurlewError, errnoOf, type ErrorCode } from '../../core/errors.ts';
 import { decoded } from './proxy.ts';
-import { TOO_SLOW } from './least-rate.ts';
+import { STALLED } from './pace.ts';
 import type { HttpRequest, Outcome, ResponseHead } from './message.ts';
 import { isRetryable } from './retry.ts';
 
@@ -105,14 +105,12 @@ const NOT_AGAIN = /^(?:ENOTFOUND|EACCES|EPERM|HPE_HEADER_OVERFLOW|ERR_(?:INVALID
 const LATE = {
   connect: 'CURLEW_CONNECT_TIMEOUT',
   head: 'CURLEW_HEAD_TIMEOUT',
-  body: 'CURLEW_BODY_TIMEOUT',
 } as const;
 
 /** What errors of a connection mean to people. */
 const CONNECTION_WORDS: Readonly<Record<string, string>> = {
   [LATE.connect]: 'no connection in time',
   [LATE.head]: 'no answer in time',
-  [LATE.body]: 'the transfer stood still for too long',
   ECONNRESET: 'the connection was reset',
   ECONNREFUSED: 'the connection was refused',
   ENETUNREACH: 'there is no way to this network',
@@ -130,7 +128,7 @@ export class Broken extends Error {
   }
 }
 
-/** For a limit of time: that of a connection, of the head of an answer, between two parts of a body. */
+/** For a limit of time: that of a connection, that of the head of an answer. */
 export function timedOut(what: keyof typeof LATE): Error {
   return Object.assign(new Error('timed out'), { code: LATE[what] });
 }
@@ -223,7 +221,7 @@ export function brokenOutcome(doing: string, url: URL, proxy: URL | undefined, t
       hint: hint ?? byProxy?.hint,
     }),
     retryable: !certificate && !NOT_AGAIN.test(code) && byProxy?.isLater !== false,
-    stalled: code === LATE.body || code === TOO_SLOW,
+    stalled: code === STALLED,
     notTls: byProxy === undefined && isNotTls(error, code),
   };
 }

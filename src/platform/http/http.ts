@@ -5,7 +5,7 @@
 import { allowsPlainHttp, checkedAddress, checkNamedBy, sameOrigin, type AddressRules } from './address.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { secretsOf, statusFailure } from './failure.ts';
-import { LEAST_RATE } from './least-rate.ts';
+import { LEAST_RATE } from './pace.ts';
 import { collector, type Headers, type HttpRequest, type Outcome, type ResponseHead, type Sink } from './message.ts';
 import { decoded, proxyFor, type Environment } from './proxy.ts';
 import { isRetryable, MOST_STALLS, pause, pauseMs, RETRY_POLICY, withinTime, type RetryPolicy } from './retry.ts';

@@ -4,17 +4,15 @@ import { request as requestSecure } from 'node:https';
 import { asError, errnoOf } from '../../core/errors.ts';
 import { openConnections, type Asked, type ConnectionOptions, type Connections } from './connections.ts';
 import { Broken, brokenOutcome, timedOut, wantsCredentials } from './failure.ts';
-import { watchSink, type LeastRate } from './least-rate.ts';
+import { paced, type Pace } from './pace.ts';
 import type { Outcome, ResponseHead, Sink } from './message.ts';
 
 /** Limits in milliseconds: for a connection, for the head of a response, between two parts of a body. */
-export interface Timeouts {
+export interface Timeouts extends Pace {
   readonly connectMs: number;
   readonly headersMs: number;
-  readonly idleMs: number;
   /** For one try of a small request as a whole, redirects and tokens included. */
   readonly smallMs: number;
-  readonly leastRate: LeastRate;
 }
 
 export interface Hop {
@@ -28,7 +26,7 @@ export interface Hop {
 
 interface SendOptions {
   /** None when absent: then the signal is the only limit. */
-  readonly timeouts?: Pick<Timeouts, 'headersMs' | 'idleMs'> | undefined;
+  readonly timeouts?: Omit<Timeouts, 'connectMs' | 'smallMs'> | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -44,8 +42,8 @@ interface Ending extends Disposable {
   readonly over: Promise<never>;
   readonly isOver: () => boolean;
   readonly broken: (error: Error) => void;
-  /** The one limit that holds from now on; undefined is none. */
-  readonly within: (ms: number | undefined, what: Parameters<typeof timedOut>[0]) => void;
+  /** The head of the answer has so much time from now on; undefined is no limit, or no longer one. */
+  readonly headWithin: (ms: number | undefined) => void;
 }
 
 function endingOf(signal: AbortSignal): Ending {
@@ -66,9 +64,9 @@ function endingOf(signal: AbortSignal): Ending {
     over,
     isOver: () => isOver,
     broken,
-    within: (ms, what) => {
+    headWithin: (ms) => {
       clearTimeout(timer);
-      timer = ms === undefined || isOver ? undefined : setTimeout(() => broken(timedOut(what)), ms);
+      timer = ms === undefined || isOver ? undefined : setTimeout(() => broken(timedOut('head')), ms);
     },
     [Symbol.dispose]: () => {
       clearTimeout(timer);
@@ -98,7 +96,7 @@ export async function send(
     if (answer.statusCode === 407 && proxy !== undefined) throw new Broken(wantsCredentials(proxy));
     const head = headOf(hop, answer);
     sink.head(head);
-    if (head.status !== 101) await Promise.race([ending.over, receive(answer, sink, ending, timeouts?.idleMs)]);
+    if (head.status !== 101) await Promise.race([ending.over, receive(answer, sink, ending, timeouts)]);
     return head;
   } catch (error) {
     const isStale = asked.reusedSocket && answer === undefined && error instanceof Broken && isReset(error.cause);
@@ -122,12 +120,12 @@ async function answerTo(
       if (answer?.complete !== true) ending.broken(error);
     });
     asked.on('finish', () => {
-      if (answer === undefined) ending.within(headersMs, 'head');
+      if (answer === undefined) ending.headWithin(headersMs);
     });
     asked.on('response', (received) => {
       // Whoever reads it hears of its errors.
       answer = received.on('error', () => undefined);
-      ending.within(undefined, 'head');
+      ending.headWithin(undefined);
       resolve(received);
     });
     // Nobody here speaks another protocol.
@@ -140,23 +138,21 @@ async function answerTo(
 }
 
 /** Feeds the sink with a body, each time with as much as has come. */
-async function receive(answer: IncomingMessage, sink: Sink, ending: Ending, idleMs: number | undefined): Promise<void> {
-  const chunks = answer[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
-  for (;;) {
-    ending.within(idleMs, 'body');
-    let part: IteratorResult<Uint8Array>;
-    try {
-      part = await chunks.next();
-    } catch (error) {
-      throw new Broken(asError(error));
-    } finally {
-      // Time stands still while the writer has the turn.
-      ending.within(undefined, 'body');
+async function receive(answer: IncomingMessage, sink: Sink, ending: Ending, pace: Pace | undefined): Promise<void> {
+  const body: AsyncIterable<Uint8Array> = pace === undefined ? answer : paced(answer, pace);
+  const parts = body[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const part = await parts.next().catch((error: unknown) => {
+        throw new Broken(asError(error));
+      });
+      if (part.done === true || ending.isOver()) return;
+      const writing = sink.data(part.value);
+      if (writing === false) return;
+      if (writing !== undefined) await writing;
     }
-    if (part.done === true || ending.isOver()) return;
-    const writing = sink.data(part.value);
-    if (writing === false) return;
-    if (writing !== undefined) await writing;
+  } finally {
+    await parts.return?.();
   }
 }
 
@@ -202,18 +198,12 @@ function headOf({ url }: Hop, { statusCode = 0, headersDistinct }: IncomingMessa
 export function createWire(options: ConnectionOptions, timeouts: Timeouts): Wire {
   const connections = openConnections(options);
   return {
-    send: async ({ doing, ...hop }, given, { signal }) => {
-      signal.throwIfAborted();
-      using watched = watchSink(given, timeouts.leastRate, signal);
+    send: async ({ doing, ...hop }, sink, { signal }) => {
       try {
-        return {
-          kind: 'complete',
-          head: await send(connections, hop, watched.sink, { timeouts, signal: watched.signal }),
-        };
+        return { kind: 'complete', head: await send(connections, hop, sink, { timeouts, signal }) };
       } catch (error) {
-        const isBroken = error instanceof Broken;
-        if (!isBroken && error !== watched.tooSlow()) throw error;
-        return brokenOutcome(doing, hop.url, options.proxyOf(hop.url), isBroken ? error.cause : error);
+        if (!(error instanceof Broken)) throw error;
+        return brokenOutcome(doing, hop.url, options.proxyOf(hop.url), error.cause);
       }
     },
     close: () => connections[Symbol.dispose](),

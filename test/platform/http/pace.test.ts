@@ -3,8 +3,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { download } from '../../../src/platform/http/download.ts';
 import type { Http } from '../../../src/platform/http/http.ts';
-import { watchRate } from '../../../src/platform/http/least-rate.ts';
-import { withoutStalls } from '../../../src/store/s3-answers.ts';
+import { paced, watchRate } from '../../../src/platform/http/pace.ts';
 import * as assert from '../../support/assert.ts';
 import { collect } from '../../support/bytes.ts';
 import { collector, quickHttp } from '../../support/client.ts';
@@ -12,7 +11,7 @@ import { answers, drips } from '../../support/faults.ts';
 import { suite } from '../../support/suite.ts';
 import { serveFiles } from '../../support/web-server.ts';
 
-const test = suite('net/least-rate', { timeoutMs: 60_000 });
+const test = suite('net/pace', { timeoutMs: 60_000 });
 
 const MIB = 1 << 20;
 const BODY = Buffer.alloc(2 * MIB, 'x');
@@ -155,7 +154,7 @@ test('an object in S3 that drips is given up as well', async () => {
     }
   };
   const body = Readable.from(dripping(), { objectMode: true });
-  const failure = await collect(withoutStalls(body, 30_000, leastRate)).then(() => '', String);
+  const failure = await collect(paced(body, { idleMs: 30_000, leastRate })).then(() => '', String);
   assert.match(failure, /at least 5000 bytes a second/);
 });
 
