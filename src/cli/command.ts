@@ -55,8 +55,6 @@ export interface Arguments<Specs extends OptionSpecs = OptionSpecs> {
 
 export interface Command<Result, Specs extends OptionSpecs = OptionSpecs> {
   readonly name: string;
-  /** One line, imperative, for the list of commands. */
-  readonly summary: string;
   /** The words after the command's name, such as `[addon…]`. */
   readonly operands: string;
   /** Longer help, paragraphs apart by an empty line; it is broken into lines when it is printed. */

@@ -4,6 +4,7 @@
 import type { Command } from './command.ts';
 
 interface Row {
+  /** One line, imperative, for the list of commands and the command's own help. */
   readonly summary: string;
   /** Headline in the list of commands. */
   readonly group: string;

@@ -39,7 +39,7 @@ function optionRow([name, { type, value = 'VALUE', short, help }]: readonly [str
 
 /** Help text of one command. */
 export function commandHelp(
-  command: Pick<Command<never>, 'name' | 'summary' | 'operands' | 'options' | 'details' | 'examples'>,
+  command: Pick<Command<never>, 'name' | 'operands' | 'options' | 'details' | 'examples'>,
 ): string {
   const all: OptionSpecs = { ...command.options, ...GLOBAL_OPTIONS };
   const specs = Object.entries(all);
@@ -52,7 +52,7 @@ export function commandHelp(
   const operands = command.operands === '' ? '' : ` ${command.operands}`;
   return [
     `Usage: curlew ${command.name}${operands} [options]`,
-    `${command.summary}.`,
+    `${COMMANDS.get(command.name)?.summary ?? command.name}.`,
     ...[...groups].map(([group, rows]) => `${group}:\n${table(rows, width)}`),
     ...(command.details === undefined ? [] : [paragraphs(command.details)]),
     ...(command.examples === undefined ? [] : [`Examples:\n${command.examples.map((line) => `  ${line}`).join('\n')}`]),

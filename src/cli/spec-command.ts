@@ -19,7 +19,7 @@ function checkPlanOptions({ dryRun, out, force, plan }: OptionValues<typeof PLAN
 /** A command that runs an installer spec in this way. */
 export function specCommand(
   kind: SpecKind,
-  words: Pick<Command<NodeResult>, 'summary' | 'details' | 'examples'>,
+  words: Pick<Command<NodeResult>, 'details' | 'examples'>,
 ): Command<NodeResult> {
   return command({
     name: kind,

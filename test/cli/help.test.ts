@@ -16,8 +16,9 @@ test('the help of every command fits into eighty columns and names each option',
   for (const [name, { summary, load }] of COMMANDS) {
     const command = await load();
     const help = commandHelp(command);
-    assert.is(command.summary, summary);
-    assert.match(help, new RegExp(`^Usage: curlew ${name}`));
+    const [usage = '', what] = help.split('\n\n');
+    assert.match(usage, new RegExp(`^Usage: curlew ${name}`));
+    assert.is(what, `${summary}.`);
     assert.equal(
       help.split('\n').filter((line) => line.length > 80),
       [],

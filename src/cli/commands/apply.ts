@@ -8,7 +8,6 @@ import { formatBytes } from '../render/units.ts';
 
 export const applyCommand = command({
   name: 'apply',
-  summary: 'Make the whole bundle of a delta and what is there',
   operands: 'DELTA',
   options: {
     base: {

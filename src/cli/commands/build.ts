@@ -8,7 +8,6 @@ import { formatBytes } from '../render/units.ts';
 
 export const buildCommand = command({
   name: 'build',
-  summary: 'Build packages from add-on folders',
   operands: '[addon…]',
   options: {
     ...BUILD_OPTIONS,

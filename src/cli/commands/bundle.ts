@@ -17,7 +17,6 @@ import { arch, size } from '../values.ts';
 
 export const bundleCommand = command({
   name: 'bundle',
-  summary: 'Put all packages of an installer spec into one file',
   operands: '[installer.yaml]',
   options: {
     output: {

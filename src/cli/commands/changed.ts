@@ -10,7 +10,6 @@ const { out: _out, jobs: _jobs, locked: _locked, 'update-lock': _update, ...netw
 
 export const changedCommand = command({
   name: 'changed',
-  summary: 'Show which add-ons differ from a release, for CI',
   operands: '[addon…]',
   options: {
     from: {

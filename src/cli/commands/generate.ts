@@ -8,7 +8,6 @@ type Result = Awaited<ReturnType<typeof generate | typeof listTemplates>>;
 
 export const generateCommand = command({
   name: 'generate',
-  summary: 'Make the next version of an add-on by its template',
   operands: '<addon>',
   details:
     'Runs addons/<addon>/template/generate.sh (or script.sh), shows what it says, and lints what it has made. Ends with\n' +

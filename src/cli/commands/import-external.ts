@@ -7,7 +7,6 @@ import { wholeNumber } from '../values.ts';
 
 export const importExternalCommand = command({
   name: 'import-external',
-  summary: 'Take packages that others publish into a store',
   operands: 'versions.json',
   options: {
     to: {

@@ -14,7 +14,6 @@ function missingBeside(findings: Migration['findings']): string {
 
 export const importCommand = command({
   name: 'import',
-  summary: 'Tell what a repository made for kURL finds here',
   operands: 'kurl PATH',
   options: {
     out: { type: 'string', value: 'DIR', help: 'write the files that it lacks below DIR, which may be PATH itself' },

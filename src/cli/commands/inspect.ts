@@ -11,7 +11,6 @@ const WHOLE: NonNullable<InspectedPackage['omitted']> = { folders: [], bytes: 0 
 
 export const inspectCommand = command({
   name: 'inspect',
-  summary: 'Show what a package or bundle holds',
   operands: 'FILE',
   options: { files: { type: 'boolean', help: 'list every file with size, mode and digest' } },
   examples: ['curlew inspect bundle.tar.gz', 'curlew inspect bundle.tar.gz --json | jq .packages'],

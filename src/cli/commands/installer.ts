@@ -101,7 +101,6 @@ function usage(what: string): CurlewError {
 
 export const installerCommand = command({
   name: 'installer',
-  summary: 'Check an installer spec, and show what it means',
   operands: 'validate|merge|env|id|resolve SPEC [FLAG…]',
   details: DETAILS,
   examples: [

@@ -9,7 +9,6 @@ import { formatBytes } from '../render/units.ts';
 
 export const inventoryCommand = command({
   name: 'inventory',
-  summary: 'List what a node or a folder of bundles has, for a delta',
   operands: '[BUNDLE | FOLDER]…',
   options: {
     output: { type: 'string', short: 'o', value: 'FILE', help: 'the inventory to write (default: standard output)' },

@@ -19,7 +19,6 @@ type JoinResult = JoinedParts | CheckedParts | { readonly kind: 'sent' };
 
 export const joinPartsCommand = command({
   name: 'join-parts',
-  summary: 'Join the parts of a bundle, or check them',
   operands: 'HEAD [FOLDER…]',
   options: {
     output: { type: 'string', short: 'o', value: 'FILE', help: 'the bundle to write, or - for standard output' },

@@ -8,7 +8,6 @@ FLAGs are those of kURL's join.sh, such as ha or labels=a=b, on top of the spec;
 When a run has failed, the same command goes on.`;
 
 export const joinCommand = specCommand('join', {
-  summary: 'Join this machine to the cluster of a spec',
   details: DETAILS,
   examples: [
     'curlew join --bundle bundle.tar.gz --installer site.yaml',

@@ -4,7 +4,6 @@ import { command } from '../command.ts';
 
 export const keygenCommand = command({
   name: 'keygen',
-  summary: 'Make a pair of keys to sign with',
   operands: '[NAME]',
   details: `Writes NAME.key, which only you can read, and NAME.pub, which goes to whoever installs. Nothing is overwritten. With a passphrase in CURLEW_KEY_PASSPHRASE the private key is encrypted.
 

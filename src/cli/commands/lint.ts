@@ -58,7 +58,6 @@ function condense(found: readonly LintFinding[]): {
 
 export const lintCommand = command({
   name: 'lint',
-  summary: 'Check Manifests, install.sh and YAML of add-ons',
   operands: '[path…]',
   details:
     'Without a path: every add-on below ./addons and ./packages. A path may also be a name, name/version or\n' +

@@ -15,7 +15,6 @@ FLAG is one of kURL's. kurl-install-directory counts, as --install-dir does; the
 
 export const loadImagesCommand = command({
   name: 'load-images',
-  summary: 'Load the images of packages, and install nothing',
   operands: '[FLAG…]',
   details: DETAILS,
   examples: [

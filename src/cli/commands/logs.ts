@@ -20,7 +20,6 @@ const lineCount = (text: string): number => {
 
 export const logsCommand = command({
   name: 'logs',
-  summary: 'Show what the hooks of a run printed',
   operands: '[ADDON [HOOK]]',
   details: DETAILS,
   examples: ['curlew logs', 'curlew logs ekco install --lines 50'],

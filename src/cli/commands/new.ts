@@ -8,7 +8,6 @@ import { suggesting } from '../suggested.ts';
 
 export const newCommand = command({
   name: 'new',
-  summary: 'Make a new add-on',
   operands: '<name>',
   details:
     'Makes addons/<name>/<version> with install.sh, Manifest, kustomization, host-preflight.yaml, troubleshoot.yaml and\n' +

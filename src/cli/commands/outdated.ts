@@ -26,7 +26,6 @@ function linesOf({ ref, lockedBy, changes }: OutdatedAddon): readonly string[] {
 
 export const outdatedCommand = command({
   name: 'outdated',
-  summary: 'Show what has changed upstream since the lock',
   operands: '[addon…]',
   options: { out, arch, jobs, cache, ...network },
   details:

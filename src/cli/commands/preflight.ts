@@ -34,7 +34,6 @@ const { bundle, dir, from, release, installer, set, 'install-dir': installDir, r
 
 export const preflightCommand = command({
   name: 'preflight',
-  summary: 'Check whether this machine is fit for the add-ons of a spec',
   operands: '[SPEC…] [FLAG…]',
   details: DETAILS,
   examples: [

@@ -10,7 +10,6 @@ const WOULD = { copied: 'would be copied by the store', streamed: 'would be copi
 
 export const promoteCommand = command({
   name: 'promote',
-  summary: 'Make a release of one store a release of another',
   operands: '',
   options: {
     from: {

@@ -6,7 +6,6 @@ import { fileOf } from '../output.ts';
 
 export const provenanceCommand = command({
   name: 'provenance',
-  summary: 'State what packages or bundles were built from, and by whom',
   operands: 'FILE | ADDRESS…',
   options: {
     sign: { type: 'string', value: 'KEY', help: 'sign with this private key, as curlew keygen makes it' },

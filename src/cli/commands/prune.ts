@@ -8,7 +8,6 @@ import { age, wholeNumber } from '../values.ts';
 
 export const pruneCommand = command({
   name: 'prune',
-  summary: 'Remove old releases from a store',
   operands: '',
   options: {
     from: { type: 'string', required: 'name a store with --from', value: 'STORE', help: 'the store to remove from' },

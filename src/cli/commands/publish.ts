@@ -13,7 +13,6 @@ const WHAT = {
 
 export const publishCommand = command({
   name: 'publish',
-  summary: 'Build add-ons and publish them as a release',
   operands: '[addon…]',
   options: {
     to: {

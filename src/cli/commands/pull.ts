@@ -29,7 +29,6 @@ function file(text: string): string {
 
 export const pullCommand = command({
   name: 'pull',
-  summary: 'Fetch a bundle or package, going on where it stopped',
   operands: 'ADDRESS…',
   options: {
     output: {

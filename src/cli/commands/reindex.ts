@@ -14,7 +14,6 @@ const WAS = {
 
 export const reindexCommand = command({
   name: 'reindex',
-  summary: 'Make the catalogue of a release again from its packages',
   operands: 'STORE',
   options: {
     release: { type: 'string', value: 'R', help: 'which release (default: the current one)' },

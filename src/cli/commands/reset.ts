@@ -14,7 +14,6 @@ When a hook fails, the same command continues with it; --keep-going leaves it ou
 
 export const resetCommand = command({
   name: 'reset',
-  summary: 'Remove everything that was installed',
   operands: '',
   details: DETAILS,
   examples: ['curlew reset', 'curlew reset --yes --json'],

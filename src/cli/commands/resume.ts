@@ -10,7 +10,6 @@ const DETAILS = `What the last run was asked for is kept in its folder: kind, so
 
 export const resumeCommand = command({
   name: 'resume',
-  summary: 'Resume the last run, if it did not finish',
   operands: '',
   details: DETAILS,
   examples: ['curlew resume', 'curlew resume --root /tmp/trial'],

@@ -10,7 +10,6 @@ const DETAILS = `The package and the settings that the add-on had before it was 
 
 export const rollbackCommand = command({
   name: 'rollback',
-  summary: 'Install what an add-on was before its last change',
   operands: 'ADDON',
   details: DETAILS,
   examples: ['curlew rollback registry'],

@@ -12,7 +12,6 @@ type Result = readonly WrittenSbom[] | WrittenSbom | Readonly<Record<string, unk
 
 export const sbomCommand = command({
   name: 'sbom',
-  summary: 'List what a package or bundle is made of, as CycloneDX',
   operands: 'PACKAGE | BUNDLE | ADDRESS…',
   options: {
     output: { type: 'string', short: 'o', value: 'FILE', help: 'the SBOM to write (default: standard output)' },

@@ -31,7 +31,6 @@ On SIGTERM or SIGINT it takes no more connections, and ends when the running ans
 
 export const serveCommand = command({
   name: 'serve',
-  summary: 'Serve a store: bundles, packages, images, installs',
   operands: '',
   details: DETAILS,
   examples: [

@@ -11,7 +11,6 @@ const OF_RELEASES = ['release'] as const;
 
 export const signCommand = command({
   name: 'sign',
-  summary: 'Sign packages, bundles, or a release of a store',
   operands: '[FILE | ADDRESS…]',
   details: `Proves first that each file is whole, then writes beside it (of an address into the current folder):
 

@@ -10,7 +10,6 @@ import { size } from '../values.ts';
 
 export const splitCommand = command({
   name: 'split',
-  summary: 'Split a bundle into parts that fit onto media',
   operands: 'FILE',
   options: {
     size: { type: 'string', read: size, value: 'SIZE', help: 'most bytes of a part, as 4480M or 1.5G' },

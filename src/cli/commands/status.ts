@@ -12,7 +12,6 @@ const DETAILS = `The status is 0 whether something is installed or not. An add-o
 
 export const statusCommand = command({
   name: 'status',
-  summary: 'Show what is installed on this node',
   operands: '',
   details: DETAILS,
   examples: ['curlew status', 'curlew status --json'],

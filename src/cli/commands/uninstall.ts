@@ -16,7 +16,6 @@ When a run has failed or was killed, the same command, or curlew resume, continu
 
 export const uninstallCommand = command({
   name: 'uninstall',
-  summary: 'Remove add-ons from this node and from the cluster',
   operands: 'ADDON…',
   details: DETAILS,
   examples: ['curlew uninstall registry', 'curlew uninstall registry velero --yes --keep-data'],

@@ -8,7 +8,6 @@ FLAGs are those of kURL's upgrade.sh, such as ha or labels=a=b, on top of the sp
 When a run has failed, the same command goes on.`;
 
 export const upgradeCommand = specCommand('upgrade', {
-  summary: 'Upgrade this node to what a spec says',
   details: DETAILS,
   examples: ['curlew upgrade --bundle bundle.tar.gz'],
 });

@@ -24,7 +24,6 @@ const OPTIONS = {
 
 export const verifyCommand = command({
   name: 'verify',
-  summary: 'Prove that packages or bundles are undamaged',
   operands: '[FILE…]',
   details: DETAILS,
   options: OPTIONS,

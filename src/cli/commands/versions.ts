@@ -6,7 +6,6 @@ import { STORE_OPTIONS } from '../options.ts';
 
 export const versionsCommand = command({
   name: 'versions',
-  summary: 'Show the versions of add-ons that a release has',
   operands: '[name[@version]…]',
   options: {
     from: { type: 'string', required: 'name a store with --from', value: 'STORE', help: 'the store to ask' },

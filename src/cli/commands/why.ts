@@ -12,7 +12,6 @@ const DETAILS = `Answers from the records and the journals of the runs that are 
 
 export const whyCommand = command({
   name: 'why',
-  summary: 'Show why an add-on was installed, skipped or failed',
   operands: 'ADDON',
   details: DETAILS,
   examples: ['curlew why ekco'],
