@@ -16,6 +16,9 @@ const MADE = join(import.meta.dirname, '../fixtures/compat/0.1.0-2026-11-22');
 /** Stands in kept files for the folder in which the older curlew ran. */
 export const BOX_MARK = '/@box@';
 
+/** Stands in kept files for the id of the cluster; a test writes that of its own there. */
+export const CLUSTER_MARK = '@cluster@';
+
 /** The install folder, below the root of a trial. */
 export const NODE = 'var/lib/curlew';
 
