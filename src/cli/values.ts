@@ -68,7 +68,3 @@ export const folders: Read<readonly string[]> = (text, option) => {
   if (names.includes('')) throw new CurlewError('USAGE', `${option} ${text}: a folder has no name`);
   return names;
 };
-
-export function countOf(args: Arguments, option: string, fallback: number): number {
-  return wholeNumber(args.text(option) ?? String(fallback), `--${option}`);
-}

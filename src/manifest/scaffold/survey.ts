@@ -138,8 +138,6 @@ export interface KubernetesObject {
   readonly metadata: unknown;
 }
 
-type JsonObject = Readonly<Record<string, unknown>>;
-
 /** What the aliases of one document may stand for. */
 const MOST_ALIASES = 100;
 const MOST_VALUES = 200_000;
