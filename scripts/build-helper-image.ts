@@ -17,7 +17,7 @@ const PROGRAMS = join(import.meta.dirname, 'helper-image/programs');
 /** One of another version would make other bytes. */
 const GO = 'go1.26.8';
 const VERSION = '1.0.0';
-/** No registry has that name: a node that lacks the image finds none to pull it from. */
+/** No registry has that name: a node without the image cannot pull it. */
 const NAME = `localhost/curlew-utils:${VERSION}`;
 const INDEX = 'application/vnd.oci.image.index.v1+json';
 

@@ -1,5 +1,5 @@
 /**
- * Makes the executables for nodes, dist/node/curlew-linux-ARCH, and beside each its packed form for bundles: curlew with
+ * Makes the executables for nodes, dist/node/curlew-linux-ARCH, and next to each its packed form for bundles: curlew with
  * Node inside. Node comes from the npm registry once and is kept in .curlew/node, so that later builds need no network.
  * usage: tsx scripts/build-node-tool.ts
  */
@@ -32,7 +32,7 @@ async function prepare(arch: Arch): Promise<void> {
   if (failed) throw new Error(stderr);
 }
 
-/** The blob that Node looks for in itself. Names in it are relative: where the checkout lies must not show. */
+/** The blob that Node looks for in itself. Names in it are relative: it does not depend on the path of the checkout. */
 async function blobOf(own: Arch, code: string): Promise<Uint8Array> {
   await mkdir(NODES, { recursive: true });
   const work = await mkdtemp(join(NODES, '.blob-'));

@@ -2,19 +2,19 @@
 # Runs a command in a sandbox: it sees most of this machine, writes below a folder, and reaches nothing else.
 #
 # usage: confine.sh [--network] [--hide PATH]… [--show PATH]… ROOT INSTALL SEEN COMMAND ARGUMENT…
-#        confine.sh --check     fails, with a reason, where the programs or the kernel do not permit it
-#   --network  with the network of this machine, in place of a loopback of its own
-#   --hide     a file or folder of which the command finds an empty one, whose changes land in ROOT/mounts
+#        confine.sh --check     fails with a reason if programs or the kernel do not support it
+#   --network  with the network of this machine instead of the sandbox's own loopback
+#   --hide     a file or folder that is empty for the command; changes go to ROOT/mounts
 #   --show     a file or folder below a hidden one that it may read
-#   ROOT       folder that takes the writes (overlay-view.sh)
-#   INSTALL    the install folder as it is; of its runs/ the command can only write to runs/*/hook
-#   SEEN       where the command finds it
-# Paths are absolute, without symbolic links. Descriptor 3 is handed on. Where standard input is a pipe or a socket, its
-# end ends everything: the kernel closes it when whoever started this has died, however that was.
+#   ROOT       folder for the writes (overlay-view.sh)
+#   INSTALL    the real install folder; below its runs/ the command can only write to runs/*/hook
+#   SEEN       its path for the command
+# Paths are absolute, without symbolic links. Descriptor 3 is passed on. If standard input is a pipe or a socket, its
+# end ends everything: the kernel closes it when the caller has died for any reason.
 #
-# What earlier commands wrote must never run before privileges are gone: that may be a `mount` of their own. So every
-# program that is started here is the machine's, and the shell that will become the command gives its privileges up before
-# the machine's root is exchanged for the view; after that it is only told to go ahead.
+# Files that earlier commands wrote must never run before privileges are dropped: one may be another `mount`. So every
+# program that is started here is the machine's, and the shell that becomes the command drops its privileges before
+# the machine's root is replaced by the view; after that it only gets the message to continue.
 set -euo pipefail
 SELF="${BASH_SOURCE[0]}"
 if [[ "$SELF" != /* ]]; then SELF="$PWD/$SELF"; fi
@@ -36,10 +36,10 @@ check() {
   done
   [[ "$(unshare --help)" == *--kill-child* ]] || die 'unshare is too old: util-linux 2.32 or newer is needed'
   unshare --user --map-root-user true ||
-    die 'no user namespace can be made: see sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone and AppArmor'
+    die 'cannot create a user namespace: see sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone and AppArmor'
 }
 
-# Outside: starts the rest in namespaces of its own, and ends it when standard input ends. What is inside can neither
+# Outside: starts the rest in new namespaces, and ends it when standard input ends. Processes inside can neither
 # see nor signal this process.
 outside() {
   local life watch='' inside told status
@@ -71,7 +71,7 @@ outside() {
   exit "$status"
 }
 
-# usage: place SOURCE TARGET OPTIONS; mounts a file or folder of this machine at a place of the view
+# usage: place SOURCE TARGET OPTIONS; mounts a file or folder of this machine in the view
 place() {
   overlay_reach "$2"
   if [[ -d "$1" ]]; then
@@ -136,8 +136,8 @@ fill_dev() {
   done
 }
 
-# Nothing of /proc and /sys can be written to, and what tells about the memory, keys or timing of the machine cannot be
-# read: what runc masks, and some more. A view of the machine's own cgroup is there where it has cgroups of version 2 only.
+# /proc and /sys are read-only, and files that reveal the memory, keys or timing of the machine are
+# unreadable: those that runc masks, and some more. The machine's own cgroup is visible only if it has only cgroups of version 2.
 fill_kernel() {
   local path
   if [[ ! -d view/sys/kernel ]]; then
@@ -157,13 +157,13 @@ fill_kernel() {
   done
 }
 
-# Inside, as process 1 of its namespaces: makes the view, starts the shell that becomes the command, and exchanges the
-# root under it.
+# Inside, as process 1 of its namespaces: makes the view, starts the shell that becomes the command, and replaces
+# its root.
 inside() {
   local root="$1" install="$2" seen="$3" view tell said child ids first count word helper unhook dev out shown own
   shift 3
   # From now on the death of the process outside is noticed; it may have died before.
-  if [[ -p /dev/fd/0 || -S /dev/fd/0 ]] && read -r -t 0; then die 'whoever started this has gone'; fi
+  if [[ -p /dev/fd/0 || -S /dev/fd/0 ]] && read -r -t 0; then die 'the caller has exited'; fi
   exec </dev/null
   umask 022
   # shellcheck source=scripts/overlay-view.sh
@@ -181,7 +181,7 @@ inside() {
   hide ${HIDDEN[@]+"${HIDDEN[@]}"}
   for shown in ${SHOWN[@]+"${SHOWN[@]}"}; do place "$shown" "$shown" ,ro; done
   place "$install" "$seen" ''
-  # What is kept of runs decides what is done later, outside as well: only what a hook hands on is its own.
+  # Records of runs decide later actions, also outside: a hook may write only what it passes on.
   if [[ -d "$install/runs" && ! -L "$install/runs" ]]; then
     place "$install/runs" "$seen/runs" ,ro
     for own in "$install"/runs/*/hook; do
@@ -212,8 +212,8 @@ inside() {
   printf 'mapped\n' >&"$tell"
   next dropped
 
-  # The machine's root is to vanish from the view, and the program that does it must be the machine's: it waits in a root
-  # of its own, which pivot_root leaves alone. It has to be there before: otherwise its root would be exchanged, too.
+  # The machine's root must vanish from the view, and the program that removes it must be the machine's: it waits in a
+  # separate root, which pivot_root leaves alone. It must start before: otherwise its root would be replaced, too.
   exec {said}<&-
   exec {dev}<view/dev {unhook}<> <(:)
   exec {said}< <(
@@ -226,7 +226,7 @@ inside() {
   cd /
   pivot_root "$view" "$view/dev/.old"
   printf 'go\n' >&"$unhook"
-  wait "$helper" || die 'the root of this machine could not be taken away'
+  wait "$helper" || die 'cannot remove the root of this machine from the view'
   exec {dev}<&- {unhook}>&-
   printf 'go\n' >&"$tell"
   exec {tell}<&- {said}<&- {out}<&-
@@ -235,14 +235,14 @@ inside() {
   exit "$word"
 }
 
-# usage: next WORD; waits until the shell that becomes the command has said so
+# usage: next WORD; waits until the shell that becomes the command sends it
 next() {
   local word=
   read -r -u "$said" word || true
   [[ "$word" == "$1" ]] || exit 1
 }
 
-# Below, in a shell that becomes the command.
+# The functions below run in the shell that becomes the command.
 
 # usage: told_to TELL WORD
 told_to() {
@@ -251,16 +251,16 @@ told_to() {
   [[ "$word" == "$2" ]] || exit 1
 }
 
-# In its user namespace, but not anybody in it yet. The next program is root there.
+# In its user namespace, but without a user there yet. The next program is root there.
 privileged() {
   echo started
   told_to "$1" mapped
   exec bash "$SELF" --mapped "$@"
 }
 
-# Root of its user namespace, and of nothing else.
+# Root of its user namespace only.
 mapped() {
-  echo 0 >/proc/sys/user/max_user_namespaces || die 'user namespaces inside could not be forbidden'
+  echo 0 >/proc/sys/user/max_user_namespaces || die 'cannot disable user namespaces in the sandbox'
   exec setpriv --no-new-privs --inh-caps=-all --bounding-set="-all,$CAPABILITIES" bash "$SELF" --dropped "$@"
 }
 
@@ -280,7 +280,7 @@ dropped() {
   told_to "$tell" go
   exec >&"$out"
   while read -r _ _ _ _ name _; do
-    case "$name" in /dev/.old*) die 'the root of this machine is still there' ;; esac
+    case "$name" in /dev/.old*) die 'the root of this machine is still visible' ;; esac
   done </proc/self/mountinfo
   cd "$seen"
   unset OLDPWD

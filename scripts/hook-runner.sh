@@ -1,33 +1,33 @@
 #!/usr/bin/env bash
-# Runs one lifecycle hook in a shell of its own, as if it shared one shell with all hooks before it.
+# Runs one lifecycle hook in a new shell, as if it shared one shell with all hooks before it.
 #
 # usage: hook-runner.sh LIBRARY SETTINGS CARRIED RESULT FUNCTION OWN COUNT WORD… SCRIPT…
 #   LIBRARY   folder of the functions that hooks may call
 #   SETTINGS  file of assignments, sourced
 #   CARRIED   file with the variables that earlier hooks changed; need not exist
-#   RESULT    where the variables changed so far are written when the hook has succeeded; when FUNCTION is empty no
-#             hook runs and the names of all functions are written there. Its last line says that it is whole
-#   OWN       install.sh to be sourced once more just before the call; may be empty
-#   WORD      what FUNCTION is called with, so many as COUNT says
+#   RESULT    file for the variables changed so far, written when the hook has succeeded; if FUNCTION is empty, no
+#             hook runs and the names of all functions are written there. Its last line marks it as complete
+#   OWN       install.sh to source again just before the call; may be empty
+#   WORD      arguments of FUNCTION, as many as COUNT
 #   SCRIPT    install.sh of every add-on of the run, in order
-# Descriptor 3 takes the records of what happens (curlew_control in lib/logging.sh).
+# Descriptor 3 takes records of events (curlew_control in lib/logging.sh).
 #
-# Everything happens at top level: inside a function the files' `declare` would make variables that vanish. After the
-# first of them only builtins are called by name: they may have defined functions of any name.
+# Everything runs at top level: inside a function, `declare` in the files would create local variables. After the
+# first file only builtins are called by name: the files may define functions of any name.
 
 CURLEW_LIBRARY="$1" CURLEW_SETTINGS="$2" CURLEW_CARRIED="$3" CURLEW_RESULT="$4" CURLEW_FUNCTION="$5" CURLEW_OWN="$6"
 CURLEW_WORDS=("${@:8:$7}") CURLEW_SCRIPTS=("${@:8+$7}")
 set --
-# Out of the way of hooks, which may use descriptor 3 for their own ends.
+# Keeps descriptor 3 free for hooks.
 # shellcheck disable=SC2034
 exec {CURLEW_CONTROL}>&3 3>&-
-# Values of variables are for nobody else to read.
+# Values of variables must be private.
 umask 077
 : >|"$CURLEW_RESULT"
 : >|"$CURLEW_RESULT.part"
 umask 022
 
-# What an install.sh does to the shell's options and traps ends with it.
+# Effects of an install.sh on the shell's options and traps end with it.
 curlew_options() {
   builtin set -eE +a +u +x +v +f +C +o pipefail +o posix
   builtin trap 'curlew_on_error "$?" "${FUNCNAME[0]-}" "${BASH_SOURCE[0]-}" "$LINENO" "$BASH_COMMAND"' ERR
@@ -43,7 +43,7 @@ curlew_defined() {
 # usage: curlew_on_error STATUS FUNCTION FILE LINE COMMAND
 curlew_on_error() {
   if [[ -n "${CURLEW_CALLING-}" && "$2" == '' && "$3" == "${BASH_SOURCE[0]}" ]]; then
-    # The hook itself has returned a status: what can be told is where it is defined.
+    # The hook itself has returned a status: only the place of its definition is known.
     builtin local name line file
     builtin read -r name line file < <(curlew_defined "$CURLEW_FUNCTION")
     builtin set -- "$1" "$name" "$file" "$line" "return $1"
@@ -51,7 +51,7 @@ curlew_on_error() {
   curlew_control error "$BASH_SUBSHELL" "$@"
 }
 
-# Says what was at work when the hook was told to end. Its line is not known, but where its function begins.
+# Reports what was running when the hook was terminated. Its line is unknown, but not the start of its function.
 curlew_on_term() {
   builtin local name line file
   builtin read -r name line file < <(curlew_defined "${FUNCNAME[1]-}") || name=
@@ -59,7 +59,7 @@ curlew_on_term() {
   builtin exit 143
 }
 
-# Leaves the shell as the builtin does, and says where: a hook that leaves has failed.
+# Exits the shell as the builtin does, and reports where: a hook that exits has failed.
 exit() {
   builtin local CURLEW_STATUS=$?
   if (($# > 0)); then CURLEW_STATUS="$1"; fi
@@ -70,10 +70,10 @@ exit() {
 }
 
 # usage: curlew_snapshot ARRAY
-# Fills the array: name -> the command that makes the variable as it is; empty for one without a value. Those of this
-# runner are left out. All go through one file that is written once: a process for each, or a file that is truncated for
-# each, would take longer than most hooks; so would a look at each name and text, since few differ. Each time the last
-# word must have come through: a variable that a full disk has swallowed would be unset in all later hooks.
+# Fills the array: name -> the command that recreates the variable; empty for one without a value. Those of this
+# runner are omitted. All go through one file that is written once: a process or a truncated file for
+# each would take longer than most hooks; so would a check of each name and text, since few differ. Each time the last
+# word must be complete: a variable lost on a full disk would be unset in all later hooks.
 declare -A CURLEW_NOW CURLEW_BEFORE
 curlew_snapshot() {
   {
@@ -97,7 +97,7 @@ curlew_snapshot() {
   done
 }
 
-# True for variables that the shell itself keeps.
+# True for variables that the shell itself maintains.
 curlew_of_shell() {
   case "$1" in
     BASH* | FUNCNAME | PIPESTATUS | _ | RANDOM | SRANDOM | SECONDS | EPOCHSECONDS | EPOCHREALTIME) builtin return 0 ;;
@@ -108,7 +108,7 @@ curlew_of_shell() {
 
 curlew_whole() {
   if [[ "${1-}" == CURLEW_END ]]; then builtin return; fi
-  builtin echo 'the variables of this hook could not be written down' >&2
+  builtin echo 'cannot save the variables of this hook' >&2
   builtin exit 1
 }
 
@@ -140,7 +140,7 @@ curlew_snapshot CURLEW_BEFORE
 curlew_options
 if [[ -e "$CURLEW_CARRIED" ]]; then
   curlew_control stage carried "$CURLEW_CARRIED"
-  # `builtin declare` takes no lists: a function of that name stands aside.
+  # `builtin declare` takes no lists: a function of that name is set aside.
   CURLEW_NAME=declare CURLEW_TEXT=
   if builtin declare -F "$CURLEW_NAME" >/dev/null; then
     CURLEW_TEXT="$(builtin declare -f "$CURLEW_NAME")"
@@ -185,5 +185,5 @@ for CURLEW_NAME in "${!CURLEW_NOW[@]}"; do
   if [[ "$CURLEW_FLAGS" == *n* ]]; then CURLEW_UNSET=-n; fi
   CURLEW_ALL+="builtin unset $CURLEW_UNSET $CURLEW_NAME"$'\n'"$CURLEW_TEXT"
 done
-# In one write: of several, a full disk would let some fail without a word.
+# In one write: of several, some could fail silently on a full disk.
 builtin printf '%s: whole\n' "$CURLEW_ALL" >|"$CURLEW_RESULT"

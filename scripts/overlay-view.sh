@@ -129,15 +129,15 @@ overlay_view() {
   done
 }
 
-# True where nothing was given up to a user namespace: there overlays of other users' files can be changed.
+# True unless capabilities were dropped in a user namespace: there overlays of other users' files can be changed.
 overlay_is_root() {
   local first outside count
   read -r first outside count </proc/self/uid_map
   [[ "$first $outside $count" == '0 0 4294967295' ]]
 }
 
-# In a user namespace no overlay can be laid over a folder with mounts below it, so over / neither: each of the folders
-# in / has one of its own.
+# In a user namespace an overlay cannot cover a folder with mounts below it, so not / either: each folder
+# in / has its own overlay.
 overlay_top() {
   local path
   mount_later ../host view none bind,nosuid,nodev
@@ -165,7 +165,7 @@ overlay_cover() {
   # put into them.
   (cd "$1" && find . -xdev -maxdepth 3 -type d -readable -executable -print0 2>/dev/null) |
     (cd "$2" && xargs -0 mkdir -p) || true
-  # Kernels of Ubuntu before 5.11 let users mount overlays, but do not know this option.
+  # Ubuntu kernels before 5.11 let users mount overlays, but do not have this option.
   mount -t overlay overlay -o "$options,userxattr" "$4" 2>/dev/null || mount -t overlay overlay -o "$options" "$4"
 }
 

@@ -5,7 +5,7 @@
 import { build } from 'esbuild';
 import { ABSENT } from '../node-tool/code.ts';
 
-/** Packages that stay outside: dockerode loads native code where there is any, and files beside its own. */
+/** Packages that stay outside: dockerode loads native code if it exists, and files next to its own. */
 export const OUTSIDE: readonly string[] = [...ABSENT, 'dockerode'];
 /** CommonJS packages ask for modules of Node by `require`. No module has the other name at its top. */
 export const REQUIRE =

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Resolves packages of a Debian family system in one transaction and fetches what comes of it, with apt-get.
+# Resolves packages of a Debian family system in one transaction and fetches the result with apt-get.
 #
 # usage: deb.sh NAME…
 # Environment:
 #   CURLEW_OS            the system's id, for the repository's label
 #   CURLEW_ARCH          amd64 or arm64
 #   CURLEW_MODE          container: this system's own repositories and installed packages count;
-#                        host: the repositories of CURLEW_REPOSITORIES, and nothing of this machine is read or changed
-#   CURLEW_RESOLVE       all, missing (what a bare base system lacks) or none (only the packages named)
+#                        host: only the repositories of CURLEW_REPOSITORIES; this machine is neither read nor changed
+#   CURLEW_RESOLVE       all, missing (from a minimal base system) or none (only the named packages)
 #   CURLEW_METADATA      1: make Packages and Release
 #   CURLEW_REPOSITORIES  host: file in the form of sources.list(5), one-line or deb822
 #   CURLEW_KNOWN         folder with files of an earlier run, or empty
 #   CURLEW_OUT           empty folder for the package files
 #   CURLEW_STATE         private folder
-#   CURLEW_RESULT        folder of the answer, result/ in the private one by default: packages.tsv, requires, fetched or problem
-# Status 1, mostly with lines in result/problem, when the packages cannot be had.
+#   CURLEW_RESULT        folder for the result, by default result/ in the private one: packages.tsv, requires, fetched or problem
+# Status 1, usually with lines in result/problem, if the packages are not available.
 # Works with bash 4.2, apt 1.2 and mawk 1.3.3.
 set -euo pipefail
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
@@ -41,7 +41,7 @@ deb_need_programs() {
   return "$lacking"
 }
 
-# apt knows the variables of proxies in lower case only, and would ask a proxy for this machine itself.
+# apt reads lowercase proxy variables only, and would use a proxy for this machine itself.
 deb_export_proxies() {
   local name upper
   for name in http_proxy https_proxy no_proxy; do
@@ -51,7 +51,7 @@ deb_export_proxies() {
   export no_proxy="${no_proxy:+$no_proxy,}localhost,127.0.0.1"
 }
 
-# The authorities of SSL_CERT_FILE are trusted beside those of the system.
+# Trusts the authorities of SSL_CERT_FILE in addition to those of the system.
 deb_authorities() {
   [[ -n "${SSL_CERT_FILE-}" ]] || return 0
   local system=/etc/ssl/certs/ca-certificates.crt
@@ -71,7 +71,7 @@ deb_configure() {
       'APT::Get::Assume-Yes "true";' 'APT::Install-Recommends "false";' 'APT::Install-Suggests "false";' \
       '#clear APT::Update::Pre-Invoke;' '#clear APT::Update::Post-Invoke;' \
       '#clear APT::Update::Post-Invoke-Success;' '#clear DPkg::Pre-Invoke;' '#clear DPkg::Post-Invoke;'
-    # Whether a phased update is taken would depend on the machine.
+    # Whether a phased update is selected would depend on the machine.
     printf 'APT::Get::Always-Include-Phased-Updates "true";\n'
     deb_authorities
   } >"$CURLEW_STATE/apt.conf"
@@ -84,7 +84,7 @@ deb_configure_host() {
   if grep -q '^deb ' "$CURLEW_REPOSITORIES"; then file=curlew.list; fi
   cp "$CURLEW_REPOSITORIES" "$1/$file"
   : >"$CURLEW_STATE/status"
-  # Read before this machine's own configuration, which it thereby puts out of sight.
+  # Read before this machine's own configuration, which it hides.
   {
     printf 'Dir::Etc "%s/";\nDir::Etc::sourcelist "%s";\nDir::Etc::main "apt.conf";\n' "$1" "$file"
     printf 'Dir::State::status "%s";\n#clear APT::Architectures;\n' "$CURLEW_STATE/status"
@@ -93,8 +93,8 @@ deb_configure_host() {
   export APT_CONFIG="$CURLEW_STATE/host.conf"
 }
 
-# usage: deb_apt VARIABLE WORD…; sets VARIABLE to what apt-get printed. Not by way of a file: the disk may be full.
-# No file that it writes becomes larger than the caller's variable most_kb says, where that is set.
+# usage: deb_apt VARIABLE WORD…; sets VARIABLE to the output of apt-get. Not through a file: the disk may be full.
+# If the caller's variable most_kb is set, no file that apt-get writes becomes larger.
 deb_apt() {
   local variable="$1" text status=0
   shift
@@ -107,16 +107,16 @@ deb_apt() {
   return "$status"
 }
 
-# usage: deb_say_problems TEXT; status 1 when it tells of none
+# usage: deb_say_problems TEXT; status 1 if there are none in it
 deb_say_problems() {
   printf '%s\n' "$1" | awk -v "state=$CURLEW_STATE" -f "$AWK/problems.awk" >>"$RESULT/problem"
 }
 
 deb_update() {
-  # The indexes of Debian and Ubuntu have a hundred megabytes at most, and xz packs a terabyte into one.
+  # The indexes of Debian and Ubuntu have at most a hundred megabytes, and xz packs a terabyte into one.
   local said status=0 most_kb=$((2 << 20))
   deb_apt said update || status=$?
-  # Some failures leave the status 0: older apt-get forgives a repository that could not be read.
+  # Some failures leave the status 0: older apt-get ignores a repository that could not be read.
   if deb_say_problems "$said"; then return 1; fi
   return "$status"
 }
@@ -128,26 +128,26 @@ deb_read_indexes() {
   shift
   words=("$@" 'RS=' 'FS=\n')
   if [[ ! -e "$CURLEW_STATE/indexes" ]]; then
-    # The words in $() are apt's.
+    # apt expands the words in $().
     # shellcheck disable=SC2016
     apt-get -c "$CURLEW_STATE/apt.conf" indextargets --format '$(FILENAME)|$(REPO_URI)' 'Created-By: Packages' \
       >"$CURLEW_STATE/indexes.part"
     mv "$CURLEW_STATE/indexes.part" "$CURLEW_STATE/indexes"
   fi
   while IFS='|' read -r list url; do
-    # Without a password.
+    # Without the password.
     if [[ "$url" =~ ^([a-z]+://)[^/]*@(.*)$ ]]; then url="${BASH_REMATCH[1]}${BASH_REMATCH[2]}"; fi
     if [[ -f "$list" ]]; then words+=("url=$url" "$list"); fi
   done <"$CURLEW_STATE/indexes"
   awk -f "$AWK/stanza.awk" -f "$AWK/$program" "${words[@]}"
 }
 
-# apt takes an unknown name for a pattern, and a sign at its end for an order to remove; so each name must be there.
+# apt treats an unknown name as a pattern, and a sign at its end as an order to remove; so each name must exist.
 deb_check_names() {
   local names="$CURLEW_STATE/names"
   printf '%s\n' "$@" >"$names"
   awk -f "$AWK/stanza.awk" -f "$AWK/names.awk" "$names" "$CURLEW_STATE/index.tsv" >"$names.lacking" && return 0
-  # Best first, and no more than anybody reads.
+  # Best first, up to a readable number.
   sort -t "$TAB" -k2,2 -k1,1 -k4,4nr -k3,3 "$names.lacking" |
     awk -F '\t' '$1 == "missing" { print } $1 == "near" && ++shown[$2] <= 3 { printf "near\t%s\t%s\n", $2, $3 }' \
       >>"$RESULT/problem"
@@ -178,7 +178,7 @@ deb_base() {
   done
   ((count > 0)) || return 0
   awk -f "$AWK/installed.awk" "$CURLEW_STATE/names" "$base.stanzas" >"$CURLEW_STATE/status"
-  # Without its dependencies a package is not the repository's any more: apt would take that for an upgrade.
+  # Without its dependencies a package differs from the repository's: apt would treat that as an upgrade.
   printf 'Package: *\nPin: release a=now\nPin-Priority: 1001\n' >"$CURLEW_STATE/apt/etc/preferences"
 }
 
@@ -199,7 +199,7 @@ deb_plan() {
   return 1
 }
 
-# usage: deb_list FOLDER; prints sha256, size and name of each package file in it, by one process for all
+# usage: deb_list FOLDER; prints sha256, size and name of each package file in it, with one process for all
 deb_list() {
   cd "$1"
   find . -maxdepth 1 -type f -name '*.deb' -exec sha256sum {} + >"$CURLEW_STATE/sums"
@@ -216,7 +216,7 @@ deb_download() {
   return 1
 }
 
-# Puts the files of the plan into CURLEW_OUT: those that are known already, the others from the repositories.
+# Puts the files of the plan into CURLEW_OUT: known ones from CURLEW_KNOWN, the others from the repositories.
 deb_fetch() {
   local name version arch sum size repository file theirs fetched=0 lacking=()
   local -A sums=() sizes=()
@@ -231,10 +231,10 @@ deb_fetch() {
     fi
   done <"$CURLEW_STATE/plan.tsv"
   mkdir -p "$CURLEW_STATE/files"
-  # Where its own user can write, apt-get fetches with that user's rights.
+  # If its own user can write, apt-get downloads with that user's permissions.
   chown _apt "$CURLEW_STATE/files" 2>/dev/null || true
   cd "$CURLEW_STATE/files"
-  # bash before 4.4 takes an empty array for an unset one.
+  # bash before 4.4 treats an empty array as unset.
   deb_download ${lacking[@]+"${lacking[@]}"} || return 1
   sums=()
   while read -r sum size theirs; do
@@ -242,7 +242,7 @@ deb_fetch() {
   done < <(deb_list "$CURLEW_STATE/files")
   while IFS="$TAB" read -r name version arch sum repository file; do
     if [[ ! -e "$CURLEW_OUT/$file" ]]; then
-      # A colon is no part of the names that apt-get gives.
+      # apt-get replaces colons in file names.
       theirs="${name}_${version//:/%3a}_$arch.deb"
       if [[ "${sums["$theirs"]-}" != "$sum" ]]; then
         deb_problem changed "$repository" "$file is not what the index says"
@@ -257,7 +257,7 @@ deb_fetch() {
 }
 
 # Packages and Release, so that "deb [trusted=yes] file:FOLDER ./" is a repository. The stanzas are those of the signed
-# indexes; no line depends on when they were made.
+# indexes; no line depends on the time.
 deb_metadata() {
   local size sum
   [[ "$CURLEW_METADATA" == 1 ]] || return 0
@@ -271,7 +271,7 @@ deb_metadata() {
   } >"$CURLEW_OUT/Release"
 }
 
-# Each step by itself: with `set -e`, a function that is asked for its status goes on after a failure inside it.
+# Each step separately: with `set -e`, a function whose status is tested continues after a failure inside it.
 deb_main() {
   mkdir -p "$RESULT"
   deb_need_programs

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# Resolves packages of an rpm system in one transaction and fetches what comes of it: with dnf's library (rpm/main.py,
-# which lies below this), on systems that are older than dnf with yumdownloader.
+# Resolves packages of an rpm system in one transaction and fetches the result: with dnf's library (rpm/main.py
+# below this folder), or with yumdownloader on systems older than dnf.
 #
 # usage: rpm.sh NAME…
 # Environment:
 #   CURLEW_OS            the system's id
 #   CURLEW_ARCH          amd64 or arm64
-#   CURLEW_TASK          collect, or requires: tell only what the packages in CURLEW_KNOWN require; dnf only
+#   CURLEW_TASK          collect, or requires: only print what the packages in CURLEW_KNOWN require; dnf only
 #   CURLEW_MODE          container: this system's installed packages count, and its own repositories unless others are
-#                        given; host: those of CURLEW_REPOSITORIES, nothing of this machine is read or changed
-#   CURLEW_RESOLVE       all, missing (what a bare base system lacks) or none (only the packages named)
+#                        given; host: those of CURLEW_REPOSITORIES; this machine is neither read nor changed
+#   CURLEW_RESOLVE       all, missing (from a minimal base system) or none (only the named packages)
 #   CURLEW_METADATA      1: make repodata/
 #   CURLEW_MODULES       1: with the documents of the module streams that the packages belong to
 #   CURLEW_REPOSITORIES  file with sections of repositories as in dnf.conf(5)
 #   CURLEW_KNOWN         folder with files of an earlier run, or empty
 #   CURLEW_OUT           empty folder for the package files
 #   CURLEW_STATE         private folder
-#   CURLEW_RESULT        folder of the answer, result/ in the private one by default: packages.tsv, requires, fetched or problem
-# Status 1 with a line or more in result/problem when the packages cannot be had.
+#   CURLEW_RESULT        folder for the result, by default result/ in the private one: packages.tsv, requires, fetched or problem
+# Status 1 with one or more lines in result/problem if the packages are not available.
 # Works with bash 4.2.
 set -euo pipefail
 export LC_ALL=C PYTHONIOENCODING=utf-8 PYTHONDONTWRITEBYTECODE=1
@@ -25,7 +25,7 @@ umask 022
 
 readonly RESULT="${CURLEW_RESULT:-$CURLEW_STATE/result}" HERE="${BASH_SOURCE[0]%/*}"
 
-# What every system has that is bare but has a package manager. Names that a system does not know are left out.
+# The packages of a minimal system with a package manager. Names that a system does not have are omitted.
 readonly BASE='basesystem bash ca-certificates centos-release coreutils curl dnf filesystem findutils gawk glibc grep
   gzip hostname iproute iputils kmod less oraclelinux-release passwd procps-ng redhat-release rocky-release rootfiles rpm
   sed setup shadow-utils sudo system-release systemd tar util-linux vim-minimal which xz yum'
@@ -45,7 +45,7 @@ rpm_prepare() {
   if [[ -n "${SSL_CERT_FILE-}" ]]; then rpm_authorities; fi
 }
 
-# The authorities of SSL_CERT_FILE are trusted beside those of the system.
+# Trusts the authorities of SSL_CERT_FILE in addition to those of the system.
 rpm_authorities() {
   local system
   for system in /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/certs/ca-certificates.crt /dev/null; do
@@ -55,7 +55,7 @@ rpm_authorities() {
   export CURLEW_AUTHORITIES="$CURLEW_STATE/authorities.pem"
 }
 
-# Anything else would be an option, a group, a pattern or a file to dnf.
+# dnf would treat anything else as an option, a group, a pattern or a file.
 rpm_check_names() {
   local name status=0
   for name in "$@"; do
@@ -66,7 +66,7 @@ rpm_check_names() {
   return "$status"
 }
 
-# usage: rpm_dnf NAME…; by the Python that can load dnf 4. Status 96 when there is none: asking first would load dnf twice.
+# usage: rpm_dnf NAME…; with a Python that can load dnf 4. Status 96 if there is none: a separate check would load dnf twice.
 rpm_dnf() {
   local python status
   for python in /usr/libexec/platform-python /usr/bin/python3; do
@@ -78,7 +78,7 @@ rpm_dnf() {
   return 96
 }
 
-# usage: rpm_install_tool PROGRAM PACKAGE…; in a container, which is thrown away, the first package that exists
+# usage: rpm_install_tool PROGRAM PACKAGE…; in a disposable container, the first package that exists
 rpm_install_tool() {
   local program="$1" package manager words=(-y)
   shift
@@ -134,8 +134,8 @@ rpm_modules() {
     "$CURLEW_OUT/repodata"
 }
 
-# Metadata with its output shown, and a full disk told from other failures. What came so far is worth nothing then, and
-# without it there is room for saying so.
+# Fetches metadata with its output shown, and distinguishes a full disk from other failures. Partial data is then deleted,
+# which frees space for the message.
 rpm_describe() {
   local said
   if said="$(rpm_metadata 2>&1)"; then return 0; fi
@@ -149,7 +149,7 @@ rpm_describe() {
   return 1
 }
 
-# Where a repository's metadata are signed, dnf asks gpg, which leaves an agent running.
+# If a repository's metadata are signed, dnf runs gpg, which leaves an agent running.
 rpm_end_agents() {
   local folder
   for folder in "$CURLEW_STATE"/cache/*/pubring; do

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What a hook does with other add-ons. A run calls hooks by itself; these are for add-ons that install another one.
+# What hooks can do with other add-ons. A run calls hooks itself; these functions are for add-ons that install another add-on.
 
 addon_exists() {
   [[ -d "$DIR/addons/$1/$2" ]]
@@ -12,7 +12,7 @@ addon_source() {
 }
 
 # usage: addon_fetch NAME VERSION [URL]
-# Packages of the run are here already. Another one is downloaded where there is internet.
+# The packages of the run are present. Others are downloaded if the internet is reachable.
 addon_fetch() {
   local name="$1" version="${2-}" url="${3-}" package="$1-${2-}.tar.gz"
   if [[ -z "$version" ]]; then return 0; fi
@@ -33,7 +33,7 @@ addon_load() {
 }
 
 # usage: curlew_addon_hook NAME HOOK
-# Calls it if it is defined.
+# Calls the hook if it is defined.
 curlew_addon_hook() {
   if declare -F "$1_$2" >/dev/null; then "$1_$2"; fi
 }
@@ -66,7 +66,7 @@ addon_install() {
   mkdir -p "$DIR/kustomize/$name"
   export REPORTING_CONTEXT_INFO="addon $name $version"
   addon_source "$name" "$version"
-  # There is a program of that name.
+  # A program has the same name.
   if [[ "$name" == containerd ]]; then containerd_install; else "$name"; fi
   export REPORTING_CONTEXT_INFO=
   addon_set_has_been_applied "$name"
@@ -98,13 +98,13 @@ addon_cleanup() {
 }
 
 # usage: get_addon_config NAME
-# Prints what the merged spec (MERGED_YAML_SPEC) says of it, as JSON.
+# Prints the add-on's entry in the merged spec (MERGED_YAML_SPEC) as JSON.
 get_addon_config() {
   "${BIN_YAMLUTIL:-$DIR/bin/yamlutil}" -j -fp "${MERGED_YAML_SPEC:?}" -jf "spec.$(kebab_to_camel "$1")"
 }
 
 # usage: addon_set_has_been_applied NAME
-# In kURL's ConfigMap, or in a file as long as there is no cluster. Runs keep records of their own, so without the merged
+# Writes to kURL's ConfigMap, or to a file if there is no cluster. Runs keep their own records, so without the merged
 # spec there is nothing to do.
 addon_set_has_been_applied() {
   local config

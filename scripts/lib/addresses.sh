@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Addresses, and what is reached under them.
+# Addresses and hosts.
 
 isValidIpv4() {
   [[ "${1-}" =~ ^[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+$ ]]
@@ -9,12 +9,12 @@ isValidIpv6() {
   [[ "${1-}" =~ ^([0-9a-fA-F]{0,4}:){1,7}[0-9a-fA-F]{0,4}$ ]]
 }
 
-# An IPv6 address in brackets, anything else as it is: what stands before a port in a URL.
+# Prints an IPv6 address in brackets, any other address unchanged: the part before the port in a URL.
 curlew_url_host() {
   if isValidIpv6 "$1"; then printf '[%s]\n' "$1"; else printf '%s\n' "$1"; fi
 }
 
-# Prints the items of lists parted by commas, each once, in order, without empty ones.
+# Prints the items of comma-separated lists, each once, in order, without empty ones.
 unique_no_proxy_addresses() {
   local -a items kept=()
   local item
@@ -47,7 +47,7 @@ curlew_ask_cloud() {
   curl --noproxy '*' --connect-timeout 2 --max-time 3 --max-filesize 1024 --fail --silent "${header[@]}" "$from$path"
 }
 
-# Sets PUBLIC_ADDRESS to what the machine's cloud says, unless it is set. Without a cloud it stays empty.
+# Sets PUBLIC_ADDRESS to the address from the machine's cloud, unless it is set. Without a cloud it stays empty.
 discover_public_ip() {
   local cloud found
   [[ -z "${PUBLIC_ADDRESS-}" ]] || return 0
@@ -62,7 +62,7 @@ discover_public_ip() {
 }
 
 # usage: cert_has_san HOST:PORT NAME
-# Status 0 when the certificate that a server shows names it.
+# Status 0 if the certificate of the server contains the name.
 cert_has_san() {
   openssl s_client -connect "$1" </dev/null 2>/dev/null | openssl x509 -noout -text 2>/dev/null |
     grep -A 1 'X509v3 Subject Alternative Name' | grep -qF -- "$2"

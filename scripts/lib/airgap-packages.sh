@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Packages that have to be brought by hand where there is no internet.
+# Packages that operators provide themselves if there is no internet.
 
 curlew_unpack() {
   printf 'Unpacking %s...\n' "$1"
@@ -7,7 +7,7 @@ curlew_unpack() {
 }
 
 # usage: curlew_is_unpacked NAME-VERSION
-# Status 0 when the bundle has brought that package, which the run has unpacked then.
+# Status 0 if the bundle contains that package, which the run has then unpacked.
 curlew_is_unpacked() {
   local name="$1" folder
   while [[ "$name" == *-* ]]; do
@@ -23,7 +23,7 @@ curlew_is_unpacked() {
 }
 
 # usage: addon_fetch_airgap NAME VERSION
-# Unpacks assets/NAME-VERSION.tar.gz, or a file of several packages that names this one. Asks for it when it is missing.
+# Unpacks assets/NAME-VERSION.tar.gz, or a file of several packages that lists this one. Asks for the file if it is missing.
 addon_fetch_airgap() {
   local package="$1-$2.tar.gz" path several
   if curlew_is_unpacked "$1-$2"; then return 0; fi
@@ -48,7 +48,7 @@ addon_fetch_airgap() {
 }
 
 # usage: addon_fetch_multiple_airgap NAME-VERSION…
-# What is missing is asked for as one file. AIRGAP_MULTI_ADDON_PACKAGE_PATH is its path, for who removes it later.
+# Asks for one file with all missing packages. AIRGAP_MULTI_ADDON_PACKAGE_PATH is its path; the caller may remove it.
 addon_fetch_multiple_airgap() {
   local addon path joined url
   local -a missing=()
@@ -82,7 +82,7 @@ addon_fetch_multiple_airgap() {
 }
 
 # usage: addon_fetch_airgap_prompt_for_package FILE-NAME
-# Copies the file that the operator names into assets/. Bails when nobody can be asked, and when nothing is named.
+# Copies the operator's file into assets/. Bails if there is no terminal, or if the answer is empty.
 addon_fetch_airgap_prompt_for_package() {
   local path where
   path="$(package_filepath "$1")"

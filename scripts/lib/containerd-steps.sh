@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# Which upgrades of containerd are possible, and through which versions. CONTAINERD_STEP_VERSIONS is an array of the
-# greatest patch of each minor.
+# Possible upgrades of containerd and their steps. CONTAINERD_STEP_VERSIONS is an array with the
+# greatest patch of each minor version.
 
 # usage: containerd_patch_for_minor_version MAJOR MINOR
-# Prints the patch, or nothing.
+# Prints the patch version, or nothing.
 containerd_patch_for_minor_version() {
   local version major minor patch
   for version in "${CONTAINERD_STEP_VERSIONS[@]}"; do
@@ -16,7 +16,7 @@ containerd_patch_for_minor_version() {
 }
 
 # usage: containerd_migration_steps FROM TO
-# Prints the versions to install one after another, parted by blanks; the last is TO.
+# Prints the versions to install in order, separated by spaces; the last is TO.
 containerd_migration_steps() {
   local major minor patch from_major from_minor to_major to_minor step steps=''
   semverParse "$1"
@@ -38,8 +38,8 @@ containerd_upgrade_between_majors() {
 }
 
 # usage: containerd_upgrade_is_possible FROM TO
-# Bails when it is not: to an older version, over more than two minors, or to another major than from 1.7 to 2 with a
-# Kubernetes that speaks CRI v1.
+# Bails if it is not: to an older version, over more than two minor versions, or to another major version except from 1.7
+# to 2 with a Kubernetes that speaks CRI v1.
 containerd_upgrade_is_possible() {
   local major minor patch from_minor
   semverParse "$1"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Giving up, and trying again.
+# Failing and retrying.
 
-# Says why and leaves the current shell with status 1; inside `$(…)` that is the substitution's shell only.
+# Prints the reason and exits the current shell with status 1; inside `$(…)` only the subshell.
 bail() {
   logFail "${1-}"
   curlew_control bail "${1-}" "${FUNCNAME[1]-}" "${BASH_SOURCE[1]-}" "${BASH_LINENO[0]-}"
@@ -14,7 +14,7 @@ commandExists() {
 }
 
 # usage: curlew_try TRIES WORDS FUNCTION ARGUMENT…
-# Every 2 s; when all tries failed, shows one last run with everything it prints and bails.
+# Tries every 2 s; if all tries fail, runs it once more with all output and bails.
 curlew_try() {
   local tries="$1" span="$2" quiet="$3" try output
   shift 3
@@ -57,7 +57,7 @@ cmd_retry() {
   return "$status"
 }
 
-# Runs a command whose failure, and what it says about it, do not matter.
+# Runs a command and ignores its failure and its error output.
 maybe() {
   "$@" 2>/dev/null || true
 }

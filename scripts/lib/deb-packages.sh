@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Packages of the kind deb, installed from a folder without a repository.
+# deb packages, installed from a folder without a repository.
 
-# Prints the version of a package that is installed completely, or nothing.
+# Prints the version of a completely installed package, or nothing.
 curlew_deb_version() {
   local line
   # shellcheck disable=SC2016
@@ -10,23 +10,23 @@ curlew_deb_version() {
 }
 
 # usage: curlew_choose_debs FOLDER PACKAGE…
-# Fills CURLEW_DEBS with the files to install: not those whose package the machine has in the same version or in a newer
-# one, for others on it may need that. Only containerd.io goes back when it is asked for: the image of its sandboxes comes
-# with it.
+# Fills CURLEW_DEBS with the files to install. Leaves out packages that the machine has in the same or a newer version,
+# which other packages may need. Only containerd.io may be downgraded: it determines the image of its
+# sandboxes.
 curlew_choose_debs() {
   local file name version present
   CURLEW_DEBS=()
   for file in "$1"/*.deb; do
     # shellcheck disable=SC2016
     IFS=$'\t' read -r name version < <(dpkg-deb -W --showformat='${Package}:${Architecture}\t${Version}\n' "$file") ||
-      bail "${file//%/%%} is no package that dpkg can read"
+      bail "${file//%/%%} is not a package that dpkg can read"
     present="$(curlew_deb_version "${name%:all}")"
     name="${name%:*}"
     if [[ -z "$present" ]] || dpkg --compare-versions "$present" lt "$version"; then
       CURLEW_DEBS+=("$file")
     elif [[ "$present" != "$version" ]]; then
       if [[ "$name" == containerd.io && " ${*:2} " == *' containerd.io'* ]]; then
-        logWarn "containerd.io goes back from $present to $version, whose sandbox image is part of the package"
+        logWarn "containerd.io is downgraded from $present to $version, whose sandbox image is part of the package"
         CURLEW_DEBS+=("$file")
       else
         logWarn "${name} ${present} of this machine is newer than ${version} in the package, and stays"
@@ -36,7 +36,7 @@ curlew_choose_debs() {
 }
 
 # usage: curlew_dpkg_install FOLDER PACKAGE…
-# Three tries, then status 1 with what is in the way.
+# Three tries, then status 1 with an explanation.
 curlew_dpkg_install() {
   local folder="$1" try output status
   shift
@@ -69,16 +69,16 @@ curlew_dpkg_install() {
   return 1
 }
 
-# What an interrupted run of dpkg has left half done comes first.
+# Completes an interrupted run of dpkg first.
 curlew_finish_dpkg() {
   if [[ -z "$(dpkg --audit 2>/dev/null)" ]]; then return 0; fi
-  logWarn 'dpkg was interrupted on this machine earlier: finishing what it began'
+  logWarn 'dpkg was interrupted on this machine earlier: completing that run'
   DEBIAN_FRONTEND=noninteractive dpkg --configure --pending --force-confold ||
     logWarn 'Some packages are still half installed; see dpkg --audit'
 }
 
 # usage: curlew_explain_dpkg FILE
-# What dpkg printed, in a line for each problem.
+# Explains dpkg's output, one line per problem.
 curlew_explain_dpkg() {
   local line
   while IFS= read -r line; do logFail "${line//%/%%}"; done < <(
@@ -99,5 +99,5 @@ curlew_apt_repair() {
   if apt-get check >/dev/null 2>&1; then return 0; fi
   logWarn 'apt-get check found broken dependencies; trying to repair them'
   DEBIAN_FRONTEND=noninteractive apt-get install --fix-broken --yes --no-remove ||
-    logWarn 'The dependencies are still broken: run apt-get install --fix-broken when a repository can be reached'
+    logWarn 'The dependencies are still broken: run apt-get install --fix-broken when a repository is reachable'
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What hooks know of the node and of the run besides the settings. Nothing that is set already is changed.
+# What hooks know about the node and the run besides the settings. Variables that are already set stay unchanged.
 
 curlew_default() {
   if [[ -z "${!1-}" ]]; then printf -v "$1" '%s' "$2"; fi
@@ -13,7 +13,7 @@ curlew_running_kubernetes() {
   if [[ "$text" =~ image:[^$'\n']*:v([0-9]+\.[0-9]+\.[0-9]+) ]]; then printf '%s\n' "${BASH_REMATCH[1]}"; fi
 }
 
-# KUBERNETES_UPGRADE is 1 when a newer Kubernetes is to be installed than the one that runs.
+# KUBERNETES_UPGRADE is 1 if a newer Kubernetes than the running one will be installed.
 # shellcheck disable=SC2034
 curlew_kubernetes_upgrade() {
   local major minor patch SEMVER_COMPARE_RESULT=0
@@ -24,16 +24,16 @@ curlew_kubernetes_upgrade() {
 }
 
 # usage: curlew_util_image ARCHIVE
-# Prints the name of the helper image that kURL's own package `common` has left here. Where the package curlew-utils comes
-# along, KURL_UTIL_IMAGE is set before.
+# Prints the name of the helper image that kURL's own package `common` has left here. If the package curlew-utils is
+# included, KURL_UTIL_IMAGE is set before.
 curlew_util_image() {
   local text
   text="$(tar -xOf "$1" manifest.json 2>/dev/null | head -c 65536)"
   if [[ "$text" =~ \"RepoTags\":\[\"([A-Za-z0-9./:@_-]+)\" ]]; then printf '%s\n' "${BASH_REMATCH[1]}"; fi
 }
 
-# Sets API_SERVICE_ADDRESS to where the API server of the cluster is or will be: behind the load balancer, else on the node
-# that was named when this one joins, else here; empty where that is not known.
+# Sets API_SERVICE_ADDRESS to the address of the API server: that of the load balancer, else of the node
+# that this node joins, else of this node; empty if unknown.
 curlew_api_address() {
   local HOST='' PORT='' default=6443 address="${PRIVATE_ADDRESS-}"
   API_SERVICE_ADDRESS=
@@ -62,8 +62,8 @@ curlew_no_proxy() {
 ${PRIVATE_ADDRESS-},${host%%:*},${SERVICE_CIDR-},${POD_CIDR-}"
 }
 
-# Puts programs of kURL's below bin/ that this tool stands in for, or at least says of what to add, where kURL's own package
-# has brought none.
+# Puts curlew's replacements of kURL's programs below bin/, or programs that say what to install, unless kURL's own
+# package has installed them.
 curlew_stand_in() {
   local tool
   local -a made=()
@@ -73,7 +73,7 @@ curlew_stand_in() {
     if [[ ! -e "$DIR/bin/$tool" ]]; then made+=("$tool"); fi
   done
   if ((${#made[@]} == 0)); then return 0; fi
-  # Made aside, so that each is whole under its name: on a full disk there is none.
+  # Writes to a temporary folder and renames, so that each program is complete: on a full disk there is none.
   rm -rf "$DIR/bin/.new"
   mkdir -p "$DIR/bin/.new" || return 0
   for tool in "${made[@]}"; do
@@ -86,8 +86,8 @@ curlew_stand_in() {
   rmdir "$DIR/bin/.new"
 }
 
-# Sets everything that kURL's own scripts would have found out before the first hook and that costs little to know: this
-# is done before every hook, so a process is started only for what cannot be had without one.
+# Sets everything that kURL's own scripts find out before the first hook and that is cheap to find out. It
+# runs before every hook, so it starts a process only if there is no other way.
 # Read by add-ons.
 # shellcheck disable=SC2034
 curlew_discover() {

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The operating system's packages that a package brings along.
+# The operating system's packages that a package contains.
 
 curlew_has_file() {
   local file
@@ -9,15 +9,15 @@ curlew_has_file() {
   return 1
 }
 
-# Prints the folders in which this system looks for its packages, one a line: the first that has any, or else the last.
-# Status 1 for a system that is not known.
+# Prints the folders in which this system looks for its packages, one per line: the first non-empty one, else the last.
+# Status 1 for an unknown system.
 curlew_os_names() {
   local major="${DIST_VERSION_MAJOR-}"
   case "${LSB_DIST-}" in
     ubuntu | debian) printf '%s\n' "${LSB_DIST}-${DIST_VERSION-}" ;;
     centos | rhel | rocky | almalinux | ol)
       if [[ "$LSB_DIST" == ol ]]; then printf '%s\n' "ol-$major"; fi
-      # The packages of 9 serve 10 too.
+      # Version 10 uses the packages of 9.
       if [[ "$major" == 10 ]]; then major=9; fi
       printf '%s\n' "rhel-$major"
       ;;
@@ -33,7 +33,7 @@ curlew_os_names() {
 }
 
 # usage: curlew_os_folder DIR SUFFIX
-# Prints the folder with this system's packages (SUFFIX is empty or /archives); status 1 for a system that is not known.
+# Prints the folder with this system's packages (SUFFIX is empty or /archives); status 1 for an unknown system.
 curlew_os_folder() {
   local names name folder=''
   names="$(curlew_os_names)" || return 1
@@ -61,13 +61,13 @@ curlew_install_host_files() {
   esac
 }
 
-# Says that a folder holds no package for this system; that is no failure.
+# Reports that a folder has no package for this system; that is not a failure.
 curlew_no_packages() {
   log "Will not install host packages $*, no packages found for ${LSB_DIST-} ${DIST_VERSION-}."
 }
 
 # usage: install_host_packages DIR PACKAGE…
-# Installs what lies in DIR/<os>/. A folder without package files is no error.
+# Installs the packages in DIR/<os>/. A folder without package files is not an error.
 install_host_packages() {
   local dir="$1"
   shift
@@ -82,7 +82,7 @@ install_host_archives() {
   curlew_install_host_files "$dir" /archives "$@"
 }
 
-# Systems with packages of the kind rpm only; elsewhere nothing is installed.
+# For rpm systems only; does nothing elsewhere.
 yum_install_host_archives() {
   if [[ -z "${LSB_DIST-}" ]]; then detectLsbDist; fi
   case "$LSB_DIST" in
@@ -91,7 +91,7 @@ yum_install_host_archives() {
   esac
 }
 
-# Systems with packages of the kind deb only.
+# For deb systems only.
 dpkg_install_host_archives() {
   if [[ -z "${LSB_DIST-}" ]]; then detectLsbDist; fi
   case "$LSB_DIST" in

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Which images Manifests ask for, and which of them a node has.
+# Images in Manifests, and which of them a node has.
 
 # usage: common_list_images_in_manifest_file FILE
-# Prints the images in order, with registry and tag written out, parted by blanks.
+# Prints the images in order, with explicit registry and tag, separated by spaces.
 common_list_images_in_manifest_file() {
   local kind image images=''
   while read -r kind _ image _ || [[ -n "$kind" ]]; do
@@ -11,7 +11,7 @@ common_list_images_in_manifest_file() {
   printf '%s\n' "${images# }"
 }
 
-# Prints the images of one Manifest, as written, but those that other nodes need not have.
+# Prints the images of one Manifest, as written, except those that other nodes do not need.
 curlew_remote_images() {
   local kind image rest
   while read -r kind _ image rest || [[ -n "$kind" ]]; do
@@ -19,7 +19,7 @@ curlew_remote_images() {
   done <"$1"
 }
 
-# Prints what a remote node needs, one a line: images of Kubernetes, of Docker, and of the add-ons with a version.
+# Prints the images that a remote node needs, one per line: those of Kubernetes, of Docker, and of the add-ons with a version.
 list_all_required_images() {
   local file folder addon version
   if [[ -n "${KURL_UTIL_IMAGE-}" ]]; then printf '%s\n' "$KURL_UTIL_IMAGE"; fi
@@ -38,7 +38,7 @@ list_all_required_images() {
 }
 
 # usage: kubernetes_node_images NODE
-# Prints the names of the images that the kubelet reports, one a line; it reports 50 at most.
+# Prints the names of the images that the kubelet reports, one per line; it reports 50 at most.
 kubernetes_node_images() {
   kubectl get node "$1" -o jsonpath='{range .status.images[*]}{range .names[*]}{@}{"\n"}{end}{end}'
 }
@@ -61,7 +61,7 @@ kubernetes_node_has_image() {
 }
 
 # usage: kubernetes_node_has_all_images NODE
-# Status 1 with a warning that names what is missing.
+# Status 1 with a warning that lists missing images.
 kubernetes_node_has_all_images() {
   local image missing=''
   local -a present

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Names of images.
+# Image names.
 
-# Prints the reference with registry and tag written out. A registry is known by the dot in its name, and any colon
-# counts as the begin of a tag.
+# Prints the reference with explicit registry and tag. A dot in its name marks a registry, and any colon
+# begins a tag.
 canonical_image_name() {
   local image="$1" first="${1%%/*}"
   if [[ "$image" != */* ]]; then

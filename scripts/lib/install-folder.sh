@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The folder that hooks work in, and what kURL's own packages put there.
+# The folder that hooks work in, and the contents of kURL's own packages there.
 
 pushd_install_directory() {
   local folder="${KURL_INSTALL_DIRECTORY:?}" above
@@ -16,7 +16,7 @@ popd_install_directory() {
   popd >/dev/null || return
 }
 
-# Moves each entry of ./kurl in the place of the entry of that name in the install folder.
+# Moves each entry of ./kurl to the install folder, replacing the entry of that name.
 move_airgap_assets() {
   local from="$PWD/kurl" entry name
   if [[ "$(readlink -f "${KURL_INSTALL_DIRECTORY:?}")" == "$from" || ! -d "$from" ]]; then return 0; fi
@@ -30,14 +30,14 @@ move_airgap_assets() {
   done
 }
 
-# Fetches kURL's package `common`, where packages come from the internet.
+# Fetches kURL's package `common` if packages come from the internet.
 get_common() {
   if [[ "${AIRGAP-}" == 1 || -z "${DIST_URL-}" ]]; then return 0; fi
   package_download common.tar.gz
   tar xf "$(package_filepath common.tar.gz)" --no-same-owner
 }
 
-# Loads the image of kURL's helper programs, where the package `common` brought it.
+# Loads the image of kURL's helper programs if the package `common` contained it.
 get_shared() {
   if [[ -f shared/kurl-util.tar ]]; then curlew_load_image shared/kurl-util.tar; fi
 }

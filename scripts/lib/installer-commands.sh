@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Parts of the commands that operators are told to run on other nodes.
+# Parts of the commands that operators run on other nodes.
 
 # usage: build_installer_prefix ID VERSION URL PROXY HTTPS-PROXY
-# What comes before the name of a script: "curl -fsSL URL/version/VERSION/ID/", or "cat " without a URL.
+# Prints the part before the name of a script: "curl -fsSL URL/version/VERSION/ID/", or "cat " without a URL.
 build_installer_prefix() {
   local id="${1-}" version="${2-}" url="${3-}" proxy="${4-}" https_proxy="${5-}" flags=''
   if [[ -z "$url" ]]; then
@@ -15,7 +15,7 @@ build_installer_prefix() {
   printf 'curl -fsSL%s %s/%s/\n' "$flags" "$url" "$id"
 }
 
-# The flag with its leading blank, or nothing for the usual folder.
+# Prints the flag with a leading space, or nothing for the default folder.
 get_kurl_install_directory_flag() {
   if [[ -n "${1-}" && "$1" != /var/lib/kurl ]]; then printf ' kurl-install-directory=%s\n' "$1"; fi
 }

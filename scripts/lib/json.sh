@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Small changes of JSON files by text.
+# Edits of JSON files as text.
 
 # usage: insertOrReplaceJsonParam FILE NAME VALUE
-# Sets one member of type string in an object; a file that is missing or holds nothing is made.
+# Sets one string member of an object; creates a missing or empty file.
 insertOrReplaceJsonParam() {
   local file="$1" text='' member="\"$2\": \"$3\"" pattern="\"$2\" *: *\"[^\"]*\"" rest
   if [[ -f "$file" ]]; then text="$(cat "$file")"; fi

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Where kubeadm keeps things. Add-ons call these by the name "${K8S_DISTRO}_…".
+# Paths of kubeadm. Add-ons call these functions as "${K8S_DISTRO}_…".
 
 KUBEADM_CONF_DIR=/opt/replicated
 export KUBEADM_CONF_FILE="$KUBEADM_CONF_DIR/kubeadm.conf"
@@ -29,13 +29,13 @@ kubeadm_get_client_kube_apiserver_key() {
   echo /etc/kubernetes/pki/apiserver-kubelet-client.key
 }
 
-# True when the API server of this node answers that it is well.
+# True if the API server of this node reports that it is healthy.
 kubeadm_api_is_healthy() {
   curl --globoff --noproxy '*' --fail --silent --insecure --max-time 10 \
     "https://$(curlew_url_host "${PRIVATE_ADDRESS:-127.0.0.1}"):6443/healthz" >/dev/null
 }
 
-# Prints the version of kubeadm's configuration that the Kubernetes to be installed takes.
+# Prints the version of kubeadm's configuration for the Kubernetes that will be installed.
 kubeadm_conf_api_version() {
   local minor
   minor="$(kubernetes_version_minor "${KUBERNETES_VERSION-}")"

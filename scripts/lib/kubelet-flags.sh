@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The flags that the kubelet of this node was given. KUBELET_FLAGS_FILE names another file than kubeadm's.
+# The flags of the kubelet on this node. KUBELET_FLAGS_FILE names another file than that of kubeadm.
 
 curlew_kubelet_flags_file() {
   printf '%s\n' "${KUBELET_FLAGS_FILE:-/var/lib/kubelet/kubeadm-flags.env}"
@@ -19,8 +19,8 @@ kubernetes_get_kubelet_hostname_override() {
   curlew_kubelet_flag hostname-override
 }
 
-# Prints the name under which this machine is a node: its host name in lower case, or what the operator or the kubelet's
-# flags say instead.
+# Prints the node name of this machine: its host name in lower case, or the name set by the operator or by the kubelet's
+# flags.
 get_local_node_name() {
   local name="${KURL_HOSTNAME_OVERRIDE-}" flag
   flag="$(kubernetes_get_kubelet_hostname_override)"
@@ -28,7 +28,7 @@ get_local_node_name() {
   printf '%s\n' "${name,,}"
 }
 
-# Prints the image of pods' sandboxes that containerd is configured for.
+# Prints the sandbox image in the configuration of containerd.
 kubernetes_containerd_pause_image() {
   local file="${CURLEW_CONTAINERD_CONFIG:-/etc/containerd/config.toml}" line
   [[ -n "${CONTAINERD_VERSION-}" && -r "$file" ]] || return 0
@@ -40,8 +40,8 @@ kubernetes_containerd_pause_image() {
   done <"$file"
 }
 
-# The kubelet must not remove the image that containerd makes sandboxes of: its flag follows containerd's configuration,
-# where it is set at all.
+# The kubelet must not remove the sandbox image of containerd: its flag follows containerd's configuration,
+# if that sets an image.
 kubernetes_configure_pause_image_upgrade() {
   local file wanted old text
   wanted="$(kubernetes_containerd_pause_image)"

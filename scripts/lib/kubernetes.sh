@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Questions to the cluster. An API server that does not answer counts as "there is none", as add-ons expect it.
+# Queries to the cluster. If the API server does not answer, the result is "does not exist", as add-ons expect.
 
 # usage: kubernetes_resource_exists NAMESPACE KIND NAME
 kubernetes_resource_exists() {
@@ -24,13 +24,13 @@ kubernetes_scale() {
 }
 
 # usage: kubernetes_scale_down NAMESPACE KIND NAME
-# To 0 if it exists; does not wait.
+# Scales to 0 if the object exists; does not wait.
 kubernetes_scale_down() {
   kubernetes_scale "$1" "$2" "$3" 0
 }
 
 # usage: kubernetes_service_healthy NAMESPACE NAME
-# True when the service has endpoints.
+# True if the service has endpoints.
 kubernetes_service_healthy() {
   local endpoints
   endpoints="$(kubectl -n "$1" get endpoints "$2" --no-headers)" || return 1
@@ -56,7 +56,7 @@ parse_kubernetes_target_version() {
   KUBERNETES_TARGET_VERSION_PATCH="$patch"
 }
 
-# Prints the label that nodes of the control plane have: the old one when any node has it.
+# Prints the label of control plane nodes: the old one if any node has it.
 kubernetes_get_control_plane_label() {
   local nodes
   nodes="$(kubectl get nodes --show-labels)"
@@ -71,7 +71,7 @@ kubernetes_remote_nodes() {
   kubectl get nodes --ignore-not-found --no-headers --selector="kubernetes.io/hostname!=$(get_local_node_name)"
 }
 
-# True when the cluster answers and has other nodes.
+# True if the cluster answers and has other nodes.
 kubernetes_has_remotes() {
   [[ -n "$(kubernetes_remote_nodes 2>/dev/null)" ]]
 }
@@ -80,7 +80,7 @@ kubernetes_any_node_ready() {
   kubectl get nodes --no-headers 2>/dev/null | awk '$2 ~ /(^|,)Ready/ { found = 1 } END { exit !found }'
 }
 
-# True when the kubelet of this node uses Docker.
+# True if the kubelet of this node uses Docker.
 node_is_using_docker() {
   local socket
   socket="$(kubectl get node "$(get_local_node_name)" \
@@ -89,7 +89,7 @@ node_is_using_docker() {
 }
 
 # usage: kubernetes_kustomize_config_migrate FOLDER
-# Fields that kustomize no longer knows are rewritten, for Kubernetes 1.27 and later.
+# Rewrites fields that kustomize no longer supports, for Kubernetes 1.27 and later.
 kubernetes_kustomize_config_migrate() {
   if ((${KUBERNETES_TARGET_VERSION_MINOR:-0} < 27)); then return 0; fi
   (cd "$1" && kustomize edit fix)

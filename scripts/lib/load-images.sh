@@ -1,17 +1,17 @@
 # shellcheck shell=bash
-# Images into the container runtime of this node: docker when DOCKER_VERSION is set, else containerd.
+# Loads images into the container runtime of this node: docker if DOCKER_VERSION is set, else containerd.
 
 curlew_ctr() {
   ctr -a "$(kubeadm_get_containerd_sock)" -n k8s.io "$@"
 }
 
-# Standard input is an archive, not compressed.
+# Standard input is an uncompressed archive.
 curlew_import() {
   if [[ -n "${DOCKER_VERSION-}" ]]; then docker load; else curlew_ctr images import -; fi
 }
 
 # usage: curlew_load_image FILE
-# An archive of images, compressed or not.
+# Loads an archive of images, compressed or not.
 curlew_load_image() {
   local start
   start="$(head -c 2 "$1" | od -An -tx1)"
@@ -19,8 +19,8 @@ curlew_load_image() {
 }
 
 # usage: load_images FOLDER
-# Every archive below it, or the one image layout that it is. Status 123 when one of them failed, after all were tried; a
-# missing folder is a message, and no failure. Then the aliases of retag_gcr_images are made.
+# Loads every archive below the folder, or the folder itself if it is an image layout. Status 123 if one of them failed, after all
+# were tried; a missing folder is a message, not a failure. Then creates the aliases of retag_gcr_images.
 load_images() {
   local file failed=''
   if [[ -f "$1/oci-layout" ]]; then
@@ -46,8 +46,8 @@ curlew_tag_image() {
   if [[ -n "${DOCKER_VERSION-}" ]]; then docker tag "$1" "$2"; else curlew_ctr images tag "$1" "$2"; fi
 }
 
-# Images of k8s.gcr.io are there under registry.k8s.io too, and the other way round; coredns also without the folder.
-# Names that exist, and what goes wrong, are left alone.
+# Images of k8s.gcr.io also get the name registry.k8s.io, and the other way round; coredns also without the folder.
+# Existing names are kept, and errors are ignored.
 retag_gcr_images() {
   local image alias
   local -A present=() aliases=()
@@ -68,7 +68,7 @@ retag_gcr_images() {
 }
 
 # usage: kubernetes_load_images VERSION
-# Once for each version.
+# Loads them once per version.
 kubernetes_load_images() {
   local memory="KUBERNETES_IMAGES_LOADED_${1//[^A-Za-z0-9]/_}" conformance
   if [[ "${!memory-}" == 1 ]]; then return 0; fi

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What a hook says: to standard error as add-ons expect it, and as records on the control descriptor.
+# Messages of hooks: to standard error, as add-ons expect, and as records on the control descriptor.
 
 GREEN='\033[0;32m'
 BLUE='\033[0;94m'
@@ -9,7 +9,7 @@ RED='\033[0;31m'
 NC='\033[0m'
 
 # usage: curlew_control KIND FIELD…
-# One record a line, fields parted by tabs; backslash, tab and newline inside a field are escaped. Never fails a hook.
+# Writes one record per line; tabs separate fields; backslash, tab and newline inside a field are escaped. Never fails a hook.
 curlew_control() {
   [[ -n "${CURLEW_CONTROL-}" ]] || builtin return 0
   builtin local CURLEW_LINE="$1" CURLEW_FIELD
@@ -23,7 +23,7 @@ curlew_control() {
   { builtin printf '%s\n' "$CURLEW_LINE" >&"$CURLEW_CONTROL"; } 2>/dev/null || builtin true
 }
 
-# The text of the step functions is part of a printf format, as add-ons expect it: `%` is doubled, `\n` expands.
+# The text of the step functions is part of a printf format, as add-ons expect: `%` is doubled, `\n` expands.
 curlew_say() {
   local kind="$1" before="$2" text="$3" shown
   # shellcheck disable=SC2059

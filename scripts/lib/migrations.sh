@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Moving data from one storage add-on to another. That needs programs and knowledge of add-ons that are no longer
-# maintained: what is not done here says so, and changes nothing.
+# Data migrations between storage add-ons. They need programs and add-ons that are no longer
+# maintained: unsupported migrations print an error and change nothing.
 
 # usage: curlew_not_migrated WHAT
 curlew_not_migrated() {
@@ -16,7 +16,7 @@ migrate_rgw_to_minio() {
   curlew_not_migrated 'Moving objects from Rook to MinIO'
 }
 
-# Nothing to move where there is no MinIO.
+# Without MinIO there is nothing to migrate.
 migrate_minio_to_rgw() {
   if ! kubernetes_resource_exists "${MINIO_NAMESPACE:-minio}" deployment minio; then return 0; fi
   curlew_not_migrated 'Moving objects from MinIO to Rook'
@@ -60,7 +60,7 @@ add_rook_store_object_migration_status() {
   curlew_note_migration DID_MIGRATE_ROOK_OBJECT_STORE "$1"
 }
 
-# Removing a storage add-on destroys what it holds, so it is said and left to the operator.
+# Removing a storage add-on destroys its data, so a message leaves that to the operator.
 maybe_cleanup_rook() {
   if [[ -n "${ROOK_VERSION-}" ]] || ! kubectl get namespace rook-ceph >/dev/null 2>&1; then return 0; fi
   logWarn 'Rook is no longer in the installer spec, but still in the cluster. It is not removed: not supported.'

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Whether pods reach each other by name.
+# Checks that pods reach each other by name.
 
 curlew_kurlnet() {
   cat <<YAML
@@ -46,12 +46,12 @@ curlew_kurlnet_remove() {
     true
 }
 
-# Waits for a node that is ready, then lets two pods of kURL's helper image talk. They must start within 120 s and succeed
-# within 60 s; otherwise the log is shown and the wait goes on without a limit.
+# Waits for a ready node, then lets two pods of kURL's helper image communicate. They must start within 120 s and succeed
+# within 60 s; otherwise it shows the log and waits without a limit.
 check_network() {
   logStep 'Checking cluster networking'
   if [[ -z "${KURL_UTIL_IMAGE-}" ]]; then
-    bail 'KURL_UTIL_IMAGE is empty, and pods of that image check cluster networking: publish packages/curlew-utils of curlew beside the add-ons'
+    bail 'KURL_UTIL_IMAGE is empty, and pods of that image check cluster networking: publish packages/curlew-utils of curlew with the add-ons'
   fi
   if ! kubernetes_any_node_ready; then
     echo 'Waiting up to 10 minutes for node to report Ready'

@@ -5,13 +5,13 @@ object_store_exists() {
   [[ -n "${OBJECT_STORE_ACCESS_KEY-}" && -n "${OBJECT_STORE_SECRET_KEY-}" && -n "${OBJECT_STORE_CLUSTER_IP-}" ]]
 }
 
-# True when the cluster holds the credentials of Rook's or MinIO's store.
+# True if the cluster has the credentials of Rook's or MinIO's store.
 object_store_running() {
   kubernetes_resource_exists rook-ceph secret rook-ceph-object-user-rook-ceph-store-kurl ||
     kubernetes_resource_exists "${MINIO_NAMESPACE:-minio}" secret minio-credentials
 }
 
-# Bytes in hexadecimal on standard input, as bytes.
+# Converts hexadecimal bytes on standard input to bytes.
 curlew_from_hex() {
   local hex text='' index
   read -r hex || true
@@ -20,7 +20,7 @@ curlew_from_hex() {
 }
 
 # usage: curlew_hmac_sha1 KEY TEXT
-# Prints it in base64. No program gets the key as an argument, where every user of the machine could read it.
+# Prints the HMAC in base64. The key is not an argument of a program, where every user of the machine could read it.
 curlew_hmac_sha1() {
   local hex inner='' outer='' index byte digest
   hex="$(printf '%s' "$1" | od -An -v -tx1 | tr -d ' \n')"
@@ -39,7 +39,7 @@ curlew_hmac_sha1() {
 }
 
 # usage: curlew_object_store METHOD BUCKET
-# Signed as S3 did in version 2, which all these stores take.
+# Signs with S3 signature version 2, which all these stores support.
 curlew_object_store() {
   local method="$1" bucket="$2" now text signature
   local -a words=(--fail --silent --location --globoff --noproxy '*' --output /dev/null)
@@ -57,7 +57,7 @@ object_store_bucket_exists() {
 }
 
 # usage: object_store_create_bucket BUCKET
-# Status 1 when the store refuses; bails when none is configured.
+# Status 1 if the store refuses; bails if no store is configured.
 object_store_create_bucket() {
   if object_store_bucket_exists "$1"; then
     echo "object store bucket $1 exists"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Which operating system this is.
+# Detects the operating system.
 
 # Sets LSB_DIST, DIST_VERSION, DIST_VERSION_MAJOR and DIST_VERSION_MINOR from os-release(5).
 detectLsbDist() {
@@ -42,12 +42,12 @@ is_rhel_9_variant() {
   [[ "${LSB_DIST-}" =~ ^(centos|rhel|ol|rocky|almalinux)$ ]]
 }
 
-# Status 1 where packages bring lists of names (Deps) instead of the operating system's packages.
+# Status 1 if packages contain lists of names (Deps) instead of the operating system's packages.
 host_packages_shipped() {
   ! is_ubuntu_2404 && ! is_ubuntu_2604 && ! is_amazon_2023 && ! is_rhel_9_variant
 }
 
-# True where the system's own containerd is used: no packages are shipped, and the system is none of the family of el9.
+# True if the system's own containerd is used: no packages are shipped, and the system is not of the el9 family.
 use_os_containerd() {
   ! host_packages_shipped && ! is_rhel_9_variant
 }

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# Packages fetched by a hook itself, kept in assets/ of the install folder. assets/Manifest has a line for each:
+# Packages that a hook downloads itself, in assets/ of the install folder. assets/Manifest has a line for each:
 # name, ETag, md5.
 
 get_dist_url() {
   printf '%s\n' "${DIST_URL-}${KURL_VERSION:+/$KURL_VERSION}"
 }
 
-# Amazon's usual endpoint has no IPv6 address.
+# Amazon's default endpoint has no IPv6 address.
 get_dist_url_fallback() {
   local url="${FALLBACK_URL-}${KURL_VERSION:+/$KURL_VERSION}"
   if [[ "${IPV6_ONLY-}" == 1 ]]; then url="${url/s3.amazonaws.com/s3.dualstack.us-east-1.amazonaws.com}"; fi
@@ -29,7 +29,7 @@ package_matches_checksum() {
 }
 
 # usage: package_download_url_with_retry URL FILE [TRIES]
-# Tried again only when the transfer was cut (curl's 18 and 56); otherwise the status is curl's at once.
+# Retries only if the transfer was interrupted (curl's 18 and 56); otherwise returns curl's status immediately.
 package_download_url_with_retry() {
   local try status=0
   for ((try = 0; try < ${3:-10}; try++)); do
@@ -51,7 +51,7 @@ curlew_assets_line() {
 }
 
 # usage: package_download PACKAGE [URL]
-# Into assets/, unless what lies there has the ETag of the server. Without DIST_URL and URL it warns and succeeds.
+# Downloads into assets/, unless the existing file has the server's ETag. Without DIST_URL and URL it warns and succeeds.
 package_download() {
   local package="${1-}" override="${2-}" url file etag checksum latest kept
   if [[ -z "$package" ]]; then bail 'package_download called with no package name'; fi

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Questions. A hook has no terminal of its own: whoever runs it asks for it (the question goes over the control
-# descriptor, the answer comes in a file), or there is a terminal after all. Otherwise the answers are the defaults, and
-# that is said.
+# Questions. A hook has no terminal: curlew asks on its own terminal (the question goes over the control
+# descriptor, the answer comes in a file), or the hook has a terminal after all. Otherwise the defaults are the answers, with
+# a warning.
 
 curlew_can_ask() {
   [[ -n "${CURLEW_ANSWER-}" && -n "${CURLEW_CONTROL-}" && -e "/proc/${CURLEW_ASKER-}" ]]
@@ -12,7 +12,7 @@ prompts_can_prompt() {
 }
 
 # usage: curlew_ask yes|no|text|secret
-# Prints one line, maybe an empty one. Status 1 when nobody is there any more.
+# Prints one line, which may be empty. Status 1 if curlew has exited.
 curlew_ask() {
   local id file state answer=''
   if ! curlew_can_ask; then
@@ -33,7 +33,7 @@ curlew_ask() {
 }
 
 # usage: curlew_confirm yes|no DEFAULT HOW
-# Sets `answer` of the caller. What is taken without asking is printed behind the question, as kURL does.
+# Sets the caller's `answer`. A default answer is printed after the question, as kURL does.
 # shellcheck disable=SC2034
 curlew_confirm() {
   if [[ "${ASSUME_YES-}" == 1 ]]; then
@@ -76,12 +76,12 @@ curlew_prompt() {
   set -e
 }
 
-# Reads one line into PROMPT_RESULT. Turns errexit on, as callers of it expect.
+# Reads one line into PROMPT_RESULT. Turns errexit on, as callers expect.
 prompt() {
   curlew_prompt text
 }
 
-# The same, and what is typed is not shown.
+# The same without showing the input.
 prompt_secret() {
   curlew_prompt secret
 }

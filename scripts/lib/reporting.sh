@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# kURL reports the course of an installation to its vendor. Nothing is sent from here: these exist for add-ons that call
+# kURL reports the progress of an installation to its vendor. curlew sends nothing: these functions exist for add-ons that call
 # them.
 
 # usage: report_addon_start NAME VERSION

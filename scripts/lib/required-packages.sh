@@ -9,7 +9,7 @@ curlew_is_installed() {
   esac
 }
 
-# Prints the beginning of the command that installs packages here.
+# Prints the beginning of the install command of this system.
 curlew_install_command() {
   case "${LSB_DIST-}" in
     ubuntu | debian) echo 'apt-get install -y' ;;
@@ -18,7 +18,7 @@ curlew_install_command() {
 }
 
 # usage: ensure_host_package RPM-NAME DEB-NAME
-# From the system's own repositories, unless it is there. An empty name, and "skip", mean nothing on that kind of system.
+# Installs it from the system's own repositories, if it is missing. An empty name and "skip" mean none for that kind of system.
 ensure_host_package() {
   local package command
   if [[ -z "${LSB_DIST-}" ]]; then detectLsbDist; fi
@@ -57,7 +57,7 @@ curlew_deps_files() {
   done
 }
 
-# True when a repository of this machine knows the package, as far as its indexes that are here tell.
+# True if a repository of this machine has the package, according to its local indexes.
 curlew_is_available() {
   case "${LSB_DIST-}" in
     ubuntu | debian) apt-cache show "$1" >/dev/null 2>&1 ;;
@@ -66,8 +66,8 @@ curlew_is_available() {
 }
 
 # usage: curlew_missing_packages "FOLDER PACKAGE"…
-# Of the packages of this system's folder prints those that are not installed, as given, and after a tab whether a
-# repository offers them; before them the beginning of the command that installs packages here.
+# Of the packages in this system's folder, prints those that are not installed, as given, and after a tab whether a
+# repository has them; before them the beginning of the install command.
 curlew_missing_packages() {
   local os key offered
   if [[ -z "${LSB_DIST-}" ]]; then detectLsbDist; fi
@@ -82,8 +82,8 @@ curlew_missing_packages() {
   done
 }
 
-# Checks what all add-ons of the run need from the system, and bails with everything that lacks and the command that
-# installs it.
+# Checks the host packages that all add-ons of the run need, and bails with all missing ones and the command that
+# installs them.
 preflights_require_host_packages() {
   local file who package number wrong='' unknown=''
   local -a missing=()
@@ -97,7 +97,7 @@ preflights_require_host_packages() {
       number=$((number + 1))
       if [[ -z "$package" ]]; then continue; fi
       if [[ ! "$package" =~ ^[A-Za-z0-9/][A-Za-z0-9+._/:@()-]*$ ]]; then
-        logFail "$file:$number: this is no name of a package"
+        logFail "$file:$number: this is not a package name"
         wrong=1
       elif [[ -n "${needed[$package]-}" ]]; then
         needed[$package]+=", $who"

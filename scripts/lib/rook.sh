@@ -4,7 +4,7 @@
 export PV_BASE_PATH=/opt/replicated/rook
 
 # usage: curlew_kurl WORD…
-# kURL's own program, which its package kurl-bin-utils brings.
+# Runs kURL's own program from its package kurl-bin-utils.
 curlew_kurl() {
   local program="${BIN_KURL:-${DIR:-.}/bin/kurl}"
   if [[ ! -x "$program" ]]; then
@@ -22,7 +22,7 @@ current_ceph_version() {
 }
 
 # usage: curlew_single_label LABEL IGNORED
-# Status 1, and the values, when the deployments of the Ceph cluster have several of a label.
+# Status 1, with the values, if the deployments of the Ceph cluster have several values of a label.
 curlew_single_label() {
   local -a values
   mapfile -t values < <(kubectl -n rook-ceph get deployment -l rook_cluster=rook-ceph \
@@ -46,8 +46,8 @@ curlew_ceph_is_healthy() {
   fi
 }
 
-# Status 0 when pods run, Ceph is healthy, and no deployment is left at another version. A version 0.0.0-0 of Ceph is what
-# some releases of Rook write down by mistake.
+# Status 0 if pods run, Ceph is healthy, and no deployment has another version. Some releases of Rook write the
+# version 0.0.0-0 of Ceph by mistake.
 rook_is_healthy_to_upgrade() {
   curlew_ceph_is_healthy && curlew_single_label rook-version '' && curlew_single_label ceph-version 0.0.0-0
 }
@@ -56,7 +56,7 @@ rook_is_healthy_to_migrate_from() {
   curlew_ceph_is_healthy
 }
 
-# EKCO acts on Rook too: it is stopped while others do. Status 1 when its pods are not gone in 120 s.
+# EKCO also manages Rook: it is stopped during changes. Status 1 if its pods are not gone within 120 s.
 rook_disable_ekco_operator() {
   if ! kubernetes_resource_exists kurl deployment ekc-operator; then return 0; fi
   log 'Scaling down EKCO deployment to 0 replicas'

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Packages of the kind rpm, installed from a folder that serves as a repository for that one call.
+# rpm packages, installed from a folder that serves as a repository for one call.
 
 curlew_dnf() {
   if command -v dnf >/dev/null 2>&1; then dnf "$@"; else yum "$@"; fi
@@ -10,13 +10,13 @@ yum_is_host_package_installed() {
 }
 
 # usage: curlew_local_dnf LISTS WORD…
-# With no repository but the one below LISTS; what is on this machine stays configured as it is.
+# Uses only the repository below LISTS; the machine's configuration stays unchanged.
 curlew_local_dnf() {
   curlew_dnf --setopt="reposdir=$1" --disablerepo='*' --enablerepo=curlew-local --noplugins -y "${@:2}"
 }
 
 # usage: curlew_rpm_install FOLDER PACKAGE…
-# Status of dnf (yum), after what is in the way was said.
+# Returns the status of dnf (yum), after explaining problems.
 curlew_rpm_install() {
   local folder="$1" lists output status
   local -a words=(install)
@@ -32,7 +32,7 @@ curlew_rpm_install() {
     return 0
   fi
   curlew_say_newer "$folder"
-  # Docker's own packages are in the way of these.
+  # Docker's own packages conflict with these.
   if [[ " $* " == *' containerd.io'* || " $* " == *' docker-ce'* ]]; then words+=(--allowerasing); fi
   if [[ ! -f "$folder/repodata/repomd.xml" ]]; then set -- "$folder"/*.rpm; fi
   lists="$(mktemp -d)"
@@ -55,7 +55,7 @@ curlew_rpm_install() {
 }
 
 # usage: curlew_say_newer FOLDER
-# Packages that the machine has in a newer version stay as they are.
+# Reports packages that the machine has in a newer version; they stay.
 curlew_say_newer() {
   local name version present
   command -v rpm >/dev/null 2>&1 || return 0

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Services of systemd.
+# systemd services.
 
 curlew_main_pid() {
   local line
@@ -20,7 +20,7 @@ curlew_has_restarted() {
 restart_systemd_and_wait() {
   local unit="$1" pid
   pid="$(curlew_main_pid "$unit")"
-  # Process 0 stands for none.
+  # Process 0 means none.
   if [[ "$pid" == 0 ]]; then pid=none; fi
   logSubstep "Restarting ${unit//%/%%}..."
   systemctl restart "$unit"
@@ -33,7 +33,7 @@ restart_systemd_and_wait() {
 }
 
 # usage: curlew_start_service UNIT
-# Now and after each start of the machine.
+# Starts it now and at each boot.
 curlew_start_service() {
   systemctl -q is-active "$1" || systemctl start "$1"
   systemctl -q is-enabled "$1" || systemctl enable "$1"

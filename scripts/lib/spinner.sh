@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Waiting for something, with a sign of life where a terminal is.
+# Waits with a progress indicator on terminals.
 
 curlew_spin() {
   [[ -t 1 ]] || return 0
@@ -9,8 +9,8 @@ curlew_spin() {
 }
 
 # usage: spinner_until SECONDS COMMAND ARGUMENT…
-# Runs the command every second until it succeeds; status 1 when the time is over; no time or -1 means for ever.
-# The arguments are flattened into one string and split again, as add-ons rely on it.
+# Runs the command every second until it succeeds; status 1 after the time limit; no limit or -1 means forever.
+# The arguments are joined into one string and split again, as add-ons rely on.
 spinner_until() {
   local limit="${1:--1}" elapsed=0
   local words="${*:2}"

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# What a node needs to mount volumes over the network.
+# Prerequisites of nodes for mounting network volumes.
 
 # usage: curlew_storage_client FOLDER UNIT RPM-NAME DEB-NAME
-# Installs the package if systemd does not know the unit, and starts the unit.
+# Installs the package if systemd does not have the unit, and starts the unit.
 curlew_storage_client() {
   if ! systemctl cat "$2" >/dev/null 2>&1; then
     if [[ -z "${LSB_DIST-}" ]]; then detectLsbDist; fi

@@ -2,7 +2,7 @@
 # The networks of pods and services.
 
 # usage: curlew_bounds NETWORK
-# Sets first and last for the caller: the addresses of an IPv4 network (a single address too) as numbers. Status 1 for
+# Sets first and last for the caller: the addresses of an IPv4 network (also a single address) as numbers. Status 1 for
 # anything else.
 curlew_bounds() {
   local size=32
@@ -14,14 +14,14 @@ curlew_bounds() {
   last=$((first | (0xffffffff >> size)))
 }
 
-# Prints the networks that this machine has routes to, one a line.
+# Prints the networks that this machine has routes to, one per line.
 curlew_routes() {
   ip -4 route show 2>/dev/null | awk '$1 ~ /^[0-9]/ { print $1; next } $1 != "default" && $2 ~ /^[0-9]/ { print $2 }'
 }
 
 # usage: curlew_find_subnet RANGE SIZE EXCLUDED
-# Prints the first network of that size within a range that meets neither a route of this machine nor an excluded network
-# (parted by commas); status 1 when there is none.
+# Prints the first network of that size within a range that overlaps neither a route of this machine nor an excluded network
+# (separated by commas); status 1 if there is none.
 curlew_find_subnet() {
   local size="$2" step first last end at network clear
   local -a taken_first=() taken_last=() networks
@@ -41,7 +41,7 @@ curlew_find_subnet() {
   while ((at + step - 1 <= end)); do
     clear="$at"
     for network in "${!taken_first[@]}"; do
-      # Past what is in the way, at the next place where a network of this size begins.
+      # Past the conflicting network, at the next possible start of a network of this size.
       if ((taken_first[network] <= at + step - 1 && taken_last[network] >= at)); then
         clear="$(((taken_last[network] / step + 1) * step))"
         break
@@ -56,7 +56,7 @@ curlew_find_subnet() {
   return 1
 }
 
-# Prints the network of this machine's address when no route tells of it.
+# Prints the network of this machine's address if there is no route for it.
 curlew_own_subnet() {
   local routes
   [[ -n "${PRIVATE_ADDRESS-}" ]] || return 0
@@ -65,7 +65,7 @@ curlew_own_subnet() {
 }
 
 # usage: curlew_choose_subnet WORD NOW EXISTING LEAST SIZE FIRST EXCLUDED HINT
-# Sets CURLEW_SUBNET. Bails when an existing network would change, and when there is no free one.
+# Sets CURLEW_SUBNET. Bails if an existing network would change, or if there is no free one.
 curlew_choose_subnet() {
   local word="$1" now="$2" existing="$3" least="$4" size="$5" first="$6" excluded="$7" hint="$8" range
   CURLEW_SUBNET="$now"
@@ -95,7 +95,7 @@ curlew_choose_subnet() {
 }
 
 # usage: curlew_pod_flag FILE NAME
-# Sets CURLEW_FLAG to the value of a flag in the manifest of a static pod, where kubeadm writes `- --NAME=VALUE`, else to nothing.
+# Sets CURLEW_FLAG to the value of a flag in the manifest of a static pod, where kubeadm writes `- --NAME=VALUE`, else to empty.
 curlew_pod_flag() {
   builtin local text=
   CURLEW_FLAG=
@@ -103,11 +103,11 @@ curlew_pod_flag() {
   if [[ "$text" =~ [[:space:]]--"$2"=([0-9a-fA-F.:/,]+) ]]; then CURLEW_FLAG="${BASH_REMATCH[1]}"; fi
 }
 
-# Sets POD_CIDR and SERVICE_CIDR, where they are empty, to the networks of the cluster, as kURL's own scripts do between the
-# pre_init hooks and all others: what the network add-on has found (EXISTING_POD_CIDR), what the control plane on this node
-# was started with, or else kubeadm's configuration in the cluster. Without a cluster both stay empty: which networks a new
-# one gets is up to what makes it, by discover_pod_subnet and discover_service_subnet.
-# Called before most hooks: add-ons may have redefined what it calls, and the cluster is asked once a run, where no file tells.
+# Sets POD_CIDR and SERVICE_CIDR, if they are empty, to the networks of the cluster, as kURL's own scripts do between the
+# pre_init hooks and all others: the network add-on's (EXISTING_POD_CIDR), those that the control plane on this node
+# was started with, or else those in kubeadm's configuration in the cluster. Without a cluster both stay empty: the add-on that
+# creates a cluster chooses its networks, with discover_pod_subnet and discover_service_subnet.
+# Runs before most hooks: add-ons may have redefined functions that it calls. Without a file it queries the cluster once per run.
 curlew_cluster_networks() {
   builtin local server="${CURLEW_API_SERVER_MANIFEST:-/etc/kubernetes/manifests/kube-apiserver.yaml}" known
   builtin local pods="${POD_CIDR:-${EXISTING_POD_CIDR-}}" services="${SERVICE_CIDR-}"
@@ -117,13 +117,13 @@ curlew_cluster_networks() {
     curlew_pod_flag "$server" service-cluster-ip-range
     services="${services:-$CURLEW_FLAG}"
   elif [[ -n "${KUBECONFIG-}" && -z "${CLUSTER_NETWORKS_ASKED-}" && (-z "$pods" || -z "$services") ]]; then
-    # Without the prefix of this tool's own it is handed on to later hooks.
+    # Without the prefix of curlew it is passed to later hooks.
     CLUSTER_NETWORKS_ASKED=1
     known="$(kubeadm_cluster_configuration --request-timeout=5s 2>/dev/null)" || known=
     if [[ -z "$pods" && "$known" =~ podSubnet:\ *([0-9a-fA-F.:/,]+) ]]; then pods="${BASH_REMATCH[1]}"; fi
     if [[ -z "$services" && "$known" =~ serviceSubnet:\ *([0-9a-fA-F.:/,]+) ]]; then services="${BASH_REMATCH[1]}"; fi
   fi
-  # What is there already is no choice that could be in the way of anything.
+  # Existing networks cannot conflict with a choice.
   if [[ -z "${POD_CIDR-}" ]]; then
     EXISTING_POD_CIDR="$pods"
     if [[ -n "$pods" && -n "${NO_PROXY_ADDRESSES-}" ]]; then NO_PROXY_ADDRESSES+=",$pods"; fi
@@ -132,7 +132,7 @@ curlew_cluster_networks() {
   POD_CIDR="$pods" SERVICE_CIDR="$services"
 }
 
-# Sets POD_CIDR: what is set already, what the cluster has (EXISTING_POD_CIDR), or a free network.
+# Sets POD_CIDR: the current value, the network of the cluster (EXISTING_POD_CIDR), or a free network.
 discover_pod_subnet() {
   if [[ "${IPV6_ONLY-}" == 1 ]]; then
     POD_CIDR="${POD_CIDR:-fd00:c00b:1::/112}"
@@ -143,7 +143,7 @@ discover_pod_subnet() {
   POD_CIDR="$CURLEW_SUBNET"
 }
 
-# Sets SERVICE_CIDR; the pods' network must be known.
+# Sets SERVICE_CIDR; POD_CIDR must be set.
 discover_service_subnet() {
   local own
   if [[ "${IPV6_ONLY-}" == 1 ]]; then

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Which versions an upgrade passes through, minor by minor.
+# Steps of an upgrade, by minor version.
 
 common_upgrade_version_to_major_minor() {
   local minor="${1#*.}"
@@ -15,7 +15,7 @@ common_upgrade_major_minor_to_minor() {
   printf '%s\n' "${minor%%.*}"
 }
 
-# 1.9.4 -> 1.8; of minor 0 there is no less.
+# 1.9.4 -> 1.8; minor 0 has none before it.
 common_upgrade_major_minor_less_one() {
   local minor="${1#*.}"
   minor="${minor%%.*}"
@@ -23,8 +23,8 @@ common_upgrade_major_minor_less_one() {
 }
 
 # usage: curlew_upgrade_steps STEPS FIRST FROM TO
-# STEPS is a list parted by blanks, indexed by minor. Prints one step for each minor from FIRST up to TO's; when TO has a
-# patch, it stands in the place of its minor's step.
+# STEPS is a space-separated list, indexed by minor version. Prints one step for each minor version from FIRST to TO's; if TO has
+# a patch, TO replaces the step of its minor version.
 curlew_upgrade_steps() {
   local -a steps
   local first="$2" from="$3" to="$4" wanted last minor
@@ -45,19 +45,19 @@ curlew_upgrade_steps() {
 }
 
 # usage: common_upgrade_step_versions STEPS FROM TO
-# Without the minor of FROM.
+# Excludes the minor version of FROM.
 common_upgrade_step_versions() {
   local minor="${2#*.}"
   curlew_upgrade_steps "$1" "$((${minor%%.*} + 1))" "$2" "$3"
 }
 
 # usage: common_upgrade_is_version_included FROM TO VERSION
-# FROM itself is outside, TO inside.
+# FROM itself is excluded, TO included.
 common_upgrade_is_version_included() {
   [[ "$(common_upgrade_compare_versions "$3" "$1")" == 1 && "$(common_upgrade_compare_versions "$3" "$2")" != 1 ]]
 }
 
-# Prints the greater one of two versions, the second when major and minor are the same.
+# Prints the greater of two versions, the second if major and minor are the same.
 common_upgrade_max_version() {
   if [[ "$(common_upgrade_compare_versions "$1" "$2")" == 1 ]]; then printf '%s\n' "$1"; else printf '%s\n' "$2"; fi
 }
@@ -79,7 +79,7 @@ common_upgrade_print_list_of_minor_upgrades() {
 }
 
 # usage: common_upgrade_merge_images_list LIST…
-# The images of all lists, parted by blanks, each once and in order.
+# Prints the images of all lists, separated by spaces, each once and in order.
 common_upgrade_merge_images_list() {
   local -a images
   IFS=$' \t\n' read -r -d '' -a images <<<"$*" || true

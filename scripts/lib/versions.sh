@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Versions as add-ons compare them, with the habits they depend on.
+# Version functions with the behavior that add-ons depend on.
 
-# Sets major, minor and patch. What is missing repeats the first part: "1.2" gives 1, 2, 1.
+# Sets major, minor and patch. Missing parts repeat the first part: "1.2" gives 1, 2, 1.
 semverParse() {
   local version="${1-}"
   major="${version%%.*}"
@@ -11,8 +11,8 @@ semverParse() {
   patch="${patch%%[-.+]*}"
 }
 
-# Sets SEMVER_COMPARE_RESULT to -1, 0 or 1; anything after the patch number does not count, and an empty part is 0.
-# Status 0 always.
+# Sets SEMVER_COMPARE_RESULT to -1, 0 or 1; ignores everything after the patch number; an empty part is 0.
+# The status is always 0.
 semverCompare() {
   local left right index
   semverParse "${1-}"
@@ -59,7 +59,7 @@ kebab_to_camel() {
 }
 
 # usage: splitHostPort HOST:PORT
-# Sets HOST and PORT for the caller; PORT is empty when there is none.
+# Sets HOST and PORT for the caller; PORT is empty if there is none.
 # shellcheck disable=SC2034
 splitHostPort() {
   HOST="${1%%:*}"

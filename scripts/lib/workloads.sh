@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# How far pods and what makes them have come.
+# The state of pods and their controllers.
 
 # usage: curlew_all_equal NAMESPACE KIND NAME FIELD…
-# True when all these fields of the status are the same, an object that is missing or has none of them included.
+# True if all these status fields are equal, also if the object or all of the fields are missing.
 curlew_all_equal() {
   local namespace="$1" kind="$2" name="$3" path='' field index text
   local -a values
@@ -32,8 +32,8 @@ daemonset_fully_updated() {
 }
 
 # usage: check_for_running_pods NAMESPACE
-# Status 1, and their names in UNHEALTHY_PODS, when pods neither succeeded nor run with all containers ready. Evicted ones
-# do not count; no pods are fine.
+# Status 1, and their names in UNHEALTHY_PODS, if pods neither succeeded nor run with all containers ready. Evicted pods
+# do not count; no pods is fine.
 check_for_running_pods() {
   local name phase reason ready unhealthy=''
   while IFS='|' read -r name phase reason ready; do
@@ -46,7 +46,7 @@ check_for_running_pods() {
 }
 
 # usage: pods_gone_by_selector NAMESPACE SELECTOR
-# False too when nobody knows.
+# Also false if unknown.
 pods_gone_by_selector() {
   local pods
   pods="$(kubectl -n "$1" get pods --no-headers -l "$2" 2>/dev/null)" && [[ -z "$pods" ]]
@@ -78,7 +78,7 @@ curlew_pod_is_running() {
 }
 
 # usage: spinnerPodRunning NAMESPACE PREFIX
-# Waits without a limit for a running pod whose name begins so.
+# Waits without a limit for a running pod with this name prefix.
 spinnerPodRunning() {
   spinner_until -1 curlew_pod_is_running "$1" "$2"
 }

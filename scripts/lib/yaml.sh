@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Templates and kustomizations, with the exact habits that add-ons' files are written for.
+# Templates and kustomizations, with the exact behavior that add-ons' files rely on.
 
 # usage: render_yaml_file FILE
-# The text as the words of an `echo "…"`: variables and commands expand, double quotes vanish, runs of blanks between
+# Renders the text like the arguments of `echo "…"`: variables and commands expand, double quotes vanish, runs of blanks between
 # them collapse.
 render_yaml_file() {
   eval "echo \"$(<"$1")\""
@@ -18,7 +18,7 @@ render_yaml() {
 }
 
 # usage: render_yaml_file_2 FILE
-# The text as a here-document: variables and commands expand, quotes stay.
+# Renders the text like a here-document: variables and commands expand, quotes stay.
 render_yaml_file_2() {
   local curlew_text
   if [[ ! -f "$1" ]]; then
@@ -26,7 +26,7 @@ render_yaml_file_2() {
     return 1
   fi
   curlew_text="$(<"$1")"
-  # A backslash at the very end would swallow the line that ends the here-document.
+  # A final backslash would escape the line that ends the here-document.
   if [[ "$curlew_text" =~ (^|[^\\])(\\\\)*\\$ ]]; then curlew_text+=$'\n'; fi
   eval "cat <<CURLEW_END_OF_TEMPLATE
 $curlew_text
@@ -34,9 +34,9 @@ CURLEW_END_OF_TEMPLATE"
 }
 
 # usage: curlew_insert FILE KEY ENTRY
-# Makes sure of a line with the key, then puts the entry right below every line with it: the last entry put in becomes
-# the first of the list. The key is looked for anywhere in a line, first with and then without a closing quote. Where that
-# puts nothing in, or into what is no list of lines, a warning names file and line.
+# Adds a line with the key if there is none, then inserts the entry below every line with it: the last inserted entry becomes
+# the first of the list. The key may be anywhere in a line, first with and then without a closing quote. If that
+# inserts nothing, or inserts into a value that is not a block list, a warning names file and line.
 curlew_insert() {
   local file="$1" key="$2" entry="$3" line found='' text='' number=0 done=''
   if [[ -f "$file" ]]; then
@@ -53,7 +53,7 @@ curlew_insert() {
   if [[ -z "$found" ]]; then
     text+="$key:"$'\n'
   elif [[ -z "$done" ]]; then
-    logWarn "${file//%/%%}:$found: \"${key//%/%%}\" is in quotes, so nothing was inserted: take the quotes away"
+    logWarn "${file//%/%%}:$found: \"${key//%/%%}\" is in quotes, so nothing was inserted: remove the quotes"
   fi
   while IFS= read -r line; do
     printf '%s\n' "$line"
@@ -86,7 +86,7 @@ insert_patches_json_6902() {
   path: $2"
 }
 
-# Prints the minor version of kubectl: it answers in JSON, as `version.Info{… Minor:"20+" …}`, or with `v1.20.5` alone.
+# Prints the minor version of kubectl: it prints JSON, `version.Info{… Minor:"20+" …}`, or only `v1.20.5`.
 curlew_kubectl_minor() {
   local answer
   answer="$(kubectl version --client --output=json 2>/dev/null || kubectl version --client 2>/dev/null || true)"
@@ -95,7 +95,7 @@ curlew_kubectl_minor() {
   fi
 }
 
-# Bases became resources with kubectl 1.21.
+# kubectl 1.21 replaced bases with resources.
 insert_bases() {
   local minor=''
   if command -v kubectl >/dev/null 2>&1; then
@@ -110,7 +110,7 @@ insert_bases() {
   fi
 }
 
-# Standard input with a text before every line.
+# Prints standard input with a prefix on every line.
 yaml_indent() {
   local line
   while IFS= read -r line; do
@@ -123,15 +123,15 @@ yaml_escape_string_quotes() {
   sed 's/"/\\"/g'
 }
 
-# Standard input as one line, line ends written as `\n`.
+# Prints standard input as one line, with line ends as `\n`.
 yaml_newline_to_literal() {
   awk 'NR > 1 { printf "%s", "\\n" } { printf "%s", $0 } END { if (NR > 0) print "" }'
 }
 
 # usage: get_yaml_from_multidoc_yaml FILE NAME
-# Prints the documents in which `name: NAME` matches; status 1 when there is none.
+# Prints the documents that match `name: NAME`; status 1 if there is none.
 get_yaml_from_multidoc_yaml() {
-  # awk's escapes in -v would change the name; the environment is taken as it is.
+  # awk's escapes in -v would change the name; it does not interpret the environment.
   CURLEW_PATTERN="name: $2" awk '
     function flush() {
       if (text ~ ENVIRON["CURLEW_PATTERN"]) { if (found++) print "---"; printf "%s", text }

@@ -1,19 +1,19 @@
 /**
- * The whole command as one text for a Node without files beside it: what hooks call, worker threads and the version are
- * in it; what only building needs is not.
+ * The whole command as one text for a Node without other files. It includes scripts for hooks, worker threads and the
+ * version, but not what only building needs.
  */
 import { build, type Plugin } from 'esbuild';
 import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 
-/** Native code and folders of its own keep it out of one file, and it is of no use on a node. */
+/** Its native code and folders do not fit into one file, and nodes do not need it. */
 const LEFT_OUT = 'dockerode';
-/** What packages ask for at run time and do without, so nobody installs it: the library for SBOMs writes XML with it. */
+/** Optional dependencies that packages load at run time and that are not installed: the SBOM library writes XML with it. */
 export const ABSENT = ['xmlbuilder2'];
 /** The parts of `scripts` that the command itself uses, below that folder. */
 const SCRIPTS = ['hook-runner.sh', 'cap-log.sh', 'confine.sh', 'overlay-view.sh', 'lib', 'host-packages', 'new'];
 
-/** CommonJS text that runs curlew, the same wherever the checkout lies. */
+/** CommonJS text that runs curlew; independent of the path of the checkout. */
 export async function nodeToolCode(root: string, version: string): Promise<string> {
   const worker = await bundled(root, 'src/formats/archive/frame-worker.ts', {});
   return bundled(root, 'src/cli/main.ts', {
@@ -106,7 +106,7 @@ export function startFrameWorker(options) {
 }`;
 }
 
-/** What stands in for `src/app/own-scripts.ts`: the same, over scripts that it carries. */
+/** Replaces `src/app/own-scripts.ts`: the same functions, with embedded scripts. */
 async function ownScriptsModule(root: string): Promise<string> {
   const texts = JSON.stringify(await scriptTexts(root));
   return `import { unpackScripts } from './cli/unpack-scripts.ts';

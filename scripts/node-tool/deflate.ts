@@ -54,8 +54,8 @@ function inflatesTo(deflated: Uint8Array, raw: Uint8Array): boolean {
 }
 
 /**
- * A part that is not final, deflated, from `folder` if it was deflated before. What is kept counts only if it inflates to
- * the part: anything else is made anew.
+ * A part that is not final, deflated, from `folder` if it was deflated before. A cached file counts only if it inflates to
+ * the part: otherwise it is made again.
  */
 export async function keptPart(raw: Uint8Array, folder: string): Promise<Buffer> {
   const path = join(folder, `${hexOf(digestOf(raw))}.deflate`);

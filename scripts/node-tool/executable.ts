@@ -16,7 +16,7 @@ import type { PinnedNode } from './node-packages.ts';
 export interface ExecutableFiles {
   /** The executable itself. */
   readonly plain: string;
-  /** An archive of format 1 with the executable and the licences of what is in it. */
+  /** An archive of format 1 with the executable and the licenses of its contents. */
   readonly packed: string;
 }
 

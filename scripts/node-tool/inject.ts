@@ -1,17 +1,17 @@
 /**
  * Puts a blob of Node's "single executable applications" into a Node executable for Linux (ELF, 64 bit, little endian)
- * without touching its code: the blob becomes a note in a segment of its own behind the last one. Pure.
+ * without touching its code: the blob becomes a note in a new segment after the last one. Pure.
  *
- * The table of program headers needs room for one more. It grows in place, over what lies behind it: the name of the
- * program interpreter, which moves on, and the build's own notes, which nothing reads at run time. So every address that
- * the kernel and the dynamic linker look at stays what they expect, and nothing else in the file moves.
+ * The table of program headers needs space for one more. It grows in place, over the bytes after it: the name of the
+ * program interpreter, which moves, and the build's own notes, which nothing reads at run time. So every address that
+ * the kernel and the dynamic linker read stays as they expect, and nothing else in the file moves.
  */
 
-/** The name under which Node looks for its blob, and the switch that tells it to. Both are from Node's documentation. */
+/** The name under which Node looks for its blob, and the switch that enables that. Both are from Node's documentation. */
 const NOTE_NAME = 'NODE_SEA_BLOB';
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2:';
 
-/** Everything that depends on the blob lies in the first bytes or behind the last ones. */
+/** Everything that depends on the blob is in the first bytes or after the last ones. */
 const HEAD_SIZE = 4096;
 /** Of the largest pages that a Linux kernel for these processors has. */
 const PAGE = 0x10000;
@@ -121,7 +121,7 @@ function writeHeader(
   }
 }
 
-/** Node behind its head, with the switch turned on and the sections told what has become of their bytes. */
+/** Node after its head, with the switch turned on and the section headers updated. */
 function bodyOf(node: Buffer, headers: readonly ProgramHeader[]): Buffer {
   const body = Buffer.alloc(roundUp(node.byteLength, PAGE) - HEAD_SIZE);
   node.copy(body, 0, HEAD_SIZE);

@@ -1,4 +1,4 @@
-/** The Node that lies inside the executables for nodes: how it gets here, and that it is the pinned one. */
+/** The Node inside the executables for nodes: how it is fetched, and that it is the pinned one. */
 import { execa } from 'execa';
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises';
@@ -57,7 +57,7 @@ export async function pinnedNode(
 function requirePinned(path: string, bytes: Uint8Array, sha256: string, kept: string): void {
   const got = digestOf(bytes);
   if (got === `sha256:${sha256}`) return;
-  throw new Error(`${path} is ${got}, and not the pinned sha256:${sha256} of scripts/node-tool/node.json.
+  throw new Error(`${path} is ${got}, not the pinned sha256:${sha256} of scripts/node-tool/node.json.
 Find out who has changed it; then remove ${kept} and run again: npm run build`);
 }
 
@@ -102,7 +102,7 @@ Let this machine reach its npm registry (npm config get registry) and run again:
     .update(await readFile(file))
     .digest('base64')}`;
   if (got !== integrity) {
-    throw new Error(`${wanted}: the npm registry gave a file of ${got}, and not the pinned one of ${integrity}`);
+    throw new Error(`${wanted}: the npm registry gave a file of ${got}, not the pinned one of ${integrity}`);
   }
   return file;
 }

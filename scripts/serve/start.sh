@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# The functions of the scripts that curlew serve hands out: it puts the installer spec behind them, as the function
-# curlew_spec, and the call of curlew_start as the very last line: of a script that was cut off on its way nothing runs.
+# The functions of the scripts that curlew serve sends: it appends the installer spec, as the function
+# curlew_spec, and the call of curlew_start as the last line, so a truncated script runs nothing.
 
 curlew_stop() {
   [[ -z "$CURLEW_PART" ]] || rm -rf "$CURLEW_PART"
@@ -24,16 +24,16 @@ curlew_is() {
   [[ -f "$1" ]] && printf '%s  %s\n' "$2" "$1" | sha256sum --check &>/dev/null
 }
 
-# usage: curlew_has FOLDER SHA256; in a folder of another user it could be exchanged after it was proved
+# usage: curlew_has FOLDER SHA256; in a folder of another user it could be replaced after verification
 curlew_has() {
   [[ -O "$1" ]] && curlew_is "$1/bin/curlew" "$2"
 }
 
-# usage: curlew_bring URL SHA256 FOLDER; puts the program into the folder, which appears under its name only whole
+# usage: curlew_bring URL SHA256 FOLDER; puts the program into the folder, where it appears atomically
 curlew_bring() {
-  # A name that nobody can have taken: the folder may be one that others write to.
+  # A name that cannot be guessed: other users may be able to write to the folder.
   CURLEW_PART="$(mkdir -p "${3%/*}" && mktemp -d "$3.part.XXXXXXXXXX")" ||
-    curlew_stop 25 "cannot write to ${3%/*}; CURLEW_CACHE names another folder"
+    curlew_stop 25 "cannot write to ${3%/*}; set CURLEW_CACHE to another folder"
   chmod 755 "$CURLEW_PART"
   curlew_get "$1" "$CURLEW_PART/curlew.tar.gz" || curlew_stop 12 "cannot fetch $1"
   tar -xzf "$CURLEW_PART/curlew.tar.gz" -C "$CURLEW_PART" || curlew_stop 15 "what came from $1 is damaged"
@@ -42,12 +42,12 @@ curlew_bring() {
   rm -rf "$CURLEW_PART/curlew.tar.gz" "$3"
   # Another of these scripts may have been faster.
   mv -T "$CURLEW_PART" "$3" 2>/dev/null || curlew_has "$3" "$2" ||
-    curlew_stop 25 "cannot write to $3; CURLEW_CACHE names another folder"
+    curlew_stop 25 "cannot write to $3; set CURLEW_CACHE to another folder"
   rm -rf "$CURLEW_PART"
   CURLEW_PART=''
 }
 
-# usage: curlew_start NAME BASE RELEASE ID SHA256_AMD64 SHA256_ARM64 WORD…; a - is there for a sum that is not known
+# usage: curlew_start NAME BASE RELEASE ID SHA256_AMD64 SHA256_ARM64 WORD…; - means an unknown checksum
 curlew_start() {
   CURLEW_NAME="$1" CURLEW_PART=''
   local base="$2" release="$3" id="$4" sum='-' arch host libc least='glibc 2.28'
@@ -65,7 +65,7 @@ curlew_start() {
   if [[ -z "${CURLEW_CACHE-}" && "$(id -u)" != 0 ]]; then cache="${XDG_CACHE_HOME:-$HOME/.cache}/curlew/serve"; fi
   local folder="$cache/$sum"
   curlew_has "$folder" "$sum" || curlew_bring "$base/tool/curlew-linux-$arch.tar.gz" "$sum" "$folder"
-  [[ -x "$folder/bin/curlew" ]] || curlew_stop 25 "$folder/bin/curlew must not be executed: CURLEW_CACHE names another folder"
+  [[ -x "$folder/bin/curlew" ]] || curlew_stop 25 "$folder/bin/curlew cannot be executed: set CURLEW_CACHE to another folder"
   case "$CURLEW_NAME" in
     install.sh | join.sh | upgrade.sh)
       (umask 077 && curlew_spec >"$folder/$id.yaml") || curlew_stop 25 "cannot write to $folder"
@@ -74,9 +74,9 @@ curlew_start() {
       set -- "${CURLEW_NAME%.sh}" --from "$base/dist" --release "$release" --installer "$folder/$id.yaml" "$@"
       ;;
   esac
-  # What its hints suggest is to be typed, and curlew is not in PATH.
+  # Its hints suggest commands to type, and curlew is not in PATH.
   export CURLEW_CALLED="$folder/bin/curlew"
-  # Standard input is what is left of this script: hooks that ask want the terminal.
+  # Standard input is the rest of this script: hooks with questions need the terminal.
   if { true </dev/tty; } 2>/dev/null; then exec "$folder/bin/curlew" "$@" </dev/tty; fi
   exec "$folder/bin/curlew" "$@" </dev/null
 }

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# What the steps of continuous integration share. They work on the add-on repository that is the current folder, with
-# the curlew of the checkout that they lie in. Whatever is secret comes by the environment and is never printed.
+# Shared functions of the CI steps. They work on the add-on repository that is the current folder, with
+# the curlew of their own checkout. Secrets come from the environment and are never printed.
 
 CURLEW_HOME="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
-# Folder for what steps hand on to each other, below the current folder; git ignores it.
+# Folder for data that steps pass to each other, below the current folder; git ignores it.
 # shellcheck disable=SC2034
 CI_FOLDER=.curlew/ci
 
@@ -16,14 +16,14 @@ curlew() {
   node "$CURLEW_HOME/dist/cli/main.js" "$@"
 }
 
-# usage: set_output NAME VALUE; a step's output, on standard output when there is no workflow
+# usage: set_output NAME VALUE; a step's output, on standard output outside of a workflow
 set_output() {
   [[ "$2" != *$'\n'* ]] || die "the output $1 has more than one line"
   if [[ -n "${GITHUB_OUTPUT-}" ]]; then printf '%s=%s\n' "$1" "$2" >>"$GITHUB_OUTPUT"; fi
   printf '%s=%s\n' "$1" "$2"
 }
 
-# usage: … | summary TITLE; shows standard input, and keeps it for the page of the workflow's run
+# usage: … | summary TITLE; shows standard input, and adds it to the page of the workflow's run
 summary() {
   local text
   text="$(cat)"
@@ -33,7 +33,7 @@ summary() {
   printf '### %s\n\n```text\n%s\n```\n' "$1" "$text" >>"$GITHUB_STEP_SUMMARY"
 }
 
-# usage: json EXPRESSION; prints what a JavaScript expression makes of `value`, the JSON on standard input
+# usage: json EXPRESSION; prints the value of a JavaScript expression over `value`, the JSON on standard input
 json() {
   # shellcheck disable=SC2016
   node -e '
@@ -53,8 +53,8 @@ read_addons() {
   done
 }
 
-# The release string that the checked-out commit has in the staging store: its day in UTC and its first 12 digits.
-# The same commit has the same release whenever and wherever it is asked for.
+# The release string of the checked-out commit in the staging store: its day in UTC and its first 12 digits.
+# The same commit always has the same release.
 release_of_commit() {
   TZ=UTC git show --no-patch --date=format-local:%Y.%m.%d --format='v%cd-%H' HEAD | cut -c 1-24
 }
@@ -64,7 +64,7 @@ require() {
   [[ -n "${!1-}" ]] || die "$1 is not set: $2"
 }
 
-# A variable or secret that a repository lacks comes as an empty one, which the AWS SDK takes for a value.
+# A missing variable or secret of a repository is empty, which the AWS SDK treats as a value.
 for variable in "${!AWS_@}"; do
   if [[ -z "${!variable}" ]]; then unset "$variable"; fi
 done

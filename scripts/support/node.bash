@@ -3,11 +3,11 @@
 
 node_check() {
   command -v node >/dev/null || die 'node is not in PATH: install Node 20.20 or newer'
-  command -v npm >/dev/null || die 'npm is not in PATH: it comes with Node'
+  command -v npm >/dev/null || die 'npm is not in PATH: it is included in Node'
   node -e '
     const [major, minor] = process.versions.node.split(".").map(Number);
     process.exit(major > 20 || (major === 20 && minor >= 20) ? 0 : 1);
-  ' || die "Node $(node --version) is too old: 20.20 is the least"
+  ' || die "Node $(node --version) is too old: 20.20 or newer is needed"
 }
 
 # npm writes node_modules/.package-lock.json last: newer than the lock means complete.
@@ -17,7 +17,7 @@ node_packages_present() {
 
 node_packages() {
   local try
-  # npm would empty the folder that the link names, and put another one in the place of the link.
+  # npm would empty the folder that the link names, and replace the link.
   [[ ! -L node_modules ]] || die "node_modules is a link: run npm ci in $(dirname "$(readlink -f node_modules)")"
   for try in 1 2 3; do
     npm ci --no-audit --no-fund && touch node_modules/.package-lock.json && return 0
@@ -36,7 +36,7 @@ node_build() {
     return 0
   fi
   npm run --silent build || {
-    # A compiler that found mistakes still writes: nothing may take that for a build.
+    # A compiler that found mistakes still writes: its output must not count as a build.
     rm -f dist/cli/main.js
     return 1
   }

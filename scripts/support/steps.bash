@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Steps of a longer script: a short line each, their output in a log, the end of it shown when one fails.
+# Steps of a longer script: one line each, their output in a log, the end of it shown if one fails.
 # Sourced; defines steps_begin, step, note, die, run_child.
 
 # usage: steps_begin LOG-FILE
@@ -38,7 +38,7 @@ step() {
 
 STEPS_CHILD=
 
-# Runs a command so that a signal to this script reaches it at once, and waits for its end in any case.
+# Runs a command so that a signal to this script reaches it immediately, and always waits for its end.
 run_child() {
   local status=0
   "$@" &

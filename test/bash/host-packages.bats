@@ -123,12 +123,12 @@ dpkg_system() {
   [ ! -e calls ]
 }
 
-@test "containerd.io goes back when it is asked for" {
+@test "containerd.io is downgraded when it is requested" {
   dpkg_system d/ubuntu-22.04
   echo containerd.io 2 >installed
   echo containerd.io 1 >d/ubuntu-22.04/c.deb
   run install_host_packages d containerd.io
-  [[ "$output" == *'containerd.io goes back from 2 to 1'* ]]
+  [[ "$output" == *'containerd.io is downgraded from 2 to 1'* ]]
   [ "$(tail -n 1 calls)" = d/ubuntu-22.04/c.deb ]
 }
 
@@ -164,7 +164,7 @@ dpkg_system() {
   dpkg-deb() { return 2; }
   run install_host_archives d lvm2
   [ "$status" -eq 1 ]
-  [[ "$output" == *'archives/a.deb is no package that dpkg can read'* ]]
+  [[ "$output" == *'archives/a.deb is not a package that dpkg can read'* ]]
 }
 
 @test "broken dependencies are repaired without removing anything" {

@@ -97,6 +97,6 @@ deps() {
   echo containerd >installed
   run preflights_require_host_packages
   [ "$status" -eq 1 ]
-  [[ "$output" == *'addons/containerd/2.2/ubuntu-24.04/Deps:2: this is no name of a package'* ]]
+  [[ "$output" == *'addons/containerd/2.2/ubuntu-24.04/Deps:2: this is not a package name'* ]]
   [[ "$output" == *'Deps:3: '* ]]
 }

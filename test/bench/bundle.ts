@@ -59,7 +59,7 @@ export async function benchBundle(place: Place, home: string, { rounds, say }: O
   ];
   return {
     title: 'A bundle of ten packages',
-    about: 'The packages are in a folder store; a payload that several of them hold stands once in the bundle.',
+    about: 'The packages are in a folder store; a payload that several of them contain is in the bundle once.',
     table,
     targets: [
       { name: 'bundle, by cat and sync', wanted: '≤ 1.3', measured: range(written), met: written.median <= 1.3 },

@@ -200,8 +200,8 @@ export async function benchFlood(home: string, { say }: Options): Promise<Sectio
     target(`${name}: MB for each further connection`, Math.max(0, many.peak - few.peak) / (MANY - FEW), MOST_MB);
     target(`${name}: MB a connection more than readers`, Math.max(0, few.peak - read.peak) / FEW, MOST_MB);
     target(`${name}: MB a connection more than a quiet server`, Math.max(0, few.peak - quiet.peak) / FEW, MOST_MB);
-    target(`${name}: longest wait beside readers, ms`, read.longest, 1000);
-    target(`${name}: longest wait beside those that do not read, ms`, few.longest, 1000);
+    target(`${name}: longest wait with readers, ms`, read.longest, 1000);
+    target(`${name}: longest wait with clients that do not read, ms`, few.longest, 1000);
   }
   await rm(folder, { recursive: true, force: true });
   return {

@@ -134,7 +134,7 @@ function section(samples: ReadonlyMap<string, readonly Sample[]>): Section {
     ],
     targets: [
       target("into an empty containerd, by kURL's way", OURS, KURL, 0.6),
-      target("all there already, by kURL's way", OURS_AGAIN, KURL_AGAIN, 0.1),
+      target("all loaded before, by kURL's way", OURS_AGAIN, KURL_AGAIN, 0.1),
     ],
   };
 }

@@ -89,7 +89,7 @@ for (const shell of ['bash', 'dash']) {
     });
     assert.is(exitCode, 64);
     assert.is(stdout, '');
-    assert.match(stderr, /^this text was read from a pipe.*\.\/install\.sh airgap$/);
+    assert.match(stderr, /^this script was read from a pipe.*\.\/install\.sh airgap$/);
   });
 }
 
@@ -148,7 +148,7 @@ test('an unpacked delta that holds no tool says what to run in place of its scri
   assert.match(err, /a b is an unpacked delta, without a curlew: .*curlew install --bundle/);
 });
 
-test('a tool that must not be executed is told apart from a damaged one', async () => {
+test('a tool that cannot be executed is distinguished from a damaged one', async () => {
   await using box = await unpacked();
   await chmod(box.at('a b/bin/curlew'), 0o644);
   const { code, err } = await run(box, 'join.sh');

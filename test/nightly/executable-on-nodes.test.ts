@@ -85,7 +85,7 @@ if (bare === undefined) {
        bash /srv/install.sh`,
     );
     assert.is(exitCode, 25);
-    assert.match(stderr, /bin\/curlew must not be executed: its file system is mounted noexec.*remount,exec/);
+    assert.match(stderr, /bin\/curlew cannot be executed: its file system is mounted noexec.*remount,exec/);
   });
   test('an install folder from which nothing may run is refused before anything is written', async () => {
     const { exitCode, stdout, stderr } = await inBareSystem(

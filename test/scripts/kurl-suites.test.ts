@@ -51,7 +51,7 @@ test('what is no such repository, or has no shunit2, is refused', async () => {
   await using box = await tree(SCRIPTS);
   const refused = async (...words: readonly string[]): Promise<string> =>
     (await execa(SCRIPT, words, { cwd: box.path, reject: false })).stderr;
-  assert.match(await refused('.'), "has no scripts/common: it is not a repository in kURL's manner");
+  assert.match(await refused('.'), 'has no scripts/common: it is not a kURL-style repository');
   assert.match(await refused('kurl', '--shunit2', 'nowhere'), 'nowhere is missing: apt-get install shunit2');
   assert.match(await refused(), 'one TREE is needed');
 });

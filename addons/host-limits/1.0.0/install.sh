@@ -20,7 +20,7 @@ host-limits() {
   if [[ "${HOST_LIMITS_APPLY_NOW-}" == 1 ]]; then sysctl --quiet --load="$HOST_LIMITS_SYSCTL"; fi
 }
 
-# Fails, so that the add-on is installed again, when somebody has changed one of the files.
+# Fails, so that the add-on is installed again, if one of the files was changed.
 host-limits_already_applied() {
   host-limits_settings
   local expected

@@ -13,7 +13,7 @@ node-reserve_pre_init() {
 node-reserve() {
   node-reserve_settings
   render_yaml_file_2 "$NODE_RESERVE_SRC/pod.yaml" >"$NODE_RESERVE_DST/pod.yaml"
-  # The kubelet reads whatever lies in this folder: the file appears there whole.
+  # The kubelet reads every file in this folder, so the file must appear there complete.
   install -D -m 0600 "$NODE_RESERVE_DST/pod.yaml" "$NODE_RESERVE_MANIFEST_DIRECTORY/.node-reserve.yaml"
   mv "$NODE_RESERVE_MANIFEST_DIRECTORY/.node-reserve.yaml" "$NODE_RESERVE_FILE"
 }

@@ -13,7 +13,7 @@ yum_configure() {
     if [[ -n "${CURLEW_AUTHORITIES-}" ]]; then printf 'sslcacert=%s\n' "$CURLEW_AUTHORITIES"; fi
   } >"$file"
   YUM_WORDS=(-c "$file")
-  # In a root without packages nothing is there yet, so that everything comes along.
+  # A root without packages has nothing installed, so every dependency is included.
   if [[ "$CURLEW_RESOLVE" == all ]]; then
     YUM_WORDS+=(--installroot="$CURLEW_STATE/root" --releasever="${CURLEW_OS##*-}")
   fi

@@ -2,10 +2,10 @@
 # Applies the kustomization of this folder and waits until its workloads run.
 
 # [if pre_init]
-# Runs before anything is changed, also where the add-on is applied already: bail where it cannot work.
+# Runs before anything is changed, also if the add-on is already applied: bail if it cannot work.
 sample-addon_pre_init() {
   # [each deployment]
-  [[ "${SAMPLE_REPLICAS-}" =~ ^[0-9]{0,3}$ ]] || bail "sample-addon: sampleReplicas \"$SAMPLE_REPLICAS\" is no number"
+  [[ "${SAMPLE_REPLICAS-}" =~ ^[0-9]{0,3}$ ]] || bail "sample-addon: sampleReplicas \"$SAMPLE_REPLICAS\" is not a number"
   # [end]
   return 0
 }
@@ -15,7 +15,7 @@ sample-addon() {
   sample-addon_render
   local dst="$DIR/kustomize/sample-addon"
   if [[ -f "$dst/crds.yaml" ]]; then
-    # By the server: definitions are larger than the annotation that the client would write.
+    # On the server: definitions are larger than the annotation that the client would write.
     kubectl apply --server-side --force-conflicts -f "$dst/crds.yaml"
     kubectl wait --for=condition=Established --timeout=60s -f "$dst/crds.yaml"
   fi
@@ -26,14 +26,14 @@ sample-addon() {
 }
 
 # [if already_applied]
-# Fails, so that the add-on is installed again, when something of it is gone or does not run.
+# Fails, so that the add-on is installed again, if some of its objects are missing or do not run.
 sample-addon_already_applied() {
   sample-addon_running
 }
 
 # [end]
 # [if join]
-# On every other node: its images are loaded by now.
+# On every other node: its images are already loaded.
 sample-addon_join() {
   logSuccess "sample-addon __version__: images are on this node"
 }
@@ -52,7 +52,7 @@ sample-addon_outro() {
 
 # [end]
 # [if pre_remove]
-# Once, from a control plane: removes what the add-on has in the cluster. With --keep-data, claims and namespaces stay.
+# Once, from a control plane: removes the add-on's objects from the cluster. With --keep-data, claims and namespaces stay.
 sample-addon_pre_remove() {
   sample-addon_render
   local dst="$DIR/kustomize/sample-addon"
@@ -76,20 +76,20 @@ sample-addon_pre_remove() {
 
 # [end]
 # [if leave]
-# This node leaves a cluster that keeps the add-on: what has to happen before its pods here end.
+# This node leaves a cluster that keeps the add-on: prepare the end of its pods here.
 sample-addon_leave() {
   logStep "sample-addon stays in the cluster that this node leaves"
 }
 
 # [end]
 # [if uninstall]
-# On every node: removes what hooks put on this machine. They put nothing there but what curlew itself removes.
+# On every node: removes files that hooks put on this machine. They put only files there that curlew itself removes.
 sample-addon_uninstall() {
   logSuccess "sample-addon __version__ leaves nothing on this node"
 }
 
 # [end]
-# Makes kustomize/sample-addon from nothing: entries that a run before this one put in are not there twice.
+# Makes kustomize/sample-addon from scratch, so entries of an earlier run are not duplicated.
 sample-addon_render() {
   local src="$DIR/addons/sample-addon/__version__"
   local dst="$DIR/kustomize/sample-addon"
@@ -117,13 +117,13 @@ sample-addon_wait() {
   logSuccess "sample-addon __version__ runs"
 }
 
-# Whether everything that was applied is there and every workload is rolled out.
+# Whether everything that was applied exists and every workload is rolled out.
 sample-addon_running() {
   local columns='KIND:.kind,NAMESPACE:.metadata.namespace,NAME:.metadata.name,HOW:.spec.updateStrategy.type'
   local found kind namespace name how
   found="$(kubectl get -k "$DIR/kustomize/sample-addon" --no-headers -o "custom-columns=$columns" 2>/dev/null)" || return 1
   while read -r kind namespace name how; do
-    # Pods of those that wait to be deleted say nothing about a roll-out.
+    # Pods that wait to be deleted do not count for a rollout.
     if [[ "$how" == OnDelete ]]; then continue; fi
     case "$kind" in
       Deployment | DaemonSet | StatefulSet)

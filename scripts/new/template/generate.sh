@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Makes addons/sample-addon/<version>: what stands in base/, and what upstream has in that version.
+# Makes addons/sample-addon/<version> from the files in base/ and the upstream files of that version.
 # usage: generate.sh [--version=VERSION] [--from=FILE|URL|CHART] [--force]
-# Without --version it makes the newest version; without --force it leaves one alone that is there.
-# Writes sample_addon_version=VERSION to $GITHUB_OUTPUT when it has made one.
+# Without --version it makes the newest version; without --force it leaves an existing one alone.
+# Writes sample_addon_version=VERSION to $GITHUB_OUTPUT if it has made one.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 NAME='sample-addon'
-# Where a version comes from: an address with {version} in it, of YAML or of a chart's archive; or oci://… of a chart; or
-# the address of a repository of charts, and the chart's name.
+# The source of a version: a URL with {version} in it, of YAML or of a chart archive; or oci://… of a chart; or
+# the URL of a chart repository, and the chart's name.
 UPSTREAM='sample-upstream'
 CHART='sample-chart'
-# What tells the newest version: an address that leads to …/releases/tag/<version>, or that answers with JSON in which
-# "tag_name" or "version" stands, or with nothing but the version. A chart tells its own.
+# The source of the newest version: a URL that redirects to …/releases/tag/<version>, or that returns JSON with
+# "tag_name" or "version", or only the version. A chart has its own.
 NEWEST='sample-newest'
-# For helm template. Values of the chart stand in values.yaml beside this file.
+# For helm template. Values of the chart are in values.yaml next to this file.
 NAMESPACE='sample-namespace'
 
 MOST_BYTES=67108864
@@ -26,7 +26,7 @@ fail() {
   exit 1
 }
 
-# usage: fetch URL FILE; prints the address that it came from in the end
+# usage: fetch URL FILE; prints the final URL after redirects
 fetch() {
   curl --fail --silent --show-error --location --proto '=https,http' --retry 3 --connect-timeout 30 --max-time 600 \
     --max-filesize "$MOST_BYTES" --output "$2" --write-out '%{url_effective}' -- "$1" || fail "cannot fetch ${1%%\?*}"
@@ -37,7 +37,7 @@ is_version() {
   [[ "$1" =~ ^[A-Za-z0-9]([A-Za-z0-9._+-]{0,126}[A-Za-z0-9])?$ && "$1" != *..* ]]
 }
 
-# usage: chart_words CHART; sets `words` to how helm is told of a chart
+# usage: chart_words CHART; sets `words` to the arguments that name a chart for helm
 chart_words() {
   case "$UPSTREAM" in
     oci://* | '') words=("$1") ;;
@@ -45,7 +45,7 @@ chart_words() {
   esac
 }
 
-# Whether upstream is a registry or repository of charts, which helm asks by itself.
+# Whether upstream is a chart registry or repository, which helm queries itself.
 is_chart_source() {
   [[ "$UPSTREAM" == oci://* ]] || [[ -n "$CHART" && "$UPSTREAM" == http*://* && "$UPSTREAM" != *'{version}'* ]]
 }
@@ -71,7 +71,7 @@ newest_version() {
     helm show chart "${words[@]}" | sed -n 's/^version: *"\{0,1\}\([^"]*\)"\{0,1\} *$/\1/p'
     return
   fi
-  [[ -n "$NEWEST" ]] || fail 'nothing tells the newest version: say --version=…, or fill in NEWEST'
+  [[ -n "$NEWEST" ]] || fail 'the newest version is unknown: use --version=…, or fill in NEWEST'
   address="$(fetch "$NEWEST" "$work/newest")" || exit 1
   if [[ "$address" == */releases/tag/* ]]; then
     found="${address##*/releases/tag/}"
@@ -80,7 +80,7 @@ newest_version() {
     found="${found:-$(named version "$work/newest")}"
     found="${found:-$(awk 'NF > 0 { print $1; exit }' "$work/newest")}"
   fi
-  # Where the address has a v of its own, it is no part of the version.
+  # If the URL has its own v, it is not part of the version.
   if [[ "$UPSTREAM" == *'v{version}'* ]]; then found="${found#v}"; fi
   printf '%s\n' "$found"
 }
@@ -104,7 +104,7 @@ get_upstream() {
     return
   fi
   source="${source:-$UPSTREAM}"
-  [[ -n "$source" ]] || fail 'it is not known where upstream is: say --from=…, or fill in UPSTREAM'
+  [[ -n "$source" ]] || fail 'the location of upstream is unknown: use --from=…, or fill in UPSTREAM'
   source="${source//'{version}'/$1}"
   if [[ "$source" == oci://* ]]; then
     render "$source" "$1" "$3"
@@ -122,7 +122,7 @@ get_upstream() {
   esac
 }
 
-# usage: split FILE DEFINITIONS REST; both are made only if something stands in them
+# usage: split FILE DEFINITIONS REST; creates both only if they are not empty
 split() {
   LC_ALL=C awk -v definitions="$2" -v rest="$3" '
     function flush() {
@@ -195,8 +195,8 @@ image_lines() {
       }
     }
   ' "$1" | LC_ALL=C sort -u | LC_ALL=C awk '
-    # One image under two spellings is one image; an id is the last part of its name, with the part before it where
-    # another image ends alike, and with the tag where that is not enough.
+    # One image in two spellings is one image; an id is the last part of its name, with the part before it if
+    # another image ends alike, and with the tag if that is not enough.
     {
       path = $0
       sub(/@.*$/, "", path)
@@ -256,11 +256,11 @@ make() {
   done < <(find "$3" -type f -print0)
   get_upstream "$1" "$2" "$work/upstream.yaml"
   split "$work/upstream.yaml" "$3/crds.yaml" "$3/upstream.yaml"
-  [[ -f "$3/upstream.yaml" ]] || fail 'upstream has nothing but definitions, or nothing at all'
+  [[ -f "$3/upstream.yaml" ]] || fail 'upstream is empty, or has only definitions'
   image_lines "$3/upstream.yaml" >>"$3/Manifest"
 }
 
-# usage: clean VERSION; what was there before comes back unless the new one has taken its place
+# usage: clean VERSION; restores the previous files unless the new version has replaced them
 clean() {
   if [[ -e "$work/before" && ! -e "../$1" ]]; then mv "$work/before" "../$1"; fi
   rm -rf "$work"
@@ -273,10 +273,10 @@ main() {
       --version=*) version="${word#*=}" ;;
       --from=*) source="${word#*=}" ;;
       --force) force=1 ;;
-      *) fail "unknown word $word" ;;
+      *) fail "unknown argument $word" ;;
     esac
   done
-  # Beside base/, so that what is finished only needs to be renamed.
+  # Next to base/, so that a finished version only needs to be renamed.
   work="$(mktemp -d "$PWD/.new-XXXXXX")"
   trap 'clean "$version"' EXIT
   trap 'exit 130' INT
@@ -284,7 +284,7 @@ main() {
   if [[ -z "$version" ]]; then version="$(newest_version)"; fi
   is_version "$version" || fail "\"${version:0:120}\" cannot be a version"
   if [[ -e "../$version" && -z "$force" ]]; then
-    printf '%s %s is there already\n' "$NAME" "$version"
+    printf '%s %s already exists\n' "$NAME" "$version"
     return
   fi
   make "$version" "$source" "$work/made"

@@ -177,10 +177,10 @@ for (const [upstream, chart] of [
 }
 
 for (const [title, args, said] of [
-  ['an unknown word', ['--verison=1'], /unknown word/],
+  ['an unknown argument', ['--verison=1'], /unknown argument/],
   ['a version that is a path', ['--version=../../x'], /cannot be a version/],
-  ['nowhere to get it from', ['--version=2'], /not known where upstream is/],
-  ['no newest version', [], /nothing tells the newest version/],
+  ['nowhere to get it from', ['--version=2'], /location of upstream is unknown/],
+  ['no newest version', [], /the newest version is unknown/],
   ['a file that is not there', ['--version=2', '--from=/none.yaml'], /none\.yaml/],
   ['nothing but comments', ['--version=2', '--from=EMPTY'], /nothing at all/],
 ] as const) {

@@ -89,7 +89,7 @@ for (const [title, from] of [
     assert.is(stdout, '');
     if (from === 'pod.yaml') return;
     const wrong = await execa('bash', ['-c', `WEB_REPLICAS=x; ${code}`], { cwd: box.path, reject: false });
-    assert.match(wrong.stdout, /^bail: web: \w+ "x" is no number$/);
+    assert.match(wrong.stdout, /^bail: web: \w+ "x" is not a number$/);
   });
 }
 

@@ -48,7 +48,7 @@ test('what is proposed already is not proposed again', async () => {
   await using box = await checkout();
   await git(box, 'push', '--quiet', 'origin', 'HEAD:refs/heads/generate/web-1.1');
   await writeTree(box.path, { 'work/addons/web/1.1/Manifest': 'x\n' });
-  assert.match(await propose(box), 'is there already');
+  assert.match(await propose(box), 'already exists');
   assert.not.match(await readFile(box.at('gh'), 'utf8'), 'pr create');
 });
 
