@@ -1,0 +1,168 @@
+/** Prose in plain American technical English: words that are not used, and what to write instead (CONTRIBUTING, Style). */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseSync } from 'oxc-parser';
+import * as assert from '../support/assert.ts';
+import { suite } from '../support/suite.ts';
+import { tree } from '../support/tree.ts';
+
+const test = suite('words of the prose');
+const ROOT = join(import.meta.dirname, '../..');
+
+/** Files and folders that are checked. A folder is added when its text is clean. */
+const CHECKED = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'addons', 'docs', 'packages', 'scripts'];
+/** Decisions keep the text of their day. The tables of the two pages come from `src`, where they are checked. */
+const SKIPPED = /(?:^|\/)node_modules\/|^docs\/(?:decisions\/|(?:manifest|kurl-compatibility)\.md$)/;
+
+/** Words, as a regular expression without case, and what to write instead. A space also matches the end of a line. */
+const WORDS: readonly (readonly [words: string, instead: string])[] = [
+  ['told|tells', 'reported, printed, shows'],
+  ['anew', 'again'],
+  ['lacks?|lacking|lacked', 'is missing, does not have'],
+  ['lies|lain|lie (?:in|below|beside|under|at)', 'is'],
+  ['stands|stood', 'is, means'],
+  ['beside', 'next to, with, in addition to'],
+  ['(?:go|goes|going|gone|went) on', 'continue, resume'],
+  ['there already|already there', 'already exists, existing'],
+  ['nobody(?!:)|somebody|anybody', 'no one, or who it is'],
+  ['for ever', 'forever'],
+  ['put by', 'kept'],
+  ['(?:held|holds?|holding) against|held to', 'checked against, compared with'],
+  ['asked of', 'required from'],
+  ['(?:come|comes|came|coming) along', 'is included'],
+  ['is none of', 'is not'],
+  ['given up', 'abandoned, aborted'],
+  ['put right|puts right|mend(?:s|ed)?', 'fix'],
+  ['by hand', 'manually'],
+  ['shelf|shelves', 'cache'],
+  ['bricks?', 'member, chunk'],
+  ['lanes?', 'concurrency limit'],
+  ['along packages?', 'companion package'],
+  ['colou?rs?(?<=our|ours)', 'color'],
+  ['behaviours?', 'behavior'],
+  ['honour(?:s|ed)?', 'honor'],
+  ['licences?', 'license'],
+  ['fulfils?', 'fulfill'],
+  ['recognis(?:e|es|ed)', 'recognize'],
+];
+const RULES = WORDS.map(
+  ([words, instead]) =>
+    [
+      new RegExp(String.raw`(?<![\w-])(?:${words.replaceAll(' ', String.raw`[\s#*]+`)})(?![\w-])`, 'gi'),
+      instead,
+    ] as const,
+);
+
+const blank = (text: string): string => text.replaceAll(/[^\n]/g, ' ');
+/** Code spans, targets of links, and HTML comments. */
+const withoutCode = (text: string): string => text.replaceAll(/`[^`\n]+`|\]\([^)\n]*\)|<!--[^]*?-->/g, blank);
+
+/** The text with everything blank that is not prose: same length, same lines. */
+type Prose = (text: string) => string;
+
+/** The text where `spans` says, and blanks elsewhere. */
+function only(text: string, spans: readonly (readonly [start: number, end: number])[]): string {
+  let [at, kept] = [0, ''];
+  for (const [start, end] of spans.toSorted(([a], [b]) => a - b)) {
+    kept += blank(text.slice(at, start)) + text.slice(start, end);
+    at = end;
+  }
+  return kept + blank(text.slice(at));
+}
+
+/** Comments on lines of their own, and behind commands. A `#` in a string or here-document may count, too. */
+const ofShell: Prose = (text) =>
+  withoutCode(
+    only(
+      text,
+      [...text.matchAll(/(?<=^|\s)#.*$/gm)].map(({ index, 0: all }) => [index, index + all.length]),
+    ),
+  );
+
+/** Comments, strings and templates, without those that name modules. */
+const ofTypeScript: Prose = (text) => {
+  const { program, comments } = parseSync('a.ts', text);
+  const literals: (readonly [number, number])[] = [];
+  JSON.stringify(program, (key, node: unknown) => {
+    if (key === 'source') return undefined;
+    const {
+      type,
+      value,
+      start = 0,
+      end = 0,
+    } = (node ?? {}) as { type?: string; value?: unknown; start?: number; end?: number };
+    if (type === 'TemplateElement' || (type === 'Literal' && typeof value === 'string')) literals.push([start, end]);
+    return typeof node === 'bigint' ? '' : node;
+  });
+  const noted = comments.map(({ start, end }) => [start, end] as const);
+  const plain = noted.reduce(
+    (all, [start, end]) => all.slice(0, start) + withoutCode(all.slice(start, end)) + all.slice(end),
+    text,
+  );
+  return only(plain, [...literals, ...noted]);
+};
+
+/** Markdown; of a change log the section Unreleased, since releases keep their text. */
+const ofMarkdown: Prose = (text) => {
+  const released = text.startsWith('# Changelog') ? text.search(/^## (?!Unreleased)/m) : -1;
+  return withoutCode(released === -1 ? text : text.slice(0, released));
+};
+
+function proseOf(path: string, text: string): Prose | undefined {
+  if (path.endsWith('.md')) return ofMarkdown;
+  if (path.endsWith('.ts')) return ofTypeScript;
+  const shell = /\.(?:sh|bash)$/.test(path) || /^(?:#!.*\b(?:ba)?sh\b|# shellcheck shell=)/.test(text);
+  return shell ? ofShell : undefined;
+}
+
+/** One line for each word that is not used: place, word, what to write. */
+function findings(path: string, text: string): readonly string[] {
+  const prose = proseOf(path, text)?.(text) ?? '';
+  return RULES.flatMap(([pattern, instead]) =>
+    [...prose.matchAll(pattern)].map(
+      ({ index, 0: word }) =>
+        `${path}:${text.slice(0, index).split('\n').length}: "${word.replace(/\s[\s#*]*/, ' ')}": write ${instead}`,
+    ),
+  );
+}
+
+async function check(root: string, paths: readonly string[]): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const path of paths) {
+    const below = await readdir(join(root, path), { recursive: true, withFileTypes: true }).catch(() => undefined);
+    const files = below?.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name)) ?? [
+      join(root, path),
+    ];
+    for (const file of files.toSorted()) {
+      const name = file.slice(root.length + 1);
+      if (!SKIPPED.test(name)) found.push(...findings(name, await readFile(file, 'utf8')));
+    }
+  }
+  return found;
+}
+
+test('pages, comments and messages use the words of the field', async () => {
+  assert.equal(await check(ROOT, CHECKED), []);
+});
+
+test('each kind of file is checked in its prose only, by file and line', async () => {
+  await using box = await tree({
+    'docs/a.md': 'Fine.\n\nWhat lies here, `curlew lies`, [goes](lies/beside.md) and goes\non.\n',
+    'docs/decisions/1.md': 'It lies.\n',
+    'CHANGELOG.md': '# Changelog\n\n## Unreleased\n\n- anew\n\n## 1.0.0\n\n- beside\n',
+    'lib/run': '#!/usr/bin/env bash\nlies=1 # nobody reads it\n',
+    'lib/data.json': '{"a": "beside"}\n',
+    'lib/a.ts': "import { lies } from './beside.ts';\n/** Told. */\nlies(`${'anew'} it\nstands`, /told/); // `told`\n",
+  });
+  assert.equal(await check(box.path, ['docs', 'CHANGELOG.md', 'lib']), [
+    'docs/a.md:3: "lies": write is',
+    'docs/a.md:3: "goes on": write continue, resume',
+    'CHANGELOG.md:5: "anew": write again',
+    'lib/a.ts:2: "Told": write reported, printed, shows',
+    'lib/a.ts:3: "anew": write again',
+    'lib/a.ts:4: "stands": write is, means',
+    'lib/run:2: "nobody": write no one, or who it is',
+  ]);
+});
+
+test.run();
