@@ -39,7 +39,7 @@ function keptRun(request: ResetRequest, context: Context): KeptRun {
   };
 }
 
-/** Undefined when there is something, or what cannot be looked at. */
+/** Undefined when there is an install folder. */
 export async function nothingToReset(request: ResetRequest, context: Context): Promise<NothingToReset | undefined> {
   const { directory } = placesOf(request, context);
   const found = await stat(directory).catch(() => undefined);

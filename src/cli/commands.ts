@@ -186,18 +186,12 @@ const MAKING: Rows = [
 const ON_A_NODE: Rows = [
   [
     'install',
-    row(
-      'Install the add-ons of a spec on this machine',
-      async () => (await import('./commands/install.ts')).installCommand,
-    ),
+    row('Install the add-ons of a spec on this machine', async () => (await import('./commands/install.ts')).install),
   ],
-  [
-    'join',
-    row('Join this machine to the cluster of a spec', async () => (await import('./commands/join.ts')).joinCommand),
-  ],
+  ['join', row('Join this machine to the cluster of a spec', async () => (await import('./commands/join.ts')).join)],
   [
     'upgrade',
-    row('Upgrade this node to what a spec says', async () => (await import('./commands/upgrade.ts')).upgradeCommand),
+    row('Upgrade this node to what a spec says', async () => (await import('./commands/upgrade.ts')).upgrade),
   ],
   [
     'resume',

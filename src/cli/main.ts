@@ -80,7 +80,7 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
     const { runKurlTool } = await import('./kurl/tools.ts');
     const input = async (): Promise<string> => (await import('node:stream/consumers')).text(process.stdin);
     const { pause } = await import('../platform/http/retry.ts');
-    const context = { input, say: printLine, env: process.env, signal, pause };
+    const context = { input, say: printLine, env: ENVIRONMENT, signal, pause };
     await print(process.stdout, await runKurlTool(rest, context));
     return 0;
   }
@@ -106,7 +106,7 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
       ask,
       print: printLine,
       program,
-      env: process.env,
+      env: ENVIRONMENT,
       cwd: process.cwd(),
       ...ownProcess(),
     };
@@ -152,7 +152,12 @@ function cancelled(thrown: unknown): CurlewError {
   return new CurlewError('CANCELLED', 'cancelled', { cause: thrown });
 }
 
+/** What the caller set; programs that are run get no more than this. */
+const ENVIRONMENT: Readonly<NodeJS.ProcessEnv> = { ...process.env };
+
 async function main(): Promise<void> {
+  // The AWS SDK warns below Node 22 that a later release of it needs another Node: nothing that a user can change.
+  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] = 'true';
   // What ends before it has an answer, with nothing left to wait for, has failed.
   process.exitCode = 1;
   process.stdout.on('error', stopWithoutOutput);

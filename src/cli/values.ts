@@ -3,7 +3,6 @@ import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { isOsId, OS_IDS, type OsId } from '../core/os.ts';
 import { ARCHES } from '../core/ref.ts';
-import type { Arguments } from './command.ts';
 
 type Read<Value> = (text: string, option: string) => Value;
 

@@ -108,8 +108,6 @@ function newClient(endpoint: string | undefined, options: S3Options): S3Client {
   const connections = openConnections({ proxyOf: (url) => proxyFor(url, env), connectMs: CONNECT_MS, roots: ca });
   // A server of one's own has no regions, but signatures name one.
   const signed = region ?? (endpoint === undefined ? undefined : 'us-east-1');
-  // Below Node 22 the SDK would warn on the terminal that it will need another Node some day: nothing for users.
-  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] = 'true';
   const client = new S3Client({
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(signed === undefined ? {} : { region: signed }),

@@ -11,22 +11,9 @@ import { requestOfOptions, type Shape } from './asked.ts';
 /** Where packages come from, and how that is reached, may be said anew: it is their digests that the plan is held to. */
 const SOURCES: readonly string[] = ['bundle', 'dir', 'from'];
 const DECIDED: readonly string[] = [
-  'install-dir',
-  'root',
-  'network',
-  'env',
-  'unconfined',
-  'reapply',
-  'allow-downgrade',
-  'drop-previous',
-  'prune',
-  'keep-data',
-  'adopt',
-  'skip-images',
-  'preflights',
-  'ignore',
-  'hook-timeout',
-];
+  'install-dir root network env unconfined reapply allow-downgrade drop-previous prune keep-data adopt skip-images',
+  'preflights ignore hook-timeout',
+].flatMap((options) => options.split(' '));
 
 /** What the request says for an option; undefined where it says nothing. */
 function given(request: object, option: string): string | readonly string[] | true | undefined {

@@ -9,7 +9,7 @@ FLAGs are those of kURL's install.sh, such as ha or labels=a=b, on top of the sp
 
 When a run has failed, the same command goes on: what is applied already is not installed again.`;
 
-export const installCommand = specCommand('install', {
+export const install = specCommand('install', {
   details: DETAILS,
   examples: [
     'curlew install --bundle bundle.tar.gz',

@@ -7,7 +7,7 @@ FLAGs are those of kURL's join.sh, such as ha or labels=a=b, on top of the spec;
 
 When a run has failed, the same command goes on.`;
 
-export const joinCommand = specCommand('join', {
+export const join = specCommand('join', {
   details: DETAILS,
   examples: [
     'curlew join --bundle bundle.tar.gz --installer site.yaml',

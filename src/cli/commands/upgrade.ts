@@ -7,7 +7,7 @@ FLAGs are those of kURL's upgrade.sh, such as ha or labels=a=b, on top of the sp
 
 When a run has failed, the same command goes on.`;
 
-export const upgradeCommand = specCommand('upgrade', {
+export const upgrade = specCommand('upgrade', {
   details: DETAILS,
   examples: ['curlew upgrade --bundle bundle.tar.gz'],
 });
