@@ -11,7 +11,7 @@ export function readArguments(
   words: readonly string[],
 ): Arguments {
   const specs: OptionSpecs = { ...options, ...GLOBAL_OPTIONS };
-  const wrong = (what: string, hint = `curlew ${name} --help lists the options`): CurlewError =>
+  const wrong = (what: string, hint = `curlew ${name} --help lists its options`): CurlewError =>
     new CurlewError('USAGE', `curlew ${name}: ${what}`, { hint });
   try {
     const { values, positionals } = parseArgs({

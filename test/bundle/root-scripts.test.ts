@@ -161,7 +161,7 @@ test('a tool for another architecture, or without its libraries, is named with w
   await using box = await unpacked(Buffer.from(`7f454c46020101${'00'.repeat(9)}0200ffff${'00'.repeat(44)}`, 'hex'));
   const { code, err } = await run(box, 'install.sh');
   assert.is(code, 22);
-  assert.match(err, /does not run on this system .*the architecture that the bundle was made for, glibc 2\.28/);
+  assert.match(err, /does not run on this system .*the architecture of the bundle, glibc 2\.28/);
   assert.match(err, /Exec format error/);
 });
 

@@ -67,18 +67,18 @@ test('words, values and flags are read', () => {
 
 test('wrong words are refused with what was meant, or where it says more', () => {
   assert.is(refusal('--forse'), 'USAGE curlew build: unknown option --forse | did you mean --force?');
-  assert.is(refusal('--zzzzzz'), 'USAGE curlew build: unknown option --zzzzzz | curlew build --help lists the options');
-  assert.is(refusal('-x'), 'USAGE curlew build: unknown option -x | curlew build --help lists the options');
-  assert.is(refusal('--out'), 'USAGE curlew build: --out needs a value | curlew build --help lists the options');
+  assert.is(refusal('--zzzzzz'), 'USAGE curlew build: unknown option --zzzzzz | curlew build --help lists its options');
+  assert.is(refusal('-x'), 'USAGE curlew build: unknown option -x | curlew build --help lists its options');
+  assert.is(refusal('--out'), 'USAGE curlew build: --out needs a value | curlew build --help lists its options');
   assert.is(
     refusal('--out', '--force'),
     'USAGE curlew build: --out needs a value | a value that begins with a dash is written --out=-VALUE',
   );
-  assert.is(refusal('-o'), 'USAGE curlew build: --out needs a value | curlew build --help lists the options');
-  assert.is(refusal('--force=1'), 'USAGE curlew build: --force takes no value | curlew build --help lists the options');
+  assert.is(refusal('-o'), 'USAGE curlew build: --out needs a value | curlew build --help lists its options');
+  assert.is(refusal('--force=1'), 'USAGE curlew build: --force takes no value | curlew build --help lists its options');
   assert.is(
     refusal('--out', ''),
-    'USAGE curlew build: --out has an empty value | curlew build --help lists the options',
+    'USAGE curlew build: --out has an empty value | curlew build --help lists its options',
   );
 });
 

@@ -48,7 +48,7 @@ async function compileModules(root: string, entryPoints: readonly string[]): Pro
     bundle: true,
     splitting: true,
     chunkNames: 'chunks/[name]-[hash]',
-    external: [...OUTSIDE, 'esbuild'],
+    external: [...OUTSIDE, 'esbuild', 'oxc-parser'],
     banner: { js: REQUIRE },
     platform: 'node',
     format: 'esm',

@@ -182,7 +182,7 @@ for (const [title, args, said] of [
   ['nowhere to get it from', ['--version=2'], /location of upstream is unknown/],
   ['no newest version', [], /the newest version is unknown/],
   ['a file that is not there', ['--version=2', '--from=/none.yaml'], /none\.yaml/],
-  ['nothing but comments', ['--version=2', '--from=EMPTY'], /nothing at all/],
+  ['nothing but comments', ['--version=2', '--from=EMPTY'], /upstream is empty/],
 ] as const) {
   test(`the generator refuses, and leaves nothing: ${title}`, async () => {
     await using box = await tree({ 'web.yaml': RESOURCES, empty: '# nothing\n' });

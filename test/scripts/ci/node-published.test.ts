@@ -71,9 +71,9 @@ test('archives that are as pinned, and files in them, are named', async () => {
 });
 
 for (const [title, wanted, said] of [
-  ['an archive', 'archive', /linux-arm64\.tar\.gz is sha256:\w+, and not the pinned/],
-  ['the program', 'node of arm64', /linux-arm64\/bin\/node is sha256:\w+, and not the pinned/],
-  ['the license', 'license', /linux-x64\/LICENSE is sha256:\w+, and not the pinned/],
+  ['an archive', 'archive', /linux-arm64\.tar\.gz is sha256:\w+, not the pinned/],
+  ['the program', 'node of arm64', /linux-arm64\/bin\/node is sha256:\w+, not the pinned/],
+  ['the license', 'license', /linux-x64\/LICENSE is sha256:\w+, not the pinned/],
 ] as const) {
   test(`${title} that is another one is an error`, async () => {
     await using box = await published();
