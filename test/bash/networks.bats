@@ -228,5 +228,5 @@ network_cluster() {
 @test "check_network without kURL's helper image says what lacks" {
   run check_network
   [ "$status" -eq 1 ]
-  [[ "$output" == *'KURL_UTIL_IMAGE is empty, and pods of that image check cluster networking: publish packages/curlew-utils of curlew beside'* ]]
+  [[ "$output" == *'KURL_UTIL_IMAGE is empty, and pods of that image check cluster networking: publish packages/curlew-utils of curlew with the add-ons'* ]]
 }

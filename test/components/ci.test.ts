@@ -37,7 +37,7 @@ if (reason === undefined) {
     assert.is(exitCode, 0, stdout + stderr);
     assert.match(stdout, /^web +1\.1\.0 +installed/m);
     assert.match(stdout, /^web +1\.1\.0 +already applied/m);
-    assert.match(stdout, 'never 1.0.0: not tried');
+    assert.match(stdout, 'never 1.0.0: skipped');
     assert.not.match(stdout, /^(still|web +1\.0\.0)/m);
     assert.not.ok(existsSync(box.at('.curlew/ci/roots/web-1.1.0')));
   });

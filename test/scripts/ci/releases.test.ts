@@ -85,8 +85,8 @@ test('later commits in staging do not reach production by an earlier tag', async
 });
 
 for (const [title, tag, expected] of [
-  ['a tag of another kind', 'v1.2.3', 'looks like v2026.11.20-0'],
-  ['a tag that is an option', '--deep', 'looks like v2026.11.20-0'],
+  ['a tag of another kind', 'v1.2.3', 'a release tag has the form v2026.11.20-0'],
+  ['a tag that is an option', '--deep', 'a release tag has the form v2026.11.20-0'],
   ['a tag that is not there', 'v2026.11.21-7', 'is not the tag of the checked-out commit'],
   ['a tag of another commit', 'v2026.11.21-1', 'is not the tag of the checked-out commit'],
   ['a commit that staging never saw', TAG, 'NOT_FOUND'],
