@@ -10,21 +10,21 @@ export interface Context {
   readonly ask?: Ask | undefined;
   /** Prints a line of the result while the use case is at work; lines that nobody reads in time are lost. */
   readonly print?: ((line: string) => void) | undefined;
-  /** The executable that runs; absent where that is node, with the program in files of its own. */
-  readonly program?: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Folder that relative paths of the request start from; absolute. */
   readonly cwd: string;
   /** Effective user id of the process; absent: of somebody who is not root. */
   readonly user?: number | undefined;
-  /** Absent where hooks have no program to call. */
-  readonly ownProgram?: (() => OwnProgram) | undefined;
+  /** The running curlew; without it, hooks have no curlew to call. */
+  readonly program?: (() => Program) | undefined;
 }
 
-/** How hooks call the program that runs them. */
-export interface OwnProgram {
-  /** What stands before its arguments. */
-  readonly words: readonly string[];
-  /** Files and folders that it is made of: hooks in a sandbox can read them. */
+/** How hooks call the curlew that runs them. */
+export interface Program {
+  /** The command line without its arguments. */
+  readonly command: readonly string[];
+  /** Files and folders that it consists of: hooks in a sandbox can read them. */
   readonly files: readonly string[];
+  /** Its only file; undefined if it runs in a separate Node. */
+  readonly executable?: string | undefined;
 }

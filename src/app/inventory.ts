@@ -50,11 +50,12 @@ export async function inventory(request: InventoryRequest, context: Context): Pr
   const least = compact ? SMALL : 0;
   const payloads: BasePayload[] = [];
   if (withTool) {
-    if (program === undefined || !base.isUnpacked) {
+    const executable = program?.().executable;
+    if (executable === undefined || !base.isUnpacked) {
       const what = '--with-tool is for the curlew of a bundle, over the folder of a node';
       throw new CurlewError('USAGE', `curlew inventory: ${what}`);
     }
-    payloads.push(await hashFile(program, { signal }));
+    payloads.push(await hashFile(executable, { signal }));
   }
   for await (const { digest, size } of base.payloads({ signal })) if (size >= least) payloads.push({ digest, size });
   const made = makeInventory({ payloads, packages: base.packages, tool: toolVersion() });

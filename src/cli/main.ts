@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 /** Entry of the `curlew` command: signals, arguments, exit codes. Everything else is behind the table of commands. */
-import { isSea } from 'node:sea';
 import { asError, CurlewError, errnoOf, ERROR_CODES, fileError } from '../core/errors.ts';
 import { printableJson } from '../core/json.ts';
 import { nearest } from '../core/nearest.ts';
@@ -99,13 +98,11 @@ async function run(words: readonly string[], signal: AbortSignal): Promise<numbe
   try {
     const { report, around } = progress;
     const ask = askerOf(around);
-    const program = isSea() ? process.execPath : undefined;
     const context = {
       signal,
       report,
       ask,
       print: printLine,
-      program,
       env: ENVIRONMENT,
       cwd: process.cwd(),
       ...ownProcess(),

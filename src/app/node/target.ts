@@ -36,12 +36,12 @@ export function hookLimitOf({ hookTimeout }: HookRequest): number | undefined {
 /** The environment of hooks; `BIN_CURLEW` holds the words that call this program, quoted for a shell. */
 export function hookEnv(
   request: TargetRequest & HookRequest,
-  { env, ownProgram }: Pick<Context, 'env' | 'ownProgram'>,
+  { env, program }: Pick<Context, 'env' | 'program'>,
 ): Context['env'] {
   const all = {
     ...env,
     ...(request.yes === true ? { ASSUME_YES: '1' } : {}),
-    ...(ownProgram === undefined ? {} : { BIN_CURLEW: ownProgram().words.map(shellQuote).join(' ') }),
+    ...(program === undefined ? {} : { BIN_CURLEW: program().command.map(shellQuote).join(' ') }),
   };
   return isConfined(request) ? confinedEnvironment(all, request.env ?? []) : all;
 }
@@ -110,9 +110,9 @@ export function whySkipImages(
 }
 
 /** The install folder, and how hooks are kept to it. */
-export async function placeOf(target: Target, { env, signal, user = -1, ownProgram }: Context): Promise<NodePlace> {
+export async function placeOf(target: Target, { env, signal, user = -1, program }: Context): Promise<NodePlace> {
   const { directory, seen, root, network, passed } = target;
   if (root === undefined) return plainPlace(directory);
-  const shown = ownProgram?.().files ?? [];
+  const shown = program?.().files ?? [];
   return confinedPlace({ root, seen, scripts: ownScripts(), uid: user, network, shown, env, passed, signal });
 }
