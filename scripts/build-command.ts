@@ -1,5 +1,5 @@
 /**
- * Bundles the command into dist/cli, where the compiler has put its modules before.
+ * Bundles the command and the library into dist/cli.
  * usage: tsx scripts/build-command.ts
  */
 import { rm } from 'node:fs/promises';
@@ -8,5 +8,5 @@ import { bundleCommand } from './command/bundle.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
-await rm(join(ROOT, 'dist/cli'), { recursive: true });
+await rm(join(ROOT, 'dist/cli'), { recursive: true, force: true });
 await bundleCommand(ROOT, join(ROOT, 'dist/cli'));

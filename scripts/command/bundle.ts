@@ -1,5 +1,5 @@
 /**
- * The command as it is run from its npm package and by tests: few files, its npm packages inside. Node reads hundreds of
+ * The command and the library, as the npm package has them: few files, npm packages inside. Node reads hundreds of
  * small modules twice as slowly, and a command is started far more often than it is built.
  */
 import { build } from 'esbuild';
@@ -15,13 +15,13 @@ export const REQUIRE =
 export const WORKERS: readonly string[] = ['src/formats/archive/frame-worker.ts', 'src/serve/plan-worker.ts'];
 
 /**
- * Bundles the command of the checkout `root` into the folder `to`: `main.js`, the workers and their chunks, all in that
+ * Bundles the checkout `root` into the folder `to`: `main.js`, `index.js` (the library), the workers and their chunks, all in that
  * one folder. It must be two levels below a folder with `scripts` and `package.json`. Same sources, same bytes.
  */
 export async function bundleCommand(root: string, to: string): Promise<void> {
   await build({
     absWorkingDir: root,
-    entryPoints: ['src/cli/main.ts', ...WORKERS],
+    entryPoints: ['src/cli/main.ts', 'src/index.ts', ...WORKERS],
     outdir: to,
     entryNames: '[name]',
     bundle: true,

@@ -32,7 +32,7 @@ export interface Built {
 }
 
 /** What {@link build} would do; it can be saved as JSON, and carried out with `fromPlan`. */
-export async function planOf(request: BuildAddonsRequest, context: Context): Promise<BuildPlan> {
+export async function planBuild(request: BuildAddonsRequest, context: Context): Promise<BuildPlan> {
   const { fromPlan: file, addons = [] } = request;
   if (file === undefined) return planPackages(addons, request, context);
   if (addons.length > 0) {
@@ -56,7 +56,7 @@ export async function build(
   request: BuildAddonsRequest,
   context: Context,
 ): Promise<{ readonly packages: readonly Built[] }> {
-  const plan = await planOf(request, context);
+  const plan = await planBuild(request, context);
   const lock = lockMode(request);
   await using ports = await openBuildPorts(plan.addons, request, context);
   const built = await buildAddons(plan, ports, { jobs: request.jobs ?? JOBS, lock, signal: context.signal });

@@ -1,6 +1,6 @@
 /** `curlew build`: packages out of add-on folders. */
 import { dirname } from 'node:path';
-import { build, planOf } from '../../app/build.ts';
+import { build, planBuild } from '../../app/build.ts';
 import { printableJson } from '../../core/json.ts';
 import { command } from '../command.ts';
 import { BUILD_OPTIONS } from '../options.ts';
@@ -24,7 +24,7 @@ export const buildCommand = command({
   ],
   // A plan is the result itself, so that what `--json` prints can be carried out as well.
   run: async ({ operands, options: { planOnly, ...options } }, context) =>
-    (planOnly ? planOf : build)({ addons: operands, ...options }, context),
+    (planOnly ? planBuild : build)({ addons: operands, ...options }, context),
   render: (result) => {
     if ('format' in result) return printableJson(result, 2);
     const lines = result.packages.map(({ name, version, size, outcome, because }) => {

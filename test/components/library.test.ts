@@ -1,0 +1,97 @@
+/** The programs of docs/library.md, with the package that npm would publish in an empty folder. */
+import { execa } from 'execa';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import * as assert from '../support/assert.ts';
+import { CHECKOUT } from '../support/built.ts';
+import { suite } from '../support/suite.ts';
+import { tree, type Tree } from '../support/tree.ts';
+
+const test = suite('components/library', { timeoutMs: 300_000 });
+let box: Tree;
+const PAGE = join(CHECKOUT, 'docs/library.md');
+
+/** Code blocks of one language, in their order. */
+function blocksOf(page: string, language: string): readonly string[] {
+  return [...page.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].flatMap(([, name, text = '']) =>
+    name === language ? [text] : [],
+  );
+}
+
+async function linkInto(name: string): Promise<void> {
+  const target = box.at('node_modules', name);
+  await mkdir(dirname(target), { recursive: true });
+  await symlink(join(CHECKOUT, 'node_modules', name), target);
+}
+
+/** The packed package in node_modules, with no other packages than it declares, and what TypeScript needs of a project. */
+async function makeProject(): Promise<void> {
+  box = await tree({ 'package.json': JSON.stringify({ name: 'own', type: 'module', private: true }) });
+  const env = { NPM_CONFIG_CACHE: box.at('npm') };
+  await execa('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', box.path], { cwd: CHECKOUT, env });
+  const { name, version, dependencies } = JSON.parse(await readFile(join(CHECKOUT, 'package.json'), 'utf8')) as {
+    readonly name: string;
+    readonly version: string;
+    readonly dependencies: Readonly<Record<string, string>>;
+  };
+  await mkdir(box.at('node_modules', name), { recursive: true });
+  const archive = box.at(`${name}-${version}.tgz`);
+  await execa('tar', ['-xzf', archive, '-C', box.at('node_modules', name), '--strip-components=1']);
+  for (const one of [...Object.keys(dependencies), '@types/node', 'undici-types']) await linkInto(one);
+}
+
+test.before(makeProject);
+test.after(async () => box[Symbol.asyncDispose]());
+
+/** What the compiler reports; empty if the files are correct. */
+async function compile(files: readonly string[]): Promise<string> {
+  const compilerOptions = { target: 'es2023', module: 'nodenext', strict: true, types: ['node'], rootDir: '.' };
+  await writeFile(box.at('tsconfig.json'), JSON.stringify({ compilerOptions, files }));
+  const compiler = join(CHECKOUT, 'node_modules/typescript/bin/tsc');
+  const { stdout } = await execa(process.execPath, [compiler, '-p', '.'], { cwd: box.path, reject: false });
+  return stdout;
+}
+
+test('the programs of the page compile, and do what it says, with the packed package alone', async () => {
+  const page = await readFile(PAGE, 'utf8');
+  const programs = blocksOf(page, 'ts');
+  assert.is(programs.length, 5);
+  const files = programs.map((_, index) => `program-${index}.ts`);
+  for (const [index, text] of programs.entries()) await writeFile(box.at(files[index] ?? ''), text);
+  assert.is(await compile(files), '');
+  for (const text of blocksOf(page, 'sh')) await execa('bash', ['-euc', text], { cwd: box.path });
+  const outputs: string[] = [];
+  for (const file of files) {
+    const { stdout } = await execa(process.execPath, [file.replace('.ts', '.js')], { cwd: box.path });
+    outputs.push(stdout);
+  }
+  const [, built = '', published = '', bundled = '', planned = ''] = outputs;
+  assert.match(built, /^hello 1\.0\.0 built \d+ sha256:[0-9a-f]{64}$/m);
+  assert.match(published, /^1 packages to build, \d+ bytes to upload\nhello 1\.0\.0$/);
+  assert.match(bundled, /^bundle\.tar\.gz: \d+ files$/);
+  assert.match(planned, /"hello"[^]*\n0 add-ons are installed$/);
+});
+
+test('a request with a misspelled field does not compile', async () => {
+  await writeFile(
+    box.at('a.ts'),
+    "import { createContext, publish } from 'curlew';\nawait publish({ to: 'store', relase: 'v1' }, createContext());\n",
+  );
+  assert.match(await compile(['a.ts']), /'relase' does not exist in type 'PublishRequest'/);
+});
+
+test('a failure is an error of the package, and cancelled work says so', async () => {
+  await writeFile(
+    box.at('a.mjs'),
+    `import { bundle, createContext, CurlewError, ERROR_CODES } from 'curlew';
+const signal = AbortSignal.abort();
+for (const context of [createContext(), createContext({ signal })]) {
+  const error = await bundle({ spec: 'none.yaml', from: 'none', output: 'a.tar.gz' }, context).catch((thrown) => thrown);
+  console.log(error instanceof CurlewError, error.code, error.code in ERROR_CODES);
+}\n`,
+  );
+  const { stdout } = await execa(process.execPath, ['a.mjs'], { cwd: box.path });
+  assert.match(stdout, /^true [A-Z_]+ true\ntrue [A-Z_]+ true$/);
+});
+
+test.run();
