@@ -3,21 +3,21 @@
  * the command, and a {@link Context}, and returns the document that the command prints with `--json`. Failures are
  * {@link CurlewError}s. Nothing is printed, and only `createContext` reads the process. docs/library.md has examples.
  */
+import { setMaxListeners } from 'node:events';
 import { dirname, join } from 'node:path';
 import { env, cwd, execPath, geteuid } from 'node:process';
 import type { Context } from './app/context.ts';
 import { ownScripts } from './app/own-scripts.ts';
 
-/** How long work goes on without it is up to the caller: a signal that never fires. */
-const NEVER = new AbortController().signal;
-
 /**
  * A context of this process: its environment, working directory and user. Progress is not reported, questions of hooks get
- * their default answer, and nothing aborts the work; `changes` replace what should differ.
+ * their default answer, and nothing aborts the work; `changes` replace what should differ. Parallel work listens to the
+ * signal many times: it gets no limit of listeners.
  */
 export function createContext(changes: Partial<Context> = {}): Context {
+  const { signal = new AbortController().signal } = changes;
+  setMaxListeners(0, signal);
   return {
-    signal: NEVER,
     report: () => undefined,
     env: { ...env },
     cwd: cwd(),
@@ -27,6 +27,7 @@ export function createContext(changes: Partial<Context> = {}): Context {
       return { command: [execPath, join(root, 'dist/cli/main.js')], files: [execPath, root] };
     },
     ...changes,
+    signal,
   };
 }
 

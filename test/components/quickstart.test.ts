@@ -21,7 +21,7 @@ test('the sample add-ons pass lint without a warning', async () => {
 test('--help says what it does, and any other word is refused before anything is built', async () => {
   const elsewhere = join(ROOT, 'docs');
   const help = await execa('../scripts/quickstart', ['--help'], { cwd: elsewhere });
-  assert.match(help.stdout, /^The whole way of an add-on[^]*\nusage: scripts\/quickstart$/);
+  assert.match(help.stdout, /^All steps of an add-on, on this machine[^]*\nusage: scripts\/quickstart$/);
   assert.match((await execa('../scripts/test', ['--help'], { cwd: elsewhere })).stdout, 'usage: scripts/test ');
   const wrong = await execa('scripts/quickstart', ['--hlep'], { cwd: ROOT, reject: false });
   assert.equal([wrong.exitCode, wrong.stdout], [1, '']);

@@ -1,5 +1,5 @@
 /** An API server asked directly: what it holds, and the removal of what came after a moment. */
-import { once } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { get as httpsGet } from 'node:https';
@@ -79,7 +79,8 @@ export async function openKube(kubeconfig: string): Promise<Kube> {
   const [{ user }] = config.users;
   const roots = [Buffer.from(cluster['certificate-authority-data'], 'base64').toString()];
   const connections = openConnections({ proxyOf: () => undefined, connectMs: 10_000, roots });
-  const signal = new AbortController().signal;
+  const { signal } = new AbortController();
+  setMaxListeners(0, signal);
   const call = async (method: string, path: string, body?: unknown): Promise<{ status: number; text: string }> => {
     const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
     const headers = { authorization: `Bearer ${user.token}`, 'content-type': type };

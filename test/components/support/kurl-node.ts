@@ -45,6 +45,8 @@ done <>/run/units`;
 /** The root of such a machine, with /mnt/share; of this machine it has the devices. */
 const VIEW = `source "$0"
 overlay_view "$1"
+mount_now
+mounts_made
 view="$1/.overlay/view"
 for folder in proc sys dev; do mkdir -p "$view/$folder"; mount --rbind "/$folder" "$view/$folder"; done
 mkdir -p "$view/mnt/share"
