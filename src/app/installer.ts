@@ -11,7 +11,7 @@ import { installerYaml } from '../spec/merge.ts';
 import { parseInstaller, parseMerged, type ParsedInstaller, type SpecText } from '../spec/parse.ts';
 import { shownLine, shownText } from '../spec/secret-settings.ts';
 import { withSettings } from '../spec/set.ts';
-import { refusingSlips } from '../spec/shipped-schema.ts';
+import { refusingTypos } from '../spec/shipped-schema.ts';
 import { shellVariables } from '../spec/variables.ts';
 import { resolveVersion } from '../spec/version.ts';
 import type { JsonObject } from '../formats/yaml/yaml.ts';
@@ -163,7 +163,7 @@ async function mistakesBeside(
 ): Promise<readonly Diagnostic[]> {
   await using source = await openSource(request, context, { directory: INSTALL_DIRECTORY, remember: false });
   const { packages, unresolved } = await chooseEach(source, installer);
-  return [...unresolved, ...refusingSlips(settingsFindings(installer, packages))];
+  return [...unresolved, ...refusingTypos(settingsFindings(installer, packages))];
 }
 
 /** The packages of all add-ons that can be found, with findings about the others. */

@@ -106,7 +106,7 @@ function isStep(value: unknown): value is Step {
       return typeof archive === 'string';
     case 'asset':
       if (!isName(fileName) || typeof source !== 'string' || typeof local !== 'boolean') return false;
-      return digest === undefined || (typeof digest === 'string' && isDigest(digest));
+      return digest === undefined || isDigest(digest);
     case 'os-packages':
       if (typeof os !== 'string' || !isOsId(os) || !Array.isArray(packages)) return false;
       return (output === 'archives' || output === 'deps') && packages.every((name) => typeof name === 'string');

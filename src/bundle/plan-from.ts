@@ -6,7 +6,7 @@ import { CurlewError } from '../core/errors.ts';
 import type { OsId } from '../core/os.ts';
 import type { Arch } from '../core/ref.ts';
 import type { Installer } from '../spec/installer.ts';
-import { refusingSlips, settingsError } from '../spec/shipped-schema.ts';
+import { refusingTypos, settingsError } from '../spec/shipped-schema.ts';
 import type { SourceStore } from '../store/source.ts';
 import { chooseBeside, NOTHING_BESIDE, type BesideOptions, type ResolvedBeside } from './beside.ts';
 import type { BundleSource } from './write/bytes.ts';
@@ -98,7 +98,7 @@ export async function planFrom(
     error === undefined ? chooseBeside(resolved, beside, { catalogue, arch, forKurl: kurlScripts !== undefined }) : [];
   const packages = await openPackages(store, resolved, { mostToc, signal });
   const found = await checkSettings(installer, packages, { signal });
-  const findings = settings === 'strict' ? refusingSlips(found) : found;
+  const findings = settings === 'strict' ? refusingTypos(found) : found;
   requireSpec(findings, error, { rule: settings, hint: settingsHint });
   const given = await openGiven();
   const others = await openPackages(store, extra, { mostToc, signal });

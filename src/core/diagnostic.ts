@@ -1,8 +1,8 @@
-/** Findings in files that people write: where, what, and what to do; as text, and as GitHub annotations. */
+/** Findings in files that people write: place, problem and fix, as text and as GitHub annotations. */
 
 /**
- * A spot in a text file. Line, column and length count from 1, in UTF-16 code units. Line 0: a word of the command line,
- * which `file` contains as people write it.
+ * A position in a text file. Line, column and length count from 1, in UTF-16 code units. Line 0: a command-line argument,
+ * which `file` contains as typed.
  */
 export interface Place {
   readonly file: string;
@@ -11,34 +11,34 @@ export interface Place {
   readonly length: number;
 }
 
-/** The place of what a word of the command line says. */
-export function wordPlace(word: string): Place {
-  return { file: word, line: 0, column: 0, length: 0 };
+/** The place of a command-line argument. */
+export function argumentPlace(argument: string): Place {
+  return { file: argument, line: 0, column: 0, length: 0 };
 }
 
-/** A word of a line-based file, with its spot. */
+/** A word of a line-based file, with its position. */
 export interface Word {
   readonly text: string;
   readonly place: Place;
 }
 
 export interface Diagnostic {
-  /** `manifest/unknown-directive`: stable, may be used to switch a rule off. */
+  /** `manifest/unknown-directive`: stable, so that a rule can be disabled by it. */
   readonly code: string;
-  /** `info` is a remark: it never fails anything, and people see it only when they ask for it. */
+  /** `info` is a remark: it never fails a command, and is shown only on request. */
   readonly severity: 'error' | 'warning' | 'info';
   readonly message: string;
   readonly place: Place;
   readonly hint?: string | undefined;
 }
 
-/** Order in which findings are shown: by file, then by place. */
+/** Display order of findings: by file, then by place. */
 export function compareDiagnostics(a: Diagnostic, b: Diagnostic): number {
   if (a.place.file !== b.place.file) return a.place.file < b.place.file ? -1 : 1;
   return a.place.line - b.place.line || a.place.column - b.place.column;
 }
 
-/** Findings with further ones, in order: a spot that an error stands at already gets no second one. */
+/** Merges findings in display order, without additional findings at a place that already has an error. */
 export function withFurther(found: readonly Diagnostic[], further: readonly Diagnostic[]): readonly Diagnostic[] {
   const spot = ({ place }: Diagnostic): string => `${place.file}:${place.line}:${place.column}`;
   const taken = new Set(found.filter(({ severity }) => severity === 'error').map(spot));
@@ -55,8 +55,8 @@ export function visible(text: string): string {
 const FRAME_WIDTH = 160;
 
 /**
- * One finding for people: a headline, the line with a caret under the words meant, the hint.
- * `sourceLine` is the text of the line, without its line end; undefined leaves the frame out.
+ * One finding for people: a headline, the line with a caret under the relevant words, the hint.
+ * `sourceLine` is the text of the line, without its line end; undefined omits the line.
  */
 export function renderDiagnostic(diagnostic: Diagnostic, sourceLine: string | undefined): string {
   const { place, severity, code, message, hint } = diagnostic;
@@ -74,7 +74,7 @@ export function renderDiagnostic(diagnostic: Diagnostic, sourceLine: string | un
 }
 
 /**
- * One finding as a workflow command that GitHub shows beside the line.
+ * One finding as a workflow command, which GitHub shows next to the line.
  * Escapes: docs.github.com "Workflow commands", message and property rules.
  */
 export function renderAnnotation({ severity, place, code, message, hint }: Diagnostic): string {

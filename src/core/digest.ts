@@ -1,4 +1,4 @@
-/** Digests and the canonical JSON that they are taken of. */
+/** Digests, and the canonical JSON that is hashed. */
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import { CurlewError } from './errors.ts';
@@ -8,11 +8,11 @@ export type Digest = `sha256:${string}`;
 const PATTERN = /^sha256:[0-9a-f]{64}$/;
 
 /** True for a well-formed sha256 digest in lower-case hex; the only kind this tool accepts. */
-export function isDigest(text: string): text is Digest {
-  return PATTERN.test(text);
+export function isDigest(value: unknown): value is Digest {
+  return typeof value === 'string' && PATTERN.test(value);
 }
 
-/** Checks a digest that came from outside; `from` names where, for the message. */
+/** Checks a digest from outside; `from` names its source in the message. */
 export function parseDigest(text: string, from: string): Digest {
   if (isDigest(text)) return text;
   throw new CurlewError('PACKAGE_INVALID', `${from}: not a sha256 digest: ${JSON.stringify(text.slice(0, 100))}`);
@@ -27,7 +27,7 @@ export function digestOf(data: Uint8Array | string): Digest {
   return `sha256:${createHash('sha256').update(data).digest('hex')}`;
 }
 
-/** RFC 8785 JSON: one text for one value, whatever the order of keys. */
+/** RFC 8785 JSON: equal values have equal text, regardless of key order. */
 export function canonicalJson(value: unknown): string {
   const text = canonicalize(value);
   if (text === undefined) throw new TypeError('canonicalJson: not a JSON value');
@@ -40,7 +40,7 @@ export interface Measurement {
   size: number;
 }
 
-/** Passes chunks through and leaves size and digest in `into` once the stream has ended. */
+/** Passes chunks through and stores size and digest in `into` when the stream ends. */
 export async function* measured(
   body: AsyncIterable<Uint8Array>,
   into: Measurement,

@@ -1,9 +1,9 @@
 /**
- * The one error a user is meant to meet, the closed table of its codes, and the rule that keeps secrets out of text.
+ * The one error that users see, the closed table of its codes, and the rule that keeps secrets out of text.
  */
 import type { Diagnostic } from './diagnostic.ts';
 
-/** Every failure a user can meet. The value is the process exit code; 1 is left to bugs. */
+/** Every failure that a user can see. The value is the process exit code; 1 is reserved for bugs. */
 export const ERROR_CODES = {
   MANIFEST_INVALID: 10,
   SPEC_INVALID: 11,
@@ -40,13 +40,13 @@ export interface CurlewErrorOptions {
   /** What to do next, in the imperative. */
   readonly hint?: string | undefined;
   readonly cause?: unknown;
-  /** Findings with their places, when the failure is bad input. */
+  /** Findings with their places, if the input is invalid. */
   readonly diagnostics?: readonly Diagnostic[];
 }
 
 /**
- * The message says what was being done and with what; the hint says what to do next. Anything else that reaches
- * `main` is a bug in this tool.
+ * The message names the operation and its object; the hint says what to do next. Any other error that reaches `main` is a
+ * bug in this tool.
  */
 export class CurlewError extends Error {
   static {
@@ -63,20 +63,20 @@ export class CurlewError extends Error {
   }
 }
 
-/** One slash is left where an address was taken for a path. */
+/** An address that was treated as a path has one slash left. */
 const SCHEME = String.raw`[a-z][a-z0-9+.-]{0,30}:\/\/|(?:https?|s3):[\\/]+`;
-/** Passwords may hold quotes; those with a slash are no part of a URL, and yet given as one. */
+/** Passwords may contain quotes. One with a slash makes the URL invalid, but users pass such URLs. */
 const USER_INFO = String.raw`[^\s/?#"]*|[^\s/?#"'<>:@]*:(?!\d{0,5}(?:[\s/?#"'<>]|$))[^\s"'<>]*`;
-/** Matches to the end of each address, so that none is looked through twice. */
+/** Matches to the end of each address, so that no address is scanned twice. */
 const ADDRESS = new RegExp(String.raw`(${SCHEME})(?:(${USER_INFO})@)?([^\s"'<>?#]*)([^\s"'<>]*)`, 'gi');
 
-/** Takes user info and query out of every URL in a text: a presigned URL is a secret as a whole. */
+/** Removes user info and query from every URL in a text: a presigned URL is a secret as a whole. */
 export function redact(text: string): string {
-  // The last letters of a scheme do: without a bound each word of a long name would be looked through to its end.
+  // SCHEME bounds its length: otherwise each position of a long name would be scanned to the end of the name.
   return text.replaceAll(ADDRESS, (_, scheme: string, _user, rest: string) => scheme + rest);
 }
 
-/** Like {@link redact}, with a `*` for each character, so that columns stay where they are. For frames of source text. */
+/** Like {@link redact}, with a `*` for each character, so that columns do not move. For excerpts of source text. */
 export function maskSecrets(text: string): string {
   const stars = (secret: string): string => '*'.repeat(secret.length);
   return text.replaceAll(ADDRESS, (_, scheme: string, user: string | undefined, rest: string, query: string) => {
@@ -91,21 +91,21 @@ export function errnoOf(error: unknown): string | undefined {
   return typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** A thrown value as an Error, whatever it was. */
+/** Converts any thrown value to an Error. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
 /**
- * What a failed file operation means to a user: `NO_SPACE` for a full disk or quota, `FILE_UNUSABLE` otherwise. An
- * error that is a CurlewError already is handed back as it is.
+ * Converts a failed file operation: `NO_SPACE` for a full disk or quota, `FILE_UNUSABLE` otherwise. A CurlewError is
+ * returned unchanged.
  */
 export function fileError(doing: string, error: unknown): CurlewError {
   if (error instanceof CurlewError) return error;
   const errno = errnoOf(error);
   if (errno === 'ENOSPC' || errno === 'EDQUOT') {
     return new CurlewError('NO_SPACE', `${doing}: no space left`, {
-      hint: 'free some space, or name another folder, and run the same command again',
+      hint: 'free some space or name another folder, then run the same command again',
       cause: error,
     });
   }
@@ -114,7 +114,7 @@ export function fileError(doing: string, error: unknown): CurlewError {
   }
   const hint =
     errno === 'EROFS'
-      ? 'the disk cannot be written to: mount it so that it can, or name another folder, and run the same command again'
+      ? 'the disk is read-only: remount it writable or name another folder, then run the same command again'
       : undefined;
   return new CurlewError('FILE_UNUSABLE', `${doing}: ${asError(error).message}`, { hint, cause: error });
 }

@@ -1,21 +1,21 @@
-/** What happens while work goes on, as data. Whoever shows it (terminal, plain lines, nothing) is a listener. */
+/** Progress as data. Listeners display it: a terminal, plain lines, or nothing. */
 
 export type ProgressEvent =
   | {
       readonly type: 'step-started';
       readonly id: string;
       readonly title: string;
-      /** Bytes to move, when known. */
+      /** Bytes to transfer, if known. */
       readonly bytes?: number | undefined;
     }
-  /** `bytes` counts from the start of the step; `total` takes the place of what was known before. */
+  /** `bytes` counts from the start of the step; `total` replaces any earlier value. */
   | {
       readonly type: 'step-progress';
       readonly id: string;
       readonly bytes: number;
       readonly total?: number | undefined;
     }
-  /** A line of what a program prints while it works for the step. */
+  /** A line printed by a program that the step runs. */
   | { readonly type: 'step-log'; readonly id: string; readonly text: string }
   | { readonly type: 'step-done'; readonly id: string; readonly outcome: string }
   | { readonly type: 'step-failed'; readonly id: string; readonly error: Error }

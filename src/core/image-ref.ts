@@ -1,8 +1,8 @@
-/** References of container images, in the normal form that registries and node runtimes agree on. */
+/** References of container images, in the normal form shared by registries and node runtimes. */
 import { isDigest, type Digest } from './digest.ts';
 
 export interface ImageRef {
-  /** Registry host with optional port, `docker.io` when the reference names none. */
+  /** Registry host with optional port, `docker.io` if the reference does not name one. */
   readonly registry: string;
   /** `library/nginx`, never empty. */
   readonly repository: string;
@@ -18,7 +18,7 @@ const TAG = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/;
 /**
  * Reads a reference by the grammar of github.com/distribution/reference. A first component counts as a host when it
  * has a dot or a colon or is `localhost`. No tag and no digest means the tag `latest`.
- * Returns what is wrong, as text, when it does not parse.
+ * Returns the problem as text if it does not parse.
  */
 export function parseImageRef(text: string): ImageRef | string {
   if (text.length > 512) return 'the reference is longer than 512 characters';
@@ -46,14 +46,14 @@ export function parseImageRef(text: string): ImageRef | string {
   };
 }
 
-/** The full normalised name: `docker.io/library/nginx:1.27`, with `@sha256:…` when it was pinned. */
+/** The full normalized name: `docker.io/library/nginx:1.27`, with `@sha256:…` if it is pinned. */
 export function formatImageRef({ registry, repository, tag, digest }: ImageRef): string {
   return `${registry}/${repository}${tag === undefined ? '' : `:${tag}`}${digest === undefined ? '' : `@${digest}`}`;
 }
 
 /**
- * The names under which a node's runtime is asked for an image that was written as `ref`: with its tag, and with its
- * digest as written when it is pinned (`repo:tag@digest` is looked up as `repo@digest` by the container runtimes).
+ * The names by which a node's runtime finds an image written as `ref`: with its tag, and with its digest if it is pinned
+ * (container runtimes look up `repo:tag@digest` as `repo@digest`).
  */
 export function imageNames(ref: ImageRef): readonly string[] {
   const tagged = ref.tag === undefined ? [] : [formatImageRef({ ...ref, digest: undefined })];

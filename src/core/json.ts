@@ -1,31 +1,37 @@
-/** What a parsed JSON value is: documents from outside are checked field by field before their shape is believed. */
+/** Type checks for parsed JSON: the fields of a document from outside are checked one by one. */
 
-/** An object, not a list: the fields are still to be checked. */
+/** An object, not a list. Its fields are unchecked. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A list of texts. */
+/** A list of strings. */
 export function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
-/** Lists and objects in each other. JSON.parse reads any number of them, and whoever writes the value again runs out of stack. */
+/** A size in bytes, or any other count: a safe integer that is not negative. */
+export function isSize(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+/** Nesting limit. JSON.parse reads any depth, but code that writes the value again would overflow the stack. */
 export const DEEPEST = 500;
 
 /**
- * Lists, objects and commas of a document: what it is in memory goes by them, not by its bytes, and an empty object takes twenty
- * times its text. A table of contents of a million entries has fewer.
+ * Limit on the lists, objects and commas of a document. They determine its size in memory, not its bytes: an empty object
+ * takes twenty times its text. A table of contents with a million entries has fewer.
  */
 const MOST_VALUES = 16_000_000;
 
-/** Its message repeats nothing of the document. */
+/** Its message contains no part of the document. */
 class Refused extends SyntaxError {}
 
 /**
- * The value of a JSON document from outside, as every reader of JSON must understand it: `SyntaxError` or `TypeError` for bytes
- * that are no UTF-8, for a byte order mark, and for a key that an object has twice, of which readers take different ones. So is
- * what is nested deeper than `deepest` ({@link DEEPEST} is for whatever may be written again), and what has more than 16 million values.
+ * The value of a JSON document from outside that all JSON readers interpret alike. Throws `SyntaxError` or `TypeError` for
+ * bytes that are not UTF-8, for a byte order mark, for a key that an object has twice (readers differ in which one they
+ * use), for nesting deeper than `deepest` ({@link DEEPEST} for values that are written again), and for more than 16
+ * million values.
  */
 export function parseJson(document: Uint8Array | string, deepest = Number.POSITIVE_INFINITY): unknown {
   const text =
@@ -38,7 +44,7 @@ export function parseJson(document: Uint8Array | string, deepest = Number.POSITI
   return value;
 }
 
-/** `JSON.parse` of a document from outside: one that is nested deeper, or has more values, than any that is meant is a `SyntaxError`. */
+/** `JSON.parse` of a document from outside; `SyntaxError` for one that is nested too deeply or has too many values. */
 export function shallowJson(text: string): unknown {
   membersIn(text, DEEPEST);
   return JSON.parse(text);
@@ -48,8 +54,8 @@ const [QUOTE, BACKSLASH, COLON, COMMA] = [0x22, 0x5c, 0x3a, 0x2c];
 const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
- * Members of all objects in a text that is JSON: each has one colon, and no other is outside of strings. `SyntaxError` for a
- * text that is nested too deeply, or has too many values.
+ * Counts the members of all objects in valid JSON text: each has one colon, and outside strings there are no other colons.
+ * `SyntaxError` for text that is nested too deeply or has too many values.
  */
 function membersIn(text: string, deepest: number): number {
   let count = 0;
@@ -66,17 +72,17 @@ function membersIn(text: string, deepest: number): number {
     else if (code === LIST || code === OBJECT) {
       values += 1;
       depth += 1;
-      if (depth > deepest) throw new Refused(`it is nested deeper than ${deepest} lists and objects`);
+      if (depth > deepest) throw new Refused(`it nests more than ${deepest} lists and objects`);
     } else if (code === LIST_END || code === OBJECT_END) depth -= 1;
     if (values > MOST_VALUES) throw new Refused(`it has more than ${MOST_VALUES} values`);
   }
   return count;
 }
 
-/** The same of what was read: there, each key of an object is left once. */
+/** Counts the members of the parsed value, where each key of an object appears once. */
 function membersOf(value: unknown): number {
   let count = 0;
-  // Not by recursion: documents nest as deep as they like.
+  // Not recursive: documents may nest to any depth.
   const left: unknown[] = [value];
   while (left.length > 0) {
     const one = left.pop();
@@ -88,13 +94,13 @@ function membersOf(value: unknown): number {
   return count;
 }
 
-/** The object in a JSON text from outside, its fields still to be checked; `bad` makes the error of anything else. */
+/** The object in a JSON text from outside, with unchecked fields; `bad` creates the error for anything else. */
 export function parseObject(text: string, bad: (what: string, cause?: unknown) => Error): Record<string, unknown> {
   let value: unknown;
   try {
     value = parseJson(text, DEEPEST);
   } catch (error) {
-    // Not the words of the parser: they repeat what stands in the file.
+    // Not the parser's message: it repeats the content of the file.
     throw bad(error instanceof Refused ? error.message : 'not JSON', error);
   }
   if (!isObject(value)) throw bad('not an object');
@@ -102,8 +108,8 @@ export function parseObject(text: string, bad: (what: string, cause?: unknown) =
 }
 
 /**
- * JSON for a terminal or a log: the control characters that JSON lets stand, and those that turn the direction of text, are
- * written as escapes.
+ * JSON for a terminal or a log: escapes the control characters that JSON allows, and the characters that change the
+ * direction of text.
  */
 export function printableJson(value: unknown, indent?: number): string {
   return JSON.stringify(value, undefined, indent).replaceAll(

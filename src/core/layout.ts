@@ -1,26 +1,26 @@
 /**
- * Every path inside a package, every key of a store and every folder on a node has its one author here, and so has the
- * check that a name from outside may be used as one.
+ * Defines every path inside a package, every key of a store and every folder on a node, and checks names from outside
+ * that are used as paths.
  */
 import { hexOf, type Digest } from './digest.ts';
 import { CurlewError } from './errors.ts';
 import type { AddonRef, AddonTree, Arch } from './ref.ts';
 
 export const ADDON_JSON = 'addon.json';
-/** In a package of a bundle only: the files of it that were left out. */
+/** Only in packages of a bundle: lists the files that the bundle leaves out. */
 export const OMITTED_JSON = 'addon.omitted.json';
 export const MANIFEST = 'Manifest';
 export const MANIFEST_LOCK = 'Manifest.lock';
 export const INSTALL_SH = 'install.sh';
 export const TOC_NAME = 'stargz.index.json';
 
-/** Names that the builder makes; a source folder may not hold them (but a committed `Manifest.lock`). */
+/** Names that the builder creates; a source folder must not contain them. (It may contain a `Manifest.lock`.) */
 export const RESERVED_NAMES: readonly string[] = [ADDON_JSON, OMITTED_JSON, 'images', 'assets'];
 
-/** Below a package's prefix. */
+/** Paths under a package's prefix. */
 export const packagePath = {
   image: (path: string): string => `images/${path}`,
-  /** Every blob lies below it. */
+  /** The folder of all blobs. */
   blobs: 'images/blobs/',
   blob: (digest: Digest): string => `images/blobs/sha256/${hexOf(digest)}`,
   dockerArchive: (id: string): string => `images/${id}.tar.gz`,
@@ -36,7 +36,7 @@ export function prefixOf({ tree, name, version }: AddonRef): string {
 
 const PREFIX = /^(addons|packages)\/([^/]+)\/([^/]+)\//;
 
-/** Which package an entry of a bundle belongs to, or undefined for a file of the bundle's own. */
+/** The package that contains an entry of a bundle, or undefined for a file at the bundle's root. */
 export function ownerOf(path: string): { tree: AddonTree; name: string; version: string } | undefined {
   const [, tree, name, version] = PREFIX.exec(path) ?? [];
   if ((tree !== 'addons' && tree !== 'packages') || name === undefined || version === undefined) return undefined;
@@ -48,19 +48,19 @@ export function packageFileName({ name, version }: Pick<AddonRef, 'name' | 'vers
   return `${name}-${version}${arch === 'amd64' ? '' : `_${arch}`}.tar.gz`.replaceAll('+', '-');
 }
 
-/** Keys below a store's address (design: store and releases). */
+/** Keys under a store's address. */
 export const storeKey = {
   package: (release: string, fileName: string): string => `${release}/${fileName}`,
   catalogue: (release: string): string => `${release}/index.json`,
-  /** What the builds of the packages saw. */
+  /** The inputs of the package builds. */
   inputs: (release: string): string => `${release}/inputs.json`,
   supportedVersions: (release: string): string => `${release}/supported-versions-gen.json`,
   addons: (release: string): string => `${release}/addons-gen.json`,
   version: 'VERSION',
-  /** Who says that the catalogue is this one, and which release is the current one. */
+  /** Signatures of the catalogue and of the name of the current release. */
   catalogueSignature: (release: string): string => `${release}/index.json.sigstore.json`,
   versionSignature: 'VERSION.sigstore.json',
-  /** Packages of other publishers; their readers look for them beside `dist`. */
+  /** Packages of other publishers, which kURL's readers expect next to `dist`. */
   external: (fileName: string): string => `external/${fileName}`,
   addonRegistry: 'external/addon-registry.json',
   latestSupportedVersions: 'supported-versions-gen.json',
@@ -71,22 +71,22 @@ export const storeKey = {
 /** Files at a bundle's root. */
 export const BUNDLE_JSON = 'bundle.json';
 export const INSTALLER_YAML = 'installer.yaml';
-/** In a delta only: the table of contents of the bundle that it makes, byte for byte. */
+/** In a delta only: the table of contents of the bundle that it recreates, byte for byte. */
 export const DELTA_CONTENTS = 'contents.json';
 export const BUNDLE_SCRIPTS: readonly string[] = ['install.sh', 'join.sh', 'upgrade.sh', 'tasks.sh'];
-/** What kURL's own scripts move into the install folder lies below it. */
+/** The folder of the files that kURL's own scripts move into the install folder. */
 export const KURL_FOLDER = 'kurl/';
-/** The curlew of a bundle, its sha256 as sha256sum reads it, and the licence of the Node inside. */
+/** The curlew in a bundle, its sha256 in sha256sum format, and the license of the Node.js that it contains. */
 export const BUNDLED_TOOL = 'bin/curlew';
 export const BUNDLED_TOOL_SUM = 'bin/curlew.sha256';
 export const BUNDLED_TOOL_LICENSE = 'bin/curlew.license';
 
-/** The executable for nodes in a build of curlew. */
+/** File name of the node executable in a build of curlew. */
 export function executableFileName(arch: Arch): string {
   return `curlew-linux-${arch}`;
 }
 
-/** The same, packed in format 1 as bundles hold it. */
+/** File name of the node executable packed in format 1, as in bundles. */
 export function packedExecutableName(arch: Arch): string {
   return `${executableFileName(arch)}.tar.gz`;
 }
@@ -94,18 +94,18 @@ export function packedExecutableName(arch: Arch): string {
 /** The default install folder on a node. */
 export const INSTALL_DIRECTORY = '/var/lib/curlew';
 
-/** What is known of the files of packages in place lies in the same folders below this one. */
+/** Records of the files of installed packages are in the same folders under this one. */
 export const PLACED = 'placed';
 
-/** Below the install folder. */
+/** Paths under the install folder. */
 export const nodePath = {
   addon: (ref: AddonRef): string => prefixOf(ref).slice(0, -1),
-  /** Where a package is put by when another one of the same version takes its place. */
+  /** Keeps a package after another package of the same version replaces it. */
   previous: (ref: AddonRef): string => `previous/${prefixOf(ref).slice(0, -1)}`,
-  /** What is known of the files in a package's folder; `path` is that folder. */
+  /** Record of the files in a package's folder `path`. */
   placed: (path: string): string => `${PLACED}/${path}.json`,
   kustomize: (name: string): string => `kustomize/${name}`,
-  /** Packages on their way: only between a store and their extraction. */
+  /** Packages between download and extraction. */
   fetched: 'fetched',
   records: 'records.json',
   lock: 'lock',
@@ -113,12 +113,12 @@ export const nodePath = {
   journal: (id: string): string => `runs/${id}/journal.jsonl`,
 } as const;
 
-/** Most bytes that a path may have: what ustar and pax readers, and file systems, agree on. */
+/** Length limit of a path in bytes, supported by ustar and pax readers and by file systems. */
 const PATH_LIMIT = 1024;
 const NAME_LIMIT = 255;
 const DEPTH_LIMIT = 64;
 
-/** What is wrong with a file name (one path component) that came from outside, or undefined if nothing is. */
+/** The problem of a file name (one path component) from outside, or undefined if it is safe. */
 export function fileNameProblem(name: string): string | undefined {
   if (name.length === 0) return 'is empty';
   if (name === '.' || name === '..') return 'is a folder reference';
@@ -130,7 +130,7 @@ export function fileNameProblem(name: string): string | undefined {
   return undefined;
 }
 
-/** What is wrong with a relative path that came from outside, or undefined if nothing is. */
+/** The problem of a relative path from outside, or undefined if it is safe. */
 export function pathProblem(path: string): string | undefined {
   if (path.startsWith('/')) return 'is absolute';
   if (Buffer.byteLength(path) > PATH_LIMIT) return `is longer than ${PATH_LIMIT} bytes`;
@@ -143,7 +143,7 @@ export function pathProblem(path: string): string | undefined {
   return undefined;
 }
 
-/** The path itself if it may be used below some folder; `from` names where it came from. */
+/** The path itself if it is safe to use under a folder; `from` names its source. */
 export function safePath(path: string, from: string): string {
   const problem = pathProblem(path);
   if (problem === undefined) return path;

@@ -1,11 +1,11 @@
-/** How far apart two words are, for "did you mean". */
+/** Edit distance between words, for "did you mean". */
 
-/** Longer words are not compared: nobody mistypes a word into one of hundreds of letters. */
+/** Longer words are not compared: a typo does not produce a word of hundreds of letters. */
 const LONGEST = 200;
 
 /**
- * Letters to insert, delete, replace or swap with their neighbour to get from one word to the other (optimal string
- * alignment). Infinity for words of absurd length.
+ * Letters to insert, delete, replace or swap with their neighbor to get from one word to the other (optimal string
+ * alignment). Infinity for words that are too long.
  */
 export function editDistance(a: string, b: string): number {
   if (a.length > LONGEST || b.length > LONGEST) return a === b ? 0 : Number.POSITIVE_INFINITY;
@@ -27,12 +27,12 @@ export function editDistance(a: string, b: string): number {
   return last[b.length] ?? 0;
 }
 
-/** The known word that is meant most likely, or undefined if none is near: at most a third of its letters differ. */
+/** The closest known word, or undefined if more than a third of the letters differ from each of them. */
 export function nearest(word: string, known: Iterable<string>): string | undefined {
   let best: { readonly word: string; readonly distance: number } | undefined;
   for (const candidate of known) {
     const limit = Math.max(1, Math.floor(Math.max(word.length, candidate.length) / 3));
-    // That many letters at least would have to be put in.
+    // At least that many letters must be inserted.
     if (Math.abs(word.length - candidate.length) > limit) continue;
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (distance <= limit && distance < (best?.distance ?? Number.POSITIVE_INFINITY))

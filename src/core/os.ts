@@ -11,16 +11,16 @@ import {
   type Repository,
 } from './repositories.ts';
 
-/** How packages are installed there. */
+/** How packages are installed on the system. */
 type OsFamily = 'debian' | 'rpm';
 
 /**
- * What a directive leaves for an operating system: `archives` are package files with their metadata, `deps` only names
+ * The output of a directive for an operating system: `archives` are package files with their metadata, `deps` only names
  * that the operator must install.
  */
 export type OsOutput = 'archives' | 'deps';
 
-/** What comes along with the packages named: all they need, what a bare system lacks of it, or nothing. */
+/** Which dependencies are included: all of them, those that a minimal system is missing, or none. */
 export type OsResolve = 'all' | 'missing' | 'none';
 
 export interface OsRow {
@@ -28,16 +28,16 @@ export interface OsRow {
   readonly version: string;
   /** For people. */
   readonly title: string;
-  /** Directives of the Manifest that reach this system, and what each leaves for it. */
+  /** Manifest directives that apply to this system, and the output of each. */
   readonly keywords: Readonly<Partial<Record<OsKeyword, OsOutput>>>;
   /** Image of the container that resolves and fetches packages. */
   readonly builder: string;
   /** Where the host backend gets packages from. */
   readonly repositories: readonly Repository[];
   readonly resolve: OsResolve;
-  /** True when repository metadata lies beside the files. */
+  /** True if repository metadata is next to the files. */
   readonly metadata: boolean;
-  /** True when dnf takes packages only together with metadata of a module. */
+  /** True if dnf requires module metadata with the packages. */
   readonly modules: boolean;
 }
 
@@ -59,7 +59,7 @@ function ubuntu<const Keywords extends OsRow['keywords']>(version: string, coden
   } as const;
 }
 
-/** Which directive yields what in which folder is kURL's, so that its add-ons find what they look for. */
+/** Directives, outputs and folders are those of kURL, so that its add-ons find their files. */
 export const OSES = {
   'ubuntu-16.04': ubuntu('16.04', 'xenial', { apt: 'archives' }),
   'ubuntu-18.04': ubuntu('18.04', 'bionic', { apt: 'archives' }),
@@ -78,7 +78,7 @@ export const OSES = {
     metadata: true,
     modules: false,
   },
-  // Installed there by force, one file at a time, so nothing reads metadata.
+  // Add-ons force the installation of single files there, so nothing reads metadata.
   'rhel-7-force': {
     family: 'rpm',
     version: '7',
@@ -149,7 +149,7 @@ export function osRow(id: OsId): OsRow {
   return OSES[id];
 }
 
-/** Where packages named by a directive go, in the order of the table. */
+/** The systems and outputs of packages that a directive names, in the order of the table. */
 export function osOutputs(keyword: OsKeyword): readonly { readonly os: OsId; readonly output: OsOutput }[] {
   return OS_IDS.flatMap((os) => {
     const output = osRow(os).keywords[keyword];
@@ -157,7 +157,7 @@ export function osOutputs(keyword: OsKeyword): readonly { readonly os: OsId; rea
   });
 }
 
-/** Distributions that are served by folders of other names, by the number of their major version. */
+/** Distributions that read folders with other names, by major version. */
 const SERVED: readonly (readonly [names: RegExp, folders: (major: string) => readonly string[]])[] = [
   [/^(?:centos|rhel|rocky|almalinux)$/, (major) => [major === '10' ? 'rhel-9' : `rhel-${major}`]],
   [/^ol$/, (major) => [`ol-${major}`, major === '10' ? 'rhel-9' : `rhel-${major}`]],
@@ -165,9 +165,9 @@ const SERVED: readonly (readonly [names: RegExp, folders: (major: string) => rea
 ];
 
 /**
- * All folders that a system may read, by the name of its own folder or by distribution and version (`rocky-8.9`):
- * nodes look into one after the other, so what one of them needs are all of these. In the order of the table; none for
- * a system that no package can hold anything for. On nodes the library of hooks decides the same (`curlew_os_names`).
+ * All folders that a system may read, by the name of its own folder or by distribution and version (`rocky-8.9`). Nodes try
+ * one after the other, so a system needs all of them. In the order of the table; empty for a system that packages do not
+ * support. On nodes, the hook library implements the same rule (`curlew_os_names`).
  */
 export function osFolders(name: string): readonly OsId[] {
   const [, distribution = '', version = ''] = /^([a-z]+)-(\d[\d.]*)$/.exec(name) ?? [];

@@ -1,21 +1,21 @@
 /**
- * `addon.json`, the first entry of every package: what the package is, without unpacking it. Pure; the builder writes
- * it, stores, bundles and nodes read it.
+ * `addon.json`, the first entry of every package: it describes the package without unpacking it. Pure; the builder writes
+ * it; stores, bundles and nodes read it.
  */
 import { canonicalJson, digestOf, isDigest, type Digest } from './digest.ts';
 import { CurlewError } from './errors.ts';
-import { DEEPEST, isObject, isTexts, parseJson } from './json.ts';
+import { DEEPEST, isObject, isSize, isTexts, parseJson } from './json.ts';
 import { ADDON_JSON, pathProblem } from './layout.ts';
 import { addonRef, ARCHES, compareText, type AddonRef, type AddonTree, type Arch } from './ref.ts';
 
 export const PACKAGE_FORMAT = 1;
-/** Most bytes of an `addon.json` that are read. */
+/** Size limit of an `addon.json`, in bytes. */
 export const ADDON_JSON_LIMIT: number = 8 << 20;
 
-/** Modes that a package may hold (design: package format 1). */
+/** File modes in a package. */
 export type FileMode = 0o644 | 0o755;
 
-/** One file of a package; `path` is below the package's prefix. */
+/** One file of a package; `path` is relative to the package's prefix. */
 export interface PackageFile {
   readonly path: string;
   readonly mode: FileMode;
@@ -26,14 +26,14 @@ export interface PackageFile {
 export interface PackageImage {
   /** The id of the Manifest's `image` line. */
   readonly id: string;
-  /** The full normalised reference, as the node's runtime will know it. */
+  /** The full normalized reference, as the node's runtime stores it. */
   readonly reference: string;
   /** Of the manifest for this package's platform, byte for byte as the registry has it. */
   readonly digest: Digest;
   readonly platform: string;
 }
 
-/** The package whose image has the programs that add-ons run in pods: KURL_UTIL_IMAGE names it. */
+/** The package whose image contains the programs that add-ons run in pods; KURL_UTIL_IMAGE names that image. */
 export const HELPER_PACKAGE = 'curlew-utils';
 
 export type ImageFormat = 'oci' | 'docker-archive';
@@ -50,7 +50,7 @@ export interface AddonJson {
   readonly hooks: readonly string[];
   readonly images: readonly PackageImage[];
   readonly imageFormat: ImageFormat;
-  /** OS folder to package names that the operator must install himself. */
+  /** By OS folder: names of the packages that the operator must install. */
   readonly deps: Readonly<Record<string, readonly string[]>>;
   /** Sums of unpacked sizes in bytes. */
   readonly unpacked: { readonly files: number; readonly images: number };
@@ -58,17 +58,17 @@ export interface AddonJson {
   readonly fulfills: readonly string[];
   /** Absent when there are none. */
   readonly recommends?: readonly string[];
-  /** JSON Schema of the add-on's settings, when it ships one. */
+  /** JSON Schema of the add-on's settings, if it includes one. */
   readonly settings: unknown;
-  /** Version of curlew that made the package. */
+  /** Version of curlew that built the package. */
   readonly tool: string;
   /** The package's identity; see {@link packageDigest}. */
   readonly digest: Digest;
 }
 
 /**
- * The identity of a package, whatever a compressor did to it: sha256 over the RFC 8785 JSON of
- * `[path, mode, size, sha256]` of all files but `addon.json`, sorted by path in code units.
+ * The identity of a package, independent of compression: sha256 over the RFC 8785 JSON of
+ * `[path, mode, size, sha256]` of all files except `addon.json`, sorted by path in code units.
  */
 export function packageDigest(files: readonly PackageFile[]): Digest {
   const rows = files
@@ -94,13 +94,17 @@ export function parseAddonJson(text: string, from: string): AddonJson {
   try {
     value = parseJson(text, DEEPEST);
   } catch (error) {
-    throw new CurlewError('PACKAGE_INVALID', `${from}: ${ADDON_JSON} is not proper JSON`, { cause: error });
+    throw new CurlewError('PACKAGE_INVALID', `${from}: ${ADDON_JSON} is not valid JSON`, { cause: error });
   }
   if (!isObject(value)) throw bad('not an object');
   if (value['format'] !== PACKAGE_FORMAT) {
-    throw new CurlewError('UNSUPPORTED', `${from}: package format ${JSON.stringify(value['format'])} is not known`, {
-      hint: 'a newer curlew made this package; use that version or a newer one',
-    });
+    throw new CurlewError(
+      'UNSUPPORTED',
+      `${from}: package format ${JSON.stringify(value['format'])} is not supported`,
+      {
+        hint: 'a newer curlew built this package; use that version or a newer one',
+      },
+    );
   }
   const { name, version, tree, arch, os, hooks, images, imageFormat, deps, unpacked, digest } = value;
   if (typeof name !== 'string' || typeof version !== 'string') throw bad('name or version is missing');
@@ -116,13 +120,9 @@ export function parseAddonJson(text: string, from: string): AddonJson {
   if (!isTexts(value['requires']) || !isTexts(value['fulfills'])) throw bad('requires or fulfills');
   if (value['recommends'] !== undefined && !isTexts(value['recommends'])) throw bad('recommends');
   if (typeof value['tool'] !== 'string') throw bad('tool');
-  if (typeof digest !== 'string' || !isDigest(digest)) throw bad('digest');
-  // Every field was checked above; the shape is the interface's.
+  if (!isDigest(digest)) throw bad('digest');
+  // Every field is checked above.
   return value as unknown as AddonJson;
-}
-
-function isSize(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
 function isImage(value: unknown): value is PackageImage {

@@ -4,7 +4,7 @@ import { CurlewError } from './errors.ts';
 export type Arch = 'amd64' | 'arm64';
 export const ARCHES: readonly Arch[] = ['amd64', 'arm64'];
 
-/** Where a package's files lie: `addons/<name>/<version>` or `packages/<name>/<version>`. */
+/** The root folder of a package's files: `addons/<name>/<version>` or `packages/<name>/<version>`. */
 export type AddonTree = 'addons' | 'packages';
 
 export interface AddonRef {
@@ -21,12 +21,12 @@ export function isAddonName(text: string): boolean {
   return NAME.test(text) && !text.includes('..');
 }
 
-/** A version as it stands in a folder name; by no means always semver (`v5`, `10to14`, a date: kurl.md 1.2). */
+/** A version as written in a folder name; often not semver (`v5`, `10to14`, a date). */
 export function isVersion(text: string): boolean {
   return VERSION.test(text) && !text.includes('..');
 }
 
-/** Checks a name and a version that came from outside and makes a reference of them. */
+/** Checks a name and a version from outside and returns a reference. */
 export function addonRef(name: string, version: string, tree: AddonTree = 'addons'): AddonRef {
   if (!isAddonName(name)) {
     throw new CurlewError('PACKAGE_INVALID', `not an add-on name: ${JSON.stringify(name.slice(0, 120))}`, {
@@ -52,9 +52,9 @@ export function compareText(a: string, b: string): number {
 const RUN = /\d+|[^\d.+-]+/g;
 
 /**
- * Total order over version strings of every shape the corpus has (kurl.md 1.2): runs of digits compare as numbers,
- * other runs as text; `1.2.3-rc1` (a suffix that begins with a letter) comes before `1.2.3`, `1.0.4-14.2.21` (a suffix
- * of digits) after `1.0.4`; a leading `v` does not count; equal by these rules means ordered by code unit.
+ * Total order over version strings of every shape that kURL's add-ons have: runs of digits compare as numbers, other runs as
+ * text; `1.2.3-rc1` (a suffix that begins with a letter) comes before `1.2.3`, `1.0.4-14.2.21` (a suffix of digits) after
+ * `1.0.4`; a leading `v` is ignored; versions that are equal by these rules are ordered by code unit.
  */
 export function compareVersions(a: string, b: string): number {
   const left = runsOf(a);

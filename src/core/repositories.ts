@@ -1,36 +1,35 @@
-/** The public package repositories of the operating systems, as data: what a host asks when no builder image does. */
+/** The public package repositories of the operating systems, used if the host resolves packages without a builder image. */
 import type { Arch } from './ref.ts';
 
 export interface Repository {
   /** Name in messages and in the files of package managers: `[a-z0-9-]+`. */
   readonly id: string;
   /**
-   * Its folder, http or https. For rpm it may hold `$basearch`, which dnf and yum fill in. An architecture that lives
-   * elsewhere has its own.
+   * Its folder, http or https. For rpm it may contain `$basearch`, which dnf and yum replace. Architectures with different
+   * URLs have one each.
    */
   readonly url: string | Readonly<Record<Arch, string>>;
-  /** rpm only: `url` is a list of such folders, one a line. */
+  /** rpm only: `url` is a list of folders, one per line. */
   readonly form?: 'mirrorlist';
-  /** apt only: suites, or one path with a slash at its end (`./`) for a repository without any. */
+  /** apt only: suites, or one path with a slash at its end (`./`) for a repository without suites. */
   readonly suites?: readonly string[];
-  /** apt only: none for a repository without suites. */
+  /** apt only: absent for a repository without suites. */
   readonly components?: readonly string[];
   /**
-   * What its signature is checked with. For apt the path of a key ring on the machine, for rpm the address (https, or
-   * file) of a key or of several, with blanks between. A repository without one is taken on trust; only a config file
-   * may say so.
+   * Verifies its signature. For apt the path of a key ring on the machine, for rpm the addresses (https or file) of one or
+   * more keys, separated by blanks. A repository without a key is trusted unverified; only a config file may configure one.
    */
   readonly key?: string;
 }
 
-/** Where a repository is for an architecture. */
+/** The address of a repository for an architecture. */
 export function repositoryUrl({ url }: Repository, arch: Arch): string {
   return typeof url === 'string' ? url : url[arch];
 }
 
 /**
- * Ubuntu's archive with the components that its images enable. Key ring: Debian and Ubuntu ship it there, in the
- * packages `ubuntu-archive-keyring` and `ubuntu-keyring`.
+ * Ubuntu's archive with the components that its images enable. Debian and Ubuntu install the key ring with the packages
+ * `ubuntu-archive-keyring` and `ubuntu-keyring`.
  */
 export function ubuntuRepositories(codename: string): readonly Repository[] {
   return [
@@ -48,7 +47,7 @@ const VAULT = 'https://vault.centos.org';
 const EPEL_ARCHIVE = 'https://archives.fedoraproject.org/pub/archive/epel';
 const EPEL = 'https://dl.fedoraproject.org/pub/epel';
 
-/** What is left of CentOS 7: the vault of its last release, and EPEL's archive. Arm had a tree and a key of its own. */
+/** The remains of CentOS 7: the vault of its last release, and EPEL's archive. Arm has a separate tree and key. */
 export function centos7Repositories(): readonly Repository[] {
   const parts = ['os', 'updates', 'extras'].map((part) => ({
     id: `centos-7-${part}`,
@@ -87,7 +86,7 @@ export function oracle7Repositories(): readonly Repository[] {
   ];
 }
 
-/** Amazon publishes its key in packages only; this copy is the one that image builders of other systems use. */
+/** Amazon publishes its key only in packages; other systems' image builders use this copy. */
 export function amazon2023Repositories(): readonly Repository[] {
   const keys = 'https://raw.githubusercontent.com/rpm-software-management/distribution-gpg-keys/main/keys';
   return [

@@ -1,7 +1,7 @@
-/** Passwords and tokens as a type that no log, message or JSON can show by accident. */
+/** Passwords and tokens as a type that logs, messages and JSON cannot reveal by accident. */
 
 export interface Secret {
-  /** The text itself: call it where the secret is put to use and nowhere else. */
+  /** The text itself. Call it only where the secret is used. */
   readonly reveal: () => string;
   readonly toString: () => string;
   readonly toJSON: () => string;
@@ -9,7 +9,7 @@ export interface Secret {
 
 const SHOWN = '[secret]';
 
-/** Wraps a text; whatever prints or serialises the result gets `[secret]`. */
+/** Wraps a text; printing or serializing the result yields `[secret]`. */
 export function secret(text: string): Secret {
   const shown = (): string => SHOWN;
   const wrapped = { reveal: (): string => text, toString: shown, toJSON: shown };

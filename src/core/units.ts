@@ -1,4 +1,4 @@
-/** Numbers as people read them. */
+/** Numbers formatted for people. */
 
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'] as const;
 
@@ -14,7 +14,7 @@ export function formatBytes(bytes: number): string {
   return `${Number(text)} ${UNITS[unit] ?? ''}`;
 }
 
-/** Whole ones, for waiting: `8 s`, `75 s`, `12 min`, `3 h`. */
+/** Durations in whole units: `8 s`, `75 s`, `12 min`, `3 h`. */
 export function formatSeconds(seconds: number): string {
   if (seconds < 120) return `${Math.max(1, Math.round(seconds))} s`;
   const minutes = Math.round(seconds / 60);

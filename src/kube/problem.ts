@@ -3,7 +3,7 @@ import { visible } from '../core/diagnostic.ts';
 import { asError, CurlewError, errnoOf } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import {
-  connectionWords,
+  connectionMessage,
   isCertificateProblem,
   isNotTls,
   ProxyFailure,
@@ -116,7 +116,7 @@ export function thrownProblem(thrown: unknown, session?: Session): Problem {
     return problemOf('refused', `its certificate is not from the authority of the kubeconfig (${code})`, hint);
   }
   if (/_ALERT_/.test(code)) return problemOf('refused', `it ended the TLS handshake (${code})`, OTHER_USER);
-  if (AWAY.test(code)) return problemOf('unreachable', connectionWords(error) ?? `the connection broke (${code})`);
+  if (AWAY.test(code)) return problemOf('unreachable', connectionMessage(error) ?? `the connection broke (${code})`);
   if (isNotTls(error, code)) return problemOf('failed', 'it does not speak TLS');
-  return problemOf('failed', connectionWords(error) ?? (error.message || code));
+  return problemOf('failed', connectionMessage(error) ?? (error.message || code));
 }

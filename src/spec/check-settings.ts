@@ -1,11 +1,11 @@
-/** Settings of an installer spec against what kURL knows of them: names and types. Pure. */
+/** Checks the settings of an installer spec against kURL's names and types. Pure. */
 import { nearest } from '../core/nearest.ts';
 import { isSecretName } from './secret-settings.ts';
 import { fieldsOf, HOOK_TIMEOUT, SECTION_NAMES, settingOf, variableName, type SettingKind } from './settings.ts';
 import { isReservedVariable } from './variable-names.ts';
 import { isJsonObject, type Json } from '../formats/yaml/yaml.ts';
 
-/** What is wrong with a setting; the reader of the spec knows where it stands. */
+/** A problem of a setting; the reader of the spec knows its place. */
 export interface SettingFinding {
   readonly severity: 'error' | 'warning' | 'info';
   readonly code: string;
@@ -14,9 +14,9 @@ export interface SettingFinding {
 }
 
 /**
- * `taken`: the fields above it. A name that kURL does not know below one of its own keys is dropped by kURL without a
- * word; here it becomes a variable. That is a warning where it looks like a slip, and a remark where a package may well
- * have settings of its own.
+ * `taken`: the fields above it. kURL silently drops a name that it does not know under one of its own keys; here it becomes a
+ * variable. That is a warning if it looks like a typo, and a remark if a package may well have settings that kURL does not
+ * know.
  */
 export function checkSetting(
   specName: string,
@@ -26,7 +26,7 @@ export function checkSetting(
 ): SettingFinding | undefined {
   const name = `${specName}.${field}`;
   const variable = variableName(specName, field);
-  // A setting becomes a shell variable; one that bash, the linker or this tool listens to must not come from a spec.
+  // A setting becomes a shell variable. Variables that bash, the linker or this tool read must not come from a spec.
   if (variable !== undefined && isReservedVariable(variable)) {
     return {
       severity: 'error',
@@ -42,7 +42,7 @@ export function checkSetting(
     return {
       severity: near !== undefined || SECTION_NAMES.includes(specName) ? 'warning' : 'info',
       code: 'unknown-setting',
-      message: `kURL knows no setting "${field.slice(0, 60)}" of ${specName}`,
+      message: `kURL has no setting "${field.slice(0, 60)}" of ${specName}`,
       hint: near === undefined ? knownFields(fields) : `did you mean "${near}"?`,
     };
   }
@@ -50,21 +50,21 @@ export function checkSetting(
   if (other !== undefined) {
     return { severity: 'error', code: 'twice', message: `${name} and ${specName}.${other} are the same setting` };
   }
-  const { wanted, fits, hint } = KINDS[known.kind];
+  const { expected, fits, hint } = KINDS[known.kind];
   if (fits(value)) return undefined;
-  const message = `${name} must be ${wanted}, and is ${isSecretName(field) ? 'something else' : described(value)}`;
+  const message = `${name} must be ${expected}, not ${isSecretName(field) ? 'something else' : described(value)}`;
   return { severity: 'error', code: 'type', message, hint: hint(value) };
 }
 
 const MOST_NAMES = 6;
 
 function knownFields(fields: readonly string[]): string {
-  const page = 'docs/kurl-compatibility.md lists those that it knows';
-  return fields.length > MOST_NAMES ? page : `it knows: ${fields.join(', ')}`;
+  const page = 'docs/kurl-compatibility.md lists its settings';
+  return fields.length > MOST_NAMES ? page : `its settings: ${fields.join(', ')}`;
 }
 
 interface KindCheck {
-  readonly wanted: string;
+  readonly expected: string;
   readonly fits: (value: Json) => boolean;
   readonly hint: (value: Json) => string | undefined;
 }
@@ -75,7 +75,7 @@ const isListOf =
   (fits: (value: Json) => boolean) =>
   (value: Json): boolean =>
     Array.isArray(value) && (value as readonly Json[]).every(fits);
-const WORDS: Readonly<Record<string, string>> = {
+const YAML_1_1_BOOLEANS: Readonly<Record<string, string>> = {
   yes: 'true',
   on: 'true',
   y: 'true',
@@ -84,26 +84,26 @@ const WORDS: Readonly<Record<string, string>> = {
   n: 'false',
 };
 const switchHint = (value: Json): string | undefined => {
-  const word = typeof value === 'string' ? WORDS[value.toLowerCase()] : undefined;
+  const word = typeof value === 'string' ? YAML_1_1_BOOLEANS[value.toLowerCase()] : undefined;
   return word === undefined ? unquoted(value) : `write ${word}`;
 };
 const unquoted = (value: Json): string | undefined => (isText(value) ? 'write it without quotes' : undefined);
 
 const KINDS: Readonly<Record<SettingKind, KindCheck>> = {
-  switch: { wanted: 'true or false', fits: (value) => typeof value === 'boolean', hint: switchHint },
+  switch: { expected: 'true or false', fits: (value) => typeof value === 'boolean', hint: switchHint },
   integer: {
-    wanted: 'a whole number',
+    expected: 'a whole number',
     fits: (value) => Number.isSafeInteger(value),
     hint: (value) => (typeof value === 'string' && /^\d+$/.test(value) ? unquoted(value) : undefined),
   },
   text: {
-    wanted: 'a text',
+    expected: 'a text',
     fits: isText,
     hint: (value) => (typeof value === 'object' ? undefined : 'put it in quotes'),
   },
-  texts: { wanted: 'a list of texts', fits: isListOf(isText), hint: noHint },
-  commands: { wanted: 'a list of commands, each a list of words', fits: isListOf(isListOf(isText)), hint: noHint },
-  document: { wanted: 'a map', fits: isJsonObject, hint: noHint },
+  texts: { expected: 'a list of texts', fits: isListOf(isText), hint: noHint },
+  commands: { expected: 'a list of commands, each a list of texts', fits: isListOf(isListOf(isText)), hint: noHint },
+  document: { expected: 'a map', fits: isJsonObject, hint: noHint },
 };
 
 function described(value: Json): string {

@@ -1,5 +1,5 @@
-/** The flags that kURL's scripts take (kurl.md 4.5), word for word: `ha`, `labels=a=b`. Pure. */
-import { wordPlace, type Place } from '../core/diagnostic.ts';
+/** The flags of kURL's scripts, with the same syntax: `ha`, `labels=a=b`. Pure. */
+import { argumentPlace, type Place } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import { isVersion } from '../core/ref.ts';
@@ -8,15 +8,15 @@ import { settingValue, withField, type GivenField } from './set.ts';
 import { settingOf } from './settings.ts';
 import type { Json } from '../formats/yaml/yaml.ts';
 
-/** What a flag stands for. */
+/** The meaning of a flag. */
 export type FlagMeaning =
   /** A setting of the spec, `specName.field`. */
   | { readonly kind: 'setting'; readonly setting: string }
-  /** A shell variable that hooks find; `value` is what it holds where the flag takes none. */
+  /** A shell variable for hooks; `value` is its value if the flag takes none. */
   | { readonly kind: 'variable'; readonly variable: string; readonly value?: string; readonly repeats?: true }
-  /** Something of the run itself. */
+  /** An option of the run itself. */
   | { readonly kind: 'overlay' | 'install-directory' }
-  /** Taken, and without effect: `why` is said. */
+  /** Accepted without effect; `why` is reported. */
   | { readonly kind: 'nothing'; readonly why: string; readonly value?: '' };
 
 const setting = (name: string): FlagMeaning => ({ kind: 'setting', setting: name });
@@ -36,11 +36,11 @@ export const FLAGS: Readonly<Record<string, FlagMeaning>> = {
   'kurl-install-directory': { kind: 'install-directory' },
   labels: variable('NODE_LABELS'),
   'storage-migration-ready-timeout': { kind: 'nothing', why: 'storage is not migrated' },
-  'dismiss-host-packages-preflight': nothing('it has had no effect in kURL for long'),
+  'dismiss-host-packages-preflight': nothing('kURL has long ignored it'),
   yes: variable('ASSUME_YES', '1'),
   'primary-host': hosts('PRIMARY_HOST'),
   'secondary-host': hosts('SECONDARY_HOST'),
-  'force-reapply-addons': nothing('it has had no effect in kURL for long; --reapply installs what is applied already'),
+  'force-reapply-addons': nothing('kURL has long ignored it; --reapply installs add-ons that are already applied'),
   'skip-system-package-install': setting('kurl.skipSystemPackageInstall'),
   'exclude-builtin-preflights': setting('kurl.excludeBuiltinHostPreflights'),
   'exclude-builtin-host-preflights': setting('kurl.excludeBuiltinHostPreflights'),
@@ -48,7 +48,7 @@ export const FLAGS: Readonly<Record<string, FlagMeaning>> = {
   ipv6: setting('kurl.ipv6'),
   'velero-restic-timeout': setting('velero.resticTimeout'),
   'velero-server-flags': setting('velero.serverFlags'),
-  'auto-upgrades-enabled': nothing('it has had no effect in kURL for long'),
+  'auto-upgrades-enabled': nothing('kURL has long ignored it'),
   'additional-no-proxy-addresses': setting('kurl.additionalNoProxyAddresses'),
   'cert-key': setting('kubernetes.certKey'),
   'control-plane': setting('kubernetes.controlPlane'),
@@ -73,9 +73,7 @@ export const FLAGS: Readonly<Record<string, FlagMeaning>> = {
   'load-balancer-address': setting('kubernetes.loadBalancerAddress'),
   'preflight-ignore': setting('kurl.hostPreflightIgnore'),
   'host-preflight-ignore': setting('kurl.hostPreflightIgnore'),
-  'preflight-ignore-warnings': nothing(
-    'warnings of preflights stop no run unless host-preflight-enforce-warnings is given',
-  ),
+  'preflight-ignore-warnings': nothing('preflight warnings stop a run only with host-preflight-enforce-warnings'),
   'host-preflight-enforce-warnings': setting('kurl.hostPreflightEnforceWarnings'),
   'preserve-docker-config': setting('docker.preserveConfig'),
   'preserve-firewalld-config': setting('firewalldConfig.preserveConfig'),
@@ -87,17 +85,17 @@ export const FLAGS: Readonly<Record<string, FlagMeaning>> = {
 
 export interface GivenFlags {
   readonly settings: readonly (GivenField & { readonly place: Place })[];
-  /** Besides those of settings. Several hosts are joined by commas. */
+  /** In addition to those of settings. Several hosts are joined by commas. */
   readonly variables: ReadonlyMap<string, string>;
   /** The file of `installer-spec-file`. */
   readonly overlay: string | undefined;
-  /** The install folder itself: what kURL makes below the one that is given. */
+  /** The install folder itself, which kURL creates in the given one. */
   readonly installDirectory: string | undefined;
-  /** Flags that are taken and do nothing, and why. */
+  /** Flags without effect, and why. */
   readonly notes: readonly string[];
 }
 
-/** True for a flag behind which a value must stand. */
+/** True for a flag that requires a value. */
 export function takesValue(meaning: FlagMeaning): boolean {
   if (meaning.kind === 'setting') {
     const [specName = '', field = ''] = meaning.setting.split('.');
@@ -111,13 +109,13 @@ function repeats(meaning: FlagMeaning): boolean {
   return 'repeats' in meaning;
 }
 
-/** All that is wrong with the words is told at once (`USAGE`), without the values, which may be secret. */
-export function readFlags(words: readonly string[]): GivenFlags {
+/** Parses flags. Throws `USAGE` with all problems at once, without values, which may be secret. */
+export function readFlags(args: readonly string[]): GivenFlags {
   const wrong: string[] = [];
   const given = new Map<string, string[]>();
-  for (const word of words) {
-    const [name = ''] = word.split('=', 1);
-    const value = word.includes('=') ? word.slice(name.length + 1) : undefined;
+  for (const arg of args) {
+    const [name = ''] = arg.split('=', 1);
+    const value = arg.includes('=') ? arg.slice(name.length + 1) : undefined;
     const problem = flagProblem(name, value, given);
     if (problem !== undefined) wrong.push(problem);
     else given.set(name, [...(given.get(name) ?? []), value ?? '']);
@@ -126,16 +124,15 @@ export function readFlags(words: readonly string[]): GivenFlags {
   if (flags !== undefined && wrong.length === 0) return flags;
   throw new CurlewError('USAGE', wrong.join('; '), {
     hint:
-      fileHint(words) ??
-      'flags are those of kURL, such as: ha airgap labels=a=b; docs/kurl-compatibility.md lists them',
+      fileHint(args) ?? 'flags are those of kURL, such as: ha airgap labels=a=b; docs/kurl-compatibility.md lists them',
   });
 }
 
-/** For the name of a file that was given without the option which takes it. */
-function fileHint(words: readonly string[]): string | undefined {
-  const file = words.find((word) => /^[^=]*\.(?:tar\.gz|tgz|ya?ml)$/i.test(word));
+/** The hint for a file name that was given without its option. */
+function fileHint(args: readonly string[]): string | undefined {
+  const file = args.find((arg) => /^[^=]*\.(?:tar\.gz|tgz|ya?ml)$/i.test(arg));
   if (file === undefined) return undefined;
-  return `a file needs an option: ${/l$/i.test(file) ? '--installer' : '--bundle'} ${file.slice(0, 200)}`;
+  return `name the file with an option: ${/l$/i.test(file) ? '--installer' : '--bundle'} ${file.slice(0, 200)}`;
 }
 
 function flagProblem(
@@ -148,9 +145,9 @@ function flagProblem(
     const near = nearest(name, Object.keys(FLAGS));
     return `unknown flag ${JSON.stringify(name.slice(0, 80))}${near === undefined ? '' : `, did you mean ${near}?`}`;
   }
-  if (given.has(name) && !repeats(meaning)) return `the flag ${name} stands twice`;
+  if (given.has(name) && !repeats(meaning)) return `the flag ${name} is given twice`;
   if (takesValue(meaning))
-    return value === undefined || value === '' ? `the flag ${name} needs a value: ${name}=…` : undefined;
+    return value === undefined || value === '' ? `the flag ${name} requires a value: ${name}=…` : undefined;
   return value === undefined || ['', '1', 'true'].includes(value) ? undefined : `the flag ${name} takes no value`;
 }
 
@@ -164,14 +161,14 @@ function flagsOf(given: ReadonlyMap<string, readonly string[]>, wrong: string[])
   for (const [name, values] of given) {
     const meaning = FLAGS[name];
     if (meaning?.kind === 'variable') variables.set(meaning.variable, meaning.value ?? values.join(','));
-    if (meaning?.kind === 'nothing') notes.push(`the flag ${name} does nothing here: ${meaning.why}`);
+    if (meaning?.kind === 'nothing') notes.push(`the flag ${name} has no effect: ${meaning.why}`);
     if (meaning?.kind !== 'setting') continue;
     const [specName = '', field = ''] = meaning.setting.split('.');
     const known = settingOf(specName, field);
     const text = takesValue(meaning) ? values.join(',') : 'true';
     const value = settingValue(known?.kind, field === 'version' ? text.replace(/^v/, '') : text);
     if ('wrong' in value) wrong.push(`the flag ${name} must be ${value.wrong}`);
-    else settings.push({ specName, field, value: value.value, place: wordPlace(`the flag ${name}`) });
+    else settings.push({ specName, field, value: value.value, place: argumentPlace(`the flag ${name}`) });
   }
   const folder = special('install-directory');
   return {
@@ -184,8 +181,8 @@ function flagsOf(given: ReadonlyMap<string, readonly string[]>, wrong: string[])
 }
 
 /**
- * The spec with what the flags say. Settings of an add-on that it does not have become variables all the same, as in kURL;
- * for a version there must be the add-on.
+ * The spec with the settings of the flags. Settings of an add-on that the spec does not have still become variables, as in
+ * kURL; a version requires the add-on.
  */
 export function withFlags(installer: Installer, { settings }: GivenFlags): Installer {
   return settings.reduce((changed, given) => {
@@ -197,7 +194,7 @@ export function withFlags(installer: Installer, { settings }: GivenFlags): Insta
       throw new CurlewError('USAGE', `the flag ${specName}-version: the spec has no ${specName}`);
     }
     const requested = typeof value === 'string' && isVersion(value) ? value : undefined;
-    if (requested === undefined) throw new CurlewError('USAGE', `the flag ${specName}-version: this is not a version`);
+    if (requested === undefined) throw new CurlewError('USAGE', `the flag ${specName}-version: not a version`);
     const addons = changed.addons.map((addon) =>
       addon.specName === specName ? { ...addon, requested, requestedBy: place } : addon,
     );
@@ -205,7 +202,7 @@ export function withFlags(installer: Installer, { settings }: GivenFlags): Insta
   }, installer);
 }
 
-/** Addresses are added to those of the spec. */
+/** Appends addresses to those of the spec. */
 function appended(installer: Installer, specName: string, field: string, value: Json): Json {
   if (field !== 'additionalNoProxyAddresses' || !Array.isArray(value)) return value;
   const found = installer.sections.find((section) => section.specName === specName)?.settings[field];

@@ -1,9 +1,9 @@
-/** The seven digits by which kURL's services know an installer spec (kurl.md 4.2). Pure. */
+/** The seven digits by which kURL's services identify an installer spec. Pure. */
 import { createHash } from 'node:crypto';
 import type { Installer } from './installer.ts';
 import { isJsonObject, type Json } from '../formats/yaml/yaml.ts';
 
-/** Counted first, in this order, and only when they say something. */
+/** Hashed first, in this order, if they are not empty. */
 const FIRST: readonly string[] = [
   'kubernetes_version',
   'weave_version',
@@ -15,12 +15,12 @@ const FIRST: readonly string[] = [
   'kotsadm_applicationSlug',
 ];
 
-/** The same for another order of keys or another name; versions count as they are written. */
+/** Independent of the order of keys and of the name; versions count as written. */
 export function installerId(installer: Installer): string {
   return installerHash(installer).slice(0, 7);
 }
 
-/** What the id is the beginning of: two specs of one id and two hashes are different specs. */
+/** The whole hash, of which the id is the beginning: two specs with the same id but different hashes differ. */
 export function installerHash(installer: Installer): string {
   const fields = new Map<string, string>();
   for (const { specName, settings } of installer.sections) addFields(fields, specName, settings);
@@ -44,36 +44,36 @@ function addFields(fields: Map<string, string>, specName: string, settings: Read
   }
 }
 
-/** What it writes of the class of every map: plain objects have one prototype and one constructor. */
+/** The text that object-hash writes for the class of a map: plain objects share one prototype and one constructor. */
 const CLASS = 'string:11:constructor:fn:string:8:[native]string:20:function-name:Object';
 const PROTOTYPE = 'string:9:prototype:Undefined,string:9:__proto__:';
 
-/** SHA-1, in hex. */
+/** The SHA-1 of a value as in the npm package object-hash, in hex. */
 export function objectHash(value: Json): string {
   return createHash('sha1').update(hashedText(value)).digest('hex');
 }
 
 function hashedText(value: Json): string {
-  // What is met again is only named, by its number: the prototype and its constructor, from the second map on.
-  let met = 0;
+  // Objects that occur again are written as their number: prototype and constructor, from the second map on.
+  let count = 0;
   let prototype: number | undefined;
   const classText = (): string => {
     if (prototype !== undefined) return `${PROTOTYPE}${again(prototype)},${CLASS}${again(prototype + 1)}`;
-    prototype = met;
-    met += 2;
+    prototype = count;
+    count += 2;
     return `${PROTOTYPE}object:3:${PROTOTYPE}Null,${CLASS}object:0:,,${CLASS}${again(prototype + 1)}`;
   };
-  const textOf = (one: Json): string => {
+  const serialize = (one: Json): string => {
     if (typeof one === 'string') return word(one);
     if (typeof one === 'number') return `number:${one}`;
     if (typeof one === 'boolean') return `bool:${one}`;
-    met += 1;
-    if (!isJsonObject(one)) return `array:${one.length}:${one.map(textOf).join('')}`;
+    count += 1;
+    if (!isJsonObject(one)) return `array:${one.length}:${one.map(serialize).join('')}`;
     const keys = Object.keys(one).toSorted();
     const head = `object:${keys.length + 3}:${classText()},`;
-    return head + keys.map((key) => `${word(key)}:${textOf(one[key] ?? '')},`).join('');
+    return head + keys.map((key) => `${word(key)}:${serialize(one[key] ?? '')},`).join('');
   };
-  return textOf(value);
+  return serialize(value);
 }
 
 function again(number: number): string {

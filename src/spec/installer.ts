@@ -1,26 +1,26 @@
-/** What an installer spec says, as data. */
+/** An installer spec as data. */
 import type { Place } from '../core/diagnostic.ts';
 import type { JsonObject } from '../formats/yaml/yaml.ts';
 
 export interface InstallerAddon {
   /** As written in the spec: `certManager`. */
   readonly specName: string;
-  /** As its folder is called: `cert-manager`. */
+  /** Its folder name: `cert-manager`. */
   readonly name: string;
   /** The version as written: exact, `latest` or `1.2.x`. */
   readonly requested: string;
-  /** Everything below the key but `version` and `s3Override`. */
+  /** Everything under the key except `version` and `s3Override`. */
   readonly settings: JsonObject;
-  /** Of a package that is used instead of the store's: a URL, or `s3://bucket/key`. */
+  /** Address of a package to use instead of the store's: a URL, or `s3://bucket/key`. */
   readonly s3Override: string | undefined;
   readonly place: Place;
-  /** Of the version, where a flag and not the spec asks for it. */
+  /** Place of the flag that sets the version, if it is not in the spec. */
   readonly requestedBy?: Place | undefined;
-  /** Of settings, by their fields: in the spec, or the flag or `--set` that put them in. */
+  /** Places of settings by field: in the spec, or the flag or `--set` that sets them. */
   readonly places?: ReadonlyMap<string, Place>;
 }
 
-/** A key of the spec that is no add-on: settings of the installation itself, such as `kurl` or `selinuxConfig`. */
+/** A key of the spec that is not an add-on: settings of the installation itself, such as `kurl` or `selinuxConfig`. */
 export interface InstallerSection {
   readonly specName: string;
   readonly settings: JsonObject;

@@ -1,20 +1,20 @@
-/** A site's overlay on a base spec (kurl.md 4.4, 1). Pure. */
+/** Merges a site's overlay into a base spec. Pure. */
 import { stringify } from 'yaml';
 import { folderName } from './installer.ts';
 import { isJsonObject, readJson, type Json, type JsonObject, type Path } from '../formats/yaml/yaml.ts';
 
 export interface MergedInstaller {
   readonly document: JsonObject;
-  /** Where the two do not go together. */
+  /** Conflicts between the two. */
   readonly problems: readonly { readonly path: Path; readonly message: string }[];
 }
 
 type Complain = (path: Path, message: string) => void;
 
 /**
- * The two documents as one, `metadata.name` being `merged`: maps are merged, all else is the overlay's where it has it. What
- * is null there keeps the base's: readers leave nulls out. `docker.daemonConfig` is merged as the JSON that it is.
- * Names of add-ons and of their settings are the same whatever their case, and stay as the base writes them.
+ * Merges the two documents, with `metadata.name` set to `merged`: maps are merged, and other overlay values replace those of
+ * the base. A null in the overlay keeps the base's value, since readers drop nulls. `docker.daemonConfig` is merged as JSON.
+ * Names of add-ons and of their settings are compared without case, and keep the base's spelling.
  */
 export function mergeInstallers(base: JsonObject, overlay: JsonObject): MergedInstaller {
   const problems: { path: Path; message: string }[] = [];
@@ -34,16 +34,16 @@ function shown(value: Json | undefined): string {
 
 function mergeMaps(base: JsonObject, overlay: JsonObject, path: Path, complain: Complain): JsonObject {
   const out = new Map(Object.entries(base));
-  const keys = new Map([...out.keys()].map((key) => [sameName(key, path), key]));
+  const keys = new Map([...out.keys()].map((key) => [comparable(key, path), key]));
   for (const [key, value] of Object.entries(overlay)) {
-    const own = keys.get(sameName(key, path)) ?? key;
+    const own = keys.get(comparable(key, path)) ?? key;
     out.set(own, mergeValues(out.get(own), value, [...path, own], complain));
   }
   return Object.fromEntries(out);
 }
 
-/** What stands for a key when keys are compared. */
-function sameName(key: string, path: Path): string {
+/** The form of a key for comparison. */
+function comparable(key: string, path: Path): string {
   if (path[0] !== 'spec' || path.length > 2) return key;
   return path.length === 1 ? folderName(key) : key.toLowerCase();
 }
@@ -59,7 +59,7 @@ function mergeDaemonConfig(base: Json, overlay: Json, path: Path, complain: Comp
   if (base.trim() === '' || overlay.trim() === '') return overlay.trim() === '' ? base : overlay;
   const [below, above] = [readJson(base), readJson(overlay)];
   if (!isJsonObject(below) || !isJsonObject(above)) {
-    complain(path, `docker.daemonConfig of the ${isJsonObject(above) ? 'base' : 'overlay'} is no JSON object`);
+    complain(path, `docker.daemonConfig of the ${isJsonObject(above) ? 'base' : 'overlay'} is not a JSON object`);
     return overlay;
   }
   return JSON.stringify(sorted(mergeMaps(below, above, path, complain)), undefined, 2);

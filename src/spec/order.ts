@@ -1,7 +1,7 @@
-/** In which order add-ons are installed on a node. Pure. */
+/** The installation order of add-ons on a node. Pure. */
 import { CurlewError } from '../core/errors.ts';
 
-/** kURL's order (kurl.md 6.5), each add-on once; container runtimes and kubernetes first, since the rest runs on them. */
+/** kURL's order, each add-on once; container runtimes and kubernetes first, since the rest runs on them. */
 export const ORDER_ON_NODE: readonly string[] = [
   'docker',
   'containerd',
@@ -32,14 +32,14 @@ export const ORDER_ON_NODE: readonly string[] = [
 
 export interface OrderedAddon {
   readonly name: string;
-  /** Names of add-ons, or what they fulfill, that must come before when they are installed at all. */
+  /** Names of add-ons, or of requirements that they fulfill, that must come first if they are installed. */
   readonly requires: readonly string[];
   readonly fulfills: readonly string[];
 }
 
 /**
- * Known add-ons in kURL's order, which nothing changes among themselves; unknown ones follow in the order given. Where an
- * add-on requires what only comes later, that one moves up before it. A cycle is `SPEC_INVALID`.
+ * Known add-ons in kURL's order, which never changes among themselves; unknown ones follow in the given order. If an add-on
+ * requires a later one, that one moves up before it. A cycle is `SPEC_INVALID`.
  */
 export function orderAddons<Addon extends OrderedAddon>(addons: readonly Addon[]): readonly Addon[] {
   const rank = (name: string): number => {
@@ -47,7 +47,7 @@ export function orderAddons<Addon extends OrderedAddon>(addons: readonly Addon[]
     return known === -1 ? ORDER_ON_NODE.length : known;
   };
   const base = addons.toSorted((a, b) => rank(a.name) - rank(b.name));
-  // Lists of packages may be as long as their author likes: each is looked through once.
+  // Lists come from package authors and may be long, so each is scanned once.
   const providersOf = new Map<string, Addon[]>();
   for (const addon of base) {
     for (const name of new Set([addon.name, ...addon.fulfills])) {
@@ -60,8 +60,8 @@ export function orderAddons<Addon extends OrderedAddon>(addons: readonly Addon[]
   const place = (addon: Addon, above: readonly Addon[]): void => {
     if (done.has(addon)) return;
     if (above.includes(addon)) throw cycle([...above.slice(above.indexOf(addon)), addon]);
-    for (const wanted of addon.requires) {
-      const providers = providersOf.get(wanted) ?? [];
+    for (const required of addon.requires) {
+      const providers = providersOf.get(required) ?? [];
       if (providers.includes(addon) || providers.some((other) => done.has(other))) continue;
       const [first] = providers;
       if (first !== undefined && !(isKnown(first) && isKnown(addon))) place(first, [...above, addon]);
@@ -76,9 +76,9 @@ function isKnown({ name }: OrderedAddon): boolean {
   return ORDER_ON_NODE.includes(name);
 }
 
-function cycle(around: readonly OrderedAddon[]): CurlewError {
-  const names = around.map(({ name }) => name).join(' requires ');
+function cycle(path: readonly OrderedAddon[]): CurlewError {
+  const names = path.map(({ name }) => name).join(' requires ');
   return new CurlewError('SPEC_INVALID', `add-ons require each other: ${names}`, {
-    hint: 'take one of them out of the spec, or correct the requires of its categories.json',
+    hint: 'remove one of them from the spec, or correct `requires` in its categories.json',
   });
 }

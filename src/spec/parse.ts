@@ -1,5 +1,5 @@
 /**
- * Installer spec (kURL's document, kurl.md 4.1) -> data with places. Pure; all findings at once, none thrown.
+ * Parses an installer spec (kURL's document) into data with places. Pure; returns all findings at once, throws none.
  */
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
 import { nearest } from '../core/nearest.ts';
@@ -12,16 +12,16 @@ const API_VERSIONS: readonly Json[] = ['cluster.kurl.sh/v1beta1', 'kurl.sh/v1bet
 const TOP_KEYS = ['apiVersion', 'kind', 'metadata', 'spec', 'status'];
 
 export interface ParsedInstaller {
-  /** Undefined when there is an error among the findings, as is the document. */
+  /** Undefined if the findings contain an error, like the document. */
   readonly installer: Installer | undefined;
   /** As written, or as merged. */
   readonly document: JsonObject | undefined;
-  /** What could be read, whatever is wrong beside it: to look for further mistakes in. Undefined for no map of add-ons. */
+  /** The readable part of a spec with errors, for further checks. Undefined without a map of add-ons. */
   readonly readable: Installer | undefined;
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** A file: its name is for messages. */
+/** A spec file; its name is for messages. */
 export interface SpecText {
   readonly file: string;
   readonly text: string;
@@ -34,8 +34,8 @@ export function parseInstaller(file: string, text: string): ParsedInstaller {
 }
 
 /**
- * Reads a spec and what a site lays over it, which need not be whole by itself, and judges what comes of both. Where one of
- * the files is empty, the other one counts as it is, its name too.
+ * Reads a spec and a site's overlay, which need not be complete itself, and checks the result. If one of the files is empty,
+ * the other is used unchanged, including its name.
  */
 export function parseMerged(base: SpecText, overlay: SpecText): ParsedInstaller {
   if (isEmptySpec(overlay)) return parseInstaller(base.file, base.text);
@@ -56,7 +56,7 @@ export function parseMerged(base: SpecText, overlay: SpecText): ParsedInstaller 
   return finish(diagnostics, { document, placeOf });
 }
 
-/** Nothing but white space: kURL's scripts make such a file where there is no spec. */
+/** Only white space: kURL's scripts create such a file if there is no spec. */
 export function isEmptySpec({ text }: SpecText): boolean {
   return text.trim() === '';
 }
@@ -87,8 +87,8 @@ function findings(diagnostics: Diagnostic[], placeOf: YamlText['placeOf']): Find
 }
 
 /**
- * Everything but what is below `spec`, which is a map where there is a head, or null: no add-ons. A part of a merge may leave it
- * out.
+ * Reads everything except the content of `spec`. The head has a map `spec`, or null for no add-ons. A part of a merge may
+ * omit it.
  */
 function readHead(
   { file, text }: SpecText,
@@ -99,19 +99,24 @@ function readHead(
   if (hasErrors(diagnostics)) return { diagnostics, head: undefined };
   const found = findings(diagnostics, placeOf);
   if (!isJsonObject(value)) {
-    found.add('error', 'document', [], 'not an installer spec: it must be a map with apiVersion, kind and spec');
+    found.add('error', 'document', [], 'not an installer spec: expected a map with apiVersion, kind and spec');
     return { diagnostics, head: undefined };
   }
   for (const key of Object.keys(value)) {
     if (TOP_KEYS.includes(key)) continue;
     const near = nearest(key, TOP_KEYS);
-    found.add('warning', 'unknown-key', [key], `"${key}" means nothing here`, near && `did you mean "${near}"?`);
+    found.add('warning', 'unknown-key', [key], `"${key}" has no meaning here`, near && `did you mean "${near}"?`);
   }
   const { apiVersion, kind, metadata, spec } = value;
   if (apiVersion === undefined || !API_VERSIONS.includes(apiVersion)) {
-    found.add('error', 'api-version', ['apiVersion'], `apiVersion must be cluster.kurl.sh/v1beta1${is(apiVersion)}`);
+    found.add(
+      'error',
+      'api-version',
+      ['apiVersion'],
+      `apiVersion must be cluster.kurl.sh/v1beta1${actual(apiVersion)}`,
+    );
   }
-  if (kind !== 'Installer') found.add('error', 'kind', ['kind'], `kind must be Installer${is(kind)}`);
+  if (kind !== 'Installer') found.add('error', 'kind', ['kind'], `kind must be Installer${actual(kind)}`);
   checkName(metadata, found);
   if (isJsonObject(spec)) return { diagnostics, head: { document: value, placeOf } };
   if (spec === undefined && (part || nullKeys.includes('spec')))
@@ -120,8 +125,8 @@ function readHead(
   return { diagnostics, head: undefined };
 }
 
-function is(value: Json | undefined): string {
-  return typeof value === 'string' ? `, and is ${value.slice(0, 80)}` : '';
+function actual(value: Json | undefined): string {
+  return typeof value === 'string' ? `, not ${value.slice(0, 80)}` : '';
 }
 
 function checkName(metadata: Json | undefined, found: Findings): void {

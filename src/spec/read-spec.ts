@@ -1,4 +1,4 @@
-/** The map `spec` of an installer spec -> add-ons and sections, with findings. Pure. */
+/** Reads the map `spec` of an installer spec into add-ons and sections, with findings. Pure. */
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { nearest } from '../core/nearest.ts';
 import { isAddonName, isVersion } from '../core/ref.ts';
@@ -12,7 +12,7 @@ export interface Findings {
   readonly add: (severity: Diagnostic['severity'], code: string, path: Path, message: string, hint?: string) => void;
 }
 
-/** What has an error among its findings is left out. */
+/** Leaves out add-ons with errors. */
 export function readSpec(spec: JsonObject, found: Findings): Pick<Installer, 'addons' | 'sections'> {
   const addons: InstallerAddon[] = [];
   const sections: InstallerSection[] = [];
@@ -67,7 +67,7 @@ function checkSettings(specName: string, settings: JsonObject, found: Findings):
 function readAddon(specName: string, content: JsonObject, found: Findings): InstallerAddon | undefined {
   const name = folderName(specName);
   const path = ['spec', specName];
-  if (!hasAddonName(specName, found)) return undefined;
+  if (!checkAddonName(specName, found)) return undefined;
   noteNearName(specName, found);
   const { version, s3Override, ...settings } = content;
   checkSettings(specName, settings, found);
@@ -78,42 +78,42 @@ function readAddon(specName: string, content: JsonObject, found: Findings): Inst
   return { specName, name, requested, settings, s3Override: override, place: found.placeOf(path), places };
 }
 
-/** A setting of an add-on, one level too high: kURL ignores it silently. */
+/** Warns about a setting one level too high, which kURL silently ignores. */
 function noteMisplaced(specName: string, found: Findings): boolean {
   const owner = [...SECTION_NAMES, ...ADDON_NAMES].find((name) => fieldsOf(name).includes(specName));
   if (owner === undefined || ADDON_NAMES.includes(specName)) return false;
-  const message = `"${specName}" is no add-on: it is left out`;
-  found.add('warning', 'misplaced', ['spec', specName], message, `it is a setting of ${owner}: write it below that`);
+  const message = `"${specName}" is not an add-on: it is ignored`;
+  found.add('warning', 'misplaced', ['spec', specName], message, `it is a setting of ${owner}: move it under that key`);
   return true;
 }
 
-/** As for kURL, such an add-on is not installed; its other settings are variables all the same. */
+/** As in kURL, such an add-on is not installed, but its other settings still become variables. */
 function noteWithoutVersion(specName: string, settings: JsonObject, found: Findings): void {
   const path = ['spec', specName, ...('version' in settings ? ['version'] : [])];
-  if (!hasAddonName(specName, found)) return;
+  if (!checkAddonName(specName, found)) return;
   checkSettings(specName, settings, found);
   const near = 'version' in settings ? undefined : nearest('version', Object.keys(settings));
   if (near !== undefined) {
     found.add('error', 'version', path, `${specName} has no version`, `is "${near}" the version?`);
     return;
   }
-  const hint = 'to install it, write an exact one, "latest" or "1.2.x"';
+  const hint = 'to install it, write an exact version, "latest" or "1.2.x"';
   found.add('warning', 'version', path, `${specName} has no version: it is not installed`, hint);
 }
 
-function hasAddonName(specName: string, found: Findings): boolean {
+function checkAddonName(specName: string, found: Findings): boolean {
   if (/^[A-Za-z][A-Za-z0-9_-]*$/.test(specName) && isAddonName(folderName(specName))) return true;
   found.add('error', 'name', ['spec', specName], `"${specName.slice(0, 60)}" is not the name of an add-on`);
   return false;
 }
 
-/** Whoever names an add-on of their own nearly as one of kURL is told; all others are left in peace. */
+/** Warns about an unknown add-on only if its name is close to one of kURL's. */
 function noteNearName(specName: string, found: Findings): void {
   const known = [...ADDON_NAMES, ...SECTION_NAMES];
   if (known.some((one) => folderName(one) === folderName(specName))) return;
   const near = nearest(specName, known);
   if (near === undefined) return;
-  const message = `"${specName}" is no add-on of kURL`;
+  const message = `"${specName}" is not one of kURL's add-ons`;
   found.add('warning', 'unknown-addon', ['spec', specName], message, `did you mean "${near}"?`);
 }
 
@@ -133,9 +133,12 @@ function readVersion(specName: string, version: Json | undefined, found: Finding
     return wrong(`${specName}: the version is read as the number ${version}`, 'put it in quotes');
   }
   if (typeof version === 'string' && /^__\w+__$/.test(version)) {
-    return wrong(`${specName}: ${version} stands for a version that tests fill in`, 'write the version itself');
+    return wrong(
+      `${specName}: ${version} is a placeholder that tests replace with a version`,
+      'write the version itself',
+    );
   }
-  if (typeof version !== 'string' || !isVersion(version)) return wrong(`${specName}: this is not a version`);
+  if (typeof version !== 'string' || !isVersion(version)) return wrong(`${specName}: not a version`);
   return version;
 }
 
@@ -160,7 +163,7 @@ export interface Renamed {
   readonly renamed: readonly (readonly [old: string, field: string])[];
 }
 
-/** A field of an old name takes the place of the one that has the new name already. */
+/** A field with an old name replaces an existing one with the new name. */
 function withNewNames(specName: string, settings: JsonObject): Renamed {
   const renamed: [string, string][] = [];
   const out: Record<string, Json> = { ...settings };

@@ -15,12 +15,13 @@ const KINDS: Readonly<Record<SettingKind, Schema>> = {
 };
 
 const VERSION = {
-  description: 'An exact one, "latest", or "1.2.x" for the greatest patch. Without one the add-on is not installed.',
+  description:
+    'An exact version, "latest", or "1.2.x" for the highest patch. Without a version the add-on is not installed.',
   type: 'string',
   pattern: '^([A-Za-z0-9]([A-Za-z0-9._+-]*[A-Za-z0-9])?)?$',
 } as const;
 const OVERRIDE = {
-  description: 'A package that is used instead of the store’s.',
+  description: 'A package to use instead of the store’s.',
   type: 'string',
   pattern: '^((https?|s3)://\\S+)?$',
 } as const;
@@ -37,7 +38,7 @@ function settings(specName: string): Schema {
   );
 }
 
-/** Keys that kURL does not know are no errors: other add-ons have settings of their own. */
+/** Unknown keys are not errors: add-ons outside kURL have their own settings. */
 export const INSTALLER_SCHEMA: Schema = {
   $schema: 'http://json-schema.org/draft-07/schema#',
   title: 'Installer spec: which add-ons, which versions, which settings',

@@ -1,13 +1,13 @@
-/** Which settings of an add-on are secret: what may be shown of them where others can read it. Pure. */
+/** Which settings of an add-on are secret and must be hidden where others can read them. Pure. */
 import { maskSecrets, redact } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 
 type Entry = Readonly<Record<string, unknown>>;
 
 /**
- * What a name says, in words: `rootPassword`, `s3_secret_key`. A name that is known to be about a secret rather than to
- * hold one (`tokenTTL`, `existingSecret`) does not count. In doubt a setting is secret: the schema of a package can say
- * otherwise (`writeOnly: false`).
+ * Classifies a name by its words: `rootPassword`, `s3_secret_key`. Names about a secret that do not contain one (`tokenTTL`,
+ * `existingSecret`) are excluded. In doubt a setting is secret; the schema of a package can override that
+ * (`writeOnly: false`).
  */
 const SECRET = new RegExp(
   [
@@ -21,7 +21,7 @@ const HARMLESS =
 /** The field of a registry's credentials in the files of container engines. */
 const ENGINE_AUTH = /^(?:auth|identity ?token)$/;
 
-function words(name: string): string {
+function separateWords(name: string): string {
   const apart = name.replaceAll(/([a-z\d])([A-Z])/g, '$1 $2').replaceAll(/([A-Z])([A-Z][a-z])/g, '$1 $2');
   return apart
     .split(/[^A-Za-z]+/)
@@ -30,26 +30,26 @@ function words(name: string): string {
     .toLowerCase();
 }
 
-/** True for the name of a setting, or of a field in one, that says that its value is secret. */
+/** True if the name of a setting, or of a field in one, indicates a secret value. */
 export function isSecretName(name: string): boolean {
-  const said = words(name.slice(0, 200));
-  return (SECRET.test(said) || ENGINE_AUTH.test(said)) && !HARMLESS.test(said);
+  const words = separateWords(name.slice(0, 200));
+  return (SECRET.test(words) || ENGINE_AUTH.test(words)) && !HARMLESS.test(words);
 }
 
-/** What stands for the value of a secret setting where values are shown. */
+/** Replaces the value of a secret setting where values are shown. */
 const SHOWN = '[secret]';
 
-/** The value of a setting, or of its variable, for people to see: an empty one is no secret. */
+/** The value of a setting, or of its variable, for display: an empty value is not secret. */
 export function shownText(name: string, text: string): string {
-  return text !== '' && (isSecretName(name) || holdsSecret(text)) ? SHOWN : redact(text);
+  return text !== '' && (isSecretName(name) || containsSecret(text)) ? SHOWN : redact(text);
 }
 
-/** A line of a spec, by its number from 0, for people to see; columns up to the secret stay where they are. */
+/** A line of a spec, by its number from 0, for display; columns up to the secret do not move. */
 export function shownLine(lines: readonly string[], at: number): string {
   const line = lines[at] ?? '';
   const [, before = '', name = ''] = /^([\s"'{,-]*([\w.-]{1,80})["']?\s*[:=]\s*)\S/.exec(line) ?? [];
   if (isSecretName(name)) return `${before}${SHOWN}`;
-  return holdsSecret(line) || isBelowSecret(lines, at) ? SHOWN : maskSecrets(line);
+  return containsSecret(line) || isBelowSecret(lines, at) ? SHOWN : maskSecrets(line);
 }
 
 function isBelowSecret(lines: readonly string[], at: number): boolean {
@@ -66,10 +66,10 @@ function isBelowSecret(lines: readonly string[], at: number): boolean {
   return false;
 }
 
-/** A private key, a Secret of Kubernetes, or a field with the name of a secret in YAML, JSON, TOML or the like. */
-function holdsSecret(text: string): boolean {
+/** Finds a private key, a Kubernetes Secret, or a field with the name of a secret in YAML, JSON, TOML or similar. */
+function containsSecret(text: string): boolean {
   if (text.includes('PRIVATE KEY-----') || /\bkind["']?[ \t]*:[ \t]*["']?Secret\b/.test(text)) return true;
-  // Above what it holds, in YAML.
+  // In YAML, on the line before its value.
   for (const [, name = ''] of text.matchAll(
     /^[ \t]*(?:- )?["']?([A-Za-z][\w.-]{0,80})["']?:[ \t]*\r?\n[ \t]*[^\s]/gm,
   )) {
@@ -80,7 +80,7 @@ function holdsSecret(text: string): boolean {
   )) {
     if (isSecretName(name)) return true;
   }
-  // Words of a command line.
+  // Options of a command line.
   for (const [, name = ''] of text.matchAll(/(?<!\S)--?([A-Za-z][\w-]{0,80})[ \t]+[^\s-]/g)) {
     if (isSecretName(name)) return true;
   }
@@ -88,21 +88,21 @@ function holdsSecret(text: string): boolean {
 }
 
 interface Place {
-  /** What schemas say of the value; several where they are put together of parts. */
+  /** Schemas of the value; several if they are composed. */
   readonly schemas: readonly Entry[];
-  /** The value, or one that it is in, is secret by its name or schema. */
+  /** The value, or a value that contains it, is secret by its name or schema. */
   readonly secret: boolean;
 }
 
-/** Deeper values are not looked into: they count as secret. */
+/** Deeper values are not inspected: they count as secret. */
 const DEEPEST = 32;
 const HIDDEN = Symbol('hidden');
 
 /**
- * An add-on's entry in the spec without its secrets, and whether there were any. Secret is what the package's JSON Schema
- * marks (`format: password`, `writeOnly: true`), what has such a name and is not marked `writeOnly: false`, a text in which
- * a private key or a field with such a name stands, and user info and query of URLs. Fields are left out; an empty text, a
- * switch and null are no secrets.
+ * An add-on's entry in the spec without its secrets, and whether it had any. Secrets are values that the package's JSON Schema
+ * marks (`format: password`, `writeOnly: true`), values with a secret name that are not marked `writeOnly: false`, texts that
+ * contain a private key or a field with a secret name, and user info and query of URLs. Such fields are left out; empty texts,
+ * booleans and null are never secret.
  */
 export function withoutSecrets(entry: Entry, schema: unknown): { readonly shown: Entry; readonly hidden: boolean } {
   const found = { hidden: false };
@@ -128,17 +128,17 @@ function shownMap(map: Entry, place: Place, walk: Walk): Entry {
       place.schemas.flatMap((one) => propertyOf(one, name)),
       walk.root,
     );
-    const harmless = HARMLESS.test(words(name.slice(0, 200)));
-    const secret = marked(schemas) ?? (isSecretName(name) || names(map, name) || (place.secret && !harmless));
+    const harmless = HARMLESS.test(separateWords(name.slice(0, 200)));
+    const secret = marked(schemas) ?? (isSecretName(name) || isVariableValue(map, name) || (place.secret && !harmless));
     return [name, shownValue(value, { schemas, secret }, walk)] as const;
   });
   return Object.fromEntries(rows.filter(([, value]) => value !== HIDDEN));
 }
 
-/** `{ name: DB_PASSWORD, value: x }`, as Kubernetes writes variables. */
-function names(map: Entry, field: string): boolean {
-  const said = [map['name'], map['key']];
-  return field === 'value' && said.some((name) => typeof name === 'string' && isSecretName(name));
+/** True for `value` in `{ name: DB_PASSWORD, value: x }`, Kubernetes' form of variables. */
+function isVariableValue(map: Entry, field: string): boolean {
+  const variableNames = [map['name'], map['key']];
+  return field === 'value' && variableNames.some((name) => typeof name === 'string' && isSecretName(name));
 }
 
 function shownValue(value: unknown, place: Place, walk: Walk): unknown {
@@ -149,7 +149,7 @@ function shownValue(value: unknown, place: Place, walk: Walk): unknown {
   };
   if (value === '' || value === null || typeof value === 'boolean') return value;
   if (typeof value === 'string') {
-    if (secret || holdsSecret(value)) return hide();
+    if (secret || containsSecret(value)) return hide();
     const text = redact(value);
     if (text !== value) walk.found.hidden = true;
     return text;
@@ -169,13 +169,13 @@ function shownValue(value: unknown, place: Place, walk: Walk): unknown {
     .filter((one) => one !== HIDDEN);
 }
 
-/** `--password`, as a word of a command of which the next one is its value. */
+/** True for an argument such as `--password`, whose value is the next argument. */
 function isSecretOption(word: unknown): boolean {
   const [, name = ''] = /^--?([A-Za-z][\w-]{0,80})$/.exec(typeof word === 'string' ? word : '') ?? [];
   return isSecretName(name);
 }
 
-/** Any part that marks it secret counts; undefined where none says anything. */
+/** True if any part marks it secret; undefined if none marks it. */
 function marked(schemas: readonly Entry[]): boolean | undefined {
   if (schemas.some((one) => one['format'] === 'password' || one['writeOnly'] === true)) return true;
   return schemas.some((one) => one['writeOnly'] === false) ? false : undefined;
@@ -184,7 +184,7 @@ function marked(schemas: readonly Entry[]): boolean | undefined {
 function propertyOf(schema: Entry, name: string): readonly unknown[] {
   const { properties, patternProperties, additionalProperties } = schema;
   const own = isObject(properties) && Object.hasOwn(properties, name) ? [properties[name]] : [];
-  // Patterns come from outside, and are not run.
+  // Patterns come from outside and are not evaluated.
   return own.length > 0
     ? own
     : [...(isObject(patternProperties) ? Object.values(patternProperties) : []), additionalProperties];
@@ -192,7 +192,7 @@ function propertyOf(schema: Entry, name: string): readonly unknown[] {
 
 const PARTS = ['allOf', 'anyOf', 'oneOf', 'if', 'then', 'else'] as const;
 
-/** Schemas with all that they are put together of, each part once. */
+/** Schemas with all schemas that they are composed of, each once. */
 function expanded(schemas: readonly unknown[], root: unknown): readonly Entry[] {
   const seen = new Set<Entry>();
   const waiting = [...schemas];
@@ -200,15 +200,15 @@ function expanded(schemas: readonly unknown[], root: unknown): readonly Entry[] 
     const next = waiting.pop();
     if (!isObject(next) || seen.has(next)) continue;
     seen.add(next);
-    if (typeof next['$ref'] === 'string') waiting.push(referred(next['$ref'], root));
-    // One by one: a list may be longer than the arguments of a call.
+    if (typeof next['$ref'] === 'string') waiting.push(resolveReference(next['$ref'], root));
+    // One by one: a list may be longer than the argument limit of a call.
     for (const part of PARTS) for (const one of [next[part]].flat()) waiting.push(one);
   }
   return [...seen];
 }
 
-/** `#/definitions/name`; schemas elsewhere are not fetched. */
-function referred(pointer: string, root: unknown): unknown {
+/** Resolves `#/definitions/name`; does not fetch schemas from elsewhere. */
+function resolveReference(pointer: string, root: unknown): unknown {
   if (!pointer.startsWith('#')) return undefined;
   let found: unknown = root;
   for (const part of pointer.slice(1).split('/').slice(1)) {

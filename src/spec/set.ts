@@ -1,5 +1,5 @@
-/** Settings given on the command line, on top of a spec. Pure. */
-import { wordPlace, type Place } from '../core/diagnostic.ts';
+/** Applies settings from the command line to a spec. Pure. */
+import { argumentPlace, type Place } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';
 import type { Installer, InstallerAddon } from './installer.ts';
@@ -7,24 +7,24 @@ import { settingOf, type SettingKind } from './settings.ts';
 import type { Json } from '../formats/yaml/yaml.ts';
 
 /**
- * The spec with each `name.field=value` in it; `name` as the spec writes it. A value is read as what kURL knows the
- * setting to be; where it knows none, `true`, `false` and whole numbers are such and all else is text. A name that the
- * spec does not have, a word of another form and a value that does not fit are `USAGE`.
+ * Applies each `name.field=value` to the spec; `name` is spelled as in the spec. A value is parsed by the type that kURL gives
+ * the setting; for other settings, `true`, `false` and whole numbers are parsed, and everything else is text. `USAGE` for a
+ * name that the spec does not have, another form, and a value of the wrong type.
  */
-export function withSettings(installer: Installer, words: readonly string[]): Installer {
-  return words.reduce(withSetting, installer);
+export function withSettings(installer: Installer, args: readonly string[]): Installer {
+  return args.reduce(withSetting, installer);
 }
 
-function withSetting(installer: Installer, word: string): Installer {
-  const [, name = '', field = '', text = ''] = /^([A-Za-z0-9-]+)\.([A-Za-z0-9]+)=(.*)$/s.exec(word) ?? [];
+function withSetting(installer: Installer, arg: string): Installer {
+  const [, name = '', field = '', text = ''] = /^([A-Za-z0-9-]+)\.([A-Za-z0-9]+)=(.*)$/s.exec(arg) ?? [];
   if (field === 'version' || field === 's3Override') {
-    throw new CurlewError('USAGE', `--set ${name}.${field}: it chooses a package, and is not a setting`, {
-      hint: 'write it into the spec, or into an overlay: installer-spec-file=FILE',
+    throw new CurlewError('USAGE', `--set ${name}.${field}: it selects a package and is not a setting`, {
+      hint: 'write it into the spec or an overlay: installer-spec-file=FILE',
     });
   }
   if (field === '') {
-    // What stands behind the sign may be a secret.
-    const shown = JSON.stringify((word.split('=', 1)[0] ?? '').slice(0, 80));
+    // The value may be a secret.
+    const shown = JSON.stringify((arg.split('=', 1)[0] ?? '').slice(0, 80));
     throw new CurlewError('USAGE', `--set ${shown}: not a setting`, { hint: 'write --set name.field=value' });
   }
   const all = [...installer.addons, ...installer.sections];
@@ -43,20 +43,20 @@ function withSetting(installer: Installer, word: string): Installer {
     specName: name,
     field,
     value: value.value,
-    place: wordPlace(`--set ${name}.${field}`),
+    place: argumentPlace(`--set ${name}.${field}`),
   });
 }
 
 export interface GivenField {
-  /** The add-on or section, as specs write it. */
+  /** The add-on or section, as written in the spec. */
   readonly specName: string;
   readonly field: string;
   readonly value: Json;
-  /** The word that says so; absent for what nobody has written. */
+  /** The argument that sets it; absent for generated values. */
   readonly place?: Place;
 }
 
-/** The spec with this setting, in place of the one of that name whatever its case; in a section where there is no such add-on. */
+/** Sets a field, and replaces one of the same name regardless of case; adds a section if the spec does not have the add-on. */
 export function withField(installer: Installer, { specName, field, value, place }: GivenField): Installer {
   type Part = Pick<InstallerAddon, 'specName' | 'settings' | 'places'>;
   const change = <One extends Part>(one: One): One => {
@@ -75,7 +75,7 @@ export function withField(installer: Installer, { specName, field, value, place 
 
 const WHOLE = /^(?:0|-?[1-9]\d{0,14})$/;
 
-/** A word as the value of a setting of this kind, or what it should be. */
+/** Parses text as the value of a setting of this kind; returns what was expected if it is wrong. */
 export function settingValue(
   kind: SettingKind | undefined,
   text: string,
@@ -89,5 +89,5 @@ export function settingValue(
   if (kind === 'switch') return isSwitch ? { value: text === 'true' } : { wrong: 'true or false' };
   if (kind === 'integer') return WHOLE.test(text) ? { value: Number(text) } : { wrong: 'a whole number' };
   if (kind === 'texts') return { value: text === '' ? [] : text.split(',') };
-  return { wrong: 'written into the spec: it is no plain value' };
+  return { wrong: 'written into the spec: it is not a plain value' };
 }

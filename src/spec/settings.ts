@@ -1,13 +1,13 @@
 /**
- * Every setting that kURL knows (kurl.md 4.1, 4.4): what it is, and which shell variable it becomes. Schema, checks,
- * variables, `--set`, flags and the page of compatibility all read this table.
+ * Every setting that kURL knows: its type, and its shell variable. The schema, checks, variables, `--set`, flags and the
+ * compatibility page all read this table.
  */
 import { variableByRule } from './variable-names.ts';
 
-/** What a setting is. `commands`: a list of lists of texts; `document`: a map that other tools read. */
+/** The type of a setting. `commands`: a list of lists of texts; `document`: a map that other tools read. */
 export type SettingKind = 'switch' | 'text' | 'integer' | 'texts' | 'commands' | 'document';
 
-/** A kind alone has the variable of the rule; with an empty name behind it there is none: other tools read it. */
+/** A kind alone has the variable by rule; with an empty name there is no variable: other tools read the setting. */
 type Field = SettingKind | readonly [kind: SettingKind, variable: string];
 type Fields = Readonly<Record<string, Field>>;
 
@@ -60,7 +60,7 @@ const SECTIONS: Readonly<Record<string, Fields>> = {
   ufwConfig: UFW,
 };
 
-/** Settings of add-ons, besides `version` and `s3Override`, which all have. */
+/** Settings of add-ons, in addition to `version` and `s3Override`, which all have. */
 const ADDONS: Readonly<Record<string, Fields>> = {
   antrea: { isEncryptionDisabled: ['switch', 'ANTREA_DISABLE_ENCRYPTION'], podCIDR: 'text', podCidrRange: 'text' },
   aws: { excludeStorageClass: 'switch' },
@@ -175,11 +175,11 @@ const ADDONS: Readonly<Record<string, Fields>> = {
 };
 
 export interface Setting {
-  /** As the spec writes it: `certManager`. */
+  /** As written in the spec: `certManager`. */
   readonly specName: string;
   readonly field: string;
   readonly kind: SettingKind;
-  /** Undefined where there is none. */
+  /** Undefined if it has none. */
   readonly variable: string | undefined;
 }
 
@@ -198,9 +198,9 @@ export const SETTINGS: readonly Setting[] = [
   ),
 ];
 
-/** Keys of `spec` that have no version and no package; `ufw` is what a part of kURL calls `ufwConfig`. */
+/** Keys of `spec` that have no version and no package; parts of kURL call `ufwConfig` `ufw`. */
 export const SECTION_NAMES: readonly string[] = [...Object.keys(SECTIONS), 'ufw'];
-/** The add-ons of kURL, as a spec writes them. */
+/** The add-ons of kURL, as written in a spec. */
 export const ADDON_NAMES: readonly string[] = Object.keys(ADDONS);
 
 function tableName(specName: string): string {
@@ -211,20 +211,20 @@ const BY_NAME: ReadonlyMap<string, Setting> = new Map(
   SETTINGS.map((setting) => [`${setting.specName}.${setting.field}`.toLowerCase(), setting]),
 );
 
-/** A setting that every add-on has here: how long one of its hooks may take. */
+/** A setting of every add-on that kURL does not have: the time limit of each hook. */
 export const HOOK_TIMEOUT = 'hookTimeout';
 
-/** What kURL knows of a setting. Fields are compared without regard to case, as kURL's decoder does. */
+/** The row of a setting that kURL knows. Fields are compared without case, as in kURL's decoder. */
 export function settingOf(specName: string, field: string): Setting | undefined {
   return BY_NAME.get(`${tableName(specName)}.${field}`.toLowerCase());
 }
 
-/** The fields that kURL knows below this key of a spec; none below a key that it does not know. */
+/** The fields that kURL knows under this key of a spec; none under an unknown key. */
 export function fieldsOf(specName: string): readonly string[] {
   return SETTINGS.filter((setting) => setting.specName === tableName(specName)).map(({ field }) => field);
 }
 
-/** The variable of a setting, or undefined when there is none: kURL's, and by rule for what kURL does not know. */
+/** The variable of a setting, or undefined if it has none: kURL's, or by rule for settings that kURL does not know. */
 export function variableName(specName: string, field: string): string | undefined {
   const known = settingOf(specName, field);
   const variable = known === undefined ? variableByRule(specName, field) : known.variable;

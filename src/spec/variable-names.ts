@@ -1,4 +1,4 @@
-/** Names of shell variables: which one a setting has by rule, and which ones no setting may have. */
+/** Names of shell variables: the name of a setting by rule, and reserved names. */
 
 /** `isLocalPVEnabled` is `IS_LOCAL_PV_ENABLED`. */
 export function upperSnake(name: string): string {
@@ -9,7 +9,7 @@ export function upperSnake(name: string): string {
     .toUpperCase();
 }
 
-/** `<NAME>_<FIELD>` (kurl.md 4.4). */
+/** kURL's rule: `<NAME>_<FIELD>`. */
 export function variableByRule(specName: string, field: string): string {
   return `${upperSnake(specName)}_${upperSnake(field)}`;
 }
@@ -18,7 +18,7 @@ const RESERVED_PREFIX = /^(?:CURLEW|BASH|LD|DYLD|GLIBC|MALLOC)_/;
 const RESERVED =
   /^(?:_|BASH|BASHOPTS|BASHPID|DIR|ENV|E?UID|FUNCNAME|HOME|IFS|(?:OLD)?PWD|PATH|POSIXLY_CORRECT|PPID|PS[0-4]|SHELLOPTS|SHLVL)$/;
 
-/** True for variables that bash, the dynamic linker or this tool listen to. */
+/** True for variables that bash, the dynamic linker or this tool read. */
 export function isReservedVariable(variable: string): boolean {
   return RESERVED_PREFIX.test(variable) || RESERVED.test(variable);
 }

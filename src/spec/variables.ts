@@ -1,6 +1,6 @@
 /**
- * Settings -> shell variables, by kURL's rules (kurl.md 4.4). Values are plain text: whoever writes them down quotes
- * them, so `$x` and backticks stay text; that differs from kURL, which expands them.
+ * Settings as shell variables, by kURL's rules. Values are plain text: the writer quotes them, so `$x` and backticks stay
+ * text, unlike in kURL, which expands them.
  */
 import { compareText } from '../core/ref.ts';
 import type { Installer } from './installer.ts';
@@ -10,11 +10,11 @@ import { upperSnake } from './variable-names.ts';
 import type { Json } from '../formats/yaml/yaml.ts';
 
 /**
- * Every variable that kURL makes of a spec is there, empty when unset: what the caller's environment holds under such a
- * name must not count as a setting. Sorted by name.
+ * Contains every variable that kURL creates from a spec, empty if unset: variables of the caller's environment must not count
+ * as settings. Sorted by name.
  *
  * true is `1`, false and 0 are empty, lists of plain values are joined by commas; maps and lists of maps have no
- * variable. `versions` is folder name to resolved version.
+ * variable. `versions` maps folder names to resolved versions.
  */
 export function shellVariables(
   installer: Installer,
@@ -43,17 +43,17 @@ function sorted(variables: ReadonlyMap<string, string>): readonly (readonly [nam
 }
 
 /**
- * What hooks find, sorted by name: also what kURL's own scripts make of settings before they call a hook. A run that another
- * version began is resumed only with the same variables in the same order.
+ * The variables for hooks, sorted by name, including those that kURL's own scripts derive from settings before they call a
+ * hook. A run of another version is resumed only with the same variables in the same order.
  */
 export function hookVariables(
   installer: Installer,
   versions: ReadonlyMap<string, string>,
 ): readonly (readonly [name: string, value: string])[] {
-  const made = new Map(shellVariables(installer, versions));
-  // No setting of its own: the one proxy of a spec is for both (kURL's scripts/common/proxy.sh).
-  made.set('PROXY_HTTPS_ADDRESS', made.get('PROXY_ADDRESS') ?? '');
-  return sorted(made);
+  const variables = new Map(shellVariables(installer, versions));
+  // Not a separate setting: kURL uses the proxy of a spec for both (scripts/common/proxy.sh).
+  variables.set('PROXY_HTTPS_ADDRESS', variables.get('PROXY_ADDRESS') ?? '');
+  return sorted(variables);
 }
 
 const KINDS: ReadonlyMap<string, SettingKind> = new Map(
@@ -62,8 +62,8 @@ const KINDS: ReadonlyMap<string, SettingKind> = new Map(
 const SAFE = /^[\w.,:/@%+=-]*$/;
 
 /**
- * As kURL's yamltobash writes it: text in double quotes, numbers and lists without. Nothing in it is expanded, where kURL
- * escapes quotes only.
+ * Formats an assignment like kURL's yamltobash: text in double quotes, numbers and lists without. Escapes all expansions,
+ * while kURL escapes only quotes.
  */
 export function assignment(name: string, value: string): string {
   const kind = KINDS.get(name) ?? (/^\d+$/.test(value) ? 'integer' : 'text');
@@ -86,19 +86,19 @@ function valueText(value: Json): string | undefined {
   return parts.includes(undefined) ? undefined : parts.join(',');
 }
 
-/** What one setting does to the variable of another. */
+/** Effects of settings on the variables of other settings. */
 function applySideEffects(installer: Installer, out: Map<string, string>): void {
   const isSet = (name: string): boolean => (out.get(name) ?? '') !== '';
-  const given = (wantedSpec: string, wantedField: string): Json | undefined => {
-    const found = [...installer.sections, ...installer.addons].find(({ specName }) => specName === wantedSpec);
+  const given = (requiredSpec: string, requiredField: string): Json | undefined => {
+    const found = [...installer.sections, ...installer.addons].find(({ specName }) => specName === requiredSpec);
     const fields = Object.entries(found?.settings ?? {});
-    return fields.find(([field]) => field.toLowerCase() === wantedField.toLowerCase())?.[1];
+    return fields.find(([field]) => field.toLowerCase() === requiredField.toLowerCase())?.[1];
   };
   if (isSet('LOAD_BALANCER_ADDRESS')) out.set('HA_CLUSTER', '1');
   if (isSet('AIRGAP')) out.set('OFFLINE_DOCKER_INSTALL', '1');
   if (given('docker', 'hardFailOnLoopback') === undefined) out.set('HARD_FAIL_ON_LOOPBACK', '1');
   out.set('NO_MASQ_LOCAL', given('weave', 'noMasqLocal') === false ? '0' : '1');
-  // kURL writes 1 here, while the add-on tests for 0: the setting never took effect (kurl.md 6.12).
+  // kURL writes 1 here, but the add-on tests for 0, so the setting never took effect.
   out.set('ENCRYPT_NETWORK', given('weave', 'isEncryptionDisabled') === true ? '0' : '');
   if (isSet('PRESERVE_FIREWALLD_CONFIG')) out.set('DISABLE_FIREWALLD', '');
   if (isSet('PRESERVE_SELINUX_CONFIG')) out.set('DISABLE_SELINUX', '');

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { CurlewError } from '../core/errors.ts';
 import type { Connections } from '../platform/http/connections.ts';
-import { wantsCredentials } from '../platform/http/failure.ts';
+import { credentialsRequired } from '../platform/http/failure.ts';
 import { LEAST_RATE, paced } from '../platform/http/pace.ts';
 
 /** A page of a thousand keys of a thousand bytes each, escaped, is smaller. */
@@ -34,7 +34,7 @@ export function limitAnswers(client: S3Client, connections: Connections, idleMs:
       const proxy = takeDetour(request, connections);
       const result = await next(args);
       const response = result.response as WireResponse;
-      if (proxy !== undefined && response.statusCode === 407) throw wantsCredentials(proxy);
+      if (proxy !== undefined && response.statusCode === 407) throw credentialsRequired(proxy);
       const { body, statusCode } = response;
       const isObject = context['commandName'] === 'GetObjectCommand' && statusCode >= 200 && statusCode < 300;
       if (body instanceof Readable && !isObject)

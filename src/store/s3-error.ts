@@ -1,6 +1,6 @@
 /** What a failure of an S3 server, or of the way to it, means to a user. */
 import { CurlewError, errnoOf, type ErrorCode } from '../core/errors.ts';
-import { connectionWords, isCertificateProblem } from '../platform/http/failure.ts';
+import { connectionMessage, isCertificateProblem } from '../platform/http/failure.ts';
 
 /** What was asked for, for messages. */
 export interface S3Call {
@@ -144,7 +144,7 @@ function hintOf(error: unknown, status: number | undefined): string {
 }
 
 function wordsOf(error: unknown, secrets: readonly string[]): string {
-  const known = connectionWords(error);
+  const known = connectionMessage(error);
   if (known !== undefined) return known;
   const raw = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const masked = secrets.filter((text) => text !== '').reduce((text, one) => text.replaceAll(one, '[secret]'), raw);

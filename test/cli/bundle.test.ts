@@ -69,7 +69,7 @@ test('a file that is there is replaced only when asked, and refused before anyth
   ]) {
     const { exitCode, stderr } = await bundle(box, ...words);
     assert.is(exitCode, 24, stderr);
-    assert.match(stderr, /mine: the file is there already\n {2}hint: .*--force$/m);
+    assert.match(stderr, /mine: the file already exists\n {2}hint: .*--force$/m);
     assert.is(await readFile(box.at('mine'), 'utf8'), 'mine');
   }
   await ok(box, 'spec.yaml', '--from', 'store', '--plan', '--out', 'mine', '--force');
@@ -140,7 +140,7 @@ test('one file upgrades through its steps: they lie there for the hook, and are 
 
 for (const [words, message, hint] of [
   [['--with', 'betaa'], /betaa: release r1 has no such add-on/, /did you mean beta\?/],
-  [['--with', 'beta@2.0.1'], /beta: there is no version 2\.0\.1/, /did you mean 2\.0\.0\?/],
+  [['--with', 'beta@2.0.1'], /beta: no version 2\.0\.1/, /did you mean 2\.0\.0\?/],
   [['--without', 'alpha'], /spec\.yaml has no add-on without alpha/, /^/],
   [['--without', 'alhpa'], /--without alhpa: spec\.yaml has no such add-on/, /did you mean alpha\?/],
   [['--upgrade-from', '1.27.3'], /--upgrade-from: kubernetes is not in the spec/, /the spec has: alpha/],

@@ -113,7 +113,7 @@ test('a file that is there does not become a plan, unless it may be replaced', a
   const words = ['install', '--bundle', 'b.tar.gz', ...PLACE, '--dry-run', '--out', 'plan.json'];
   const refused = await curlew(words, traced(box));
   assert.equal([refused.exitCode, refused.stdout], [24, '']);
-  assert.match(refused.stderr, /plan\.json: the file is there already\n {2}hint: .*--force$/m);
+  assert.match(refused.stderr, /plan\.json: the file already exists\n {2}hint: .*--force$/m);
   assert.is(await readFile(box.at('plan.json'), 'utf8'), 'mine');
   assert.is((await curlew([...words, '--force'], traced(box))).exitCode, 0);
   assert.is((await curlew(['install', '--plan', 'plan.json', '--dry-run'], traced(box))).exitCode, 0);

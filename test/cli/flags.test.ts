@@ -29,7 +29,7 @@ test('hooks find what flags and a site’s spec say, and both are gone on with',
   const words = [...flags, 'additional-no-proxy-addresses=b', 'installer-spec-file=site.yaml', 'force-reapply-addons'];
   const first = await install(box, ...words);
   assert.is(first.exitCode, 20, first.stderr);
-  assert.match(first.stderr, 'the flag force-reapply-addons does nothing here');
+  assert.match(first.stderr, 'the flag force-reapply-addons has no effect');
   const seen = (await readFile(box.at('trace.seen'), 'utf8')).trim().split('\n');
   assert.equal(seen.slice(0, -1), ['1', 'x=y,z', '1', 'p1,p2', '10.0.0.9', '$(id)', 'a,b']);
   assert.match(seen.at(-1) ?? '', /^[0-9a-f]{7}$/);
@@ -84,7 +84,7 @@ test('all that is wrong with flags is told at once, without their values', async
   await using box = await boxWith([tracer('aaa')]);
   const { exitCode, stderr } = await install(box, 'kubeadm-tokn=s3cret', 'labels', 'ha=s3cret', 'yes', 'yes');
   assert.is(exitCode, 64);
-  const parts = ['did you mean kubeadm-token', 'labels needs a value', 'ha takes no value', 'yes stands twice'];
+  const parts = ['did you mean kubeadm-token', 'labels requires a value', 'ha takes no value', 'yes is given twice'];
   for (const part of parts) assert.match(stderr, part);
   assert.not.match(stderr, 's3cret');
   const dashed = await install(box, '--labels=s3cret');

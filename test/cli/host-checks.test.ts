@@ -184,7 +184,7 @@ test('a run that goes on from another is not asked again: what that began would 
 
 test('a spec that is wrong is told with its add-on, file and line, and nothing is changed', async () => {
   for (const [text, message] of [
-    ['a: {{kurl nosuch }}\n', /aaa-1\.0\.0: host-preflight\.yaml:1:11 .*there is no function "nosuch"/],
+    ['a: {{kurl nosuch }}\n', /aaa-1\.0\.0: host-preflight\.yaml:1:11 .*unknown function "nosuch"/],
     ['a: 1\nb: {{kurl if }}\n', /aaa-1\.0\.0: host-preflight\.yaml:2:\d+ /],
     [
       'a: {{kurl range until 5000 }}{{kurl range until 5000 }}x{{kurl end }}{{kurl end }}\n',

@@ -109,7 +109,7 @@ for (const [title, more, exitCode, message] of [
     'a version that the bundle lacks',
     ['--bundle', 'b.tar.gz', '--installer', 'newer.yaml'],
     11,
-    /aaa: there is no version 2\.0\.0/,
+    /aaa: no version 2\.0\.0/,
   ],
   ['a store that is not there', ['--from', 'none', '--installer', 'newer.yaml'], 14, /none/],
 ] as const) {

@@ -68,7 +68,7 @@ test('an addon.json that cannot be believed is an error, and so is a damaged arc
   assert.match(json.stderr, /addon\.json/);
   const archive = await curlew(['load-images', '--dir', 'archive'], { cwd: box.path, env: NO_RUNTIME });
   assert.is(archive.exitCode, 27);
-  assert.match(archive.stderr, /demo\/1\.0: images\/app\.tar\.gz: it ends early/);
+  assert.match(archive.stderr, /demo\/1\.0: images\/app\.tar\.gz: it is truncated/);
 });
 
 test.run();

@@ -83,7 +83,7 @@ async function exchanged(box: Tree): Promise<void> {
 
 for (const [what, harm, code, message] of [
   ['other bytes than were signed', altered, 'DIGEST_MISMATCH', /it is not the file that was signed/],
-  ['another bundle than was signed', exchanged, 'SIGNATURE_INVALID', /is of another file/],
+  ['another bundle than was signed', exchanged, 'SIGNATURE_INVALID', /belongs to another file/],
 ] as const) {
   test(`a head file and parts that agree on ${what} are not joined where a key is named`, async () => {
     await using box = await partsBox();
@@ -245,7 +245,7 @@ test('a part that is taken for the bundle leads to its head file', async () => {
   assert.is(exitCode, 16);
   assert.match(
     stderr,
-    `it is a part of a file, not the whole\n  hint: name the head file beside it: ${box.at('b.tar.gz.parts.json')}`,
+    `it is one part of a file\n  hint: use the head file next to it: ${box.at('b.tar.gz.parts.json')}`,
   );
 });
 

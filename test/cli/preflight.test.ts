@@ -134,7 +134,7 @@ test("a site's overlay and flags of kURL count as they do for install", async ()
     assert.match(stdout, told, stderr);
   }
   const twice = await preflight(box, '--bundle', 'b.tar.gz', 'ha', 'ha');
-  assert.equal([twice.exitCode, /flag ha stands twice/.test(twice.stderr)], [64, true]);
+  assert.equal([twice.exitCode, /flag ha is given twice/.test(twice.stderr)], [64, true]);
   assert.match((await preflight(box, 'own.yaml', 'ha')).stderr, /flags need a spec/);
 });
 
@@ -142,7 +142,7 @@ test('mistakes in specs are told with their places and nothing is looked at', as
   await using box = await tree({ 'bad.yaml': 'a: {{kurl nosuch }}\n' });
   const { exitCode, stderr } = await preflight(box, 'bad.yaml', '--save-facts', 'facts.json');
   assert.is(exitCode, 11);
-  assert.match(stderr, 'bad.yaml:1:11 error preflight/template: there is no function "nosuch"');
+  assert.match(stderr, 'bad.yaml:1:11 error preflight/template: unknown function "nosuch"');
   assert.is((await preflight(box)).exitCode, 64);
   assert.is((await preflight(box, 'bad.yaml', '--timeout', 'soon')).exitCode, 64);
   assert.is((await preflight(box, 'bad.yaml', '--is-primary', 'maybe')).exitCode, 64);

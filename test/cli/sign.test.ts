@@ -86,7 +86,7 @@ test('verify tells a signature that holds from all others', async () => {
     /there is no signature .*other\.tar\.gz\.sigstore\.json/,
   );
   const swapped = ['verify', 'other.tar.gz', '--key', 'our.pub', '--signature', 'b.tar.gz.sigstore.json'];
-  await refused(box, swapped, /is of another file/);
+  await refused(box, swapped, /belongs to another file/);
   await refused(box, ['verify', 'b.tar.gz', '--key', 'our.key'], /it is a private key/);
   const unnamed = await curlew(['verify', 'b.tar.gz', '--require-signed'], traced(box));
   assert.is(unnamed.exitCode, 64);

@@ -92,7 +92,11 @@ test('another archive under the signed name is refused before anything is writte
   await using box = await tree();
   const trust = await trustIn(bundle(RIGHT), signal);
   const source = memorySource('b', bundle(RIGHT.replace('right', 'wrong')));
-  await assert.rejectsWith(install(source, trust, box.at('into'), signal), 'SIGNATURE_INVALID', /is of another file/);
+  await assert.rejectsWith(
+    install(source, trust, box.at('into'), signal),
+    'SIGNATURE_INVALID',
+    /belongs to another file/,
+  );
   assert.is(await stat(box.at('into')).catch(() => 'absent'), 'absent');
 });
 
@@ -125,7 +129,7 @@ test('an archive that is exchanged at any moment gives the signed files or none'
       assert.is(await readFile(box.at('into/install.sh'), 'utf8'), RIGHT, `after read ${after}`);
     } catch (error) {
       if (error instanceof Error && error.name === 'Assertion') throw error;
-      assert.match(String(error), /is of another file|changes while it is read|digest|checksum|not those/);
+      assert.match(String(error), /belongs to another file|changes while it is read|digest|checksum|not those/);
       assert.ok(installed === 0, 'a run that went through later did not go through');
     }
   }

@@ -42,7 +42,7 @@ const WRONG = `  shop:
   plain: {version: latest, anything: 1}
 `;
 
-const FOUND = `spec.yaml:5:3 error installer/schema: shop needs the setting "replicas"
+const FOUND = `spec.yaml:5:3 error installer/schema: shop requires the setting "replicas"
   hint: its type is integer
 spec.yaml:7:5 error installer/unknown-setting: shop has no setting "replcias"
   hint: did you mean "replicas"?
@@ -60,7 +60,7 @@ test('a bundle of a spec with misspelled, missing and wrong settings is refused 
     assert.equal([exitCode, stdout], [11, '']);
     assert.is(
       stderr,
-      `${FOUND}error SPEC_INVALID: settings of the spec do not fit its packages
+      `${FOUND}error SPEC_INVALID: some settings of the spec do not match the schemas of its packages
   hint: mend the spec; or, where the spec of a site is to mend them, use --allow-invalid-settings`,
     );
   }
@@ -117,7 +117,7 @@ test('mistakes in the text, versions that there are not, and settings that do no
     'spec.yaml:8:3 error installer/unresolved: plain: latest patch version not found for 2.0.x',
     'spec.yaml:9:3 error installer/unresolved: plian: release r1 has no such add-on',
     'spec.yaml:10:3 error installer/unresolved: rook: release r1 has no such add-on',
-    'spec.yaml:12:5 error installer/type: rook.cephReplicaCount must be a whole number, and is a text',
+    'spec.yaml:12:5 error installer/type: rook.cephReplicaCount must be a whole number, not a text',
     'spec.yaml:13:11 error installer/version: weave: the version is read as the number 1.1',
   ]) {
     assert.match(made.stderr, line);
@@ -165,7 +165,7 @@ test('mistakes in the text are reported also where the store cannot be read', as
   await using box = await tree({ 'spec.yaml': `${HEAD}  plain: {version: [1]}\n` });
   const { exitCode, stderr } = await bundle(box, '--plan');
   assert.is(exitCode, 11);
-  assert.match(stderr, 'plain: this is not a version');
+  assert.match(stderr, 'plain: not a version');
 });
 
 test.run();

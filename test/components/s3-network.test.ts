@@ -61,7 +61,7 @@ if (reason !== undefined) {
       for (const line of proxy.log) assert.match(line, expected);
     });
 
-    test(`${scheme}: a proxy that wants other credentials is named, without ours`, async ({ signal }) => {
+    test(`${scheme}: a proxy that rejects the credentials is named, without ours`, async ({ signal }) => {
       await using proxy = await startProxy({ authorization: 'Basic right' });
       const address = withCredentials(proxy.url);
       const env = { HTTPS_PROXY: address, HTTP_PROXY: address };

@@ -54,7 +54,7 @@ test('what may be written again may not', () => {
       read();
       return false;
     } catch (error) {
-      return error instanceof SyntaxError && error.message === 'it is nested deeper than 500 lists and objects';
+      return error instanceof SyntaxError && error.message === 'it nests more than 500 lists and objects';
     }
   };
   assert.ok(refused(() => shallowJson(deep ?? '')));

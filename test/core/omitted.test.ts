@@ -46,16 +46,20 @@ for (const [title, text, message] of [
   ['a list', '[]', /not an object/],
   ['no files', many([]), /: files$/],
   ['files that are no list', `${JSON.stringify({ files: {}, format: 1 })}\n`, /: files$/],
-  ['a script of the add-on', many([['install.sh', 0o755, 1, digest]]), /"install\.sh" is in no folder of a system/],
-  ['a file beside the folders', many([['rhel-8', 0o644, 1, digest]]), /is in no folder/],
-  ['a folder that is no system', many([['assets/x', 0o644, 1, digest]]), /is in no folder/],
-  ['a path that leads out', many([['rhel-8/../install.sh', 0o644, 1, digest]]), /file 1 is not described/],
-  ['a mode that no package has', many([['rhel-8/x', 0o4755, 1, digest]]), /file 1 is not described/],
-  ['a negative size', many([['rhel-8/x', 0o644, -1, digest]]), /file 1 is not described/],
-  ['a digest that is none', many([['rhel-8/x', 0o644, 1, 'sha256:1']]), /file 1 is not described/],
-  ['more than belongs to a file', many([[...row, 1]]), /file 1 is not described/],
-  ['a file twice', many([row, row]), /file 2 stands twice or out of order/],
-  ['another order', many([row, ['rhel-8/a', 0o644, 1, digest]]), /file 2 stands twice or out of order/],
+  [
+    'a script of the add-on',
+    many([['install.sh', 0o755, 1, digest]]),
+    /"install\.sh" is outside the operating system folders/,
+  ],
+  ['a file beside the folders', many([['rhel-8', 0o644, 1, digest]]), /is outside the operating/],
+  ['a folder that is no system', many([['assets/x', 0o644, 1, digest]]), /is outside the operating/],
+  ['a path that leads out', many([['rhel-8/../install.sh', 0o644, 1, digest]]), /file 1 is not valid/],
+  ['a mode that no package has', many([['rhel-8/x', 0o4755, 1, digest]]), /file 1 is not valid/],
+  ['a negative size', many([['rhel-8/x', 0o644, -1, digest]]), /file 1 is not valid/],
+  ['a digest that is none', many([['rhel-8/x', 0o644, 1, 'sha256:1']]), /file 1 is not valid/],
+  ['more than belongs to a file', many([[...row, 1]]), /file 1 is not valid/],
+  ['a file twice', many([row, row]), /file 2 is repeated or out of order/],
+  ['another order', many([row, ['rhel-8/a', 0o644, 1, digest]]), /file 2 is repeated or out of order/],
   ['something else beside them', `${JSON.stringify({ files: [row], format: 1, more: 1 })}\n`, /not canonical/],
   ['other spaces', JSON.stringify({ files: [row], format: 1 }, undefined, 1), /not canonical/],
   ['sizes of more than can be counted', many([row, ['rhel-8/y', 0o644, Number.MAX_SAFE_INTEGER, digest]]), /: sizes$/],
@@ -65,8 +69,8 @@ for (const [title, text, message] of [
   });
 }
 
-test('another format is told as such', () => {
-  assert.throwsWith(() => parseOmitted(many([row], 2), 'p'), 'UNSUPPORTED', /of format 2 is not known/);
+test('another format is reported as such', () => {
+  assert.throwsWith(() => parseOmitted(many([row], 2), 'p'), 'UNSUPPORTED', /has the unsupported format 2/);
 });
 
 test.run();

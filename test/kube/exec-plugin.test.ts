@@ -100,7 +100,7 @@ for (const [title, lines, why, exec] of [
   ['gives nothing', saying('{}'), /neither a token nor a certificate/, {}],
   ['gives half a pair', saying('{"clientKeyData":"topsecret"}'), /only one of a certificate and its key/, {}],
   ['prints without end', 'exec yes topsecret', /more than 1048576 bytes/, {}],
-  ['hangs', 'sleep 1000 & echo $! >child; exec sleep 1000', /no answer in time/, {}],
+  ['hangs', 'sleep 1000 & echo $! >child; exec sleep 1000', /no response in time/, {}],
   ['is not executable', '', /cannot be started \(EACCES\)$/, { command: './conf' }],
   ['has more words than the system takes', '', /cannot be started \(E2BIG\)$/, { args: ['topsecret'.repeat(20_000)] }],
   ['is killed', 'kill -KILL $$', /: ended by SIGKILL$/, {}],

@@ -92,7 +92,7 @@ test('a pattern of a package that takes too long for a posted spec is ended, and
   assert.is((await fetch(`${server.url}/healthz`)).status, 200);
   const { status, text } = await posted;
   assert.is(status, 422);
-  assert.match(text, 'the settings of alpha cannot be judged');
+  assert.match(text, 'cannot validate the settings of alpha');
 });
 
 test('nothing can be posted without leave, without the token, or with another one', async ({ signal }) => {

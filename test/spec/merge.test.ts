@@ -83,7 +83,7 @@ for (const [title, config] of [
     assert.is(installer, undefined);
     assert.equal(
       diagnostics.map(({ message, place }) => `${place.file}:${place.line}:${place.column} ${message}`),
-      ['over.yaml:6:5 docker.daemonConfig of the overlay is no JSON object'],
+      ['over.yaml:6:5 docker.daemonConfig of the overlay is not a JSON object'],
     );
   });
 }

@@ -109,7 +109,7 @@ test('a setting beside the add-ons is left out, and it is said below which it be
   assert.is(installer?.addons.length, 1);
   assert.equal(
     diagnostics.map(({ severity, hint }) => `${severity} ${hint}`),
-    ['warning it is a setting of kotsadm: write it below that'],
+    ['warning it is a setting of kotsadm: move it under that key'],
   );
   assert.is(parseInstaller('i.yaml', `${HEAD}  contour: latest\n`).installer, undefined);
   assert.is(parseInstaller('i.yaml', `${HEAD}  demo: latest\n`).installer, undefined);
@@ -126,7 +126,7 @@ test('a wrong type says what is wanted, what is there, and where', () => {
   assert.equal(found, {
     code: 'installer/type',
     severity: 'error',
-    message: 'rook.cephReplicaCount must be a whole number, and is a text',
+    message: 'rook.cephReplicaCount must be a whole number, not a text',
     place: { file: 'i.yaml', line: 8, column: 5, length: 16 },
     hint: 'write it without quotes',
   });
@@ -139,9 +139,9 @@ test('a setting that kURL does not know is a warning with the near name, or a re
   assert.equal(
     diagnostics.map(({ severity, message, hint }) => [severity, message, hint]),
     [
-      ['warning', 'kURL knows no setting "cephReplicaCuont" of rook', 'did you mean "cephReplicaCount"?'],
-      ['info', 'kURL knows no setting "verbosity" of rook', 'docs/kurl-compatibility.md lists those that it knows'],
-      ['warning', 'kURL knows no setting "verbosity" of kurl', 'docs/kurl-compatibility.md lists those that it knows'],
+      ['warning', 'kURL has no setting "cephReplicaCuont" of rook', 'did you mean "cephReplicaCount"?'],
+      ['info', 'kURL has no setting "verbosity" of rook', 'docs/kurl-compatibility.md lists its settings'],
+      ['warning', 'kURL has no setting "verbosity" of kurl', 'docs/kurl-compatibility.md lists its settings'],
     ],
   );
 });

@@ -26,7 +26,7 @@ test('a name that the spec does not have, and a word that is no setting, are ref
   assert.throwsWith(() => given('aab.size=secret'), 'USAGE', /^--set aab\.size: the spec has no aab$/);
   for (const word of ['secret', 'aaa=secret', 'aaa.version=secret', 'aaa.x.y=secret']) {
     const error = assert.throwsWith(() => given(word), 'USAGE');
-    if (word === 'aaa.version=secret') assert.match(error.message, /^--set aaa\.version: it chooses a package/);
+    if (word === 'aaa.version=secret') assert.match(error.message, /^--set aaa\.version: it selects a package/);
     if (word !== 'secret') assert.not.match(error.message, 'secret');
   }
 });

@@ -41,7 +41,7 @@ test('a number is fit for a text, as it is for a shell; a text is none for a num
 
 test('what does not fit is told all at once, with its place', () => {
   assert.equal(check({ replicas: 0 }), [
-    'error demo needs the setting "size" write one of "s", "l"',
+    'error demo requires the setting "size" write one of "s", "l"',
     'error demo.replicas must be >= 1',
   ]);
   const [found] = checkShipped(
@@ -85,7 +85,7 @@ test('a finding stands at the setting it is about, and says what is wanted there
 
 test('misspelled and missing settings are reported beside those that do not fit', () => {
   assert.equal(check({ siez: 's', replicas: 0 }), [
-    'error demo needs the setting "size" write one of "s", "l"',
+    'error demo requires the setting "size" write one of "s", "l"',
     'error demo.replicas must be >= 1',
     'warning demo has no setting "siez" did you mean "size"?',
   ]);
@@ -114,7 +114,7 @@ test('work that waits for its turn longer than the limit is not given up', () =>
 });
 
 test('what takes too long to be judged is an error, and ends', () => {
-  const late = 'the settings of demo cannot be judged: its schema takes longer than 500 ms for them';
+  const late = 'cannot validate the settings of demo: its schema takes longer than 500 ms';
   const steps = Array.from({ length: 40 }, (_, at) => {
     const next = { $ref: `#/$defs/a${at + 1}` };
     return [`a${at}`, at === 39 ? { type: 'integer' } : { allOf: [next, next] }] as const;

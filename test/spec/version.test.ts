@@ -35,7 +35,7 @@ test('an unknown version names a near one, or those that there are', () => {
   const near = assert.throwsWith(() => resolveVersion('rook', '1.19.8', ROOK), 'SPEC_INVALID', /no version 1\.19\.8/);
   assert.is(near.hint, 'did you mean 1.19.7?');
   const far = assert.throwsWith(() => resolveVersion('rook', 'nightly', ROOK), 'SPEC_INVALID');
-  assert.is(far.hint, `there are: ${ROOK.join(', ')}`);
+  assert.is(far.hint, `available: ${ROOK.join(', ')}`);
   assert.throwsWith(() => resolveVersion('rook', 'latest', []), 'SPEC_INVALID');
 });
 

@@ -5,12 +5,12 @@ import { CurlewError } from '../../core/errors.ts';
 import { readLimited } from '../../platform/files/read-limited.ts';
 import { readGivenFile, readStateFile } from '../../platform/files/state-file.ts';
 import {
-  requireBareWanted,
-  requireWanted,
+  requireBareAcceptable,
+  requireAcceptable,
   verifyArchive,
   type ArchiveRole,
   type ArchiveStatement,
-  type Wanted,
+  type SignatureRequirements,
 } from '../../formats/signing/archive-statement.ts';
 import { readPublicKey, type TrustedKey } from '../../formats/signing/keys.ts';
 import { isBareSignature, SIGNATURE_LIMIT, verifyText } from '../../formats/signing/signature.ts';
@@ -131,7 +131,7 @@ interface Found {
 
 interface Against {
   readonly keys: readonly TrustedKey[];
-  readonly wanted: Omit<Wanted, 'seen'>;
+  readonly wanted: Omit<SignatureRequirements, 'seen'>;
   readonly directory: string | undefined;
   readonly report: Context['report'];
 }
@@ -139,17 +139,20 @@ interface Against {
 /** Nothing of what a signature says is looked at before it is proved. */
 async function judge({ about, text, signature, from }: Found, against: Against): Promise<Signed> {
   const { keys, directory, report } = against;
-  const wantedNow = async (): Promise<Wanted> => ({ ...against.wanted, seen: await readSeenBundles(directory, keys) });
+  const wantedNow = async (): Promise<SignatureRequirements> => ({
+    ...against.wanted,
+    seen: await readSeenBundles(directory, keys),
+  });
   if (isBareSignature(signature)) {
     const { name: by } = verifyText({ name: about, text, signature, from }, keys);
-    const ask = async (): Promise<void> => requireBareWanted(about, await wantedNow());
+    const ask = async (): Promise<void> => requireBareAcceptable(about, await wantedNow());
     await ask();
     const warning = 'its signature binds no name, version or time; ask who signed it to sign it again with curlew sign';
     report({ type: 'note', level: 'warning', text: `${about}: ${warning}` });
     return { by, statement: undefined, remember: ask };
   }
   const { statement, signedBy } = verifyArchive({ text: signature, from, about }, digestOf(text), keys);
-  const ask = async (): Promise<void> => requireWanted(statement, about, await wantedNow());
+  const ask = async (): Promise<void> => requireAcceptable(statement, about, await wantedNow());
   await ask();
   const remember = async (): Promise<void> => {
     await ask();

@@ -60,7 +60,7 @@ export async function inspectImage(
   const { status, value } = await engine.ask({ ...request, expected: [404] }, { signal });
   if (status === 404) return undefined;
   const { Id: id, RepoDigests: digests } = isObject(value) ? value : {};
-  if (typeof id !== 'string' || !isDigest(id)) {
+  if (!isDigest(id)) {
     throw new CurlewError('FETCH_FAILED', `${doing}: it gave no id`);
   }
   return { id, repoDigests: Array.isArray(digests) ? digests.filter((text) => typeof text === 'string') : [] };

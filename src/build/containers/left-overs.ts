@@ -5,7 +5,7 @@
 import { asError, CurlewError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { isObject } from '../../core/json.ts';
-import { isThere, ownOwner } from '../../platform/files/owner.ts';
+import { isOwnerRunning, ownOwner } from '../../platform/files/owner.ts';
 import type { Engine, EngineRequest } from './docker.ts';
 
 /** Id of the run. */
@@ -193,7 +193,7 @@ export async function sweepDeadRuns(engine: Engine, now: () => number, signal: A
   const { containers, images, volumes } = await listLabelled(engine, RUN, signal);
   const dead = ({ labels, created }: Thing): boolean => {
     const [place = '', pid = '', start = ''] = (labels[OWNER] ?? '').split(' ');
-    const there = /^\d{1,10}$/.test(pid) ? isThere({ place, pid: Number(pid), start }) : undefined;
+    const there = /^\d{1,10}$/.test(pid) ? isOwnerRunning({ place, pid: Number(pid), start }) : undefined;
     return there === false || (there === undefined && now() / 1000 - created > REST_S);
   };
   const left = { containers: containers.filter(dead), images: images.filter(dead), volumes: volumes.filter(dead) };

@@ -1,13 +1,13 @@
-/** Reads a stream by counts of bytes instead of by the chunks that it happens to come in. */
+/** Reads a stream by byte count, independent of its chunks. */
 
 export interface ByteReader extends AsyncDisposable {
-  /** `count` bytes, or as many as there are before the end: only for what is small. */
+  /** `count` bytes, or fewer at the end. Buffers them, so only for small counts. */
   readonly take: (count: number) => Promise<Buffer>;
-  /** What there is next, at most `count` bytes; nothing only at the end. */
+  /** The next bytes, at most `count`; empty only at the end. */
   readonly some: (count: number) => Promise<Buffer>;
 }
 
-/** Disposing of it lets go of the stream, read to its end or not. */
+/** Disposing of it releases the stream, even if it was not read to the end. */
 export function createByteReader(stream: AsyncIterable<Uint8Array>): ByteReader {
   const chunks = stream[Symbol.asyncIterator]();
   let rest: Buffer = Buffer.alloc(0);

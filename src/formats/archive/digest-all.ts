@@ -1,4 +1,4 @@
-/** The digest of all bytes of a file, read once from end to end. */
+/** The digest of all bytes of a file, read once. */
 import { createHash } from 'node:crypto';
 import type { Digest } from '../../core/digest.ts';
 import { reportStep, type Report } from '../../core/events.ts';
@@ -18,7 +18,7 @@ export async function digestOfAll(source: RangeSource, { onChunk, signal }: Dige
   return `sha256:${hash.digest('hex')}`;
 }
 
-/** The same as a step, which tells how far it is: of a large file it takes a while. */
+/** {@link digestOfAll} as a step that reports progress, for large files. */
 export async function digestAsStep(
   source: RangeSource,
   { onChunk, report, signal }: DigestOptions & { readonly report: Report },

@@ -1,4 +1,4 @@
-/** What an archive of format 1 holds, as data: entries before they have a place, and the index of those that have. */
+/** The content of an archive of format 1 as data: entries before they are placed, and the index of placed entries. */
 import type { Digest } from '../../core/digest.ts';
 import type { FileMode } from '../../core/package.ts';
 
@@ -6,31 +6,31 @@ import type { FileMode } from '../../core/package.ts';
 export interface Entry {
   readonly path: string;
   readonly mode: FileMode;
-  /** Unpacked bytes; of the file linked to for a hard link. */
+  /** Unpacked size; for a hard link, the size of the linked file. */
   readonly size: number;
   readonly digest: Digest;
-  /** Full entry name of the file that holds the payload, for a hard link. */
+  /** For a hard link: the full entry name of the file with the payload. */
   readonly linkTo?: string | undefined;
 }
 
 /** An entry with its place in the archive. */
 export interface PlacedEntry extends Entry {
-  /** Where the payload's gzip member begins; 0 when there is none (empty file, hard link). */
+  /** Offset of the payload's gzip member; 0 without one (empty file, hard link). */
   readonly offset: number;
-  /** Bytes of the payload's gzip member; 0 when there is none. */
+  /** Size of the payload's gzip member; 0 without one. */
   readonly packed: number;
-  /** The member is framed by stored blocks, so that raw offset and file offset are arithmetic. */
+  /** The member is framed by stored blocks, so that file offsets can be computed from raw offsets. */
   readonly stored: boolean;
-  /** Of a deflated member's bytes: the same content can be deflated in many ways, and only one is this archive's. */
+  /** Of a deflated member's bytes: the same content can be deflated in many ways, of which the archive has one. */
   readonly packedDigest?: Digest | undefined;
 }
 
 export interface ArchiveIndex {
   /** In archive order, without the TOC itself. */
   readonly entries: readonly PlacedEntry[];
-  /** Where the TOC's gzip member begins: everything before it can be copied into another archive as it is. */
+  /** Offset of the TOC's gzip member: everything before it can be copied unchanged into another archive. */
   readonly tocOffset: number;
-  /** Of the TOC's JSON text: what a signature covers. */
+  /** Of the TOC's JSON text: signatures cover it. */
   readonly tocDigest: Digest;
   /** Bytes of the whole archive. */
   readonly size: number;
@@ -38,7 +38,7 @@ export interface ArchiveIndex {
 
 export interface RangeReadOptions {
   readonly signal: AbortSignal;
-  /** Memory of at most so many bytes for the next chunk, where the source can read into it; only that chunk uses it. */
+  /** Returns memory for the next chunk, at most `length` bytes, if the source can read into it; only that chunk uses it. */
   readonly allocate?: ((length: number) => Uint8Array) | undefined;
 }
 

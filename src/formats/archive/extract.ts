@@ -1,6 +1,6 @@
 /**
- * The one extractor. Names and links were checked when the index was read; here every byte is verified while it is
- * written, files are created exclusively, and what it may fill is limited.
+ * The one extractor. Reading the index has checked names and links; extraction verifies every byte as it is written, creates
+ * files exclusively, and limits their size and number.
  */
 import { constants } from 'node:fs';
 import { chmod, mkdir, open, type FileHandle } from 'node:fs/promises';
@@ -16,22 +16,22 @@ export interface ExtractLimits {
   /** Sum of unpacked bytes. */
   readonly bytes: number;
   readonly files: number;
-  /** Unpacked to packed bytes, judged from 1 MiB on: far above what real files reach. */
+  /** Limit of unpacked to packed bytes, for files from 1 MiB: far above the ratio of real files. */
   readonly ratio: number;
 }
 
 const EXTRACT_LIMITS: ExtractLimits = { bytes: 2 ** 40, files: 1_000_000, ratio: MOST_RATIO };
 
-/** The unpacked bytes of an entry's payload, checked as they pass: an error comes after the last good chunk. */
+/** The unpacked bytes of an entry's payload, checked while streaming: an error follows the last good chunk. */
 export type ReadEntry = (entry: PlacedEntry, options: { readonly signal: AbortSignal }) => AsyncIterable<Uint8Array>;
 
 export interface ExtractOptions {
-  /** Folder to extract into; made if it is missing. Nothing is written outside of it. */
+  /** Folder to extract into; created if it is missing. Nothing is written outside it. */
   readonly into: string;
-  /** Path below `into` for an entry, or undefined to leave it out. Default: the entry's own path. */
+  /** Path in `into` for an entry, or undefined to skip it. Default: the entry's own path. */
   readonly select?: (entry: PlacedEntry) => string | undefined;
   readonly limits?: ExtractLimits;
-  /** The unpacked bytes of a payload, proved; default: those in the archive itself. */
+  /** Reads the verified, unpacked bytes of a payload; default: from the archive itself. */
   readonly read?: ReadEntry | undefined;
   /** Flush every file and folder to disk before returning. */
   readonly sync?: boolean;
@@ -41,8 +41,8 @@ export interface ExtractOptions {
 const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /**
- * Writes the selected entries as independent files (a hard link becomes a file of its own). Returns how many bytes and
- * files there are. Damage found on the way is an error; what was written until then stays for the caller to remove.
+ * Writes the selected entries as independent files (a hard link becomes a separate file). Returns the number of bytes and
+ * files. Throws on damage; files that were already written stay for the caller to remove.
  */
 export async function extractEntries(
   source: RangeSource,
@@ -56,10 +56,10 @@ export async function extractEntries(
     signal,
   }: ExtractOptions,
 ): Promise<{ readonly bytes: number; readonly files: number }> {
-  const chosen = choose(source.name, index, select, limits);
+  const selected = selectEntries(source.name, index, select, limits);
   const folders = new Set<string>();
   let bytes = 0;
-  for (const { entry, payload, target } of chosen) {
+  for (const { entry, payload, target } of selected) {
     signal.throwIfAborted();
     const path = join(into, target);
     try {
@@ -67,7 +67,7 @@ export async function extractEntries(
       const file = await open(path, FLAGS, entry.mode);
       try {
         await writePayload(read(payload, { signal }), file);
-        // The umask took bits away when the file was created.
+        // The umask applied when the file was created.
         await file.chmod(entry.mode);
         if (sync) await file.sync();
       } finally {
@@ -75,38 +75,38 @@ export async function extractEntries(
       }
     } catch (error) {
       if (error instanceof CurlewError || signal.aborted) throw error;
-      if (errnoOf(error) === 'EEXIST') throw new CurlewError('FILE_EXISTS', `extract ${path}: it exists already`);
+      if (errnoOf(error) === 'EEXIST') throw new CurlewError('FILE_EXISTS', `extract ${path}: it already exists`);
       throw fileError(`extract ${path}`, error);
     }
     bytes += entry.size;
   }
   if (sync) for (const folder of folders.add(into)) await syncFolder(folder);
-  return { bytes, files: chosen.length };
+  return { bytes, files: selected.length };
 }
 
-interface Chosen {
+interface Selected {
   readonly entry: PlacedEntry;
-  /** The entry that holds the bytes: another one for a hard link. */
+  /** The entry with the bytes: the linked file for a hard link. */
   readonly payload: PlacedEntry;
   readonly target: string;
 }
 
-/** `PACKAGE_INVALID` for an archive that {@link extractEntries} would not extract as a whole. Nothing of it is read. */
+/** `PACKAGE_INVALID` for an archive that {@link extractEntries} would refuse. Reads only the index. */
 export function requireExtractable(name: string, index: ArchiveIndex): void {
-  choose(name, index, undefined, EXTRACT_LIMITS);
+  selectEntries(name, index, undefined, EXTRACT_LIMITS);
 }
 
-/** Judges the limits from the index alone, before anything is written. */
-function choose(
+/** Checks the limits by the index alone, before anything is written. */
+function selectEntries(
   name: string,
   { entries }: ArchiveIndex,
   select: ExtractOptions['select'],
   limits: ExtractLimits,
-): readonly Chosen[] {
+): readonly Selected[] {
   const tooMuch = (what: string): CurlewError =>
-    new CurlewError('PACKAGE_INVALID', `${name}: ${what}`, { hint: 'it is refused before anything of it is written' });
+    new CurlewError('PACKAGE_INVALID', `${name}: ${what}`, { hint: 'nothing of it was written' });
   const byPath = new Map(entries.map((entry) => [entry.path, entry]));
-  const chosen: Chosen[] = [];
+  const selected: Selected[] = [];
   let bytes = 0;
   for (const entry of entries) {
     const target = select === undefined ? entry.path : select(entry);
@@ -118,16 +118,16 @@ function choose(
     if (isBomb(entry.size, payload.packed, limits.ratio)) {
       throw tooMuch(`${entry.path} unpacks to more than ${limits.ratio} times its packed size`);
     }
-    chosen.push({ entry, payload, target: safePath(target, name) });
-    if (chosen.length > limits.files) throw tooMuch(`it holds more than ${limits.files} files`);
+    selected.push({ entry, payload, target: safePath(target, name) });
+    if (selected.length > limits.files) throw tooMuch(`it contains more than ${limits.files} files`);
   }
-  return chosen;
+  return selected;
 }
 
-/** Makes a folder and those above it once; they get 0755 whatever the umask takes. */
+/** Creates a folder and its parents once, with mode 0755 regardless of the umask. */
 async function makeFolders(folder: string, made: Set<string>): Promise<void> {
   if (made.has(folder)) return;
-  // Without a first one that was made there is nothing to set.
+  // Undefined if no folder was created: then there is no mode to set.
   const shortest = (await mkdir(folder, { recursive: true }))?.length ?? Infinity;
   for (let path = folder; path.length >= shortest; path = dirname(path)) {
     await chmod(path, 0o755);
@@ -137,7 +137,7 @@ async function makeFolders(folder: string, made: Set<string>): Promise<void> {
 }
 
 async function writePayload(chunks: AsyncIterable<Uint8Array>, file: FileHandle): Promise<void> {
-  // Blocks come in pieces of 64 KiB: gathered, a large file costs a sixteenth of the calls.
+  // Blocks arrive in chunks of 64 KiB: batching reduces the calls for a large file to a sixteenth.
   let batch: Uint8Array[] = [];
   let size = 0;
   const flush = async (): Promise<void> => {

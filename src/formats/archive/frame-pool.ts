@@ -1,30 +1,30 @@
 /**
- * The threads that frame, hash and write payloads, and the memory between them and the receiving thread: a fixed
- * number of slots of 1 MiB, however large the payloads are. A receiver that finds no free slot waits.
+ * The threads that frame, hash and write payloads, and the memory that they share with the receiving thread: a fixed number
+ * of slots of 1 MiB, independent of payload sizes. A receiver waits if no slot is free.
  */
 import type { Worker } from 'node:worker_threads';
 import { fileError } from '../../core/errors.ts';
 import {
   GROUP_SIZE,
-  type Answer,
+  type WorkerResponse,
   type Deflated,
   type FramePoolMemory,
-  type Order,
+  type WorkerRequest,
   type Value,
 } from './frame-protocol.ts';
 import { createSink, type FrameSink } from './frame-sink.ts';
 import { startFrameWorker } from './start-frame-worker.ts';
 
-/** Slots beyond one per receiver: what the threads have on their desks. */
+/** Slots in addition to one per receiver, for the groups that the threads work on. */
 const SLOTS_IN_FLIGHT = 4;
 
-/** The threads make little garbage, and large young generations would be most of their memory. */
+/** The threads create little garbage; larger young generations would dominate their memory. */
 const YOUNG_MB = 2;
 
 export interface FramePool extends AsyncDisposable {
   /** A sink for `size` raw bytes whose member begins at `offset` of the open file. */
   openSink: (fd: number, offset: number, size: number) => FrameSink;
-  /** Deflates a file into a new file that holds one member. */
+  /** Deflates a file into a new file with one member. */
   deflate: (input: string, output: string) => Promise<Deflated>;
 }
 
@@ -47,7 +47,7 @@ export function createFramePool({ threads, width }: { readonly threads: number; 
   return {
     openSink: (fd, offset, size) => pool.openSink(fd, offset, size),
     deflate: async (input, output) =>
-      (await pool.ask({ type: 'deflate', id: pool.nextId(), input, output })) as Deflated,
+      (await pool.request({ type: 'deflate', id: pool.nextId(), input, output })) as Deflated,
     [Symbol.asyncDispose]: async () => {
       await pool.close();
     },
@@ -57,7 +57,7 @@ export function createFramePool({ threads, width }: { readonly threads: number; 
 class Pool {
   readonly #view: Uint8Array;
   readonly #free: number[];
-  readonly #wanted: SlotWaiter[] = [];
+  readonly #slotWaiters: SlotWaiter[] = [];
   #broken: Error | undefined;
   readonly #waiting = new Map<number, Waiting>();
   readonly #failures = new Map<number, Error>();
@@ -78,7 +78,7 @@ class Pool {
     return this.#last;
   }
 
-  /** The worker that serves this id; threads start when they are first needed. */
+  /** The worker for this id; threads start on first use. */
   #workerFor(id: number): Worker {
     const index = id % this.#threads;
     const running = this.#workers[index];
@@ -87,44 +87,47 @@ class Pool {
       workerData: { memory: this.#memory } satisfies FramePoolMemory,
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     });
-    worker.on('message', (answer: Answer) => {
-      this.#receive(answer);
+    worker.on('message', (response: WorkerResponse) => {
+      this.#receive(response);
     });
     worker.on('error', (error) => {
       this.#broken = error;
-      for (const { reject } of [...this.#waiting.values(), ...this.#wanted]) reject(error);
+      for (const { reject } of [...this.#waiting.values(), ...this.#slotWaiters]) reject(error);
       this.#waiting.clear();
-      this.#wanted.length = 0;
+      this.#slotWaiters.length = 0;
     });
     this.#workers[index] = worker;
     return worker;
   }
 
-  #receive(answer: Answer): void {
-    if (answer.type === 'free') {
-      this.release(answer.slot);
+  #receive(response: WorkerResponse): void {
+    if (response.type === 'free') {
+      this.release(response.slot);
       return;
     }
-    const waiting = this.#waiting.get(answer.id);
-    if (answer.type === 'done') {
-      this.#waiting.delete(answer.id);
-      waiting?.resolve(answer.value);
+    const waiting = this.#waiting.get(response.id);
+    if (response.type === 'done') {
+      this.#waiting.delete(response.id);
+      waiting?.resolve(response.value);
       return;
     }
-    const cause = Object.assign(new Error(answer.message), answer.code === undefined ? {} : { code: answer.code });
+    const cause = Object.assign(
+      new Error(response.message),
+      response.code === undefined ? {} : { code: response.code },
+    );
     const error = fileError('write the package', cause);
-    this.#failures.set(answer.id, error);
-    if (answer.slot !== undefined) {
-      // A group that could not be written: whoever asks next, or waits for more, learns of it.
-      this.release(answer.slot);
+    this.#failures.set(response.id, error);
+    if (response.slot !== undefined) {
+      // A group could not be written: the next request for this id fails with this error.
+      this.release(response.slot);
       return;
     }
-    this.#waiting.delete(answer.id);
+    this.#waiting.delete(response.id);
     waiting?.reject(error);
   }
 
   release(slot: number): void {
-    const next = this.#wanted.shift();
+    const next = this.#slotWaiters.shift();
     if (next === undefined) this.#free.push(slot);
     else next.resolve(slot);
   }
@@ -133,7 +136,7 @@ class Pool {
     const slot = this.#free.pop();
     if (slot !== undefined) return slot;
     return new Promise((resolve, reject) => {
-      this.#wanted.push({ resolve, reject });
+      this.#slotWaiters.push({ resolve, reject });
     });
   }
 
@@ -142,24 +145,24 @@ class Pool {
     return this.#view.subarray(index * GROUP_SIZE, (index + 1) * GROUP_SIZE);
   }
 
-  tell(order: Order): void {
-    this.#workerFor(order.id).postMessage(order);
+  post(request: WorkerRequest): void {
+    this.#workerFor(request.id).postMessage(request);
   }
 
   failureOf(id: number): Error | undefined {
     return this.#broken ?? this.#failures.get(id);
   }
 
-  async ask(order: Order): Promise<Value> {
-    const failure = this.failureOf(order.id);
+  async request(request: WorkerRequest): Promise<Value> {
+    const failure = this.failureOf(request.id);
     if (failure !== undefined) throw failure;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(order.id, { resolve, reject });
-      this.tell(order);
+      this.#waiting.set(request.id, { resolve, reject });
+      this.post(request);
     });
   }
 
-  /** Waits until everything that was ordered for this id is done; whether it went well does not matter any more. */
+  /** Waits until all requests for this id have finished, successfully or not. */
   async drain(id: number): Promise<void> {
     if (this.#broken !== undefined) return;
     await new Promise<void>((resolve) => {
@@ -167,13 +170,13 @@ class Pool {
         resolve();
       };
       this.#waiting.set(id, { resolve: settle, reject: settle });
-      this.tell({ type: 'drop', id });
+      this.post({ type: 'drop', id });
     });
   }
 
   openSink(fd: number, offset: number, size: number): FrameSink {
     const id = this.nextId();
-    this.tell({ type: 'open', id, fd, offset, size });
+    this.post({ type: 'open', id, fd, offset, size });
     return createSink(this, id, size);
   }
 

@@ -1,8 +1,8 @@
-/** What the pool and its threads say to each other, and the size of the memory that they hand to and fro. */
+/** The messages between the pool and its threads, and the size of the memory that they exchange. */
 import type { Digest } from '../../core/digest.ts';
 import { FRAMED_BLOCK } from './member.ts';
 
-/** Blocks that are written with one call. */
+/** Blocks per write call. */
 export const GROUP_BLOCKS = 16;
 export const GROUP_SIZE: number = GROUP_BLOCKS * FRAMED_BLOCK;
 
@@ -10,7 +10,7 @@ export interface FramePoolMemory {
   readonly memory: SharedArrayBuffer;
 }
 
-export type Order =
+export type WorkerRequest =
   | { readonly type: 'open'; readonly id: number; readonly fd: number; readonly offset: number; readonly size: number }
   | {
       readonly type: 'take-over';
@@ -23,17 +23,17 @@ export type Order =
   | { readonly type: 'drop'; readonly id: number }
   | { readonly type: 'deflate'; readonly id: number; readonly input: string; readonly output: string };
 
-/** A file that was deflated into one member. */
+/** The result of deflating a file into one member. */
 export interface Deflated {
   readonly packed: number;
   readonly packedDigest: Digest;
-  /** Of the file's own bytes, as they were read for this. */
+  /** Of the file's bytes as read. */
   readonly digest: Digest;
 }
 
 export type Value = number | string | Deflated;
 
-export type Answer =
+export type WorkerResponse =
   | { readonly type: 'free'; readonly slot: number }
   | { readonly type: 'done'; readonly id: number; readonly value: Value }
   | {

@@ -1,46 +1,46 @@
-/** Fills shared memory with framed blocks of one payload and hands it to the thread that writes them. */
+/** Fills shared memory with framed blocks of one payload and passes it to the thread that writes them. */
 import { CurlewError } from '../../core/errors.ts';
-import { GROUP_SIZE, type Order, type Value } from './frame-protocol.ts';
+import { GROUP_SIZE, type WorkerRequest, type Value } from './frame-protocol.ts';
 import { BLOCK, writeBlockHeader } from './member.ts';
 
-/** Receives the raw bytes of one payload and puts them, framed, to their place in a file. */
+/** Receives the raw bytes of one payload, frames them, and writes them to their place in a file. */
 export interface FrameSink {
-  /** Takes the chunk; a promise means: wait for it before the next one. */
+  /** Accepts a chunk; if it returns a promise, await it before the next chunk. */
   write: (chunk: Uint8Array) => Promise<void> | undefined;
-  /** Takes over bytes that another file (or this one, `copy: false`) holds already; returns the raw bytes it has now. */
+  /** Reuses bytes of another file, or of this file with `copy: false`; returns the number of raw bytes that exist now. */
   takeOver: (from: { readonly fd: number; readonly offset: number }, copy: boolean) => Promise<number>;
   /** Closes the member; returns the sha256 of all raw bytes in hex. */
   finish: () => Promise<string>;
   /**
-   * Gives its memory back after a failure, and resolves when no thread writes to the file any more: closed earlier,
-   * its descriptor could be another file's by then. Never rejects.
+   * Releases its memory after a failure, and resolves when no thread writes to the file any more: if the file were closed
+   * earlier, its descriptor might then belong to another file. Never rejects.
    */
   abandon: () => Promise<void>;
 }
 
-/** What a sink needs of the pool. */
+/** The part of the pool that sinks use. */
 export interface SinkPool {
   readonly take: () => number | Promise<number>;
   readonly slot: (index: number) => Uint8Array;
   readonly release: (slot: number) => void;
-  readonly tell: (order: Order) => void;
-  readonly ask: (order: Order) => Promise<Value>;
+  readonly post: (request: WorkerRequest) => void;
+  readonly request: (request: WorkerRequest) => Promise<Value>;
   readonly drain: (id: number) => Promise<void>;
   readonly failureOf: (id: number) => Error | undefined;
 }
 
-/** Fills slots with framed blocks and hands them over when they are full. */
+/** Fills slots with framed blocks and passes them on when they are full. */
 export function createSink(pool: SinkPool, id: number, size: number): FrameSink {
   let slot: number | undefined;
   let framed: Uint8Array = new Uint8Array(0);
-  /** Raw bytes taken so far, and where in the slot the next one goes. */
+  /** Raw bytes accepted so far, and the position of the next one in the slot. */
   let done = 0;
   let at = 0;
   let abandoned = false;
 
   const handOver = (): void => {
     if (slot === undefined) return;
-    pool.tell({ type: 'group', id, slot, length: at });
+    pool.post({ type: 'group', id, slot, length: at });
     slot = undefined;
   };
   const begin = (index: number): void => {
@@ -48,7 +48,7 @@ export function createSink(pool: SinkPool, id: number, size: number): FrameSink 
     framed = pool.slot(index);
     at = 0;
   };
-  /** Copies what fits into the slot; returns how much that was. */
+  /** Copies as much as fits into the slot; returns the number of bytes. */
   const fill = (chunk: Uint8Array): number => {
     let taken = 0;
     while (taken < chunk.byteLength && at < GROUP_SIZE) {
@@ -95,12 +95,12 @@ export function createSink(pool: SinkPool, id: number, size: number): FrameSink 
   return {
     write,
     takeOver: async (from, copy) => {
-      done = Number(await pool.ask({ type: 'take-over', id, from, copy }));
+      done = Number(await pool.request({ type: 'take-over', id, from, copy }));
       return done;
     },
     finish: async () => {
       if (done !== size) throw new CurlewError('FETCH_FAILED', `only ${done} of ${size} bytes arrived`);
-      const hex = (await pool.ask({ type: 'finish', id })) as string;
+      const hex = (await pool.request({ type: 'finish', id })) as string;
       const failure = pool.failureOf(id);
       if (failure !== undefined) throw failure;
       return hex;

@@ -1,6 +1,6 @@
 /**
- * Worker thread: frames, hashes, checksums and writes payloads, so that the thread that receives them does nothing but
- * receive. Payloads of one file go to one worker, in order; the bytes lie in memory shared with the pool.
+ * Worker thread: frames, hashes, checksums and writes payloads, so that the receiving thread only receives. All requests for
+ * one payload go to the same worker, in order; the bytes are in memory shared with the pool.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
@@ -19,15 +19,15 @@ import {
 import {
   GROUP_BLOCKS,
   GROUP_SIZE,
-  type Answer,
+  type WorkerResponse,
   type Deflated,
   type FramePoolMemory,
-  type Order,
+  type WorkerRequest,
 } from './frame-protocol.ts';
 
 interface Payload {
   readonly fd: number;
-  /** Where the member begins in the file. */
+  /** Offset of the member in the file. */
   readonly offset: number;
   readonly size: number;
   hash: Hash;
@@ -55,12 +55,12 @@ function readAll(fd: number, target: Uint8Array, position: number): number {
   return done;
 }
 
-/** Where the group that begins at raw byte `raw` lies, counted from the start of the member. */
+/** Offset in the member of the group that begins at raw byte `raw`. */
 function groupOffset(raw: number): number {
   return MEMBER_HEADER.length + (raw / BLOCK) * FRAMED_BLOCK;
 }
 
-/** Takes the raw bytes of a framed group into hash and checksum. */
+/** Adds the raw bytes of a framed group to hash and checksum. */
 function absorb(payload: Payload, framed: Uint8Array): void {
   for (let at = 0; at < framed.byteLength; at += FRAMED_BLOCK) {
     const raw = framed.subarray(at + 5, Math.min(at + FRAMED_BLOCK, framed.byteLength));
@@ -86,8 +86,8 @@ function groupIsFramed(framed: Uint8Array, done: number, size: number): boolean 
 }
 
 /**
- * Takes over what another file, or an interrupted run in this file, holds of the payload. A group counts only when the
- * one after it has begun (or the member is closed): groups are written in order, so it was written whole.
+ * Reuses the bytes of the payload in another file, or in this file after an interrupted run. A group counts only if the next
+ * one has begun or the member is complete: groups are written in order, so it was written completely.
  */
 function takeOver(payload: Payload, from: { readonly fd: number; readonly offset: number }, copy: boolean): number {
   const framed = Buffer.allocUnsafe(GROUP_SIZE + 8);
@@ -127,9 +127,9 @@ function payloadOf(id: number): Payload {
   return payload;
 }
 
-/** Deflates a file into one member. Pushes of a fixed size: how the input arrives must not decide the bytes. */
+/** Deflates a file into one member. Chunks have a fixed size, since they determine the output. */
 function deflateFile(input: string, output: string): Deflated {
-  // A pipe in the place of the file would be waited for.
+  // Opening a pipe in place of the file would block.
   const source = openSync(input, constants.O_RDONLY | constants.O_NONBLOCK);
   const target = openSync(output, 'wx', 0o600);
   try {
@@ -162,39 +162,39 @@ function deflateFile(input: string, output: string): Deflated {
   }
 }
 
-function perform(order: Order): Answer | undefined {
-  switch (order.type) {
+function perform(request: WorkerRequest): WorkerResponse | undefined {
+  switch (request.type) {
     case 'open':
-      payloads.set(order.id, { ...order, hash: createHash('sha256'), checksum: 0, done: 0 });
+      payloads.set(request.id, { ...request, hash: createHash('sha256'), checksum: 0, done: 0 });
       return undefined;
     case 'take-over':
-      return { type: 'done', id: order.id, value: takeOver(payloadOf(order.id), order.from, order.copy) };
+      return { type: 'done', id: request.id, value: takeOver(payloadOf(request.id), request.from, request.copy) };
     case 'group': {
-      const start = order.slot * GROUP_SIZE;
-      writeGroup(payloadOf(order.id), slots.subarray(start, start + order.length));
-      return { type: 'free', slot: order.slot };
+      const start = request.slot * GROUP_SIZE;
+      writeGroup(payloadOf(request.id), slots.subarray(start, start + request.length));
+      return { type: 'free', slot: request.slot };
     }
     case 'finish': {
-      const { fd, offset, size, hash, checksum } = payloadOf(order.id);
-      payloads.delete(order.id);
+      const { fd, offset, size, hash, checksum } = payloadOf(request.id);
+      payloads.delete(request.id);
       writeAll(fd, memberTrailer(checksum, size), offset + groupOffset(0) + size + Math.ceil(size / BLOCK) * 5);
-      return { type: 'done', id: order.id, value: hash.digest('hex') };
+      return { type: 'done', id: request.id, value: hash.digest('hex') };
     }
     case 'drop':
-      payloads.delete(order.id);
-      return { type: 'done', id: order.id, value: 0 };
+      payloads.delete(request.id);
+      return { type: 'done', id: request.id, value: 0 };
     case 'deflate':
-      return { type: 'done', id: order.id, value: deflateFile(order.input, order.output) };
+      return { type: 'done', id: request.id, value: deflateFile(request.input, request.output) };
   }
 }
 
-parentPort?.on('message', (order: Order) => {
+parentPort?.on('message', (request: WorkerRequest) => {
   try {
-    const answer = perform(order);
-    if (answer !== undefined) parentPort?.postMessage(answer);
+    const response = perform(request);
+    if (response !== undefined) parentPort?.postMessage(response);
   } catch (error) {
     const { message, code } = error as NodeJS.ErrnoException;
-    const slot = order.type === 'group' ? order.slot : undefined;
-    parentPort?.postMessage({ type: 'failed', id: order.id, slot, message, code } satisfies Answer);
+    const slot = request.type === 'group' ? request.slot : undefined;
+    parentPort?.postMessage({ type: 'failed', id: request.id, slot, message, code } satisfies WorkerResponse);
   }
 });

@@ -1,4 +1,4 @@
-/** tar headers of format 1: ustar with prefix split, one pax record only where ustar cannot say it. */
+/** tar headers of format 1: ustar with prefix split, with a pax record only if ustar cannot represent the entry. */
 import { Header } from 'tar/header';
 import { Pax } from 'tar/pax';
 import type { Entry } from './entry.ts';
@@ -7,7 +7,7 @@ export const TAR_BLOCK = 512;
 const EPOCH = new Date(0);
 
 /**
- * The header blocks of an entry. uid and gid 0, no names, mtime 0: nothing but path, mode, size and link decides them.
+ * The header blocks of an entry. uid and gid 0, no names, mtime 0: they depend only on path, mode, size and link.
  */
 export function tarHeader(entry: Pick<Entry, 'path' | 'mode' | 'size' | 'linkTo'>): Uint8Array {
   const { path, mode, size, linkTo } = entry;
@@ -16,23 +16,23 @@ export function tarHeader(entry: Pick<Entry, 'path' | 'mode' | 'size' | 'linkTo'
     : anyHeader({ type: 'Link', path, mode, linkpath: linkTo });
 }
 
-/** Longest name, and largest number of its eleven octal digits, that every ustar header can say. */
+/** Limits below which every ustar header can represent a name, and a size in its eleven octal digits. */
 const PLAIN_NAME = 100;
 const PLAIN_SIZE = 8 ** 11;
 
-/** True for most entries of which the header is a single block; any other may need a pax record before it. */
+/** True for most entries whose header is a single block; any other may need a pax record before it. */
 export function isPlainHeader({ path, size, linkTo = '' }: Pick<Entry, 'path' | 'size' | 'linkTo'>): boolean {
   const isShort = path.length < PLAIN_NAME && linkTo.length < PLAIN_NAME;
   return isShort && size < PLAIN_SIZE && /^[\x20-\x7e]*$/.test(path + linkTo);
 }
 
-/** What a tar that is no package may hold beside files. */
+/** Entries of a tar that is not a package, which may also contain folders and links. */
 export type TarEntry =
   | { readonly type: 'File'; readonly path: string; readonly mode: number; readonly size: number }
   | { readonly type: 'Directory'; readonly path: string; readonly mode: number }
   | { readonly type: 'Link' | 'SymbolicLink'; readonly path: string; readonly mode: number; readonly linkpath: string };
 
-/** The header blocks of any entry, made in the same way. */
+/** The header blocks of any entry, with the same rules. */
 export function anyHeader(entry: TarEntry): Uint8Array {
   const header = new Header({
     path: entry.path,
@@ -58,10 +58,10 @@ export function anyHeader(entry: TarEntry): Uint8Array {
   return Buffer.concat([pax.encode(), block]);
 }
 
-/** Zero bytes that fill a payload up to a whole tar block. */
+/** Number of zero bytes that pad a payload to a whole tar block. */
 export function paddingOf(size: number): number {
   return (TAR_BLOCK - (size % TAR_BLOCK)) % TAR_BLOCK;
 }
 
-/** The two zero blocks that end a tar. */
+/** Size of the two zero blocks that end a tar. */
 export const TAR_END: number = 2 * TAR_BLOCK;

@@ -1,4 +1,4 @@
-/** Where the bytes of a payload lie: in an archive, as a file of their own, or in memory. */
+/** Where the bytes of a payload are: in an archive, in a separate file, or in memory. */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
@@ -12,36 +12,38 @@ export type Holder =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'bytes'; readonly path: string; readonly data: Uint8Array };
 
-interface Wanted {
+interface Expected {
   readonly size: number;
   readonly digest: Digest;
 }
 
 const READ_SIZE = 1 << 20;
 
-/** The unpacked bytes, checked as they pass: use them only when the stream has ended. */
+/** The unpacked bytes, checked while streaming: use them only after the stream has ended. */
 export async function* readHolder(
   holder: Holder,
-  wanted: Wanted,
+  expected: Expected,
   { signal }: { readonly signal: AbortSignal },
 ): AsyncGenerator<Uint8Array, void, undefined> {
   switch (holder.kind) {
     case 'entry':
-      if (holder.entry.digest !== wanted.digest || holder.entry.size !== wanted.size) throw changed(holder.entry.path);
+      if (holder.entry.digest !== expected.digest || holder.entry.size !== expected.size)
+        throw changed(holder.entry.path);
       yield* readPayload(holder.source, holder.entry, { signal });
       return;
     case 'bytes':
-      if (holder.data.byteLength !== wanted.size || digestOf(holder.data) !== wanted.digest) throw changed(holder.path);
+      if (holder.data.byteLength !== expected.size || digestOf(holder.data) !== expected.digest)
+        throw changed(holder.path);
       yield holder.data;
       return;
     case 'file':
-      yield* readPlain(holder.path, wanted, { signal });
+      yield* readPlain(holder.path, expected, { signal });
   }
 }
 
 async function* readPlain(
   path: string,
-  { size, digest }: Wanted,
+  { size, digest }: Expected,
   { signal }: { readonly signal: AbortSignal },
 ): AsyncGenerator<Uint8Array, void, undefined> {
   let file: FileHandle | undefined;
@@ -69,7 +71,7 @@ async function* readPlain(
 }
 
 function changed(path: string): CurlewError {
-  return new CurlewError('DIGEST_MISMATCH', `${path}: it is not what it was when the table of contents was made`, {
-    hint: 'something writes to it: run the same command again when nothing does',
+  return new CurlewError('DIGEST_MISMATCH', `${path}: it has changed since the table of contents was written`, {
+    hint: 'another program writes to it: stop that program and run the same command again',
   });
 }

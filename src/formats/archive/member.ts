@@ -1,21 +1,21 @@
 /**
- * gzip members, the bricks of format 1: RFC 1952 framing around RFC 1951 data. A *stored* member has blocks of exactly
- * 65,535 bytes, so that raw offset and file offset are arithmetic; a *deflated* one comes from a pinned deflater whose
- * bytes do not depend on the Node version or the processor.
+ * gzip members, the building blocks of format 1: RFC 1952 framing around RFC 1951 data. A *stored* member has blocks of
+ * exactly 65,535 bytes, so that file offsets can be computed from raw offsets; a *deflated* one comes from a pinned deflater
+ * whose output does not depend on the Node version or the processor.
  */
 import { crc32, inflateRawSync } from 'node:zlib';
 import { deflateSync } from 'fflate';
 
-/** Most bytes that one stored block can hold (RFC 1951, 3.2.4). */
+/** Size limit of a stored block in bytes (RFC 1951, 3.2.4). */
 export const BLOCK = 65_535;
 const BLOCK_HEADER = 5;
 export const FRAMED_BLOCK: number = BLOCK + BLOCK_HEADER;
 
-/** No name, no time, no extra field, unknown system: nothing in a member's header depends on where it was made. */
+/** No name, no time, no extra field, unknown system: a member's header does not depend on where it was created. */
 export const MEMBER_HEADER: Uint8Array = Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff);
 export const MEMBER_TRAILER = 8;
 
-/** Bytes of the stored member that frames `size` raw bytes; `size` must be greater than 0. */
+/** Size of the stored member that frames `size` raw bytes; `size` must be greater than 0. */
 export function storedMemberSize(size: number): number {
   return MEMBER_HEADER.length + Math.ceil(size / BLOCK) * BLOCK_HEADER + size + MEMBER_TRAILER;
 }
@@ -29,7 +29,7 @@ export function writeBlockHeader(target: Uint8Array, at: number, length: number,
   target[at + 4] = (~length >> 8) & 0xff;
 }
 
-/** True if a stored block header for exactly this length stands there. */
+/** True if `source` has a stored block header for exactly this length at `at`. */
 export function isBlockHeader(source: Uint8Array, at: number, length: number, final: boolean): boolean {
   return (
     source[at] === (final ? 1 : 0) &&
@@ -40,7 +40,7 @@ export function isBlockHeader(source: Uint8Array, at: number, length: number, fi
   );
 }
 
-/** CRC32 and size of the raw bytes, as they close a member. */
+/** CRC32 and size of the raw bytes, as at the end of a member. */
 export function memberTrailer(checksum: number, size: number): Uint8Array {
   const trailer = new Uint8Array(MEMBER_TRAILER);
   const view = new DataView(trailer.buffer);
@@ -64,7 +64,7 @@ export function storedMember(raw: Uint8Array): Uint8Array {
   return member;
 }
 
-/** A whole deflated member in memory. The level is part of the format: it decides the bytes. */
+/** A whole deflated member in memory. The level is part of the format, since it determines the bytes. */
 export function deflatedMember(raw: Uint8Array): Uint8Array {
   const body = deflateSync(raw, { level: 6 });
   const member = new Uint8Array(MEMBER_HEADER.length + body.byteLength + MEMBER_TRAILER);
@@ -74,30 +74,30 @@ export function deflatedMember(raw: Uint8Array): Uint8Array {
   return member;
 }
 
-/** True if a member of ours begins there: the header has no field that could hide bytes. */
+/** True if the bytes begin with the one member header of this format, which has no field that could hide bytes. */
 export function isMemberHeader(bytes: Uint8Array): boolean {
   return MEMBER_HEADER.every((value, index) => bytes[index] === value);
 }
 
 /**
- * Unpacks bytes that are exactly one member of ours, into at most `limit` bytes.
- * Returns what is wrong, as text, when they are not.
+ * Unpacks bytes that are exactly one member of this format, into at most `limit` bytes. Returns the problem as text if they
+ * are not.
  */
 export function unpackMember(packed: Uint8Array, limit: number): Uint8Array | string {
-  if (!isMemberHeader(packed)) return 'a gzip member header is damaged or holds extra fields';
+  if (!isMemberHeader(packed)) return 'a gzip member header is damaged or has extra fields';
   try {
     const options = { info: true, maxOutputLength: Math.max(1, limit) } as const;
-    // With `info`, zlib answers with the engine too, whose count of consumed bytes ends the member.
-    const answer = inflateRawSync(packed.subarray(MEMBER_HEADER.length), options) as unknown as InflateInfo;
-    const trailer = packed.subarray(MEMBER_HEADER.length + answer.engine.bytesWritten);
-    const expected = memberTrailer(crc32(answer.buffer), answer.buffer.byteLength);
-    return sameBytes(trailer, expected) ? answer.buffer : 'a gzip checksum does not match';
+    // With `info`, zlib also returns the engine, whose count of consumed bytes shows where the member ends.
+    const inflated = inflateRawSync(packed.subarray(MEMBER_HEADER.length), options) as unknown as InflateInfo;
+    const trailer = packed.subarray(MEMBER_HEADER.length + inflated.engine.bytesWritten);
+    const expected = memberTrailer(crc32(inflated.buffer), inflated.buffer.byteLength);
+    return sameBytes(trailer, expected) ? inflated.buffer : 'a gzip checksum does not match';
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
 }
 
-/** The raw bytes of a stored member in memory, or undefined if it is not framed as ours are. */
+/** The raw bytes of a stored member in memory, or undefined if its framing is not that of this format. */
 export function unframeMember(member: Uint8Array): Uint8Array | undefined {
   const body = member.byteLength - MEMBER_HEADER.length - MEMBER_TRAILER;
   const size = body - Math.ceil(body / FRAMED_BLOCK) * BLOCK_HEADER;

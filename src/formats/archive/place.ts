@@ -1,8 +1,8 @@
 /**
- * Gives every entry of a new archive its place before the first byte is written. Pure.
+ * Assigns every entry of a new archive its place before the first byte is written. Pure.
  *
- * The bricks, each a gzip member of its own: an entry's tar header; its payload; the zero bytes that fill the payload
- * up to a whole tar block. Headers and padding are stored, so they have one form only and `verify` can make them again.
+ * Each of these is a separate gzip member: an entry's tar header; its payload; the zero bytes that pad the payload to a
+ * whole tar block. Headers and padding are stored, so they have one form only, which `verify` can recreate.
  */
 import type { ArchiveIndex, Entry, PlacedEntry } from './entry.ts';
 import { isPlainHeader, paddingOf, TAR_BLOCK, tarHeader } from './header.ts';
@@ -12,7 +12,7 @@ import { FOOTER_SIZE, formatFooter, formatToc } from './toc.ts';
 /** An entry whose packed size is known; `packed` is 0 for an empty file. */
 export type SizedEntry = Omit<PlacedEntry, 'offset'>;
 
-/** Bytes that are no payload: headers, padding, TOC, footer. */
+/** Bytes that are not payload: headers, padding, TOC, footer. */
 export interface Piece {
   readonly offset: number;
   readonly data: Uint8Array;
@@ -20,27 +20,27 @@ export interface Piece {
 
 export interface ArchivePlan {
   readonly index: ArchiveIndex;
-  /** Together with the payloads of the index they tile the file. */
+  /** Together with the payloads of the index they cover the file without gaps. */
   readonly pieces: readonly Piece[];
 }
 
-/** The member that stands before an entry's payload. */
+/** The member before an entry's payload. */
 export function headerMember(entry: Entry): Uint8Array {
   return storedMember(tarHeader(entry));
 }
 
-/** Bytes of {@link headerMember}, mostly without making it. */
+/** Size of {@link headerMember}, usually without building it. */
 export function headerSize(entry: Entry): number {
   return isPlainHeader(entry) ? storedMemberSize(TAR_BLOCK) : headerMember(entry).byteLength;
 }
 
-/** The member that stands after a payload of `size` raw bytes; no bytes when it needs none. */
+/** The member after a payload of `size` raw bytes; empty if no padding is needed. */
 export function paddingMember(size: number): Uint8Array {
   const padding = paddingOf(size);
   return padding === 0 ? new Uint8Array(0) : storedMember(new Uint8Array(padding));
 }
 
-/** Bytes of {@link paddingMember}. */
+/** Size of {@link paddingMember}. */
 export function paddingSize(size: number): number {
   const padding = paddingOf(size);
   return padding === 0 ? 0 : storedMemberSize(padding);
@@ -66,7 +66,7 @@ export function placeArchive(entries: readonly SizedEntry[]): ArchivePlan {
   return { index: end.index, pieces };
 }
 
-/** What follows the last entry: TOC and footer. `tocOffset` is where they begin. */
+/** The end of an archive: TOC and footer, which begin at `tocOffset`. */
 export function formatEnd(
   tocOffset: number,
   entries: readonly PlacedEntry[],

@@ -1,4 +1,4 @@
-/** Reading an archive from its last bytes: the index, and any file by range. */
+/** Reads an archive from its end: the index, and any file by range. */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { FOOTER_SIZE, parseFooter, parseToc, tocText } from './toc.ts';
 
 const READ_SIZE = 1 << 20;
 
-/** Opening waits for nobody: a pipe without a writer would hold it for ever. */
+/** Opening never blocks, as it would on a pipe without a writer. */
 const READ_ONLY = constants.O_RDONLY | constants.O_NONBLOCK;
 
 /** A file on disk as a source of ranges. Dispose of it to close the file. */
@@ -26,7 +26,7 @@ export async function openFileSource(path: string): Promise<RangeSource & AsyncD
   };
 }
 
-/** An open file as a source, closed by whoever has opened it. `path` is for messages. */
+/** An open file as a source; the caller closes the file. `path` is for messages. */
 export function fileSource(file: FileHandle, path: string, size: number): RangeSource {
   return {
     name: path,
@@ -74,7 +74,7 @@ export function memorySource(name: string, bytes: Uint8Array): RangeSource {
   };
 }
 
-/** All bytes of a range, in memory: only for what has been limited before. */
+/** All bytes of a range, in memory: only for lengths that are already limited. */
 export async function readRange(
   source: RangeSource,
   offset: number,
@@ -88,17 +88,17 @@ export async function readRange(
 
 interface IndexOptions {
   readonly signal: AbortSignal;
-  /** Told how many bytes the TOC has before it is read; what it throws is thrown. */
+  /** Called with the size of the TOC in bytes before it is read; its errors are thrown. */
   readonly admit?: ((bytes: number) => void) | undefined;
 }
 
-/** Reads footer and TOC: two small ranges, however large the archive is. Damage is `PACKAGE_INVALID`. */
+/** Reads footer and TOC: two small ranges, regardless of the archive's size. Damage is `PACKAGE_INVALID`. */
 export async function readIndex(source: RangeSource, options: IndexOptions): Promise<ArchiveIndex> {
   const { member, tocOffset } = await readTocMember(source, options);
   return parseToc(member, tocOffset, source.size, source.name);
 }
 
-/** The TOC's JSON text, which is what a signature covers; `tar -xO` prints the same. Damage is `PACKAGE_INVALID`. */
+/** The TOC's JSON text, which signatures cover, and which `tar -xO` prints. Damage is `PACKAGE_INVALID`. */
 export async function readTocText(
   source: RangeSource,
   { signal }: { readonly signal: AbortSignal },
@@ -107,7 +107,7 @@ export async function readTocText(
   return tocText(member, source.name);
 }
 
-/** The bytes of the TOC's member, which end where the footer begins; only the footer has been checked. */
+/** The bytes of the TOC's member, which end at the footer; only the footer is checked. */
 export async function readTocMember(
   source: RangeSource,
   { signal, admit }: IndexOptions,
@@ -126,7 +126,7 @@ export async function readTocMember(
   return { member, tocOffset };
 }
 
-/** The entry of the index with this full name, if there is one. */
+/** The entry of the index with this full name, if any; for a hard link, the linked file. */
 export function findEntry(index: ArchiveIndex, path: string): PlacedEntry | undefined {
   const found = index.entries.find((entry) => entry.path === path);
   if (found?.linkTo === undefined) return found;
@@ -134,8 +134,8 @@ export function findEntry(index: ArchiveIndex, path: string): PlacedEntry | unde
 }
 
 /**
- * The unpacked bytes of an entry's payload, checked as they pass: framing, checksum, size and digest. An error comes
- * after the last good chunk, so use the bytes only when the stream has ended. Hard links have no payload of their own.
+ * The unpacked bytes of an entry's payload, checked while streaming: framing, checksum, size and digest. An error follows the
+ * last good chunk, so use the bytes only after the stream has ended. Hard links have no payload.
  */
 export async function* readPayload(
   source: RangeSource,
@@ -174,14 +174,14 @@ async function* inflated(
   const inflate = createInflateRaw();
   const trailer: Uint8Array[] = [];
   const feeding = pipeline(memberBody(packed, entry.packed, trailer, damaged), inflate);
-  // A failure of the feeder destroys the stream, so it arrives through the loop below; awaited once more after it.
+  // A failure of the feeder destroys the stream and is thrown by the loop below; it is awaited again after the loop.
   feeding.catch(() => undefined);
   let size = 0;
   let checksum = 0;
   try {
     for await (const chunk of inflate as AsyncIterable<Buffer>) {
       size += chunk.byteLength;
-      if (size > entry.size) throw damaged('it unpacks to more than its size');
+      if (size > entry.size) throw damaged('it unpacks to more bytes than its size');
       checksum = crc32(chunk, checksum);
       yield chunk;
     }
@@ -190,17 +190,18 @@ async function* inflated(
     throw error;
   } finally {
     inflate.destroy();
-    // Whoever stops reading early may close the source next.
+    // A caller that stops reading early may then close the source.
     await feeding.catch(() => undefined);
   }
   await feeding;
   const tail = Buffer.concat(trailer);
   if (size !== entry.size) throw damaged('the size does not match');
-  if (inflate.bytesWritten !== entry.packed - MEMBER_HEADER.length - tail.byteLength) throw damaged('bytes are hidden');
+  if (inflate.bytesWritten !== entry.packed - MEMBER_HEADER.length - tail.byteLength)
+    throw damaged('it contains hidden bytes');
   if (!sameBytes(tail, memberTrailer(checksum, size))) throw damaged('a gzip checksum does not match');
 }
 
-/** What lies between header and trailer of a member of `length` bytes; the trailer goes into `trailer`. */
+/** The bytes between header and trailer of a member of `length` bytes; appends the trailer to `trailer`. */
 async function* memberBody(
   packed: AsyncIterable<Uint8Array>,
   length: number,
@@ -224,7 +225,7 @@ async function* memberBody(
   }
 }
 
-/** The unpacked, verified bytes of an entry with a payload of its own, in memory; more than `limit` is an error. */
+/** The unpacked, verified bytes of an entry with a payload, in memory; an error for more than `limit` bytes. */
 export async function readFile(
   source: RangeSource,
   entry: PlacedEntry,

@@ -1,6 +1,6 @@
 /**
- * Takes a plain tar that somebody else makes (hostile) and writes its files into a folder: one tree of regular files,
- * nothing that leads out of it, within limits. What is refused is refused before it is written.
+ * Receives a plain tar from another program (hostile) and writes its files into a folder: one tree of regular files, with no
+ * path that leads outside, within limits. Refuses entries before it writes them.
  */
 import { createHash } from 'node:crypto';
 import { copyFile, constants, mkdir, open, type FileHandle } from 'node:fs/promises';
@@ -16,19 +16,19 @@ import { paddingOf } from './header.ts';
 import { noExtension, takeExtension, type Extension } from './tar-extension.ts';
 
 export interface ReceiveOptions {
-  /** The folder that the tar holds: every path begins with it. It is left out of the paths written. */
+  /** The top folder of the tar, with which every path begins. The written paths do not include it. */
   readonly top: string;
-  /** An empty folder that nobody else writes to. */
+  /** An empty folder that no other process writes to. */
   readonly into: string;
   /** Sums over all files; hard links count as the files that they become. */
   readonly limits: { readonly bytes: number; readonly files: number };
-  /** Makes the error for what cannot be taken. */
+  /** Creates the error for an entry that is refused. */
   readonly refuse: (what: string, hint?: string) => Error;
   readonly signal: AbortSignal;
 }
 
 const BLOCK = 512;
-/** Folders, and headers that carry names, are no files but cost time and room too. */
+/** Folders and extension headers are not files, but also cost time and space. */
 const ENTRIES_A_FILE = 10;
 const ENTRIES_AT_LEAST = 1000;
 
@@ -36,9 +36,9 @@ const FILES: ReadonlySet<string> = new Set(['File', 'OldFile', 'ContiguousFile']
 const FOLDERS: ReadonlySet<string> = new Set(['Directory', 'GNUDumpDir']);
 
 /**
- * The files received, sorted by path. Modes become 0644, or 0755 where anybody may execute. A hard link to an earlier
- * file becomes a file of its own. Refused: paths that are absolute, climb or lie outside of `top`, symbolic links,
- * devices, pipes, links to anything else, a path twice, a tar that is damaged or ends early, more than the limits allow.
+ * The files received, sorted by path. Modes become 0644, or 0755 if any user may execute the file. A hard link to an earlier
+ * file becomes a separate file. Refused: paths that are absolute, contain `..` or are outside `top`, symbolic links, devices,
+ * pipes, other links, repeated paths, a tar that is damaged or truncated, and more than the limits.
  */
 export async function receiveTar(
   stream: AsyncIterable<Uint8Array>,
@@ -54,12 +54,12 @@ export async function receiveTar(
     signal.throwIfAborted();
     if (count > most) throw refuse(`more than ${most} entries`);
     const block = await reader.take(BLOCK);
-    if (block.byteLength < BLOCK) throw refuse('it ends early');
+    if (block.byteLength < BLOCK) throw refuse('it is truncated');
     const header = new Header(block, 0, extension.pax);
     if (header.nullBlock) break;
     if (!header.cksumValid) throw refuse('it is damaged');
     const size = header.size ?? 0;
-    if (!Number.isSafeInteger(size) || size < 0) throw refuse('an entry of impossible size');
+    if (!Number.isSafeInteger(size) || size < 0) throw refuse('an entry with an invalid size');
     if (await takeExtension(reader, header, size, extension, refuse)) continue;
     await takeEntry(reader, header, { extension, size, files, taken }, options);
     extension = noExtension();
@@ -82,20 +82,20 @@ async function takeEntry(
 ): Promise<void> {
   const { refuse, into, limits } = options;
   const { type } = header;
-  // Of an extended header's path and link, tar's Header makes other ones where the plain header has some too.
+  // tar's Header changes path and link of an extended header if the plain header has them, too.
   const path = innerPath(extension.path ?? extension.pax?.path ?? header.path ?? '', options);
   const shown = JSON.stringify(path.slice(0, 200));
   const linkpath = extension.linkpath ?? extension.pax?.linkpath ?? header.linkpath ?? '';
   if (FOLDERS.has(type)) return;
-  if (path === '') throw refuse(`${options.top} itself is no folder but ${describe(type, linkpath)}`);
+  if (path === '') throw refuse(`${options.top} is not a folder but ${describe(type, linkpath)}`);
   const isLink = type === 'Link';
   if (!isLink && !FILES.has(type)) {
-    const hint = type === 'SymbolicLink' ? 'packages hold no links: copy the file itself (cp -L)' : undefined;
+    const hint = type === 'SymbolicLink' ? 'packages contain no links: copy the file itself (cp -L)' : undefined;
     throw refuse(`${shown} is ${describe(type, linkpath)}`, hint);
   }
   const linked = isLink ? files.get(innerPath(linkpath, options)) : undefined;
   if (isLink && linked === undefined)
-    throw refuse(`${shown} is a hard link to ${JSON.stringify(linkpath)}, no file before it`);
+    throw refuse(`${shown} is a hard link to ${JSON.stringify(linkpath)}, which is not an earlier file`);
   if (files.has(path)) throw refuse(`two files named ${shown}`);
   if (files.size >= limits.files) throw refuse(`more than ${limits.files} files`);
   taken.bytes += linked?.size ?? size;
@@ -113,7 +113,7 @@ async function takeEntry(
     }
   } catch (error) {
     const errno = errnoOf(error);
-    // Also where two names are one to the file system, as on those that do not tell upper from lower case.
+    // Also if the file system treats two names as equal, such as one that ignores case.
     if (errno === 'EEXIST' || errno === 'ENOTDIR' || errno === 'EISDIR') throw refuse(`two entries at ${shown}`);
     throw error;
   }
@@ -121,16 +121,16 @@ async function takeEntry(
 
 function describe(type: string, linkpath: string): string {
   const target = JSON.stringify(linkpath.slice(0, 200));
-  return type === 'SymbolicLink' ? `a symbolic link to ${target}` : `of type ${type}, no regular file`;
+  return type === 'SymbolicLink' ? `a symbolic link to ${target}` : `of type ${type}, not a regular file`;
 }
 
-/** The path below `top`; empty for `top` itself. */
+/** The path in `top`; empty for `top` itself. */
 function innerPath(path: string, { top, refuse }: ReceiveOptions): string {
   const clean = path.replace(/^(?:\.\/)+/, '').replace(/(?<!\/)\/+$/, '');
   const problem = pathProblem(clean);
   if (problem !== undefined) throw refuse(`the path ${JSON.stringify(path.slice(0, 200))} ${problem}`);
   if (clean === top) return '';
-  if (!clean.startsWith(`${top}/`)) throw refuse(`${JSON.stringify(path.slice(0, 200))} lies outside of ${top}`);
+  if (!clean.startsWith(`${top}/`)) throw refuse(`${JSON.stringify(path.slice(0, 200))} is outside ${top}`);
   return clean.slice(top.length + 1);
 }
 
@@ -144,7 +144,7 @@ async function writeEntry(
   for (let left = size; left > 0;) {
     signal.throwIfAborted();
     const chunk = await reader.some(left);
-    if (chunk.byteLength === 0) throw refuse('it ends early');
+    if (chunk.byteLength === 0) throw refuse('it is truncated');
     hash.update(chunk);
     await writeFully(file, chunk, size - left);
     left -= chunk.byteLength;

@@ -1,7 +1,7 @@
 /**
- * An archive made again, bit for bit, from its table of contents and payloads that lie elsewhere. Headers, padding and
- * end follow from the table; a stored member is its payload in a frame, and a deflated one comes from the pinned deflater
- * or is copied from an archive that has it.
+ * Recreates an archive, bit for bit, from its table of contents and payloads elsewhere. Headers, padding and end follow from
+ * the table; a stored member is its payload in a frame, and a deflated one comes from the pinned deflater or is copied from
+ * an archive that has it.
  */
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -14,14 +14,14 @@ import { BLOCK, deflatedMember, FRAMED_BLOCK, MEMBER_HEADER, memberTrailer, writ
 import { formatEnd, headerMember, headerSize, paddingMember, paddingSize } from './place.ts';
 import { endSize, parseTocJson } from './toc.ts';
 
-/** A larger file is deflated in pieces of this size by the builder, which makes other bytes than in one go. */
-const PIECE = 1 << 20;
-/** What the builder itself has written is deflated in one go, and is never larger. */
+/** The builder deflates larger files in chunks of this size, which yields other bytes than a single call. */
+const CHUNK = 1 << 20;
+/** Files that the builder itself writes are deflated in a single call, and are never larger. */
 const MOST_AT_ONCE = 64 << 20;
 
 /**
- * The index of an archive of `size` bytes by the JSON text of its table alone. `PACKAGE_INVALID` when no archive of
- * format 1 has such a table: its members must tile the file.
+ * The index of an archive of `size` bytes, from the JSON text of its table alone. `PACKAGE_INVALID` if no archive of format
+ * 1 has such a table: its members must cover the file without gaps.
  */
 export function indexOfContents(json: Uint8Array, size: number, name: string): ArchiveIndex {
   const index = parseTocJson(json, size - endSize(json.byteLength), size, name);
@@ -34,22 +34,22 @@ export function indexOfContents(json: Uint8Array, size: number, name: string): A
   }
   if (at !== index.tocOffset) throw notTiled(name, 'the end');
   if (formatEnd(at, index.entries).index.tocDigest !== index.tocDigest) {
-    throw new CurlewError('PACKAGE_INVALID', `${name}: its table of contents is not written as format 1 has it`);
+    throw new CurlewError('PACKAGE_INVALID', `${name}: its table of contents is not in the form of format 1`);
   }
   return index;
 }
 
 function notTiled(name: string, path: string): CurlewError {
-  return new CurlewError('PACKAGE_INVALID', `${name}: ${path}: there are bytes that belong to no entry`);
+  return new CurlewError('PACKAGE_INVALID', `${name}: ${path}: some bytes belong to no entry`);
 }
 
 export interface RecreateOptions {
   readonly signal: AbortSignal;
-  /** Memory for the next chunk that is copied; only that chunk uses it. */
+  /** Returns memory for the next copied chunk; only that chunk uses it. */
   readonly allocate?: RangeReadOptions['allocate'];
 }
 
-/** All bytes of the archive, in order. Payloads are proved as they pass: use what came only when the stream has ended. */
+/** All bytes of the archive, in order. Payloads are verified while streaming: use the bytes only after the stream has ended. */
 export async function* recreateArchive(
   index: ArchiveIndex,
   holderOf: (entry: PlacedEntry) => Holder,
@@ -71,7 +71,7 @@ export async function* recreateArchive(
 
 type EntryHolder = Extract<Holder, { readonly kind: 'entry' }>;
 
-/** Stored members of equal payloads are equal: the one that is read for its proof is passed on as it is. */
+/** Stored members of equal payloads are equal: passes on the member that is read for verification. */
 async function* storedAlike(
   { source, ...holder }: EntryHolder,
   entry: PlacedEntry,
@@ -87,8 +87,8 @@ async function* storedAlike(
       }
     },
   };
-  for await (const proved of readHolder({ ...holder, source: watched }, entry, { signal })) {
-    void proved;
+  for await (const verified of readHolder({ ...holder, source: watched }, entry, { signal })) {
+    void verified;
     yield* passing.splice(0);
   }
   yield* passing;
@@ -107,27 +107,27 @@ async function* framed(raw: AsyncIterable<Uint8Array>, size: number): AsyncGener
   yield memberTrailer(checksum, size);
 }
 
-/** Raw bytes that begin at `start` of `size`, with the headers of the blocks that begin among them. */
+/** Raw bytes that begin at `start` of `size`, with the headers of the blocks that begin in them. */
 function withBlockHeaders(raw: Uint8Array, start: number, size: number): Uint8Array {
   const end = start + raw.byteLength;
   const blocks = Math.ceil(end / BLOCK) - Math.ceil(start / BLOCK);
-  const made = Buffer.allocUnsafe(raw.byteLength + blocks * (FRAMED_BLOCK - BLOCK));
+  const framed = Buffer.allocUnsafe(raw.byteLength + blocks * (FRAMED_BLOCK - BLOCK));
   let at = 0;
   for (let done = start; done < end;) {
     if (done % BLOCK === 0) {
       const length = Math.min(BLOCK, size - done);
-      writeBlockHeader(made, at, length, done + length === size);
+      writeBlockHeader(framed, at, length, done + length === size);
       at += FRAMED_BLOCK - BLOCK;
     }
     const until = Math.min(end, (Math.floor(done / BLOCK) + 1) * BLOCK);
-    made.set(raw.subarray(done - start, until - start), at);
+    framed.set(raw.subarray(done - start, until - start), at);
     at += until - done;
     done = until;
   }
-  return made;
+  return framed;
 }
 
-/** Copied where somebody has this very member; the bytes are held against its digest, its length and what they unpack to. */
+/** Copies the member from an archive that has it, or deflates again; verifies its digest, its length and its unpacked content. */
 async function* deflated(
   holder: Holder,
   entry: PlacedEntry,
@@ -136,7 +136,7 @@ async function* deflated(
   const copied = holder.kind === 'entry' && holder.entry.packedDigest === entry.packedDigest;
   const member = copied
     ? holder.source.read(holder.entry.offset, holder.entry.packed, { signal, allocate })
-    : deflatedAgain(readHolder(holder, entry, { signal }), entry);
+    : deflateAgain(readHolder(holder, entry, { signal }), entry);
   const hash = createHash('sha256');
   let packed = 0;
   for await (const chunk of member) {
@@ -146,7 +146,7 @@ async function* deflated(
   }
   if (`sha256:${hash.digest('hex')}` === entry.packedDigest) {
     if (packed !== entry.packed) throw otherLength(entry, packed);
-    if (copied) for await (const proved of readHolder(holder, entry, { signal })) void proved;
+    if (copied) for await (const verified of readHolder(holder, entry, { signal })) void verified;
     return;
   }
   const from = holder.kind === 'entry' ? holder.source.name : holder.path;
@@ -154,58 +154,58 @@ async function* deflated(
     ? new CurlewError('DIGEST_MISMATCH', `${from}: ${holder.entry.path}: its packed bytes are damaged`, {
         hint: 'fetch the file again',
       })
-    : new CurlewError('UNSUPPORTED', `${from}: ${entry.path} cannot be packed again as it was`, {
-        hint: 'name a bundle that holds it with another --base',
+    : new CurlewError('UNSUPPORTED', `${from}: ${entry.path} cannot be packed again with identical bytes`, {
+        hint: 'name a bundle that contains it with another --base',
       });
 }
 
 function otherLength({ path, packed }: PlacedEntry, found: number): CurlewError {
-  return new CurlewError('PACKAGE_INVALID', `${path}: it is packed into ${found} bytes, not ${packed}`, {
-    hint: 'the table of contents is not that of a bundle: fetch or make the delta again',
+  return new CurlewError('PACKAGE_INVALID', `${path}: its packed size is ${found} bytes, not ${packed}`, {
+    hint: 'the table of contents does not belong to a bundle: fetch or build the delta again',
   });
 }
 
-async function* deflatedAgain(
+async function* deflateAgain(
   raw: AsyncIterable<Uint8Array>,
   { size, packedDigest }: PlacedEntry,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   if (size > MOST_AT_ONCE) {
-    yield* deflatedByPieces(raw, size);
+    yield* deflateInChunks(raw, size);
     return;
   }
   const parts: Uint8Array[] = [];
   for await (const chunk of raw) parts.push(chunk);
   const whole = Buffer.concat(parts);
-  const atOnce = deflatedMember(whole);
-  if (size <= PIECE || digestOf(atOnce) === packedDigest) yield atOnce;
-  else yield* deflatedByPieces([whole], size);
+  const inOneCall = deflatedMember(whole);
+  if (size <= CHUNK || digestOf(inOneCall) === packedDigest) yield inOneCall;
+  else yield* deflateInChunks([whole], size);
 }
 
-async function* deflatedByPieces(
+async function* deflateInChunks(
   raw: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   size: number,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  let made: Uint8Array[] = [];
+  let output: Uint8Array[] = [];
   const deflate = new Deflate({ level: 6 }, (chunk) => {
-    made.push(chunk);
+    output.push(chunk);
   });
   yield MEMBER_HEADER;
   let checksum = 0;
-  for await (const piece of pieces(raw, PIECE)) {
+  for await (const piece of chunksOf(raw, CHUNK)) {
     checksum = crc32(piece, checksum);
-    // Its own copy: the deflater keeps what it is given.
-    deflate.push(Uint8Array.from(piece), piece.byteLength < PIECE);
-    yield* made;
-    made = [];
+    // A copy, because the deflater keeps its input.
+    deflate.push(Uint8Array.from(piece), piece.byteLength < CHUNK);
+    yield* output;
+    output = [];
   }
-  // The builder sees the end of a file by reading nothing more.
-  if (size % PIECE === 0) deflate.push(new Uint8Array(0), true);
-  yield* made;
+  // The builder detects the end of a file by an empty read.
+  if (size % CHUNK === 0) deflate.push(new Uint8Array(0), true);
+  yield* output;
   yield memberTrailer(checksum, size);
 }
 
-/** The same bytes in pieces of exactly `length`, the last one as long as it is. */
-async function* pieces(
+/** The same bytes in chunks of exactly `length`; the last one may be shorter. */
+async function* chunksOf(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   length: number,
 ): AsyncGenerator<Uint8Array, void, undefined> {

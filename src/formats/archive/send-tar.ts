@@ -1,9 +1,9 @@
-/** A plain tar, made while it is sent: for receivers that are not packages, such as a container. */
+/** A plain tar, created while it is sent, for receivers such as a container. */
 import { fileError, CurlewError } from '../../core/errors.ts';
 import { anyHeader, paddingOf, TAR_END } from './header.ts';
 import { openFileSource } from './read.ts';
 
-/** One thing to send; folders above it need not be named. */
+/** An entry to send; its parent folders need not be listed. */
 export type SentEntry =
   | {
       readonly kind: 'file';
@@ -13,7 +13,7 @@ export type SentEntry =
       readonly content:
         | { readonly kind: 'bytes'; readonly data: Uint8Array }
         | { readonly kind: 'path'; readonly path: string }
-        /** Bytes that are made when their turn comes. */
+        /** Bytes that are created when the entry is sent. */
         | { readonly kind: 'stream'; readonly open: () => AsyncIterable<Uint8Array> };
     }
   | { readonly kind: 'folder'; readonly path: string; readonly mode: number }
@@ -25,7 +25,7 @@ export function sentBytes(path: string, text: string | Uint8Array, mode = 0o644)
   return { kind: 'file', path, mode, size: data.byteLength, content: { kind: 'bytes', data } };
 }
 
-/** The bytes of the tar. A file that has another size by now is `FILE_UNUSABLE`. */
+/** The bytes of the tar. `FILE_UNUSABLE` if the size of a file has changed. */
 export async function* sendTar(
   entries: Iterable<SentEntry>,
   { signal }: { readonly signal: AbortSignal },
@@ -65,7 +65,7 @@ async function* fileBytes(
   }
 }
 
-/** Never more than `size` bytes: what follows must stay a tar. */
+/** Never more than `size` bytes: the rest must remain a valid tar. */
 async function* counted(
   bytes: AsyncIterable<Uint8Array>,
   path: string,

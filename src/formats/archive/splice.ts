@@ -1,6 +1,6 @@
 /**
- * A new archive out of old ones, as a list of byte ranges: unchanged runs stay as they are, only headers that must
- * change and the end are made anew. Pure: it needs the indexes, not the bytes.
+ * Builds a new archive from existing ones, as a list of byte ranges: copies unchanged runs, and writes only changed headers
+ * and the end again. Pure: uses the indexes, not the bytes.
  */
 import { digestOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -9,7 +9,7 @@ import type { ArchiveIndex, Entry, PlacedEntry } from './entry.ts';
 import { packBytes } from './pack.ts';
 import { formatEnd, headerMember, headerSize, paddingMember, paddingSize } from './place.ts';
 
-/** A payload of at least this size is stored once per archive; the others become hard links (design: bundle). */
+/** A payload of at least this size is stored once per archive; the others become hard links . */
 const LINK_FLOOR = 4096;
 
 export type SplicePart =
@@ -19,15 +19,15 @@ export type SplicePart =
       /** Which of the caller's sources the ranges refer to. */
       readonly source: number;
       readonly index: ArchiveIndex;
-      /** False leaves an entry out. A hard link must not be kept without the file it links to. */
+      /** Keeps an entry if true. A hard link must not be kept without the file it links to. */
       readonly select?: (entry: PlacedEntry) => boolean;
-      /** Put before the path of each entry, whose header is made anew then. */
+      /** Prefix for the path of each entry, whose header is then rewritten. */
       readonly below?: string | undefined;
     }
   | {
       /**
-       * One entry of a source: its header begins at `at`, or, where the length says so, its payload; then its header is made
-       * anew. Any other length is `PACKAGE_INVALID`.
+       * One entry of a source. Depending on the length, either its header or its payload begins at `at`; without the header, a
+       * new one is written. Any other length is `PACKAGE_INVALID`.
        */
       readonly kind: 'entry';
       readonly source: number;
@@ -37,19 +37,19 @@ export type SplicePart =
     }
   | { readonly kind: 'link'; readonly entry: Entry };
 
-/** How a payload lies in an archive, wherever that is. */
+/** How a payload is packed, independent of its offset. */
 type Packing = Pick<PlacedEntry, 'packed' | 'stored' | 'packedDigest'>;
 
-/** Where an entry's header, payload and padding are copied from, all in one; without the header where that is made anew. */
+/** The contiguous range from which an entry is copied: header, payload and padding, without the header if it is rewritten. */
 export interface Origin {
   readonly source: number;
   readonly offset: number;
   readonly length: number;
 }
 
-/** A run of bytes of the new archive, and where they come from. None is empty. */
+/** A run of bytes of the new archive, and their source. Never empty. */
 export type Segment = {
-  /** Where it begins in the new archive: where the one before it ends. */
+  /** Offset in the new archive: the end of the previous segment. */
   readonly at: number;
 } & (
   | { readonly kind: 'bytes'; readonly data: Uint8Array }
@@ -57,15 +57,15 @@ export type Segment = {
 );
 
 export interface SplicePlan {
-  /** In order; together they are the new archive. */
+  /** In order; together they form the new archive. */
   readonly segments: readonly Segment[];
   readonly size: number;
   readonly index: ArchiveIndex;
-  /** Of each entry of the index; undefined for one that is made anew. */
+  /** For each entry of the index; undefined for an entry that is not copied. */
   readonly origins: readonly (Origin | undefined)[];
 }
 
-/** Lays out the archive that holds these parts in this order. Two entries of one name are `PACKAGE_INVALID`. */
+/** Lays out the archive of these parts in this order. Two entries with the same name are `PACKAGE_INVALID`. */
 export function planSplice(parts: readonly SplicePart[]): SplicePlan {
   const out = new Splicer();
   for (const part of parts) {
@@ -103,7 +103,7 @@ class Splicer {
     if (member.byteLength > 0) this.#bytes(paddingMember(data.byteLength));
   }
 
-  /** Header, payload and padding of an entry are one run of bytes; a linked one is a new header and nothing more. */
+  /** Header, payload and padding of an entry are one run of bytes; a hard link is only a new header. */
   addArchive({ source, index, select, below = '' }: Extract<SplicePart, { kind: 'archive' }>): void {
     let at = 0;
     for (const entry of index.entries) {
@@ -114,19 +114,20 @@ class Splicer {
       }
       at += header + tailLength(entry);
     }
-    if (at !== index.tocOffset) throw new CurlewError('PACKAGE_INVALID', 'the index of a package does not tile it');
+    if (at !== index.tocOffset)
+      throw new CurlewError('PACKAGE_INVALID', 'the index of a package does not cover all its bytes');
   }
 
   addChosen({ source, at, length, entry }: Extract<SplicePart, { kind: 'entry' }>): void {
     const tail = tailLength(entry);
     const isWhole = length !== tail;
     if (isWhole && length !== headerSize(entry) + tail) {
-      throw new CurlewError('PACKAGE_INVALID', `${entry.path}: not the length of its entry`);
+      throw new CurlewError('PACKAGE_INVALID', `${entry.path}: the length does not match its entry`);
     }
     this.addEntry({ source, offset: at }, entry, isWhole);
   }
 
-  /** `from` is where the header lies, or without one the payload. */
+  /** `from` is the offset of the header, or of the payload if `isWhole` is false. */
   addEntry(from: Omit<Origin, 'length'>, entry: Entry & Packing, isWhole: boolean): void {
     const linkTo = this.#linkFor(entry);
     if (linkTo !== entry.linkTo) {
@@ -140,11 +141,11 @@ class Splicer {
     this.#range(from.source, from.offset, length);
   }
 
-  /** Must be what the same payload is linked to already. */
+  /** Adds a hard link. It must link to the first file with the same payload. */
   addLink({ path, mode, size, digest, linkTo }: Entry): void {
     const link = { path, mode, size, digest, linkTo };
     if (linkTo === undefined || linkTo !== this.#payloads.get(`${mode} ${digest}`)) {
-      throw new CurlewError('PACKAGE_INVALID', `${path}: not a link to the first file of this content`);
+      throw new CurlewError('PACKAGE_INVALID', `${path}: not a link to the first file with this content`);
     }
     this.#place({ ...link, offset: 0, packed: 0, stored: false });
     this.#bytes(headerMember(link));
@@ -156,19 +157,19 @@ class Splicer {
     return { segments: this.#segments, size: this.#size, index, origins: this.#origins };
   }
 
-  /** The file that this entry may be a hard link to, when its payload is in the archive already. */
+  /** The file that this entry can link to, if its payload is already in the archive. */
   #linkFor({ mode, size, digest, linkTo }: Entry): string | undefined {
     if (linkTo === undefined && size < LINK_FLOOR) return undefined;
     const holder = this.#payloads.get(`${mode} ${digest}`);
     if (linkTo !== undefined && holder === undefined) {
-      throw new CurlewError('PACKAGE_INVALID', `${linkTo}: left out, but another entry links to it`);
+      throw new CurlewError('PACKAGE_INVALID', `${linkTo}: it is left out, but another entry links to it`);
     }
     return holder;
   }
 
   #place(entry: PlacedEntry, origin?: Origin): void {
     const { path, mode, digest, packed } = entry;
-    if (this.#names.has(path)) throw new CurlewError('PACKAGE_INVALID', `${path}: two entries of one name`);
+    if (this.#names.has(path)) throw new CurlewError('PACKAGE_INVALID', `${path}: two entries have this name`);
     this.#names.add(path);
     this.#placed.push(packed === 0 ? { ...entry, offset: 0 } : entry);
     this.#origins.push(origin);
@@ -181,7 +182,7 @@ class Splicer {
     this.#size += data.byteLength;
   }
 
-  /** Adds a range; one that continues the last one makes it longer. */
+  /** Adds a range, or extends the last one if it is contiguous. */
   #range(source: number, offset: number, length: number): void {
     if (length === 0) return;
     const last = this.#segments.at(-1);

@@ -1,6 +1,6 @@
 /**
- * Starts a thread that runs frame-worker. In the executable for nodes another module takes the place of this one, which
- * has the thread's code in it (scripts/node-tool/code.ts).
+ * Starts a thread that runs frame-worker. The executable for nodes replaces this module with one that contains the thread's
+ * code (scripts/node-tool/code.ts).
  */
 import type { Worker, WorkerOptions } from 'node:worker_threads';
 import { startWorker } from '../../platform/files/start-worker.ts';

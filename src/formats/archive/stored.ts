@@ -1,4 +1,4 @@
-/** Takes the frame off a stored member while it streams by. */
+/** Removes the framing of a stored member while streaming. */
 import { crc32 } from 'node:zlib';
 import type { PlacedEntry, RangeReadOptions, RangeSource } from './entry.ts';
 import {
@@ -12,7 +12,7 @@ import {
   writeBlockHeader,
 } from './member.ts';
 
-/** Gathers exactly the bytes asked for from a stream of chunks. */
+/** Reads exact byte counts from a stream of chunks. */
 function byteReader(iterator: AsyncIterator<Uint8Array>): (length: number) => Promise<Uint8Array | undefined> {
   let current: Uint8Array = new Uint8Array(0);
   return async (length) => {
@@ -39,7 +39,7 @@ function byteReader(iterator: AsyncIterator<Uint8Array>): (length: number) => Pr
 }
 
 /**
- * The raw bytes of a stored member of `size` raw bytes. Every byte of the frame is checked; `damaged` makes the error.
+ * The raw bytes of a stored member of `size` raw bytes. Checks every byte of the framing; `damaged` creates the error.
  */
 export async function* unframed(
   packed: AsyncIterable<Uint8Array>,
@@ -66,7 +66,7 @@ export async function* unframed(
     }
     if (!sameBytes(await need(8), memberTrailer(checksum, size))) throw damaged('a gzip checksum does not match');
   } finally {
-    // The last byte is known before the stream says that it has ended; whoever reads a file holds it open until then.
+    // The last byte arrives before the stream ends, and a file would stay open until then.
     await chunks.return?.();
   }
 }
@@ -74,8 +74,8 @@ export async function* unframed(
 const BLOCK_HEADER = FRAMED_BLOCK - BLOCK;
 
 /**
- * Raw bytes of a range of a stored payload, without reading the rest. Headers of blocks that begin within the range are
- * checked (`damaged` makes the error), a digest cannot be. Chunks are those of the source, with the frame taken out in
+ * Raw bytes of a range of a stored payload, without reading the rest. Checks the headers of the blocks that begin in the
+ * range (`damaged` creates the error); the digest cannot be checked. Yields the source's chunks, with the framing removed in
  * place.
  */
 export async function* storedRange(
@@ -102,12 +102,12 @@ interface StoredRangeOptions extends RangeReadOptions {
   readonly damaged: (what: string) => Error;
 }
 
-/** Where a raw byte lies behind the header of its member. */
+/** Offset of a raw byte after the header of its member. */
 function framedAt(raw: number): number {
   return Math.floor(raw / BLOCK) * FRAMED_BLOCK + BLOCK_HEADER + (raw % BLOCK);
 }
 
-/** Moves the raw bytes of a chunk, which begins at `at`, to its front and tells how many they are. */
+/** Moves the raw bytes of a chunk that begins at `at` to its front, and returns their number. */
 function takeFrameOut(chunk: Uint8Array, at: number, size: number): number | undefined {
   const header = new Uint8Array(BLOCK_HEADER);
   let kept = 0;

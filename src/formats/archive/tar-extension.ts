@@ -1,4 +1,4 @@
-/** Headers of a tar that say something about the entry after them: long names, and pax records. Hostile input. */
+/** Tar headers that describe the next entry: long names and pax records. Hostile input. */
 import type { Header } from 'tar/header';
 import { Pax } from 'tar/pax';
 import type { ByteReader } from './byte-reader.ts';
@@ -13,7 +13,7 @@ const EXTENSIONS: ReadonlySet<string> = new Set([
   'GlobalExtendedHeader',
 ]);
 
-/** What extension headers say about the next entry. */
+/** Properties of the next entry from extension headers. */
 export interface Extension {
   pax: Pax | undefined;
   path: string | undefined;
@@ -24,7 +24,7 @@ export function noExtension(): Extension {
   return { pax: undefined, path: undefined, linkpath: undefined };
 }
 
-/** True when the header is about the next entry and was taken in. */
+/** Reads an extension header into `extension`; false for any other header. */
 export async function takeExtension(
   reader: ByteReader,
   { type }: Header,
@@ -33,9 +33,9 @@ export async function takeExtension(
   refuse: (what: string) => Error,
 ): Promise<boolean> {
   if (!EXTENSIONS.has(type)) return false;
-  if (size > EXTENSION_LIMIT) throw refuse(`an entry with a name of ${size} bytes`);
+  if (size > EXTENSION_LIMIT) throw refuse(`an extension header of ${size} bytes`);
   const data = await reader.take(size);
-  if (data.byteLength < size) throw refuse('it ends early');
+  if (data.byteLength < size) throw refuse('it is truncated');
   await reader.take(paddingOf(size));
   const text = data.toString('utf8');
   const [name = ''] = text.split('\u0000', 1);

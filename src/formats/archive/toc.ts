@@ -1,18 +1,18 @@
 /**
- * The table of contents (`stargz.index.json`) and the footer that leads to it, as eStargz has them
- * (github.com/containerd/stargz-snapshotter, docs/estargz.md), with three fields of our own: `packed`, `stored`,
+ * The table of contents (`stargz.index.json`) and the footer that points to it, in the form of eStargz
+ * (github.com/containerd/stargz-snapshotter, docs/estargz.md), with three additional fields: `packed`, `stored`,
  * `packedDigest`.
  */
 import { digestOf, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { parseJson } from '../../core/json.ts';
+import { isObject, isSize, parseJson } from '../../core/json.ts';
 import { pathProblem, TOC_NAME } from '../../core/layout.ts';
 import type { ArchiveIndex, PlacedEntry } from './entry.ts';
 import { paddingOf, TAR_END, tarHeader } from './header.ts';
 import { sameBytes, storedMember, storedMemberSize, unframeMember } from './member.ts';
 
 export const FOOTER_SIZE = 51;
-/** Limits for reading: a TOC of a million entries fits. */
+/** Read limits: large enough for a TOC of a million entries. */
 const TOC_LIMIT = 512 * 2 ** 20;
 const ENTRY_LIMIT = 1_000_000;
 const EMPTY = digestOf('');
@@ -32,7 +32,7 @@ export interface TocRow {
   readonly packedDigest?: Digest;
 }
 
-/** The entry as the TOC has it. */
+/** The row of an entry in the TOC. */
 export function tocRow({
   path,
   mode,
@@ -52,7 +52,7 @@ export function tocRow({
 }
 
 export interface Toc {
-  /** The member that begins at `tocOffset`: tar header, JSON, padding, end of the tar. */
+  /** The member at `tocOffset`: tar header, JSON, padding, end of the tar. */
   readonly member: Uint8Array;
   readonly digest: Digest;
 }
@@ -62,7 +62,7 @@ export function tocJson(entries: readonly PlacedEntry[]): Uint8Array {
   return Buffer.from(JSON.stringify({ version: 1, entries: entries.map(tocRow) }));
 }
 
-/** Makes the TOC of placed entries. */
+/** Formats the TOC of placed entries. */
 export function formatToc(entries: readonly PlacedEntry[]): Toc {
   const json = tocJson(entries);
   return { member: storedMember(tocTar(json)), digest: digestOf(json) };
@@ -78,12 +78,12 @@ function tocHeader(size: number): Uint8Array {
   return tarHeader({ path: TOC_NAME, mode: 0o644, size, linkTo: undefined });
 }
 
-/** Bytes from the beginning of the TOC to the end of the archive, for a JSON text of `length` bytes. */
+/** Size from the beginning of the TOC to the end of the archive, for a JSON text of `length` bytes. */
 export function endSize(length: number): number {
   return storedMemberSize(tocHeader(length).byteLength + length + paddingOf(length) + TAR_END) + FOOTER_SIZE;
 }
 
-/** An empty member whose extra field `SG` says where the TOC begins. */
+/** An empty member whose extra field `SG` contains the offset of the TOC. */
 export function formatFooter(tocOffset: number): Uint8Array {
   const payload = Buffer.from(`${tocOffset.toString(16).padStart(16, '0')}STARGZ`);
   const head = Uint8Array.of(0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 26, 0, 0x53, 0x47, 22, 0);
@@ -103,11 +103,11 @@ export function parseFooter(footer: Uint8Array, size: number, name: string): num
   const offset = /^[0-9a-f]{16}$/.test(hex) ? Number.parseInt(hex, 16) : Number.NaN;
   if (!Number.isSafeInteger(offset) || !sameBytes(footer, formatFooter(offset))) {
     if (/\.part-\d{3}$/.test(name)) {
-      throw new CurlewError('PACKAGE_INVALID', `${name}: it is a part of a file, not the whole`, {
-        hint: `name the head file beside it: ${name.replace(/\.part-\d{3}$/, '.parts.json')}`,
+      throw new CurlewError('PACKAGE_INVALID', `${name}: it is one part of a file`, {
+        hint: `use the head file next to it: ${name.replace(/\.part-\d{3}$/, '.parts.json')}`,
       });
     }
-    throw damaged(name, 'no archive footer at its end');
+    throw damaged(name, 'it has no archive footer');
   }
   if (offset >= size - FOOTER_SIZE) throw damaged(name, 'the footer points beyond the end');
   if (size - FOOTER_SIZE - offset > TOC_LIMIT) throw damaged(name, 'the table of contents is too large');
@@ -119,17 +119,17 @@ export function parseToc(member: Uint8Array, tocOffset: number, size: number, na
   return parseTocJson(tocText(member, name), tocOffset, size, name);
 }
 
-/** The JSON text in the TOC's member. */
+/** The JSON text of the TOC's member. */
 export function tocText(member: Uint8Array, name: string): Uint8Array {
   const tar = unframeMember(member);
-  if (tar === undefined) throw damaged(name, 'table of contents: not framed as format 1 has it');
+  if (tar === undefined) throw damaged(name, 'table of contents: not in the framing of format 1');
   const declared = Number.parseInt(Buffer.from(tar.subarray(124, 136)).toString('latin1'), 8);
   const json = tar.subarray(512, 512 + (Number.isSafeInteger(declared) ? declared : 0));
   if (!sameBytes(tar, tocTar(json))) throw damaged(name, 'table of contents: not a tar entry of format 1');
   return json;
 }
 
-/** The same for the JSON alone, as `tar` unpacks it: then the offsets are no more than numbers. */
+/** {@link parseToc} for the JSON text alone, as `tar` unpacks it; the offsets are then unverified numbers. */
 export function parseTocJson(json: Uint8Array, tocOffset: number, size: number, name: string): ArchiveIndex {
   let value: unknown;
   try {
@@ -144,8 +144,8 @@ export function parseTocJson(json: Uint8Array, tocOffset: number, size: number, 
 }
 
 /**
- * Rows of a TOC from outside, each checked, and all together: no name twice, no payloads that overlap or end behind
- * `tocOffset`, no link to what is no earlier file. `PACKAGE_INVALID` otherwise; fields that are not known do not count.
+ * Rows of a TOC from outside, checked one by one and together: unique names, no payloads that overlap or end after
+ * `tocOffset`, links to earlier files only. `PACKAGE_INVALID` otherwise; unknown fields are ignored.
  */
 export function readTocRows(rows: readonly unknown[], tocOffset: number, name: string): readonly PlacedEntry[] {
   if (rows.length > ENTRY_LIMIT) throw damaged(name, `table of contents: more than ${ENTRY_LIMIT} entries`);
@@ -159,67 +159,61 @@ export function readTocRows(rows: readonly unknown[], tocOffset: number, name: s
   return entries;
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
-}
-
 function parseRow(row: unknown): PlacedEntry | string {
   if (!isObject(row)) return 'not an object';
   const { name, type, size, mode, digest, linkName, offset = 0, packed = 0, stored = false, packedDigest } = row;
-  if (typeof name !== 'string') return 'no name';
+  if (typeof name !== 'string') return 'it has no name';
   const problem = pathProblem(name);
   if (problem !== undefined) return `the path ${JSON.stringify(name.slice(0, 200))} ${problem}`;
   if (name === TOC_NAME) return 'the table of contents lists itself';
   if (type !== 'reg' && type !== 'hardlink') return `${name}: only files and hard links are allowed`;
   if (mode !== 0o644 && mode !== 0o755) return `${name}: the mode is neither 0644 nor 0755`;
-  if (typeof digest !== 'string' || !isDigest(digest)) return `${name}: no digest`;
-  if (!isCount(size) || !isCount(offset) || !isCount(packed) || typeof stored !== 'boolean') return `${name}: sizes`;
+  if (!isDigest(digest)) return `${name}: the digest is missing or not valid`;
+  if (!isSize(size) || !isSize(offset) || !isSize(packed) || typeof stored !== 'boolean')
+    return `${name}: invalid size`;
   if (type === 'hardlink') {
-    if (typeof linkName !== 'string' || packed !== 0 || offset !== 0) return `${name}: not a proper hard link`;
+    if (typeof linkName !== 'string' || packed !== 0 || offset !== 0) return `${name}: not a valid hard link`;
     return { path: name, mode, size, digest, linkTo: linkName, offset: 0, packed: 0, stored: false };
   }
-  if (row['chunkDigest'] !== undefined && row['chunkDigest'] !== digest) return `${name}: chunk digest`;
-  if (size === 0 ? packed !== 0 || offset !== 0 : packed === 0) return `${name}: size and payload disagree`;
-  // Without a payload there are no bytes that a reader could hash.
+  if (row['chunkDigest'] !== undefined && row['chunkDigest'] !== digest)
+    return `${name}: the chunk digest is not valid`;
+  if (size === 0 ? packed !== 0 || offset !== 0 : packed === 0) return `${name}: size and payload do not match`;
+  // Readers cannot verify this digest, since there is no payload.
   if (size === 0 && digest !== EMPTY) return `${name}: not the digest of an empty file`;
-  if (stored && packed !== storedMemberSize(size)) return `${name}: size and payload disagree`;
+  if (stored && packed !== storedMemberSize(size)) return `${name}: size and payload do not match`;
   const entry = { path: name, mode, size, digest, offset, packed, stored } as const;
   if (packedDigest === undefined && (stored || packed === 0)) return entry;
-  if (stored || typeof packedDigest !== 'string' || !isDigest(packedDigest)) return `${name}: packed digest`;
+  if (stored || !isDigest(packedDigest)) return `${name}: the packed digest is not valid`;
   return { ...entry, packedDigest };
 }
 
-/** What the entries may not do together: meet in name or place, or link to what is not an earlier file. */
+/** Conflicts between entries: equal names, overlapping payloads, links to anything but an earlier file. */
 function indexProblem(entries: readonly PlacedEntry[], tocOffset: number): string | undefined {
   const files = new Map<string, PlacedEntry>();
   let end = 0;
   for (const entry of entries) {
     const { path, linkTo, offset, packed } = entry;
-    if (files.has(path)) return `${path} stands twice`;
+    if (files.has(path)) return `${path} is listed twice`;
     if (linkTo !== undefined) {
       const target = files.get(linkTo);
-      if (target === undefined || target.linkTo !== undefined) return `${path} links to no earlier file`;
+      if (target === undefined || target.linkTo !== undefined) return `${path} does not link to an earlier file`;
       if (target.size !== entry.size || target.digest !== entry.digest || target.mode !== entry.mode) {
         return `${path} differs from the file it links to`;
       }
     }
     if (packed > 0) {
-      if (offset < end || offset + packed > tocOffset) return `${path} overlaps or lies outside`;
+      if (offset < end || offset + packed > tocOffset) return `${path} overlaps another entry or the table of contents`;
       end = offset + packed;
     }
     files.set(path, entry);
   }
-  const both = fileAndFolder([...files.keys()]);
-  return both === undefined ? undefined : `${both} is a file and a folder`;
+  const conflict = fileAndFolder([...files.keys()]);
+  return conflict === undefined ? undefined : `${conflict} is a file and a folder`;
 }
 
-/** One of the paths that another one needs as a folder. Sorted, as all folders together need far more memory than paths. */
+/** A path that is also the folder of another path. Sorts the paths, since a set of all folders needs far more memory. */
 function fileAndFolder(paths: readonly string[]): string | undefined {
-  // Nothing sorts before the separator then, so what lies in a file follows it at once.
+  // NUL sorts before any other character, so a path below a file directly follows the file.
   const sorted = paths.map((path) => path.replaceAll('/', '\0')).toSorted();
   const found = sorted.find((path, at) => sorted[at + 1]?.startsWith(`${path}\0`) === true);
   return found?.replaceAll('\0', '/');

@@ -1,6 +1,6 @@
 /**
- * Proof that an archive is what its TOC says, and nothing else: every tar header is made again from its entry and
- * compared, every payload is hashed, and the members tile the file. Only then does a signature over the TOC cover it.
+ * Proves that an archive contains exactly what its TOC lists: recreates and compares every tar header, hashes every payload,
+ * and checks that the members cover the file. Only then does a signature over the TOC cover the archive.
  */
 import { createHash } from 'node:crypto';
 import { CurlewError } from '../../core/errors.ts';
@@ -11,7 +11,7 @@ import { readIndex, readPayload, readRange } from './read.ts';
 
 export interface VerifyOptions {
   readonly signal: AbortSignal;
-  /** Told how many bytes of the archive have been proved, now and then. */
+  /** Called from time to time with the number of verified bytes. */
   readonly onBytes?: (done: number) => void;
 }
 
@@ -24,12 +24,12 @@ export async function verifyArchive(source: RangeSource, { signal, onBytes }: Ve
     at = await verifyEntry(source, at, entry, { signal });
     onBytes?.(at);
   }
-  if (at !== index.tocOffset) throw altered(source, 'the end', 'there are bytes that belong to no entry');
+  if (at !== index.tocOffset) throw altered(source, 'the end', 'some bytes belong to no entry');
   onBytes?.(index.size);
   return index;
 }
 
-/** Proves header, payload and padding of one entry, which begin at `at`; returns where they end. */
+/** Verifies header, payload and padding of one entry, which begin at `at`; returns their end. */
 export async function verifyEntry(
   source: RangeSource,
   at: number,
@@ -38,18 +38,18 @@ export async function verifyEntry(
 ): Promise<number> {
   const payloadAt = await verifyMember(source, at, headerMember(entry), entry.path, signal);
   if (entry.packed === 0) return payloadAt;
-  if (entry.offset !== payloadAt) throw altered(source, entry.path, 'there are bytes that belong to no entry');
+  if (entry.offset !== payloadAt) throw altered(source, entry.path, 'some bytes belong to no entry');
   await verifyPayload(source, entry, signal);
   return verifyMember(source, payloadAt + entry.packed, paddingMember(entry.size), entry.path, signal);
 }
 
 function altered(source: RangeSource, path: string, what: string): CurlewError {
   return new CurlewError('PACKAGE_INVALID', `${source.name}: ${path}: ${what}`, {
-    hint: 'the file is damaged or was altered: fetch or build it again',
+    hint: 'the file is damaged or was modified: fetch or build it again',
   });
 }
 
-/** The bytes at `at` must be exactly these; returns where they end. */
+/** Requires exactly these bytes at `at`; returns their end. */
 async function verifyMember(
   source: RangeSource,
   at: number,

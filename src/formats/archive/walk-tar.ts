@@ -1,19 +1,19 @@
-/** Walks over a plain tar that somebody else has made (hostile), file by file, and keeps only what is asked for. */
+/** Walks over a plain tar from outside (hostile), file by file, and reads only the requested payloads. */
 import { Header } from 'tar/header';
 import { createByteReader, type ByteReader } from './byte-reader.ts';
 import { paddingOf } from './header.ts';
 import { noExtension, takeExtension } from './tar-extension.ts';
 
 export interface WalkedFile {
-  /** As the tar has it, without a leading `./`: not checked, so it may not become a path on disk. */
+  /** As in the tar, without a leading `./`. Unchecked: must not be used as a path on disk. */
   readonly path: string;
   readonly size: number;
-  /** All bytes. To be called before the next file is asked for, and only for what is small. */
+  /** Reads all bytes. Call it before the next iteration, and only for small files. */
   readonly data: () => Promise<Buffer>;
 }
 
 export interface WalkOptions {
-  /** Makes the error for what is no tar, or damaged. */
+  /** Creates the error for a damaged tar, or for a file that is not a tar. */
   readonly refuse: (what: string) => Error;
   readonly signal: AbortSignal;
 }
@@ -22,7 +22,7 @@ const BLOCK = 512;
 const MOST_ENTRIES = 100_000;
 const FILES: ReadonlySet<string> = new Set(['File', 'OldFile', 'ContiguousFile']);
 
-/** The regular files, in their order. Payloads that nobody asks for are skipped, and so are all other entries. */
+/** The regular files in order. Skips other entries, and payloads that are not read. */
 export async function* walkTar(
   stream: AsyncIterable<Uint8Array>,
   { refuse, signal }: WalkOptions,
@@ -34,12 +34,12 @@ export async function* walkTar(
     if (count > MOST_ENTRIES) throw refuse(`more than ${MOST_ENTRIES} entries`);
     const block = await reader.take(BLOCK);
     if (block.byteLength === 0 && count > 0) return;
-    if (block.byteLength < BLOCK) throw refuse('it ends early');
+    if (block.byteLength < BLOCK) throw refuse('it is truncated');
     const header = new Header(block, 0, extension.pax);
     if (header.nullBlock) return;
     if (!header.cksumValid) throw refuse('it is damaged');
     const size = header.size ?? 0;
-    if (!Number.isSafeInteger(size) || size < 0) throw refuse('an entry of impossible size');
+    if (!Number.isSafeInteger(size) || size < 0) throw refuse('an entry with an invalid size');
     if (await takeExtension(reader, header, size, extension, refuse)) continue;
     const path = (extension.path ?? extension.pax?.path ?? header.path ?? '').replace(/^(?:\.\/)+/, '');
     extension = noExtension();
@@ -57,7 +57,7 @@ export async function* walkTar(
 async function skip(reader: ByteReader, count: number, refuse: WalkOptions['refuse']): Promise<void> {
   for (let left = count; left > 0;) {
     const part = await reader.some(left);
-    if (part.byteLength === 0) throw refuse('it ends early');
+    if (part.byteLength === 0) throw refuse('it is truncated');
     left -= part.byteLength;
   }
 }

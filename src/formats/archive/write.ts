@@ -1,9 +1,9 @@
 /**
- * Writes an archive whose layout is known: payloads go to their final places, several at once, and the file gets its
- * name only when all of it is there, verified and synced.
+ * Writes an archive whose layout is known: writes payloads to their final places, several at once, and renames the file only
+ * when it is complete, verified and synced.
  *
- * Until then it is `.<name>.partial` beside the target. Its table of contents is written first, so that a later run
- * can see where each payload was going to lie and take over what a crash left behind.
+ * Until then it is `.<name>.partial` next to the target. Its table of contents is written first, so that a later run can see
+ * the place of each payload and reuse the bytes of an interrupted run.
  */
 import { constants } from 'node:fs';
 import { open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
@@ -21,13 +21,13 @@ import type { ArchivePlan, Piece } from './place.ts';
 import { fileSource, openFileSource, readIndex } from './read.ts';
 
 export interface ArchiveWriter {
-  /** Puts a packed payload, as made by `packBytes`, to its place. */
+  /** Writes a packed payload, as returned by `packBytes`, to its place. */
   putMember: (entry: PlacedEntry, member: Uint8Array) => Promise<void>;
-  /** The same from a file that holds nothing but the member. */
+  /** Writes a packed payload from a file that contains only the member. */
   putMemberFile: (entry: PlacedEntry, path: string) => Promise<void>;
-  /** Opens the place of a stored payload; `from` raw bytes of it are there already, none when `fresh`. */
+  /** Opens the place of a stored payload, of which `from` raw bytes already exist; none if `fresh`. */
   openPayload: (entry: PlacedEntry, options: { readonly fresh: boolean }) => Promise<Payload>;
-  /** Completes the file and gives it its name. */
+  /** Completes the file and renames it. */
   commit: () => Promise<void>;
   /** Closes the file; `keep` leaves the partial file for a later run. */
   abandon: (options: { readonly keep: boolean }) => Promise<void>;
@@ -36,9 +36,9 @@ export interface ArchiveWriter {
 export interface Payload {
   readonly from: number;
   readonly write: FrameSink['write'];
-  /** Copies from a stored member of another file as far as it goes; returns the raw bytes that are there now. */
+  /** Copies as much as possible from a stored member of another file; returns the number of raw bytes that exist now. */
   readonly copyFrom: (fd: number, offset: number) => Promise<number>;
-  /** Closes the payload; `DIGEST_MISMATCH` if the bytes are not the entry's. */
+  /** Closes the payload; `DIGEST_MISMATCH` if the bytes do not match the entry. */
   readonly finish: () => Promise<void>;
   readonly abandon: () => Promise<void>;
 }
@@ -52,7 +52,7 @@ export interface WriteOptions {
   readonly signal: AbortSignal;
 }
 
-/** Opens the partial file of `path` for this plan, an interrupted one if it was made for the same plan. */
+/** Opens the partial file of `path` for this plan; reuses that of an interrupted run of the same plan. */
 export async function createArchiveWriter(
   path: string,
   { index, pieces }: ArchivePlan,
@@ -100,7 +100,7 @@ export async function createArchiveWriter(
   };
 }
 
-/** The partial file that was made for this plan; undefined for none, and for anything else of that name. */
+/** The existing partial file of this plan; undefined if there is none, or if it is anything else. */
 async function openPartialOf(path: string, tocDigest: string, signal: AbortSignal): Promise<FileHandle | undefined> {
   let file: FileHandle | undefined;
   try {
@@ -135,7 +135,7 @@ async function writePieces(file: FileHandle, pieces: readonly Piece[]): Promise<
 }
 
 async function copyFile(from: string, file: FileHandle, entry: PlacedEntry): Promise<void> {
-  // Small ones in one go; what is larger streams by the pieces of the reader.
+  // Small members are copied in one call; larger ones are streamed.
   if (entry.packed <= 1 << 20) {
     await writeFully(file, await readFile(from), entry.offset);
     return;
@@ -163,7 +163,7 @@ async function openPayload(
       const hex = await sink.finish();
       if (hex === hexOf(entry.digest)) return;
       throw new CurlewError('DIGEST_MISMATCH', `${entry.path}: got sha256:${hex}`, {
-        hint: 'what was fetched is not what its manifest announced: the registry or a proxy alters it',
+        hint: 'the fetched bytes do not match the manifest: the registry or a proxy changes them',
       });
     },
     abandon: sink.abandon,

@@ -1,50 +1,50 @@
-/** What reading a script needs to know, and the steps that all of its readers make. */
+/** The state of a script scan, and the steps shared by its scanners. */
 
-/** A piece of a word. */
+/** A part of a word. */
 export type WordPart =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'variable'; readonly name: string }
-  /** What nobody can know without running it. */
+  /** Its value is known only at run time. */
   | { readonly kind: 'unknown' };
 
 export interface ShellWord {
   readonly parts: readonly WordPart[];
-  /** Something of it stands in quotes or behind a backslash. */
+  /** A part of it is quoted or escaped. */
   readonly quoted: boolean;
-  /** A pattern of file names, or `{a,b}`, stands in it, unquoted. */
+  /** It contains an unquoted file name pattern or `{a,b}`. */
   readonly pattern: boolean;
-  /** In the text of the script. */
+  /** Offset in the script. */
   readonly offset: number;
 }
 
-/** A variable that is asked for its value. */
+/** A use of a variable's value. */
 export interface VariableRead {
   readonly name: string;
   readonly offset: number;
-  /** `${A:-…}` and its like: that it may be unset was thought of. */
+  /** `${A:-…}` and similar forms, which handle an unset variable. */
   readonly guarded: boolean;
 }
 
 export interface HereDocument {
   readonly delimiter: string;
-  /** `<<-`: leading tabs do not count. */
+  /** `<<-`: leading tabs are ignored. */
   readonly tabs: boolean;
-  /** No expansions in it. */
+  /** Its text is not expanded. */
   readonly quoted: boolean;
 }
 
-/** Where a scan is, and what it has found. */
+/** The position of a scan and its findings. */
 export interface Scan {
   readonly text: string;
   at: number;
-  /** Of the text's begin in the whole script. */
+  /** Offset of the text in the whole script. */
   readonly base: number;
   depth: number;
-  /** Opened on this line, their bodies begin on the next. */
+  /** Here-documents opened on this line, whose bodies begin on the next. */
   readonly pending: HereDocument[];
   readonly reads: VariableRead[];
   readonly assigned: Set<string>;
-  /** Reads commands up to the `)` that closes the substitution, or to the end. */
+  /** Scans commands up to the `)` that closes the substitution, or to the end. */
   readonly code: (scan: Scan) => void;
 }
 
@@ -53,7 +53,7 @@ export function matchAt(pattern: RegExp, { text, at }: Pick<Scan, 'text' | 'at'>
   return pattern.exec(text) ?? undefined;
 }
 
-/** What matches here, and past it. */
+/** Returns the match at the current position and moves past it. */
 export function run(pattern: RegExp, scan: Scan): string {
   const start = scan.at;
   pattern.lastIndex = start;

@@ -1,14 +1,14 @@
 /**
- * The commands of a bash script, without running it: their words, the variables set and read, the functions defined.
- * Knows quotes, here-documents, substitutions, `case`, `[[` and arithmetic well enough not to take their content for
- * commands. What is no valid bash gives some result and never an error: `bash -n` is the judge of that.
+ * The commands of a bash script, without running it: their words, the variables set and read, the functions defined. Parses
+ * quotes, here-documents, substitutions, `case`, `[[` and arithmetic well enough not to treat their content as commands. Invalid
+ * bash gives some result and never an error: `bash -n` reports it.
  */
 import { matchAt, skipTo, type Scan, type ShellWord, type VariableRead } from './shell-cursor.ts';
 import { literal, scanArithmetic, scanExpansions, scanWord } from './shell-text.ts';
 
 export interface Assignment {
   readonly name: string;
-  /** Of no parts for an empty value; undefined for a list. */
+  /** Without parts for an empty value; undefined for a list. */
   readonly value: ShellWord | undefined;
 }
 
@@ -17,7 +17,7 @@ export interface ShellCommand {
   readonly assignments: readonly Assignment[];
   /** Files that it writes. */
   readonly writes: readonly ShellWord[];
-  /** The function it stands in. */
+  /** The function that contains it. */
   readonly within: string | undefined;
 }
 
@@ -25,16 +25,16 @@ export interface ShellScript {
   readonly commands: readonly ShellCommand[];
   readonly functions: readonly { readonly name: string; readonly offset: number }[];
   readonly reads: readonly VariableRead[];
-  /** Names that get a value somewhere in it. */
+  /** Names that the script assigns. */
   readonly assigned: ReadonlySet<string>;
 }
 
 interface Found {
   readonly commands: ShellCommand[];
   readonly functions: { readonly name: string; readonly offset: number }[];
-  /** Functions whose braces are open, undefined for braces of a group. */
+  /** Functions whose braces are open; undefined for the braces of a group. */
   readonly scopes: (string | undefined)[];
-  /** Defined; its brace comes next. */
+  /** A function whose opening brace comes next. */
   named: string | undefined;
 }
 
@@ -44,13 +44,13 @@ interface Draft {
   readonly writes: ShellWord[];
 }
 
-/** Real scripts have a few thousand; what comes behind is not read. */
+/** Real scripts have a few thousand; further commands are ignored. */
 const MOST_COMMANDS = 50_000;
 const ASSIGNMENT = /([A-Za-z_]\w*)(?:\[[^\]\n]{0,200}\])?\+?=/y;
 const HERE_DOCUMENT = /<<(-?)[ \t]*(?:'([^'\n]*)'|"([^"\n]*)"|(\\?)([^\s;&|<>()'"\\]+))/y;
 const REDIRECTION = /(?:&>>|&>|>>|>\||<>|<&|>&|<|>)/y;
 const EMPTY_PARENTHESES = /[ \t]*\([ \t]*\)/y;
-/** Words after which a command starts over. */
+/** Words after which a command may begin. */
 const OPENERS: ReadonlySet<string> = new Set('{ ! then do else elif if while until time fi done coproc'.split(' '));
 const DECLARING: ReadonlySet<string> = new Set('declare export local readonly typeset'.split(' '));
 
@@ -63,7 +63,7 @@ export function scanShell(text: string): ShellScript {
   return { commands: found.commands, functions: found.functions, reads: scan.reads, assigned: scan.assigned };
 }
 
-/** What a text that is expanded like a here-document asks for. */
+/** Scans a text that is expanded like a here-document. */
 export function scanExpanded(text: string): ShellScript {
   const found: Found = { commands: [], functions: [], scopes: [], named: undefined };
   const scan = newScan(text, 0, (inner) => {
@@ -77,7 +77,7 @@ function newScan(text: string, base: number, code: Scan['code']): Scan {
   return { text, at: 0, base, depth: 0, pending: [], reads: [], assigned: new Set(), code };
 }
 
-/** Reads commands up to the end of the text, or up to the `)` that closes the substitution they stand in. */
+/** Scans commands up to the end of the text, or to the `)` that closes their substitution. */
 function scanCode(scan: Scan, found: Found): void {
   const { text, depth } = scan;
   const open: ('(' | 'case' | 'pattern')[] = [];
@@ -191,7 +191,7 @@ function skipBlanks(scan: Scan): void {
   scan.at += matchAt(/(?:[ \t]|\\\n)*/y, scan)?.[0].length ?? 0;
 }
 
-/** A word of a command: an assignment, a word of the language, or an argument. */
+/** A word of a command: an assignment, a reserved word, or an argument. */
 function scanCommandWord(scan: Scan, draft: Draft, open: Open, found: Found, finish: () => void): void {
   const { words } = draft;
   const command = literal(words[0]);
@@ -200,7 +200,7 @@ function scanCommandWord(scan: Scan, draft: Draft, open: Open, found: Found, fin
   }
   const before = scan.at;
   const word = scanWord(scan);
-  // A character that means nothing here must not stop everything.
+  // An unexpected character must not stop the scan.
   if (scan.at === before) scan.at += 1;
   const text = word.quoted ? undefined : literal(word);
   if (text !== undefined && /^\d+$/.test(text) && /[<>]/.test(scan.text.charAt(scan.at))) return;
@@ -217,7 +217,7 @@ function scanCommandWord(scan: Scan, draft: Draft, open: Open, found: Found, fin
   }
 }
 
-/** Words that are part of the language where a command would begin. */
+/** Handles reserved words at the beginning of a command. */
 function scanReserved(text: string, word: ShellWord, scan: Scan, draft: Draft, open: Open, found: Found): boolean {
   if (text === '{') {
     found.scopes.push(found.named);

@@ -1,16 +1,16 @@
 /**
- * The words of a bash script: literal text, quotes, expansions. What is inside a substitution is handed to `code`, so that
- * commands in it are found too. Pure, linear in the length of the text, and never stuck: every step moves on.
+ * The words of a bash script: literal text, quotes, expansions. Passes the content of substitutions to `code`, which finds
+ * their commands. Pure, linear in the length of the text, and always terminates: every step advances.
  */
 import { matchAt, run, skipTo, type Scan, type ShellWord, type WordPart } from './shell-cursor.ts';
 
-/** Nested deeper, a script is hostile or broken; what is inside is skipped. */
+/** More deeply nested scripts are hostile or broken; the content is skipped. */
 const DEEPEST = 100;
 const NAME = /[A-Za-z_]\w*/y;
 const SPECIAL = /[0-9@*#?!$-]/;
-/** Ends a word where it is not quoted. */
+/** Ends a word if it is not quoted. */
 const META = /[\s;&|()<>]/;
-/** Runs of characters that mean nothing but themselves, by where they stand: most of a script. */
+/** Runs of characters without special meaning, by context: most of a script. */
 const PLAIN = /[\w.,/:=+%^~@}#!-]+/y;
 const PLAIN_IN_QUOTES = /[^"\\$`]+/y;
 const PLAIN_IN_BRACES = /[^}"\\$`]+/y;
@@ -30,7 +30,7 @@ class Draft {
   }
 }
 
-/** The word that begins here; of no parts when something else does. */
+/** The word that begins here; without parts if no word begins here. */
 export function scanWord(scan: Scan): ShellWord {
   const word = new Draft();
   const offset = scan.base + scan.at;
@@ -55,14 +55,14 @@ export function scanWord(scan: Scan): ShellWord {
   return { parts: word.parts, quoted: word.quoted, pattern: word.pattern, offset };
 }
 
-/** The text of a word that is the same whatever happens; undefined for others. */
+/** The text of a constant word; undefined for others. */
 export function literal(word: ShellWord | undefined): string | undefined {
   if (word === undefined || word.parts.length === 0) return word?.quoted === true ? '' : undefined;
   const [only, more] = word.parts;
   return only?.kind === 'text' && more === undefined ? only.text : undefined;
 }
 
-/** A quoted string, an escape, an expansion or a substitution, when one begins here. */
+/** A quoted string, an escape, an expansion or a substitution, if one begins here. */
 function scanPiece(scan: Scan, word: Draft): boolean {
   const { text, at } = scan;
   const [char, next] = [text.charAt(at), text.charAt(at + 1)];
@@ -110,7 +110,7 @@ function scanDoubleQuoted(scan: Scan, word: Draft): void {
   scan.at += 1;
 }
 
-/** Expansions of a text in which nothing else counts, such as a here-document: up to its end. */
+/** Scans a text up to its end for expansions only, such as a here-document. */
 export function scanExpansions(scan: Scan): void {
   const word = new Draft();
   while (scan.at < scan.text.length) {
@@ -155,7 +155,7 @@ function scanExpansion(scan: Scan, word: Draft): boolean {
   return true;
 }
 
-/** `${…}` */
+/** Scans `${…}`. */
 function scanBraces(scan: Scan, word: Draft): void {
   const offset = scan.base + scan.at;
   scan.at += 2;
@@ -190,7 +190,7 @@ function scanBraces(scan: Scan, word: Draft): void {
   scan.at += 1;
 }
 
-/** `(…)` of a substitution, whose commands are read. */
+/** Scans the `(…)` of a substitution and its commands. */
 function scanSubstitution(scan: Scan): void {
   scan.at += 1;
   nested(scan, () => {
@@ -210,7 +210,7 @@ function scanBackticks(scan: Scan): void {
   scan.at += 1;
 }
 
-/** `((…))`: balanced parentheses from the first one; expansions in them count. */
+/** `((…))`: scans balanced parentheses and the expansions in them. */
 export function scanArithmetic(scan: Scan): void {
   nested(scan, () => {
     const word = new Draft();

@@ -1,19 +1,19 @@
 /**
- * Finds the functions that a bash script defines, without running it: `name()`, `name ()`, `function name`. Knows
- * comments, quotes, here-documents, substitutions and `case` well enough not to take their content for code. Pure, and
- * linear in the length of the text.
+ * Finds the functions that a bash script defines, without running it: `name()`, `name ()`, `function name`. Parses comments,
+ * quotes, here-documents, substitutions and `case` well enough not to treat their content as code. Pure, and linear in the
+ * length of the text.
  */
 import type { Place } from '../../core/diagnostic.ts';
 
 export interface ShellFunction {
   readonly name: string;
-  /** Of the name. */
+  /** Place of the name. */
   readonly place: Place;
 }
 
 interface HereDocument {
   readonly delimiter: string;
-  /** `<<-`: leading tabs do not count. */
+  /** `<<-`: leading tabs are ignored. */
   readonly tabs: boolean;
 }
 
@@ -21,12 +21,12 @@ interface Scanner {
   readonly text: string;
   at: number;
   depth: number;
-  /** Opened on this line, their bodies begin on the next. */
+  /** Here-documents opened on this line, whose bodies begin on the next. */
   readonly pending: HereDocument[];
   readonly found: { readonly name: string; readonly offset: number }[];
 }
 
-/** Nested deeper, a script is hostile or broken; what is inside is skipped. */
+/** More deeply nested scripts are hostile or broken; the content is skipped. */
 const DEEPEST = 100;
 const NAME = '[^\\s(){}<>;&|$`"\'\\\\=#][^\\s(){}<>;&|$`"\'\\\\=]*';
 const DEFINITION = new RegExp(`(${NAME})[ \\t]*\\([ \\t]*\\)`, 'y');
@@ -36,7 +36,7 @@ const HERE_DOCUMENT = /<<(-?)[ \t]*(?:'([^'\n]*)'|"([^"\n]*)"|\\?([^\s;&|<>()'"\
 /** Words after which a command may begin. */
 const OPENERS: ReadonlySet<string> = new Set(['then', 'do', 'else', 'elif', 'if', 'while', 'until', '!', 'time', 'in']);
 
-/** Definitions in the order of the text; one that is made twice is there twice. Nested ones count. */
+/** Definitions in the order of the text, including nested and repeated ones. */
 export function findFunctions(file: string, text: string): readonly ShellFunction[] {
   const scanner: Scanner = { text, at: 0, depth: 0, pending: [], found: [] };
   scanCode(scanner);
@@ -57,7 +57,7 @@ function matchAt(pattern: RegExp, { text, at }: Scanner): RegExpExecArray | unde
   return pattern.exec(text) ?? undefined;
 }
 
-/** What a character is outside of quotes: of most words, blank, between two commands, or something to be looked at closer. */
+/** Class of a character outside quotes: part of a word, a blank, a separator of commands, or other. */
 const [WORD_CHAR, BLANK, SEPARATOR, OTHER] = [0, 1, 2, 3] as const;
 const KINDS = Uint8Array.from({ length: 128 }, (_, code) => {
   const char = String.fromCharCode(code);
@@ -70,7 +70,7 @@ function kindOf(code: number): number {
   return KINDS[code] ?? (/\s/.test(String.fromCharCode(code)) ? SEPARATOR : OTHER);
 }
 
-/** Reads commands up to the end of the text, or up to the `)` that closes the substitution they stand in. */
+/** Scans commands up to the end of the text, or to the `)` that closes their substitution. */
 function scanCode(scanner: Scanner): void {
   const { text, depth } = scanner;
   const open: ('(' | 'case')[] = [];
@@ -112,7 +112,7 @@ function scanOpening(scanner: Scanner, commandMayBegin: boolean, open: ('(' | 'c
   return true;
 }
 
-/** A word or a definition; tells whether a command may begin after it. */
+/** Scans a word or a definition; returns whether a command may begin after it. */
 function scanWord(scanner: Scanner, commandMayBegin: boolean, open: ('(' | 'case')[]): boolean {
   const keyword = commandMayBegin && scanner.text.startsWith('function', scanner.at);
   const byKeyword = keyword ? matchAt(KEYWORD_DEFINITION, scanner) : undefined;
@@ -167,12 +167,12 @@ function skipTo(scanner: Scanner, mark: string): void {
   scanner.at = found === -1 ? scanner.text.length : found;
 }
 
-/** Nothing of it ends or begins anything in double quotes or in an expansion. */
+/** Characters without special meaning in double quotes or in an expansion. */
 const PLAIN = /[^"}\\$`']+/y;
 /** Backslash, quotes, backtick, dollar. */
 const BEGINS_QUOTE: ReadonlySet<number> = new Set([0x5c, 0x27, 0x22, 0x60, 0x24]);
 
-/** Skips a quoted string, an escape, an expansion or a substitution, when one begins here. */
+/** Skips a quoted string, an escape, an expansion or a substitution, if one begins here. */
 function skipQuoted(scanner: Scanner): boolean {
   const { text, at } = scanner;
   if (!BEGINS_QUOTE.has(text.charCodeAt(at))) return false;
@@ -212,7 +212,7 @@ function skipEscaped(scanner: Scanner, end: string): void {
   scanner.at += 1;
 }
 
-/** Skips to the closing quote or brace; expansions inside nest, a single quote is a plain character. */
+/** Skips to the closing quote or brace; expansions may nest, and a single quote is a plain character. */
 function skipUntil(scanner: Scanner, end: '"' | '}'): void {
   nested(scanner, () => {
     while (scanner.at < scanner.text.length && scanner.text[scanner.at] !== end) {

@@ -1,4 +1,4 @@
-/** Version constraints as sprig's `semverCompare` reads them (Masterminds/semver v3). Pure. */
+/** Version constraints as in sprig's `semverCompare` (Masterminds/semver v3). Pure. */
 import { UnfitValue } from './values.ts';
 
 interface Version {
@@ -12,10 +12,10 @@ const VERSION = /^v?(\d{1,15})(?:\.(\d{1,15}))?(?:\.(\d{1,15}))?(?:-([0-9A-Za-z.
 const RANGE = new RegExp(String.raw`\s*(${PARTS})\s+-\s+(${PARTS})\s*`, 'g');
 const ONE = new RegExp(String.raw`(=|!=|>=|<=|=>|=<|>|<|~>|~|\^|)\s*${PARTS}(?=$|[\s,])[\s,]*`, 'y');
 
-/** True if the version satisfies the constraint; either being none is an {@link UnfitValue}. */
+/** True if the version satisfies the constraint; an invalid one of either is an {@link UnfitValue}. */
 export function satisfiesConstraint(constraint: string, text: string): boolean {
   const version = readVersion(text);
-  if (version === undefined) throw new UnfitValue(`${JSON.stringify(text.slice(0, 80))} is no semantic version`);
+  if (version === undefined) throw new UnfitValue(`${JSON.stringify(text.slice(0, 80))} is not a semantic version`);
   if (constraint.length > MOST_LENGTH) throw new UnfitValue('the constraint is too long');
   const groups = constraint.replaceAll(
     RANGE,
@@ -25,8 +25,8 @@ export function satisfiesConstraint(constraint: string, text: string): boolean {
     .split('||')
     .map(readGroup)
     .some((group) => {
-      const wantsPre = group.some(({ pre }) => pre !== '');
-      return group.every((one) => (version.pre === '' || wantsPre) && holds(one, version));
+      const allowsPre = group.some(({ pre }) => pre !== '');
+      return group.every((one) => (version.pre === '' || allowsPre) && satisfiesCondition(one, version));
     });
 }
 
@@ -37,7 +37,7 @@ function readVersion(text: string): Version | undefined {
 
 interface Condition extends Version {
   readonly sign: string;
-  /** How many of the numbers are given; what follows may be anything. */
+  /** How many of the numbers are given; the others match anything. */
   readonly given: number;
 }
 
@@ -47,7 +47,7 @@ function readGroup(text: string): readonly Condition[] {
   for (let at = 0; at < trimmed.length; at = ONE.lastIndex) {
     ONE.lastIndex = at;
     const found = ONE.exec(trimmed);
-    if (found === null) throw new UnfitValue(`improper constraint: ${JSON.stringify(trimmed.slice(0, 80))}`);
+    if (found === null) throw new UnfitValue(`invalid constraint: ${JSON.stringify(trimmed.slice(0, 80))}`);
     const [, sign = '', ...parts] = found;
     const numbers = parts.slice(0, 3);
     const wild = numbers.findIndex((part) => part === undefined || /[xX*]/.test(part));
@@ -59,11 +59,11 @@ function readGroup(text: string): readonly Condition[] {
       given: wild === -1 ? 3 : wild,
     });
   }
-  if (conditions.length === 0) throw new UnfitValue(`improper constraint: ${JSON.stringify(text.slice(0, 80))}`);
+  if (conditions.length === 0) throw new UnfitValue(`invalid constraint: ${JSON.stringify(text.slice(0, 80))}`);
   return conditions;
 }
 
-function holds(condition: Condition, version: Version): boolean {
+function satisfiesCondition(condition: Condition, version: Version): boolean {
   const { sign, given } = condition;
   const order = compare(version, condition);
   const isWithin = condition.numbers.slice(0, given).every((number, at) => number === version.numbers[at]);
@@ -77,7 +77,7 @@ function holds(condition: Condition, version: Version): boolean {
   return order >= 0 && sameUpTo(version, condition, Math.min(2, given));
 }
 
-/** `^1.2` keeps the major, `^0.2` the minor, `^0.0.3` everything. */
+/** `^1.2` fixes the major version, `^0.2` also the minor version, `^0.0.3` all numbers. */
 function caretWidth({ numbers, given }: Condition): number {
   const first = numbers.findIndex((number) => number > 0);
   return Math.min(given, (first === -1 ? 2 : first) + 1);
@@ -96,7 +96,7 @@ function compare(a: Version, b: Version): number {
   return comparePre(a.pre.split('.'), b.pre.split('.'));
 }
 
-/** semver.org, item 11: numbers by value and below words, words by their characters, the longer one last. */
+/** semver.org, item 11: numbers compare by value and precede text, text compares by characters, the longer list comes last. */
 function comparePre(a: readonly string[], b: readonly string[]): number {
   for (const [at, left] of a.entries()) {
     const right = b[at];

@@ -1,19 +1,19 @@
-/** Go's text/template, last step: a tree and data become text. Pure; bounded in steps and size. */
+/** Go's text/template, last step: evaluates a tree with data to text. Pure; bounded in steps and size. */
 import { nearest } from '../../core/nearest.ts';
 import { FUNCTIONS } from './functions.ts';
 import { TemplateProblem, type Token } from './lex.ts';
 import type { Assignment, Node, Operand, Pipeline, Term } from './parse.ts';
 import { isList, isTrue, isValueMap, kindOf, shown, UnfitValue, type Value, type ValueMap } from './values.ts';
 
-/** A stretch of output, and where in the template it came from. */
+/** A piece of output, and its origin in the template. */
 export interface Stretch {
   readonly text: string;
   readonly offset: number;
-  /** The text stands in the template as it is. */
+  /** The text is copied from the template. */
   readonly verbatim: boolean;
 }
 
-/** Actions and turns of loops. */
+/** Limit on actions and loop iterations. */
 const MOST_STEPS = 100_000;
 const MOST_OUTPUT = 1 << 20;
 
@@ -23,13 +23,13 @@ interface State {
   readonly data: ValueMap;
   readonly strict: boolean;
   readonly out: Stretch[];
-  /** Innermost last. */
+  /** Innermost scope last. */
   readonly scopes: Scope[];
   steps: number;
   size: number;
 }
 
-/** Carries out a tree; throws {@link TemplateProblem}. `strict`: a name that the data do not have is a mistake. */
+/** Evaluates a tree; throws {@link TemplateProblem}. `strict`: a name that is missing in the data is an error. */
 export function evaluateTemplate(
   nodes: readonly Node[],
   data: ValueMap,
@@ -40,14 +40,14 @@ export function evaluateTemplate(
   return state.out;
 }
 
-type Left = 'break' | 'continue' | undefined;
+type Exit = 'break' | 'continue' | undefined;
 
-function runBody(nodes: readonly Node[], dot: Value, state: State): Left {
+function runBody(nodes: readonly Node[], dot: Value, state: State): Exit {
   state.scopes.push(new Map());
   try {
     for (const node of nodes) {
-      const left = runNode(node, dot, state);
-      if (left !== undefined) return left;
+      const exit = runNode(node, dot, state);
+      if (exit !== undefined) return exit;
     }
     return undefined;
   } finally {
@@ -58,19 +58,19 @@ function runBody(nodes: readonly Node[], dot: Value, state: State): Left {
 function step(state: State, offset: number): void {
   state.steps += 1;
   if (state.steps > MOST_STEPS) {
-    throw new TemplateProblem(`the template takes more than ${MOST_STEPS} steps`, offset, 'shorten its ranges');
+    throw new TemplateProblem(`the template needs more than ${MOST_STEPS} steps`, offset, 'shorten its loops');
   }
 }
 
 function emit(state: State, stretch: Stretch): void {
   state.size += stretch.text.length;
   if (state.size > MOST_OUTPUT) {
-    throw new TemplateProblem(`the template becomes more than ${MOST_OUTPUT} characters`, stretch.offset);
+    throw new TemplateProblem(`the output is longer than ${MOST_OUTPUT} characters`, stretch.offset);
   }
   state.out.push(stretch);
 }
 
-function runNode(node: Node, dot: Value, state: State): Left {
+function runNode(node: Node, dot: Value, state: State): Exit {
   if (node.type === 'literal') {
     step(state, node.offset);
     emit(state, { text: node.text, offset: node.offset, verbatim: true });
@@ -94,10 +94,10 @@ function runNode(node: Node, dot: Value, state: State): Left {
   }
 }
 
-function runRange(node: Extract<Node, { readonly body: unknown }>, value: Value, dot: Value, state: State): Left {
-  let turns = 0;
+function runRange(node: Extract<Node, { readonly body: unknown }>, value: Value, dot: Value, state: State): Exit {
+  let iterations = 0;
   for (const [key, item] of entriesOf(value, node.offset)) {
-    turns += 1;
+    iterations += 1;
     step(state, node.offset);
     state.scopes.push(new Map());
     try {
@@ -110,7 +110,7 @@ function runRange(node: Extract<Node, { readonly body: unknown }>, value: Value,
       state.scopes.pop();
     }
   }
-  return turns === 0 ? runBody(node.otherwise, dot, state) : undefined;
+  return iterations === 0 ? runBody(node.otherwise, dot, state) : undefined;
 }
 
 function* entriesOf(value: Value, offset: number): Generator<readonly [Value, Value]> {
@@ -122,7 +122,7 @@ function* entriesOf(value: Value, offset: number): Generator<readonly [Value, Va
   } else if (typeof value === 'number') {
     for (let at = 0; at < value; at += 1) yield [at, at];
   } else {
-    throw new TemplateProblem(`a range cannot go over ${kindOf(value)}`, offset);
+    throw new TemplateProblem(`range cannot iterate over ${kindOf(value)}`, offset);
   }
 }
 
@@ -150,7 +150,7 @@ function commandValue(command: readonly Term[], piped: readonly Value[], dot: Va
     return call(first.operand, rest, piped, dot, state);
   }
   if (piped.length > 0) {
-    throw new TemplateProblem('only a function can stand behind |', first.operand.offset);
+    throw new TemplateProblem('only a function can follow |', first.operand.offset);
   }
   return termValue(first, dot, state);
 }
@@ -169,12 +169,12 @@ function call(
   const row = FUNCTIONS.get(name);
   if (row === undefined) {
     const near = nearest(name, [...FUNCTIONS.keys(), 'and', 'or']);
-    throw new TemplateProblem(`there is no function ${JSON.stringify(name)}`, offset, near && `did you mean ${near}?`);
+    throw new TemplateProblem(`unknown function ${JSON.stringify(name)}`, offset, near && `did you mean ${near}?`);
   }
   const values = [...terms.map((term) => termValue(term, dot, state)), ...piped];
   if (values.length < row.least || values.length > (row.most ?? values.length)) {
-    const wanted = row.most === row.least ? `${row.least}` : `at least ${row.least}`;
-    throw new TemplateProblem(`${name} takes ${wanted} arguments, not ${values.length}`, offset);
+    const expected = row.most === row.least ? `${row.least}` : `at least ${row.least}`;
+    throw new TemplateProblem(`${name} takes ${expected} arguments, not ${values.length}`, offset);
   }
   try {
     return row.run(...values);
@@ -226,8 +226,8 @@ function operandValue(operand: Operand, dot: Value, state: State): Value {
 }
 
 /**
- * A key of a map; the names that Go gives the settings of a spec differ in case only. What lies below the data's own
- * names may be unset, those themselves may not.
+ * A key of a map. Go's names for the settings of a spec may differ in case. Nested fields may be unset; in strict mode,
+ * top-level names of the data must exist.
  */
 function fieldOf(value: Value, { text, offset }: Token, state: State): Value {
   if (value === undefined) return undefined;
@@ -236,5 +236,5 @@ function fieldOf(value: Value, { text, offset }: Token, state: State): Value {
   const other = Object.keys(value).find((key) => key.toLowerCase() === text.toLowerCase());
   if (value !== state.data || !state.strict) return other === undefined ? undefined : value[other];
   const near = nearest(text, Object.keys(value));
-  throw new TemplateProblem(`there is no .${text} here`, offset, near && `did you mean .${near}?`);
+  throw new TemplateProblem(`unknown field .${text}`, offset, near && `did you mean .${near}?`);
 }

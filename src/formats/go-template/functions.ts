@@ -1,4 +1,4 @@
-/** Functions of templates: Go's own, and those of the sprig library (masterminds.github.io/sprig) that specs use. Pure. */
+/** Template functions: Go's built-in ones, and those of the sprig library (masterminds.github.io/sprig) that specs use. Pure. */
 import { row, SPRIG_FUNCTIONS, type FunctionRow } from './sprig.ts';
 import { compareValues, isList, isTrue, isValueMap, kindOf, shown, UnfitValue, type Value } from './values.ts';
 
@@ -14,29 +14,29 @@ function index(value: Value, ...keys: readonly Value[]): Value {
   return keys.reduce((at, key) => {
     if (isValueMap(at)) return Object.hasOwn(at, shown(key)) ? at[shown(key)] : undefined;
     if (!isList(at) || typeof key !== 'number') throw new UnfitValue(`${kindOf(at)} has no entry ${shown(key)}`);
-    if (key < 0 || key >= at.length) throw new UnfitValue(`there is no entry ${key}: the list has ${at.length}`);
+    if (key < 0 || key >= at.length) throw new UnfitValue(`no entry ${key}: the list has ${at.length} entries`);
     return at[key];
   }, value);
 }
 
 function slice(value: Value, from: Value = 0, to?: Value): Value {
-  if (typeof value !== 'string' && !isList(value)) throw new UnfitValue(`${kindOf(value)} cannot be cut`);
+  if (typeof value !== 'string' && !isList(value)) throw new UnfitValue(`${kindOf(value)} cannot be sliced`);
   const end = to ?? value.length;
   if (typeof from !== 'number' || typeof end !== 'number' || from < 0 || end > value.length || from > end) {
-    throw new UnfitValue(`there is nothing from ${shown(from)} to ${shown(end)}`);
+    throw new UnfitValue(`the range from ${shown(from)} to ${shown(end)} is not valid`);
   }
   return value.slice(from, end);
 }
 
-/** The verbs that specs use of Go's fmt: %s %v %d %q %t %f %x %%, with width and precision. */
+/** The verbs of Go's fmt that specs use: %s %v %d %q %t %f %x %%, with width and precision. */
 function printf(format: Value, ...values: readonly Value[]): string {
-  if (typeof format !== 'string') throw new UnfitValue('the format has to be a text');
+  if (typeof format !== 'string') throw new UnfitValue('the format must be a text');
   let next = 0;
   return format.replaceAll(
     /%([-0+ ]*)(\d{0,3})(?:\.(\d{1,2}))?([a-z%])/g,
     (verb, flags: string, width: string, precision: string | undefined, kind: string) => {
       if (kind === '%') return '%';
-      if (next >= values.length) throw new UnfitValue(`there is no value for ${verb}`);
+      if (next >= values.length) throw new UnfitValue(`no value for ${verb}`);
       const text = formatted(values[next], kind, precision === undefined ? undefined : Number(precision));
       next += 1;
       const size = Number(width);
@@ -50,7 +50,7 @@ function formatted(value: Value, kind: string, precision: number | undefined): s
   if (kind === 's' || kind === 'v' || kind === 't') return shown(value).slice(0, precision);
   if (kind === 'q') return JSON.stringify(shown(value));
   const number = value ?? 0;
-  if (typeof number !== 'number') throw new UnfitValue(`%${kind} needs a number`);
+  if (typeof number !== 'number') throw new UnfitValue(`%${kind} requires a number`);
   if (kind === 'd') return String(Math.trunc(number));
   if (kind === 'x') return Math.trunc(number).toString(16);
   if (kind === 'f') return number.toFixed(precision ?? 6);
@@ -61,7 +61,7 @@ function equals(first: Value, ...others: readonly Value[]): boolean {
   return others.some((other) => compareValues(first, other) === 0);
 }
 
-/** `print` puts a blank between two values that are no texts. */
+/** `print` separates two values by a blank if neither is a text. */
 function print(...values: readonly Value[]): string {
   return values.reduce<string>((text, value, at) => {
     const gap = at > 0 && typeof value !== 'string' && typeof values[at - 1] !== 'string' ? ' ' : '';
@@ -69,7 +69,7 @@ function print(...values: readonly Value[]): string {
   }, '');
 }
 
-/** `and` and `or` are the evaluator's: they stop at the first value that decides. */
+/** The evaluator implements `and` and `or`, which stop at the first value that decides. */
 const GO_FUNCTIONS: Readonly<Record<string, FunctionRow>> = {
   not: row(1, 1, (value) => !isTrue(value)),
   len: row(1, 1, lengthOf),

@@ -1,9 +1,8 @@
 /**
- * Go's text/template (pkg.go.dev/text/template), first step: a text becomes literal stretches and the words of its
- * actions. Pure.
+ * Go's text/template (pkg.go.dev/text/template), first step: splits a text into literals and the tokens of its actions. Pure.
  */
 
-/** A mistake in a template, at an offset of its text. */
+/** An error in a template, at an offset of its text. */
 export class TemplateProblem extends Error {
   readonly offset: number;
   readonly hint: string | undefined;
@@ -18,7 +17,7 @@ export type TokenKind = 'name' | 'field' | 'variable' | 'number' | 'text' | 'sig
 
 export interface Token {
   readonly kind: TokenKind;
-  /** `field` and `variable` without their sign; `text` unquoted. */
+  /** `field` and `variable` without their prefix; `text` unquoted. */
   readonly text: string;
   readonly offset: number;
 }
@@ -32,7 +31,7 @@ export interface Delimiters {
   readonly close: string;
 }
 
-/** Cuts a text into pieces; `{{- ` and ` -}}` take the white space beside them away, comments vanish. */
+/** Splits a text into pieces; `{{- ` and ` -}}` remove adjacent white space, and comments are dropped. */
 export function lexTemplate(text: string, { open, close }: Delimiters): readonly Piece[] {
   const pieces: Piece[] = [];
   let at = 0;
@@ -110,7 +109,7 @@ function lexComment(text: string, from: number, start: number, close: string): A
   const rest = text.slice(end + 2, end + 4 + close.length);
   const trims = /^[ \t\r\n]-/.test(rest) && rest.slice(2).startsWith(close);
   if (!trims && !rest.startsWith(close)) {
-    throw new TemplateProblem('a comment must be the whole action', start, `write ${close} right behind it`);
+    throw new TemplateProblem('a comment must be the whole action', start, `write ${close} directly after it`);
   }
   return { tokens: [], end: end + 2 + (trims ? 2 : 0) + close.length, trims };
 }
@@ -131,7 +130,7 @@ function lexWord(text: string, at: number): Lexed {
   throw new TemplateProblem(`unexpected ${JSON.stringify(text.charAt(at))} in an action`, at);
 }
 
-/** Texts in double quotes, back quotes, and characters in single ones (which are numbers to Go). */
+/** Texts in double quotes or back quotes, and characters in single quotes (numbers in Go). */
 function lexText(text: string, at: number): Lexed | undefined {
   const quote = text.charAt(at);
   if (quote !== '"' && quote !== '`' && quote !== "'") return undefined;

@@ -1,4 +1,4 @@
-/** Go's text/template, second step: pieces become a tree. Pure. */
+/** Go's text/template, second step: parses pieces into a tree. Pure. */
 import { TemplateProblem, type Piece, type Token } from './lex.ts';
 
 export type Operand =
@@ -8,7 +8,7 @@ export type Operand =
   | { readonly type: 'call'; readonly name: string; readonly offset: number }
   | { readonly type: 'pipeline'; readonly pipeline: Pipeline; readonly offset: number };
 
-/** `.A.B`, `$x.A`, `(…).A`: a value and the fields taken of it in turn. */
+/** `.A.B`, `$x.A`, `(…).A`: a value, and fields selected from it in turn. */
 export interface Term {
   readonly operand: Operand;
   readonly fields: readonly Token[];
@@ -16,7 +16,7 @@ export interface Term {
 
 export interface Pipeline {
   readonly offset: number;
-  /** Each is a function with its arguments, or one value; the last argument of the next is its result. */
+  /** Each is a function with its arguments, or a value; its result is the last argument of the next. */
   readonly commands: readonly (readonly Term[])[];
 }
 
@@ -48,11 +48,11 @@ function isBranching(word: string | undefined): word is Branching {
   return word !== undefined && BRANCHES.includes(word);
 }
 
-/** Reads the whole tree; throws {@link TemplateProblem}. */
+/** Parses the whole tree; throws {@link TemplateProblem}. */
 export function parseTemplate(pieces: readonly Piece[]): readonly Node[] {
   const reader = { pieces, at: 0 };
   const { nodes, end } = readBody(reader, { depth: 0, opened: undefined, loops: 0 });
-  if (end !== undefined) throw new TemplateProblem(`{{${end.word}}} without a beginning`, end.offset);
+  if (end !== undefined) throw new TemplateProblem(`{{${end.word}}} without an opening action`, end.offset);
   return nodes;
 }
 
@@ -89,13 +89,13 @@ function readBody(reader: Reader, around: Around): { readonly nodes: readonly No
     if (word === 'end' || word === 'else') return { nodes, end: { word, tokens: rest, offset: piece.offset } };
     if (isBranching(word)) nodes.push(readBranch(reader, word, rest, piece.offset, around));
     else if (word === 'break' || word === 'continue') {
-      if (around.loops === 0) throw new TemplateProblem(`${word} outside of a range`, piece.offset);
+      if (around.loops === 0) throw new TemplateProblem(`${word} outside a range`, piece.offset);
       nodes.push({ type: 'leave', how: word, offset: piece.offset });
     } else if (word !== undefined && ABSENT.includes(word)) {
       throw new TemplateProblem(
         `${word} is not supported`,
         first?.offset ?? piece.offset,
-        'write the text in its place',
+        'write the text itself instead',
       );
     } else nodes.push({ type: 'value', ...readAssigned(piece.tokens, piece.offset) });
   }
@@ -126,11 +126,11 @@ function readBranch(reader: Reader, type: Branching, tokens: readonly Token[], o
   const [word] = end.tokens;
   if (word === undefined) {
     const { nodes: otherwise, end: last } = readBody(reader, { ...inner, loops: around.loops });
-    if (last?.word === 'else') throw new TemplateProblem('a second else', last.offset);
+    if (last?.word === 'else') throw new TemplateProblem('this is a second else', last.offset);
     return { ...base, otherwise };
   }
   if (word.text !== type || type === 'range') throw unexpected(word);
-  // `else if` is an if inside of the else, closed by the same end.
+  // `else if` is an if inside the else, closed by the same end.
   return { ...base, otherwise: [readBranch(reader, type, dropBlank(end.tokens.slice(1)), word.offset, inner)] };
 }
 
@@ -238,7 +238,7 @@ function readOperand(reader: TokenReader, token: Token, depth: number): Operand 
   return { type: 'pipeline', pipeline, offset };
 }
 
-/** Fields follow without a blank between. */
+/** Fields follow without blanks in between. */
 function readFields(reader: TokenReader): readonly Token[] {
   const from = reader.at;
   while (reader.tokens[reader.at]?.kind === 'field') reader.at += 1;

@@ -1,21 +1,21 @@
-/** A text with actions in it becomes a text without; mistakes are findings with their places. Pure. */
+/** Renders templates; errors are findings with their places. Pure. */
 import type { Diagnostic, Place } from '../../core/diagnostic.ts';
 import { evaluateTemplate, type Stretch } from './evaluate.ts';
 import { lexTemplate, TemplateProblem, type Delimiters } from './lex.ts';
 import { parseTemplate } from './parse.ts';
 import type { ValueMap } from './values.ts';
 
-/** What encloses actions that kURL renders; plain braces stay for Troubleshoot. */
+/** Delimiters of actions that kURL renders; plain braces are left for Troubleshoot. */
 export const KURL_DELIMITERS: Delimiters = { open: '{{kurl', close: '}}' };
 const PLAIN_DELIMITERS: Delimiters = { open: '{{', close: '}}' };
 
 const MOST_TEXT = 1 << 20;
 
 export interface Rendered {
-  /** Undefined when there is a finding. */
+  /** Undefined if there is a finding. */
   readonly text: string | undefined;
   readonly diagnostics: readonly Diagnostic[];
-  /** Where in the template a spot of the rendered text came from. */
+  /** The place in the template for a place in the rendered text. */
   readonly placeOf: (place: Place) => Place;
 }
 
@@ -24,7 +24,7 @@ export interface RenderOptions extends Delimiters {
   readonly file: string;
 }
 
-/** Renders a template of at most 1 MiB; at the first mistake it stops. */
+/** Renders a template of at most 1 MiB; stops at the first error. */
 export function renderTemplate(text: string, data: ValueMap, { file, ...delimiters }: RenderOptions): Rendered {
   const same = (place: Place): Place => place;
   try {
@@ -66,7 +66,7 @@ function placeBack(place: Place, rendered: string, template: string, stretches: 
   return { ...place, line: template.split('\n').length, column: 1 };
 }
 
-/** A short text of a spec, such as a message, with plain actions; what is not known is empty. Throws {@link TemplateProblem}. */
+/** Renders a short text of a spec, such as a message; unknown names are empty. Throws {@link TemplateProblem}. */
 export function renderText(text: string, data: ValueMap): string {
   if (!text.includes('{{')) return text;
   const stretches = evaluateTemplate(parseTemplate(lexTemplate(text, PLAIN_DELIMITERS)), data, { strict: false });

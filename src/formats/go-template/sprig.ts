@@ -1,4 +1,4 @@
-/** Functions of the sprig library that host preflights use, and their neighbours. Pure: no clock, no chance, no I/O. */
+/** Functions of the sprig library that host preflights use, and related ones. Pure: no clock, no randomness, no I/O. */
 import { satisfiesConstraint } from './constraint.ts';
 import { isList, isTrue, isValueMap, kindOf, shown, UnfitValue, type Value, type ValueMap } from './values.ts';
 
@@ -14,18 +14,18 @@ export interface FunctionRow {
   readonly run: TemplateFunction;
 }
 
-/** A function that takes from `least` to `most` arguments. */
+/** A function with `least` to `most` arguments. */
 export function row(least: number, most: number | undefined, run: TemplateFunction): FunctionRow {
   return { least, most, run };
 }
 
 function list(value: Value): readonly Value[] {
   if (value === undefined) return [];
-  if (!isList(value)) throw new UnfitValue(`${kindOf(value)} is no list`);
+  if (!isList(value)) throw new UnfitValue(`${kindOf(value)} is not a list`);
   return value;
 }
 
-/** Sprig takes texts for numbers; what is none counts as 0. */
+/** Sprig converts texts to numbers; any other value is 0. */
 function whole(value: Value): number {
   const number = Math.trunc(Number(value ?? 0));
   return Number.isSafeInteger(number) ? number : 0;
@@ -33,7 +33,7 @@ function whole(value: Value): number {
 
 function map(value: Value): ValueMap {
   if (value === undefined) return {};
-  if (!isValueMap(value)) throw new UnfitValue(`${kindOf(value)} is no map`);
+  if (!isValueMap(value)) throw new UnfitValue(`${kindOf(value)} is not a map`);
   return value;
 }
 
@@ -53,9 +53,9 @@ function repeat(count: Value, text: Value): string {
 }
 
 function steps(from: number, to: number, by: number): readonly number[] {
-  if (by === 0) throw new UnfitValue('a step of 0 has no end');
+  if (by === 0) throw new UnfitValue('a step of 0 never ends');
   const count = Math.max(0, Math.ceil((to - from) / by));
-  if (count > MOST_ITEMS) throw new UnfitValue(`${count} items are more than ${MOST_ITEMS}`);
+  if (count > MOST_ITEMS) throw new UnfitValue(`${count} items, more than ${MOST_ITEMS}`);
   return Array.from({ length: count }, (_, at) => from + at * by);
 }
 

@@ -1,4 +1,4 @@
-/** Values of a template: what they are worth as a condition, as text, beside each other. Pure. */
+/** Values of a template: their truth, text and order. Pure. */
 
 export type Value = string | number | boolean | undefined | readonly Value[] | ValueMap;
 export interface ValueMap {
@@ -13,14 +13,14 @@ export function isValueMap(value: Value): value is ValueMap {
   return typeof value === 'object' && !isList(value);
 }
 
-/** Go's truth: false, 0, an empty text, list or map, and what is not set, are false. */
+/** Go's truth: false, 0, an empty text, list or map, and unset values are false. */
 export function isTrue(value: Value): boolean {
   if (isList(value)) return value.length > 0;
   if (isValueMap(value)) return Object.keys(value).length > 0;
   return Boolean(value);
 }
 
-/** As Go prints it; what is not set prints nothing. */
+/** A value as Go prints it; unset values print nothing. */
 export function shown(value: Value): string {
   if (value === undefined) return '';
   if (isList(value)) return `[${value.map(shown).join(' ')}]`;
@@ -40,8 +40,8 @@ export function kindOf(value: Value): string {
 export class UnfitValue extends Error {}
 
 /**
- * Order of two plain values: negative, 0 or positive. A setting that is not set counts as the zero of the other's kind,
- * as the fields of kURL's structures do. Values of two kinds are an {@link UnfitValue}.
+ * Order of two plain values: negative, 0 or positive. An unset setting counts as the zero value of the other's type, like the
+ * fields of kURL's structures. Values of different types are an {@link UnfitValue}.
  */
 export function compareValues(a: Value, b: Value): number {
   const [left, right] = [a ?? zeroLike(b), b ?? zeroLike(a)];

@@ -1,6 +1,6 @@
 /**
- * kURL's form of an image: one archive as `docker save` writes it, for `docker load` and containerd's import. Pure
- * planner; the same image gives the same list. Layers stay compressed as they are: all readers look at the bytes.
+ * kURL's form of an image: one archive in the format of `docker save`, for `docker load` and containerd's import. Pure
+ * planner; equal images give equal lists. Layers keep their compression: all readers detect it from the bytes.
  */
 import { canonicalJson, digestOf, hexOf, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -26,14 +26,14 @@ function extensionOf({ mediaType }: Descriptor): string {
 }
 
 /**
- * The files of the archive in tar order: `manifest.json` first, so that a reader knows at once what comes, the config,
- * the layers from the lowest, each once. Throws `UNSUPPORTED` for an image that has no tag to be loaded under.
+ * The files of the archive in tar order: `manifest.json` first, so that readers know the content in advance, the config, the
+ * layers from the lowest, each once. Throws `UNSUPPORTED` for an image without a tag to load it under.
  */
 export function planDockerArchive(image: ResolvedImage): readonly ArchiveFile[] {
   const tags = image.names.filter((name) => !name.includes('@'));
   if (tags.length === 0) {
-    throw new CurlewError('UNSUPPORTED', `${image.reference}: an archive of docker's form needs a tag`, {
-      hint: 'write name:tag@sha256:…, or use the OCI form',
+    throw new CurlewError('UNSUPPORTED', `${image.reference}: an archive in docker's format requires a tag`, {
+      hint: 'write name:tag@sha256:…, or use the OCI format',
     });
   }
   const configPath = `${hexOf(image.config.descriptor.digest)}.json`;

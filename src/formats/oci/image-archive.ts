@@ -1,6 +1,6 @@
 /**
- * Reads an image out of a local archive as `docker save`, `podman save`, `skopeo` and `crane` write them: docker's
- * form (manifest.json) and OCI archives, plain or gzip'd. The result has the shape of an image of a registry.
+ * Reads an image from a local archive in the formats of `docker save`, `podman save`, `skopeo` and `crane`: docker's format
+ * (manifest.json) and OCI archives, plain or gzipped. Returns the same type as for an image from a registry.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
@@ -31,21 +31,21 @@ export interface ArchiveOptions {
   /** The id of the Manifest's `image` line, for messages. */
   readonly id: string;
   readonly arch: Arch;
-  /** Names of the image, whatever the archive says; its own when left out. */
+  /** Names of the image; default: the names in the archive. */
   readonly names?: readonly string[] | undefined;
-  /** Folder for the unpacked tar of a gzip'd archive; it is left there for `fetch`. */
+  /** Folder for the unpacked tar of a gzipped archive, where `fetch` reads it. */
   readonly scratch: string;
   readonly signal: AbortSignal;
 }
 
-/** An archive that is open, and how its files are found. */
+/** An open archive, with a lookup of its files. */
 interface Opened {
   readonly file: FileHandle;
   readonly find: (path: string) => TarPlace | undefined;
   readonly from: string;
 }
 
-/** An image, the names that the archive gives it, and where its layers lie. */
+/** An image, its names in the archive, and the places of its layers. */
 interface FoundImage {
   readonly image: PlatformImage;
   readonly names: readonly string[];
@@ -74,19 +74,19 @@ function texts(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 }
 
-async function read({ file, find, from }: Opened, path: string, limit: number): Promise<Uint8Array> {
+async function readFromArchive({ file, find, from }: Opened, path: string, limit: number): Promise<Uint8Array> {
   const place = find(path);
-  if (place === undefined) throw invalid(from, `${JSON.stringify(path.slice(0, 200))} is not in it`);
+  if (place === undefined) throw invalid(from, `${JSON.stringify(path.slice(0, 200))} is missing in it`);
   return readEntry(file, place, limit, `${from}: ${path}`);
 }
 
-/** Full names with tags; what has no repository, such as a bare tag, is no name. */
+/** Full names with tags; ignores texts without a repository, such as a bare tag. */
 function namesOf(candidates: readonly string[]): readonly string[] {
   const refs = candidates.slice(0, MOST_NAMES).map((text) => (/[/:]/.test(text) ? parseImageRef(text) : text));
   return [...new Set(refs.flatMap((ref) => (typeof ref === 'string' ? [] : [formatImageRef(ref)])))];
 }
 
-/** The digest of a layer in docker's form: of the unpacked tar it is in the config; a packed one must be hashed. */
+/** Describes a layer in docker's format: the config has the digest of an unpacked layer; a compressed one must be hashed. */
 async function layerOf(
   { file, from }: Opened,
   place: TarPlace,
@@ -102,7 +102,7 @@ async function layerOf(
   for (let at = 0; at < place.size;) {
     signal.throwIfAborted();
     const { bytesRead } = await file.read(buffer, 0, Math.min(READ_SIZE, place.size - at), place.offset + at);
-    if (bytesRead === 0) throw invalid(from, 'it became shorter while being read');
+    if (bytesRead === 0) throw invalid(from, 'it was truncated while it was read');
     hash.update(buffer.subarray(0, bytesRead));
     at += bytesRead;
   }
@@ -111,27 +111,28 @@ async function layerOf(
 
 async function dockerImage(archive: Opened, { arch, signal }: ArchiveOptions): Promise<FoundImage> {
   const { find, from } = archive;
-  const rows = parseJson(await read(archive, 'manifest.json', MANIFEST_LIMIT), `${from}: manifest.json`);
+  const rows = parseJson(await readFromArchive(archive, 'manifest.json', MANIFEST_LIMIT), `${from}: manifest.json`);
   const [row, ...more] = Array.isArray(rows) ? rows.filter(isObject) : [];
-  if (row === undefined) throw invalid(from, 'manifest.json names no image');
+  if (row === undefined) throw invalid(from, 'manifest.json lists no image');
   if (more.length > 0)
-    throw invalid(from, `${more.length + 1} images in it`, 'save each image into an archive of its own');
+    throw invalid(from, `${more.length + 1} images in it`, 'save each image into a separate archive');
   const { Config: configPath, RepoTags: tags, Layers: layerPaths } = row;
-  if (typeof configPath !== 'string') throw invalid(from, 'manifest.json names no config');
-  const data = await read(archive, configPath, CONFIG_LIMIT);
+  if (typeof configPath !== 'string') throw invalid(from, 'manifest.json lists no config');
+  const data = await readFromArchive(archive, configPath, CONFIG_LIMIT);
   const digest = digestOf(data);
   const [, named = hexOf(digest)] = /([0-9a-f]{64})(?:\.json)?$/.exec(configPath) ?? [];
   if (named !== hexOf(digest)) throw new CurlewError('DIGEST_MISMATCH', `${from}: ${configPath} is ${digest}`);
   const paths = texts(layerPaths);
   const { os, arch: found, diffIds } = parseConfig(data, paths.length, `${from}: ${configPath}`);
-  const wanted = formatPlatform({ os: 'linux', arch });
-  if (`${os}/${found}` !== wanted) throw otherPlatform(from, wanted, `${os}/${found}`);
+  const required = formatPlatform({ os: 'linux', arch });
+  if (`${os}/${found}` !== required) throw otherPlatform(from, required, `${os}/${found}`);
   const places = new Map<Digest, TarPlace>();
   const layers: Descriptor[] = [];
   for (const [index, path] of paths.entries()) {
     const place = find(path);
     const diffId = diffIds[index];
-    if (place === undefined || diffId === undefined) throw invalid(from, `layer ${JSON.stringify(path)} is not in it`);
+    if (place === undefined || diffId === undefined)
+      throw invalid(from, `layer ${JSON.stringify(path)} is missing in it`);
     const layer = await layerOf(archive, place, diffId, signal);
     const known = places.get(layer.digest);
     if (known !== undefined && known.size !== place.size) throw invalid(from, `two sizes for ${layer.digest}`);
@@ -149,7 +150,7 @@ async function dockerImage(archive: Opened, { arch, signal }: ArchiveOptions): P
   return { image, names: namesOf(texts(tags)), places };
 }
 
-/** Names of index.json's entries, and the entries with each digest once. */
+/** The names in index.json, and its entries without repeated digests. */
 function indexEntries(
   data: Uint8Array,
   from: string,
@@ -166,18 +167,24 @@ function indexEntries(
     return { digest, names: namesOf(texts([full ?? short])) };
   });
   const images = new Set(named.filter(({ names }) => names.length > 0).map(({ digest }) => digest));
-  if (images.size > 1) throw invalid(from, `${images.size} images in it`, 'save each image into an archive of its own');
+  if (images.size > 1) throw invalid(from, `${images.size} images in it`, 'save each image into a separate archive');
   const index = { schemaVersion: 2, mediaType: OCI_INDEX, manifests: [...byDigest.values()] };
   return { names: named.flatMap(({ names }) => names), index: Buffer.from(JSON.stringify(index)) };
 }
 
 async function ociImage(archive: Opened, { arch }: ArchiveOptions): Promise<FoundImage> {
   const { find, from } = archive;
-  const { names, index } = indexEntries(await read(archive, 'index.json', MANIFEST_LIMIT), `${from}: index.json`);
+  const { names, index } = indexEntries(
+    await readFromArchive(archive, 'index.json', MANIFEST_LIMIT),
+    `${from}: index.json`,
+  );
   const blob = (digest: Digest): string => `blobs/sha256/${hexOf(digest)}`;
   const image = await platformImage(
     { data: index, mediaType: undefined },
-    async ({ digest }, _kind, limit) => ({ data: await read(archive, blob(digest), limit), mediaType: undefined }),
+    async ({ digest }, _kind, limit) => ({
+      data: await readFromArchive(archive, blob(digest), limit),
+      mediaType: undefined,
+    }),
     { os: 'linux', arch },
     from,
   );
@@ -185,16 +192,16 @@ async function ociImage(archive: Opened, { arch }: ArchiveOptions): Promise<Foun
   for (const { digest, size } of image.layers) {
     const place = find(blob(digest));
     if (place === undefined || place.size !== size)
-      throw invalid(from, `layer ${digest} is not in it, or not as a whole`);
+      throw invalid(from, `layer ${digest} is missing in it or incomplete`);
     places.set(digest, place);
   }
   if (find('manifest.json') === undefined || names.length > 0) return { image, names, places };
-  const rows = parseJson(await read(archive, 'manifest.json', MANIFEST_LIMIT), `${from}: manifest.json`);
+  const rows = parseJson(await readFromArchive(archive, 'manifest.json', MANIFEST_LIMIT), `${from}: manifest.json`);
   const tags = Array.isArray(rows) ? rows.filter(isObject).flatMap((row) => texts(row['RepoTags'])) : [];
   return { image, names: namesOf(tags), places };
 }
 
-/** The path of the plain tar: of the archive itself, or of what gzip hid, unpacked into `scratch` within limits. */
+/** The path of the plain tar: the archive itself, or its gunzipped content in `scratch`, within limits. */
 async function plainTar(path: string, from: string, { scratch, signal }: ArchiveOptions): Promise<string> {
   await using file = await open(path);
   const { size } = await file.stat();
@@ -224,7 +231,7 @@ async function plainTar(path: string, from: string, { scratch, signal }: Archive
   return target;
 }
 
-/** Sends the rest of a layer to a writer, waiting where it asks to. */
+/** Sends the rest of a layer to a writer, and waits for its promises. */
 async function sendEntry(path: string, { offset, size }: TarPlace, options: Parameters<ResolvedImage['fetch']>[1]) {
   const { from, write, signal } = options;
   await using file = await open(path);
@@ -232,15 +239,15 @@ async function sendEntry(path: string, { offset, size }: TarPlace, options: Para
   for (let at = from; at < size;) {
     signal.throwIfAborted();
     const { bytesRead } = await file.read(buffer, 0, Math.min(READ_SIZE, size - at), offset + at);
-    if (bytesRead === 0) throw new CurlewError('FILE_UNUSABLE', `read ${path}: it became shorter`);
+    if (bytesRead === 0) throw new CurlewError('FILE_UNUSABLE', `read ${path}: it was truncated`);
     at += bytesRead;
     await write(buffer.subarray(0, bytesRead));
   }
 }
 
 /**
- * Opens the one image of an archive. Throws `FILE_UNUSABLE` when it cannot be read, `IMAGE_INVALID` for what is no
- * image archive, is damaged, or holds several images or none with a name, `UNSUPPORTED` for another platform.
+ * Opens the one image of an archive. Throws `FILE_UNUSABLE` if it cannot be read, `IMAGE_INVALID` if it is not an image
+ * archive, is damaged, or contains several images or none with a name, `UNSUPPORTED` for another platform.
  */
 export async function openImageArchive(path: string, options: ArchiveOptions): Promise<ResolvedImage> {
   const from = `image ${options.id}: archive ${path}`;
@@ -252,7 +259,7 @@ export async function openImageArchive(path: string, options: ArchiveOptions): P
     const archive: Opened = { file, find, from };
     const isOci = find('oci-layout') !== undefined && find('index.json') !== undefined;
     if (!isOci && find('manifest.json') === undefined)
-      throw invalid(from, 'neither index.json nor manifest.json in it');
+      throw invalid(from, 'it contains neither index.json nor manifest.json');
     const { image, names: own, places } = await (isOci ? ociImage : dockerImage)(archive, options);
     const { names = own } = options;
     const [reference] = names;

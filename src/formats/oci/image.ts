@@ -1,4 +1,4 @@
-/** A container image of one platform, wherever it lies: in a registry, in a local archive, in a Docker engine. */
+/** A container image for one platform, from a registry, a local archive or a Docker engine. */
 import type { Digest } from '../../core/digest.ts';
 import type { ImageRef } from '../../core/image-ref.ts';
 import type { Arch } from '../../core/ref.ts';
@@ -15,33 +15,33 @@ export interface Descriptor {
 }
 
 export interface BlobFetchOptions {
-  /** Bytes that are there already; delivery begins at this one. */
+  /** Offset of the first byte to deliver. */
   readonly from: number;
   /**
-   * Takes the bytes in order. They may be used until the call returns or, when it returns a promise, until that is
-   * settled; reading pauses meanwhile.
+   * Receives the bytes in order. They are valid until the call returns or, if it returns a promise, until that settles;
+   * reading pauses meanwhile.
    */
   readonly write: (chunk: Uint8Array) => Promise<void> | undefined;
   readonly signal: AbortSignal;
 }
 
 /**
- * Delivers the bytes of one blob. Comes back with a way to have them from elsewhere, for the case that they turn out to
- * be wrong: always from byte 0, and never for ever. Undefined when there is nobody else to ask.
+ * Delivers the bytes of one blob. Returns a way to fetch them from another source if they turn out to be wrong, always from
+ * byte 0, finitely often; undefined if there is no other source.
  */
 export type SendBlob = (options: BlobFetchOptions) => Promise<SendBlob | undefined>;
 
 export interface ResolvedImage {
-  /** The full normalised reference. */
+  /** The full normalized reference. */
   readonly reference: string;
-  /** Every name under which a node's runtime is to know the image; at least one. */
+  /** Every name of the image in a node's runtime; at least one. */
   readonly names: readonly string[];
-  /** What the reference names: an index, or the platform's manifest itself. */
+  /** Digest that the reference resolves to: an index, or the platform's manifest itself. */
   readonly resolved: Digest;
   /** Of the platform's manifest. */
   readonly digest: Digest;
   readonly mediaType: string;
-  /** Byte for byte as its source has it. */
+  /** Byte for byte as at the source. */
   readonly manifest: Uint8Array;
   readonly config: { readonly descriptor: Descriptor; readonly data: Uint8Array };
   /** In the order of the manifest, lowest first; a digest may occur more than once. */
@@ -49,8 +49,8 @@ export interface ResolvedImage {
   /** `linux/amd64`. */
   readonly platform: string;
   /**
-   * Delivers exactly the bytes of a layer from `from` to its size, resuming broken connections by itself. They are
-   * not verified: the caller hashes what it keeps. What `write` throws is passed on as it is.
+   * Delivers exactly the bytes of a layer from `from` to its size, and resumes broken connections. Does not verify them:
+   * the caller hashes the bytes that it keeps. Errors of `write` are thrown unchanged.
    */
   readonly fetch: (descriptor: Descriptor, options: BlobFetchOptions) => ReturnType<SendBlob>;
 }

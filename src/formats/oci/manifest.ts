@@ -1,4 +1,4 @@
-/** Manifests of registries, read with distrust. Pure. Source: OCI image-spec 1.1, Docker image manifest v2 schema 2. */
+/** Parses untrusted manifests of registries. Pure. Source: OCI image-spec 1.1, Docker image manifest v2 schema 2. */
 import { isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject, shallowJson } from '../../core/json.ts';
@@ -12,10 +12,10 @@ export const DOCKER_MANIFEST = 'application/vnd.docker.distribution.manifest.v2+
 export const DOCKER_CONFIG = 'application/vnd.docker.container.image.v1+json';
 export const DOCKER_LAYER = 'application/vnd.docker.image.rootfs.diff.tar';
 
-/** Value of the Accept header: every kind of manifest that is understood. */
+/** Value of the Accept header: every supported kind of manifest. */
 export const MANIFEST_TYPES: readonly string[] = [OCI_INDEX, DOCKER_LIST, OCI_MANIFEST, DOCKER_MANIFEST];
 
-/** No manifest may be larger; the distribution spec asks registries for this much. */
+/** Size limit of manifests, which the distribution spec requires registries to support. */
 export const MANIFEST_LIMIT = 4 * 1024 * 1024;
 export const CONFIG_LIMIT = 8 * 1024 * 1024;
 const MOST_LAYERS = 1000;
@@ -42,7 +42,7 @@ export type ParsedManifest =
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** JSON from outside as an object. `from` begins the message of `IMAGE_INVALID`. */
+/** Parses JSON from outside as an object. `from` begins the message of `IMAGE_INVALID`. */
 export function parseObject(data: Uint8Array, from: string): Fields {
   let value: unknown;
   try {
@@ -58,18 +58,18 @@ function shown(value: unknown): string {
   return (JSON.stringify(value) ?? 'nothing').slice(0, 120);
 }
 
-/** A descriptor from outside: media type, sha256 digest, size; nothing else of it is used. */
+/** A descriptor from outside: media type, sha256 digest, size; other fields are ignored. */
 function parseDescriptor(value: unknown, from: string): Descriptor {
   const bad = (what: string): CurlewError => new CurlewError('IMAGE_INVALID', `${from}: ${what}`);
   if (!isObject(value)) throw bad('not a descriptor');
   const { mediaType, digest, size, urls } = value;
   if (typeof mediaType !== 'string' || !/^[\w.+/-]{1,255}$/.test(mediaType))
     throw bad(`media type ${shown(mediaType)}`);
-  if (typeof digest !== 'string' || !isDigest(digest)) throw bad(`not a sha256 digest: ${shown(digest)}`);
+  if (!isDigest(digest)) throw bad(`not a sha256 digest: ${shown(digest)}`);
   if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0) throw bad(`size ${shown(size)}`);
   if (FOREIGN.test(mediaType) || (Array.isArray(urls) && urls.length > 0)) {
-    throw new CurlewError('UNSUPPORTED', `${from}: ${digest} lies outside the registry (${mediaType})`, {
-      hint: 'images with such layers cannot be shipped; use one without',
+    throw new CurlewError('UNSUPPORTED', `${from}: ${digest} is outside the registry (${mediaType})`, {
+      hint: 'images with such layers cannot be packaged; use another image',
     });
   }
   return { mediaType, digest, size };
@@ -78,7 +78,7 @@ function parseDescriptor(value: unknown, from: string): Descriptor {
 function parseLayer(value: unknown, from: string): Descriptor {
   const layer = parseDescriptor(value, from);
   if (LAYER.test(layer.mediaType)) return layer;
-  throw new CurlewError('UNSUPPORTED', `${from}: ${shown(layer.mediaType)} is no layer of a container image`);
+  throw new CurlewError('UNSUPPORTED', `${from}: ${shown(layer.mediaType)} is not a container image layer`);
 }
 
 function parseIndexEntry(value: unknown, from: string): IndexEntry {
@@ -92,13 +92,13 @@ function parseIndexEntry(value: unknown, from: string): IndexEntry {
 }
 
 function list(value: unknown, most: number, from: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw new CurlewError('IMAGE_INVALID', `${from}: no list`);
+  if (!Array.isArray(value)) throw new CurlewError('IMAGE_INVALID', `${from}: not a list`);
   if (value.length > most)
     throw new CurlewError('IMAGE_INVALID', `${from}: ${value.length} entries, more than ${most}`);
   return value;
 }
 
-/** One digest is one blob: two sizes for it mean that one of them is a lie. */
+/** A digest identifies one blob: of two different sizes, one must be wrong. */
 function checkSizes(descriptors: readonly Descriptor[], from: string): void {
   const sizes = new Map<Digest, number>();
   for (const { digest, size } of descriptors) {
@@ -110,24 +110,24 @@ function checkSizes(descriptors: readonly Descriptor[], from: string): void {
 }
 
 /**
- * Reads a manifest or an index. The body's own `mediaType` counts, then that of the response; where both are known
- * kinds they must agree. Throws `IMAGE_INVALID` for what is malformed, `UNSUPPORTED` for schema 1, artifacts that are
- * no container images and layers outside the registry.
+ * Parses a manifest or an index. The body's `mediaType` takes precedence over that of the response; if both are known types,
+ * they must match. Throws `IMAGE_INVALID` for malformed manifests, `UNSUPPORTED` for schema 1, artifacts that are not
+ * container images, and layers outside the registry.
  */
 export function parseManifest(data: Uint8Array, responseType: string | undefined, from: string): ParsedManifest {
   const fields = parseObject(data, from);
   const announced = responseType?.split(';', 1)[0]?.trim().toLowerCase();
   const { mediaType, schemaVersion } = fields;
   if (schemaVersion === 1 || SCHEMA_1.test(String(mediaType)) || SCHEMA_1.test(announced ?? '')) {
-    throw new CurlewError('UNSUPPORTED', `${from}: a manifest of schema 1`, {
+    throw new CurlewError('UNSUPPORTED', `${from}: it is a schema 1 manifest`, {
       hint: 'push the image again with a current tool; schema 1 was retired in 2017',
     });
   }
   if (schemaVersion !== 2) throw new CurlewError('IMAGE_INVALID', `${from}: schema version ${shown(schemaVersion)}`);
-  // A body that can be read as either is an attack (GHSA-mc8v-mgrf-8f4m).
+  // A body that is valid as both is an attack (GHSA-mc8v-mgrf-8f4m).
   const isIndex = fields['manifests'] !== undefined;
   if (isIndex === (fields['layers'] !== undefined || fields['config'] !== undefined)) {
-    throw new CurlewError('IMAGE_INVALID', `${from}: neither a manifest nor an index`);
+    throw new CurlewError('IMAGE_INVALID', `${from}: it is neither a manifest nor an index`);
   }
   const byShape = isIndex ? OCI_INDEX : OCI_MANIFEST;
   const known = MANIFEST_TYPES.find((type) => type === announced);
@@ -144,10 +144,10 @@ export function parseManifest(data: Uint8Array, responseType: string | undefined
   }
   const config = parseDescriptor(fields['config'], `${from}: config`);
   if (config.mediaType !== OCI_CONFIG && config.mediaType !== DOCKER_CONFIG) {
-    throw new CurlewError('UNSUPPORTED', `${from}: ${shown(config.mediaType)} is no container image`);
+    throw new CurlewError('UNSUPPORTED', `${from}: ${shown(config.mediaType)} is not a container image`);
   }
   if (config.size > CONFIG_LIMIT) {
-    throw new CurlewError('IMAGE_INVALID', `${from}: a config of ${config.size} bytes, more than ${CONFIG_LIMIT}`);
+    throw new CurlewError('IMAGE_INVALID', `${from}: the config has ${config.size} bytes, more than ${CONFIG_LIMIT}`);
   }
   const layers = list(fields['layers'], MOST_LAYERS, `${from}: layers`).map((layer, index) =>
     parseLayer(layer, `${from}: layer ${index + 1}`),
@@ -163,14 +163,14 @@ export interface ImageConfig {
   readonly diffIds: readonly Digest[];
 }
 
-/** Reads an image's config: platform, and as many layers as the manifest has. */
+/** Parses an image's config: platform and layers, as many as in the manifest. */
 export function parseConfig(data: Uint8Array, layers: number | undefined, from: string): ImageConfig {
   const { os, architecture, rootfs } = parseObject(data, from);
   const bad = (what: string): CurlewError => new CurlewError('IMAGE_INVALID', `${from}: ${what}`);
-  if (typeof os !== 'string' || typeof architecture !== 'string') throw bad('no platform');
+  if (typeof os !== 'string' || typeof architecture !== 'string') throw bad('it has no platform');
   const ids = isObject(rootfs) ? list(rootfs['diff_ids'], MOST_LAYERS, `${from}: diff_ids`) : [];
-  const diffIds = ids.filter((id): id is Digest => typeof id === 'string' && isDigest(id));
-  if (diffIds.length !== ids.length) throw bad('diff_ids that are no sha256 digests');
+  const diffIds = ids.filter(isDigest);
+  if (diffIds.length !== ids.length) throw bad('some diff_ids are not sha256 digests');
   if (layers !== undefined && diffIds.length !== layers) throw bad(`${diffIds.length} diff_ids for ${layers} layers`);
   return { os, arch: architecture, diffIds };
 }

@@ -1,6 +1,6 @@
 /**
- * The files of a package's `images/`: one OCI image layout for all its images, which `docker load` takes, too. Pure;
- * the same images give the same bytes. Source: OCI image-spec 1.1 (image layout), containerd's import (names).
+ * The files of a package's `images/`: one OCI image layout for all its images, which `docker load` also accepts. Pure; equal
+ * images give equal bytes. Source: OCI image-spec 1.1 (image layout), containerd's import (names).
  */
 import { canonicalJson, hexOf, type Digest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -8,7 +8,7 @@ import { compareText } from '../../core/ref.ts';
 import type { Descriptor, ResolvedImage } from './image.ts';
 import { OCI_INDEX } from './manifest.ts';
 
-/** What a layout needs to know of an image; how its layers are had is the caller's. */
+/** The data of an image that a layout uses; the caller fetches its layers. */
 export type LaidOutImage = Omit<ResolvedImage, 'fetch'>;
 
 export interface LayoutImage<Image extends LaidOutImage = ResolvedImage> {
@@ -18,7 +18,7 @@ export interface LayoutImage<Image extends LaidOutImage = ResolvedImage> {
 }
 
 export interface LayoutFile {
-  /** Below `images/`. */
+  /** Relative to `images/`. */
   readonly path: string;
   readonly data: Uint8Array;
 }
@@ -26,14 +26,14 @@ export interface LayoutFile {
 export interface LayoutBlob<Image extends LaidOutImage = ResolvedImage> {
   readonly path: string;
   readonly descriptor: Descriptor;
-  /** One image that has it. */
+  /** An image that contains it. */
   readonly image: Image;
 }
 
 export interface ImageLayout<Image extends LaidOutImage = ResolvedImage> {
-  /** Everything whose bytes are known: the layout's own files, manifests, configs; sorted by path. */
+  /** All files whose bytes are known: the layout's own files, manifests, configs; sorted by path. */
   readonly files: readonly LayoutFile[];
-  /** Layers that are still to be fetched, each once, sorted by path. */
+  /** Layers to fetch, each once, sorted by path. */
   readonly blobs: readonly LayoutBlob<Image>[];
 }
 
@@ -50,7 +50,7 @@ interface NamedImage {
   readonly image: LaidOutImage;
 }
 
-/** One row a name; the same name for two different images is refused. */
+/** One row per name; throws if two different images have the same name. */
 function namedImages(images: readonly LayoutImage<LaidOutImage>[]): readonly NamedImage[] {
   const rows = new Map<string, { readonly id: string; readonly image: LaidOutImage }>();
   for (const { id, image } of images) {
@@ -72,7 +72,7 @@ function indexOf(named: readonly NamedImage[]): unknown {
       mediaType: image.mediaType,
       digest: image.digest,
       size: image.manifest.byteLength,
-      // Both: containerd reads the first, other tools the second; a bare tag would be imported under a made-up name.
+      // containerd reads the first, other tools the second. A bare tag would be imported under an invented name.
       annotations: { 'io.containerd.image.name': name, 'org.opencontainers.image.ref.name': name },
       platform: { os, architecture },
     };
@@ -80,7 +80,7 @@ function indexOf(named: readonly NamedImage[]): unknown {
   return { schemaVersion: 2, mediaType: OCI_INDEX, manifests };
 }
 
-/** `docker load` reads this file; it cannot give an image a name with a digest. */
+/** The manifest.json that `docker load` reads; names with digests are not supported there. */
 function dockerManifest(named: readonly NamedImage[]): unknown {
   const byDigest = new Map<Digest, { readonly image: LaidOutImage; readonly tags: string[] }>();
   for (const { name, image } of named) {
@@ -96,9 +96,9 @@ function dockerManifest(named: readonly NamedImage[]): unknown {
 }
 
 /**
- * Makes the layout. Manifests and configs are kept byte for byte. An image that is pinned by digest is also named
- * `repo@sha256:…` as written, even when that is an index's digest: the name leads to the platform's manifest, since
- * the layout must not point to other platforms' manifests that it does not hold.
+ * Creates the layout. Manifests and configs are kept byte for byte. An image that is pinned by digest is also named
+ * `repo@sha256:…` as written, even if that is an index's digest: the name leads to the platform's manifest, since the layout
+ * must not point to other platforms' manifests, which it does not contain.
  */
 export function formatImageLayout<Image extends LaidOutImage>(
   images: readonly LayoutImage<Image>[],
@@ -124,7 +124,7 @@ export function formatImageLayout<Image extends LaidOutImage>(
   }
   return {
     files: [...files].map(([path, data]) => ({ path, data })).toSorted((a, b) => compareText(a.path, b.path)),
-    // A hostile manifest may name another one's bytes as its layer: what is known already is not fetched.
+    // A hostile manifest may list another manifest as its layer: known bytes are not fetched.
     blobs: [...blobs.values()].filter(({ path }) => !files.has(path)).toSorted((a, b) => compareText(a.path, b.path)),
   };
 }

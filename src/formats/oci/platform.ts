@@ -1,4 +1,4 @@
-/** From a reference's first manifest to the one of a platform: the same for registries and archives. */
+/** Finds a platform's manifest from a reference's first manifest, for registries and archives alike. */
 import { digestOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { formatPlatform, type Descriptor, type Platform } from './image.ts';
@@ -14,11 +14,11 @@ import {
 
 export interface FoundManifest {
   readonly data: Uint8Array;
-  /** What the source says that it is, if it says anything. */
+  /** The type that the source reports, if any. */
   readonly mediaType: string | undefined;
 }
 
-/** Reads a manifest or config as a whole, at most `limit` bytes. */
+/** Reads a whole manifest or config of at most `limit` bytes. */
 export type ReadSmall = (descriptor: Descriptor, kind: 'manifest' | 'config', limit: number) => Promise<FoundManifest>;
 
 export interface PlatformImage {
@@ -30,7 +30,7 @@ export interface PlatformImage {
 
 const DEEPEST_INDEX = 3;
 
-/** Variants that every machine of an architecture runs, the plainest first. */
+/** Variants that run on every machine of an architecture, the most generic first. */
 const VARIANTS: Readonly<Record<Platform['arch'], readonly (string | undefined)[]>> = {
   amd64: [undefined, 'v1'],
   arm64: ['v8', undefined],
@@ -40,7 +40,7 @@ function isIndexType({ descriptor }: IndexEntry): boolean {
   return descriptor.mediaType === OCI_INDEX || descriptor.mediaType === DOCKER_LIST;
 }
 
-/** The entries to look into, best first: those of the platform by variant, then indexes that name no platform. */
+/** The entries to visit, best first: those of the platform by variant, otherwise indexes without a platform. */
 function chooseEntries(entries: readonly IndexEntry[], { os, arch }: Platform): readonly IndexEntry[] {
   const fitting = entries.filter(({ platform }) => platform?.os === os && platform.arch === arch);
   const byVariant = VARIANTS[arch].flatMap((variant) =>
@@ -61,18 +61,18 @@ function platformsOf(entries: readonly IndexEntry[]): string {
   return [...new Set(names)].join(', ').slice(0, 200);
 }
 
-/** Throws unless the bytes are those that the descriptor stands for. */
+/** Throws unless the bytes match the descriptor. */
 function checkBytes({ digest, size }: Descriptor, data: Uint8Array, from: string): void {
   if (data.byteLength !== size) {
-    throw new CurlewError('DIGEST_MISMATCH', `${from}: ${data.byteLength} bytes where ${size} were announced`);
+    throw new CurlewError('DIGEST_MISMATCH', `${from}: ${data.byteLength} bytes, expected ${size}`);
   }
   const found = digestOf(data);
-  if (found !== digest) throw new CurlewError('DIGEST_MISMATCH', `${from}: is ${found}, wanted was ${digest}`);
+  if (found !== digest) throw new CurlewError('DIGEST_MISMATCH', `${from}: is ${found}, expected ${digest}`);
 }
 
 /**
- * Walks from a manifest or index to the platform's image and reads its config; everything read by digest is verified.
- * Throws `UNSUPPORTED` when there is no such platform, `IMAGE_INVALID` and `DIGEST_MISMATCH` for what does not fit.
+ * Walks from a manifest or index to the platform's image and reads its config; verifies everything read by digest. Throws
+ * `UNSUPPORTED` if the platform is missing, `IMAGE_INVALID` and `DIGEST_MISMATCH` for invalid content.
  */
 export async function platformImage(
   first: FoundManifest,
@@ -80,13 +80,13 @@ export async function platformImage(
   platform: Platform,
   from: string,
 ): Promise<PlatformImage> {
-  const wanted = formatPlatform(platform);
+  const required = formatPlatform(platform);
   let seen = '';
   let budget = 16;
   const visit = async (found: FoundManifest, depth: number, named: boolean): Promise<PlatformImage | undefined> => {
     const parsed = parseManifest(found.data, found.mediaType, from);
     if (parsed.kind === 'image') return finish(found.data, parsed, named);
-    if (depth >= DEEPEST_INDEX) throw new CurlewError('IMAGE_INVALID', `${from}: indexes in indexes without end`);
+    if (depth >= DEEPEST_INDEX) throw new CurlewError('IMAGE_INVALID', `${from}: indexes are nested too deeply`);
     seen = [seen, platformsOf(parsed.manifests)].filter((text) => text !== '').join(', ');
     for (const { descriptor, platform: known } of chooseEntries(parsed.manifests, platform)) {
       budget -= 1;
@@ -108,20 +108,20 @@ export async function platformImage(
     const { data } = await read(config, 'config', CONFIG_LIMIT);
     checkBytes(config, data, `${from}: config`);
     const { os, arch } = parseConfig(data, layers.length, `${from}: config`);
-    // An index is believed over a config: some builders leave the building machine's platform in the latter.
+    // An index takes precedence over a config: some builders write the build machine's platform into the config.
     if (!named && (os !== platform.os || arch !== platform.arch)) {
-      throw otherPlatform(from, wanted, [os, arch].filter((part) => part !== '').join('/'));
+      throw otherPlatform(from, required, [os, arch].filter((part) => part !== '').join('/'));
     }
     return { mediaType, manifest, config: { descriptor: config, data }, layers };
   };
   const image = await visit(first, 0, false);
-  if (image === undefined) throw otherPlatform(from, wanted, seen);
+  if (image === undefined) throw otherPlatform(from, required, seen);
   return image;
 }
 
-export function otherPlatform(from: string, wanted: string, found: string): CurlewError {
-  const what = found === '' ? 'for no platform that is named' : `for ${found.slice(0, 200)}`;
-  return new CurlewError('UNSUPPORTED', `${from}: not for ${wanted}, but ${what}`, {
+export function otherPlatform(from: string, required: string, found: string): CurlewError {
+  const what = found === '' ? 'without a platform' : `for ${found.slice(0, 200)}`;
+  return new CurlewError('UNSUPPORTED', `${from}: not for ${required}, but ${what}`, {
     hint: 'choose the platform with --arch, or another image',
   });
 }

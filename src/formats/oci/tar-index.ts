@@ -1,4 +1,4 @@
-/** Finds the files of a tar archive on disk by walking over its headers; payloads are not read. Hostile input. */
+/** Finds the files of a tar archive on disk by reading only its headers. Hostile input. */
 import type { FileHandle } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { Header } from 'tar/header';
@@ -6,7 +6,7 @@ import { Pax } from 'tar/pax';
 import { CurlewError } from '../../core/errors.ts';
 import { pathProblem } from '../../core/layout.ts';
 
-/** Where a file's bytes lie in the archive. */
+/** The range of a file's bytes in the archive. */
 export interface TarPlace {
   readonly offset: number;
   readonly size: number;
@@ -15,14 +15,14 @@ export interface TarPlace {
 const BLOCK = 512;
 const MOST_ENTRIES = 100_000;
 const EXTENSION_LIMIT = 1024 * 1024;
-/** Links that lead to links are followed this far: docker writes one level. */
+/** Longest chain of links that is followed; docker writes one level. */
 const MOST_LINKS = 4;
 
 const FILES: ReadonlySet<string> = new Set(['File', 'OldFile', 'ContiguousFile']);
 const LINKS: ReadonlySet<string> = new Set(['SymbolicLink', 'Link']);
 const FOLDERS: ReadonlySet<string> = new Set(['Directory', 'GNUDumpDir']);
 
-/** What the next header takes from the extension entries before it. */
+/** Properties of the next entry from the extension headers before it. */
 interface Extension {
   pax: Pax | undefined;
   path: string | undefined;
@@ -34,7 +34,7 @@ interface Found {
   readonly links: Map<string, string>;
 }
 
-/** Exactly `size` bytes at `offset`, or as many as there are. */
+/** Exactly `size` bytes at `offset`, or fewer at the end. */
 async function readAt(file: FileHandle, offset: number, size: number): Promise<Buffer> {
   const buffer = Buffer.alloc(size);
   let filled = 0;
@@ -57,7 +57,7 @@ function cleanPath(path: string, from: string): string {
   return clean;
 }
 
-/** Takes one extension entry; returns false when the header is no extension. */
+/** Reads an extension header; returns false for any other header. */
 async function takeExtension(
   file: FileHandle,
   header: Header,
@@ -68,7 +68,7 @@ async function takeExtension(
   const { type } = header;
   const long = type === 'NextFileHasLongPath' || type === 'NextFileHasLongLinkpath';
   if (!long && type !== 'ExtendedHeader' && type !== 'OldExtendedHeader') return type === 'GlobalExtendedHeader';
-  if (size > EXTENSION_LIMIT) throw invalid(from, `a tar extension of ${size} bytes`);
+  if (size > EXTENSION_LIMIT) throw invalid(from, `a tar extension header of ${size} bytes`);
   const text = (await readAt(file, offset, size)).toString('utf8');
   const [name = ''] = text.split('\u0000', 1);
   if (type === 'NextFileHasLongPath') extension.path = name;
@@ -79,7 +79,7 @@ async function takeExtension(
 
 function takeEntry({ files, links }: Found, header: Header, extension: Extension, place: TarPlace, from: string): void {
   const { path: longPath, linkpath: longTarget, pax } = extension;
-  // Of an extended header's path and link, tar's Header makes other ones where the plain header has some too.
+  // tar's Header changes path and link of an extended header if the plain header has them, too.
   const path = cleanPath(longPath ?? pax?.path ?? header.path ?? '', from);
   const target = longTarget ?? pax?.linkpath ?? header.linkpath ?? '';
   if (FOLDERS.has(header.type)) return;
@@ -89,7 +89,7 @@ function takeEntry({ files, links }: Found, header: Header, extension: Extension
   }
   if (files.has(path) || links.has(path)) throw invalid(from, `two entries named ${JSON.stringify(path)}`);
   if (!isLink) files.set(path, place);
-  // Only looked at when the archive's own manifest names it; it never becomes a path on disk.
+  // Used only if the archive's manifest names it; never a path on disk.
   else links.set(path, header.type === 'Link' ? target : posix.join(posix.dirname(path), target));
 }
 
@@ -106,9 +106,9 @@ async function walk(file: FileHandle, total: number, from: string, signal: Abort
     if (header.nullBlock) return found;
     if (!header.cksumValid) throw invalid(from, `not a tar archive, or damaged at byte ${offset - BLOCK}`);
     const size = header.size ?? 0;
-    if (!Number.isSafeInteger(size) || size < 0) throw invalid(from, 'an entry of impossible size');
+    if (!Number.isSafeInteger(size) || size < 0) throw invalid(from, 'an entry with an invalid size');
     const place = { offset, size };
-    if (offset + size > total) throw invalid(from, 'it ends in the middle of an entry');
+    if (offset + size > total) throw invalid(from, 'it is truncated within an entry');
     if (!(await takeExtension(file, header, place, extension, from))) {
       takeEntry(found, header, extension, place, from);
       extension = fresh();
@@ -120,8 +120,8 @@ async function walk(file: FileHandle, total: number, from: string, signal: Abort
 }
 
 /**
- * Looks up files of a tar archive; links within it lead to the file they mean. Throws `IMAGE_INVALID` for paths that
- * are absolute or climb out, two entries of one name, devices, and sizes beyond the end.
+ * Returns a lookup for the files of a tar archive, which follows links within it. Throws `IMAGE_INVALID` for paths that are
+ * absolute or contain `..`, repeated names, devices, and sizes beyond the end.
  */
 export async function indexTar(
   file: FileHandle,
@@ -143,7 +143,7 @@ export async function indexTar(
   };
 }
 
-/** A file of the archive as a whole; `IMAGE_INVALID` when it is larger than `limit`. */
+/** A whole file of the archive; `IMAGE_INVALID` if it is larger than `limit`. */
 export async function readEntry(
   file: FileHandle,
   { offset, size }: TarPlace,

@@ -1,6 +1,6 @@
 /**
- * What is signed of a bundle or a package: what kind of archive it is, under which name and version, since when and until
- * when; the digest of the whole file; and that of its table of contents, which readers by range hold it to. Pure.
+ * The signed statement about a bundle or a package: its kind, name, version, and period of validity; the digest of the whole
+ * file; and that of its table of contents, which range readers verify. Pure.
  */
 import type { KeyObject } from 'node:crypto';
 import type { Digest } from '../../core/digest.ts';
@@ -12,29 +12,29 @@ import { signStatement, verifyStatement, type SignedStatement, type Statement } 
 
 const PREDICATE_TYPE = 'urn:curlew:archive:v1';
 
-/** A delta is a bundle, too. */
+/** A delta is also a bundle. */
 export type ArchiveRole = 'bundle' | 'package';
 
 export interface ArchiveStatement extends Claim {
   readonly role: ArchiveRole;
-  /** Of a package `addons/<name>/<version>`; of a bundle what its signer calls it, whatever its file is called. */
+  /** Of a package `addons/<name>/<version>`; of a bundle the name that its signer chose, independent of the file name. */
   readonly name: string;
   /** Of all bytes of the file. */
   readonly file: Digest;
   /** Of the text of its table of contents. */
   readonly contents: Digest;
-  /** Of a delta: the contents of the bundle that it makes. */
+  /** Of a delta: the contents of the bundle that it recreates. */
   readonly makes: Digest | undefined;
 }
 
 const PACKAGE_NAME = /^(?:addons|packages)\/[a-z0-9][a-z0-9._-]{0,99}\/[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$/;
 
-/** True for what a bundle may be called: letters, digits, `.`, `_`, `+` and `-`, 100 characters, the first no sign. */
+/** True for a valid bundle name: up to 100 letters, digits, `.`, `_`, `+` and `-`, with a letter or digit first. */
 export function isBundleName(text: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$/.test(text);
 }
 
-/** What an archive with these paths is, and what it is called if that follows from them: one package by itself, or a bundle. */
+/** The role of an archive with these paths, and its name if the paths determine it: a single package, or a bundle. */
 export function archiveOf(paths: readonly string[]): { readonly role: ArchiveRole; readonly name: string | undefined } {
   const names = new Set<string | undefined>();
   for (const path of paths) {
@@ -65,8 +65,8 @@ function fileSubject(role: ArchiveRole): string {
 }
 
 /**
- * The statement about an archive with these contents that one of the keys has signed. Anything else, a statement about
- * other contents or other things, is `SIGNATURE_INVALID`.
+ * The statement about an archive with these contents, signed by one of the keys. Anything else, such as a statement about
+ * other contents, is `SIGNATURE_INVALID`.
  */
 export function verifyArchive(
   signed: SignedStatement,
@@ -76,13 +76,16 @@ export function verifyArchive(
   const { statement, signedBy } = verifyStatement(signed, trusted);
   const found = parseArchive(statement);
   if (found === undefined) {
-    throw invalid(`verify ${signed.about}: ${signed.from} is signed, but says something else`, FETCH_BOTH);
+    throw invalid(
+      `verify ${signed.about}: ${signed.from} is signed, but is not a statement about an archive`,
+      FETCH_BOTH,
+    );
   }
   if (found.contents === contents) return { statement: found, signedBy };
-  throw invalid(`verify ${signed.about}: the signature ${signed.from} is of another file`, FETCH_BOTH);
+  throw invalid(`verify ${signed.about}: the signature ${signed.from} belongs to another file`, FETCH_BOTH);
 }
 
-const FETCH_BOTH = 'fetch both again, from where they belong together';
+const FETCH_BOTH = 'fetch both again from the same source';
 
 function parseArchive({ subjects, predicateType, predicate }: Statement): ArchiveStatement | undefined {
   const { role, name } = predicate;
@@ -96,18 +99,18 @@ function parseArchive({ subjects, predicateType, predicate }: Statement): Archiv
   return { role, name, file, contents, makes: digests.get(DELTA_CONTENTS), ...claim };
 }
 
-/** The highest version of each bundle that was ever seen signed, by name, and the contents that it had. */
+/** The highest signed version of each bundle that this node has seen, by name, and its contents. */
 export type SeenBundles = ReadonlyMap<string, { readonly version: number; readonly contents: Digest }>;
 
-/** The contents of what is there in the end: a delta and the bundle that it makes are the same thing. */
+/** The contents of the resulting bundle: a delta and the bundle that it recreates are equivalent. */
 export function finalContents({ contents, makes }: Pick<ArchiveStatement, 'contents' | 'makes'>): Digest {
   return makes ?? contents;
 }
 
-export interface Wanted {
-  /** Undefined where bundles and packages will do. */
+export interface SignatureRequirements {
+  /** Required role; undefined accepts bundles and packages. */
   readonly role: ArchiveRole | undefined;
-  /** What it must be called; undefined where any name will do that is known here, or is the first. */
+  /** Required name; undefined accepts any name that this node has seen, or the first one. */
   readonly name: string | undefined;
   readonly allowDowngrade: boolean;
   readonly seen: SeenBundles;
@@ -115,60 +118,60 @@ export interface Wanted {
 }
 
 /**
- * Throws for a statement that holds, but not here: another kind, another name, one that is over or from the future are
- * `SIGNATURE_INVALID`; an older version than was seen is `DOWNGRADE`.
+ * Throws for a valid statement that does not meet the requirements: another role, another name, an expired one or one from
+ * the future are `SIGNATURE_INVALID`; an older version than this node has seen is `DOWNGRADE`.
  */
-export function requireWanted(statement: ArchiveStatement, about: string, wanted: Wanted): void {
+export function requireAcceptable(statement: ArchiveStatement, about: string, required: SignatureRequirements): void {
   const { role, name, version } = statement;
-  const words = `verify ${about}: it is signed as the ${role} ${name}`;
-  if (wanted.role !== undefined && role !== wanted.role) {
-    throw invalid(`${words}, and a ${wanted.role} is wanted`, 'name the right file');
+  const prefix = `verify ${about}: it is signed as the ${role} ${name}`;
+  if (required.role !== undefined && role !== required.role) {
+    throw invalid(`${prefix}, but a ${required.role} is required`, `use a ${required.role}`);
   }
-  if (wanted.name !== undefined && name !== wanted.name) {
-    throw invalid(`${words}, not as ${wanted.name}`, `if ${name} is meant, say --signed-as ${name}`);
+  if (required.name !== undefined && name !== required.name) {
+    throw invalid(`${prefix}, not as ${required.name}`, `if ${name} is intended, add --signed-as ${name}`);
   }
-  requireTimely(statement, words, wanted.now);
-  if (role !== 'bundle' || wanted.seen.size === 0) return;
-  const known = wanted.seen.get(name);
-  if (known === undefined && wanted.name === undefined) {
-    const names = [...wanted.seen.keys()].join(', ');
+  requireTimely(statement, prefix, required.now);
+  if (role !== 'bundle' || required.seen.size === 0) return;
+  const known = required.seen.get(name);
+  if (known === undefined && required.name === undefined) {
+    const names = [...required.seen.keys()].join(', ');
     throw invalid(
-      `${words}; bundles of this key on this node are ${names}`,
-      `if ${name} is meant, say --signed-as ${name}`,
+      `${prefix}; this node has bundles of this key named ${names}`,
+      `if ${name} is intended, add --signed-as ${name}`,
     );
   }
   if (known === undefined || version >= known.version || finalContents(statement) === known.contents) return;
-  if (wanted.allowDowngrade) return;
+  if (required.allowDowngrade) return;
   throw new CurlewError(
     'DOWNGRADE',
-    `${words}, version ${version}, and version ${known.version} was seen on this node`,
+    `${prefix}, version ${version}, but this node has already seen version ${known.version}`,
     {
-      hint: 'use the newer bundle; --allow-downgrade takes this one, which somebody may have put back on purpose',
+      hint: 'use the newer bundle; if the older one is intended, add --allow-downgrade',
     },
   );
 }
 
-function requireTimely(statement: ArchiveStatement, words: string, now: Date): void {
+function requireTimely(statement: ArchiveStatement, prefix: string, now: Date): void {
   const problem = untimely(statement, now);
   if (problem === undefined) return;
-  const clock = `and the clock of this machine says ${secondsOf(now)}`;
+  const clock = `but the clock of this machine shows ${secondsOf(now)}`;
   if (problem === 'early' || statement.expires === undefined) {
-    throw invalid(`${words} at ${secondsOf(statement.signed)}, ${clock}`, 'set the clock');
+    throw invalid(`${prefix} at ${secondsOf(statement.signed)}, ${clock}`, 'set the clock');
   }
   throw invalid(
-    `${words} until ${secondsOf(statement.expires)}, ${clock}`,
-    'ask who signed it for a newer one, or to sign it again; or set the clock',
+    `${prefix} until ${secondsOf(statement.expires)}, ${clock}`,
+    'ask the signer for a newer bundle or a new signature; if the clock is wrong, set it',
   );
 }
 
-/** The same of a signature over contents alone: `SIGNATURE_INVALID` where a name is wanted, `DOWNGRADE` after statements. */
-export function requireBareWanted(about: string, { name, allowDowngrade, seen }: Wanted): void {
-  const words = `verify ${about}: its signature binds no name, version or time`;
-  const hint = 'ask who signed it to sign it again with curlew sign';
-  if (name !== undefined) throw invalid(`${words}, and it is to be ${name}`, hint);
+/** For a signature over contents alone: `SIGNATURE_INVALID` if a name is required, `DOWNGRADE` after a statement was seen. */
+export function requireBareAcceptable(about: string, { name, allowDowngrade, seen }: SignatureRequirements): void {
+  const prefix = `verify ${about}: its signature binds no name, version or time`;
+  const hint = 'ask the signer to sign it again with curlew sign';
+  if (name !== undefined) throw invalid(`${prefix}, but the name ${name} is required`, hint);
   if (seen.size === 0 || allowDowngrade) return;
-  throw new CurlewError('DOWNGRADE', `${words}, and bundles that are signed so were seen on this node`, {
-    hint: `${hint}; --allow-downgrade takes it as it is`,
+  throw new CurlewError('DOWNGRADE', `${prefix}, but this node has already seen bundles whose signatures do`, {
+    hint: `${hint}; --allow-downgrade accepts it unchanged`,
   });
 }
 

@@ -1,19 +1,19 @@
-/** What signed statements of releases and of archives have in common: a version that grows, and times. Pure. */
+/** The common part of signed statements about releases and archives: an increasing version, and times. Pure. */
 
 export interface Claim {
-  /** Grows with each statement about the same thing; a positive integer. */
+  /** Increases with each statement about the same subject; a positive integer. */
   readonly version: number;
   readonly signed: Date;
-  /** Undefined for what holds forever. */
+  /** Undefined for a statement that does not expire. */
   readonly expires: Date | undefined;
 }
 
-/** As the fields of a predicate. */
+/** Formats a claim as fields of a predicate. */
 export function claimFields({ version, signed, expires }: Claim): Readonly<Record<string, unknown>> {
   return { version, signed: secondsOf(signed), ...(expires === undefined ? {} : { expires: secondsOf(expires) }) };
 }
 
-/** From the fields of a predicate; undefined for anything that is not written just so. */
+/** Parses a claim from fields of a predicate; undefined for any other form. */
 export function parseClaim(predicate: Readonly<Record<string, unknown>>): Claim | undefined {
   const { version } = predicate;
   const signed = dateOf(predicate['signed']);
@@ -37,10 +37,10 @@ function dateOf(value: unknown): Date | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date;
 }
 
-/** How far clocks may differ. */
+/** How far clocks may differ, in milliseconds. */
 export const DAY: number = 24 * 60 * 60 * 1000;
 
-/** `early` when the clock stands so far before the signature that it says nothing; `expired` when the statement is over. */
+/** `early` if the clock is more than a day before the signature, and so is unusable; `expired` after the end of validity. */
 export function untimely({ signed, expires }: Omit<Claim, 'version'>, now: Date): 'early' | 'expired' | undefined {
   if (signed.getTime() > now.getTime() + DAY) return 'early';
   return expires === undefined || expires.getTime() > now.getTime() ? undefined : 'expired';

@@ -1,17 +1,17 @@
-/** Keys of ECDSA on P-256, as PEM: the kind that cosign makes, too. */
+/** ECDSA P-256 keys in PEM, the same kind as cosign's. */
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { CurlewError } from '../../core/errors.ts';
 
-/** What OpenSSL calls P-256. */
+/** OpenSSL's name of P-256. */
 const CURVE = 'prime256v1';
 
 export interface KeyPair {
-  /** PKCS#8; encrypted where a passphrase was given. */
+  /** PKCS#8; encrypted if a passphrase was given. */
   readonly privateKey: string;
   readonly publicKey: string;
 }
 
-/** A new pair. Without a passphrase whoever reads the private key can sign. */
+/** Creates a key pair. Without a passphrase, anyone who can read the private key can sign. */
 export function makeKeyPair(passphrase: string | undefined): KeyPair {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: CURVE });
   const locked = passphrase === undefined ? {} : ({ cipher: 'aes-256-cbc', passphrase } as const);
@@ -21,25 +21,25 @@ export function makeKeyPair(passphrase: string | undefined): KeyPair {
   };
 }
 
-/** A public key that signatures are held against. */
+/** A public key that is trusted to verify signatures. */
 export interface TrustedKey {
   /** Where it was read from, for messages. */
   readonly name: string;
   readonly key: KeyObject;
 }
 
-/** Reads the PEM of a private key; `name` is where it comes from. What cannot be used is `SIGNATURE_INVALID`. */
+/** Reads the PEM of a private key; `name` is its source. `SIGNATURE_INVALID` for an unusable key. */
 export function readPrivateKey(pem: string, name: string, passphrase: string | undefined): KeyObject {
   if (/-----BEGIN ENCRYPTED (?:SIGSTORE|COSIGN) PRIVATE KEY-----/.test(pem)) {
-    throw unusable(name, 'it is encrypted as only cosign does it', {
-      hint: 'sign with cosign sign-blob --bundle; its signatures are taken',
+    throw unusable(name, "it is encrypted in cosign's own format", {
+      hint: 'sign with cosign sign-blob --bundle, whose signatures curlew accepts',
     });
   }
   if (pem.includes('-----BEGIN ENCRYPTED PRIVATE KEY-----') && passphrase === undefined) {
-    throw unusable(name, 'it is encrypted', { hint: 'put its passphrase into CURLEW_KEY_PASSPHRASE' });
+    throw unusable(name, 'it is encrypted', { hint: 'set CURLEW_KEY_PASSPHRASE to its passphrase' });
   }
   if (pem.includes('-----BEGIN PUBLIC KEY-----') && !pem.includes('PRIVATE KEY-----')) {
-    throw unusable(name, 'it is a public key', { hint: 'name the private one' });
+    throw unusable(name, 'it is a public key', { hint: 'use the private key' });
   }
   try {
     return requireCurve(createPrivateKey({ key: pem, ...(passphrase === undefined ? {} : { passphrase }) }), name);
@@ -47,41 +47,43 @@ export function readPrivateKey(pem: string, name: string, passphrase: string | u
     if (error instanceof CurlewError) throw error;
     if (passphrase !== undefined && /-----BEGIN ENCRYPTED|^Proc-Type: 4,ENCRYPTED/m.test(pem)) {
       throw unusable(name, 'the passphrase is wrong, or the key is damaged', {
-        hint: 'put the passphrase that the key was made with into CURLEW_KEY_PASSPHRASE',
+        hint: 'set CURLEW_KEY_PASSPHRASE to the passphrase of the key',
       });
     }
-    throw unusable(name, 'it is not a private key in PEM', { hint: pemHint(pem, 'curlew keygen makes one') });
-  }
-}
-
-/** Reads the PEM of a public key. What cannot be used, a private key for one, is `SIGNATURE_INVALID`. */
-export function readPublicKey(pem: string, name: string): TrustedKey {
-  // A public key would be made of it: the file with the secret is not what is to be handed around.
-  if (pem.includes('PRIVATE KEY-----')) throw unusable(name, 'it is a private key', { hint: 'name the public one' });
-  try {
-    return { name, key: requireCurve(createPublicKey(pem), name) };
-  } catch (error) {
-    if (error instanceof CurlewError) throw error;
-    throw unusable(name, 'it is not a public key in PEM', {
-      hint: pemHint(pem, 'name the .pub file that curlew keygen wrote beside the private key'),
+    throw unusable(name, 'it is not a private key in PEM format', {
+      hint: pemHint(pem, 'create one with curlew keygen'),
     });
   }
 }
 
-/** The public part of a key of {@link readPrivateKey}: whoever signs with it trusts it. */
+/** Reads the PEM of a public key. `SIGNATURE_INVALID` for an unusable key, such as a private one. */
+export function readPublicKey(pem: string, name: string): TrustedKey {
+  // OpenSSL would derive the public key, but a file with the secret should not be distributed.
+  if (pem.includes('PRIVATE KEY-----')) throw unusable(name, 'it is a private key', { hint: 'use the public key' });
+  try {
+    return { name, key: requireCurve(createPublicKey(pem), name) };
+  } catch (error) {
+    if (error instanceof CurlewError) throw error;
+    throw unusable(name, 'it is not a public key in PEM format', {
+      hint: pemHint(pem, 'use the .pub file that curlew keygen wrote next to the private key'),
+    });
+  }
+}
+
+/** The public part of a key of {@link readPrivateKey}, which its signer trusts. */
 export function publicPart(key: KeyObject, name: string): TrustedKey {
   return { name, key: createPublicKey(key) };
 }
 
 function requireCurve(key: KeyObject, name: string): KeyObject {
   if (key.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === CURVE) return key;
-  throw unusable(name, 'it is not an ECDSA key on P-256', { hint: 'curlew keygen makes one' });
+  throw unusable(name, 'it is not an ECDSA P-256 key', { hint: 'create one with curlew keygen' });
 }
 
-/** What to do about a file that OpenSSL cannot read; its own words name nothing that an operator knows. */
+/** The hint for a file that OpenSSL cannot read; its own messages do not help operators. */
 function pemHint(pem: string, otherwise: string): string {
-  if (/^-----BEGIN OPENSSH |^(?:ssh|ecdsa)-/m.test(pem)) return `it is a key of OpenSSH, for logins: ${otherwise}`;
-  if (/-----BEGIN /.test(pem)) return 'the file is damaged, or of another kind: copy it again, or name another';
+  if (/^-----BEGIN OPENSSH |^(?:ssh|ecdsa)-/m.test(pem)) return `it is an OpenSSH key for logins: ${otherwise}`;
+  if (/-----BEGIN /.test(pem)) return 'the file is damaged or of another type: copy it again or use another file';
   return otherwise;
 }
 
@@ -89,7 +91,7 @@ function unusable(name: string, what: string, options: { readonly hint: string }
   return new CurlewError('SIGNATURE_INVALID', `read the key ${name}: ${what}`, options);
 }
 
-/** Names a public key in signatures, as Sigstore's clients do: base64 of the sha256 of its DER. */
+/** Identifies a public key in signatures, like Sigstore's clients: base64 of the sha256 of its DER. */
 export function keyHint(key: KeyObject): string {
   const der = (key.type === 'private' ? createPublicKey(key) : key).export({ type: 'spki', format: 'der' });
   return createHash('sha256').update(der).digest('base64');

@@ -1,18 +1,18 @@
-/** Signatures over a text, detached, in Sigstore bundles. */
+/** Detached signatures over a text, in Sigstore bundles. */
 import { createHash, verify } from 'node:crypto';
 import { CurlewError } from '../../core/errors.ts';
 import { isObject, shallowJson } from '../../core/json.ts';
 import type { TrustedKey } from './keys.ts';
 import { fromBase64, parseBundle, unreadable } from './sigstore.ts';
 
-/** Those of cosign hold certificates and entries of logs: some thousand bytes. */
+/** Size limit in bytes. Those of cosign contain certificates and log entries: a few thousand bytes. */
 export const SIGNATURE_LIMIT = 1 << 20;
 
 function sha256(text: Uint8Array): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** True for a signature over a text by itself, as `cosign sign-blob` makes it, and not over a statement. */
+/** True for a signature over a text itself, as from `cosign sign-blob`, instead of a statement. */
 export function isBareSignature(text: string): boolean {
   try {
     const value: unknown = shallowJson(text);
@@ -23,7 +23,7 @@ export function isBareSignature(text: string): boolean {
 }
 
 export interface SignedText {
-  /** For messages: what is signed, and where its signature was read from. */
+  /** For messages: the signed file, and where its signature was read from. */
   readonly name: string;
   readonly text: Uint8Array;
   readonly signature: string;
@@ -31,16 +31,16 @@ export interface SignedText {
 }
 
 /**
- * Holds a signature against the keys that are trusted; returns the one that made it. `SIGNATURE_INVALID` says whether
- * the signature is unreadable, of another text, or by nobody trusted. What it says of certificates, logs and times is
- * not asked: the key alone decides, so no network is needed.
+ * Verifies a signature with the trusted keys; returns the one that signed. The message of `SIGNATURE_INVALID` distinguishes
+ * signatures that are unreadable, of another text, or by an untrusted key. Ignores certificates, logs and times: the key
+ * alone decides, so no network is needed.
  */
 export function verifyText({ name, text, signature, from }: SignedText, trusted: readonly TrustedKey[]): TrustedKey {
   const { digest, bytes } = parseSignature(signature, from);
   if (!sha256(text).equals(digest)) {
     throw invalid(
-      `verify ${name}: the signature ${from} is of another file`,
-      'fetch both again, from where they belong together',
+      `verify ${name}: the signature ${from} belongs to another file`,
+      'fetch both again from the same source',
     );
   }
   const found = trusted.find(({ key }) => verify('sha256', text, key, bytes));
@@ -48,12 +48,12 @@ export function verifyText({ name, text, signature, from }: SignedText, trusted:
   const names = trusted.map((key) => key.name).join(', ');
   throw invalid(
     `verify ${name}: the signature ${from} was not made with ${names}`,
-    'ask who signed it for the public key',
+    'ask the signer for the public key',
   );
 }
 
 function parseSignature(text: string, from: string): { readonly digest: Buffer; readonly bytes: Buffer } {
-  const bad = unreadable(from, 'curlew sign and cosign sign-blob --bundle make such files');
+  const bad = unreadable(from, 'use a file from curlew sign or cosign sign-blob --bundle');
   const { messageSignature } = parseBundle(text, bad);
   if (!isObject(messageSignature)) throw bad('it has no messageSignature');
   const { messageDigest, signature } = messageSignature;

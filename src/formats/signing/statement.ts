@@ -1,7 +1,7 @@
 /**
  * Signed statements about files: in-toto statements of version 1 (github.com/in-toto/attestation) in a DSSE envelope
- * (github.com/secure-systems-lab/dsse) in a Sigstore bundle. One text holds what is said and who says it, so that the two
- * never come apart; `cosign verify-blob-attestation` reads it.
+ * (github.com/secure-systems-lab/dsse) in a Sigstore bundle. One file contains statement and signature, so that they stay
+ * together; `cosign verify-blob-attestation` reads it.
  */
 import { sign, verify, type KeyObject } from 'node:crypto';
 import { canonicalJson, hexOf, isDigest, type Digest } from '../../core/digest.ts';
@@ -13,7 +13,7 @@ import { formatBundle, fromBase64, parseBundle, unreadable, type Unreadable } fr
 const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1';
 const PAYLOAD_TYPE = 'application/vnd.in-toto+json';
 
-/** A file that something is said about. */
+/** A file that a statement is about. */
 export interface Subject {
   readonly name: string;
   readonly digest: Digest;
@@ -21,7 +21,7 @@ export interface Subject {
 
 export interface Statement {
   readonly subjects: readonly Subject[];
-  /** A URI that says what the predicate means. */
+  /** A URI that defines the meaning of the predicate. */
   readonly predicateType: string;
   readonly predicate: Readonly<Record<string, unknown>>;
 }
@@ -32,7 +32,7 @@ export function formatStatement({ subjects, predicateType, predicate }: Statemen
   return canonicalJson({ _type: STATEMENT_TYPE, subject, predicateType, predicate });
 }
 
-/** What is signed of an envelope: its type and its payload, each behind its length. */
+/** The signed bytes of an envelope: its type and its payload, each after its length. */
 function preAuthentication(payload: Uint8Array): Uint8Array {
   const head = `DSSEv1 ${PAYLOAD_TYPE.length} ${PAYLOAD_TYPE} ${payload.byteLength} `;
   return Buffer.concat([Buffer.from(head), payload]);
@@ -46,7 +46,7 @@ export function signStatement(statement: Statement, key: KeyObject): string {
   return formatBundle({ dsseEnvelope }, key);
 }
 
-/** A bundle from outside: `from` is where it was read, `about` what it is said to be of. For messages. */
+/** A bundle from outside: `from` is its source, `about` its presumed subject, for messages. */
 export interface SignedStatement {
   readonly text: string;
   readonly from: string;
@@ -54,25 +54,25 @@ export interface SignedStatement {
 }
 
 /**
- * The statement of a bundle, and the trusted key that signed it. Anything that cannot be read, or was signed by nobody
- * trusted, is `SIGNATURE_INVALID`; nothing of it is believed before.
+ * The statement of a bundle, and the trusted key that signed it. `SIGNATURE_INVALID` if it is unreadable or not signed by a
+ * trusted key; nothing in it is used before that check.
  */
 export function verifyStatement(
   { text, from, about }: SignedStatement,
   trusted: readonly TrustedKey[],
 ): { readonly statement: Statement; readonly signedBy: TrustedKey } {
-  const bad = unreadable(from, 'sign it again, or fetch it once more from where it belongs');
+  const bad = unreadable(from, 'fetch it again, or sign the file again');
   const { payload, signatures } = parseEnvelope(text, bad);
   const signed = preAuthentication(payload);
   const signedBy = trusted.find(({ key }) => signatures.some((bytes) => verify('sha256', signed, key, bytes)));
   if (signedBy !== undefined) return { statement: parseStatement(payload, bad), signedBy };
   const names = trusted.map(({ name }) => name).join(', ');
   throw new CurlewError('SIGNATURE_INVALID', `verify ${about}: the signature ${from} was not made with ${names}`, {
-    hint: 'ask who signed it for the public key',
+    hint: 'ask the signer for the public key',
   });
 }
 
-/** What a bundle says, whoever signed it: for what needs no trust. */
+/** The statement of a bundle, without verifying its signature. */
 export function readStatement(text: string, from: string): Statement {
   const bad = unreadable(from, 'sign it again');
   return parseStatement(parseEnvelope(text, bad).payload, bad);
@@ -82,7 +82,7 @@ const MOST_SIGNATURES = 16;
 
 function parseEnvelope(text: string, bad: Unreadable): { readonly payload: Buffer; readonly signatures: Buffer[] } {
   const { dsseEnvelope, messageSignature } = parseBundle(text, bad);
-  if (messageSignature !== undefined) throw bad('it has a messageSignature beside its statement');
+  if (messageSignature !== undefined) throw bad('it has a messageSignature in addition to its statement');
   if (!isObject(dsseEnvelope)) throw bad('it has no dsseEnvelope');
   if (dsseEnvelope['payloadType'] !== PAYLOAD_TYPE) throw bad(`its payload is not ${PAYLOAD_TYPE}`);
   const payload = fromBase64(dsseEnvelope['payload']);
@@ -100,7 +100,7 @@ function parseEnvelope(text: string, bad: Unreadable): { readonly payload: Buffe
 function parseStatement(payload: Uint8Array, bad: Unreadable): Statement {
   let value: unknown;
   try {
-    // Parsers disagree about which value of a duplicate key counts.
+    // Parsers disagree about which value of a duplicate key applies.
     value = parseJson(payload);
   } catch {
     throw bad('its payload is not JSON');

@@ -1,10 +1,10 @@
 /**
- * Reads documents that are surely well-formed, without the parser: block maps and lists, values on one line, text in blocks.
- * Most documents of add-ons are no more than that, and the parser takes a second for two megabytes. Pure.
+ * Recognizes documents that are certainly well-formed without the parser: block maps and lists, values on one line, block
+ * scalars. Most documents of add-ons use no more, and the parser takes a second for two megabytes. Pure.
  */
 import { Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
 
-/** Deeper documents are not plain: the reader that asks the parser refuses them. */
+/** Deeper documents are not plain: the reader that uses the parser refuses them. */
 const DEEPEST = 200;
 
 interface Level {
@@ -16,32 +16,32 @@ interface Level {
 
 interface Reader {
   readonly levels: Level[];
-  /** Whether nodes are made of what is read. */
+  /** Whether to build nodes. */
   readonly build: boolean;
-  /** A line may hold a character that ends lines of JavaScript, and keys are left to the expression. */
+  /** A line may contain a line terminator of JavaScript, so keys are matched by the regular expression. */
   readonly odd: boolean;
   root: YAMLMap | YAMLSeq | undefined;
-  /** Where the next node belongs. */
+  /** The parent of the next node. */
   slot: Pair | YAMLSeq | undefined;
   /** Something deeper may follow: a key without a value, or a dash. */
   open: boolean;
-  /** Column of the node whose text in a block scalar follows. */
+  /** Column of the node whose block scalar continues. */
   textOf: number | undefined;
-  /** Column of that text, once there is some. */
+  /** Column of its text, once known. */
   textAt: number | undefined;
-  /** Lines of that text. */
+  /** Lines of its text. */
   textLines: number;
-  /** Column of the node whose quoted text continues, and what its end looks like in a line. */
+  /** Column of the node whose quoted text continues, and the pattern of its end. */
   quoteOf: number | undefined;
   quoteEnd: RegExp;
-  /** No node was made of a value that could be what a rule looks for. */
-  unmade: boolean;
+  /** A value that a rule may look for has no node. */
+  incomplete: boolean;
 }
 
 interface Line {
-  /** Without blanks at the end. */
+  /** Without trailing blanks. */
   readonly text: string;
-  /** Of its first character in the document. */
+  /** Offset of its first character in the document. */
   readonly offset: number;
 }
 
@@ -54,17 +54,17 @@ const FLAT_LIST = new RegExp(`^\\[ *${ITEM}(?: *, *${ITEM})* *\\]${COMMENT}`);
 const PAIR = `(?:"[^"\\\\]*"|'[^']*'|[A-Za-z0-9_./][A-Za-z0-9_./-]*): +(?:${ITEM}|\\[ *${ITEM}(?: *, *${ITEM})* *\\])`;
 const FLAT_MAP = new RegExp(`^\\{ *${PAIR}(?: *, *${PAIR})* *\\}${COMMENT}`);
 const KEY_IN_BRACES = /(?:^\{|,) *("[^"\\]*"|'[^']*'|[A-Za-z0-9_./][A-Za-z0-9_./-]*):/g;
-/** Text in quotes that does not end in its first line, and the end of it in a later one. */
+/** Quoted text that does not end on its first line, and its end on a later line. */
 const OPEN_QUOTE = /^(?:"[^"\\]*|'(?:[^']|'')*)$/;
 const OPEN_SINGLE = /^(?:[^']|'')*$/;
 const DOUBLE_END = new RegExp(`^[^"\\\\]*"${COMMENT}`);
 const SINGLE_END = new RegExp(`^(?:[^']|'')*'(?!')${COMMENT}`);
 const BLOCK_SCALAR = /^[|>][+-]?$/;
-/** Scalars without quotes that are no text: nothing, true and false, numbers. */
+/** Scalars without quotes that are not text: null, true and false, numbers. */
 const NO_TEXT =
   /^(?:~|null|Null|NULL|true|True|TRUE|false|False|FALSE|0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
 
-/** One bit for what a character may be in a key, one for what a scalar without quotes may begin with, whatever follows. */
+/** Bits for characters that may be in a key, and for characters that may begin a scalar without quotes. */
 const IN_KEY = 1;
 const BEGINS = 2;
 const CHARS = new Uint8Array(128);
@@ -76,16 +76,19 @@ for (let code = 0; code < CHARS.length; code += 1) {
 const [SPACE, HASH, DASH, COLON] = [0x20, 0x23, 0x2d, 0x3a] as const;
 const [DOUBLE_QUOTE, SINGLE_QUOTE, BRACKET, BRACE, PIPE, GREATER] = [0x22, 0x27, 0x5b, 0x7b, 0x7c, 0x3e] as const;
 
-/** A document that is surely well-formed. */
+/** A document that is certainly well-formed. */
 export interface PlainYaml {
-  /** Undefined where it was not asked for, in documents without a map or a list, with a text of one line in a block, of several in quotes, or a map in braces. */
+  /**
+   * Undefined if it was not requested, and for documents without a map or a list, or with a block scalar of one line, a quoted
+   * text of several lines, or a map in braces.
+   */
   readonly root: YAMLMap | YAMLSeq | undefined;
 }
 
 /**
- * Undefined unless a document has neither mistakes nor keys that stand twice; undefined says nothing. `each` is given every
- * line that is neither a comment nor text in a block, until then. With `build` nodes are made, with their ranges: maps, lists,
- * keys, and texts that stand on one line. Other values are null.
+ * Undefined unless a document certainly has neither errors nor duplicate keys; undefined itself proves nothing. Until then,
+ * `each` receives every line that is neither a comment nor in a block scalar. `build` creates nodes with ranges: maps, lists,
+ * keys, and texts on one line. Other values are null.
  */
 export function readPlain(
   document: string,
@@ -104,7 +107,7 @@ export function readPlain(
     textLines: 0,
     quoteOf: undefined,
     quoteEnd: SINGLE_END,
-    unmade: false,
+    incomplete: false,
   };
   for (let from = 0; from < document.length;) {
     const newline = document.indexOf('\n', from);
@@ -113,7 +116,7 @@ export function readPlain(
     from = to + 1;
   }
   endText(reader);
-  return reader.quoteOf === undefined ? { root: reader.unmade ? undefined : reader.root } : undefined;
+  return reader.quoteOf === undefined ? { root: reader.incomplete ? undefined : reader.root } : undefined;
 }
 
 function readRaw(
@@ -142,7 +145,7 @@ function readRaw(
 
 function readText(reader: Reader, column: number, indent: number, blank: boolean): 'text' | 'end' | 'bad' {
   if (blank) {
-    // Blanks before the first text may not be deeper than it; how deep that is, is not known yet.
+    // Leading blank lines must not be indented deeper than the first text, whose indentation is not known yet.
     return reader.textAt === undefined && indent > 0 ? 'bad' : 'text';
   }
   if (indent <= column) return 'end';
@@ -153,7 +156,7 @@ function readText(reader: Reader, column: number, indent: number, blank: boolean
 
 function endText(reader: Reader): void {
   reader.textOf = undefined;
-  if (reader.textLines === 1) reader.unmade = true;
+  if (reader.textLines === 1) reader.incomplete = true;
 }
 
 function readLine(reader: Reader, { text, offset }: Line, indent: number): boolean {
@@ -188,7 +191,7 @@ function readLine(reader: Reader, { text, offset }: Line, indent: number): boole
   return readValue(reader, { text: value, offset: offset + text.length - value.length }, column);
 }
 
-/** Where a key without quotes ends, -1 where the line surely has none; undefined for what has to be looked at closer. */
+/** End of a key without quotes, -1 if the line certainly has no key; undefined if the regular expression must decide. */
 function endOfKey(text: string): number | undefined {
   const first = text.charCodeAt(0);
   if (first === DOUBLE_QUOTE || first === SINGLE_QUOTE) return undefined;
@@ -207,16 +210,16 @@ function keyAndValue(text: string, end: number): readonly [string, string?, stri
   return from < text.length ? [text, key, text.slice(from)] : [text, key];
 }
 
-/** What stands behind a dash, or on a line of its own below its key or dash, and is no key. */
+/** A value after a dash, or on a separate line under its key or dash, that is not a key. */
 function readAlone(reader: Reader, line: Line, column: number, item: boolean): boolean {
   const above = reader.levels.at(-1);
-  // The dash is the node that a block scalar belongs to: two columns before, at least.
+  // A block scalar belongs to the dash, which is at least two columns before.
   if (item) return readValue(reader, line, above?.indent ?? 0);
   const fits = reader.open && above !== undefined && column > above.indent;
   return fits && !BLOCK_SCALAR.test(line.text) && readValue(reader, line, column);
 }
 
-/** A further line of a text in quotes; deeper than what it belongs to, nothing in it is anything else. */
+/** A continuation line of quoted text, which must be indented deeper than its node. */
 function readQuoted(reader: Reader, raw: string, indent: number): boolean {
   const text = raw.trimEnd();
   if (indent <= (reader.quoteOf ?? 0) || text.includes('\t')) return false;
@@ -227,14 +230,14 @@ function readQuoted(reader: Reader, raw: string, indent: number): boolean {
   return reader.quoteEnd === DOUBLE_END ? !/["\\]/.test(text) : OPEN_SINGLE.test(text);
 }
 
-/** Goes back to the level of a column, or opens one. */
+/** Returns to the level of a column, or opens one. */
 function place(reader: Reader, column: number, list: boolean): boolean {
   const { levels } = reader;
   const ready = reader.open;
   reader.open = false;
   let top = levels.at(-1);
   let stayed = true;
-  // A key ends the list that stands right below the key before it.
+  // A key ends the unindented list under the previous key.
   const isBelow = ({ indent, list: inList }: Level): boolean =>
     indent > column || (indent === column && inList && !list);
   while (top !== undefined && isBelow(top)) {
@@ -246,7 +249,7 @@ function place(reader: Reader, column: number, list: boolean): boolean {
     if (top.node instanceof YAMLSeq) reader.slot = top.node;
     return true;
   }
-  // A list may stand right below its key, without being indented.
+  // A list may follow its key without indentation.
   const fits = top === undefined ? levels.length === 0 && stayed : top.indent < column || (list && !top.list);
   if (!fits || !stayed || !ready || levels.length === DEEPEST) return false;
   levels.push({ indent: column, list, keys: new Set(), node: openNode(reader, list) });
@@ -283,7 +286,7 @@ function readValue(reader: Reader, { text, offset }: Line, column: number): bool
       if (!OPEN_QUOTE.test(text)) return false;
       reader.quoteOf = column;
       reader.quoteEnd = first === DOUBLE_QUOTE ? DOUBLE_END : SINGLE_END;
-      reader.unmade = true;
+      reader.incomplete = true;
       return true;
     }
     if (!reader.build) return true;
@@ -301,13 +304,13 @@ function readValue(reader: Reader, { text, offset }: Line, column: number): bool
 }
 
 function readFlatMap(reader: Reader, text: string): boolean {
-  reader.unmade = true;
+  reader.incomplete = true;
   if (!FLAT_MAP.test(text)) return false;
   const keys = [...text.matchAll(KEY_IN_BRACES)].map(([, key = '']) => key.replace(/^["'](.*)["']$/, '$1'));
   return new Set(keys).size === keys.length;
 }
 
-/** Whether a scalar without quotes may begin so. */
+/** Whether a scalar without quotes may begin with this text. */
 function beginsBare(text: string, first: number): boolean {
   if (first === COLON || first === DASH) return text.length > 1 && text.charCodeAt(1) !== SPACE;
   return ((CHARS[first] ?? 0) & BEGINS) !== 0;

@@ -1,4 +1,4 @@
-/** Fields of YAML documents, read and changed as kURL's yamlutil does: whole documents are written anew, keys sorted. */
+/** Reads and changes fields of YAML documents like kURL's yamlutil, which rewrites whole documents with sorted keys. */
 import { parseAllDocuments, parseDocument, stringify } from 'yaml';
 import { CurlewError } from '../../core/errors.ts';
 
@@ -31,18 +31,18 @@ function eachDocument(text: string, change: (fields: Fields) => void): string {
     if (first !== undefined) throw invalid(first.message);
     const fields: unknown = document.toJS({ maxAliasCount: ALIASES });
     if (fields === null || fields === undefined) return [];
-    if (!isFields(fields)) throw invalid('a document is no map');
+    if (!isFields(fields)) throw invalid('a document is not a map');
     change(fields);
     return [stringify(fields, { sortMapEntries: true, lineWidth: 0 })];
   });
   return texts.join('---\n');
 }
 
-/** JSON of a field, `a.b.c`. */
+/** The JSON of a field, `a.b.c`. */
 export function jsonOfField(text: string, path: string): string {
   let value = readOne(text);
   for (const field of path.split('.')) {
-    if (!isFields(value)) throw invalid(`there is no map to look for ${field} in`);
+    if (!isFields(value)) throw invalid(`cannot look up ${field}: its parent is not a map`);
     if (!Object.hasOwn(value, field)) throw invalid(`field ${field} is not present`);
     value = value[field];
   }
@@ -71,19 +71,20 @@ export function addField(text: string, path: string, value: string): string {
   const [parent, child] = twoParts(list ? path.slice(0, -2) : path);
   return eachDocument(text, (fields) => {
     const inner = Object.hasOwn(fields, parent) ? fields[parent] : {};
-    if (!isFields(inner)) throw invalid(`${parent} is no map`);
+    if (!isFields(inner)) throw invalid(`${parent} is not a map`);
     const before = Object.hasOwn(inner, child) ? inner[child] : undefined;
-    if (list && before !== undefined && before !== null && !Array.isArray(before)) throw invalid(`${child} is no list`);
+    if (list && before !== undefined && before !== null && !Array.isArray(before))
+      throw invalid(`${child} is not a list`);
     const items: readonly unknown[] = Array.isArray(before) ? before : [];
     Object.defineProperty(inner, child, { ...OPEN, value: list ? [...items, added] : added });
     Object.defineProperty(fields, parent, { ...OPEN, value: inner });
   });
 }
 
-/** A name such as `__proto__` is a name like any other. */
+/** Treats names such as `__proto__` like any other. */
 const OPEN = { enumerable: true, configurable: true, writable: true } as const;
 
-/** Takes `parent_child`, or a field at the top, out of every document. */
+/** Removes `parent_child`, or a top-level field, from every document. */
 export function removeField(text: string, path: string): string {
   return eachDocument(text, (fields) => {
     if (!path.includes('_')) {
@@ -102,6 +103,6 @@ export function textOfField(text: string, path: string): string {
   const value = readOne(text);
   const inner = isFields(value) && Object.hasOwn(value, parent) ? value[parent] : undefined;
   const found = isFields(inner) && Object.hasOwn(inner, child) ? inner[child] : undefined;
-  if (typeof found !== 'string') throw invalid(`${path} is no text`);
+  if (typeof found !== 'string') throw invalid(`${path} is not a text`);
   return found;
 }

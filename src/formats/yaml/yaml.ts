@@ -1,6 +1,6 @@
 /**
- * YAML from people as JSON-safe data whose every part can be pointed at. Bounded in size, depth and aliases; nothing
- * throws for bad input.
+ * Parses YAML from users into JSON-safe data with the place of every part. Bounded in size, depth and aliases; never throws
+ * for bad input.
  */
 import {
   isMap,
@@ -24,18 +24,18 @@ export interface JsonObject {
 export type Path = readonly (string | number)[];
 
 export interface YamlText {
-  /** Undefined when the text is no YAML, or YAML that is no JSON. Nulls are left out. */
+  /** Undefined if the text is not YAML, or not JSON-safe. Nulls are left out. */
   readonly value: Json | undefined;
-  /** Keys of the document itself that hold null, such as `spec:` alone. */
+  /** Top-level keys whose value is null, such as `spec:` alone. */
   readonly nullKeys: readonly string[];
   readonly diagnostics: readonly Diagnostic[];
-  /** The spot of a key (or of the list item) at this path; the nearest parent's when there is none. */
+  /** The place of the key or list item at this path, or of its nearest existing parent. */
   readonly placeOf: (path: Path) => Place;
 }
 
 const SIZE_LIMIT = 1 << 20;
 const DEPTH_LIMIT = 32;
-/** Of brackets and dashes as they stand in the text, where some may be words of a script. */
+/** Limit on brackets and dashes in the text, some of which may belong to scripts in strings. */
 const OPEN_LIMIT = 500;
 const ALIAS_LIMIT = 100;
 const MOST_FINDINGS = 20;
@@ -49,10 +49,10 @@ export function readYaml(file: string, text: string): YamlText {
     diagnostics: [{ code, severity: 'error', message, place, hint }],
     placeOf: () => start,
   });
-  // An archive in its place, of which the parser would report every other line.
-  if (text.includes('\0')) return failed('yaml/text', 'this is not a text file', start, 'name a file of YAML');
+  // Such as an archive, for which the parser would report nearly every line.
+  if (text.includes('\0')) return failed('yaml/text', 'this is not a text file', start, 'use a YAML file');
   if (text.length > SIZE_LIMIT) return failed('yaml/size', `the file is larger than ${SIZE_LIMIT} bytes`);
-  // Far deeper ones take the parser seconds, or all of the memory.
+  // Much deeper documents take the parser seconds, or all memory.
   if (mostOpen(text) > OPEN_LIMIT) return failed('yaml/depth', 'the document is nested too deeply');
   const lines = new LineCounter();
   const placeAt = (from: number, to: number): Place => {
@@ -61,10 +61,10 @@ export function readYaml(file: string, text: string): YamlText {
     const length = Math.max(1, end === -1 ? to - from : end);
     return { file, line: Math.max(1, line), column: Math.max(1, col), length };
   };
-  // Not `^`: to that, lines begin after U+2028 too, which is text to YAML.
+  // Not `^`, which also matches after U+2028, text in YAML.
   const hard = /(?<![^\r\n])[ \t]*\u00a0/.exec(text);
   try {
-    // Its own check of double keys compares each key with each; see duplicates below.
+    // The parser's check for duplicate keys is quadratic; see keyFindings.
     const options = { lineCounter: lines, uniqueKeys: false, merge: true, prettyErrors: false } as const;
     const document = parseDocument(text, options);
     if (hard !== null) {
@@ -73,15 +73,15 @@ export function readYaml(file: string, text: string): YamlText {
     }
     const diagnostics: Diagnostic[] = [];
     const errors = document.errors.filter(({ code, pos }) => code !== 'MULTIPLE_DOCS' || !isBlank(text.slice(pos[0])));
-    for (const { code, message, pos } of tellable(errors, lines).slice(0, MOST_FINDINGS)) {
+    for (const { code, message, pos } of usefulErrors(errors, lines).slice(0, MOST_FINDINGS)) {
       const several = code === 'MULTIPLE_DOCS';
       diagnostics.push({
         code: several ? 'yaml/documents' : 'yaml/syntax',
         severity: 'error',
-        message: several ? 'a second document begins here: only one can be in this file' : withoutSource(message),
+        message: several ? 'a second document begins here, but this file may contain only one' : withoutSource(message),
         place: placeAt(...pos),
         hint: several
-          ? 'put each document into a file of its own'
+          ? 'put each document into a separate file'
           : code === 'TAB_AS_INDENT'
             ? 'indent with blanks'
             : undefined,
@@ -111,7 +111,7 @@ export function readYaml(file: string, text: string): YamlText {
       placeOf,
     };
   } catch (error) {
-    // Thrown by the parser for what it will not expand: too many aliases, an anchor inside itself, endless nesting.
+    // The parser throws for aliases that it cannot expand (too many, or recursive) and for endless nesting.
     if (error instanceof RangeError) return failed('yaml/depth', 'the document is nested too deeply');
     if (error instanceof ReferenceError)
       return failed('yaml/aliases', `its aliases cannot be expanded: ${withoutSource(error.message)}`);
@@ -119,18 +119,18 @@ export function readYaml(file: string, text: string): YamlText {
   }
 }
 
-/** Some messages of the parser end in what it has read there, which may be a part of a password. */
+/** Some parser messages end with source text, which may be a part of a password. */
 function withoutSource(message: string): string {
   return message.replace(/(?<=[\w)]): .*$/s, '');
 }
 
-/** No document: separators and comments only, as many a tool leaves at the end. */
+/** Not a document: only separators and comments, which many tools leave at the end. */
 function isBlank(text: string): boolean {
   return text.split(/\r\n|[\r\n]/).every((line) => /^(?:---|\.\.\.)?[ \t]*(?:#.*)?$/.test(line));
 }
 
-/** One of each line, and where tabs indent nothing else: the parser loses its way behind them. */
-function tellable(errors: Document['errors'], lines: LineCounter): Document['errors'] {
+/** The first error of each line; only tab errors if there are any, since they cause the others. */
+function usefulErrors(errors: Document['errors'], lines: LineCounter): Document['errors'] {
   const tabs = errors.filter(({ code }) => code === 'TAB_AS_INDENT');
   const seen = new Set<number>();
   return (tabs.length > 0 ? tabs : errors).filter(({ pos }) => {
@@ -141,7 +141,7 @@ function tellable(errors: Document['errors'], lines: LineCounter): Document['err
 
 type PlaceAt = (from: number, to: number) => Place;
 
-/** Keys that stand twice in one map, and keys that are no plain words. */
+/** Duplicate keys in a map, and keys that are not plain words. */
 function keyFindings(document: Document, placeAt: PlaceAt): readonly Diagnostic[] {
   const found: Diagnostic[] = [];
   const add = (code: string, message: string, range: readonly [number, number, number] | null | undefined): void => {
@@ -155,11 +155,11 @@ function keyFindings(document: Document, placeAt: PlaceAt): readonly Diagnostic[
       for (const { key } of map.items) {
         if (!isScalar(key) || !['string', 'number'].includes(typeof key.value)) {
           const range = typeof key === 'object' && key !== null && 'range' in key ? map.range : undefined;
-          if (!(isScalar(key) && typeof key.value === 'symbol')) add('yaml/key', 'a key must be a word', range);
+          if (!(isScalar(key) && typeof key.value === 'symbol')) add('yaml/key', 'a key must be a plain word', range);
           continue;
         }
         const name = String(key.value);
-        if (seen.has(name) && name !== '<<') add('yaml/duplicate', `"${name}" stands twice`, key.range);
+        if (seen.has(name) && name !== '<<') add('yaml/duplicate', `"${name}" is listed twice`, key.range);
         seen.add(name);
       }
     },
@@ -169,7 +169,7 @@ function keyFindings(document: Document, placeAt: PlaceAt): readonly Diagnostic[
 
 type PairOf = (map: YAMLMap, step: string) => Pair | undefined;
 
-/** Finds the first pair of a key. Maps are gone through once, however many places in them are asked for. */
+/** Finds the first pair of a key. Indexes each map once, regardless of the number of lookups. */
 function pairFinder(): PairOf {
   const seen = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>();
   return (map, step) => {
@@ -208,7 +208,7 @@ function placeInside(
   return place;
 }
 
-/** Brackets that are open at the same time, or marks of nested lists one behind the other, whichever are more. */
+/** The most brackets that are open at once, or the longest run of nested list marks, whichever is larger. */
 function mostOpen(text: string): number {
   let [open, most, marks] = [0, 0, 0];
   for (const character of text) {
@@ -221,7 +221,7 @@ function mostOpen(text: string): number {
   return most;
 }
 
-/** Checks that a value is JSON of sane depth, and drops nulls: a null says the same as a key that is absent. */
+/** Checks that a value is JSON within the depth limit, and drops nulls: a null is equivalent to an absent key. */
 function plain(value: unknown, path: Path, complain: (path: Path, message: string) => void): Json | undefined {
   if (path.length > DEPTH_LIMIT) {
     complain(path, `nested deeper than ${DEPTH_LIMIT} levels`);
@@ -229,12 +229,12 @@ function plain(value: unknown, path: Path, complain: (path: Path, message: strin
   }
   if (value === null || value === undefined || typeof value === 'boolean') return value ?? undefined;
   if (typeof value === 'string') {
-    if (value.includes('\u0000')) complain(path, 'a text holds a NUL character');
+    if (value.includes('\u0000')) complain(path, 'a text contains a NUL character');
     return value;
   }
   if (typeof value === 'number') {
     const exact = Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
-    if (!exact) complain(path, 'the number cannot be kept exactly: write it in quotes');
+    if (!exact) complain(path, 'the number cannot be represented exactly: write it in quotes');
     return value;
   }
   if (Array.isArray(value)) {
@@ -256,7 +256,7 @@ function plain(value: unknown, path: Path, complain: (path: Path, message: strin
   return Object.fromEntries(entries);
 }
 
-/** JSON text as data of the same kind; undefined for what is no JSON. */
+/** JSON text as the same kind of data; undefined if it is not valid JSON. */
 export function readJson(text: string): Json | undefined {
   try {
     let sound = true;

@@ -1,46 +1,27 @@
-/** One maker of one file at a time: a claim is a file that names the process that holds it. */
+/** Lets one process at a time write a file: a claim is a file that names the process that holds it. */
 import { randomUUID } from 'node:crypto';
-import { constants, copyFile, link, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { constants, copyFile, link, open, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
+import { isRunning, startTimeOf } from './owner.ts';
 
 /** Bytes: a claim is one short line. */
 const CLAIM_LIMIT = 256;
 const NOTHING = { buffer: Buffer.alloc(0), bytesRead: 0 };
 
-/** When a process started, in clock ticks since boot (proc(5), stat field 22): a reused pid has another one. */
-async function startTimeOf(pid: number): Promise<string | undefined> {
-  try {
-    const stat = await readFile(`/proc/${pid}/stat`, 'latin1');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
-  } catch {
-    return undefined;
-  }
-}
-
-async function isAlive(pid: number, start: string | undefined): Promise<boolean> {
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    if (errnoOf(error) === 'ESRCH') return false;
-  }
-  const now = await startTimeOf(pid);
-  return now === undefined || start === undefined || now === start;
-}
-
-/** Name of the claim beside the file that is being made. */
+/** Path of the claim, next to the file that is being written. */
 function claimPath(path: string): string {
   return join(dirname(path), `.${basename(path)}.claim`);
 }
 
 /**
- * Claims the making of `path` until the result is disposed of. `BUSY` while a living process holds it; a claim that a
- * dead one left is taken over.
+ * Claims the writing of `path` until the result is disposed of. `BUSY` while a running process holds the claim; a claim of
+ * a process that has ended is taken over.
  */
 export async function claim(path: string): Promise<AsyncDisposable> {
   const file = claimPath(path);
   const mine = `${file}.${randomUUID()}`;
-  const text = `${process.pid} ${(await startTimeOf(process.pid)) ?? ''}\n`;
+  const text = `${process.pid} ${startTimeOf(process.pid) ?? ''}\n`;
   try {
     await writeFile(mine, text, { flag: 'wx', mode: 0o644 });
     await takeClaim(mine, file, path);
@@ -62,17 +43,17 @@ async function takeClaim(mine: string, file: string, path: string): Promise<void
     if (await tryTake(mine, file)) return;
     const text = await readClaim(file);
     const [pid = '', start] = text.trim().split(' ');
-    if (/^\d+$/.test(pid) && (await isAlive(Number(pid), start))) {
-      throw new CurlewError('BUSY', `${path} is being made by process ${pid}`, {
+    if (/^\d+$/.test(pid) && isRunning(Number(pid), start)) {
+      throw new CurlewError('BUSY', `${path} is being written by process ${pid}`, {
         hint: 'wait for it to finish, then run the same command again',
       });
     }
     await removeStale(file, text, `${mine}.stale`);
   }
-  throw new CurlewError('BUSY', `${path} is being made by another process`);
+  throw new CurlewError('BUSY', `${path} is being written by another process`);
 }
 
-/** Empty for anything that is no claim: a link or a pipe that somebody has put there is not followed, nor waited for. */
+/** Empty for anything that is not a claim. Does not follow a link or wait for a pipe in its place. */
 async function readClaim(path: string): Promise<string> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     () => undefined,
@@ -87,7 +68,7 @@ async function readClaim(path: string): Promise<string> {
   }
 }
 
-/** False when the name is taken. */
+/** False if the name is taken. */
 async function tryTake(mine: string, file: string): Promise<boolean> {
   try {
     await link(mine, file);
@@ -96,7 +77,7 @@ async function tryTake(mine: string, file: string): Promise<boolean> {
     if (errnoOf(error) === 'EEXIST') return false;
     if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP'].includes(errnoOf(error) ?? '')) throw error;
   }
-  // Media for other systems know no links.
+  // File systems of other operating systems have no hard links.
   try {
     await copyFile(mine, file, constants.COPYFILE_EXCL);
     return true;
@@ -106,7 +87,7 @@ async function tryTake(mine: string, file: string): Promise<boolean> {
   }
 }
 
-/** Takes a dead process's claim away; one that a third process has put there meanwhile goes back. */
+/** Removes the claim of a process that has ended. Puts back a claim that a third process wrote meanwhile. */
 async function removeStale(file: string, text: string, aside: string): Promise<void> {
   try {
     await rename(file, aside);

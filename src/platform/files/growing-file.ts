@@ -1,4 +1,4 @@
-/** A file that is written from the front, in one run or in several: each goes on behind what the last one left. */
+/** A file that is written sequentially over one or more runs: each run appends to the bytes of the previous one. */
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import type { Digest } from '../../core/digest.ts';
@@ -7,21 +7,21 @@ import { openOrMake } from './left-file.ts';
 import { writeFully } from './write-fully.ts';
 
 export interface GrowingFile extends AsyncDisposable {
-  /** Bytes that it holds. */
+  /** Current size in bytes. */
   readonly size: () => number;
-  /** The chunk may be used again when the call returns. */
+  /** The caller may reuse the chunk when the promise resolves. */
   readonly append: (chunk: Uint8Array) => Promise<void>;
-  /** Forgets everything that it holds. */
+  /** Discards all bytes. */
   readonly restart: () => Promise<void>;
-  /** Everything is on disk; the digest of all of it. */
+  /** Flushes the file to disk and returns the digest of its content. */
   readonly finish: () => Promise<Digest>;
 }
 
 const READ_SIZE = 1 << 20;
 
 /**
- * Opens a file that an earlier run has left, or makes it ({@link openOrMake} says what is refused). What it holds already is
- * read once, so that its digest needs no other look at the end.
+ * Opens a file that an earlier run has left, or creates it ({@link openOrMake} defines which files are refused). Reads the
+ * existing bytes once, so that the digest needs no second read at the end.
  */
 export async function openGrowingFile(
   path: string,
@@ -60,7 +60,7 @@ export async function openGrowingFile(
       }),
     finish: async () =>
       guarded(async () => {
-        // A write that was cut off may have left bytes behind the last whole one.
+        // An interrupted write may have left bytes after the last complete one.
         await file.truncate(size);
         await file.sync();
         const digest: Digest = `sha256:${hash.now.copy().digest('hex')}`;

@@ -6,19 +6,19 @@ import type { Digest } from '../../core/digest.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 
 const READ_SIZE = 1 << 20;
-/** A pipe without a writer would hold it for ever. */
+/** A pipe without a writer would block open() forever. */
 const READ_ONLY = constants.O_RDONLY | constants.O_NONBLOCK;
 
 export interface HashedFile {
-  /** Bytes that were read. */
+  /** Bytes read. */
   readonly size: number;
-  /** sha256 of them. */
+  /** sha256 of those bytes. */
   readonly digest: Digest;
 }
 
 /**
- * Reads a file once, to its end; `onChunk` may use each chunk until it resolves. What is not there is `NOT_FOUND`, what is no
- * file or cannot be read `FILE_UNUSABLE`.
+ * Reads a file once, to its end; `onChunk` may use each chunk until it resolves. `NOT_FOUND` if the file does not exist,
+ * `FILE_UNUSABLE` if it is not a regular file or cannot be read.
  */
 export async function hashFile(
   path: string,

@@ -1,6 +1,6 @@
 /**
- * Files that an earlier run has left unfinished. Their names can be guessed, and the folder may be one that everybody
- * writes to: what somebody else has put there is neither followed, nor written to, nor believed.
+ * Files that an earlier run has left unfinished. Their names can be guessed, and any user may be able to write to the
+ * folder: files and links that other users put there are neither followed, nor written to, nor trusted.
  */
 import type { Stats } from 'node:fs';
 import { constants, open, rm, type FileHandle } from 'node:fs/promises';
@@ -9,14 +9,14 @@ import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { partialName } from './partial.ts';
 import { readAll, strangeness } from './state-file.ts';
 
-/** A pipe would be waited for. */
+/** Opening a pipe would block. */
 const FLAGS = { read: constants.O_RDONLY, write: constants.O_RDWR } as const;
 const NEVER_FOLLOW = constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const MOST_TRIES = 3;
 
 /**
- * Opens a regular file of this user's with no other name, that nobody else can write to. Undefined when there is none;
- * anything else in its place is `FILE_UNUSABLE`.
+ * Opens a regular file of this user that has no other hard link and that no one else can write to. Undefined if it does not
+ * exist; anything else in its place is `FILE_UNUSABLE`.
  */
 export async function openLeft(path: string, access: keyof typeof FLAGS): Promise<FileHandle | undefined> {
   let file: FileHandle | undefined;
@@ -33,7 +33,7 @@ export async function openLeft(path: string, access: keyof typeof FLAGS): Promis
   }
 }
 
-/** {@link openLeft} for writing; a file that is missing is made, by this call alone. */
+/** {@link openLeft} for writing; a missing file is created exclusively. */
 export async function openOrMake(path: string, mode = 0o644): Promise<FileHandle> {
   for (let tries = 1; ; tries += 1) {
     const left = await openLeft(path, 'write');
@@ -46,7 +46,7 @@ export async function openOrMake(path: string, mode = 0o644): Promise<FileHandle
   }
 }
 
-/** The text of such a file, or undefined when there is none. Larger than `limit` bytes is `FILE_UNUSABLE`. */
+/** The text of such a file, or undefined if it does not exist. Larger than `limit` bytes is `FILE_UNUSABLE`. */
 export async function readLeft(path: string, limit: number): Promise<string | undefined> {
   const file = await openLeft(path, 'read');
   try {
@@ -57,19 +57,19 @@ export async function readLeft(path: string, limit: number): Promise<string | un
 }
 
 function notOurs(path: string, problem: string): CurlewError {
-  return new CurlewError('FILE_UNUSABLE', `open ${path}: not a file that an earlier run has left: ${problem}`, {
-    hint: 'see who put it there, remove it, and run the same command again',
+  return new CurlewError('FILE_UNUSABLE', `open ${path}: not a file of an earlier run: ${problem}`, {
+    hint: 'find out who put it there, remove it, then run the same command again',
   });
 }
 
 async function problemOf(path: string, found: Stats): Promise<string | undefined> {
-  if (found.isFile() && found.nlink > 1) return 'the file has another name as well';
+  if (found.isFile() && found.nlink > 1) return 'the file has another hard link';
   const problem = strangeness(found);
   if (problem === undefined || !found.isFile()) return problem;
   return (await isAsMadeHere(path, found)) ? undefined : problem;
 }
 
-/** File systems of other systems give all files one owner and one mode, and a server may give them one of its own. */
+/** File systems of other operating systems give all files the same owner and mode, and a file server may assign its own. */
 async function isAsMadeHere(path: string, found: Stats): Promise<boolean> {
   const probe = join(dirname(path), partialName());
   try {

@@ -1,11 +1,11 @@
-/** Folders that people name. */
+/** Creates folders that users name. */
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 
 /**
- * Makes a folder, and those above it that are missing. By steps of our own: Node's recursive mkdir never comes back from
- * a place such as /proc, which says of every new name that the folder above it does not exist. `doing` opens messages.
+ * Creates a folder and its missing parents. Not with Node's recursive mkdir, which never returns for a path such as /proc,
+ * where every new name reports that the parent does not exist. `doing` begins messages.
  */
 export async function makeFolder(path: string, doing = `make ${path}`): Promise<void> {
   try {
@@ -15,11 +15,11 @@ export async function makeFolder(path: string, doing = `make ${path}`): Promise<
     if (errno === 'EEXIST' && (await isFolder(path))) return;
     const parent = dirname(path);
     if (errno === 'EEXIST' || errno === 'ENOTDIR') {
-      throw new CurlewError('FILE_UNUSABLE', `${doing}: a file stands in the way of ${path}`, { cause: error });
+      throw new CurlewError('FILE_UNUSABLE', `${doing}: ${path} is a file`, { cause: error });
     }
     if (errno !== 'ENOENT') throw fileError(doing, error);
     if (await isFolder(parent)) {
-      throw new CurlewError('FILE_UNUSABLE', `${doing}: no folder can be made in ${parent}`, {
+      throw new CurlewError('FILE_UNUSABLE', `${doing}: cannot create a folder in ${parent}`, {
         hint: 'name a folder on a disk',
         cause: error,
       });

@@ -5,13 +5,13 @@ export interface Mount {
   readonly mountPoint: string;
   /** Of the file system, such as `ext4` or `vfat`. */
   readonly type: string;
-  /** No file on it may be executed. */
+  /** Files on it cannot be executed. */
   readonly noexec: boolean;
 }
 
 /**
- * proc(5), mountinfo: the third field names the file system, the fifth where it is mounted, the sixth how; its type stands
- * behind a dash, since the fields before that are of any number.
+ * proc(5), mountinfo: the third field is the device, the fifth the mount point, the sixth the options. The type follows a
+ * dash, since the number of fields before it varies.
  */
 export function parseMounts(text: string): readonly Mount[] {
   return text.split('\n').flatMap((line) => {
@@ -23,12 +23,12 @@ export function parseMounts(text: string): readonly Mount[] {
   });
 }
 
-/** Blanks, line ends and backslashes stand in octal. */
+/** Blanks, line ends and backslashes are escaped in octal. */
 function unescape(text: string): string {
   return text.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 }
 
-/** The deepest mount that a path lies below; of two on the same folder the later one hides the other. */
+/** The deepest mount that contains a path; of two on the same folder, the later one hides the other. */
 export function mountOf(path: string, mounts: readonly Mount[]): Mount | undefined {
   let best: Mount | undefined;
   for (const mount of mounts) {

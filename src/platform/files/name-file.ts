@@ -1,4 +1,4 @@
-/** The name of a file that has been written whole, under another one. */
+/** Moves a completely written file to its final name. */
 import type { Stats } from 'node:fs';
 import { link, rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -6,15 +6,15 @@ import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import { syncFolder } from './sync-folder.ts';
 
 function exists(path: string, cause?: unknown): CurlewError {
-  return new CurlewError('FILE_EXISTS', `write ${path}: the file is there already`, {
+  return new CurlewError('FILE_EXISTS', `write ${path}: the file already exists`, {
     hint: 'name another file, or replace it with --force',
     cause,
   });
 }
 
 /**
- * Something of this name is `FILE_EXISTS`, unless it is a regular file and may be replaced; anything else, and a name in a
- * folder that does not exist, is `FILE_UNUSABLE`.
+ * Throws `FILE_EXISTS` if the path exists, unless it is a regular file and `force` is set; `FILE_UNUSABLE` if it is not a
+ * regular file, or if its folder does not exist.
  */
 export async function refuseExisting(path: string, force: boolean): Promise<void> {
   try {
@@ -26,7 +26,7 @@ export async function refuseExisting(path: string, force: boolean): Promise<void
   }
 }
 
-/** What has the name of a file that is to be written must be a regular file. */
+/** Requires that an existing path at the name of an output file is a regular file. */
 export function requireRegular(path: string, found: Stats): void {
   if (found.isFile()) return;
   const isFolder = found.isDirectory();
@@ -35,23 +35,23 @@ export function requireRegular(path: string, found: Stats): void {
   });
 }
 
-/** The folder of a file that is to be written must exist: it may be a slip, or a medium that is not mounted. */
+/** Requires that the folder of an output file exists: a missing one may be a typo, or a medium that is not mounted. */
 export async function requireFolder(path: string): Promise<void> {
   const folder = dirname(path);
   const found = await stat(folder).catch(() => undefined);
   if (found?.isDirectory() === true) return;
   const what = found === undefined ? 'does not exist' : 'is not a folder';
   throw new CurlewError('FILE_UNUSABLE', `write ${path}: ${folder} ${what}`, {
-    hint: found === undefined ? `make it first: mkdir -p ${folder}; or name a file elsewhere` : 'name a file elsewhere',
+    hint: found === undefined ? `create it first (mkdir -p ${folder}), or name another file` : 'name another file',
   });
 }
 
-/** Gives a whole, synced file beside `path` that name. What has appeared there meanwhile is replaced only with `force`. */
+/** Moves a complete, synced file next to `path` to that name. Replaces a file that has appeared there only with `force`. */
 export async function nameFile(partial: string, path: string, force: boolean): Promise<void> {
   if (force) {
     await rename(partial, path);
   } else {
-    // A link, unlike a rename, never replaces what appeared meanwhile.
+    // A link, unlike a rename, never replaces an existing file.
     try {
       await link(partial, path);
     } catch (error) {

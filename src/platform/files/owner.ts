@@ -1,13 +1,13 @@
-/** The process that a half-written file belongs to, named so that other processes can tell whether it is still there. */
+/** The process that writes a partial file, identified so that other processes can check whether it still runs. */
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { errnoOf } from '../../core/errors.ts';
 
 export interface Owner {
-  /** Where its pid means something: one boot of one machine, one pid namespace. 12 hex digits. */
+  /** Scope of the pid: one boot of one machine, one pid namespace. 12 hex digits. */
   readonly place: string;
   readonly pid: number;
-  /** Clock ticks since boot at which it started, in digits: a pid that is used again has another one. */
+  /** Start time in clock ticks since boot, in digits: it differs when a pid is reused. */
   readonly start: string;
 }
 
@@ -19,15 +19,15 @@ function attempt(read: () => string): string | undefined {
   }
 }
 
-/** proc(5), stat field 22. Undefined when there is no such process, or none that may be looked at. */
-function startOf(pid: number): string | undefined {
+/** proc(5), stat field 22. Undefined if the process does not exist or cannot be read. */
+export function startTimeOf(pid: number): string | undefined {
   const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, 'latin1'));
-  // The name stands in parentheses and may hold any character, so the fields count from the last one.
+  // The name is in parentheses and may contain any character, so the fields count from the last one.
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
 }
 
 function findPlace(): string | undefined {
-  // A /proc of another pid namespace would tell of other processes under our numbers.
+  // A /proc of another pid namespace would show other processes under these pids.
   if (attempt(() => readlinkSync('/proc/self')) !== String(process.pid)) return undefined;
   const boot = attempt(() => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim());
   const namespace = attempt(() => readlinkSync('/proc/self/ns/pid'));
@@ -37,25 +37,29 @@ function findPlace(): string | undefined {
 
 let own: Owner | undefined;
 
-/** This process. Where there is no /proc its place is a made-up one, and nobody can tell whether it is there. */
+/** This process. Without /proc its place is random, so no other process can check whether it runs. */
 export function ownOwner(): Owner {
   own ??= {
     place: findPlace() ?? randomBytes(6).toString('hex'),
     pid: process.pid,
-    start: startOf(process.pid) ?? '0',
+    start: startTimeOf(process.pid) ?? '0',
   };
   return own;
 }
 
-/** Whether a process is there. Undefined when it lives, or lived, where this one cannot see. */
-export function isThere({ place, pid, start }: Owner): boolean | undefined {
-  if (place !== ownOwner().place) return undefined;
+/** Whether a process runs; with `start`, the same one and not another that reuses its pid. */
+export function isRunning(pid: number, start: string | undefined): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // Any other answer comes from a process that is there and belongs to somebody else.
+    // Any other error means that the process runs as another user.
     if (errnoOf(error) === 'ESRCH') return false;
   }
-  const now = startOf(pid);
-  return now === undefined || now === start;
+  const now = startTimeOf(pid);
+  return now === undefined || start === undefined || now === start;
+}
+
+/** Whether a process runs. Undefined if this process cannot see the place where it runs or ran. */
+export function isOwnerRunning({ place, pid, start }: Owner): boolean | undefined {
+  return place === ownOwner().place ? isRunning(pid, start) : undefined;
 }

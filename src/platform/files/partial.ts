@@ -1,27 +1,27 @@
 /**
- * Names of files that are being written, and the removal of those that a killed process has left. A name says whose the
- * file is: it is never removed while that process runs.
+ * Names of files that are being written, and the removal of those that a killed process has left. A name identifies the
+ * process that writes the file, which is never removed while that process runs.
  */
 import { randomBytes } from 'node:crypto';
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isThere, ownOwner } from './owner.ts';
+import { isOwnerRunning, ownOwner } from './owner.ts';
 
 const NAME = /^\.curlew-partial-([0-9a-f]{12})-(\d{1,10})-(\d{1,20})-[0-9a-f]{8}$/;
 
-/** A file whose writer cannot be seen (another machine, another container, before a reboot) rests this long first. */
-const REST_MS = 24 * 60 * 60 * 1000;
+/** Minimum age of a file whose writer is not visible here (another machine or container, or before a reboot). */
+const LEAST_AGE_MS = 24 * 60 * 60 * 1000;
 
-/** A file name that nobody else uses. */
+/** A unique file name. */
 export function partialName(): string {
   const { place, pid, start } = ownOwner();
   return `.curlew-partial-${place}-${pid}-${start}-${randomBytes(4).toString('hex')}`;
 }
 
 /**
- * Removes the partial files in a folder whose process is gone. One whose process cannot be seen is removed when nothing
- * has been done to it for a day. What cannot be looked at or removed stays: this is housekeeping, and never fails.
- * Folders of such names are left alone, unless `folders` says that whoever asks makes them.
+ * Removes the partial files in a folder whose process has ended. If the process is not visible here, the file is removed
+ * after a day without changes. Files that cannot be read or removed stay: this is cleanup, and never fails. Folders with
+ * such names are kept unless `folders` is set, for callers that create them.
  */
 export async function sweepPartials(
   folder: string,
@@ -31,17 +31,17 @@ export async function sweepPartials(
   for (const name of names) {
     const [, place, pid, start] = NAME.exec(name) ?? [];
     if (place === undefined || pid === undefined || start === undefined) continue;
-    const there = isThere({ place, pid: Number(pid), start });
+    const running = isOwnerRunning({ place, pid: Number(pid), start });
     const path = join(folder, name);
-    if (there === false || (there === undefined && (await hasRested(path, now, folders)))) {
+    if (running === false || (running === undefined && (await isOld(path, now, folders)))) {
       await rm(path, { recursive: folders }).catch(() => undefined);
     }
   }
 }
 
-/** The time of change: writing, linking and renaming move it, and nobody can set it. */
-async function hasRested(path: string, now: number, folders: boolean): Promise<boolean> {
+/** Uses the change time: writing, linking and renaming update it, and no program can set it. */
+async function isOld(path: string, now: number, folders: boolean): Promise<boolean> {
   const found = await lstat(path).catch(() => undefined);
   const counts = found?.isFile() === true || (folders && found?.isDirectory() === true);
-  return found !== undefined && counts && now - found.ctimeMs > REST_MS;
+  return found !== undefined && counts && now - found.ctimeMs > LEAST_AGE_MS;
 }

@@ -1,12 +1,12 @@
-/** Reading whole files that somebody else has written. */
+/** Reads whole files from outside, within a limit. */
 import { open } from 'node:fs/promises';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 
 const PIECE = 64 << 10;
 
 /**
- * All bytes of a file, pipe or device. `NOT_FOUND` when it does not exist. More than `limit` is `FILE_UNUSABLE`, whatever its
- * size was said to be, and so is what cannot be read.
+ * All bytes of a file, pipe or device. `NOT_FOUND` if it does not exist. `FILE_UNUSABLE` if it cannot be read, or if it has
+ * more than `limit` bytes, regardless of the size that it reports.
  */
 export async function readLimited(path: string, limit: number): Promise<Buffer> {
   try {

@@ -1,10 +1,10 @@
-/** Whether a disk has room, before the first byte is written to it. */
+/** Checks free disk space before the first byte is written. */
 import { statfs } from 'node:fs/promises';
 import { CurlewError } from '../../core/errors.ts';
 
-const HINT = 'free some space, or name another folder, and run the same command again';
+const HINT = 'free some space or name another folder, then run the same command again';
 
-/** `NO_SPACE` when `size` more bytes do not fit onto the disk of a folder; `doing` opens the message. */
+/** `NO_SPACE` if `size` more bytes do not fit on the disk of a folder; `doing` begins the message. */
 export async function requireSpace(folder: string, size: number, doing: string, hint = HINT): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
   if (bavail * bsize >= size) return;

@@ -1,9 +1,9 @@
-/** Threads that run a module of this tool. */
+/** Starts threads that run a module of this tool. */
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 
 /**
- * Starts a thread that runs the module `name` beside the module `from`, which is given by its `import.meta.url`. Where the
- * source is run directly, from the checkout, the thread registers the loader for it by itself: threads do not inherit one.
+ * Starts a thread that runs the module `name` next to the module `from`, given by its `import.meta.url`. If the source runs
+ * directly from the checkout, the thread registers the TypeScript loader itself: threads do not inherit it.
  */
 export function startWorker(name: string, from: string, options: WorkerOptions): Worker {
   const ending = from.slice(-3);

@@ -1,4 +1,4 @@
-/** State files: whole under their name, or not at all. */
+/** State files: complete under their name, or absent. */
 import { constants, createReadStream, type Stats } from 'node:fs';
 import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -8,8 +8,8 @@ import { writeNew } from './write-new.ts';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 
 /**
- * Writes beside the file, under a name that nobody can have taken before, syncs, renames, syncs the folder. What killed
- * writers have left in the folder is removed.
+ * Writes next to the file under a unique name, syncs, renames, and syncs the folder. Removes the partial files of killed
+ * writers from the folder.
  */
 export async function writeStateFile(path: string, text: string | Uint8Array, mode = 0o600): Promise<void> {
   const folder = dirname(path);
@@ -31,18 +31,18 @@ export async function readStateFile(path: string, limit: number): Promise<string
 }
 
 /**
- * The bytes of a file that is looked for, or undefined when there is none. Larger than `limit` bytes is `FILE_UNUSABLE`, and so is
- * anything but a regular file: somebody may have put a pipe in its place, which would be waited for.
+ * The bytes of a file, or undefined if it does not exist. `FILE_UNUSABLE` if it has more than `limit` bytes or is not a
+ * regular file: opening a pipe in its place would block.
  */
 export async function readFound(path: string, limit: number): Promise<Buffer | undefined> {
   let file: FileHandle | undefined;
   try {
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const found = await file.stat();
-    // Of a folder, reading says what it is.
+    // Reading a folder fails with a clear error.
     if (found.isFile() || found.isDirectory()) return await bytesOf(streamOf(file), path, limit);
     throw new CurlewError('FILE_UNUSABLE', `read ${path}: not a regular file`, {
-      hint: 'see who put it there, and put the file itself in its place',
+      hint: 'find out who put it there, and replace it with the file itself',
     });
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined;
@@ -52,7 +52,7 @@ export async function readFound(path: string, limit: number): Promise<Buffer | u
   }
 }
 
-/** The text at a path that somebody gives on the command line: of a pipe or a device, too, such as `<(…)` of bash. */
+/** The text at a path from the command line, which may be a pipe or a device, such as bash's `<(…)`. */
 export async function readGivenFile(path: string, limit: number): Promise<string | undefined> {
   try {
     return (await bytesOf(createReadStream(path) as AsyncIterable<Buffer>, path, limit)).toString('utf8');
@@ -63,18 +63,18 @@ export async function readGivenFile(path: string, limit: number): Promise<string
 }
 
 /**
- * The same of a file that only this tool writes, and that decides what is run: a regular file, of root or of this user,
- * that nobody else can write to. Anything else in its place is `FILE_UNUSABLE`.
+ * Like {@link readStateFile}, for files that only this tool writes and that decide what is run: a regular file owned by root
+ * or this user that no one else can write to. Anything else in its place is `FILE_UNUSABLE`.
  */
 export async function readOwnFile(path: string, limit: number): Promise<string | undefined> {
   let file: FileHandle | undefined;
   try {
-    // A pipe would be waited for.
+    // Opening a pipe would block.
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     const problem = strangeness(await file.stat());
     if (problem !== undefined) {
       throw new CurlewError('FILE_UNUSABLE', `read ${path}: ${problem}`, {
-        hint: 'see who did that; if it can be trusted all the same, give it to root with mode 600',
+        hint: 'find out who did that; if you trust the file, run chown root and chmod 600 on it',
       });
     }
     return await readAll(file, path, limit);
@@ -83,26 +83,26 @@ export async function readOwnFile(path: string, limit: number): Promise<string |
     if (errno === 'ENOENT') return undefined;
     if (errno !== 'ELOOP') throw fileError(`read ${path}`, error);
     throw new CurlewError('FILE_UNUSABLE', `read ${path}: a symbolic link`, {
-      hint: 'see who put it there, and put the file itself in its place',
+      hint: 'find out who put it there, and replace it with the file itself',
     });
   } finally {
     await file?.close();
   }
 }
 
-/** True for whoever is neither root nor the user who runs this: what belongs to them is not believed. */
+/** True for a user who is neither root nor the current user, and whose files are therefore not trusted. */
 export function isStranger(uid: number): boolean {
   return uid !== 0 && uid !== process.geteuid?.();
 }
 
-/** What keeps a file from being believed: undefined for a regular one, of root or of this user, that nobody else can write to. */
+/** Why a file is not trusted: undefined for a regular file, owned by root or this user, that no one else can write to. */
 export function strangeness(found: Stats): string | undefined {
   if (!found.isFile()) return 'not a regular file';
   if (isStranger(found.uid)) return `it belongs to user ${found.uid}`;
   return (found.mode & 0o022) === 0 ? undefined : `others may write to it (mode ${(found.mode & 0o777).toString(8)})`;
 }
 
-/** All of an open file from its beginning, as text. Larger than `limit` bytes is `FILE_UNUSABLE`. */
+/** The whole text of an open file. Larger than `limit` bytes is `FILE_UNUSABLE`. */
 export async function readAll(file: FileHandle, path: string, limit: number): Promise<string> {
   return (await bytesOf(streamOf(file), path, limit)).toString('utf8');
 }
@@ -114,7 +114,7 @@ function streamOf(file: FileHandle): AsyncIterable<Buffer> {
 async function bytesOf(stream: AsyncIterable<Buffer>, path: string, limit: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
-  // Counted while reading: a pipe or a device has no size to ask for.
+  // Counted while reading: a pipe or a device reports no size.
   for await (const chunk of stream) {
     size += chunk.byteLength;
     if (size > limit) throw new CurlewError('FILE_UNUSABLE', `read ${path}: larger than ${limit} bytes`);

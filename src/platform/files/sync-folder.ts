@@ -1,4 +1,4 @@
-/** A name is safe only when the folder that holds it has reached the disk. */
+/** A new name survives a crash only after its folder is flushed to disk. */
 import { open } from 'node:fs/promises';
 
 /** Flushes a folder's own entries to disk. */

@@ -1,9 +1,9 @@
-/** Files that must not be there yet. */
+/** Creates files that must not exist yet. */
 import { open, rm } from 'node:fs/promises';
 
 /**
- * Writes and syncs a new file; when that fails, nothing is left of it. An error of the system, `EEXIST` where something
- * is there already, is thrown as it is.
+ * Writes and syncs a new file, and removes it again on failure. Throws system errors unchanged: `EEXIST` if the path already
+ * exists.
  */
 export async function writeNew(path: string, text: string | Uint8Array, mode: number): Promise<void> {
   const file = await open(path, 'wx', mode);

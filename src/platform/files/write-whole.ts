@@ -1,4 +1,4 @@
-/** Files that appear under their name only whole and synced; what is cut off leaves nothing. */
+/** Files that appear under their name only complete and synced; an interrupted write leaves no file. */
 import { open, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errnoOf, fileError } from '../../core/errors.ts';
@@ -7,20 +7,20 @@ import { partialName, sweepPartials } from './partial.ts';
 import { requireSpace } from './space.ts';
 
 export interface WholeOptions {
-  /** Replace a file that is there; otherwise that is `FILE_EXISTS`. */
+  /** Replaces an existing file, which is `FILE_EXISTS` otherwise. */
   readonly force: boolean;
-  /** Bytes that are going to be written. */
+  /** Expected size in bytes. */
   readonly size: number;
-  /** Of the file; 0644 where nothing is said. */
+  /** File mode; default 0644. */
   readonly mode?: number;
 }
 
-/** A whole file of this text. */
+/** Writes a file with this text. */
 export async function writeText(path: string, text: string, options: Omit<WholeOptions, 'size'>): Promise<void> {
   await writeWhole(path, async (file) => file.writeFile(text), { ...options, size: Buffer.byteLength(text) });
 }
 
-/** What {@link writeWhole} asks before it writes: that the name is free, or may be replaced, and that there is room. */
+/** The checks of {@link writeWhole} before it writes: the name is free or may be replaced, and the disk has space. */
 export async function requireFree(path: string, { force, size }: WholeOptions): Promise<void> {
   const doing = `write ${path}`;
   try {
@@ -32,7 +32,7 @@ export async function requireFree(path: string, { force, size }: WholeOptions): 
   }
 }
 
-/** Makes a file of what `write` puts into it; `write` may read that again. */
+/** Creates a file with the content that `write` writes; `write` may also read the file. */
 export async function writeWhole(
   path: string,
   write: (file: FileHandle) => Promise<void>,

@@ -1,8 +1,8 @@
-/** Which addresses may be talked to: schemes, plain http, and where an answer may send us. Pure. */
+/** Which addresses may be contacted: schemes, plain http, and targets of redirects. Pure. */
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 import { CurlewError } from '../../core/errors.ts';
 
-/** Says whether plain http to a host is allowed; hosts are `name` or `name:port`, in lower case. */
+/** Hosts that may be contacted over plain http: `name` or `name:port`, in lower case. */
 export interface AddressRules {
   readonly allowHttp: ReadonlySet<string>;
 }
@@ -15,7 +15,7 @@ export function isLoopbackHost(hostname: string): boolean {
 }
 
 /**
- * Networks of this machine, of its link, and of what clouds tell each of their machines: secrets of its own among other things
+ * Networks of this machine, of its link, and of the metadata services of clouds, which serve secrets among other things
  * (Amazon and others 169.254.169.254, Alibaba 100.100.100.200, Azure 168.63.129.16, Oracle 192.0.0.192).
  */
 const INTERNAL_IPV4 = [
@@ -26,14 +26,14 @@ const INTERNAL_IPV4 = [
   ['168.63.129.16', 32],
   ['192.0.0.192', 32],
 ] as const;
-/** The last two are what Amazon and Google tell over IPv6. */
+/** The last two are the IPv6 metadata services of Amazon and Google. */
 const INTERNAL_IPV6 = [
   ['::', 127],
   ['fe80::', 10],
   ['fd00:ec2::', 32],
   ['fd20:ce::254', 128],
 ] as const;
-/** An IPv4 address follows these: the old form (RFC 4291), and those that translators take (RFC 6052, RFC 8215). */
+/** IPv6 prefixes of IPv4 addresses: the old form (RFC 4291), and those of translators (RFC 6052, RFC 8215). */
 const BEFORE_IPV4 = ['::', '64:ff9b::', '64:ff9b:1::'];
 
 function internalNetworks(): BlockList {
@@ -51,7 +51,7 @@ function internalNetworks(): BlockList {
 
 const INTERNAL = internalNetworks();
 
-/** True for addresses that mean this machine, its link or its cloud: an answer from outside has no business there. */
+/** True for addresses of this machine, its link or its cloud: no answer from outside may point there. */
 export function isInternalAddress(address: string): boolean {
   const plain = address.replace(/^\[(.*)\]$/, '$1').replace(/%.*$/, '');
   if (isIPv4(plain)) return INTERNAL.check(plain, 'ipv4');
@@ -62,13 +62,13 @@ function namedFor(url: URL, rules: AddressRules): boolean {
   return rules.allowHttp.has(url.hostname.toLowerCase()) || rules.allowHttp.has(url.host.toLowerCase());
 }
 
-/** True when plain http to this address is allowed: to this machine, or to a host allowed by name. */
+/** True when plain http to this address is allowed: for this machine and for hosts allowed by name. */
 export function allowsPlainHttp(url: URL, rules: AddressRules): boolean {
   return isLoopbackHost(url.hostname) || namedFor(url, rules);
 }
 
 /**
- * Parses an address and applies the rule of schemes. Throws `FETCH_FAILED` for anything but https and allowed http.
+ * Parses an address and checks its scheme. Throws `FETCH_FAILED` for anything but https and allowed http.
  * `doing` begins the message.
  */
 export function checkedAddress(text: string, base: URL | undefined, doing: string, rules: AddressRules): URL {
@@ -95,9 +95,9 @@ export function sameOrigin(a: URL, b: URL): boolean {
 }
 
 /**
- * Checks an address that the answer of `from` named. Returns whether names must be looked up with care
- * (see {@link isInternalAddress}); throws when the address itself is of that kind. Hosts allowed by name and moves
- * within this machine are trusted.
+ * Checks an address that a response from `from` named. Returns whether name lookups must be restricted (see
+ * {@link isInternalAddress}); throws if the address itself is internal. Hosts allowed by name and redirects within this
+ * machine are trusted.
  */
 export function checkNamedBy(from: URL, to: URL, doing: string, rules: AddressRules): boolean {
   const trusted = isLoopbackHost(from.hostname) || from.hostname === to.hostname || namedFor(to, rules);
@@ -111,7 +111,7 @@ export function internalRefused(doing: string, from: string, to: string): Curlew
     'FETCH_FAILED',
     `${doing}: ${from} points to ${to}, an address of this machine, its link or its cloud`,
     {
-      hint: `if that is meant, allow it by name: --allow-http ${to}`,
+      hint: `if this is intended, allow it by name: --allow-http ${to}`,
     },
   );
 }

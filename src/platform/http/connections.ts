@@ -1,6 +1,6 @@
 /**
- * Connections to servers, made directly or through proxies, and used again: the one place that knows agents, tunnels and
- * certificate authorities. Requests over them are made in `wire.ts`, and by libraries that take agents.
+ * Connections to servers, direct or through proxies, and their reuse: the one place that knows agents, tunnels and
+ * certificate authorities. `wire.ts` sends requests over them, and so do libraries that take agents.
  */
 import { lookup as resolveName, type LookupAddress } from 'node:dns';
 import { Agent as PlainAgent, request as requestPlain, type ClientRequestArgs } from 'node:http';
@@ -15,39 +15,39 @@ import {
 } from 'node:tls';
 import type { CurlewError } from '../../core/errors.ts';
 import { internalRefused, isInternalAddress } from './address.ts';
-import { connectionWords, noTunnel, timedOut, wantsCredentials } from './failure.ts';
+import { connectionMessage, noTunnel, timedOut, credentialsRequired } from './failure.ts';
 import type { Headers } from './message.ts';
 import { proxyToken } from './proxy.ts';
 import { isRetryable } from './retry.ts';
 
 export interface ConnectionOptions {
-  /** Which proxy leads to an address; undefined is none. */
+  /** The proxy for an address; undefined for a direct connection. */
   readonly proxyOf: (url: URL) => URL | undefined;
-  /** Milliseconds for a connection to a proxy, and as many for one to a server, with TLS. */
+  /** Time limit in milliseconds for a connection to a proxy, and again for one to a server, TLS included. */
   readonly connectMs: number;
-  /** Authorities in PEM, for servers and proxies; Node's own when absent. */
+  /** Authorities in PEM, for servers and proxies; Node's own if absent. */
   readonly roots?: readonly string[] | undefined;
-  /** What servers are to be met with in place of the authorities above. */
+  /** Used for servers instead of the authorities above. */
   readonly secureContext?: SecureContext | undefined;
-  /** False: any certificate of a server will do. Proxies still have to show a good one. */
+  /** False accepts any server certificate. Proxies must still present a valid one. */
   readonly rejectUnauthorized?: boolean | undefined;
-  /** Name in the certificate of the server, where it is not that of its address. */
+  /** Name in the server's certificate, if it differs from the host of the address. */
   readonly servername?: string | undefined;
 }
 
-/** Where a request for an address has to be sent. */
+/** Where to send a request for an address. */
 export interface Route {
   readonly agent: PlainAgent | SecureAgent;
-  /** The first connection is to speak TLS. */
+  /** The first connection uses TLS. */
   readonly secure: boolean;
-  /** As a socket takes it: without brackets. */
+  /** In the form for sockets: without brackets. */
   readonly host: string;
   readonly port: number;
-  /** Stands before the path, for a proxy that passes the request on. */
+  /** Prefix of the path, for a proxy that forwards the request. */
   readonly prefix: string;
-  /** For that proxy. */
+  /** Headers for that proxy. */
   readonly headers: Headers;
-  /** In the certificate of whoever is sent the request, where that is not who the request is for. */
+  /** Name in the certificate of the server that receives the request, if it differs from the request's host. */
   readonly servername: string | undefined;
   readonly lookup: LookupFunction | undefined;
   readonly proxy: URL | undefined;
@@ -56,18 +56,18 @@ export interface Route {
 export interface Connections extends Disposable {
   readonly plain: PlainAgent;
   readonly secure: SecureAgent;
-  /** `namedBy`: the host that named this address, which then must not resolve to this machine or its link. */
+  /** `namedBy`: the host whose response named this address, which then must not resolve to this machine or its link. */
   readonly routeOf: (url: URL, namedBy?: string) => Route;
 }
 
-/** Less than load balancers and API servers (90 s) leave a connection open: nothing is sent into one that is gone. */
+/** Shorter than the idle timeouts of load balancers and API servers (90 s), so that no request uses a closed connection. */
 const IDLE_MS = 30_000;
 const MOST_CONNECTIONS = 64;
-/** Fewer, larger parts of a body for a writer that takes longer than the line. */
+/** Fewer and larger chunks if the writer is slower than the network. */
 const READ_AHEAD = 256 * 1024;
 const POOL = { keepAlive: true, timeout: IDLE_MS, maxSockets: MOST_CONNECTIONS, highWaterMark: READ_AHEAD };
 
-/** Connects when the first request is made. Idle connections keep no process alive, and are closed after half a minute. */
+/** Connects on the first request. Idle connections do not keep the process alive, and are closed after 30 seconds. */
 export function openConnections(options: ConnectionOptions): Connections {
   const { proxyOf, connectMs, rejectUnauthorized, servername } = options;
   const trust = lazyContext(options.roots);
@@ -81,7 +81,7 @@ export function openConnections(options: ConnectionOptions): Connections {
     secure: new TunnelAgent(server, { proxyOf, connectMs, trust }),
   });
   const [usual, guarded] = [pool(), pool()];
-  // A proxy is not asked through a proxy.
+  // Proxies are contacted directly.
   const toProxy = new TunnelAgent({}, { proxyOf: () => undefined, connectMs, trust });
   const routeOf: Connections['routeOf'] = (url, namedBy) => {
     const proxy = proxyOf(url);
@@ -101,7 +101,7 @@ export function openConnections(options: ConnectionOptions): Connections {
       };
     }
     const isGuarded = namedBy !== undefined && proxy === undefined;
-    // One connection may not serve requests under another rule for its name.
+    // A connection must not be shared by requests with different lookup rules.
     const agent = (isGuarded ? guarded : usual)[secure ? 'secure' : 'plain'];
     const lookup = isGuarded ? guardedLookup(namedBy) : undefined;
     return { secure, agent, ...placeOf(url), prefix: '', headers: {}, servername: undefined, lookup, proxy };
@@ -120,7 +120,7 @@ function placeOf({ hostname, port, protocol }: URL): Pick<Route, 'host' | 'port'
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? usual : Number(port) };
 }
 
-/** As a certificate has it; Node itself would take that of the header `host`. None for an address: then that is looked for. */
+/** The name to verify in the certificate; Node's default is the `host` header. Empty for an IP address, which is then verified. */
 function nameOf(proxy: URL): string {
   const { host } = placeOf(proxy);
   return isIP(host) === 0 ? host : '';
@@ -128,7 +128,7 @@ function nameOf(proxy: URL): string {
 
 type Trust = () => { readonly secureContext?: SecureContext };
 
-/** Reading all authorities takes tens of milliseconds: once, and only when there are more than Node's own. */
+/** Reading all authorities takes tens of milliseconds: done once, and only if there are more than Node's own. */
 function lazyContext(roots: readonly string[] | undefined): Trust {
   let secureContext: SecureContext | undefined;
   return () => {
@@ -157,7 +157,7 @@ function guardedLookup(namedBy: string): LookupFunction {
   };
 }
 
-/** Ends a connection that is not ready in time. */
+/** Destroys a connection that is not ready in time. */
 function inTime(socket: Duplex, ready: 'connect' | 'secureConnect', ms: number): Duplex {
   const timer = setTimeout(() => socket.destroy(timedOut('connect')), ms);
   const settled = (): void => clearTimeout(timer);
@@ -174,8 +174,8 @@ class TimedAgent extends PlainAgent {
     this.#connectMs = connectMs;
   }
 
-  override createConnection(asked: ClientRequestArgs): Duplex {
-    return inTime(super.createConnection(asked) as Duplex, 'connect', this.#connectMs);
+  override createConnection(request: ClientRequestArgs): Duplex {
+    return inTime(super.createConnection(request) as Duplex, 'connect', this.#connectMs);
   }
 }
 
@@ -183,8 +183,8 @@ interface TunnelOptions extends Pick<ConnectionOptions, 'proxyOf' | 'connectMs'>
   readonly trust: Trust;
 }
 
-/** What requests give their agents, which do not get the signal of a request under its own name. */
-export interface Asked extends RequestOptions {
+/** Options that requests pass to their agents: Node does not pass on a request's `signal`. */
+export interface AgentRequestOptions extends RequestOptions {
   readonly cancelledBy?: AbortSignal | undefined;
 }
 
@@ -196,16 +196,16 @@ class TunnelAgent extends SecureAgent {
     this.#options = options;
   }
 
-  override createConnection(asked: Asked, done?: Connected): Duplex | null | undefined {
+  override createConnection(request: AgentRequestOptions, done?: Connected): Duplex | null | undefined {
     const { proxyOf, connectMs, trust } = this.#options;
-    const { host, port } = addressOf(asked);
+    const { host, port } = addressOf(request);
     const proxy = proxyOf(new URL(`https://${host}:${port}`));
-    const tls: TlsOptions = { ...trust(), ...(asked as object) };
+    const tls: TlsOptions = { ...trust(), ...(request as object) };
     if (proxy === undefined) return inTime(super.createConnection(tls) as Duplex, 'secureConnect', connectMs);
     openTunnel(proxy, `${host}:${port}`, this.#options, {
-      cancelledBy: asked.cancelledBy,
+      cancelledBy: request.cancelledBy,
       opened: (socket) => done?.(null, inTime(connectTls({ ...tls, socket }), 'secureConnect', connectMs)),
-      // Nobody looks at the stream of a connection that failed.
+      // Node ignores the stream if the connection failed.
       failed: (error) => (done as ((error: Error) => void) | undefined)?.(error),
     });
     return undefined;
@@ -218,14 +218,14 @@ function addressOf({ host, hostname, port }: RequestOptions): { readonly host: s
 }
 
 interface Ends {
-  /** Ends the attempt. */
+  /** Cancels the attempt. */
   readonly cancelledBy: AbortSignal | undefined;
   readonly opened: (socket: Socket) => void;
   /** Called at most once, and not after `opened`. */
   readonly failed: (error: CurlewError) => void;
 }
 
-/** A connection to `name:port` through the proxy. What the proxy says that is no success is `AUTH_FAILED` or a {@link ProxyFailure}. */
+/** Connects to `name:port` through the proxy. Any other response of the proxy is `AUTH_FAILED` or a {@link ProxyFailure}. */
 function openTunnel(proxy: URL, target: string, { trust, connectMs }: TunnelOptions, ends: Ends): void {
   const token = proxyToken(proxy);
   const secure = proxy.protocol === 'https:';
@@ -238,10 +238,10 @@ function openTunnel(proxy: URL, target: string, { trust, connectMs }: TunnelOpti
   const failed = (what: string, isLater: boolean, cause?: unknown): CurlewError =>
     noTunnel(proxy, target, { what, isLater, cause });
   const answered = (status = 0): CurlewError => {
-    if (status === 407) return wantsCredentials(proxy);
+    if (status === 407) return credentialsRequired(proxy);
     return failed(`the proxy answered ${status}`, status >= 500 || isRetryable(status));
   };
-  const asked = (secure ? requestSecure : requestPlain)({
+  const request = (secure ? requestSecure : requestPlain)({
     ...placeOf(proxy),
     method: 'CONNECT',
     path: target,
@@ -250,13 +250,13 @@ function openTunnel(proxy: URL, target: string, { trust, connectMs }: TunnelOpti
     ...(ends.cancelledBy === undefined ? {} : { signal: ends.cancelledBy }),
     ...(secure ? { ...trust(), servername: nameOf(proxy) } : {}),
   });
-  // Not the time without a byte: a proxy may send its answer letter by letter.
+  // Limits the total time, not the idle time: a proxy may send its response byte by byte.
   const timer = setTimeout(() => {
     fail(failed('no answer in time', true));
-    asked.destroy();
+    request.destroy();
   }, connectMs);
-  asked.on('error', (error) => fail(failed(connectionWords(error) ?? error.message, true, error)));
-  asked.once('connect', ({ statusCode = 0 }, socket, head) => {
+  request.on('error', (error) => fail(failed(connectionMessage(error) ?? error.message, true, error)));
+  request.once('connect', ({ statusCode = 0 }, socket, head) => {
     if (statusCode >= 200 && statusCode < 300 && head.byteLength === 0) {
       clearTimeout(timer);
       ended = true;
@@ -266,9 +266,9 @@ function openTunnel(proxy: URL, target: string, { trust, connectMs }: TunnelOpti
     socket.destroy();
     fail(answered(statusCode));
   });
-  asked.once('response', (answer) => {
+  request.once('response', (answer) => {
     answer.destroy();
     fail(answered(answer.statusCode));
   });
-  asked.end();
+  request.end();
 }

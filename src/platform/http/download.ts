@@ -1,32 +1,32 @@
-/** Fetches a large body: resumed after broken connections, never longer than expected, at the pace of the writer. */
+/** Fetches a large body: resumes after broken connections, never exceeds the expected size, pauses for the writer. */
 import { CurlewError } from '../../core/errors.ts';
 import type { Http } from './http.ts';
 import { contentLength, type HttpRequest, type Outcome, type ResponseHead, type Sink } from './message.ts';
 import { isRetryable, MOST_STALLS, pause, pauseMs } from './retry.ts';
 
 export interface DownloadRequest extends HttpRequest {
-  /** Bytes that are there already; the first byte written is this one. */
+  /** Offset of the first byte to fetch: the bytes before it already exist. */
   readonly from?: number | undefined;
-  /** The bytes before this one are wanted; all when left out. */
+  /** End of the range, exclusive; default: the end of the body. */
   readonly until?: number | undefined;
-  /** Size of the whole body, when known. */
+  /** Size of the whole body, if known. */
   readonly expectedSize?: number | undefined;
-  /** Most bytes of a body whose size is not known beforehand. */
+  /** Size limit in bytes of a body whose size is not known in advance. */
   readonly limit?: number | undefined;
-  /** The address stands for one content for ever (a digest is in it): validators that differ mean nothing. */
+  /** The address always has the same content (it contains a digest), so different validators are ignored. */
   readonly immutable?: boolean | undefined;
-  /** A server that sends the whole body where a part is asked for is `UNSUPPORTED`, instead of being read past the rest. */
+  /** `UNSUPPORTED` if a server ignores Range, instead of skipping the bytes before the range. */
   readonly partsOnly?: boolean | undefined;
-  /** ETag that the body must have: the one under which the bytes before `from` were fetched. */
+  /** Required ETag of the body: the one of the bytes before `from`. */
   readonly expectedEtag?: string | undefined;
   /**
-   * Takes the bytes in order. They may be used until the call returns or, when it returns a promise, until that is
-   * settled; reading pauses meanwhile.
+   * Receives the bytes in order. They are valid until the call returns or, if it returns a promise, until that settles;
+   * reading pauses meanwhile.
    */
   readonly write: (chunk: Uint8Array) => Promise<void> | undefined;
-  /** Told the size of the whole body whenever a server announces it. */
+  /** Called with the size of the whole body each time a server announces it. */
   readonly sized?: ((size: number) => void) | undefined;
-  /** Called when the server has another body by now: forget all bytes, they come again from the first. */
+  /** Called if the body on the server has changed: discard all bytes; the download starts again from the first. */
   readonly restart?: (() => Promise<void>) | undefined;
 }
 
@@ -35,11 +35,11 @@ export interface Downloaded {
   readonly size: number;
   readonly etag: string | undefined;
   readonly lastModified: string | undefined;
-  /** Where redirects led, user info removed. */
+  /** The address after redirects, without user info. */
   readonly finalUrl: string;
 }
 
-/** What a server said about the body; two parts with different facts do not belong together. */
+/** Properties of a body that a server announces; parts with different facts do not belong together. */
 interface Facts {
   readonly etag: string | undefined;
   readonly lastModified: string | undefined;
@@ -52,7 +52,7 @@ interface Progress {
   finalUrl: string;
 }
 
-/** How the head of a response continues what was received. */
+/** How a response continues the received bytes. */
 type Part =
   | { readonly kind: 'body'; readonly skip: number; readonly facts: Facts }
   | { readonly kind: 'changed' }
@@ -60,7 +60,7 @@ type Part =
   | { readonly kind: 'whole' }
   | { readonly kind: 'refused' };
 
-/** Fewer bytes than this do not count as progress: a server that drips forever is given up. */
+/** Fewer bytes do not count as progress, so that a download from a server that trickles forever ends. */
 const PROGRESS = 64 * 1024;
 const FAILURE_LIMIT = 8192;
 const MOST_RESTARTS = 3;
@@ -87,7 +87,7 @@ function contentRange(
   return range;
 }
 
-/** Judges a response to a request for the bytes from `received` on. */
+/** Classifies the response to a request for the bytes starting at `received`. */
 function partOf(request: DownloadRequest, head: ResponseHead, { received, facts: known }: Progress): Part {
   const { doing, expectedSize, expectedEtag, until, immutable = false } = request;
   const bad = (what: string): CurlewError => new CurlewError('FETCH_FAILED', `${doing}: ${head.url} ${what}`);
@@ -105,27 +105,27 @@ function partOf(request: DownloadRequest, head: ResponseHead, { received, facts:
   if (head.status === 206) {
     const range = contentRange(head.headers['content-range']);
     if (range === undefined || (received === 0 && until === undefined)) {
-      throw bad('sent a part of the body that was not asked for');
+      throw bad('sent a part of the body that was not requested');
     }
     facts = { ...validators, size: range.total };
     if (!isOther(known, facts) && (range.first > received || differs(length, range.last - range.first + 1))) {
-      throw bad(`sent the bytes from ${range.first} on, wanted were those from ${received} on`);
+      throw bad(`sent the bytes from ${range.first}, expected the bytes from ${received}`);
     }
     skip = received - range.first;
   }
   if (received > 0 && isOther(known, facts)) return { kind: 'changed' };
   if (expectedEtag !== undefined && differs(known.etag, facts.etag)) return { kind: 'changed' };
   if (request.partsOnly === true && head.status === 200 && (received > 0 || until !== undefined)) {
-    throw new CurlewError('UNSUPPORTED', `${doing}: ${head.url} does not give parts of a file`);
+    throw new CurlewError('UNSUPPORTED', `${doing}: ${head.url} does not support range requests`);
   }
-  if (differs(facts.size, expectedSize)) throw bad(`has ${facts.size} bytes, expected were ${expectedSize}`);
+  if (differs(facts.size, expectedSize)) throw bad(`has ${facts.size} bytes, expected ${expectedSize}`);
   return { kind: 'body', skip, facts };
 }
 
 interface Attempt {
   readonly outcome: Outcome;
   readonly part: Part | undefined;
-  /** Beginning of the body of a response that is a failure. */
+  /** Beginning of the body of an error response. */
   readonly said: Uint8Array;
 }
 
@@ -176,7 +176,7 @@ async function attempt(
   if (progress.received > 0 || request.until !== undefined) {
     headers['range'] = `bytes=${progress.received}-${request.until === undefined ? '' : until - 1}`;
     const { etag, lastModified } = progress.facts;
-    // A weak ETag must not stand in If-Range (RFC 9110, 13.1.5).
+    // A weak ETag must not be in If-Range (RFC 9110, 13.1.5).
     const validator = etag?.startsWith('W/') === true ? undefined : (etag ?? lastModified);
     if (validator !== undefined) headers['if-range'] = validator;
   }
@@ -187,7 +187,7 @@ async function attempt(
     await pending?.catch(() => undefined);
     throw error;
   }
-  // The connection may break while the writer still works: nothing is written beside it.
+  // The connection may break while the writer still works: wait, so that no two writes run at once.
   await pending;
   return { outcome, part, said: Buffer.concat(said) };
 }
@@ -196,7 +196,7 @@ function tooLong(doing: string, url: string, most: number): CurlewError {
   return new CurlewError('FETCH_FAILED', `${doing}: ${url} sends more than ${most} bytes`);
 }
 
-/** All bytes are there: as many as expected or announced, or up to the end of a body without a length. */
+/** All bytes have arrived: as many as expected or announced, or up to the end of a body without a length. */
 function isWhole({ expectedSize, until }: DownloadRequest, { received, facts }: Progress): boolean {
   return received === Math.min(until ?? Infinity, expectedSize ?? facts.size ?? until ?? received);
 }
@@ -213,11 +213,11 @@ async function startAgain({ doing, url, restart }: DownloadRequest, progress: Pr
 }
 
 /**
- * Writes the body of `url` from byte `from` on, or up to `until`, in order, each byte once. A broken or short transfer goes on where it
- * stopped, by Range and If-Range; a server that ignores Range is read past what is there. Gives up with `FETCH_FAILED`
- * after as many attempts without progress as the client's retry policy says, sooner when a body stands still or drips. Throws `AUTH_FAILED`, `NOT_FOUND` or
- * `FETCH_FAILED` by status, `FETCH_FAILED` at the first byte too many, and whatever `write` throws, as it is.
- * The bytes are not verified.
+ * Writes the body of `url` from byte `from`, or up to `until`, in order, each byte once. Resumes a broken or short transfer
+ * by Range and If-Range, and skips the bytes that it already has if a server ignores Range. Throws `FETCH_FAILED` after as
+ * many attempts without progress as the client's retry policy allows, earlier if a body stalls or trickles; `AUTH_FAILED`,
+ * `NOT_FOUND` or `FETCH_FAILED` by status; `FETCH_FAILED` at the first byte too many; and any error of `write`, unchanged.
+ * Does not verify the bytes.
  */
 export async function download(
   http: Http,
@@ -267,11 +267,13 @@ function gaveUp(
 ): CurlewError {
   if (outcome.kind === 'broken' && !outcome.retryable) return outcome.error;
   if (outcome.kind === 'complete' && part?.kind !== 'body') return http.failure(request, outcome.head, said);
-  const wanted = request.until ?? request.expectedSize ?? facts.size;
-  const so = `after ${received} of ${wanted ?? 'unknown'} bytes, tried ${tries} times`;
-  // That of a body that stalls names the host and the rate.
+  const expected = request.until ?? request.expectedSize ?? facts.size;
+  const progress = `after ${received} of ${expected ?? 'unknown'} bytes, tried ${tries} times`;
+  // The message for a stalled body already names the host and the rate.
   const stalled = outcome.kind === 'broken' && outcome.stalled;
-  const message = stalled ? `${outcome.error.message}, ${so}` : `${request.doing}: ${request.url} ended ${so}`;
+  const message = stalled
+    ? `${outcome.error.message}, ${progress}`
+    : `${request.doing}: ${request.url} ended ${progress}`;
   return new CurlewError('FETCH_FAILED', message, {
     hint: 'run the command again: it resumes where it stopped',
     cause: outcome.kind === 'broken' ? outcome.error : undefined,

@@ -1,4 +1,4 @@
-/** What failed exchanges mean to a user. Nothing that was sent as a secret comes back in a message. */
+/** Errors for failed exchanges. Messages never repeat a text that was sent as a secret. */
 import { visible } from '../../core/diagnostic.ts';
 import { asError, CurlewError, errnoOf, type ErrorCode } from '../../core/errors.ts';
 import { decoded } from './proxy.ts';
@@ -7,9 +7,9 @@ import type { HttpRequest, Outcome, ResponseHead } from './message.ts';
 import { isRetryable } from './retry.ts';
 
 const MESSAGE_LIMIT = 300;
-/** What is shorter cannot be hidden without spoiling the rest of a message. */
+/** Shorter texts cannot be hidden without damaging the rest of a message. */
 const SHORTEST_SECRET = 4;
-/** Parameters of queries and forms that carry one. */
+/** Parameters of queries and forms that contain secrets. */
 const SECRET_NAME = /sig|token|key|credential|secret|passw|auth/i;
 
 const CODES: ReadonlyMap<number, ErrorCode> = new Map([
@@ -26,10 +26,10 @@ export function secretsOf(request: HttpRequest): readonly string[] {
   for (const [name, value] of Object.entries(request.headers ?? {})) {
     if (!/^(?:authorization|cookie)$/i.test(name)) continue;
     const [scheme = '', ...rest] = value.split(' ');
-    const word = rest.join(' ');
-    found.push(value, word);
+    const token = rest.join(' ');
+    found.push(value, token);
     if (scheme.toLowerCase() === 'basic') {
-      const plain = Buffer.from(word, 'base64').toString();
+      const plain = Buffer.from(token, 'base64').toString();
       found.push(plain, plain.slice(plain.indexOf(':') + 1));
     }
   }
@@ -43,7 +43,7 @@ export function secretsOf(request: HttpRequest): readonly string[] {
   return found.filter((text) => text.length >= SHORTEST_SECRET);
 }
 
-function textOf(value: unknown): string | undefined {
+function nonEmptyText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
@@ -59,18 +59,18 @@ function fromJson(text: string): string | undefined {
   const [first] = Array.isArray(fields['errors']) ? (fields['errors'] as readonly unknown[]) : [];
   if (typeof first === 'object' && first !== null) {
     const { code, message } = first as Readonly<Record<string, unknown>>;
-    return [textOf(code), textOf(message)].filter((part) => part !== undefined).join(': ') || undefined;
+    return [nonEmptyText(code), nonEmptyText(message)].filter((part) => part !== undefined).join(': ') || undefined;
   }
-  return textOf(fields['error_description']) ?? textOf(fields['message']) ?? textOf(fields['error']);
+  return nonEmptyText(fields['error_description']) ?? nonEmptyText(fields['message']) ?? nonEmptyText(fields['error']);
 }
 
-/** What a server says about a failure: a registry's or OAuth's JSON, or the first line of a text; cut and harmless. */
+/** The server's message for a failure, shortened and escaped: from JSON of a registry or OAuth, or the first line of a text. */
 export function serverMessage(head: ResponseHead, body: Uint8Array, secrets: readonly string[]): string | undefined {
   const text = Buffer.from(body).toString('utf8');
   const [line = ''] = text.trim().split('\n', 1);
   const isText = (head.headers['content-type'] ?? 'text/plain').startsWith('text/plain');
-  const said = fromJson(text) ?? (isText ? line : '');
-  let clean = said;
+  const message = fromJson(text) ?? (isText ? line : '');
+  let clean = message;
   for (const hidden of secrets.toSorted((a, b) => b.length - a.length)) clean = clean.replaceAll(hidden, '[secret]');
   clean = visible(clean).trim();
   if (clean === '') return undefined;
@@ -79,13 +79,13 @@ export function serverMessage(head: ResponseHead, body: Uint8Array, secrets: rea
 
 const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   AUTH_FAILED:
-    'check the credentials for this host: those of a registry come from docker login, those of other servers from the address',
+    'check the credentials for this host: docker login stores those of registries; other servers take them from the address',
   NOT_FOUND: 'check the spelling of the name or address',
 };
-const PROXY_CREDENTIALS = 'the proxy wants credentials: http://USER:PASSWORD@HOST:PORT';
-const BUSY_HINT = 'the server is busy or in trouble: run the command again later';
+const PROXY_CREDENTIALS = 'the proxy requires credentials: http://USER:PASSWORD@HOST:PORT';
+const BUSY_HINT = 'the server is overloaded or failing: run the command again later';
 
-/** The error for a response that is no success: code by status, the address without secrets, the server's words. */
+/** The error for an error response: code by status, the address without secrets, the server's message. */
 export function statusFailure(
   request: HttpRequest,
   head: ResponseHead,
@@ -93,8 +93,8 @@ export function statusFailure(
   secrets: readonly string[],
 ): CurlewError {
   const code = CODES.get(head.status) ?? 'FETCH_FAILED';
-  const said = serverMessage(head, body, secrets);
-  const message = `${request.doing}: ${head.url} answered ${head.status}${said === undefined ? '' : ` (${said})`}`;
+  const reported = serverMessage(head, body, secrets);
+  const message = `${request.doing}: ${head.url} answered ${head.status}${reported === undefined ? '' : ` (${reported})`}`;
   const usual = isRetryable(head.status) ? BUSY_HINT : HINTS[code];
   const hint = head.status === 407 ? PROXY_CREDENTIALS : usual;
   return new CurlewError(code, message, { hint });
@@ -107,38 +107,38 @@ const LATE = {
   head: 'CURLEW_HEAD_TIMEOUT',
 } as const;
 
-/** What errors of a connection mean to people. */
-const CONNECTION_WORDS: Readonly<Record<string, string>> = {
-  [LATE.connect]: 'no connection in time',
-  [LATE.head]: 'no answer in time',
+/** Messages for connection errors. */
+const CONNECTION_MESSAGES: Readonly<Record<string, string>> = {
+  [LATE.connect]: 'connection timed out',
+  [LATE.head]: 'no response in time',
   ECONNRESET: 'the connection was reset',
   ECONNREFUSED: 'the connection was refused',
-  ENETUNREACH: 'there is no way to this network',
-  EHOSTUNREACH: 'there is no way to this host',
-  ETIMEDOUT: 'no answer in time',
-  ENOTFOUND: 'no such host',
-  EAI_AGAIN: 'the name could not be looked up',
-  HPE_HEADER_OVERFLOW: 'the head of the answer is too large',
+  ENETUNREACH: 'the network is unreachable',
+  EHOSTUNREACH: 'the host is unreachable',
+  ETIMEDOUT: 'no response in time',
+  ENOTFOUND: 'host not found',
+  EAI_AGAIN: 'the host name could not be resolved',
+  HPE_HEADER_OVERFLOW: 'the response headers are too large',
 };
 
-/** An error of the connection, apart from those of a sink and of a signal. */
+/** A connection error, as opposed to errors of a sink or a signal. */
 export class Broken extends Error {
   constructor(cause: Error) {
     super(cause.message, { cause });
   }
 }
 
-/** For a limit of time: that of a connection, that of the head of an answer. */
+/** The error for a timeout of a connection or of a response head. */
 export function timedOut(what: keyof typeof LATE): Error {
   return Object.assign(new Error('timed out'), { code: LATE[what] });
 }
 
-/** What an error of a connection means, in one line; undefined when nothing is known of it. */
-export function connectionWords(error: unknown): string | undefined {
+/** A one-line message for a connection error; undefined for an unknown error. */
+export function connectionMessage(error: unknown): string | undefined {
   const code = errnoOf(error) ?? '';
-  if (code.startsWith('HPE_') && !Object.hasOwn(CONNECTION_WORDS, code))
-    return `the answer cannot be understood (${code})`;
-  return CONNECTION_WORDS[code];
+  if (code.startsWith('HPE_') && !Object.hasOwn(CONNECTION_MESSAGES, code))
+    return `the response is not valid HTTP (${code})`;
+  return CONNECTION_MESSAGES[code];
 }
 
 const CONNECTION_HINTS: Readonly<Record<string, string>> = {
@@ -148,46 +148,46 @@ const CONNECTION_HINTS: Readonly<Record<string, string>> = {
   EHOSTUNREACH: 'check the network, and HTTPS_PROXY if there is a proxy',
 };
 
-/** Node and OpenSSL name what is wrong with a certificate in the error's code. */
+/** True for error codes of Node and OpenSSL about a certificate. */
 export function isCertificateProblem(code: string): boolean {
   return /CERT|_SIGNED|ISSUER|ALTNAME|UNABLE_TO_VERIFY/.test(code);
 }
 
-/** The peer speaks, but not TLS. */
+/** True if the peer answers, but not with TLS. */
 export function isNotTls(error: Error, code: string): boolean {
   return code === 'ERR_SSL_WRONG_VERSION_NUMBER' || /wrong version number|packet length too long/i.test(error.message);
 }
 
-interface ProxySaid {
-  /** The message without names. */
+interface ProxyProblem {
+  /** The message without host names. */
   readonly what: string;
-  /** Asking again can help. */
+  /** A retry can help. */
   readonly isLater: boolean;
   readonly cause?: unknown;
 }
 
-/** A proxy that gives no connection, or does not pass a request on. */
+/** A proxy that does not open a connection or forward a request. */
 export class ProxyFailure extends CurlewError {
   readonly what: string;
   readonly isLater: boolean;
 
-  constructor(code: ErrorCode, message: string, hint: string, { what, isLater, cause }: ProxySaid) {
+  constructor(code: ErrorCode, message: string, hint: string, { what, isLater, cause }: ProxyProblem) {
     super(code, message, { hint, cause });
     this.what = what;
     this.isLater = isLater;
   }
 }
 
-/** For a proxy that gives no connection to `host:port`. */
-export function noTunnel(proxy: URL, target: string, said: ProxySaid): ProxyFailure {
-  const message = `connect to ${target} through the proxy ${proxy.host}: ${said.what}`;
-  return new ProxyFailure('FETCH_FAILED', message, 'check HTTPS_PROXY and NO_PROXY', said);
+/** The error if a proxy does not open a connection to `host:port`. */
+export function noTunnel(proxy: URL, target: string, problem: ProxyProblem): ProxyFailure {
+  const message = `connect to ${target} through the proxy ${proxy.host}: ${problem.what}`;
+  return new ProxyFailure('FETCH_FAILED', message, 'check HTTPS_PROXY and NO_PROXY', problem);
 }
 
-/** For a proxy that answered 407. */
-export function wantsCredentials(proxy: URL): ProxyFailure {
-  const what = 'the proxy wants other credentials';
-  const message = `the proxy ${proxy.host} wants other credentials`;
+/** The error if a proxy answers 407. */
+export function credentialsRequired(proxy: URL): ProxyFailure {
+  const what = 'the proxy rejects the credentials';
+  const message = `the proxy ${proxy.host} rejects the credentials`;
   return new ProxyFailure('AUTH_FAILED', message, PROXY_CREDENTIALS, { what, isLater: false });
 }
 
@@ -203,7 +203,7 @@ function root(error: Error): Error {
   return found;
 }
 
-/** The outcome for a connection that could not be made or broke. `url` and `proxy` are shown without secrets. */
+/** The outcome for a connection that failed or broke. The message shows `url` and `proxy` without secrets. */
 export function brokenOutcome(doing: string, url: URL, proxy: URL | undefined, thrown: unknown): Outcome {
   const error = root(asError(thrown));
   const byProxy = error instanceof ProxyFailure ? error : undefined;
@@ -212,9 +212,9 @@ export function brokenOutcome(doing: string, url: URL, proxy: URL | undefined, t
   }
   const code = errnoOf(byProxy?.cause ?? error) ?? '';
   const certificate = isCertificateProblem(code);
-  const what = byProxy?.what ?? connectionWords(error) ?? visible(error.message);
+  const what = byProxy?.what ?? connectionMessage(error) ?? visible(error.message);
   const through = proxy === undefined ? '' : ` through the proxy ${proxy.host}`;
-  const hint = certificate ? 'a private certificate authority is added with --ca-file FILE' : CONNECTION_HINTS[code];
+  const hint = certificate ? 'add a private certificate authority with --ca-file FILE' : CONNECTION_HINTS[code];
   return {
     kind: 'broken',
     error: new CurlewError(byProxy?.code ?? 'FETCH_FAILED', `${doing}: ${url.host}${through}: ${what}`, {

@@ -1,6 +1,6 @@
 /**
- * The one HTTP client. It follows redirects itself, so that every hop is checked and secrets stay with the host they
- * were meant for; it goes through proxies, trusts the operator's authorities, and puts a limit on everything.
+ * The one HTTP client. It follows redirects itself, so that it checks every hop and sends secrets only to their own host. It
+ * uses proxies, trusts the operator's certificate authorities, and limits time and size of everything.
  */
 import { allowsPlainHttp, checkedAddress, checkNamedBy, sameOrigin, type AddressRules } from './address.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -13,14 +13,14 @@ import { loadRoots } from './roots.ts';
 import { createWire, type Timeouts, type Wire } from './wire.ts';
 
 export interface HttpOptions {
-  /** For HTTPS_PROXY, HTTP_PROXY, NO_PROXY (either case), SSL_CERT_FILE. */
+  /** Source of HTTPS_PROXY, HTTP_PROXY, NO_PROXY (either case), SSL_CERT_FILE. */
   readonly env: Environment;
-  /** File of certificate authorities in PEM; goes before SSL_CERT_FILE. */
+  /** File of certificate authorities in PEM; takes precedence over SSL_CERT_FILE. */
   readonly caFile?: string | undefined;
-  /** Hosts, `name` or `name:port`, that may be asked over plain http; this machine always may. */
+  /** Hosts, `name` or `name:port`, that may be contacted over plain http; this machine always may. */
   readonly allowHttp?: readonly string[] | undefined;
   readonly userAgent?: string | undefined;
-  /** Those that are left out are as usual. */
+  /** Omitted ones have their defaults. */
   readonly timeouts?: Partial<Timeouts> | undefined;
   readonly retry?: RetryPolicy | undefined;
 }
@@ -31,28 +31,28 @@ export interface SmallResponse extends ResponseHead {
 
 export interface Http extends AsyncDisposable {
   readonly retry: RetryPolicy;
-  /** True when plain http to this address is allowed. */
+  /** True if plain http to this address is allowed. */
   readonly allowsPlain: (url: URL) => boolean;
   /**
-   * One exchange: redirects followed, authorised, not retried. The sink gets the head and body of the last response
+   * One exchange: follows redirects, authorizes, does not retry. The sink receives the head and body of the last response
    * only. Throws `FETCH_FAILED` for an address that is not allowed and for too many redirects.
    */
   readonly exchange: (request: HttpRequest, sink: Sink, options: { readonly signal: AbortSignal }) => Promise<Outcome>;
   /**
-   * A response with its whole body of at most `limit` bytes, retried with back-off; any status comes back, but those
-   * that mean "later" only when the attempts are used up. Throws `FETCH_FAILED` for a longer body, before reading it
-   * where its length is announced, for a connection that cannot be made, and for an answer that takes too long as a whole.
+   * A response with its whole body of at most `limit` bytes, retried with back-off. Returns any status; those that mean
+   * "later" only after the last attempt. Throws `FETCH_FAILED` for a longer body, before reading it if its length is
+   * announced, for a failed connection, and for a response that takes too long in total.
    */
   readonly small: (
     request: HttpRequest,
     options: { readonly limit: number; readonly signal: AbortSignal },
   ) => Promise<SmallResponse>;
-  /** The error for a response that is no success: code by status, redacted address, the server's words made harmless. */
+  /** The error for an error response: code by status, redacted address, the server's message without control characters. */
   readonly failure: (request: HttpRequest, head: ResponseHead, body: Uint8Array) => CurlewError;
   readonly close: () => Promise<void>;
 }
 
-/** A body that stands still for half a minute is better asked for again; apt and dnf wait as long. */
+/** A body that stalls for 30 seconds is better requested again; apt and dnf wait as long. */
 const TIMEOUTS: Timeouts = {
   connectMs: 20_000,
   headersMs: 60_000,
@@ -61,16 +61,22 @@ const TIMEOUTS: Timeouts = {
   leastRate: LEAST_RATE,
 };
 const MOST_REDIRECTS = 10;
-/** What may follow a redirect to another scheme, host or port. */
-const TRAVELLING: ReadonlySet<string> = new Set(['accept', 'accept-encoding', 'range', 'if-range', 'user-agent']);
-/** Of a failure's body no more is read. */
+/** Headers that are kept on a redirect to another scheme, host or port. */
+const CROSS_ORIGIN_HEADERS: ReadonlySet<string> = new Set([
+  'accept',
+  'accept-encoding',
+  'range',
+  'if-range',
+  'user-agent',
+]);
+/** Limit of an error response's body, in bytes. */
 const FAILURE_LIMIT = 8192;
 
 interface Chain {
   readonly wire: Wire;
   readonly rules: AddressRules;
   readonly userAgent: string;
-  /** Texts that were sent as secrets: no server's message may repeat them. */
+  /** Texts that were sent as secrets, and must not be repeated in messages. */
   readonly secrets: Set<string>;
 }
 
@@ -82,7 +88,7 @@ function lowerCased(headers: Headers): Headers {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
-/** Keeps a redirect's body and an answer that is not final from the sink. */
+/** Keeps redirects and other non-final responses from the sink. */
 function untilFinal(sink: Sink, isFinal: (head: ResponseHead) => boolean): Sink {
   let pass = false;
   return {
@@ -114,7 +120,7 @@ async function follow(
   for (let hops = 0; hops <= MOST_REDIRECTS; hops += 1) {
     const guarded = from !== undefined && checkNamedBy(from, url, doing, rules);
     const hop = { doing, url, method, headers, body, namedBy: guarded ? from?.host : undefined };
-    // A body (which may hold a token) is never sent a second time: its redirects are answers like any other.
+    // A body (which may contain a token) is never sent twice: its redirects are treated as final responses.
     const outcome = await wire.send(
       hop,
       untilFinal(sink, (head) => body !== undefined || !isRedirect(head)),
@@ -124,9 +130,9 @@ async function follow(
     const next = checkedAddress(outcome.head.headers['location'] ?? '', url, doing, rules);
     next.username = '';
     next.password = '';
-    // Headers once dropped stay dropped, also when the chain comes back.
+    // Dropped headers stay dropped, even if a later redirect leads back.
     if (!sameOrigin(next, url)) {
-      headers = Object.fromEntries(Object.entries(headers).filter(([name]) => TRAVELLING.has(name)));
+      headers = Object.fromEntries(Object.entries(headers).filter(([name]) => CROSS_ORIGIN_HEADERS.has(name)));
     }
     from = first;
     url = next;
@@ -139,7 +145,7 @@ export function basic(username: string, password: string): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }
 
-/** Holds a refusal back until it is known whether better headers can be had; `replay` gives it to the sink after all. */
+/** Withholds a refusal from the sink until it is known whether better headers are available; `replay` passes it on. */
 function refusalGate(sink: Sink, isRefusal: (head: ResponseHead) => boolean) {
   let refusal: ResponseHead | undefined;
   const parts: Uint8Array[] = [];
@@ -163,8 +169,8 @@ function refusalGate(sink: Sink, isRefusal: (head: ResponseHead) => boolean) {
   return { gate, replay, refusal: (): ResponseHead | undefined => refusal };
 }
 
-/** Adds what authorises a request; a 401 of the host itself is answered once. */
-async function authorised(chain: Chain, request: HttpRequest, sink: Sink, signal: AbortSignal): Promise<Outcome> {
+/** Adds authorization headers to a request; retries once after a 401 from the requested host. */
+async function authorized(chain: Chain, request: HttpRequest, sink: Sink, signal: AbortSignal): Promise<Outcome> {
   const { authorize } = request;
   if (authorize === undefined) return follow(chain, request, sink, signal);
   const withHeaders = (more: Headers | undefined): HttpRequest => ({
@@ -189,7 +195,7 @@ async function small(
   { limit, ms, signal }: { readonly limit: number; readonly ms: number; readonly signal: AbortSignal },
 ): Promise<SmallResponse> {
   const tooLong = (): CurlewError =>
-    new CurlewError('FETCH_FAILED', `${request.doing}: the answer of ${request.url} is longer than ${limit} bytes`);
+    new CurlewError('FETCH_FAILED', `${request.doing}: the response of ${request.url} is longer than ${limit} bytes`);
   let stalls = 0;
   for (let attempt = 1; ; attempt += 1) {
     const { sink, body } = collector({ limit, failureLimit: FAILURE_LIMIT, method: request.method, tooLong });
@@ -208,13 +214,13 @@ async function small(
   }
 }
 
-/** The response if it is a success; throws the error for its status otherwise. */
+/** Returns a successful response; throws the error for any other status. */
 export function succeeded(http: Http, request: HttpRequest, response: SmallResponse): SmallResponse {
   if (response.status >= 200 && response.status < 300) return response;
   throw http.failure(request, response, response.body);
 }
 
-/** Makes a client. Throws `FILE_UNUSABLE` when a file of authorities cannot be used. Close it at the end. */
+/** Creates a client. Throws `FILE_UNUSABLE` if a file of certificate authorities cannot be used. The caller closes the client. */
 export async function createHttp(options: HttpOptions): Promise<Http> {
   const roots = await loadRoots(options.caFile, options.env);
   const timeouts = { ...TIMEOUTS, ...options.timeouts };
@@ -225,7 +231,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
   const http: Http = {
     retry: options.retry ?? RETRY_POLICY,
     allowsPlain: (url) => allowsPlainHttp(url, rules),
-    exchange: async (request, sink, { signal }) => authorised(chain, request, sink, signal),
+    exchange: async (request, sink, { signal }) => authorized(chain, request, sink, signal),
     small: async (request, { limit, signal }) => small(http, request, { limit, ms: timeouts.smallMs, signal }),
     failure: (request, head, body) => statusFailure(request, head, body, [...chain.secrets]),
     close: async () => wire.close(),

@@ -1,25 +1,25 @@
-/** What goes over the wire, as data: requests, heads of responses, where a body goes, how an exchange can end. */
+/** HTTP exchanges as data: requests, response heads, receivers of bodies, outcomes. */
 import type { CurlewError } from '../../core/errors.ts';
 
-/** Names are in lower case; a header that came several times is joined by `, `. */
+/** Names are in lower case; repeated headers are joined by `, `. */
 export type Headers = Readonly<Record<string, string>>;
 
 export interface ResponseHead {
   readonly status: number;
   readonly headers: Headers;
-  /** The address that answered at last, without user info. */
+  /** The address that sent the final response, without user info. */
   readonly url: string;
 }
 
-/** A 401 of the host asked itself, and the authorisation that it refused. */
+/** A 401 of the requested host, and the authorization that it refused. */
 export interface Refusal {
   readonly head: ResponseHead;
   readonly sent: Headers | undefined;
 }
 
 /**
- * Headers that authorise a request. Called without a refusal before each request, and once more after a 401 of the host
- * asked itself; undefined then means that nothing better can be had.
+ * Headers that authorize a request. Called without a refusal before each request, and once more after a 401 of the requested
+ * host; undefined then means that no better headers exist.
  */
 export type Authorize = (
   refusal: Refusal | undefined,
@@ -27,43 +27,43 @@ export type Authorize = (
 ) => Promise<Headers | undefined>;
 
 export interface HttpRequest {
-  /** Beginning of every error message: what is being done and with what. */
+  /** Beginning of every error message: the operation and its object. */
   readonly doing: string;
-  /** `http` or `https`; user info in it is sent as basic authorisation to that host alone. */
+  /** `http` or `https`; user info in it is sent as basic authorization to that host only. */
   readonly url: string;
   readonly method?: 'GET' | 'HEAD' | 'POST' | undefined;
   readonly headers?: Headers | undefined;
   readonly body?: string | undefined;
   readonly authorize?: Authorize | undefined;
-  /** The address whose answer named this one; then the rules for redirects hold for the first hop already. */
+  /** The address whose response named this one; the rules for redirects then also apply to the first hop. */
   readonly via?: string | undefined;
 }
 
-/** Where a response goes. Both functions may throw: the exchange is cut and the error passed on. */
+/** Receives a response. If a function throws, the exchange is aborted with that error. */
 export interface Sink {
   readonly head: (head: ResponseHead) => void;
   /**
-   * A part of the body. The bytes may be used until the call returns or, when it returns a promise, until that is
-   * settled; reading pauses meanwhile. `false` means enough: the connection is cut, the exchange counts as complete.
+   * A chunk of the body. The bytes are valid until the call returns or, if it returns a promise, until that settles; reading
+   * pauses meanwhile. `false` means enough: the connection is closed, and the exchange counts as complete.
    */
   readonly data: (chunk: Uint8Array) => Promise<void> | false | undefined;
 }
 
-/** How an exchange ended: with the whole response, or with a connection that could not be made or broke. */
+/** How an exchange ended: with the whole response, or with a connection that failed or broke. */
 export type Outcome =
   | { readonly kind: 'complete'; readonly head: ResponseHead }
   | {
       readonly kind: 'broken';
       readonly error: CurlewError;
-      /** Asking again can help. */
+      /** A retry can help. */
       readonly retryable: boolean;
-      /** The body stood still, or came too slowly: each try costs as long again. */
+      /** The body stalled or was too slow: each retry may take as long again. */
       readonly stalled: boolean;
-      /** The peer speaks, but not TLS. */
+      /** The peer answers, but not with TLS. */
       readonly notTls: boolean;
     };
 
-/** Content-Length as a number, or undefined when it is absent or no number. */
+/** Content-Length as a number, or undefined if it is absent or not a number. */
 export function contentLength({ headers }: ResponseHead): number | undefined {
   const text = headers['content-length'];
   if (text === undefined || !/^\d{1,15}$/.test(text)) return undefined;
@@ -72,14 +72,14 @@ export function contentLength({ headers }: ResponseHead): number | undefined {
 
 interface CollectOptions {
   readonly limit: number;
-  /** Of the body of an answer that is no success, which is cut there instead of failing. */
+  /** Limit of an error response's body, which is truncated there instead of failing. */
   readonly failureLimit: number;
-  /** An answer to HEAD has no body, whatever it announces. */
+  /** A response to HEAD has no body, regardless of its Content-Length. */
   readonly method?: HttpRequest['method'];
   readonly tooLong: () => Error;
 }
 
-/** Collects a body of at most `limit` bytes; what is longer fails, before reading it where its length is announced. */
+/** Collects a body of at most `limit` bytes; a longer body fails, before it is read if its length is announced. */
 export function collector({ limit, failureLimit, method, tooLong }: CollectOptions): {
   readonly sink: Sink;
   readonly body: () => Buffer;

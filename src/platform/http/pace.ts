@@ -1,44 +1,44 @@
-/** The pace at which a body has to come: one that stands still, or drips for ever, would hold a command for as long. */
+/** Minimum transfer rates: a body that stalls or trickles would block a command forever. */
 import type { Readable } from 'node:stream';
 
-/** In each stretch of so many milliseconds at least so many bytes must come. */
+/** At least `bytes` must arrive in each interval of `ms` milliseconds. */
 export interface LeastRate {
   readonly bytes: number;
   readonly ms: number;
 }
 
-/** 1000 bytes a second, over a time that outlasts what lines and servers need to recover. dnf's `minrate` is the same. */
+/** 1000 bytes a second, like dnf's `minrate`, over an interval in which networks and servers usually recover. */
 export const LEAST_RATE: LeastRate = { bytes: 60_000, ms: 60_000 };
 
-/** `code` of the error for a body that stands still, or comes too slowly. */
+/** `code` of the error for a body that stalls or is too slow. */
 export const STALLED = 'CURLEW_STALLED';
 
-/** How often in that time it is looked whether the reader waits for bytes. */
-const LOOKS = 10;
+/** Samples per interval of whether the reader waits for bytes. */
+const SAMPLES = 10;
 
 interface RateWatch extends Disposable {
   readonly got: (bytes: number) => void;
-  /** Whoever takes the bytes has the turn: time stands still. */
+  /** Stops the clock while the consumer processes bytes. */
   readonly hold: () => void;
   readonly resume: () => void;
 }
 
-/** Calls `tooSlow` at most once. Looks are counted, not time: a process that was stopped meanwhile blames nobody. */
+/** Calls `tooSlow` at most once. Counts samples instead of time, so that suspending the process does not count. */
 export function watchRate({ bytes, ms }: LeastRate, tooSlow: (error: Error) => void): RateWatch {
-  let [got, looks, held] = [0, 0, false];
-  const look = (): void => {
+  let [got, samples, held] = [0, 0, false];
+  const sample = (): void => {
     if (held) return;
-    looks += 1;
-    if (looks < LOOKS) return;
+    samples += 1;
+    if (samples < SAMPLES) return;
     if (got >= bytes) {
-      [got, looks] = [0, 0];
+      [got, samples] = [0, 0];
       return;
     }
     clearInterval(timer);
-    const least = `at least ${Math.ceil(bytes / (ms / 1000))} bytes a second are needed`;
-    tooSlow(Object.assign(new Error(`it sent ${got} bytes in ${ms / 1000} s, ${least}`), { code: STALLED }));
+    const least = `at least ${Math.ceil(bytes / (ms / 1000))} bytes a second are required`;
+    tooSlow(Object.assign(new Error(`the server sent ${got} bytes in ${ms / 1000} s, ${least}`), { code: STALLED }));
   };
-  const timer = setInterval(look, Math.max(1, ms / LOOKS));
+  const timer = setInterval(sample, Math.max(1, ms / SAMPLES));
   return {
     got: (size) => {
       got += size;
@@ -56,20 +56,20 @@ export function watchRate({ bytes, ms }: LeastRate, tooSlow: (error: Error) => v
 }
 
 export interface Pace {
-  /** Milliseconds between two parts. */
+  /** Longest time between two chunks, in milliseconds. */
   readonly idleMs: number;
   readonly leastRate: LeastRate;
 }
 
 /**
- * The parts of a body that comes at this pace; time stands still while whoever takes them has the turn. Throws an error with the
- * code {@link STALLED} otherwise, and the body's own. The body is closed at the end.
+ * The chunks of a body, which must arrive at this pace; the clock stops while the consumer processes a chunk. Throws an error
+ * with the code {@link STALLED} if the body is too slow, and the body's own errors. Closes the body at the end.
  */
 export async function* paced(body: Readable, { idleMs, leastRate }: Pace): AsyncGenerator<Uint8Array, void, undefined> {
   using watch = watchRate(leastRate, (error) => body.destroy(error));
   const parts = body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
   const stalled = (): void => {
-    const message = `the transfer stood still (no byte came for ${idleMs / 1000} seconds)`;
+    const message = `the transfer stalled (no data for ${idleMs / 1000} seconds)`;
     body.destroy(Object.assign(new Error(message), { code: STALLED }));
   };
   try {

@@ -1,9 +1,9 @@
-/** Which proxy a request goes through, by the customary variables. Pure. */
+/** Selects the proxy of a request by the customary environment variables. Pure. */
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { CurlewError } from '../../core/errors.ts';
 import { isLoopbackHost } from './address.ts';
 
-/** Variables of the process, given as data. */
+/** Environment variables, passed as data. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 function variable(env: Environment, name: string): string | undefined {
@@ -21,7 +21,7 @@ function matches(entry: string, url: URL): boolean {
   return url.hostname === suffix || url.hostname === `[${suffix}]` || url.hostname.endsWith(`.${suffix}`);
 }
 
-/** True for an address of a network such as `10.0.0.0/8`; names are not looked up for this. */
+/** True for an address in a network such as `10.0.0.0/8`; names are not resolved. */
 function isWithin(network: string, host: string): boolean {
   const [, address = '', prefix = ''] = /^([0-9a-f.:]+)\/(\d{1,3})$/.exec(network) ?? [];
   const family = isIPv6(host) ? 'ipv6' : 'ipv4';
@@ -36,9 +36,9 @@ function defaultPort(url: URL): string {
 }
 
 /**
- * The proxy for an address, or undefined for a direct connection. `HTTPS_PROXY` and `HTTP_PROXY` are chosen by the
- * address' scheme, lower case wins. `NO_PROXY` lists names with all below them, `name:port`, networks such as
- * `10.0.0.0/8`, or `*`. This machine itself is never asked through a proxy.
+ * The proxy for an address, or undefined for a direct connection. The address' scheme selects `HTTPS_PROXY` or `HTTP_PROXY`;
+ * the lower-case variable takes precedence. `NO_PROXY` lists names (subdomains included), `name:port`, networks such as
+ * `10.0.0.0/8`, or `*`. Connections to this machine never use a proxy.
  */
 export function proxyFor(url: URL, env: Environment): URL | undefined {
   if (isLoopbackHost(url.hostname)) return undefined;
@@ -55,13 +55,13 @@ export function proxyFor(url: URL, env: Environment): URL | undefined {
   return proxy;
 }
 
-/** `Proxy-Authorization` for the user info of a proxy's address, or undefined when it has none. */
+/** `Proxy-Authorization` for the user info of a proxy's address, or undefined if it has none. */
 export function proxyToken(proxy: URL): string | undefined {
   if (proxy.username === '' && proxy.password === '') return undefined;
   return `Basic ${Buffer.from(`${decoded(proxy.username)}:${decoded(proxy.password)}`).toString('base64')}`;
 }
 
-/** Percent-decoded user info; what is no valid encoding stays as it is. */
+/** Percent-decoded user info; invalid encodings are returned unchanged. */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -1,23 +1,23 @@
-/** When to ask again, and how long to wait before. */
+/** When to retry, and how long to wait first. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { CurlewError } from '../../core/errors.ts';
 import type { HttpRequest, ResponseHead } from './message.ts';
 
 export interface RetryPolicy {
-  /** Requests in all before giving up, as long as nothing moves. */
+  /** Maximum number of requests without progress. */
   readonly attempts: number;
-  /** The first pause; it doubles each time, with up to as much again by chance. */
+  /** The first pause; it doubles each time, plus up to 100 % random jitter. */
   readonly baseMs: number;
-  /** No pause is longer, whatever a server asks for. */
+  /** Longest pause, even if a server requests more. */
   readonly capMs: number;
 }
 
 export const RETRY_POLICY: RetryPolicy = { attempts: 5, baseMs: 250, capMs: 60_000 };
 
-/** Of the attempts, so many may end in a body that stands still or drips: each has cost as long as the limit is. */
+/** Attempts that may end in a stalled body: each takes as long as the time limit. */
 export const MOST_STALLS = 2;
 
-const SLOW_HINT = 'the server or the line to it is too slow: run the command again later, or name another server';
+const SLOW_HINT = 'the server or the network is too slow: run the command again later, or use another server';
 const RETRYABLE: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 
 /** Statuses that mean "later" rather than "no". */
@@ -25,7 +25,7 @@ export function isRetryable(status: number): boolean {
   return RETRYABLE.has(status);
 }
 
-/** Milliseconds of a Retry-After header (seconds, or a date), or undefined when there is none that can be read. */
+/** Milliseconds of a Retry-After header (seconds, or a date), or undefined if it is absent or invalid. */
 export function retryAfterMs(text: string | undefined, now: number): number | undefined {
   if (text === undefined) return undefined;
   if (/^\s*\d{1,9}\s*$/.test(text)) return Number(text) * 1000;
@@ -41,12 +41,12 @@ export function pauseMs(
   { baseMs, capMs }: RetryPolicy,
   now: number,
 ): number {
-  const asked = retryAfterMs(head?.headers['retry-after'], now);
+  const requested = retryAfterMs(head?.headers['retry-after'], now);
   const backOff = baseMs * 2 ** Math.min(attempt - 1, 20) * (1 + Math.random());
-  return Math.min(capMs, asked ?? backOff);
+  return Math.min(capMs, requested ?? backOff);
 }
 
-/** Waits; the signal's reason is thrown when it fires. */
+/** Waits; throws the signal's reason if it aborts. */
 export async function pause(ms: number, { signal }: { readonly signal: AbortSignal }): Promise<void> {
   try {
     await delay(ms, undefined, { signal });
@@ -56,7 +56,7 @@ export async function pause(ms: number, { signal }: { readonly signal: AbortSign
   }
 }
 
-/** Ends the work when its time is up. What drips for so long is not asked again: it would take as long. */
+/** Cancels the work after `ms`. There is no retry after that: it would take as long. */
 export async function withinTime<Result>(
   { doing, url }: HttpRequest,
   { ms, signal, received }: { readonly ms: number; readonly signal: AbortSignal; readonly received: () => number },
@@ -68,7 +68,7 @@ export async function withinTime<Result>(
   };
   const timer = setTimeout(() => {
     const { host } = new URL(url);
-    const message = `${doing}: ${host}: the answer was not complete after ${ms / 1000} s, ${received()} bytes had come`;
+    const message = `${doing}: ${host}: the response was not complete after ${ms / 1000} s (${received()} bytes received)`;
     own.abort(new CurlewError('FETCH_FAILED', message, { hint: SLOW_HINT }));
   }, ms);
   signal.throwIfAborted();

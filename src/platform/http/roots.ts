@@ -1,4 +1,4 @@
-/** Certificate authorities: Node's own, and those of a file that the operator names. */
+/** Certificate authorities: Node's own, plus those of a file that the operator names. */
 import { open } from 'node:fs/promises';
 import { rootCertificates } from 'node:tls';
 import { CurlewError, fileError } from '../../core/errors.ts';
@@ -17,12 +17,12 @@ async function readPem(path: string): Promise<string> {
   } catch (error) {
     throw fileError(doing, error);
   }
-  throw new CurlewError('FILE_UNUSABLE', `${doing}: no certificate in it`, { hint: 'give a file in PEM form' });
+  throw new CurlewError('FILE_UNUSABLE', `${doing}: it contains no certificate`, { hint: 'use a file in PEM format' });
 }
 
 /**
- * Authorities to trust, in PEM: undefined means Node's defaults. `caFile`, else SSL_CERT_FILE, is added to them (and
- * NODE_EXTRA_CA_CERTS, which Node would forget then).
+ * Trusted authorities in PEM: undefined means Node's defaults. Adds `caFile`, or else SSL_CERT_FILE, to them, and also
+ * NODE_EXTRA_CA_CERTS, which Node would otherwise ignore.
  */
 export async function loadRoots(caFile: string | undefined, env: Environment): Promise<readonly string[] | undefined> {
   const named = caFile ?? env['SSL_CERT_FILE'];

@@ -1,17 +1,17 @@
-/** One request over one connection, without redirects or retries. */
+/** Sends one request over one connection, without redirects or retries. */
 import { request as requestPlain, type ClientRequest, type IncomingMessage } from 'node:http';
 import { request as requestSecure } from 'node:https';
 import { asError, errnoOf } from '../../core/errors.ts';
-import { openConnections, type Asked, type ConnectionOptions, type Connections } from './connections.ts';
-import { Broken, brokenOutcome, timedOut, wantsCredentials } from './failure.ts';
+import { openConnections, type AgentRequestOptions, type ConnectionOptions, type Connections } from './connections.ts';
+import { Broken, brokenOutcome, timedOut, credentialsRequired } from './failure.ts';
 import { paced, type Pace } from './pace.ts';
 import type { Outcome, ResponseHead, Sink } from './message.ts';
 
-/** Limits in milliseconds: for a connection, for the head of a response, between two parts of a body. */
+/** Limits in milliseconds: for a connection, for the head of a response, between two chunks of a body. */
 export interface Timeouts extends Pace {
   readonly connectMs: number;
   readonly headersMs: number;
-  /** For one try of a small request as a whole, redirects and tokens included. */
+  /** For one attempt of a small request in total, including redirects and tokens. */
   readonly smallMs: number;
 }
 
@@ -20,29 +20,29 @@ export interface Hop {
   readonly method: string;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly body?: string | undefined;
-  /** Host that named this address: then it must not resolve to this machine or its link. */
+  /** Host whose response named this address, which then must not resolve to this machine or its link. */
   readonly namedBy?: string | undefined;
 }
 
 interface SendOptions {
-  /** None when absent: then the signal is the only limit. */
+  /** If absent, the signal is the only limit. */
   readonly timeouts?: Omit<Timeouts, 'connectMs' | 'smallMs'> | undefined;
   readonly signal: AbortSignal;
 }
 
 export interface Wire {
-  /** Rejects with the signal's reason and with what the sink threw; everything else is an outcome. */
+  /** Rejects with the signal's reason and with errors of the sink; everything else is an outcome. */
   readonly send: (hop: Hop & { readonly doing: string }, sink: Sink, options: SendOptions) => Promise<Outcome>;
   readonly close: () => void;
 }
 
-/** Ends an exchange from outside: by the signal, by a limit of time, by an error of the connection. */
+/** Ends an exchange from outside: by the signal, a timeout, or a connection error. */
 interface Ending extends Disposable {
-  /** Rejects then, at most once. */
+  /** Rejects when the exchange ends. */
   readonly over: Promise<never>;
   readonly isOver: () => boolean;
   readonly broken: (error: Error) => void;
-  /** The head of the answer has so much time from now on; undefined is no limit, or no longer one. */
+  /** Sets the time limit for the head of the response, starting now; undefined removes the limit. */
   readonly headWithin: (ms: number | undefined) => void;
 }
 
@@ -76,9 +76,9 @@ function endingOf(signal: AbortSignal): Ending {
 }
 
 /**
- * Sends a request and feeds the sink; the head of the answer after its last byte, or after enough of them. A GET or HEAD over an
- * idle connection that ended just then is sent once more. Rejects with {@link Broken} for the connection, otherwise with what
- * the sink threw or the signal's reason.
+ * Sends a request, feeds the sink, and returns the head of the response after its last byte, or after the sink has enough. A
+ * GET or HEAD over an idle connection that was just closed is sent once more. Rejects with {@link Broken} for connection
+ * errors, otherwise with the error of the sink or the signal's reason.
  */
 export async function send(
   connections: Connections,
@@ -89,55 +89,55 @@ export async function send(
   const { timeouts, signal } = options;
   signal.throwIfAborted();
   using ending = endingOf(signal);
-  const { asked, proxy } = request(connections, hop, signal);
+  const { request, proxy } = startRequest(connections, hop, signal);
   let answer: IncomingMessage | undefined;
   try {
-    answer = await Promise.race([ending.over, answerTo(asked, hop, ending, timeouts?.headersMs)]);
-    if (answer.statusCode === 407 && proxy !== undefined) throw new Broken(wantsCredentials(proxy));
+    answer = await Promise.race([ending.over, answerTo(request, hop, ending, timeouts?.headersMs)]);
+    if (answer.statusCode === 407 && proxy !== undefined) throw new Broken(credentialsRequired(proxy));
     const head = headOf(hop, answer);
     sink.head(head);
     if (head.status !== 101) await Promise.race([ending.over, receive(answer, sink, ending, timeouts)]);
     return head;
   } catch (error) {
-    const isStale = asked.reusedSocket && answer === undefined && error instanceof Broken && isReset(error.cause);
+    const isStale = request.reusedSocket && answer === undefined && error instanceof Broken && isReset(error.cause);
     if (!isStale || !/^(?:GET|HEAD)$/.test(hop.method)) throw error;
   } finally {
-    if (answer?.readableEnded !== true) asked.destroy();
+    if (answer?.readableEnded !== true) request.destroy();
   }
   return await send(connections, hop, sink, options);
 }
 
 async function answerTo(
-  asked: ClientRequest,
+  request: ClientRequest,
   { body }: Hop,
   ending: Ending,
   headersMs: number | undefined,
 ): Promise<IncomingMessage> {
   return new Promise((resolve) => {
     let answer: IncomingMessage | undefined;
-    asked.on('error', (error) => {
-      // When all of it is here its end follows.
+    request.on('error', (error) => {
+      // A complete response ends anyway.
       if (answer?.complete !== true) ending.broken(error);
     });
-    asked.on('finish', () => {
+    request.on('finish', () => {
       if (answer === undefined) ending.headWithin(headersMs);
     });
-    asked.on('response', (received) => {
-      // Whoever reads it hears of its errors.
+    request.on('response', (received) => {
+      // The reader of the body gets its errors.
       answer = received.on('error', () => undefined);
       ending.headWithin(undefined);
       resolve(received);
     });
-    // Nobody here speaks another protocol.
-    asked.on('upgrade', (received, socket) => {
+    // Other protocols are not supported.
+    request.on('upgrade', (received, socket) => {
       socket.destroy();
       resolve(received);
     });
-    asked.end(body);
+    request.end(body);
   });
 }
 
-/** Feeds the sink with a body, each time with as much as has come. */
+/** Feeds the sink with a body, chunk by chunk as it arrives. */
 async function receive(answer: IncomingMessage, sink: Sink, ending: Ending, pace: Pace | undefined): Promise<void> {
   const body: AsyncIterable<Uint8Array> = pace === undefined ? answer : paced(answer, pace);
   const parts = body[Symbol.asyncIterator]();
@@ -160,15 +160,15 @@ function isReset(error: unknown): boolean {
   return ['ECONNRESET', 'EPIPE'].includes(errnoOf(error) ?? '');
 }
 
-/** `proxy` when it passes the request on as it is. Rejects a header that cannot be written as {@link Broken}. */
-function request(
+/** `proxy` is set if it forwards the request. Throws {@link Broken} for a header that cannot be written. */
+function startRequest(
   connections: Connections,
   { url, namedBy, method, headers }: Hop,
   signal: AbortSignal,
-): { readonly asked: ClientRequest; readonly proxy: URL | undefined } {
+): { readonly request: ClientRequest; readonly proxy: URL | undefined } {
   const route = connections.routeOf(url, namedBy);
   const { secure, agent, host, port, prefix, servername, lookup, proxy } = route;
-  const options: Asked = {
+  const options: AgentRequestOptions = {
     agent,
     host,
     port,
@@ -180,8 +180,8 @@ function request(
     cancelledBy: signal,
   };
   try {
-    const asked = (secure ? requestSecure : requestPlain)(options);
-    return { asked, proxy: prefix === '' ? undefined : proxy };
+    const request = (secure ? requestSecure : requestPlain)(options);
+    return { request, proxy: prefix === '' ? undefined : proxy };
   } catch (error) {
     throw new Broken(asError(error));
   }

@@ -1,13 +1,13 @@
-/** Memory that goes round: fresh pages for every chunk would cost as much as copying it. */
+/** Reuses memory: allocating fresh pages for every chunk would cost as much as copying it. */
 
 export interface BufferPool {
-  /** Memory for a chunk, of at most so many bytes and of nobody else until it is given back. What never is, is collected. */
+  /** Exclusive memory for a chunk of at most `length` bytes, until it is given back. Otherwise it is garbage collected. */
   readonly allocate: (length: number) => Uint8Array;
-  /** Takes back what was allocated here, whole or a part of it; memory of others is left alone. */
+  /** Takes back memory that this pool allocated, given by any view of it; ignores other memory. */
   readonly giveBack: (chunk: Uint8Array) => void;
 }
 
-/** `size`: bytes of one buffer, and the most of one chunk. `mostFree`: buffers that are kept for whoever comes next. */
+/** `size`: bytes of one buffer, and the limit of one chunk. `mostFree`: the number of free buffers that are kept. */
 export function createBufferPool({
   size,
   mostFree = Number.POSITIVE_INFINITY,

@@ -1,4 +1,4 @@
-/** Bounded concurrency with one rule: never leave work running behind a thrown error. */
+/** Bounded concurrency with one rule: no work is still running when an error is thrown. */
 import { CurlewError } from '../../core/errors.ts';
 
 export interface Limits {
@@ -7,8 +7,8 @@ export interface Limits {
 }
 
 /**
- * Runs `work` over `items`, at most `width` at a time. The first failure aborts the signal that the others were given,
- * waits for them to stop, and is the one thrown.
+ * Runs `work` over `items`, at most `width` at a time. The first failure aborts the signal of the others, waits for them to
+ * stop, and is thrown.
  */
 export async function eachLimited<Item>(
   items: Iterable<Item>,
@@ -30,8 +30,8 @@ export async function eachLimited<Item>(
       await takeItems();
     } catch (error) {
       first ??= { error };
-      // The others have not failed: nobody may report them with an error that is not theirs.
-      failed.abort(new CurlewError('CANCELLED', 'stopped, because something else failed', { cause: error }));
+      // The others have not failed: they must not be reported with the error of this one.
+      failed.abort(new CurlewError('CANCELLED', 'stopped because another operation failed', { cause: error }));
     }
   });
   await Promise.all(workers);

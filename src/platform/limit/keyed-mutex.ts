@@ -1,10 +1,10 @@
-/** A mutex for each of many keys, which are there for as long as somebody holds them or waits. */
+/** A mutex per key; keys exist only while they are held or waited for. */
 import { asError } from '../../core/errors.ts';
 
 export interface KeyedMutex {
   /**
-   * Runs `work` while no other work with any of its keys runs. First come first served for each key; those with other keys
-   * overtake. All keys are taken at once, so that nobody waits in a circle. Whoever waits leaves with the signal's reason.
+   * Runs `work` while no other work with any of its keys runs. Work with a common key runs in order of arrival; other work may
+   * overtake. Takes all keys at once, so that there are no deadlocks. Waiting ends with the signal's reason if it aborts.
    */
   readonly run: <Result>(
     keys: readonly string[],

@@ -1,19 +1,19 @@
-/** A semaphore: a fixed number of units, of which work takes some while it runs. */
+/** A semaphore: a fixed number of units, some of which work acquires while it runs. */
 import { asError, CurlewError } from '../../core/errors.ts';
 
 export interface AcquireOptions {
-  /** Units: 1 when left out. More than there are count as all of them. */
+  /** Number of units, default 1. More than the capacity counts as the capacity. */
   readonly weight?: number | undefined;
-  /** Whoever waits leaves with its reason. */
+  /** Waiting ends with its reason if it aborts. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface Semaphore {
-  /** Waits for the units, first come first served; a heavy one is not overtaken. `BUSY` when it has waited too long. */
+  /** Waits for the units, first come, first served; lighter requests do not overtake. `BUSY` after waiting too long. */
   readonly acquire: (options?: AcquireOptions) => Promise<void>;
-  /** Gives units back; as many as were acquired. */
+  /** Releases units; as many as were acquired. */
   readonly release: (weight?: number) => void;
-  /** Runs `work` while it holds the units, which are given back however it ends. */
+  /** Runs `work` while holding the units, and always releases them. */
   readonly run: <Result>(work: () => Promise<Result>, options?: AcquireOptions) => Promise<Result>;
 }
 
@@ -22,7 +22,7 @@ interface Waiter {
   readonly start: () => void;
 }
 
-/** One of capacity 1 is a mutex. `patienceMs`: the longest wait; no limit when left out. */
+/** With capacity 1 it is a mutex. `patienceMs`: the longest wait; default: no limit. */
 export function createSemaphore(
   capacity: number,
   { patienceMs }: { readonly patienceMs?: number | undefined } = {},
@@ -49,7 +49,10 @@ export function createSemaphore(
       const giveUp = (): void => {
         const others = queue.size - 1;
         leave(
-          new CurlewError('BUSY', `no place was free for ${patienceMs} ms: ${capacity} run, ${others} others wait`),
+          new CurlewError(
+            'BUSY',
+            `no slot was free for ${patienceMs} ms (limit ${capacity}, ${others} others waiting)`,
+          ),
         );
       };
       const late = patienceMs === undefined ? undefined : setTimeout(giveUp, patienceMs);

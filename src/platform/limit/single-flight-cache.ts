@@ -1,29 +1,29 @@
-/** What was found out once and may be asked again: a bounded cache in which nobody makes a value twice at a time. */
+/** A bounded cache that never computes a value twice at the same time. */
 
 export interface SingleFlightCache<Value> {
-  /** The value of this key, made when there is none, or an old one; all who ask meanwhile get the same. No failure is kept. */
+  /** The value of this key, computed if it is missing or old. Concurrent callers share it. Failures are not cached. */
   readonly get: (key: string, make: () => Promise<Value>) => Promise<Value>;
-  /** Forgets a value; whoever waits for it gets it nevertheless. */
+  /** Removes a value; callers that wait for it still get it. */
   readonly drop: (key: string) => void;
-  /** Forgets all values, and returns them when those that are being made are there; failures are left out. */
+  /** Removes all values, and returns them once those in progress are computed; omits failures. */
   readonly drain: () => Promise<readonly Value[]>;
   readonly size: () => number;
-  /** Of all values together. */
+  /** Total weight of all values. */
   readonly weight: () => number;
 }
 
 export interface CacheOptions<Value> {
-  /** Weight that all values together may have, the least recently used go first; one is kept whatever it weighs. */
+  /** Limit of the total weight: the least recently used values are removed first; one value always stays. */
   readonly most?: number;
-  /** 1 for each value when left out. */
+  /** Default: 1 for each value. */
   readonly weigh?: (value: Value) => number;
-  /** Milliseconds after the beginning of its making at which a value is old; never when left out. */
+  /** Age in milliseconds, from the start of its computation, at which a value is old; default: never. */
   readonly freshMs?: number;
-  /** Milliseconds, for `freshMs`. */
+  /** Clock for `freshMs`, in milliseconds. */
   readonly now?: () => number;
   /**
-   * What becomes of those who wait for a value that fails: `shared` gives them the failure; `own` lets each try for itself,
-   * where the failure speaks of the first one, or is its cancellation.
+   * What happens to callers that wait for a value that fails: `shared` gives them the failure; `own` lets each try itself, for
+   * failures that concern only the first caller, such as its cancellation.
    */
   readonly failures?: 'shared' | 'own';
 }
@@ -76,7 +76,7 @@ export function createSingleFlightCache<Value>({
     get: async (key, make) => {
       const found = entries.get(key);
       if (found === undefined || (found.isSettled && now() - found.at >= freshMs)) return start(key, make);
-      // The last in the order of insertion is the one that was used last.
+      // Insertion order is the order of use: the most recent one is last.
       entries.delete(key);
       entries.set(key, found);
       return failures === 'shared' ? found.made : found.made.catch(async () => start(key, make));

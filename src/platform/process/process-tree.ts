@@ -1,4 +1,4 @@
-/** Processes as /proc shows them: who they are, which belong to a hook, and how all of them are ended. */
+/** Processes in /proc: their identity, which ones belong to a hook, and how to end all of them. */
 import { existsSync, readdirSync, readFileSync, statSync, type Stats } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -8,17 +8,17 @@ export interface ProcessInfo {
   readonly pid: number;
   readonly group: number;
   readonly session: number;
-  /** Clock ticks since boot at which it started: with the pid it names a process, also after the pid was reused. */
+  /** Start time in clock ticks since boot: with the pid it identifies a process even if the pid is reused. */
   readonly start: string;
-  /** The program's name as the kernel keeps it: at most 15 characters. */
+  /** The program's name in the kernel: at most 15 characters. */
   readonly name: string;
 }
 
-/** Facts about a process that runs; undefined when there is none, or only what is left of one (a zombie). */
+/** Facts about a running process; undefined if it does not exist or is a zombie. */
 export function processInfo(pid: number): ProcessInfo | undefined {
   const text = readProc(`/proc/${pid}/stat`);
   if (text === undefined) return undefined;
-  // proc(5): the name stands in parentheses and may hold any character, so the fields count from the last one.
+  // proc(5): the name is in parentheses and may contain any character, so the fields count from the last one.
   const open = text.indexOf('(');
   const close = text.lastIndexOf(')');
   const fields = text.slice(close + 2).split(' ');
@@ -28,29 +28,29 @@ export function processInfo(pid: number): ProcessInfo | undefined {
   return { pid, group, session, start: fields[19] ?? '', name: text.slice(open + 1, close) };
 }
 
-/** Names the time since this machine was started. Without /proc, as in a bare chroot, that is `UNSUPPORTED`. */
+/** Identifies the current boot of this machine. `UNSUPPORTED` without /proc, as in a bare chroot. */
 export async function bootId(path = '/proc/sys/kernel/random/boot_id'): Promise<string> {
   try {
     return (await readFile(path, 'utf8')).trim();
   } catch (error) {
-    throw new CurlewError('UNSUPPORTED', `read ${path}: /proc is not mounted here, or not as Linux has it`, {
-      hint: 'mount it, as in: mount -t proc proc /proc; runs and their hooks need it',
+    throw new CurlewError('UNSUPPORTED', `read ${path}: /proc is not mounted, or is not Linux's /proc`, {
+      hint: 'mount it: mount -t proc proc /proc; runs and their hooks require it',
       cause: error,
     });
   }
 }
 
-/** What binds processes to a hook: its session, and a `NAME=value` in the environment of those that left it. */
+/** Identifies the processes of a hook: its session, and a `NAME=value` in the environment of those that left the session. */
 export interface Family {
   readonly session: number;
   readonly marker: string;
-  /** Start of the first of them: whatever runs longer is none of them, and its environment is not read. */
+  /** Start of the first of them: a process that started earlier does not belong, and its environment is not read. */
   readonly since?: string | undefined;
 }
 
 export interface Members {
   readonly inSession: readonly ProcessInfo[];
-  /** Started by the hook, but in a session of their own. */
+  /** Started by the hook, but in another session. */
   readonly outside: readonly ProcessInfo[];
 }
 
@@ -72,18 +72,18 @@ function pids(): readonly number[] {
   return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
 }
 
-/** True when a process prints to this file: other descriptors of a node are too many to look at after each hook. */
-export function isHeld({ dev, ino }: { readonly dev: number; readonly ino: number }): boolean {
+/** True if a process prints to this file. Checks only descriptors 1 and 2: a node has too many to check all after each hook. */
+export function isOutputOfProcess({ dev, ino }: { readonly dev: number; readonly ino: number }): boolean {
   return pids()
     .flatMap((pid) => [`/proc/${pid}/fd/1`, `/proc/${pid}/fd/2`])
     .some((path) => {
-      const found = look(path);
+      const found = readableStat(path);
       return found !== undefined && found.dev === dev && found.ino === ino;
     });
 }
 
-/** What a path leads to, where it does and where it is ours to see. */
-function look(path: string): Stats | undefined {
+/** The target of a path, if it exists and is readable. */
+function readableStat(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch {
@@ -97,8 +97,8 @@ function hasMarker(pid: number, marker: string): boolean {
 }
 
 /**
- * The text of a file that may vanish, or not be ours to read, at any moment. Synchronous: the kernel answers from
- * memory, and hundreds of turns of the event loop would cost more than the reading.
+ * The text of a file that may vanish or be unreadable at any moment. Synchronous: the kernel answers from memory, and
+ * hundreds of event-loop turns would cost more than the reads.
  */
 function readProc(path: string): string | undefined {
   try {
@@ -109,13 +109,13 @@ function readProc(path: string): string | undefined {
 }
 
 const GRACE_MS = 10_000;
-const LOOK_MS = 25;
+const POLL_MS = 25;
 /** Rounds of SIGKILL: a process between two forks shows up in the next one. */
 const KILL_ROUNDS = 400;
 
 /**
- * Ends whatever `find` finds: SIGTERM, ten seconds, SIGKILL until nothing is left. Returns what there was at first. This
- * is how an abort is carried out, so it takes no signal itself.
+ * Ends all processes that `find` returns: SIGTERM, ten seconds, then SIGKILL until none is left. Returns the processes of
+ * the first call. This carries out an abort, so it takes no signal itself.
  */
 export async function endProcesses<Process extends Pick<ProcessInfo, 'pid'>>(
   find: () => readonly Process[],
@@ -124,14 +124,14 @@ export async function endProcesses<Process extends Pick<ProcessInfo, 'pid'>>(
   const first = find();
   if (first.length === 0) return first;
   send(first, 'SIGTERM');
-  // A stopped process takes no SIGTERM before it goes on.
+  // A stopped process does not handle SIGTERM until it continues.
   send(first, 'SIGCONT');
   const deadline = performance.now() + graceMs;
   while (performance.now() < deadline) {
-    await wait(LOOK_MS);
+    await wait(POLL_MS);
     const left = find();
     if (left.length === 0) return first;
-    // Just forked by a shell with a trap, it took the signal in the shell's place and lost it with the next program.
+    // A process that a shell with a trap has just forked receives the signal with the shell's trap and loses it at exec.
     send(
       left.filter(({ pid }) => diesOfTerm(pid)),
       'SIGTERM',
@@ -141,36 +141,36 @@ export async function endProcesses<Process extends Pick<ProcessInfo, 'pid'>>(
     const left = find();
     if (left.length === 0) break;
     send(left, 'SIGKILL');
-    await wait(LOOK_MS);
+    await wait(POLL_MS);
   }
   return first;
 }
 
 /**
- * Ends every process of a group in the same way. Those that only root may end, or nobody, stay: this resolves nevertheless.
+ * Ends every process of a group in the same way. Resolves even if some cannot be ended, such as those of root.
  */
 export async function endGroup(leader: number, { graceMs }: { readonly graceMs: number }): Promise<void> {
   // kill(2): a negative number is a whole group.
   await endProcesses(() => (isRunning(leader) ? [{ pid: -leader }] : []), { graceMs });
 }
 
-/** Kills a group at once, as a process does that ends itself. */
+/** Kills a group immediately. */
 export function killGroup(leader: number): void {
   send([{ pid: -leader }], 'SIGKILL');
 }
 
-/** False once a group holds nothing but zombies, for which their parent may take its time. */
+/** False once a group contains only zombies, which their parent may reap later. */
 function isRunning(leader: number): boolean {
   try {
     process.kill(-leader, 0);
   } catch (error) {
-    // Anything else: of another user, and there.
+    // Any other error means that the group runs as another user.
     if (errnoOf(error) === 'ESRCH') return false;
   }
   return !existsSync('/proc/self') || pids().some((pid) => processInfo(pid)?.group === leader);
 }
 
-/** True for a process that neither catches nor ignores SIGTERM, and so has never got one as it is now. */
+/** True for a process that neither catches nor ignores SIGTERM, so it has not received one since its last exec. */
 function diesOfTerm(pid: number): boolean {
   const status = readProc(`/proc/${pid}/status`) ?? '';
   const masks = [...status.matchAll(/^Sig(?:Ign|Cgt):\t([0-9a-f]+)$/gm)].map(([, hex = '0']) => BigInt(`0x${hex}`));

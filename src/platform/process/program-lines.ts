@@ -1,9 +1,9 @@
-/** What a program prints, as lines: bounded, without colours, whoever carries them. */
+/** Output of programs as lines: bounded, without colors, from any transport. */
 
 type Bytes = AsyncIterable<Uint8Array>;
 
 const FRAME_HEAD = 8;
-/** Longer lines are cut: nobody reads them, and memory is bounded. */
+/** Longer lines are truncated, to bound memory. */
 const LINE_LIMIT = 8192;
 
 interface Piece {
@@ -13,8 +13,8 @@ interface Piece {
 }
 
 /**
- * The payloads of an engine's multiplexed stream: frames of 8 bytes (stream, three zeros, length in big endian) and as
- * many bytes, https://docs.docker.com/reference/api/engine (attach).
+ * The payloads of an engine's multiplexed stream: frames of 8 bytes (stream, three zeros, length in big endian) followed by
+ * that many bytes, https://docs.docker.com/reference/api/engine (attach).
  */
 async function* demultiplexed(stream: Bytes): AsyncGenerator<Piece, void, undefined> {
   const head = Buffer.alloc(FRAME_HEAD);
@@ -22,8 +22,8 @@ async function* demultiplexed(stream: Bytes): AsyncGenerator<Piece, void, undefi
   let left = 0;
   for await (const chunk of stream) {
     for (let at = 0; at < chunk.byteLength;) {
-      const wanted = left > 0 ? left : FRAME_HEAD - filled;
-      const data = chunk.subarray(at, at + wanted);
+      const needed = left > 0 ? left : FRAME_HEAD - filled;
+      const data = chunk.subarray(at, at + needed);
       at += data.byteLength;
       if (left > 0) {
         left -= data.byteLength;
@@ -39,7 +39,7 @@ async function* demultiplexed(stream: Bytes): AsyncGenerator<Piece, void, undefi
   }
 }
 
-/** Puts lines together from pieces of a text; those over the limit are cut. */
+/** Assembles lines from chunks of a text; truncates those over the limit. */
 export function createLineSplitter(limit = LINE_LIMIT): {
   readonly add: (data: Uint8Array) => readonly string[];
   readonly rest: () => readonly string[];
@@ -61,14 +61,14 @@ export function createLineSplitter(limit = LINE_LIMIT): {
   };
 }
 
-/** Lines of both outputs of a container, as an engine's multiplexed stream brings them; a line is never mixed of both. */
+/** Lines of both outputs of a container, from an engine's multiplexed stream; a line never mixes both. */
 export async function* containerLines(stream: Bytes): AsyncGenerator<string, void, undefined> {
   const outputs = [createLineSplitter(), createLineSplitter()] as const;
   for await (const { source, data } of demultiplexed(stream)) yield* outputs[source === 2 ? 1 : 0].add(data);
   for (const output of outputs) yield* output.rest();
 }
 
-/** Lines of a text that comes in pieces; what follows the last newline counts as one. Lines over `limit` are cut. */
+/** Lines of a text in chunks; text after the last newline is a line. Lines over `limit` are truncated. */
 export async function* linesOf(
   stream: Bytes,
   { limit }: { readonly limit?: number } = {},
@@ -78,7 +78,7 @@ export async function* linesOf(
   yield* lines.rest();
 }
 
-/** A line as a terminal would leave it: without colours, only what follows the last return. */
+/** A line as a terminal shows it: without colors, only the text after the last carriage return. */
 export function plainLine(line: string): string {
   const text = line.replaceAll(/\u001b\[[0-9;?]*[A-Za-z]/g, '').replace(/(?<!\r)\r+$/, '');
   return text.slice(text.lastIndexOf('\r') + 1);
@@ -92,7 +92,7 @@ export interface LastLines {
 
 const KEPT = 20;
 
-/** Keeps the last lines that say something, for the message of a failure. */
+/** Keeps the last lines that are not blank, for error messages. */
 export function keepLastLines(): LastLines {
   const kept: string[] = [];
   return {
@@ -108,7 +108,7 @@ export function keepLastLines(): LastLines {
   };
 }
 
-/** Last lines as they stand below a message; nothing when there are none. */
+/** Formats last lines for the end of a message; empty without lines. */
 export function quoteLines(lines: readonly string[]): string {
   return lines.map((line) => `\n  | ${line}`).join('');
 }

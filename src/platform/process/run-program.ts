@@ -1,4 +1,4 @@
-/** Runs another program to its end: bounded in time and output, and with it ends everything that it has started. */
+/** Runs a program to its end, with limits on time and output, and also ends every process that it started. */
 import type { ChildProcess } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -8,35 +8,35 @@ import { endGroup, killGroup } from './process-tree.ts';
 import { createLineSplitter, keepLastLines, plainLine, quoteLines } from './program-lines.ts';
 
 export interface ProgramOptions {
-  /** The whole environment: nothing of this process's own is added. `PATH` says where the program is found. */
+  /** The whole environment: nothing is inherited. `PATH` is used to find the program. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd?: string | undefined;
-  /** Its standard input; empty when left out. What an iterable throws closes it, and is thrown once the program has ended. */
+  /** Standard input; default: empty. An error of an iterable closes it, and is thrown once the program has ended. */
   readonly input?: string | AsyncIterable<Uint8Array> | undefined;
-  /** Called with each line of both outputs as it is printed, without colors; nothing is kept then, and nothing limited. */
+  /** Called with each line of both outputs, without colors. Output is then neither kept nor limited. */
   readonly line?: ((text: string) => void) | undefined;
-  /** Most bytes of standard output, and of standard error, that are kept; 8 MiB when left out. */
+  /** Limit of the bytes kept of standard output and of standard error; default 8 MiB. */
   readonly outputLimit?: number | undefined;
-  /** What happens to a program that prints more: it is ended, or the rest is dropped. */
+  /** What happens if a program prints more: it is ended, or the rest is dropped. */
   readonly excess?: 'end' | 'drop' | undefined;
-  /** Milliseconds after which it is ended. */
+  /** Time limit in milliseconds. */
   readonly limitMs?: number | undefined;
-  /** Milliseconds between SIGTERM and SIGKILL; 5 s when left out. */
+  /** Milliseconds between SIGTERM and SIGKILL; default 5 s. */
   readonly graceMs?: number | undefined;
   /** Standard error, lines and messages show `[secret]` where the program prints one of these. */
   readonly secrets?: readonly Secret[] | undefined;
-  /** Begins the message of the error, such as `render the chart web`; `run <file>` when left out. */
+  /** Begins the message of the error, such as `render the chart web`; default: `run <file>`. */
   readonly doing?: string | undefined;
   readonly signal: AbortSignal;
 }
 
-/** `missing`: not installed; `unusable`: not to be started; `late`, `output`: over its limits; else as it ended. */
+/** `missing`: not installed; `unusable`: cannot be started; `late`, `output`: over a limit; `signal`, `status`: how it ended. */
 export type ProgramProblem = 'missing' | 'unusable' | 'late' | 'output' | 'signal' | 'status';
 
-/** Why a program was no success. The message has the last lines that it printed. */
+/** Why a program failed. The message contains its last lines of output. */
 export class ProgramError extends CurlewError {
   readonly problem: ProgramProblem;
-  /** The reason alone, such as `status 3`, `ended by SIGKILL`, `no answer in 60 s`. */
+  /** The reason alone, such as `status 3`, `ended by SIGKILL`, `not finished after 60 s`. */
   readonly reason: string;
   constructor(problem: ProgramProblem, reason: string, message: string, cause?: unknown) {
     super(problem === 'missing' ? 'NOT_FOUND' : 'PROGRAM_FAILED', message, { cause });
@@ -46,29 +46,29 @@ export class ProgramError extends CurlewError {
 }
 
 export interface ProgramResult {
-  /** Undefined when `error` is anything but a status. */
+  /** Undefined if `error` is not about a status. */
   readonly status: number | undefined;
   readonly stdout: string;
   readonly stderr: string;
-  /** Of standard error; of both outputs when `line` is given. */
+  /** Of standard error; of both outputs if `line` is given. */
   readonly lastLines: readonly string[];
   /** Undefined for status 0. */
   readonly error: ProgramError | undefined;
-  /** It ended before it had taken all of its input. */
+  /** Set if the program ended before it read all of its input. */
   readonly inputError: Error | undefined;
 }
 
 const OUTPUT_LIMIT = 8 << 20;
 const GRACE_MS = 5000;
-/** What has left the group may still hold the pipes. */
+/** Processes that left the group may still hold the pipes open. */
 const LATE_MS = 2000;
-/** Shorter ones stand in every text. */
+/** Shorter secrets occur in any text. */
 const SHORTEST_SECRET = 4;
 
 /**
- * Runs a program in a process group (and session) of its own, without a shell. However it ends, and also when it is ended
- * for its limits or by the signal, what is left of the group gets SIGTERM, and SIGKILL after the grace. How it ended is
- * returned. Once the group is gone, the signal's reason is thrown, and what `input` or `line` have thrown.
+ * Runs a program without a shell, in its own process group and session. When it ends, for any reason, the rest of the group
+ * gets SIGTERM, and SIGKILL after the grace period. Returns how the program ended. Once the group has ended, throws the
+ * signal's reason or an error of `input` or `line`.
  */
 export async function runProgram(
   file: string,
@@ -76,7 +76,7 @@ export async function runProgram(
   options: ProgramOptions,
 ): Promise<ProgramResult> {
   const { cwd, env, input, limitMs, outputLimit = OUTPUT_LIMIT, signal } = options;
-  // Loading it costs more than most programs take, and most commands run none.
+  // Loaded on use: it takes longer than most programs run, and most commands run none.
   const { execa } = await import('execa');
   signal.throwIfAborted();
   const own = { env, extendEnv: false, detached: true, buffer: false, reject: false } as const;
@@ -94,7 +94,7 @@ export async function runProgram(
     failures.push(error);
     group.end();
   });
-  const late = (): void => stop('late', `no answer in ${(limitMs ?? 0) / 1000} s`);
+  const late = (): void => stop('late', `not finished after ${(limitMs ?? 0) / 1000} s`);
   const timer = limitMs === undefined ? undefined : setTimeout(late, limitMs);
   signal.addEventListener('abort', group.end, { once: true });
   try {
@@ -127,7 +127,7 @@ function problemOf(
   return exitCode === 0 ? undefined : ['status', `status ${exitCode}`];
 }
 
-/** Leaders of the groups that run: a process that ends at once, as at a second Ctrl-C, takes them along. */
+/** Leaders of the running groups: if this process exits immediately, as on a second Ctrl-C, it kills them. */
 const running = new Set<number>();
 
 function killRunning(): void {
@@ -136,9 +136,9 @@ function killRunning(): void {
 
 interface Group {
   readonly end: () => void;
-  /** Resolves when it was ended; `end` was called by then, or the leader has ended by itself. */
+  /** Resolves when the group has ended; call it after `end` or after the leader has ended. */
   readonly gone: () => Promise<void>;
-  /** Resolves where nothing comes of waiting: pipes that others hold, a process that nobody can end. */
+  /** Resolves if waiting is futile: other processes hold the pipes, or a process cannot be ended. */
   readonly lost: Promise<undefined>;
 }
 
@@ -177,7 +177,7 @@ function holdGroup(child: Child, { graceMs = GRACE_MS }: Pick<ProgramOptions, 'g
 
 type Outputs = Pick<ProgramResult, 'stdout' | 'stderr' | 'lastLines'>;
 
-/** Reads both outputs; `stop` is called without an error at the limit. The result is there once they have ended. */
+/** Reads both outputs; calls `stop` without an error at the limit. Call the result once the outputs have ended. */
 function readOutputs(
   { stdout, stderr }: Child,
   { line, outputLimit, excess, secrets = [] }: ProgramOptions & { readonly outputLimit: number },
@@ -186,19 +186,19 @@ function readOutputs(
   const last = keepLastLines();
   const hidden = secrets.map((one) => one.reveal()).filter(({ length }) => length >= SHORTEST_SECRET);
   const hide = (text: string): string => hidden.reduce((shown, one) => shown.replaceAll(one, '[secret]'), text);
-  const hear = (texts: readonly string[]): void => {
+  const addLines = (texts: readonly string[]): void => {
     for (const text of texts) {
       const shown = plainLine(hide(text));
       last.add(shown);
       line?.(shown);
     }
   };
-  const read = (stream: Readable | null, isHeard: boolean): (() => string) => {
+  const read = (stream: Readable | null, isLogged: boolean): (() => string) => {
     const lines = createLineSplitter();
     const parts: Uint8Array[] = [];
     let left = outputLimit;
     const take = (chunk: Uint8Array): void => {
-      if (isHeard) hear(lines.add(chunk));
+      if (isLogged) addLines(lines.add(chunk));
       if (line !== undefined) return;
       if (left > 0) parts.push(chunk.subarray(0, left));
       left -= chunk.byteLength;
@@ -212,7 +212,7 @@ function readOutputs(
       }
     });
     return () => {
-      if (isHeard) hear(lines.rest());
+      if (isLogged) addLines(lines.rest());
       return Buffer.concat(parts).toString();
     };
   };
@@ -220,7 +220,7 @@ function readOutputs(
   return () => ({ stdout: out(), stderr: hide(err()), lastLines: last.lines() });
 }
 
-/** Why not all of the input was taken, if so. What the input itself throws goes to `failures`. */
+/** Returns why the program did not read all of its input, if so. Errors of the input itself go to `failures`. */
 async function feed(
   { pid, stdin }: Child,
   input: ProgramOptions['input'],
@@ -233,7 +233,7 @@ async function feed(
     let isOurs = true;
     try {
       for await (const chunk of bytes) {
-        // A broken pipe is thrown into a generator where it waits.
+        // A broken pipe is thrown into the generator at its yield.
         isOurs = false;
         yield chunk;
         isOurs = true;

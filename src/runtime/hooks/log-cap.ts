@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { isHeld } from '../../platform/process/process-tree.ts';
+import { isOutputOfProcess } from '../../platform/process/process-tree.ts';
 
 export interface LogCap {
   /** Bytes from which on a log is cut. */
@@ -42,7 +42,7 @@ export function capLog(log: string, file: FileHandle, options: CapOptions): () =
   const settle = async (): Promise<void> => {
     clearTimeout(timer);
     const { size, dev, ino } = await file.stat();
-    if (watcher !== undefined || size > most || isHeld({ dev, ino })) await watch().settle();
+    if (watcher !== undefined || size > most || isOutputOfProcess({ dev, ino })) await watch().settle();
     await file.close();
   };
   let settled: Promise<void> | undefined;

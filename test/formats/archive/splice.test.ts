@@ -105,7 +105,7 @@ test('a payload that another entry links to cannot be left out', () => {
 
 test('two packages of one name cannot be in one bundle', () => {
   const part = { kind: 'archive', source: 0, index: one.plan.index } as const;
-  assert.throwsWith(() => planSplice([part, part]), 'PACKAGE_INVALID', /two entries of one name/);
+  assert.throwsWith(() => planSplice([part, part]), 'PACKAGE_INVALID', /two entries have this name/);
 });
 
 test.run();

@@ -231,7 +231,7 @@ test('two images in one archive are refused, and a file that is not there is FIL
     { path: 'manifest.json', data: JSON.stringify([row, row]) },
   ];
   const error = await assert.rejectsWith(open(tarOf(two), signal), 'IMAGE_INVALID', /2 images in it/);
-  assert.match(error.hint ?? '', /of its own/);
+  assert.match(error.hint ?? '', /into a separate archive/);
   const options = { id: 'app', arch: 'amd64', scratch: '/nonexistent', signal } as const;
   await assert.rejectsWith(openImageArchive('/nonexistent/x.tar', options), 'FILE_UNUSABLE');
 });

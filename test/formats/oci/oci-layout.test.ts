@@ -115,7 +115,7 @@ test("docker's form: manifest first, then config and each layer once, named by w
 });
 
 test("docker's form needs a tag", () => {
-  assert.throwsWith(() => planDockerArchive(resolved(ONE, [PINNED])), 'UNSUPPORTED', /needs a tag/);
+  assert.throwsWith(() => planDockerArchive(resolved(ONE, [PINNED])), 'UNSUPPORTED', /requires a tag/);
 });
 
 test.run();

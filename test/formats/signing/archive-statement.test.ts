@@ -2,12 +2,12 @@ import { sign } from 'node:crypto';
 import { digestOf } from '../../../src/core/digest.ts';
 import {
   archiveOf,
-  requireBareWanted,
-  requireWanted,
+  requireBareAcceptable,
+  requireAcceptable,
   signArchive,
   verifyArchive,
   type ArchiveStatement,
-  type Wanted,
+  type SignatureRequirements,
 } from '../../../src/formats/signing/archive-statement.ts';
 import { makeKeyPair, publicPart, readPrivateKey } from '../../../src/formats/signing/keys.ts';
 import { signStatement, type Statement } from '../../../src/formats/signing/statement.ts';
@@ -47,7 +47,7 @@ test('about other contents are of another file', () => {
   assert.throwsWith(
     () => read(other),
     'SIGNATURE_INVALID',
-    /verify b\.tar\.gz: the signature s\.json is of another file/,
+    /verify b\.tar\.gz: the signature s\.json belongs to another file/,
   );
 });
 
@@ -89,7 +89,7 @@ for (const [what, change] of [
     assert.throwsWith(
       () => read(signStatement(statement, key)),
       'SIGNATURE_INVALID',
-      /verify b\.tar\.gz: s\.json is signed, but says something else/,
+      /verify b\.tar\.gz: s\.json is signed, but is not a statement about an archive/,
     );
   });
 }
@@ -142,10 +142,16 @@ test('of a text that readers understand in different ways are refused, whoever s
   }
 });
 
-const WANTED: Wanted = { role: undefined, name: undefined, allowDowngrade: false, seen: new Map(), now: NOW };
+const WANTED: SignatureRequirements = {
+  role: undefined,
+  name: undefined,
+  allowDowngrade: false,
+  seen: new Map(),
+  now: NOW,
+};
 
-function judged(over: Partial<Wanted>, statement: Partial<ArchiveStatement> = {}): void {
-  requireWanted({ ...BUNDLE, ...statement }, 'b.tar.gz', { ...WANTED, ...over });
+function judged(over: Partial<SignatureRequirements>, statement: Partial<ArchiveStatement> = {}): void {
+  requireAcceptable({ ...BUNDLE, ...statement }, 'b.tar.gz', { ...WANTED, ...over });
 }
 
 test('are taken for the kind and the name that are wanted, and no others', () => {
@@ -153,9 +159,9 @@ test('are taken for the kind and the name that are wanted, and no others', () =>
   assert.throwsWith(
     () => judged({ role: 'bundle' }, { role: 'package', name: 'addons/web/1.0.0' }),
     'SIGNATURE_INVALID',
-    /it is signed as the package addons\/web\/1\.0\.0, and a bundle is wanted/,
+    /it is signed as the package addons\/web\/1\.0\.0, but a bundle is required/,
   );
-  assert.throwsWith(() => judged({ role: 'package' }), 'SIGNATURE_INVALID', /and a package is wanted/);
+  assert.throwsWith(() => judged({ role: 'package' }), 'SIGNATURE_INVALID', /but a package is required/);
   assert.throwsWith(() => judged({ name: 'core' }), 'SIGNATURE_INVALID', /signed as the bundle edge, not as core/);
 });
 
@@ -166,21 +172,21 @@ test('hold from a day before they were signed until they are over', () => {
   assert.throwsWith(
     () => judged({ now: new Date(NOW.getTime() - DAY - 1) }),
     'SIGNATURE_INVALID',
-    /at 2026-11-20T12:00:00Z, and the clock of this machine says 2026-11-19T11:59:59Z/,
+    /at 2026-11-20T12:00:00Z, but the clock of this machine shows 2026-11-19T11:59:59Z/,
   );
-  assert.throwsWith(() => judged({ now: new Date(0) }, { expires: undefined }), 'SIGNATURE_INVALID', /says 1970/);
+  assert.throwsWith(() => judged({ now: new Date(0) }, { expires: undefined }), 'SIGNATURE_INVALID', /shows 1970/);
   for (const allowDowngrade of [false, true]) {
     assert.throwsWith(
       () => judged({ now: later(30), allowDowngrade }),
       'SIGNATURE_INVALID',
-      /until 2026-12-20T12:00:00Z, and the clock of this machine says 2026-12-20T12:00:00Z/,
+      /until 2026-12-20T12:00:00Z, but the clock of this machine shows 2026-12-20T12:00:00Z/,
     );
   }
 });
 
 test('of a bundle that was seen in a higher version are a downgrade, unless it is the same bundle', () => {
   const seen = new Map([['edge', { version: 6, contents: digestOf('newer') }]]);
-  assert.throwsWith(() => judged({ seen }), 'DOWNGRADE', /edge, version 5, and version 6 was seen on this node/);
+  assert.throwsWith(() => judged({ seen }), 'DOWNGRADE', /edge, version 5, but this node has already seen version 6/);
   assert.throwsWith(() => judged({ seen, name: 'edge' }), 'DOWNGRADE');
   judged({ seen, allowDowngrade: true });
   judged({ seen }, { version: 6 });
@@ -195,24 +201,24 @@ test('of a bundle that was never seen, where others were, want it to be named', 
   assert.throwsWith(
     () => judged({ seen, allowDowngrade: true }),
     'SIGNATURE_INVALID',
-    /signed as the bundle edge; bundles of this key on this node are core/,
+    /signed as the bundle edge; this node has bundles of this key named core/,
   );
   judged({ seen, name: 'edge' });
 });
 
 test('are wanted from whoever has had one, and for a name: a signature over contents alone will not do', () => {
   const seen = new Map([['edge', { version: 6, contents: CONTENTS }]]);
-  requireBareWanted('b.tar.gz', WANTED);
-  requireBareWanted('b.tar.gz', { ...WANTED, seen, allowDowngrade: true });
+  requireBareAcceptable('b.tar.gz', WANTED);
+  requireBareAcceptable('b.tar.gz', { ...WANTED, seen, allowDowngrade: true });
   assert.throwsWith(
-    () => requireBareWanted('b.tar.gz', { ...WANTED, seen }),
+    () => requireBareAcceptable('b.tar.gz', { ...WANTED, seen }),
     'DOWNGRADE',
     /binds no name, version or time/,
   );
   assert.throwsWith(
-    () => requireBareWanted('b.tar.gz', { ...WANTED, name: 'edge' }),
+    () => requireBareAcceptable('b.tar.gz', { ...WANTED, name: 'edge' }),
     'SIGNATURE_INVALID',
-    /is to be edge/,
+    /the name edge is required/,
   );
 });
 

@@ -36,7 +36,7 @@ test('of another text are refused, and so are those of keys that nobody trusts',
   assert.throwsWith(
     () => check({ text: changed }),
     'SIGNATURE_INVALID',
-    /verify b\.tar\.gz: the signature s\.json is of another file/,
+    /verify b\.tar\.gz: the signature s\.json belongs to another file/,
   );
   const other = readPublicKey(makeKeyPair(undefined).publicKey, 'other.pub');
   assert.throwsWith(
@@ -73,7 +73,7 @@ test('with any bit of theirs flipped are refused', () => {
 
 for (const [what, change, message] of [
   ['text that is not JSON', () => '{', /it is not JSON/],
-  ['a list', () => '[]', /it is no object/],
+  ['a list', () => '[]', /it is not an object/],
   ['another version', (all: string) => all.replace('v0.3', 'v9'), /its mediaType is not/],
   [
     'an attestation',
@@ -109,20 +109,24 @@ test('need a key of the right kind', () => {
   const p384 = generateKeyPairSync('ec', { namedCurve: 'secp384r1' });
   for (const { publicKey, privateKey } of [rsa, p384]) {
     const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
-    assert.throwsWith(() => readPublicKey(pem, 'k'), 'SIGNATURE_INVALID', /not an ECDSA key on P-256/);
+    assert.throwsWith(() => readPublicKey(pem, 'k'), 'SIGNATURE_INVALID', /not an ECDSA P-256 key/);
     const secret = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
-    assert.throwsWith(() => readPrivateKey(secret, 'k', undefined), 'SIGNATURE_INVALID', /not an ECDSA key on P-256/);
+    assert.throwsWith(() => readPrivateKey(secret, 'k', undefined), 'SIGNATURE_INVALID', /not an ECDSA P-256 key/);
   }
   assert.throwsWith(() => readPublicKey(ours.privateKey, 'k'), 'SIGNATURE_INVALID', /it is a private key/);
   assert.throwsWith(() => readPrivateKey(ours.publicKey, 'k', undefined), 'SIGNATURE_INVALID', /it is a public key/);
   assert.throwsWith(
     () => readPublicKey('ssh-ed25519 AAAA', 'k'),
     'SIGNATURE_INVALID',
-    /it is not a public key in PEM$/,
+    /it is not a public key in PEM format$/,
   );
-  assert.throwsWith(() => readPrivateKey('', 'k', undefined), 'SIGNATURE_INVALID', /it is not a private key in PEM$/);
+  assert.throwsWith(
+    () => readPrivateKey('', 'k', undefined),
+    'SIGNATURE_INVALID',
+    /it is not a private key in PEM format$/,
+  );
   const sealed = '-----BEGIN ENCRYPTED SIGSTORE PRIVATE KEY-----\nAA==\n-----END ENCRYPTED SIGSTORE PRIVATE KEY-----';
-  assert.throwsWith(() => readPrivateKey(sealed, 'k', 'x'), 'SIGNATURE_INVALID', /encrypted as only cosign does it/);
+  assert.throwsWith(() => readPrivateKey(sealed, 'k', 'x'), 'SIGNATURE_INVALID', /encrypted in cosign's own format/);
 });
 
 test('that OpenSSL cannot read are refused in words of our own, with what to do', () => {

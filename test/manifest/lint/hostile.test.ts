@@ -84,7 +84,7 @@ test('JSON that is nested without end is a mistake', async ({ signal }) => {
   const deep = `{"requires":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
   assert.equal(await toldOf('schema.json', deep, { signal }), ['schema.json:1:1 error addon/schema']);
   const { diagnostics } = await lintFiles({ 'addons/ekco/categories.json': deep }, { signal });
-  assert.match(diagnostics[0]?.message ?? '', /^not JSON: it is nested deeper than 500/);
+  assert.match(diagnostics[0]?.message ?? '', /^not JSON: it nests more than 500/);
 });
 
 test('a Manifest of thousands of images is not held against every text', async ({ signal }) => {

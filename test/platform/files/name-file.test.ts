@@ -7,8 +7,8 @@ import { tree } from '../../support/tree.ts';
 const test = suite('names of files that are to be written');
 
 for (const [name, message, hint] of [
-  ['none/b', /none does not exist$/, /^make it first: mkdir -p \S+none; or/],
-  ['file/b', /file is not a folder$/, /^name a file elsewhere$/],
+  ['none/b', /none does not exist$/, /^create it first \(mkdir -p \S+none\), or/],
+  ['file/b', /file is not a folder$/, /^name another file$/],
   ['folder', /it is a folder$/, /^name a file in it$/],
 ] as const) {
   test(`${name} is refused before anything is written, with what to do`, async () => {
@@ -22,7 +22,7 @@ test('keys and new add-ons with a name that cannot be are the words of the opera
   await using box = await tree();
   const keys = await runCommand(['keygen', 'none/release'], box.path);
   assert.is(keys.exitCode, 25);
-  assert.match(keys.stderr, `${box.at('none')} does not exist\n  hint: make it first: mkdir -p`);
+  assert.match(keys.stderr, `${box.at('none')} does not exist\n  hint: create it first (mkdir -p`);
   const addon = await runCommand(['new', 'Web'], box.path);
   assert.equal(
     [addon.exitCode, addon.stderr.split('\n')[0]],

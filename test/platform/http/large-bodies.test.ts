@@ -153,7 +153,7 @@ test('an endless body and one of another length are refused', async ({ signal })
   const { write, body } = collector();
   await assert.rejectsWith(fetchTo(http, `${endless.url}/a`, signal, { write }), 'FETCH_FAILED', /sends more than/);
   assert.ok(body().byteLength <= SIZE);
-  await assert.rejectsWith(fetchTo(http, `${other.url}/a`, signal), 'FETCH_FAILED', /expected were 5000000/);
+  await assert.rejectsWith(fetchTo(http, `${other.url}/a`, signal), 'FETCH_FAILED', /expected 5000000/);
 });
 
 test("bytes beyond the announced length are nobody's", async ({ signal }) => {
@@ -199,7 +199,7 @@ test('a server that stands still runs into the limits', async ({ signal }) => {
   await using http = await quickHttp({ timeouts, retry: { attempts: 2, baseMs: 1, capMs: 1 } });
   await using silent = await serveFiles({}, { faults: [answers({ status: 200, sending: 'never' })] });
   const error = await assert.rejectsWith(fetchTo(http, silent.url, signal), 'FETCH_FAILED', /ended after 0/);
-  assert.match(String(error.cause), /no answer in time/);
+  assert.match(String(error.cause), /no response in time/);
 });
 
 const heads: readonly (readonly [what: string, text: string, isRead: boolean])[] = [
@@ -220,7 +220,7 @@ for (const [what, text, isRead] of heads) {
     await using http = await quickHttp({ retry: { attempts: 1, baseMs: 1, capMs: 1 } });
     const asking = http.small({ doing: 'ask', url: server.url }, { limit: 100, signal });
     if (isRead) assert.is(Buffer.from((await asking).body).toString(), 'hello');
-    else await assert.rejectsWith(asking, 'FETCH_FAILED', /cannot be understood/);
+    else await assert.rejectsWith(asking, 'FETCH_FAILED', /not valid HTTP/);
   });
 }
 

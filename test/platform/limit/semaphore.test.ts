@@ -18,7 +18,11 @@ test('so many run, the others wait, and those that have waited too long are refu
   await soon();
   assert.is(second.isBegun(), true);
   const third = held();
-  await assert.rejectsWith(semaphore.run(third.work), 'BUSY', /no place was free for 200 ms: 1 run, 0 others wait/);
+  await assert.rejectsWith(
+    semaphore.run(third.work),
+    'BUSY',
+    /no slot was free for 200 ms \(limit 1, 0 others waiting\)/,
+  );
   second.letGo();
   assert.equal(await Promise.all(ended), ['done', 'done']);
   assert.is(await semaphore.run(async () => Promise.resolve('next')), 'next');

@@ -103,7 +103,7 @@ test('output beyond the limit is dropped where that is asked for', async ({ sign
 test('a time limit ends a program that ignores SIGTERM, and its children', async ({ signal }) => {
   await using box = await tree();
   const { status, error } = await bash(IGNORES, { cwd: box.path, limitMs: 500, graceMs: 100, signal });
-  assert.equal([status, error?.problem, error?.reason], [undefined, 'late', 'no answer in 0.5 s']);
+  assert.equal([status, error?.problem, error?.reason], [undefined, 'late', 'not finished after 0.5 s']);
   assert.is(processInfo(await pidIn(box, 'pid')), undefined);
 });
 

@@ -150,7 +150,7 @@ test('semverCompare follows the constraints of Masterminds', () => {
 test('a syntax error is told with its line and column', () => {
   const cases: readonly (readonly [string, string])[] = [
     ['a\n  {{kurl if .IsJoin }}\nb', '2:3 this if has no end'],
-    ['a\n{{kurl end }}', '2:1 {{end}} without a beginning'],
+    ['a\n{{kurl end }}', '2:1 {{end}} without an opening action'],
     ['a: {{kurl .IsJoin', '1:4 this action is not closed'],
     ['{{kurl "abc }}', '1:8 this text has no closing quote'],
     ['{{kurl (not .IsJoin }}', '1:8 this parenthesis is not closed'],
@@ -159,7 +159,7 @@ test('a syntax error is told with its line and column', () => {
     ['{{kurl ? }}', '1:8 unexpected "?" in an action'],
     ['{{kurl $x }}', '1:8 $x is not declared'],
     ['{{kurl template "x" }}', '1:8 template is not supported'],
-    ['{{kurl break }}', '1:1 break outside of a range'],
+    ['{{kurl break }}', '1:1 break outside a range'],
     ['{{kurl if true }}{{kurl else }}{{kurl else }}{{kurl end }}', '1:32 a second else'],
   ];
   for (const [text, expected] of cases) assert.is(render(text), expected);
@@ -169,24 +169,24 @@ test('an unknown function or field names its place and what may be meant', () =>
   const { diagnostics } = renderTemplate('x\n  {{kurl trimSufix "/" "a" }}', DATA, { file: 'f', ...KURL_DELIMITERS });
   assert.equal(
     diagnostics.map(({ code, place: { line, column }, message, hint }) => [code, line, column, message, hint]),
-    [['preflight/template', 2, 10, 'there is no function "trimSufix"', 'did you mean trimSuffix?']],
+    [['preflight/template', 2, 10, 'unknown function "trimSufix"', 'did you mean trimSuffix?']],
   );
-  assert.is(render('{{kurl .IsUpgade }}'), '1:8 there is no .IsUpgade here');
+  assert.is(render('{{kurl .IsUpgade }}'), '1:8 unknown field .IsUpgade');
   assert.is(render('{{kurl not 1 2 }}'), '1:8 not takes 1 arguments, not 2');
   assert.is(render('{{kurl fail "no rook here" }}'), '1:8 fail: no rook here');
 });
 
 test('nothing of Object.prototype is a value', () => {
   assert.is(render('[{{kurl .Installer.constructor }}{{kurl .Installer.__proto__ }}]'), '[]');
-  assert.match(render('{{kurl constructor }}'), 'there is no function "constructor"');
+  assert.match(render('{{kurl constructor }}'), 'unknown function "constructor"');
 });
 
 test('an endless range ends with an error', () => {
-  assert.match(render('{{kurl range untilStep 0 1 0 }}x{{kurl end }}'), 'a step of 0 has no end');
+  assert.match(render('{{kurl range untilStep 0 1 0 }}x{{kurl end }}'), 'a step of 0 never ends');
   assert.match(render('{{kurl range until 1000000000 }}x{{kurl end }}'), 'items are more than');
   assert.match(
     render('a\n{{kurl range 1000000000000 }}x{{kurl end }}'),
-    /^2:\d+ the template takes more than 100000 steps$/,
+    /^2:\d+ the template needs more than 100000 steps$/,
   );
   const nested = '{{kurl range until 1000 }}'.repeat(6);
   assert.match(render(`${nested}x${'{{kurl end }}'.repeat(6)}`), 'the template takes more than');
