@@ -1,6 +1,6 @@
-/** The table of directives: a keyword is known when it has a row here. */
+/** The table of directives: every known keyword has a row here. */
 import type { Find } from './rules.ts';
-import type { Asked, Directive } from './directive.ts';
+import type { DirectiveRequest, Directive } from './directive.ts';
 import { asset, type AssetRequest } from './directives/asset.ts';
 import { dockerout, type DockeroutRequest } from './directives/dockerout.ts';
 import { image, type ImageRequest } from './directives/image.ts';
@@ -9,8 +9,8 @@ import type { Step } from './step.ts';
 
 export type Request = ImageRequest | AssetRequest | OsPackagesRequest | DockeroutRequest;
 
-/** The one cast of this table: it forgets which request belongs to which row. */
-function row<Own extends Asked>(directive: Directive<Own>): Directive<Request> {
+/** The one cast of this table: drops the request type of each row. */
+function row<Own extends DirectiveRequest>(directive: Directive<Own>): Directive<Request> {
   return directive as unknown as Directive<Request>;
 }
 
@@ -22,12 +22,12 @@ export const DIRECTIVES: ReadonlyMap<string, Directive<Request>> = new Map(
   ]),
 );
 
-/** One row of each kind of request, in the order in which steps are planned. */
+/** One row of each kind of request, in planning order. */
 const KINDS: ReadonlyMap<Request['kind'], Directive<Request>> = new Map(
   [...DIRECTIVES.values()].map((directive) => [directive.kind, directive]),
 );
 
-/** Runs the rules that look at all requests of a kind together. */
+/** Runs the rules for all requests of a kind. */
 export function checkRequests(requests: readonly Request[], find: Find): void {
   for (const [kind, directive] of KINDS)
     directive.check(
@@ -36,7 +36,7 @@ export function checkRequests(requests: readonly Request[], find: Find): void {
     );
 }
 
-/** The steps that fulfil requests: images, assets, host packages, container builds, each in the Manifest's order. */
+/** The steps that fulfill requests: images, assets, host packages, container builds, each in the Manifest's order. */
 export function planRequests(requests: readonly Request[]): readonly Step[] {
   return [...KINDS].flatMap(([kind, directive]) => directive.plan(requests.filter((request) => request.kind === kind)));
 }

@@ -1,4 +1,4 @@
-/** Finds add-on folders: `addons/<name>/<version>` and `packages/<name>/<version>` below a folder. */
+/** Finds add-on folders: `addons/<name>/<version>` and `packages/<name>/<version>` in a folder. */
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
@@ -15,35 +15,35 @@ export interface AddonFolder {
   readonly version: string;
   /** Absolute path of the folder itself. */
   readonly folder: string;
-  /** Absolute path of the folder that holds `addons/` and `packages/`. */
+  /** Absolute path of the folder that contains `addons/` and `packages/`. */
   readonly root: string;
-  /** Path for messages: relative to where the search began, with `/`. */
+  /** Path for messages: relative to the start of the search, with `/`. */
   readonly shown: string;
 }
 
 export interface FoundAddons {
   /** By tree, name, version. */
   readonly folders: readonly AddonFolder[];
-  /** Folders whose names cannot be an add-on's. */
+  /** Findings for folders with invalid names. */
   readonly diagnostics: readonly Diagnostic[];
 }
 
 const TREES: readonly AddonTree[] = ['addons', 'packages'];
 
-/** Folders beside the versions that are sources of versions, not versions (kURL's convention). */
+/** Folders next to the versions that are sources of versions (kURL's convention). */
 const NOT_VERSIONS: ReadonlySet<string> = new Set(['template', 'build-images']);
 
 interface Options {
   readonly signal: AbortSignal;
-  /** Takes folders that cannot be listed, which are passed over; without it they are thrown. */
+  /** Called for folders that cannot be listed, which are then skipped; by default the error is thrown. */
   readonly unreadable?: ((path: string, error: CurlewError) => void) | undefined;
 }
 
 /**
- * Add-on folders below `root` that the patterns name, all of them when there is no pattern. A pattern is a name (all its
- * versions), `name/version`, `name-version`, or a path (to a version, a name, `addons`, or a folder that holds
- * `addons`), relative to `root`. A folder counts when it holds a Manifest or an install.sh.
- * Throws `NOT_FOUND` for a pattern that names nothing, and when there is no add-on at all.
+ * Add-on folders in `root` that match the patterns; all of them without a pattern. A pattern is a name (all its versions),
+ * `name/version`, `name-version`, or a path (to a version, a name, `addons`, or a folder that contains `addons`), relative to
+ * `root`. An add-on folder contains a Manifest or an install.sh. Throws `NOT_FOUND` for a pattern without a match, and if
+ * there is no add-on at all.
  */
 export async function findAddons(root: string, patterns: readonly string[], options: Options): Promise<FoundAddons> {
   const base = resolve(root);
@@ -51,34 +51,34 @@ export async function findAddons(root: string, patterns: readonly string[], opti
   if (patterns.length === 0) {
     if (here.length === 0) {
       const hint = 'an add-on is a folder addons/<name>/<version> with a Manifest and an install.sh';
-      throw new CurlewError('NOT_FOUND', `no add-ons below ${join(base, 'addons')} and ${join(base, 'packages')}`, {
+      throw new CurlewError('NOT_FOUND', `no add-ons in ${join(base, 'addons')} and ${join(base, 'packages')}`, {
         hint,
       });
     }
-    return judged(here, base);
+    return checkedNames(here, base);
   }
   const chosen = new Map<string, AddonFolder>();
   for (const pattern of patterns) {
     const named = here.filter((one) => matches(one, pattern));
     const found = named.length > 0 ? named : await atPath(base, pattern, options);
-    if (found.length === 0) throw nothingNamed(pattern, here);
+    if (found.length === 0) throw noMatch(pattern, here);
     for (const one of found) chosen.set(one.folder, one);
   }
-  return judged([...chosen.values()], base);
+  return checkedNames([...chosen.values()], base);
 }
 
 function matches({ name, version }: AddonFolder, pattern: string): boolean {
   return pattern === name || pattern === `${name}/${version}` || pattern === formatRef({ name, version });
 }
 
-function nothingNamed(pattern: string, here: readonly AddonFolder[]): CurlewError {
+function noMatch(pattern: string, here: readonly AddonFolder[]): CurlewError {
   const near = nearest(pattern, new Set(here.flatMap(({ name, version }) => [name, formatRef({ name, version })])));
   const hint = near === undefined ? 'give a name, name/version, name-version or a path' : `did you mean "${near}"?`;
-  return new CurlewError('NOT_FOUND', `no add-on is named by ${JSON.stringify(pattern.slice(0, 200))}`, { hint });
+  return new CurlewError('NOT_FOUND', `no add-on matches ${JSON.stringify(pattern.slice(0, 200))}`, { hint });
 }
 
-/** Sorts, and takes out what has an impossible name. */
-function judged(all: readonly AddonFolder[], base: string): FoundAddons {
+/** Sorts, and removes folders with invalid names. */
+function checkedNames(all: readonly AddonFolder[], base: string): FoundAddons {
   const folders: AddonFolder[] = [];
   const diagnostics: Diagnostic[] = [];
   for (const one of all) {
@@ -86,11 +86,11 @@ function judged(all: readonly AddonFolder[], base: string): FoundAddons {
     const nameFits = isAddonName(one.name);
     if (!nameFits) {
       const hint = 'lower case letters, digits, ".", "_", "-", at most 100 characters';
-      diagnostics.push(finding('addon/name', place, `"${one.name}" cannot be the name of an add-on`, hint));
+      diagnostics.push(finding('addon/name', place, `"${one.name}" is not a valid add-on name`, hint));
     }
     if (!isVersion(one.version)) {
       const hint = 'letters, digits, ".", "_", "+", "-", at most 128 characters';
-      diagnostics.push(finding('addon/version', place, `"${one.version}" cannot be a version`, hint));
+      diagnostics.push(finding('addon/version', place, `"${one.version}" is not a valid version`, hint));
     } else if (nameFits) {
       folders.push(one);
     }
@@ -104,7 +104,7 @@ function shownPath(base: string, path: string): string {
   return relative(base, path).split(sep).join('/') || '.';
 }
 
-/** Links are listed too: whoever reads the folder tells what is wrong with them. */
+/** Includes links: reading the folder reports them. */
 async function subfolders(path: string, { unreadable }: Options): Promise<readonly string[]> {
   try {
     const entries = await readdir(path, { withFileTypes: true });
@@ -151,12 +151,12 @@ async function listName(
   const versions = (await subfolders(path, options)).filter((version) => !NOT_VERSIONS.has(version));
   return versions.flatMap((version): readonly AddonFolder[] => {
     const folder = join(path, version);
-    if (!holdsAddon(folder, options)) return [];
+    if (!isAddonFolder(folder, options)) return [];
     return [{ tree, name, version, folder, root, shown: shownPath(base, folder) }];
   });
 }
 
-function holdsAddon(folder: string, { unreadable }: Options): boolean {
+function isAddonFolder(folder: string, { unreadable }: Options): boolean {
   try {
     if (statOf(join(folder, MANIFEST)) !== undefined) return true;
     return statOf(join(folder, INSTALL_SH)) !== undefined;
@@ -169,10 +169,10 @@ function treeOf(text: string): AddonTree | undefined {
   return TREES.find((tree) => tree === text);
 }
 
-/** What a path names: one version, a name, a tree, or a folder that holds trees. */
+/** The add-ons at a path: one version, a name, a tree, or a folder that contains trees. */
 async function atPath(base: string, pattern: string, options: Options): Promise<readonly AddonFolder[]> {
   const given = resolve(base, pattern);
-  // A Manifest or an install.sh stands for its add-on.
+  // A Manifest or an install.sh means its add-on.
   const path = statOf(given)?.isFile() === true ? dirname(given) : given;
   const [parent, grandparent] = [dirname(path), dirname(dirname(path))];
   const versionTree = treeOf(basename(grandparent));

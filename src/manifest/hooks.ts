@@ -1,9 +1,9 @@
 /**
- * The lifecycle hooks: functions of install.sh that a node calls by name. The name of the add-on stands in them
- * verbatim, dashes included; a hook is optional and found by its name alone.
+ * The lifecycle hooks: functions of install.sh that a node calls by name. The name contains that of the add-on verbatim,
+ * dashes included; hooks are optional.
  */
 interface HookRow {
-  /** Comes behind the name of the add-on. */
+  /** Follows the name of the add-on. */
   readonly suffix: string;
   /** When it is called, for the reference page. */
   readonly about: string;
@@ -12,20 +12,20 @@ interface HookRow {
 /** In the order in which a run calls them. */
 export const HOOKS = {
   pre_init: { suffix: '_pre_init', about: 'before anything is installed, for all add-ons' },
-  install: { suffix: '', about: 'installs or upgrades; `kustomize/<name>` has been emptied' },
+  install: { suffix: '', about: 'installs or upgrades; `kustomize/<name>` is emptied first' },
   already_applied: {
     suffix: '_already_applied',
-    about: 'in place of install when nothing has changed since the last run',
+    about: 'instead of install if nothing has changed since the last run',
   },
   join: {
     suffix: '_join',
-    about: 'on every other node that joins or is upgraded; `kustomize/<name>` has been emptied',
+    about: 'on every other node that joins or is upgraded; `kustomize/<name>` is emptied first',
   },
   post_init: { suffix: '_post_init', about: 'after all add-ons are installed' },
-  outro: { suffix: '_outro', about: 'at the very end; what it prints is shown to the operator below the result' },
+  outro: { suffix: '_outro', about: 'at the very end; its output is shown to the operator below the result' },
   pre_remove: {
     suffix: '_pre_remove',
-    about: 'removes what the add-on has in the cluster: once, from a control plane, when it leaves the cluster',
+    about: "removes the add-on's objects from the cluster: once, on a control plane node, when it leaves the cluster",
   },
   leave: { suffix: '_leave', about: 'before a node leaves a cluster that keeps the add-on' },
   uninstall: { suffix: '_uninstall', about: "removes this node's part of the add-on, on every node" },
@@ -35,13 +35,13 @@ export type Hook = keyof typeof HOOKS;
 
 export const HOOK_NAMES: readonly Hook[] = Object.keys(HOOKS).filter((key): key is Hook => Object.hasOwn(HOOKS, key));
 
-/** The bash function that is a hook of an add-on. kURL calls containerd's install `containerd_install`. */
+/** The bash function of an add-on's hook. kURL calls containerd's install `containerd_install`. */
 export function hookFunction(name: string, hook: Hook): string {
   if (hook === 'install' && name === 'containerd') return 'containerd_install';
   return `${name}${HOOKS[hook].suffix}`;
 }
 
-/** Which hooks the functions of an install.sh are, in the order of the table. */
+/** The hooks among the functions of an install.sh, in the order of the table. */
 export function definedHooks(name: string, functions: ReadonlySet<string>): readonly Hook[] {
   return HOOK_NAMES.filter((hook) => functions.has(hookFunction(name, hook)));
 }

@@ -5,7 +5,7 @@ import { editDistance } from '../core/nearest.ts';
 import { finding, quoted, type Find } from './rules.ts';
 import type { ShellFunction } from '../formats/bash/shell.ts';
 
-/** Shorter names have too many neighbours one letter away. */
+/** Shorter names have too many neighbors one letter away. */
 const SHORTEST_COMPARED = 4;
 
 interface Named {
@@ -13,10 +13,10 @@ interface Named {
   readonly version: string;
 }
 
-/** Nobody reads more that say the same, and a script that is none may define hundreds of thousands. */
-const MOST_TOLD = 100;
+/** Limit of repeated findings: a hostile script may define hundreds of thousands of functions. */
+const MOST_REPORTED = 100;
 
-/** `file` is the install.sh, for findings that no function is the place of. */
+/** `file` is the install.sh, for findings without a function. */
 export function checkHooks(
   { name, version }: Named,
   file: string,
@@ -28,14 +28,14 @@ export function checkHooks(
   checkInstall({ name, version }, file, defined, misspelt, find);
   for (const [{ name: written, place }, hook] of misspelt) {
     const meant = hookFunction(name, hook);
-    const message = `${quoted(written)} is not a hook, and nothing will call it as one`;
+    const message = `${quoted(written)} is not a hook, so nothing calls it`;
     find(finding('hook/misspelt', place, message, `did you mean "${meant}", called ${HOOKS[hook].about}?`));
   }
   for (const one of functions
     .filter((each) => !misspelt.has(each) && !hasPrefix(name, each.name))
-    .slice(0, MOST_TOLD)) {
+    .slice(0, MOST_REPORTED)) {
     const message = `the function ${quoted(one.name)} does not begin with the name of the add-on`;
-    const hint = `all add-ons share one shell: call it "${name.replaceAll('-', '_')}_${one.name.slice(0, 80)}"`;
+    const hint = `all add-ons share one shell: rename it to "${name.replaceAll('-', '_')}_${one.name.slice(0, 80)}"`;
     find(finding('hook/prefix', one.place, message, hint));
   }
   const hooks = new Set(HOOK_NAMES.map((hook) => hookFunction(name, hook)));
@@ -43,7 +43,7 @@ export function checkHooks(
     functions,
     (one) => (hooks.has(one.name) ? one.name : undefined),
     (one, first) => {
-      find(finding('hook/duplicate', one.place, `${quoted(one.name)} is already defined in line ${first.place.line}`));
+      find(finding('hook/duplicate', one.place, `line ${first.place.line} already defines ${quoted(one.name)}`));
     },
   );
 }
@@ -61,7 +61,7 @@ function checkInstall(
   const place = guess?.place ?? { file, line: 1, column: 1, length: 1 };
   const hooks = HOOK_NAMES.filter((hook) => defined.has(hookFunction(name, hook)));
   if (hooks.length > 0) {
-    const hint = 'nothing happens when this add-on is installed; that is right only if another one calls it';
+    const hint = 'installing this add-on does nothing; that is right only if another add-on calls its functions';
     find(finding('hook/no-install', { file, line: 1, column: 1, length: 1 }, `no function "${install}"`, hint));
     return;
   }
@@ -70,15 +70,15 @@ function checkInstall(
   find(finding('hook/none', place, 'install.sh defines no lifecycle hook', `define at least one of ${known}`));
 }
 
-/** Functions named after the version are called by other add-ons, which know that version: steps of an upgrade. */
+/** Functions named after the version are upgrade steps, called by other add-ons that know that version. */
 function isStep({ name, version }: Named, functions: ReadonlySet<string>): boolean {
   const prefix = `${name}_${version}_`.replaceAll(/[.-]/g, '_');
   return [...functions].some((one) => one.startsWith(prefix));
 }
 
 /**
- * Functions that are no hook but one letter, one swap, or `_` for `-` away from one that is not defined, and that the
- * script does not call itself.
+ * Functions that are not hooks but differ from an undefined hook by one letter, one swap, or `_` for `-`, and that the script
+ * does not call itself.
  */
 function findMisspelt(
   name: string,
@@ -93,15 +93,15 @@ function findMisspelt(
   for (const one of functions) {
     if (names.has(one.name)) continue;
     const meant = missing.find(({ called }) => isNear(one.name, called));
-    if (meant !== undefined && !isNamedTwice(one.name, text)) found.set(one, meant.hook);
+    if (meant !== undefined && !occursTwice(one.name, text)) found.set(one, meant.hook);
   }
   return found;
 }
 
-function isNamedTwice(name: string, text: string): boolean {
+function occursTwice(name: string, text: string): boolean {
   const whole = (from: number): boolean => !/[\w.-]/.test(`${text.charAt(from - 1)}${text.charAt(from + name.length)}`);
   let count = 0;
-  // The end of the line that the last place was in, and whether it is a comment: a long line is looked at once.
+  // End of the line of the last occurrence, and whether it is a comment: a long line is scanned only once.
   let lineEnd = -1;
   let isComment = false;
   for (let at = text.indexOf(name); at !== -1 && count < 2; at = text.indexOf(name, at + 1)) {
@@ -118,7 +118,7 @@ function isNamedTwice(name: string, text: string): boolean {
 
 function isNear(written: string, meant: string): boolean {
   if (meant.length < SHORTEST_COMPARED) return false;
-  // The length tells most pairs apart before the expensive comparison.
+  // The length excludes most pairs before the expensive comparison.
   if (Math.abs(written.length - meant.length) > 1) return false;
   const loose = (text: string): string => text.replaceAll('-', '_').toLowerCase();
   return loose(written) === loose(meant) || editDistance(written, meant) === 1;

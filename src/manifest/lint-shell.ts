@@ -1,6 +1,6 @@
 /**
- * Rules that other programs judge: `bash -n` and shellcheck. Neither runs anything of the script. Both get many files a
- * process, because starting them costs more than reading.
+ * Rules that other programs check: `bash -n` and shellcheck. Neither runs any code of the script. Each process checks many
+ * files, because starting it takes longer than checking.
  */
 import { availableParallelism } from 'node:os';
 import type { Diagnostic } from '../core/diagnostic.ts';
@@ -18,20 +18,20 @@ export interface Script {
 }
 
 export interface ShellOptions {
-  /** Where the programs are looked for. */
+  /** PATH for these programs. */
   readonly searchPath: string;
   readonly signal: AbortSignal;
 }
 
 const SHELLCHECK_BATCH = 12;
 const OUTPUT_LIMIT = 16 * 1024 * 1024;
-/** The status of each file closes its output, on a line that no message of bash begins like. */
+/** The status of each file closes its output, on a line that differs from every message of bash. */
 const CHECK_EACH = 'for file; do "$BASH" -n -- "$file"; printf "\\n\\036%d\\n" "$?"; done 2>&1';
 
-/** Files of install scripts are sourced, not run: no shebang, no knowledge of what is sourced, variables used elsewhere. */
+/** Install scripts are sourced, not run: no shebang, unknown sourced files, variables used elsewhere. */
 const EXCLUDED = ['SC1090', 'SC1091', 'SC2034', 'SC2148', 'SC2154'];
 
-/** Cuts a list into parts of at most `size`. */
+/** Splits a list into parts of at most `size`. */
 export function batches<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {
   const count = Math.ceil(items.length / size);
   return Array.from({ length: count }, (_, index) => items.slice(index * size, (index + 1) * size));
@@ -49,13 +49,13 @@ async function run(program: string, args: readonly string[], options: ShellOptio
   const { stdout, error } = await runProgram(program, args, { env, outputLimit: OUTPUT_LIMIT, signal });
   if (error?.problem === 'unusable') {
     throw new CurlewError('PROGRAM_FAILED', `start ${program}: ${errnoOf(error.cause)}`, {
-      hint: `check that ${program} and the current folder may be used by this user`,
+      hint: `check that ${program} and the current folder are accessible to this user`,
     });
   }
   return { text: stdout, absent: error?.problem === 'missing' };
 }
 
-/** Runs `bash -n` over scripts, in one process. One finding at most for a script: bash stops at the first error. */
+/** Runs `bash -n` on scripts, in one process. At most one finding per script: bash stops at the first error. */
 export async function checkSyntax(scripts: readonly Script[], options: ShellOptions): Promise<readonly Diagnostic[]> {
   if (scripts.length === 0) return [];
   const { text, absent } = await run('bash', ['-c', CHECK_EACH, 'bash', ...scripts.map(({ path }) => path)], options);
@@ -69,14 +69,14 @@ export async function checkSyntax(scripts: readonly Script[], options: ShellOpti
   });
 }
 
-/** Reads `PATH: line N: message`, as bash writes it in the C locale. */
+/** Parses `PATH: line N: message`, as bash prints it in the C locale. */
 function syntaxFinding({ path, shown, text }: Script, output: string, status: string | undefined): Diagnostic {
   const start = { file: shown, line: 1, column: 1, length: 1 };
-  if (status === undefined) return finding('install/syntax', start, 'bash -n said too much to be read');
+  if (status === undefined) return finding('install/syntax', start, 'the output of bash -n is too long');
   const first = output.split('\n').find((line) => line.startsWith(`${path}: line `)) ?? output.trim();
   const [, number, message = first] = /^line (\d+): ([^]*)$/.exec(first.slice(path.length + 2)) ?? [];
   const lines = text.split('\n');
-  // An error at the end of the text is one line behind the last.
+  // An error at the end of the text has the line after the last one.
   const line = Math.min(Number(number ?? 1), lines.length);
   const source = lines[line - 1] ?? '';
   const column = source.length - source.trimStart().length + 1;
@@ -96,7 +96,7 @@ interface Comment {
   readonly message: string;
 }
 
-/** Runs shellcheck over scripts, or hands back undefined when it is not installed. */
+/** Runs shellcheck on scripts; undefined if it is not installed. */
 export async function runShellcheck(
   scripts: readonly Script[],
   options: ShellOptions,
@@ -130,12 +130,12 @@ function readComments(text: string): readonly Comment[] {
       return value.comments as readonly Comment[];
     }
   } catch (error) {
-    throw new CurlewError('UNSUPPORTED', 'read the answer of shellcheck: not its json1 format', {
+    throw new CurlewError('UNSUPPORTED', 'read the output of shellcheck: not in json1 format', {
       hint: 'use shellcheck 0.7 or newer, or --no-shellcheck',
       cause: error,
     });
   }
-  throw new CurlewError('UNSUPPORTED', 'read the answer of shellcheck: no list of comments');
+  throw new CurlewError('UNSUPPORTED', 'read the output of shellcheck: no list of comments');
 }
 
 /** shellcheck counts columns in code points; places count UTF-16 code units. */

@@ -1,4 +1,4 @@
-/** Judges add-on folders by all rules and reports every finding of all of them at once. */
+/** Checks add-on folders by all rules and reports all findings at once. */
 import { availableParallelism } from 'node:os';
 import { join, posix } from 'node:path';
 import { compareDiagnostics, type Diagnostic, type Word } from '../core/diagnostic.ts';
@@ -25,7 +25,7 @@ import { parseImageRef } from '../core/image-ref.ts';
 interface LintedAddon {
   readonly name: string;
   readonly version: string;
-  /** Relative to where the search began. */
+  /** Relative to the start of the search. */
   readonly path: string;
   /** Full names of the lifecycle functions that install.sh defines. */
   readonly hooks: readonly string[];
@@ -33,10 +33,10 @@ interface LintedAddon {
   readonly directives: number;
 }
 
-/** A finding with the text of its line, secrets masked; undefined when there is no such line or it is very long. */
+/** A finding with the text of its line, secrets masked; undefined if there is none or it is very long. */
 export interface LintFinding extends Diagnostic {
   readonly source: string | undefined;
-  /** How many versions share the file, where it is found for each of them. */
+  /** Number of versions that share the file, if all of them have this finding. */
   readonly versions?: number;
 }
 
@@ -47,15 +47,15 @@ export interface LintReport {
   readonly errors: number;
   readonly warnings: number;
   readonly infos: number;
-  /** `absent`: not installed; `off`: not wanted. */
+  /** `absent`: not installed; `off`: not requested. */
   readonly shellcheck: 'ran' | 'absent' | 'off';
 }
 
 export interface LintOptions {
-  /** All add-ons of their repositories are there: what a configuration ignores in vain is told. */
+  /** All add-ons of their repositories are checked, so unused ignores of a configuration are reported. */
   readonly complete: boolean;
   readonly shellcheck: boolean;
-  /** Where bash and shellcheck are looked for. */
+  /** PATH for bash and shellcheck. */
   readonly searchPath: string;
   readonly signal: AbortSignal;
 }
@@ -64,37 +64,37 @@ export interface LintOptions {
 const BATCH = 64;
 const LONGEST_SOURCE = 2000;
 
-interface Judged {
+interface CheckedAddon {
   readonly folder: AddonFolder;
   readonly addon: LintedAddon;
   readonly diagnostics: readonly Diagnostic[];
-  /** Those of them for which a build refuses the add-on. */
+  /** The findings for which a build refuses the add-on. */
   readonly binding: readonly Diagnostic[];
   readonly comments: readonly IgnoreComment[];
   readonly lines: SourceLines;
   readonly script: Script | undefined;
-  /** Texts that findings may be shown in. */
+  /** Texts in which findings may be shown. */
   readonly texts: readonly (readonly [file: string, text: string])[];
 }
 
-/** Scripts by their text: versions of an add-on often share it, and other programs need to see it once. */
+/** Scripts by their text, which versions of an add-on often share: other programs check it once. */
 type Copies = Map<string, Script[]>;
 
-/** Looks at all folders; bad input becomes findings, only I/O errors and cancellation throw. */
+/** Checks all folders; bad input becomes findings, and only I/O errors and cancellation throw. */
 export async function lintAddons(found: FoundAddons, options: LintOptions): Promise<LintReport> {
   const copies: Copies = new Map();
   const known = createKnownTexts();
-  // While bash checks the scripts of one batch, the next batch is read.
+  // Reads the next batch while bash checks the scripts of the previous one.
   const done = await mapLimited(
     batches(found.folders, BATCH),
     async (batch, { signal }) => {
-      const judged: Judged[] = [];
-      for (const folder of batch) judged.push(await judge(folder, { known, signal }));
-      return { judged, syntax: await checkSyntax(firstCopies(judged, copies), { ...options, signal }) };
+      const checked: CheckedAddon[] = [];
+      for (const folder of batch) checked.push(await checkAddon(folder, { known, signal }));
+      return { checked, syntax: await checkSyntax(firstCopies(checked, copies), { ...options, signal }) };
     },
     { width: availableParallelism() + 1, signal: options.signal },
   );
-  const judged = done.flatMap((batch) => batch.judged);
+  const checked = done.flatMap((batch) => batch.checked);
   const syntax = done.flatMap((batch) => batch.syntax);
   const broken = new Set(syntax.map(({ place }) => place.file));
   const sound = [...copies.values()].flatMap(([first]) =>
@@ -108,24 +108,24 @@ export async function lintAddons(found: FoundAddons, options: LintOptions): Prom
   };
   checkNames(found.folders, find);
   const clashes = together.filter(({ severity }) => severity === 'error');
-  checkProduction(found.folders, new Map(judged.map(({ folder, addon }) => [folder, addon.hooks])), find);
+  checkProduction(found.folders, new Map(checked.map(({ folder, addon }) => [folder, addon.hooks])), find);
   const { configs, contextOf } = readConfigs(found.folders, find);
-  const all = [...found.diagnostics, ...judged.flatMap((one) => one.diagnostics), ...together, ...ofScripts];
-  const judgedAll = applyIgnores({
+  const all = [...found.diagnostics, ...checked.flatMap((one) => one.diagnostics), ...together, ...ofScripts];
+  const remaining = applyIgnores({
     diagnostics: all,
     configs,
     contextOf,
     complete: options.complete,
     shellcheck: options.shellcheck && style !== undefined,
-    binding: new Set([...found.diagnostics, ...clashes, ...judged.flatMap((one) => one.binding)]),
-    comments: judged.flatMap((one) => one.comments),
+    binding: new Set([...found.diagnostics, ...clashes, ...checked.flatMap((one) => one.binding)]),
+    comments: checked.flatMap((one) => one.comments),
   }).toSorted((a, b) => compareDiagnostics(a, b) || compareText(a.code, b.code));
-  const diagnostics = onceForAll(judgedAll);
-  const count = (wanted: Diagnostic['severity']): number =>
-    diagnostics.filter(({ severity }) => severity === wanted).length;
+  const diagnostics = mergeVersions(remaining);
+  const count = (level: Diagnostic['severity']): number =>
+    diagnostics.filter(({ severity }) => severity === level).length;
   return {
-    addons: judged.map(({ addon }) => addon),
-    diagnostics: withSources(diagnostics, judged),
+    addons: checked.map(({ addon }) => addon),
+    diagnostics: withSources(diagnostics, checked),
     errors: count('error'),
     warnings: count('warning'),
     infos: count('info'),
@@ -133,7 +133,7 @@ export async function lintAddons(found: FoundAddons, options: LintOptions): Prom
   };
 }
 
-/** The configuration of each repository, and which one rules where. */
+/** The configuration of each repository, and a lookup for files. */
 function readConfigs(
   folders: readonly AddonFolder[],
   find: Find,
@@ -157,9 +157,9 @@ function readConfigs(
   return { configs: [...byRoot.values()].flatMap((config) => config ?? []), contextOf };
 }
 
-/** Notes the scripts, and hands back those whose text was not there before. */
-function firstCopies(judged: readonly Judged[], copies: Copies): readonly Script[] {
-  return judged.flatMap(({ script }) => {
+/** Records the scripts, and returns those with a new text. */
+function firstCopies(checked: readonly CheckedAddon[], copies: Copies): readonly Script[] {
+  return checked.flatMap(({ script }) => {
     if (script === undefined) return [];
     const known = copies.get(script.text);
     if (known === undefined) copies.set(script.text, [script]);
@@ -168,7 +168,7 @@ function firstCopies(judged: readonly Judged[], copies: Copies): readonly Script
   });
 }
 
-/** Repeats what was found in the first copy of a script for the others. */
+/** Repeats the findings of the first copy of a script for the others. */
 function forAllCopies(found: readonly Diagnostic[], copies: Copies): readonly Diagnostic[] {
   const byFirst = new Map([...copies.values()].map((scripts) => [scripts[0]?.shown, scripts]));
   return found.flatMap((one) =>
@@ -176,8 +176,8 @@ function forAllCopies(found: readonly Diagnostic[], copies: Copies): readonly Di
   );
 }
 
-/** Versions of one add-on share categories.json, and each finds what is wrong with it. */
-function onceForAll(diagnostics: readonly Diagnostic[]): readonly (Diagnostic & Pick<LintFinding, 'versions'>)[] {
+/** Merges equal findings of several versions: they share categories.json, and each reports its problems. */
+function mergeVersions(diagnostics: readonly Diagnostic[]): readonly (Diagnostic & Pick<LintFinding, 'versions'>)[] {
   const counts = new Map<string, { readonly found: Diagnostic; count: number }>();
   for (const found of diagnostics) {
     const { file, line, column } = found.place;
@@ -189,9 +189,12 @@ function onceForAll(diagnostics: readonly Diagnostic[]): readonly (Diagnostic & 
   return [...counts.values()].map(({ found, count }) => (count === 1 ? found : { ...found, versions: count }));
 }
 
-function withSources(diagnostics: ReturnType<typeof onceForAll>, judged: readonly Judged[]): readonly LintFinding[] {
-  const kept = new Map(judged.flatMap((one) => [...one.lines]));
-  const texts = new Map(judged.flatMap((one) => one.texts));
+function withSources(
+  diagnostics: ReturnType<typeof mergeVersions>,
+  checked: readonly CheckedAddon[],
+): readonly LintFinding[] {
+  const kept = new Map(checked.flatMap((one) => [...one.lines]));
+  const texts = new Map(checked.flatMap((one) => one.texts));
   const lines = new Map<string, readonly string[]>();
   return diagnostics.map((found) => {
     const { file, line } = found.place;
@@ -201,10 +204,10 @@ function withSources(diagnostics: ReturnType<typeof onceForAll>, judged: readonl
   });
 }
 
-async function judge(
+async function checkAddon(
   folder: AddonFolder,
   { known, signal }: { readonly known: KnownTexts; readonly signal: AbortSignal },
-): Promise<Judged> {
+): Promise<CheckedAddon> {
   const listing = await listAddon(folder, { signal });
   const binding = listing.diagnostics.filter(({ severity }) => severity === 'error');
   const diagnostics: Diagnostic[] = [...listing.diagnostics];
@@ -216,13 +219,13 @@ async function judge(
   checkPins(manifest.requests, find);
   checkFinalNewline(manifest.file, manifestText, find);
   if (isSchema(listing.settings)) {
-    // Loaded only here, for the same reason as the judge of Troubleshoot specs.
+    // Loaded on use, like the checks of Troubleshoot specs.
     const { checkSettingsSchema } = await import('./lint/settings-schema.ts');
     checkSettingsSchema(`${folder.shown}/schema.json`, listing.settings, find);
   }
   const { lines, comments } = await checkOwnFiles(listing, find, { known, signal });
   const { name, version } = folder;
-  const { hooks, script } = judgeScript(folder, installScript, find);
+  const { hooks, script } = checkScript(folder, installScript, find);
   const texts: (readonly [string, string])[] = [[manifest.file, manifestText]];
   if (installScript !== undefined) texts.push([`${folder.shown}/${INSTALL_SH}`, installScript]);
   const addon = { name, version, path: folder.shown, hooks, directives: manifest.requests.length };
@@ -233,7 +236,7 @@ function isSchema(settings: unknown): settings is Readonly<Record<string, unknow
   return typeof settings === 'object' && settings !== null;
 }
 
-function judgeScript(
+function checkScript(
   { name, version, folder, shown, tree }: AddonFolder,
   text: string | undefined,
   find: Find,
@@ -241,7 +244,7 @@ function judgeScript(
   const file = `${shown}/${INSTALL_SH}`;
   if (text === undefined) return { hooks: [], script: undefined };
   const functions = findFunctions(file, text);
-  // What lies under packages/ is installed by the add-ons; its install.sh need not define a hook.
+  // Add-ons install the content of packages/, so its install.sh need not define a hook.
   if (tree === 'addons') checkHooks({ name, version }, file, { text, functions }, find);
   const defined = new Set(functions.map((one) => one.name));
   const hooks = definedHooks(name, defined).map((hook) => hookFunction(name, hook));
@@ -251,7 +254,7 @@ function judgeScript(
   return { hooks, script };
 }
 
-/** What makes a script unreadable for bash as a whole: told once, in place of what bash would say. */
+/** Why bash cannot read a script at all: one finding instead of bash's errors. */
 function badText(file: string, text: string): Diagnostic | undefined {
   const at = text.search(/\r\n|[\0\u{FFFD}]/u);
   if (at === -1) return undefined;
@@ -268,7 +271,7 @@ function localSource(request: Request): Word | undefined {
   return request.kind === 'asset' && request.local ? request.source : undefined;
 }
 
-/** Files that directives name: may be made by an earlier step of a pipeline, so their absence is a warning. */
+/** Checks files that directives name. An earlier step of a pipeline may create them, so a missing one is a warning. */
 function checkLocalSources({ manifest, folder, root }: AddonListing, find: Find): void {
   for (const request of manifest.requests) {
     const word = localSource(request);
@@ -277,13 +280,11 @@ function checkLocalSources({ manifest, folder, root }: AddonListing, find: Find)
     const path = word.text.startsWith('/') ? word.text : join(base, word.text);
     if (statOf(path) !== undefined) continue;
     const from = base === root ? 'the root of the repository' : `the folder of the ${MANIFEST}`;
-    find(
-      finding('source/not-found', word.place, `there is no file ${quoted(word.text)}`, `the path begins at ${from}`),
-    );
+    find(finding('source/not-found', word.place, `no file ${quoted(word.text)}`, `the path is relative to ${from}`));
   }
 }
 
-/** Tags that name another image from time to time, whoever publishes it; `latest` has a rule of its own. */
+/** Tags whose image changes over time, by convention; `latest` has a separate rule. */
 const FLOATING =
   /^(?:main|master|trunk|head|edge|dev|devel|develop|development|nightly|stable|canary|unstable|next|current|snapshot|rolling)$/i;
 
@@ -292,17 +293,17 @@ function checkPins(requests: readonly Request[], find: Find): void {
     if (request.kind === 'image' && request.reference !== undefined) {
       const ref = parseImageRef(request.reference);
       if (typeof ref === 'string' || ref.digest !== undefined || !FLOATING.test(ref.tag ?? '')) continue;
-      const message = `the tag ${quoted(ref.tag ?? '')} names another image from time to time`;
+      const message = `the image of the tag ${quoted(ref.tag ?? '')} changes over time`;
       find(finding('image/floating', request.source.place, message, 'name a version, or add @sha256:…'));
     }
     if (request.kind === 'asset' && !request.local && request.digest === undefined) {
-      const hint = 'add #sha256=<64 hex digits>; Manifest.lock pins it too';
-      find(finding('asset/no-digest', request.source.place, 'nothing says what this file has to be', hint));
+      const hint = 'add #sha256=<64 hex digits>; Manifest.lock also pins it';
+      find(finding('asset/no-digest', request.source.place, 'nothing verifies the content of this file', hint));
     }
   }
 }
 
-/** kURL's reader of Manifests on a node drops a last line without its end. */
+/** kURL's Manifest reader on a node drops a last line without a line end. */
 export function checkFinalNewline(file: string, text: string, find: Find): void {
   if (text === '' || text.endsWith('\n')) return;
   const start = text.lastIndexOf('\n') + 1;

@@ -1,19 +1,19 @@
-/** Two locks of one add-on side by side, and one taken over into the other. Pure. */
+/** Compares and merges two locks of an add-on. Pure. */
 import type { Arch } from '../core/ref.ts';
 import type { LockedFile, LockedHostPackages, LockedImage, ManifestLock } from './lock.ts';
 
-/** One thing that two locks say differently. Absent on the side that does not know it. */
+/** A difference between two locks. Undefined on the side without the entry. */
 export interface LockChange {
   readonly kind: 'image' | 'asset' | 'package' | 'deps' | 'container-build';
-  /** Id of an image, name of an asset, system and package, folder of a build. */
+  /** An image id, an asset name, a system and package, or the folder of a build. */
   readonly name: string;
   readonly locked: string | undefined;
   readonly now: string | undefined;
 }
 
 /**
- * What differs for one architecture, in the order images, assets, host packages, builds; the other architectures of
- * `locked` are not looked at. Empty when a build of `now` is what `locked` asks for.
+ * The differences for one architecture, in the order images, assets, host packages, builds; ignores the other architectures
+ * of `locked`. Empty if a build of `now` matches `locked`.
  */
 export function lockChanges(locked: ManifestLock, now: ManifestLock, arch: Arch): readonly LockChange[] {
   const platform = `linux/${arch}`;
@@ -39,8 +39,8 @@ export function lockChanges(locked: ManifestLock, now: ManifestLock, arch: Arch)
 }
 
 /**
- * `made` with what `committed` knows of other architectures and of platforms of images that are the same: the lock that
- * is to be committed after a build for one architecture.
+ * Adds to `made` the entries of `committed` for other architectures, and for other platforms of unchanged images: the lock to
+ * commit after a build for one architecture.
  */
 export function mergeLocks(committed: ManifestLock | undefined, made: ManifestLock, arch: Arch): ManifestLock {
   if (committed === undefined) return made;
@@ -72,9 +72,9 @@ function imageText(platform: string): (image: LockedImage) => string {
 function hostChanges(locked: readonly LockedHostPackages[], now: readonly LockedHostPackages[]): readonly LockChange[] {
   const files = (all: readonly LockedHostPackages[]): readonly (LockedFile & { readonly os: string })[] =>
     all.flatMap(({ os, files }) => files.map((file) => ({ ...file, os })));
-  const text = ({ version, digest }: LockedFile): string => `${version} ${digest}`;
+  const versionText = ({ version, digest }: LockedFile): string => `${version} ${digest}`;
   return [
-    ...pairs('package', files(locked), files(now), ({ os, name, arch }) => `${os} ${name}.${arch}`, text),
+    ...pairs('package', files(locked), files(now), ({ os, name, arch }) => `${os} ${name}.${arch}`, versionText),
     ...pairs(
       'deps',
       locked,

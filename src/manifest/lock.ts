@@ -1,19 +1,19 @@
-/** `Manifest.lock`: what each directive resolved to. Canonical JSON, written into every package. */
+/** `Manifest.lock`: the resolved directives. Canonical JSON, written into every package. */
 import { canonicalJson, isDigest, type Digest } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { isObject, isTexts, shallowJson } from '../core/json.ts';
 import { MANIFEST_LOCK } from '../core/layout.ts';
 
-/** Most bytes of a lock that are read. */
+/** Size limit of a lock, in bytes. */
 export const LOCK_LIMIT: number = 32 << 20;
 
 export interface LockedImage {
   readonly id: string;
-  /** Normalised, as in the Manifest: with the tag that was resolved. */
+  /** Normalized, as in the Manifest, with the resolved tag. */
   readonly reference: string;
-  /** What the reference named in the registry: an index or a manifest; of the archive file for a local one. */
+  /** Digest of the index or manifest in the registry; for a local image, of the archive file. */
   readonly digest: Digest;
-  /** Platform to the manifest that was packed for it. */
+  /** By platform: the packed manifest. */
   readonly platforms: Readonly<Record<string, { readonly digest: Digest; readonly size: number }>>;
 }
 
@@ -25,13 +25,13 @@ export interface LockedAsset {
   readonly digest: Digest;
 }
 
-/** A package file as the package manager names it, and where it came from. */
+/** A package file, by its name in the package manager, and its source. */
 export interface LockedFile {
   readonly file: string;
   readonly name: string;
   /** `[epoch:]version[-release]`. */
   readonly version: string;
-  /** As the package manager writes it: `x86_64`, `all`. */
+  /** In the package manager's form: `x86_64`, `all`. */
   readonly arch: string;
   readonly size: number;
   readonly digest: Digest;
@@ -43,26 +43,26 @@ export interface LockedFile {
 export interface LockedHostPackages {
   readonly os: string;
   readonly arch: string;
-  /** Names in the order of the Manifest whose files were asked for, and those that only stand in `Deps`. */
+  /** Names in the order of the Manifest: those whose files are packed, and those that are only in `Deps`. */
   readonly archives: readonly string[];
   readonly deps: readonly string[];
-  /** What decided the result beside the names: the builder image or the repositories. Empty when nothing was fetched. */
+  /** The other inputs of the result: the builder image or the repositories. Empty if nothing was fetched. */
   readonly inputs: string;
   readonly files: readonly LockedFile[];
   /** The lines of `Deps`. */
   readonly required: readonly string[];
 }
 
-/** A container build: what went into it. What comes out is in the package's index. */
+/** The inputs of a container build. Its output is in the package's index. */
 export interface LockedContainerBuild {
   readonly folder: string;
   readonly arch: string;
   /** As written in the Manifest. */
   readonly dockerfile: string;
   readonly version: string;
-  /** Of Dockerfile, context, version and base images. */
+  /** Digest of Dockerfile, context, version and base images. */
   readonly inputs: Digest;
-  /** Names that the packages it left need, for systems whose packages are not resolved. */
+  /** Names required by the packages that it built, for systems whose packages are not resolved. */
   readonly requires: readonly string[];
 }
 
@@ -93,7 +93,7 @@ export function parseLock(text: string, from: string): ManifestLock {
   return checkedLock(value, from);
 }
 
-/** A lock that was read as JSON already. */
+/** Checks a lock that is already parsed as JSON. */
 export function checkedLock(value: unknown, from: string): ManifestLock {
   if (!isObject(value)) throw bad(from, 'not a lock of format 1');
   if (typeof value['format'] === 'number' && value['format'] > 1) {
@@ -101,21 +101,22 @@ export function checkedLock(value: unknown, from: string): ManifestLock {
       'UNSUPPORTED',
       `${from}: ${MANIFEST_LOCK}: not a lock of format 1, but of ${value['format']}`,
       {
-        hint: 'a newer curlew made it; use that version or a newer one',
+        hint: 'a newer curlew wrote it; use that version or a newer one',
       },
     );
   }
   if (value['format'] !== 1) throw bad(from, 'not a lock of format 1');
   const { images, assets, hostPackages, containerBuilds } = value;
-  if (!Array.isArray(images) || !images.every(isImage)) throw bad(from, 'images');
-  if (!Array.isArray(assets) || !assets.every(isAsset)) throw bad(from, 'assets');
-  if (!Array.isArray(hostPackages) || !hostPackages.every(isHostPackages)) throw bad(from, 'hostPackages');
-  if (!Array.isArray(containerBuilds) || !containerBuilds.every(isContainerBuild)) throw bad(from, 'containerBuilds');
+  const invalid = (field: string): CurlewError => bad(from, `${field} is not valid`);
+  if (!Array.isArray(images) || !images.every(isImage)) throw bad(from, 'images ');
+  if (!Array.isArray(assets) || !assets.every(isAsset)) throw bad(from, 'assets ');
+  if (!Array.isArray(hostPackages) || !hostPackages.every(isHostPackages)) throw bad(from, 'hostPackages ');
+  if (!Array.isArray(containerBuilds) || !containerBuilds.every(isContainerBuild)) throw bad(from, 'containerBuilds ');
   return { format: 1, images, assets, hostPackages, containerBuilds };
 }
 
 function hasDigest(value: Record<string, unknown>): boolean {
-  return typeof value['digest'] === 'string' && isDigest(value['digest']);
+  return isDigest(value['digest']);
 }
 
 function isImage(value: unknown): value is LockedImage {
@@ -152,5 +153,5 @@ function isHostPackages(value: unknown): value is LockedHostPackages {
 
 function isContainerBuild(value: unknown): value is LockedContainerBuild {
   if (!isObject(value) || !hasTexts(value, 'folder', 'arch', 'dockerfile', 'version')) return false;
-  return typeof value['inputs'] === 'string' && isDigest(value['inputs']) && isTexts(value['requires']);
+  return isDigest(value['inputs']) && isTexts(value['requires']);
 }

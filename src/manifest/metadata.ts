@@ -1,12 +1,12 @@
-/** The two optional JSON files of an add-on: `categories.json` beside its versions, `schema.json` in a version. Pure. */
+/** The two optional JSON files of an add-on: `categories.json` next to its versions, `schema.json` in a version. Pure. */
 import type { Place } from '../core/diagnostic.ts';
 import { asError } from '../core/errors.ts';
 import { shallowJson } from '../core/json.ts';
 import { finding, quoted, type Find } from './rules.ts';
 
 /**
- * What an add-on needs from others, what it offers them, and what goes well with it: names of add-ons, or words for what any
- * of several does, such as `CNI Plugin`.
+ * Requirements, offers and recommendations of an add-on: names of add-ons, or categories that several add-ons fulfill, such
+ * as `CNI Plugin`.
  */
 export interface Categories {
   readonly requires: readonly string[];
@@ -38,7 +38,7 @@ function isWord(item: unknown): boolean {
   return typeof item === 'string' && item.length <= LONGEST_WORD && /^[^\s\p{C}](?:[^\p{C}]*[^\s\p{C}])?$/u.test(item);
 }
 
-/** `requires`, `fulfills` and `recommends` of a `categories.json`; what is wrong with it is found, and counts as empty. */
+/** `requires`, `fulfills` and `recommends` of a `categories.json`; invalid lists become findings and count as empty. */
 export function parseCategories(file: string, text: string, find: Find): Categories {
   const value = parseObject(text);
   if (typeof value === 'string') {
@@ -63,7 +63,7 @@ export function parseCategories(file: string, text: string, find: Find): Categor
   return { requires: read('requires'), fulfills: read('fulfills'), recommends: read('recommends') };
 }
 
-/** The JSON Schema of the add-on's settings, or undefined with a finding when it is no object. */
+/** The JSON Schema of the add-on's settings, or undefined with a finding if it is not an object. */
 export function parseSettingsSchema(file: string, text: string, find: Find): unknown {
   const value = parseObject(text);
   if (typeof value !== 'string') return value;

@@ -1,34 +1,34 @@
 /**
- * Manifest text to data. Pure: no files, no clock, no network. Never throws for bad input; a broken line becomes a
- * finding and reading goes on, so that all mistakes are told in one run.
+ * Parses the text of a Manifest. Pure: no files, no clock, no network. Never throws for bad input: a broken line becomes a
+ * finding and parsing continues, so that one run reports all errors.
  *
- * Lines end in LF, the last one also without; blanks and tabs around and between words do not count; a line whose first
+ * Lines end in LF, optional on the last line; blanks and tabs around and between words are ignored; a line whose first
  * character is `#` is a comment; there are no quotes, escapes or variables.
  */
 import { compareDiagnostics, type Diagnostic, type Place, type Word } from '../core/diagnostic.ts';
-import { columnsFit, withoutComment } from './directive.ts';
+import { checkColumns, withoutComment } from './directive.ts';
 import { checkRequests, DIRECTIVES, type Request } from './directives.ts';
 import { nearest } from '../core/nearest.ts';
 import { finding, quoted, type Find } from './rules.ts';
 
 export interface Manifest {
-  /** For messages; as it was given. */
+  /** For messages; as given. */
   readonly file: string;
-  /** What lines ask for, in their order; nothing for those that are not well formed. A comment behind one does not count. */
+  /** The requests of well-formed lines, in order. Ignores inline comments. */
   readonly requests: readonly Request[];
 }
 
 export interface ParsedManifest {
   readonly manifest: Manifest;
-  /** In the order of their places. */
+  /** Sorted by place. */
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Most characters of a Manifest; a real one has less than 5,000. */
+/** Size limit of a Manifest in characters; real ones have fewer than 5,000. */
 export const MANIFEST_LIMIT = 1024 * 1024;
 const MOST_FINDINGS = 1000;
 
-/** `text` is the decoded file; bytes that are not UTF-8 stand as U+FFFD in it. `file` is only for messages. */
+/** `text` is the decoded file; bytes that are not UTF-8 are U+FFFD. `file` is only for messages. */
 export function parseManifest(file: string, text: string): ParsedManifest {
   const diagnostics: Diagnostic[] = [];
   const requests: Request[] = [];
@@ -39,7 +39,7 @@ export function parseManifest(file: string, text: string): ParsedManifest {
   for (const [index, raw] of text.split('\n').entries()) {
     const at = { file, line: index + 1, column: 1, length: 1 };
     if (diagnostics.length >= MOST_FINDINGS) {
-      find(finding('manifest/too-many', at, `more than ${MOST_FINDINGS} mistakes; reading stops here`));
+      find(finding('manifest/too-many', at, `more than ${MOST_FINDINGS} errors; the rest is not read`));
       break;
     }
     const request = readLine(cleanLine(raw, at, find), at, find);
@@ -56,7 +56,7 @@ export function tooLarge(file: string): Diagnostic {
   return finding('manifest/too-large', place, `the Manifest is larger than ${MANIFEST_LIMIT} bytes`, hint);
 }
 
-/** Tells what makes a line no line of text; hands back what can still be read, undefined for nothing. */
+/** Reports invalid characters of a line; returns the readable text, or undefined. */
 function cleanLine(raw: string, at: Place, find: Find): string | undefined {
   let text = raw;
   if (at.line === 1 && text.startsWith('\u{FEFF}')) {
@@ -84,7 +84,7 @@ function cleanLine(raw: string, at: Place, find: Find): string | undefined {
       finding(
         'manifest/control-character',
         { ...at, column: control.index + 1 },
-        `the line holds the character ${name}`,
+        `the line contains the character ${name}`,
       ),
     );
     return undefined;
@@ -114,5 +114,5 @@ function readLine(text: string | undefined, at: Place, find: Find): Request | un
   const last = all.at(-1) ?? keyword;
   const length = last.place.column + last.place.length - keyword.place.column;
   const line = withoutComment({ keyword, words, place: { ...keyword.place, length } }, find);
-  return columnsFit(line, directive, find) ? directive.parse(line, find) : undefined;
+  return checkColumns(line, directive, find) ? directive.parse(line, find) : undefined;
 }

@@ -1,4 +1,4 @@
-/** From a Manifest to the steps that fetch what it asks for. Pure and JSON-safe. */
+/** Plans the steps that fulfill a Manifest. Pure and JSON-safe. */
 import { planRequests } from './directives.ts';
 import type { Manifest } from './parse.ts';
 import type { Step } from './step.ts';

@@ -1,4 +1,4 @@
-/** Reads an add-on folder from disk: an edge. What is wrong with the folder becomes findings; only I/O errors throw. */
+/** Reads an add-on folder from disk. Problems of the folder become findings; only I/O errors throw. */
 import { readdirSync } from 'node:fs';
 import { constants, open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -29,27 +29,27 @@ import { finding, type Find } from './rules.ts';
 import { findFunctions } from '../formats/bash/shell.ts';
 import { readBytesFile, readTextFile, statOf } from './text-file.ts';
 
-/** A file of the folder, before anyone read it. */
+/** A file of the folder, unread. */
 interface ListedFile {
-  /** Below the folder, with `/`. */
+  /** Relative to the folder, with `/`. */
   readonly path: string;
   readonly mode: FileMode;
   readonly size: number;
 }
 
-/** An add-on folder whose files were listed but not hashed. */
+/** An add-on folder with a list of its files, which are not hashed. */
 export interface AddonListing {
   readonly ref: AddonRef;
   /** Absolute path of the add-on's folder. */
   readonly folder: string;
-  /** Absolute path of the folder that holds `addons/`: where paths of Dockerfiles begin. */
+  /** Absolute path of the folder that contains `addons/`; paths of Dockerfiles are relative to it. */
   readonly root: string;
   readonly shown: string;
   readonly manifest: Manifest;
   readonly manifestText: string;
-  /** Undefined when there is none, or when a finding says why it cannot be read. */
+  /** Undefined if it is missing, or if a finding explains why it cannot be read. */
   readonly installScript: string | undefined;
-  /** By path, in code units. */
+  /** Sorted by path, in code units. */
   readonly files: readonly ListedFile[];
   readonly categories: Categories;
   readonly settings: unknown;
@@ -57,7 +57,7 @@ export interface AddonListing {
 }
 
 export interface AddonSource extends Omit<AddonListing, 'files' | 'categories' | 'installScript' | 'manifestText'> {
-  /** By path, in code units. */
+  /** Sorted by path, in code units. */
   readonly files: readonly PackageFile[];
   /** Full names of the lifecycle functions that install.sh defines. */
   readonly hooks: readonly string[];
@@ -73,16 +73,16 @@ interface Options {
 const INSTALL_SH_LIMIT = 4 * 1024 * 1024;
 const JSON_LIMIT = 1024 * 1024;
 const MOST_FILES = 100_000;
-/** What a node extracts of a package; a file with holes says more than there is. */
+/** The extraction limit on nodes; sparse files report more than they contain. */
 const MOST_BYTES = 2 ** 40;
 const HASH_WIDTH = 4;
-/** That of a package with as many files as there may be. */
+/** Size limit of the index of a package with the largest number of files. */
 const INDEX_LIMIT = 64 * 1024 * 1024;
 const READ_SIZE = 1024 * 1024;
-/** Most files are smaller, and read faster than a thread is asked to. */
+/** Most files are smaller, and reading them synchronously is faster than using a thread. */
 const SMALL = 64 * 1024;
 
-/** Lists and parses, and reads no payload: what lint needs, and planning. */
+/** Lists the files and parses metadata, without reading payloads: for lint and planning. */
 export async function listAddon(place: AddonFolder, { signal }: Options): Promise<AddonListing> {
   const { tree, name, version, folder, root, shown } = place;
   const diagnostics: Diagnostic[] = [];
@@ -99,14 +99,14 @@ export async function listAddon(place: AddonFolder, { signal }: Options): Promis
   const categories = parseCategories(categoriesShown, categoriesText ?? '{}', find);
   const schemaText = readJson(join(folder, 'schema.json'), `${shown}/schema.json`, 'addon/schema', find);
   const settings = schemaText === undefined ? undefined : parseSettingsSchema(`${shown}/schema.json`, schemaText, find);
-  const made = new Set<string>(RESERVED_NAMES);
+  const generated = new Set<string>(RESERVED_NAMES);
   for (const step of planManifest(manifest)) {
-    if (step.kind === 'os-packages') made.add(step.os);
-    if (step.kind === 'container-build') made.add(step.destination);
+    if (step.kind === 'os-packages') generated.add(step.os);
+    if (step.kind === 'container-build') generated.add(step.destination);
   }
-  // Reading blocks: between two add-ons a signal can come through.
+  // Reading blocks the event loop: lets signals through between two add-ons.
   await setImmediate();
-  const files = listFiles(place, made, find, { signal });
+  const files = listFiles(place, generated, find, { signal });
   for (const file of files) await findPackage(place, file, find, { signal });
   diagnostics.sort(compareDiagnostics);
   const ref: AddonRef = { tree, name, version };
@@ -114,7 +114,7 @@ export async function listAddon(place: AddonFolder, { signal }: Options): Promis
   return { ref, folder, root, shown, ...read, diagnostics };
 }
 
-/** Lists, parses and hashes. Files that change meanwhile show in their digests, not in errors. */
+/** Lists, parses and hashes. Files that change meanwhile change digests; they cause no error. */
 export async function readAddon(place: AddonFolder, { signal }: Options): Promise<AddonSource> {
   const { files: listed, categories, installScript, manifestText: _, ...listing } = await listAddon(place, { signal });
   const files = await mapLimited(listed, async (file, { signal }) => hashed(place.folder, file, signal), {
@@ -140,7 +140,7 @@ async function hashedLarge(
 ): Promise<PackageFile> {
   const into: Measurement = { digest: undefined, size: 0 };
   try {
-    // By now it may be a link, or a pipe, which would be waited for.
+    // It may have become a link, or a pipe, which would block.
     await using file = await open(join(folder, path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     if (!(await file.stat()).isFile()) throw fileChanged(join(folder, path));
     const body = file.createReadStream({ autoClose: false, signal, highWaterMark: READ_SIZE });
@@ -149,13 +149,13 @@ async function hashedLarge(
     signal.throwIfAborted();
     throw fileError(`read ${join(folder, path)}`, error);
   }
-  if (into.digest === undefined) throw new CurlewError('FILE_UNUSABLE', `read ${join(folder, path)}: it ended early`);
+  if (into.digest === undefined) throw new CurlewError('FILE_UNUSABLE', `read ${join(folder, path)}: it was truncated`);
   return { path, mode, size: into.size, digest: into.digest };
 }
 
 function fileChanged(path: string): CurlewError {
   return new CurlewError('FILE_UNUSABLE', `read ${path}: it changed while the folder was being read`, {
-    hint: 'run the command again when nothing writes to the folder',
+    hint: 'stop the program that writes to the folder, then run the command again',
   });
 }
 
@@ -180,9 +180,7 @@ function readInstallScript({ folder, shown, tree }: AddonFolder, find: Find): st
   const place = { file: `${shown}/${INSTALL_SH}`, line: 1, column: 1, length: 1 };
   const read = readTextFile(join(folder, INSTALL_SH), INSTALL_SH_LIMIT);
   if (read.kind === 'absent' && tree === 'addons') {
-    find(
-      finding('install/missing', place, 'the add-on has no install.sh', 'it is where the lifecycle hooks are defined'),
-    );
+    find(finding('install/missing', place, 'the add-on has no install.sh', 'it defines the lifecycle hooks'));
   }
   if (read.kind === 'too-large') find(finding('install/too-large', place, `larger than ${INSTALL_SH_LIMIT} bytes`));
   return read.kind === 'text' ? read.text : undefined;
@@ -204,27 +202,30 @@ function readJson(
 
 interface Walk {
   readonly place: AddonFolder;
-  /** Names at the top that the builder makes. */
-  readonly made: ReadonlySet<string>;
+  /** Top-level names that the builder creates. */
+  readonly generated: ReadonlySet<string>;
   readonly find: Find;
   readonly files: ListedFile[];
 }
 
 function listFiles(
   place: AddonFolder,
-  made: ReadonlySet<string>,
+  generated: ReadonlySet<string>,
   find: Find,
   { signal }: Options,
 ): readonly ListedFile[] {
-  const walk: Walk = { place, made, find, files: [] };
+  const walk: Walk = { place, generated, find, files: [] };
   const stats = statOf(place.folder);
   if (stats?.isDirectory() === true) walkFolder(walk, '', { signal });
-  else if (stats === undefined) find(finding('addon/not-regular', startOf(place.shown), 'there is no such folder'));
-  else find(finding('addon/not-regular', startOf(place.shown), 'the folder is a symbolic link', 'make it a folder'));
+  else if (stats === undefined) find(finding('addon/not-regular', startOf(place.shown), 'the folder does not exist'));
+  else
+    find(
+      finding('addon/not-regular', startOf(place.shown), 'the folder is a symbolic link', 'replace it with a folder'),
+    );
   if (walk.files.length > MOST_FILES) {
     find(finding('addon/too-many-files', startOf(place.shown), `more than ${MOST_FILES} files`));
   } else if (walk.files.reduce((sum, { size }) => sum + size, 0) > MOST_BYTES) {
-    find(finding('addon/too-many-files', startOf(place.shown), 'the files have more than 1 TiB together'));
+    find(finding('addon/too-many-files', startOf(place.shown), 'the files are larger than 1 TiB in total'));
   }
   return walk.files.toSorted((a, b) => compareText(a.path, b.path));
 }
@@ -245,24 +246,22 @@ function walkFolder(walk: Walk, below: string, { signal }: Options): void {
     throw fileError(`list ${path}`, error);
   }
   if (names.length === 0 && below !== '') {
-    find(
-      finding('addon/empty-folder', startOf(`${place.shown}/${below}`), 'the folder is empty and will not be packed'),
-    );
+    find(finding('addon/empty-folder', startOf(`${place.shown}/${below}`), 'the folder is empty and is not packed'));
   }
   for (const name of names) walkName(walk, below === '' ? name : `${below}/${name}`, { signal });
 }
 
-/** A package inside an add-on, such as one in a build folder that was copied with an older version. */
+/** Reports a package inside an add-on, such as one in a build folder that was copied with an older version. */
 async function findPackage(place: AddonFolder, { path }: ListedFile, find: Find, { signal }: Options): Promise<void> {
   if (!/\.(?:tar\.gz|tgz)$/i.test(path)) return;
   const isOwn = ARCHES.some((arch) => packageFileName(place, arch) === basename(path));
   const what = isOwn ? 'a package of this add-on' : await whatIsPacked(join(place.folder, path), { signal });
   if (what === undefined) return;
-  const hint = 'delete it, and build into a folder outside of the add-on';
+  const hint = 'delete it, and build into a folder outside the add-on';
   find(finding('addon/own-package', startOf(`${place.shown}/${path}`), `this is ${what}`, hint));
 }
 
-/** Judged by the archive's index: undefined for what curlew has not made. */
+/** Identifies a package by its index; undefined for archives that curlew has not built. */
 async function whatIsPacked(path: string, { signal }: Options): Promise<string | undefined> {
   try {
     await using source = await openFileSource(path);
@@ -273,7 +272,7 @@ async function whatIsPacked(path: string, { signal }: Options): Promise<string |
     return more.length === 0 ? `the package of ${formatRef(first)}` : `a bundle of ${more.length + 1} packages`;
   } catch (error) {
     signal.throwIfAborted();
-    // What cannot be read is reported by whoever packs it.
+    // Packing reports files that cannot be read.
     if (error instanceof CurlewError) return undefined;
     throw error;
   }
@@ -284,7 +283,7 @@ function admitIndex(bytes: number): void {
 }
 
 function walkName(walk: Walk, path: string, { signal }: Options): void {
-  const { place, made, find, files } = walk;
+  const { place, generated, find, files } = walk;
   const at = startOf(`${place.shown}/${path}`);
   const tooLong = pathProblem(`${prefixOf(place)}${path}`);
   const problem = path.includes('\u{FFFD}') ? 'is not UTF-8' : tooLong;
@@ -292,8 +291,8 @@ function walkName(walk: Walk, path: string, { signal }: Options): void {
     find(finding('addon/path', at, `the path ${problem}`, 'rename the file'));
     return;
   }
-  if (made.has(path)) {
-    const hint = 'the builder makes this name; rename the file or folder, or take the directive out';
+  if (generated.has(path)) {
+    const hint = 'the builder creates this name; rename the file or folder, or remove the directive';
     find(finding('addon/reserved-name', at, `"${path}" is reserved`, hint));
     return;
   }
@@ -306,7 +305,12 @@ function walkName(walk: Walk, path: string, { signal }: Options): void {
   } else {
     const what = stats.isSymbolicLink() ? 'a symbolic link' : 'not a regular file';
     find(
-      finding('addon/not-regular', at, `this is ${what}; packages hold regular files only`, 'put a copy in its place'),
+      finding(
+        'addon/not-regular',
+        at,
+        `this is ${what}; packages contain only regular files`,
+        'replace it with a copy',
+      ),
     );
   }
 }

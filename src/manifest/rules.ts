@@ -1,47 +1,47 @@
 /**
- * The rules that add-ons are judged by: the id is the code of the finding, the severity is the rule's, the text is for
- * the reference page. A finding can only be made of a rule of this table.
+ * The rules for add-ons: the id is the code of the finding, the severity is the default, the text is for the reference page.
+ * Findings can be created only for rules of this table.
  */
 import type { Diagnostic, Place } from '../core/diagnostic.ts';
 
 export type RuleSeverity = Diagnostic['severity'] | 'off';
 
 interface Rule {
-  /** What it is unless a configuration file says otherwise; `off`: judged only where one asks for it. */
+  /** Default severity; a configuration file can change it. `off`: checked only if a configuration enables it. */
   readonly severity: RuleSeverity;
-  /** What is wrong, as one sentence for the reference page. */
+  /** The problem, for the reference page. */
   readonly about: string;
 }
 
 export const RULES = {
   'manifest/missing': {
     severity: 'error',
-    about: 'The add-on has no Manifest. One without directives is an empty file.',
+    about: 'The add-on has no Manifest. A Manifest without directives is an empty file.',
   },
-  'manifest/too-large': { severity: 'error', about: 'The Manifest is larger than 1 MiB; nothing of it is read.' },
-  'manifest/too-many': { severity: 'error', about: 'The Manifest has more than 1,000 mistakes; the rest is not read.' },
+  'manifest/too-large': { severity: 'error', about: 'The Manifest is larger than 1 MiB; it is not read.' },
+  'manifest/too-many': { severity: 'error', about: 'The Manifest has more than 1,000 errors; the rest is not read.' },
   'manifest/byte-order-mark': { severity: 'error', about: 'The file begins with a byte order mark.' },
   'manifest/encoding': { severity: 'error', about: 'A line is not UTF-8 text.' },
-  'manifest/control-character': { severity: 'error', about: 'A line holds a control character, such as NUL.' },
-  'manifest/crlf': { severity: 'error', about: 'A line ends in CR LF; the CR would become part of its last word.' },
-  'manifest/unknown-directive': { severity: 'error', about: 'The first word of a line is no directive.' },
-  'manifest/missing-column': { severity: 'error', about: 'A directive has fewer words than it needs.' },
-  'manifest/extra-column': { severity: 'error', about: 'A directive has more words than it takes.' },
+  'manifest/control-character': { severity: 'error', about: 'A line contains a control character, such as NUL.' },
+  'manifest/crlf': { severity: 'error', about: 'A line ends in CR LF; the CR would be part of the last word.' },
+  'manifest/unknown-directive': { severity: 'error', about: 'The first word of a line is not a directive.' },
+  'manifest/missing-column': { severity: 'error', about: 'A directive has too few words.' },
+  'manifest/extra-column': { severity: 'error', about: 'A directive has too many words.' },
   'manifest/inline-comment': {
     severity: 'error',
-    about: 'A comment stands behind a directive; it needs its own line.',
+    about: 'A comment follows a directive; it needs a separate line.',
   },
   'manifest/no-final-newline': {
     severity: 'info',
-    about: 'The last line has no line end. It counts here; kURL loses it where it reads the Manifest on a node.',
+    about: 'The last line has no line end. curlew reads it; kURL drops it when it reads the Manifest on a node.',
   },
-  'image/id': { severity: 'error', about: 'An image id cannot be used as a file name.' },
+  'image/id': { severity: 'error', about: 'An image id is not a valid file name.' },
   'image/reference': { severity: 'error', about: 'An image reference does not parse.' },
   'image/duplicate-id': {
     severity: 'error',
     about: 'Two image lines have the same id; one would overwrite the other.',
   },
-  'image/duplicate-image': { severity: 'warning', about: 'One image stands under two ids.' },
+  'image/duplicate-image': { severity: 'warning', about: 'An image is listed under two ids.' },
   'image/untagged': {
     severity: 'warning',
     about: 'An image has neither tag nor digest, which means the tag `latest`.',
@@ -64,152 +64,159 @@ export const RULES = {
   'image/unused': { severity: 'info', about: 'An image of the Manifest is named in no other file of the add-on.' },
   'image/pull-always': {
     severity: 'warning',
-    about: 'A container is to be pulled at each start, which fails without internet.',
+    about: "A container's image is pulled at each start, which fails without internet.",
   },
-  'asset/file-name': { severity: 'error', about: 'The name of an asset cannot be used as a file name.' },
+  'asset/file-name': { severity: 'error', about: 'The name of an asset is not a valid file name.' },
   'asset/source': { severity: 'error', about: 'The source of an asset is neither a usable URL nor a usable path.' },
-  'asset/credentials': { severity: 'error', about: 'The URL of an asset holds a user name or a password.' },
+  'asset/credentials': { severity: 'error', about: 'The URL of an asset contains a user name or a password.' },
   'asset/digest': { severity: 'error', about: 'The fragment of a URL is not `#sha256=` with 64 hex digits.' },
   'asset/no-digest': {
     severity: 'info',
-    about: 'An asset from the web has no `#sha256=…`: whatever the address gives on the day is packed.',
+    about: 'An asset from the web has no `#sha256=…`: the build packs whatever the address serves at that time.',
   },
-  'asset/plain-http': { severity: 'warning', about: 'An asset comes by plain http from another host.' },
+  'asset/plain-http': { severity: 'warning', about: 'An asset is fetched over plain http from another host.' },
   'asset/absolute-path': {
     severity: 'warning',
     about: 'A source is an absolute path, which other machines do not have.',
   },
   'asset/one-word': {
     severity: 'info',
-    about: "An asset has no file name of its own, which kURL's documentation allows and its own builder does not.",
+    about: "An asset has no file name, which kURL's documentation allows but its builder does not.",
   },
   'asset/duplicate-name': { severity: 'error', about: 'Two assets have the same name; one would overwrite the other.' },
-  'source/not-found': { severity: 'warning', about: 'A local file named by a directive is not there (yet).' },
+  'source/not-found': { severity: 'warning', about: 'A local file named by a directive does not exist (yet).' },
   'packages/name': {
     severity: 'error',
-    about: 'The name of a host package holds characters that no package name has.',
+    about: 'The name of a host package contains characters that are not allowed in package names.',
   },
-  'packages/duplicate': { severity: 'warning', about: 'A host package is named twice by the same directive.' },
+  'packages/duplicate': { severity: 'warning', about: 'The same directive names a host package twice.' },
   'dockerout/destination': { severity: 'error', about: 'The destination is not a folder of a known operating system.' },
   'dockerout/dockerfile': {
     severity: 'error',
     about: 'The path of the Dockerfile is absolute or leaves the repository.',
   },
-  'dockerout/version': { severity: 'error', about: 'The version holds characters that no version has.' },
+  'dockerout/version': {
+    severity: 'error',
+    about: 'The version contains characters that are not allowed in versions.',
+  },
   'dockerout/build-arg': {
     severity: 'info',
-    about: "A build argument is named, which kURL's documentation allows and its own builder does not.",
+    about: "A build argument is named, which kURL's documentation allows but its builder does not.",
   },
   'dockerout/duplicate': {
     severity: 'warning',
-    about: 'Two builds write into one folder; same names are overwritten.',
+    about: 'Two builds write into the same folder; files with the same name are overwritten.',
   },
-  'addon/name': { severity: 'error', about: 'The folder name of an add-on cannot be a name.' },
-  'addon/version': { severity: 'error', about: 'The folder name of a version cannot be a version.' },
+  'addon/name': { severity: 'error', about: 'The folder name of an add-on is not a valid name.' },
+  'addon/version': { severity: 'error', about: 'The folder name of a version is not a valid version.' },
   'addon/version-reserved': {
     severity: 'warning',
-    about: 'A version is named `latest` or `1.2.x`, which in an installer spec mean something else.',
+    about: 'A version is named `latest` or `1.2.x`, which have another meaning in an installer spec.',
   },
   'addon/same-package': { severity: 'error', about: 'Two add-ons would become packages with the same file name.' },
   'addon/placeholder': {
     severity: 'warning',
-    about: 'A `__placeholder__` of the template is still there; nothing fills it in on a node.',
+    about: 'A `__placeholder__` of the template is not filled in, and nothing fills it in on a node.',
   },
   'addon/not-regular': { severity: 'error', about: 'A file is a symbolic link, a socket, a pipe or a device.' },
-  'addon/reserved-name': { severity: 'error', about: 'A file has a name that the builder gives to what it makes.' },
+  'addon/reserved-name': { severity: 'error', about: 'A file has a name that the builder uses for its output.' },
   'addon/own-package': { severity: 'error', about: 'A package or bundle of curlew is inside the folder of an add-on.' },
-  'addon/path': { severity: 'error', about: 'The path of a file cannot be kept in a package.' },
+  'addon/path': { severity: 'error', about: 'The path of a file cannot be stored in a package.' },
   'addon/too-many-files': {
     severity: 'error',
-    about: 'The add-on has more than 100,000 files, or more than 1 TiB in them.',
+    about: 'The add-on has more than 100,000 files, or more than 1 TiB in total.',
   },
-  'addon/empty-folder': { severity: 'warning', about: 'A folder without files: packages hold files only.' },
-  'addon/categories': { severity: 'error', about: 'categories.json is not what it should be.' },
+  'addon/empty-folder': { severity: 'warning', about: 'A folder has no files: packages contain only files.' },
+  'addon/categories': { severity: 'error', about: 'categories.json is not valid.' },
   'addon/schema': { severity: 'error', about: 'schema.json is not a JSON Schema object.' },
   'addon/schema-invalid': {
     severity: 'warning',
-    about: 'schema.json is no valid JSON Schema (draft 7), so settings cannot be held against it.',
+    about: 'schema.json is not a valid JSON Schema (draft 7), so it cannot validate settings.',
   },
   'install/missing': { severity: 'error', about: 'The add-on has no install.sh.' },
   'install/too-large': { severity: 'error', about: 'install.sh is larger than 4 MiB; it is not checked.' },
   'install/crlf': { severity: 'error', about: 'install.sh has CR LF line ends, which bash does not understand.' },
-  'install/encoding': { severity: 'error', about: 'install.sh is not UTF-8 text or holds NUL.' },
+  'install/encoding': { severity: 'error', about: 'install.sh is not UTF-8 text or contains NUL.' },
   'install/syntax': { severity: 'error', about: '`bash -n` finds a syntax error.' },
   'hook/none': { severity: 'warning', about: 'install.sh defines no lifecycle hook at all.' },
   'hook/no-install': { severity: 'warning', about: 'install.sh does not define the function that installs.' },
   'hook/misspelt': { severity: 'warning', about: 'A function is one letter away from a hook that is not defined.' },
   'hook/prefix': {
     severity: 'warning',
-    about: 'A function lacks the prefix of the add-on; all add-ons share one shell.',
+    about: 'The name of a function does not begin with that of the add-on; all add-ons share one shell.',
   },
-  'hook/duplicate': { severity: 'warning', about: 'A hook is defined twice; the last definition counts.' },
+  'hook/duplicate': { severity: 'warning', about: 'A hook is defined twice; the last definition applies.' },
   'yaml/syntax': { severity: 'error', about: 'A YAML file does not parse.' },
   'yaml/template': {
     severity: 'info',
-    about: 'A YAML file with `${…}` or `{{ … }}` does not parse as it stands, and is not judged before it is rendered.',
+    about: 'A YAML file with `${…}` or `{{ … }}` does not parse in this form, and is not checked until it is rendered.',
   },
-  'yaml/encoding': { severity: 'error', about: 'A YAML file is not UTF-8 text or holds a control character.' },
-  'yaml/duplicate-key': { severity: 'warning', about: 'A key stands twice in one map.' },
+  'yaml/encoding': { severity: 'error', about: 'A YAML file is not UTF-8 text or contains a control character.' },
+  'yaml/duplicate-key': { severity: 'warning', about: 'A key is repeated in a map.' },
   'yaml/too-large': {
     severity: 'info',
     about:
-      'A file is not judged: more than 8 MiB, or a document of more than 1 MiB, 20,000 lines, 30,000 parts or 200 levels.',
+      'A file is not checked: more than 8 MiB, or a document of more than 1 MiB, 20,000 lines, 30,000 parts or 200 levels.',
   },
-  'preflight/schema': { severity: 'error', about: 'A HostPreflight is not what its schema wants.' },
+  'preflight/schema': { severity: 'error', about: 'A HostPreflight does not match its schema.' },
   'preflight/unknown': {
     severity: 'error',
     about: 'A HostPreflight names a collector, an analyzer or a setting that does not exist.',
   },
-  'troubleshoot/schema': { severity: 'warning', about: 'A SupportBundle or Preflight is not what its schema wants.' },
+  'troubleshoot/schema': { severity: 'warning', about: 'A SupportBundle or Preflight does not match its schema.' },
   'troubleshoot/unknown': {
     severity: 'warning',
-    about: 'A SupportBundle or Preflight names a collector, an analyzer or a setting that is not known.',
+    about: 'A SupportBundle or Preflight names a collector, an analyzer or a setting that does not exist.',
   },
   'troubleshoot/label': {
     severity: 'warning',
-    about: 'A Secret or ConfigMap with a support-bundle-spec lacks the label by which it is found.',
+    about: 'A Secret or ConfigMap with a support-bundle-spec does not have the label by which it is found.',
   },
-  'troubleshoot/no-spec': { severity: 'warning', about: 'A troubleshoot.yaml holds no SupportBundle.' },
+  'troubleshoot/no-spec': { severity: 'warning', about: 'A troubleshoot.yaml contains no SupportBundle.' },
   'production/host-preflight': {
     severity: 'off',
-    about: 'The newest version has no host-preflight.yaml, which refuses unfit machines before anything is installed.',
+    about:
+      'The newest version has no host-preflight.yaml, which rejects unsuitable machines before anything is installed.',
   },
   'production/troubleshoot': {
     severity: 'off',
-    about: 'The newest version has no troubleshoot.yaml, which tells a support bundle what to collect.',
+    about: 'The newest version has no troubleshoot.yaml, which defines the content of a support bundle.',
   },
   'production/schema': { severity: 'off', about: 'The newest version has no schema.json that describes its settings.' },
-  'production/categories': { severity: 'off', about: 'The add-on has no categories.json beside its versions.' },
+  'production/categories': { severity: 'off', about: 'The add-on has no categories.json next to its versions.' },
   'production/template': {
     severity: 'off',
-    about: 'The add-on has no template/generate.sh that makes the next version from upstream.',
+    about: 'The add-on has no template/generate.sh that creates the next version from upstream.',
   },
-  'production/test': { severity: 'off', about: 'The add-on has no spec below template/testgrid to be tested by.' },
-  'production/uninstall': { severity: 'off', about: 'The newest version does not define the hook that takes it off.' },
+  'production/test': { severity: 'off', about: 'The add-on has no test spec in template/testgrid.' },
+  'production/uninstall': { severity: 'off', about: 'The newest version does not define the uninstall hook.' },
   'lint/config': {
     severity: 'error',
-    about: 'The configuration of lint is not what it should be; nothing of it is used.',
+    about: 'The configuration of lint is not valid, and is not used.',
   },
   'lint/unknown-rule': { severity: 'warning', about: 'A configuration or a comment names a rule that does not exist.' },
-  'lint/unused-ignore': { severity: 'warning', about: 'A configuration or a comment ignores what is not there.' },
+  'lint/unused-ignore': {
+    severity: 'warning',
+    about: 'A configuration or a comment ignores a rule that has no findings.',
+  },
 } as const satisfies Readonly<Record<string, Rule>>;
 
 export type RuleId = keyof typeof RULES;
 
 export const RULE_IDS: readonly RuleId[] = Object.keys(RULES).filter((id): id is RuleId => Object.hasOwn(RULES, id));
 
-/** Makes a finding of a rule. One of a rule that is off counts as `info` until the configuration has been asked. */
+/** Creates a finding of a rule. If the rule is off, it is `info` until the configuration is applied. */
 export function finding(code: RuleId, place: Place, message: string, hint?: string): Diagnostic {
   const severity: RuleSeverity = RULES[code].severity;
   return { code, severity: severity === 'off' ? 'info' : severity, message, place, hint };
 }
 
-/** Takes findings as they are made. */
+/** Receives findings. */
 export type Find = (found: Diagnostic) => void;
 
 const SHOWN = 60;
 
-/** A word from a file, quoted for a message and cut to a length that fits. */
+/** A word from a file, quoted and shortened for a message. */
 export function quoted(text: string): string {
   return `"${text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text}"`;
 }

@@ -1,10 +1,10 @@
-/** What a directive can ask the builder to do. JSON-safe; one fetcher a kind in `src/build`. */
+/** The builder steps that directives request. JSON-safe; each kind has a fetcher in `src/build`. */
 import type { OsId } from '../core/os.ts';
 
 export interface ImageStep {
   readonly kind: 'image';
   readonly id: string;
-  /** Normalised reference of a registry's image, or undefined for a local `.tar`. */
+  /** Normalized reference of a registry's image, or undefined for a local `.tar`. */
   readonly reference: string | undefined;
   /** Path of a local image archive as written (relative to the Manifest's folder), or undefined. */
   readonly archive: string | undefined;
@@ -27,14 +27,14 @@ export interface AssetStep {
 export interface OsPackagesStep {
   readonly kind: 'os-packages';
   readonly os: OsId;
-  /** `archives`: files and metadata; `deps`: only names that the operator must install; kurl.md 1.5. */
+  /** `archives`: files and metadata; `deps`: only names that the operator must install. */
   readonly output: 'archives' | 'deps';
   readonly packages: readonly string[];
 }
 
 export interface ContainerBuildStep {
   readonly kind: 'container-build';
-  /** OS folder that receives what the container leaves in `/out`. */
+  /** OS folder that receives the container's output in `/out`. */
   readonly destination: string;
   readonly dockerfile: string;
   /** The value of the build argument. */

@@ -1,8 +1,8 @@
 /**
- * Reading small text files of an add-on: bounded, regular files only, never waiting on a pipe.
+ * Reads small text files of an add-on: bounded, regular files only, never blocking on a pipe.
  *
- * The calls are the blocking ones: hundreds of add-ons mean thousands of calls of microseconds each, for which the
- * thread pool costs ten times what they do.
+ * Uses synchronous calls: hundreds of add-ons need thousands of calls of microseconds each, for which the thread pool costs
+ * ten times as much.
  */
 import { isAscii, isUtf8 } from 'node:buffer';
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats } from 'node:fs';
@@ -18,24 +18,24 @@ export type TextFile = { readonly kind: 'text'; readonly text: string } | Unread
 
 export type BytesFile = { readonly kind: 'bytes'; readonly bytes: Buffer } | Unread;
 
-/** What is at a path, without following a link; undefined when nothing is. Throws `FILE_UNUSABLE` for other errors. */
+/** The stats of a path, without following a link; undefined if it does not exist. Throws `FILE_UNUSABLE` for other errors. */
 export function statOf(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false });
   } catch (error) {
-    // A file stands where the path wants a folder.
+    // A parent of the path is a file.
     if (errnoOf(error) === 'ENOTDIR') return undefined;
-    throw fileError(`look at ${path}`, error);
+    throw fileError(`read ${path}`, error);
   }
 }
 
-/** A whole file of at most `limit` bytes as text, by `decodeText`. Throws `FILE_UNUSABLE` when it cannot be read. */
+/** A whole file of at most `limit` bytes as text, by `decodeText`. Throws `FILE_UNUSABLE` if it cannot be read. */
 export function readTextFile(path: string, limit: number): TextFile {
   const read = readBytesFile(path, limit);
   return read.kind === 'bytes' ? { kind: 'text', text: decodeText(read.bytes) } : read;
 }
 
-/** Bytes that are not UTF-8 become U+FFFD, a byte order mark is kept. */
+/** Decodes UTF-8: invalid bytes become U+FFFD, a byte order mark is kept. */
 export function decodeText(bytes: Buffer): string {
   // Most texts are ASCII, which the other decoder only copies.
   return bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8');
@@ -44,8 +44,8 @@ export function decodeText(bytes: Buffer): string {
 const REPLACEMENT = Buffer.from('\u{FFFD}');
 
 /**
- * Whether bytes are UTF-8 without U+FFFD and without control characters but tab, LF and CR. Looks at four bytes at a time: an
- * expression over the text takes several times as long.
+ * Whether bytes are UTF-8 without U+FFFD and without control characters except tab, LF and CR. Checks four bytes at a time: a
+ * regular expression over the text takes several times as long.
  */
 export function isCleanText(bytes: Buffer): boolean {
   const words = bytes.byteOffset % 4 === 0 ? bytes.length >> 2 : 0;
@@ -70,7 +70,7 @@ function isCleanPart(bytes: Buffer, from: number, to: number): boolean {
   return true;
 }
 
-/** A whole file of at most `limit` bytes, which hold until the next call. Throws `FILE_UNUSABLE` when it cannot be read. */
+/** A whole file of at most `limit` bytes, valid until the next call. Throws `FILE_UNUSABLE` if it cannot be read. */
 export function readBytesFile(path: string, limit: number): BytesFile {
   const stats = statOf(path);
   if (stats === undefined) return { kind: 'absent' };
@@ -87,19 +87,19 @@ export function readBytesFile(path: string, limit: number): BytesFile {
   }
 }
 
-/** One piece of memory for all files: the system takes longer to give a new one than to read into it. */
+/** One buffer for all files: allocating a new one takes longer than reading into it. */
 let kept = Buffer.alloc(0);
 const MOST_KEPT = 16 * 1024 * 1024;
 
-function room(size: number): Buffer {
+function bufferOf(size: number): Buffer {
   if (size > MOST_KEPT) return Buffer.alloc(size);
   if (kept.length < size) kept = Buffer.alloc(Math.max(size, 1024 * 1024));
   return kept.subarray(0, size);
 }
 
 function readAll(file: number, limit: number, expected: number): BytesFile {
-  // One byte more than allowed tells a file that is larger, or that grew since it was looked at.
-  const buffer = room(Math.min(expected, limit) + 1);
+  // One byte more than allowed detects a file that is larger, or that has grown since stat.
+  const buffer = bufferOf(Math.min(expected, limit) + 1);
   let length = 0;
   while (length < buffer.length) {
     const read = readSync(file, buffer, { offset: length });

@@ -132,10 +132,10 @@ test('--fix prints what it changed, goes on until nothing is left to do, and the
   const { exitCode, stdout } = await curlew(['lint', '--no-shellcheck', '--fix'], { cwd: box.path });
   assert.is(exitCode, 10);
   assert.equal(stdout.split('\n').slice(0, 5), [
-    'addons/ekco/1/Manifest:1 fixed manifest/crlf: CR taken out',
-    'addons/ekco/1/Manifest:1 fixed manifest/inline-comment: comment moved to a line of its own',
-    'addons/ekco/1/Manifest:2 fixed manifest/inline-comment: comment moved to a line of its own',
-    'addons/ekco/1/Manifest:2 fixed image/duplicate-id: line taken out, it stands above',
+    'addons/ekco/1/Manifest:1 fixed manifest/crlf: CR removed',
+    'addons/ekco/1/Manifest:1 fixed manifest/inline-comment: comment moved to a separate line',
+    'addons/ekco/1/Manifest:2 fixed manifest/inline-comment: comment moved to a separate line',
+    'addons/ekco/1/Manifest:2 fixed image/duplicate-id: duplicate line removed',
     'addons/ekco/1/Manifest:4:1 error manifest/unknown-directive: unknown directive "imag"',
   ]);
   assert.is(await readFile(box.at('addons/ekco/1/Manifest'), 'utf8'), '# c\nimage a b:1\n# d\nimag x\n');
@@ -159,7 +159,7 @@ test('a path that names nothing ends with the code for it', async () => {
   for (const path of ['nothing', 'addons/ekco/1/Manifest/x', 'addons/ekco/2']) {
     const { exitCode, stderr } = await curlew(['lint', path], { cwd: box.path });
     assert.is(exitCode, 14, path);
-    assert.match(stderr, /no add-on is named by/);
+    assert.match(stderr, /no add-on matches/);
   }
 });
 

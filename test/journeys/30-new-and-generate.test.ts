@@ -124,7 +124,7 @@ test('what is there is not overwritten, and said', async () => {
   await using box = await tree({ 'addons/web/1.0/Manifest': '' });
   const { exitCode, stderr, stdout } = await curlew(['new', 'web'], { cwd: box.path });
   assert.is(exitCode, 24);
-  assert.match(stderr, /addons\/web is there already, with 1\.0/);
+  assert.match(stderr, /addons\/web already exists, with 1\.0/);
   assert.match(stderr, /curlew generate web/);
   assert.is(stdout, '');
 });

@@ -281,7 +281,7 @@ test('folders that cannot be read are one line each, and the rest is looked at',
 
 test('a folder without add-ons, and a list of versions that is no list', async () => {
   await using empty = await tree({ 'README.md': '' });
-  await assert.rejectsWith(look(empty), 'NOT_FOUND', /no add-ons below/);
+  await assert.rejectsWith(look(empty), 'NOT_FOUND', /no add-ons in/);
   await using box = await tree({
     ...kurlAddon('demo', '1.0'),
     'web/src/installers/versions.js': 'module.exports = 1;\n',

@@ -59,7 +59,7 @@ test('what names nothing is an error that knows the nearest name', async ({ sign
 
 test('a folder without any add-on is an error', async ({ signal }) => {
   await using box = await tree({});
-  await assert.rejectsWith(findAddons(box.path, [], { signal }), 'NOT_FOUND', /no add-ons below/);
+  await assert.rejectsWith(findAddons(box.path, [], { signal }), 'NOT_FOUND', /no add-ons in/);
 });
 
 test('folders whose names cannot be names or versions are findings, not add-ons', async ({ signal }) => {

@@ -219,7 +219,7 @@ test('a version folder that is gone is said to be', async ({ signal }) => {
   const [first] = folders;
   if (first === undefined) throw new Error('not found');
   const { diagnostics } = await listAddon({ ...first, folder: box.at('nowhere'), shown: 'nowhere' }, { signal });
-  assert.is(diagnostics.find(({ code }) => code === 'addon/not-regular')?.message, 'there is no such folder');
+  assert.is(diagnostics.find(({ code }) => code === 'addon/not-regular')?.message, 'the folder does not exist');
 });
 
 test('reading stops when it is cancelled', async () => {
@@ -246,7 +246,7 @@ test('files that say that they are larger than any disk are found, and not read'
   const { diagnostics } = await listAddon(first, { signal });
   assert.equal(
     diagnostics.map(({ code, message }) => [code, message]),
-    [['addon/too-many-files', 'the files have more than 1 TiB together']],
+    [['addon/too-many-files', 'the files are larger than 1 TiB in total']],
   );
 });
 

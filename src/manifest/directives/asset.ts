@@ -1,11 +1,11 @@
-/** `asset <file name> <source>`: a file from the web or from beside the Manifest, kept under `assets/`. */
+/** `asset <file name> <source>`: a file from the web or next to the Manifest, stored under `assets/`. */
 import type { Word } from '../../core/diagnostic.ts';
 import type { Digest } from '../../core/digest.ts';
 import { fileNameProblem } from '../../core/layout.ts';
-import { eachRepeated, missingWords, word, type Asked, type Directive, type Line } from '../directive.ts';
+import { eachRepeated, missingWords, word, type DirectiveRequest, type Directive, type Line } from '../directive.ts';
 import { finding, quoted, type Find } from '../rules.ts';
 
-export interface AssetRequest extends Asked {
+export interface AssetRequest extends DirectiveRequest {
   readonly kind: 'asset';
   readonly fileName: Word;
   /** As written. */
@@ -23,7 +23,7 @@ const DIGEST = /^#sha256=([0-9a-fA-F]{64})$/;
 const LOOPBACK = /^(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])$/;
 const LONGEST = 4096;
 
-/** A part of a word: `from` counts from 0. */
+/** The place of a part of a word; `from` counts from 0. */
 function part(source: Word, from: number, length: number): Word['place'] {
   return { ...source.place, column: source.place.column + from, length: Math.max(1, length) };
 }
@@ -35,23 +35,25 @@ function readUrl(source: Word, find: Find): Source | undefined {
   const fragment = hash === -1 ? '' : text.slice(hash);
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined || url.hostname === '') {
-    find(finding('asset/source', place, 'the URL does not parse', 'https://host/path, or a path beside the Manifest'));
+    find(
+      finding('asset/source', place, 'the URL does not parse', 'https://host/path, or a path relative to the Manifest'),
+    );
     return undefined;
   }
   if (url.username !== '' || url.password !== '') {
     const hint = 'the Manifest is part of the package: keep credentials out of it';
-    find(finding('asset/credentials', place, 'the URL holds a user name or a password', hint));
+    find(finding('asset/credentials', place, 'the URL contains a user name or a password', hint));
     return undefined;
   }
   const [, hex] = DIGEST.exec(fragment) ?? [];
   if (fragment !== '' && hex === undefined) {
-    const hint = '#sha256=<64 hex digits>, the only fragment that means something here';
+    const hint = '#sha256=<64 hex digits>, the only supported fragment';
     find(finding('asset/digest', part(source, hash, fragment.length), 'the fragment is not a sha256 digest', hint));
     return undefined;
   }
   if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) {
     const hint = 'use https; a build refuses plain http from other hosts';
-    find(finding('asset/plain-http', part(source, 0, 'http://'.length), 'plain http can be changed on its way', hint));
+    find(finding('asset/plain-http', part(source, 0, 'http://'.length), 'plain http can be modified in transit', hint));
   }
   return { address, local: false, digest: hex === undefined ? undefined : `sha256:${hex.toLowerCase()}` };
 }
@@ -64,8 +66,8 @@ function readSource(source: Word, find: Find): Source | undefined {
   }
   const [, scheme] = SCHEME.exec(text) ?? [];
   if (scheme !== undefined && !/^https?$/i.test(scheme)) {
-    const hint = 'https://…, or a path beside the Manifest';
-    find(finding('asset/source', part(source, 0, scheme.length), `${quoted(scheme)} is no scheme for assets`, hint));
+    const hint = 'https://…, or a path relative to the Manifest';
+    find(finding('asset/source', part(source, 0, scheme.length), `${quoted(scheme)} is not a scheme for assets`, hint));
     return undefined;
   }
   if (scheme !== undefined) return readUrl(source, find);
@@ -74,7 +76,7 @@ function readSource(source: Word, find: Find): Source | undefined {
     return undefined;
   }
   if (text.startsWith('/')) {
-    find(finding('asset/absolute-path', place, 'an absolute path works on this machine only'));
+    find(finding('asset/absolute-path', place, 'an absolute path works only on this machine'));
   }
   return { address: text, local: true, digest: undefined };
 }
@@ -82,8 +84,8 @@ function readSource(source: Word, find: Find): Source | undefined {
 const USAGE = 'asset [<file name>] <https://…[#sha256=…] or path>';
 
 /**
- * The two words of a line. One that stands alone is the source (so it is in kURL's documentation), if it holds a `/`; the last
- * part of its path is the file name.
+ * The two words of a line. A single word with a `/` is the source (kURL's documentation has this form); the last part of its
+ * path is then the file name.
  */
 function readWords(line: Line, find: Find): { readonly fileName: Word; readonly source: Word } | undefined {
   if (line.words.length > 1) return { fileName: word(line, 0), source: word(line, 1) };
@@ -95,7 +97,7 @@ function readWords(line: Line, find: Find): { readonly fileName: Word; readonly 
     find(missingWords(line, 2, USAGE));
     return undefined;
   }
-  const hint = `kURL's own builder takes the first word for the file name: asset ${text.slice(0, 60)} <source> works with both`;
+  const hint = `kURL's builder uses the first word as the file name: asset ${text.slice(0, 60)} <source> works with both`;
   find(finding('asset/one-word', source.place, `the file name is ${quoted(text)}, from the source`, hint));
   const at = path.length - text.length;
   return { fileName: { text, place: part(source, at, text.length) }, source };
@@ -106,8 +108,8 @@ export const asset: Directive<AssetRequest> = {
   kind: 'asset',
   usage: USAGE,
   about:
-    'A file from a URL, or from a path relative to the folder of the Manifest. With `#sha256=<hex>` behind the URL the ' +
-    'file is accepted only with that digest. Plain http is refused but from the loopback host. Without a file name it is ' +
+    'A file from a URL, or from a path relative to the folder of the Manifest. With `#sha256=<hex>` after the URL, the ' +
+    'file is accepted only with that digest. Plain http is refused except from the loopback host. The default file name is ' +
     'the last part of the path.',
   yields: '`assets/<file name>`',
   columns: { needed: 1, most: 2, optional: [] },
@@ -117,7 +119,7 @@ export const asset: Directive<AssetRequest> = {
     const { fileName, source } = words;
     const problem = fileNameProblem(fileName.text);
     if (problem !== undefined) {
-      const hint = 'the file name comes first, then the source; the name holds no folder';
+      const hint = 'the file name comes first, then the source; the name contains no folder';
       const message = `the file name ${quoted(fileName.text)} ${problem}`;
       find(finding('asset/file-name', fileName.place, message, hint));
     }
@@ -131,7 +133,7 @@ export const asset: Directive<AssetRequest> = {
       requests,
       ({ fileName }) => fileName.text,
       ({ fileName }, first) => {
-        const message = `an asset with the name ${quoted(fileName.text)} already stands in line ${first.place.line}`;
+        const message = `line ${first.place.line} already has an asset named ${quoted(fileName.text)}`;
         find(finding('asset/duplicate-name', fileName.place, message));
       },
     );

@@ -1,20 +1,20 @@
-/** `dockerout <folder> <Dockerfile> <version>`: what a container build leaves in `/out`, kept in an OS folder. */
+/** `dockerout <folder> <Dockerfile> <version>`: the output of a container build in `/out`, stored in an OS folder. */
 import { pathProblem } from '../../core/layout.ts';
 import { isOsId, OS_IDS, type OsId } from '../../core/os.ts';
 import type { Word } from '../../core/diagnostic.ts';
-import { eachRepeated, word, type Asked, type Directive } from '../directive.ts';
+import { eachRepeated, word, type DirectiveRequest, type Directive } from '../directive.ts';
 import { nearest } from '../../core/nearest.ts';
 import { finding, quoted, type Find } from '../rules.ts';
 
-export interface DockeroutRequest extends Asked {
+export interface DockeroutRequest extends DirectiveRequest {
   readonly kind: 'dockerout';
   readonly destination: Word;
   readonly os: OsId;
-  /** Path from the root of the repository, or from the Manifest. */
+  /** Path relative to the root of the repository or to the Manifest. */
   readonly dockerfile: Word;
   /** The value of the build argument. */
   readonly version: Word;
-  /** The name of the build argument, unless it is VERSION. */
+  /** The name of the build argument, if it is not VERSION. */
   readonly argument: string | undefined;
 }
 
@@ -33,7 +33,7 @@ function readDestination({ text, place }: Word, find: Find): OsId | undefined {
 function checkDockerfile({ text, place }: Word, find: Find): boolean {
   const problem = pathProblem(text);
   if (problem === undefined) return true;
-  const hint = 'a path from the root of the repository or from the Manifest, without ".."';
+  const hint = 'a path relative to the root of the repository or to the Manifest, without ".."';
   find(finding('dockerout/dockerfile', place, `the path of the Dockerfile ${problem}`, hint));
   return false;
 }
@@ -44,7 +44,7 @@ function readArgument(written: Word, find: Find): Pick<DockeroutRequest, 'versio
   if (name === undefined) return { version: written, argument: undefined };
   const { text, place } = written;
   const value = text.slice(option.length);
-  const hint = `kURL's own builder sets VERSION to the whole word; a version alone works with both`;
+  const hint = `kURL's builder sets VERSION to the whole word; a version alone works with both`;
   find(finding('dockerout/build-arg', place, `the build argument ${quoted(name)} is set`, hint));
   const length = Math.max(1, value.length);
   const version = { text: value, place: { ...place, column: place.column + place.length - value.length, length } };
@@ -57,7 +57,7 @@ function checkVersion({ text, place }: Word, find: Find): boolean {
     finding(
       'dockerout/version',
       place,
-      `${quoted(text)} cannot be a version`,
+      `${quoted(text)} is not a valid version`,
       'letters, digits, ".", "_", "+", "~", "-"',
     ),
   );
@@ -69,9 +69,9 @@ export const dockerout: Directive<DockeroutRequest> = {
   kind: 'dockerout',
   usage: 'dockerout <OS folder> <Dockerfile> <version or --build-arg=NAME=VALUE>',
   about:
-    'Builds the Dockerfile (a path from the root of the repository, or else from the Manifest) with the build argument ' +
-    '`VERSION`, or the one that is named, and runs it; what it writes to `/out` is kept. It sees no other files, unless it copies some: then its own ' +
-    'folder, without what `.dockerignore` names.',
+    'Builds the Dockerfile (a path relative to the root of the repository, or else to the Manifest) with the build argument ' +
+    '`VERSION`, or with the named one, and runs the image; files in `/out` are kept. The build context is empty, ' +
+    'unless the Dockerfile copies files: then it is the folder of the Dockerfile, without the files named in `.dockerignore`.',
   yields: '`<OS folder>/…`, flat',
   columns: { needed: 3, optional: [] },
   parse(line, find) {
@@ -88,7 +88,7 @@ export const dockerout: Directive<DockeroutRequest> = {
       requests,
       ({ os }) => os,
       ({ destination, os }, first) => {
-        const message = `line ${first.place.line} builds into ${os} too; files of the same name are overwritten`;
+        const message = `line ${first.place.line} also builds into ${os}; files with the same name are overwritten`;
         find(finding('dockerout/duplicate', destination.place, message));
       },
     );

@@ -1,15 +1,15 @@
-/** `image <id> <reference>`: a container image, kept under `images/`. */
+/** `image <id> <reference>`: a container image, stored under `images/`. */
 import type { Word } from '../../core/diagnostic.ts';
 import { formatImageRef, parseImageRef } from '../../core/image-ref.ts';
-import { eachRepeated, word, type Asked, type Directive } from '../directive.ts';
+import { eachRepeated, word, type DirectiveRequest, type Directive } from '../directive.ts';
 import { finding, quoted, type Find } from '../rules.ts';
 
-export interface ImageRequest extends Asked {
+export interface ImageRequest extends DirectiveRequest {
   readonly kind: 'image';
   readonly id: Word;
   /** As written. */
   readonly source: Word;
-  /** Normalised, for an image of a registry. */
+  /** Normalized, for an image from a registry. */
   readonly reference: string | undefined;
   /** Path as written, for a local image archive. */
   readonly archive: string | undefined;
@@ -23,7 +23,7 @@ const PIN = 'name a version: registry/name:tag, or registry/name:tag@sha256:…'
 function checkId(id: Word, find: Find): boolean {
   if (ID.test(id.text) && !id.text.includes('..')) return true;
   const hint = 'letters, digits, ".", "_", "-", no "..", at most 128 characters';
-  find(finding('image/id', id.place, `${quoted(id.text)} cannot be an image id`, hint));
+  find(finding('image/id', id.place, `${quoted(id.text)} is not a valid image id`, hint));
   return false;
 }
 
@@ -36,8 +36,8 @@ function readReference(source: Word, find: Find): string | undefined {
   }
   if (ref.digest === undefined && ref.tag === 'latest') {
     const written = source.text.endsWith(':latest');
-    if (written) find(finding('image/latest', source.place, 'the tag "latest" names another image every day', PIN));
-    else find(finding('image/untagged', source.place, 'no tag and no digest: the tag "latest" is meant', PIN));
+    if (written) find(finding('image/latest', source.place, 'the image of the tag "latest" changes over time', PIN));
+    else find(finding('image/untagged', source.place, 'no tag and no digest: this means the tag "latest"', PIN));
   }
   return formatImageRef(ref);
 }
@@ -47,8 +47,8 @@ export const image: Directive<ImageRequest> = {
   kind: 'image',
   usage: `image <id> <[registry/]name:tag[@sha256:…] or path.tar> [${NO_REMOTE_LOAD}]`,
   about:
-    'A container image, from a registry or, when the source ends in `.tar`, from an image archive beside the Manifest. ' +
-    `\`${NO_REMOTE_LOAD}\`: the image is not looked for on other nodes.`,
+    'A container image, from a registry or, if the source ends in `.tar`, from an image archive next to the Manifest. ' +
+    `\`${NO_REMOTE_LOAD}\`: the image is not expected on other nodes.`,
   yields: '`images/`',
   columns: { needed: 2, optional: [NO_REMOTE_LOAD] },
   parse(line, find) {
@@ -56,7 +56,7 @@ export const image: Directive<ImageRequest> = {
     const isArchive = source.text.endsWith('.tar');
     const reference = isArchive ? undefined : readReference(source, find);
     if (isArchive && source.text.startsWith('/')) {
-      find(finding('asset/absolute-path', source.place, 'an absolute path works on this machine only'));
+      find(finding('asset/absolute-path', source.place, 'an absolute path works only on this machine'));
     }
     const valid = checkId(id, find) && (isArchive || reference !== undefined);
     if (!valid) return undefined;
@@ -70,12 +70,12 @@ export const image: Directive<ImageRequest> = {
       ({ id }) => id.text,
       ({ id, source }, first) => {
         const same = source.text === first.source.text;
-        const what = same ? 'this image already stands' : 'another image already stands';
+        const what = same ? 'this image' : 'another image';
         find(
           finding(
             'image/duplicate-id',
             id.place,
-            `${what} under the id ${quoted(id.text)} in line ${first.place.line}`,
+            `line ${first.place.line} already has ${what} with the id ${quoted(id.text)}`,
           ),
         );
       },
@@ -85,8 +85,8 @@ export const image: Directive<ImageRequest> = {
       ({ reference }) => reference,
       ({ id, source }, first) => {
         if (id.text === first.id.text) return;
-        const where = `in line ${first.place.line} under the id ${quoted(first.id.text)}`;
-        find(finding('image/duplicate-image', source.place, `this image already stands ${where}`));
+        const message = `line ${first.place.line} already has this image with the id ${quoted(first.id.text)}`;
+        find(finding('image/duplicate-image', source.place, message));
       },
     );
   },

@@ -1,17 +1,17 @@
-/** `apt <package>`, `yum <package>` and their kin: host packages. One row a keyword, all from the table of systems. */
+/** `apt <package>`, `yum <package>` and similar: host packages. One row per keyword, from the table of systems. */
 import type { Word } from '../../core/diagnostic.ts';
 import { OS_IDS, OS_KEYWORDS, osOutputs, osRow, type OsKeyword, type OsOutput } from '../../core/os.ts';
-import { eachRepeated, word, type Asked, type Directive } from '../directive.ts';
+import { eachRepeated, word, type DirectiveRequest, type Directive } from '../directive.ts';
 import { finding, quoted } from '../rules.ts';
 import type { OsPackagesStep } from '../step.ts';
 
-export interface OsPackagesRequest extends Asked {
+export interface OsPackagesRequest extends DirectiveRequest {
   readonly kind: 'os-packages';
   readonly directive: OsKeyword;
   readonly name: Word;
 }
 
-/** What Debian and rpm names have in common; no name begins with what a package manager would take for an option. */
+/** The common part of Debian and rpm names; no name begins like an option of a package manager. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9+._-]{0,127}$/;
 const OUTPUTS: readonly OsOutput[] = ['archives', 'deps'];
 
@@ -19,8 +19,8 @@ const OUTPUTS: readonly OsOutput[] = ['archives', 'deps'];
 function plan(requests: readonly OsPackagesRequest[]): readonly OsPackagesStep[] {
   return OS_IDS.flatMap((os) =>
     OUTPUTS.flatMap((output): readonly OsPackagesStep[] => {
-      const asked = requests.filter(({ directive }) => osRow(os).keywords[directive] === output);
-      const packages = [...new Set(asked.map(({ name }) => name.text))];
+      const matching = requests.filter(({ directive }) => osRow(os).keywords[directive] === output);
+      const packages = [...new Set(matching.map(({ name }) => name.text))];
       return packages.length === 0 ? [] : [{ kind: 'os-packages', os, output, packages }];
     }),
   );
@@ -49,8 +49,8 @@ function osPackages(keyword: OsKeyword): Directive<OsPackagesRequest> {
     parse(line, find) {
       const name = word(line, 0);
       if (!NAME.test(name.text)) {
-        const hint = 'letters, digits, "+", ".", "_", "-"; one package a line';
-        find(finding('packages/name', name.place, `${quoted(name.text)} is not the name of a package`, hint));
+        const hint = 'letters, digits, "+", ".", "_", "-"; one package per line';
+        find(finding('packages/name', name.place, `${quoted(name.text)} is not a valid package name`, hint));
         return undefined;
       }
       return { kind: 'os-packages', keyword: line.keyword, place: line.place, directive: keyword, name };
@@ -60,13 +60,7 @@ function osPackages(keyword: OsKeyword): Directive<OsPackagesRequest> {
         requests,
         ({ directive, name }) => `${directive} ${name.text}`,
         ({ name }, first) => {
-          find(
-            finding(
-              'packages/duplicate',
-              name.place,
-              `${quoted(name.text)} already stands in line ${first.place.line}`,
-            ),
-          );
+          find(finding('packages/duplicate', name.place, `line ${first.place.line} already has ${quoted(name.text)}`));
         },
       );
     },

@@ -1,4 +1,4 @@
-/** Puts right what lint found where that is safe: whole files, in one step, everything else byte for byte. */
+/** Fixes findings of lint where that is safe: replaces whole files atomically, and keeps everything else byte for byte. */
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,
@@ -33,8 +33,8 @@ const FIXERS = [
 ] as const;
 
 /**
- * Fixes Manifests and scripts of these folders after what was found in them, and tells each line that was changed. A file
- * that is no UTF-8 text is left alone. Throws `FILE_UNUSABLE` when one cannot be written; what was fixed before stays.
+ * Fixes Manifests and scripts of these folders by their findings, and returns every changed line. Skips files that are not
+ * UTF-8 text. Throws `FILE_UNUSABLE` if a file cannot be written; earlier fixes stay.
  */
 export function fixFiles(
   folders: readonly AddonFolder[],
@@ -66,14 +66,14 @@ function fixFile(
   fix: (text: string) => { readonly text: string; readonly changes: readonly Change[] },
 ): readonly Change[] {
   const before = readBytes(path);
-  const text = before === undefined ? undefined : textOf(before);
+  const text = before === undefined ? undefined : decodeUtf8(before);
   if (before === undefined || text === undefined) return [];
-  const { text: better, changes } = fix(text);
-  if (better !== text) replace(path, before, Buffer.from(better));
-  return better === text ? [] : changes;
+  const { text: fixed, changes } = fix(text);
+  if (fixed !== text) replace(path, before, Buffer.from(fixed));
+  return fixed === text ? [] : changes;
 }
 
-/** Undefined for what is no regular file, or too large to be one of these. */
+/** Undefined for anything but a regular file, and for a file that is too large. */
 function readBytes(path: string): Buffer | undefined {
   const stats = statOf(path);
   if (stats?.isFile() !== true || stats.size > LARGEST) return undefined;
@@ -89,7 +89,7 @@ function readBytes(path: string): Buffer | undefined {
   }
 }
 
-function textOf(bytes: Buffer): string | undefined {
+function decodeUtf8(bytes: Buffer): string | undefined {
   try {
     return new TextDecoder('utf-8', { ignoreBOM: true, fatal: true }).decode(bytes);
   } catch {
@@ -97,12 +97,12 @@ function textOf(bytes: Buffer): string | undefined {
   }
 }
 
-/** The new file is written beside the folder, which is packed, and takes the old one's place, mode and owner. */
+/** Writes the new file next to the folder, which is packed, then replaces the old one, with its mode and owner. */
 function replace(path: string, before: Buffer, after: Buffer): void {
-  const beside = join(dirname(dirname(path)), `.curlew-fix-${randomBytes(6).toString('hex')}`);
+  const temporary = join(dirname(dirname(path)), `.curlew-fix-${randomBytes(6).toString('hex')}`);
   try {
     const old = statOf(path);
-    const file = openSync(beside, 'wx', 0o600);
+    const file = openSync(temporary, 'wx', 0o600);
     try {
       writeFileSync(file, after);
       if (old !== undefined) keepOwner(file, old);
@@ -111,11 +111,11 @@ function replace(path: string, before: Buffer, after: Buffer): void {
       closeSync(file);
     }
     if (readBytes(path)?.equals(before) !== true) {
-      throw new CurlewError('FILE_UNUSABLE', `fix ${path}: somebody else has changed it`, { hint: 'run it again' });
+      throw new CurlewError('FILE_UNUSABLE', `fix ${path}: another program has changed it`, { hint: 'run it again' });
     }
-    renameSync(beside, path);
+    renameSync(temporary, path);
   } catch (error) {
-    rmSync(beside, { force: true });
+    rmSync(temporary, { force: true });
     throw error instanceof CurlewError ? error : fileError(`write ${path}`, error);
   }
 }
@@ -124,9 +124,9 @@ function keepOwner(file: number, { mode, uid, gid }: { mode: number; uid: number
   try {
     fchownSync(file, uid, gid);
   } catch (error) {
-    // Somebody else's file in a folder of one's own: the content counts.
+    // Another user's file in a folder of this user: the content matters more than the owner.
     if (errnoOf(error) !== 'EPERM') throw error;
   }
-  // After the owner, which takes special bits away.
+  // After chown, which clears special bits.
   fchmodSync(file, mode & 0o7777);
 }

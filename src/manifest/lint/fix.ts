@@ -1,9 +1,9 @@
-/** What can be put right without asking: a text and what was found in it become a better text. Pure. */
+/** Automatic fixes: apply findings to a text. Pure. */
 import type { Diagnostic } from '../../core/diagnostic.ts';
 
-/** One line that was changed. */
+/** A changed line. */
 export interface Change {
-  /** Of the text as it was, counted from 1. */
+  /** Line number in the original text, from 1. */
   readonly line: number;
   readonly code: string;
   readonly what: string;
@@ -31,8 +31,8 @@ const FIXABLE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Byte order mark, CR before LF, comments behind directives, lines that stand there twice, the missing last line end. A line
- * with an error of another kind is left as it is, and so is everything that was not found.
+ * Fixes byte order mark, CR before LF, comments after directives, duplicate lines, and a missing last line end. Lines with
+ * other errors, and anything without a finding, are left unchanged.
  */
 export function fixManifest(text: string, found: readonly Finding[]): FixedText {
   const byLine = new Map<number, Finding[]>();
@@ -46,7 +46,7 @@ export function fixManifest(text: string, found: readonly Finding[]): FixedText 
   const lines = text.split('\n').flatMap((line, index) => {
     const here = byLine.get(index + 1) ?? [];
     const fixed = isFixable(here) ? fixLine(line, here, seen) : { lines: [line], changes: [] };
-    seen.add(wordsOf(line));
+    seen.add(directiveText(line));
     for (const change of fixed.changes) changes.push({ ...change, line: index + 1 });
     return fixed.lines;
   });
@@ -61,10 +61,10 @@ function isFixable(found: readonly Finding[]): boolean {
   return found.length > 0 && found.every(({ code, severity }) => severity !== 'error' || FIXABLE.has(code));
 }
 
-/** The words of a directive, by which two lines are the same. */
-function wordsOf(line: string): string {
-  const words = line.replace(/^\u{FEFF}/u, '').trim();
-  return words
+/** The words of a directive, to compare lines. */
+function directiveText(line: string): string {
+  const text = line.replace(/^\u{FEFF}/u, '').trim();
+  return text
     .replace(/(?:^|\s)#.*$/s, '')
     .split(/[ \t]+/)
     .join(' ');
@@ -81,11 +81,11 @@ function fixLine(original: string, found: readonly Finding[], seen: ReadonlySet<
   const has = (code: string): boolean => found.some((one) => one.code === code);
   if (has('manifest/byte-order-mark')) {
     line = line.replace(/^\u{FEFF}/u, '');
-    changes.push({ code: 'manifest/byte-order-mark', what: 'byte order mark taken out' });
+    changes.push({ code: 'manifest/byte-order-mark', what: 'byte order mark removed' });
   }
   if (has('manifest/crlf')) {
     line = line.replace(/(?<!\r)\r+$/, '');
-    changes.push({ code: 'manifest/crlf', what: 'CR taken out' });
+    changes.push({ code: 'manifest/crlf', what: 'CR removed' });
   }
   const comments: string[] = [];
   const comment = has('manifest/inline-comment') ? line.search(/[ \t]#/) : -1;
@@ -93,22 +93,24 @@ function fixLine(original: string, found: readonly Finding[], seen: ReadonlySet<
     const [indent = ''] = /^[ \t]*/.exec(line) ?? [];
     comments.push(`${indent}${line.slice(comment + 1)}`);
     line = line.slice(0, comment).replace(/(?<![ \t])[ \t]+$/, '');
-    changes.push({ code: 'manifest/inline-comment', what: 'comment moved to a line of its own' });
+    changes.push({ code: 'manifest/inline-comment', what: 'comment moved to a separate line' });
   }
-  const twice = found.find(({ code }) => DUPLICATES.has(code));
-  if (twice === undefined || !seen.has(wordsOf(line))) {
-    // Two lines that only look alike are no mistake that anybody but their author can put right.
-    return twice?.severity === 'error' ? { lines: [original], changes: [] } : { lines: [...comments, line], changes };
+  const duplicate = found.find(({ code }) => DUPLICATES.has(code));
+  if (duplicate === undefined || !seen.has(directiveText(line))) {
+    // If two lines conflict without being equal, only their author can fix them.
+    return duplicate?.severity === 'error'
+      ? { lines: [original], changes: [] }
+      : { lines: [...comments, line], changes };
   }
-  return { lines: comments, changes: [...changes, { code: twice.code, what: 'line taken out, it stands above' }] };
+  return { lines: comments, changes: [...changes, { code: duplicate.code, what: 'duplicate line removed' }] };
 }
 
-/** A script whose every line ends in CR LF; one that mixes line ends may mean the CR. */
+/** Fixes a script whose lines all end in CR LF; in a script with mixed line ends the CR may be intended. */
 export function fixScript(text: string, found: readonly Finding[]): FixedText {
   const crlf = found.find(({ code }) => code === 'install/crlf');
   const ends = text.split('\r\n').length;
   const same = ends === text.split('\n').length && ends === text.split('\r').length;
   if (crlf === undefined || !same) return { text, changes: [] };
-  const what = `CR taken out of ${ends - 1} ${ends === 2 ? 'line' : 'lines'}`;
+  const what = `CR removed from ${ends - 1} ${ends === 2 ? 'line' : 'lines'}`;
   return { text: text.replaceAll('\r\n', '\n'), changes: [{ line: crlf.place.line, code: crlf.code, what }] };
 }

@@ -1,19 +1,19 @@
 /**
- * `# curlew-lint-ignore rule/id …` in a Manifest, a script or YAML: the rules do not count in the next line that is neither
- * blank nor a comment, or in the same line when the comment stands behind something; `# curlew-lint-ignore-file rule/id …`
- * means the whole file. What follows `--` is the reason. Pure.
+ * `# curlew-lint-ignore rule/id …` in a Manifest, a script or YAML ignores the rules in the next line that is neither blank
+ * nor a comment, or in the same line if the comment follows other text; `# curlew-lint-ignore-file rule/id …` applies to the
+ * whole file. Text after `--` is the reason. Pure.
  */
 import type { Place } from '../../core/diagnostic.ts';
 
 export interface IgnoreComment {
   readonly rule: string;
-  /** Of the rule's name. */
+  /** Place of the rule's name. */
   readonly place: Place;
-  /** The line that is meant; undefined for the whole file. */
+  /** The line that it applies to; undefined for the whole file. */
   readonly line: number | undefined;
 }
 
-/** Whatever follows belongs to it: an end that need not come would be looked for from each `#` of a line. */
+/** Matches to the end of the line: with an optional end, the match would be quadratic in the number of `#`. */
 const COMMENT = /(?:^|[ \t])#[ \t]*curlew-lint-ignore(-file)?(?=[ \t\r]|$)(.*)$/s;
 const MOST = 1000;
 
@@ -39,7 +39,7 @@ export function findIgnores(file: string, text: string): readonly IgnoreComment[
   return found;
 }
 
-/** Counted from 1; behind the end when only blanks and comments follow. */
+/** Counted from 1; after the end if only blanks and comments follow. */
 function nextLine(lines: readonly string[], index: number): number {
   for (let at = index + 1; at < lines.length; at += 1) {
     const line = lines[at]?.trim() ?? '';

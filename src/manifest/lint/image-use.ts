@@ -6,7 +6,7 @@ import { finding, quoted, type Find } from '../rules.ts';
 import type { Placer, Spot } from './spot.ts';
 import type { ImageRewrite, ImageUse } from './yaml-images.ts';
 
-/** What one file names. */
+/** The images that a file names. */
 export interface FileImages {
   readonly place: Placer;
   readonly uses: readonly ImageUse[];
@@ -26,17 +26,17 @@ function listedImages(requests: readonly Request[]): readonly Listed[] {
   });
 }
 
-/** Registry and repository. */
+/** Registry and repository of an image. */
 function nameOf({ registry, repository }: ImageRef): string {
   return `${registry}/${repository}`;
 }
 
-/** Whether a node with an image of the same name finds `used` without a registry: by digest if it has one, or by tag. */
-function answers(listed: ImageRef, used: ImageRef): boolean {
+/** Whether a node with the `listed` image finds `used` without a registry, by digest if it has one, or by tag. */
+function satisfies(listed: ImageRef, used: ImageRef): boolean {
   return used.digest === undefined ? listed.tag === used.tag : listed.digest === used.digest;
 }
 
-interface Wanted {
+interface UsedImage {
   readonly ref: ImageRef;
   readonly sure: boolean;
   readonly place: Placer;
@@ -48,8 +48,8 @@ function refOf(text: string): ImageRef | undefined {
   return typeof ref === 'string' ? undefined : ref;
 }
 
-/** The images of all files, as kustomizations leave them. */
-function wantedImages(files: readonly FileImages[]): readonly Wanted[] {
+/** The images of all files, after kustomizations. */
+function usedImages(files: readonly FileImages[]): readonly UsedImage[] {
   const rewrites = files.flatMap((file) => file.rewrites.map((one) => ({ ...one, place: file.place })));
   const byName = new Map(
     rewrites.flatMap((one) => {
@@ -57,30 +57,30 @@ function wantedImages(files: readonly FileImages[]): readonly Wanted[] {
       return ref === undefined ? [] : [[nameOf(ref), one] as const];
     }),
   );
-  const wanted: Wanted[] = [];
+  const used: UsedImage[] = [];
   for (const { place, uses } of files) {
     for (const use of uses) {
       const ref = refOf(use.text);
       if (ref === undefined) continue;
       const rewrite = byName.get(nameOf(ref));
-      // One that is renamed completely is judged below, where the new name stands.
+      // A completely renamed image is handled below, at its new name.
       if (rewrite?.suffix !== undefined) continue;
       const renamed = rewrite === undefined ? undefined : refOf(rewrite.newName ?? '');
       const { registry, repository } = renamed ?? ref;
-      wanted.push({ ref: { ...ref, registry, repository }, sure: use.sure, place, spot: use });
+      used.push({ ref: { ...ref, registry, repository }, sure: use.sure, place, spot: use });
     }
   }
   for (const { name, newName, suffix, place, from, to } of rewrites) {
     const ref = suffix === undefined ? undefined : refOf(`${newName ?? name}${suffix}`);
-    if (ref !== undefined) wanted.push({ ref, sure: true, place, spot: { from, to } });
+    if (ref !== undefined) used.push({ ref, sure: true, place, spot: { from, to } });
   }
-  return wanted;
+  return used;
 }
 
-/** Of images that are missing; nobody reads more. */
-const MOST_TOLD = 1000;
+/** Limit of reported missing images. */
+const MOST_REPORTED = 1000;
 
-/** Images that files name and the Manifest lacks. One finding for each image, where it stands first. */
+/** Reports images that files name and that are missing from the Manifest, each once, at its first place. */
 export function checkListed(requests: readonly Request[], files: readonly FileImages[], find: Find): void {
   const listed = new Map<string, Listed[]>();
   for (const one of listedImages(requests)) {
@@ -88,13 +88,13 @@ export function checkListed(requests: readonly Request[], files: readonly FileIm
     if (same === undefined) listed.set(nameOf(one.ref), [one]);
     else same.push(one);
   }
-  const told = new Set<string>();
-  for (const { ref, sure, place, spot } of wantedImages(files).toSorted((a, b) => Number(b.sure) - Number(a.sure))) {
+  const reported = new Set<string>();
+  for (const { ref, sure, place, spot } of usedImages(files).toSorted((a, b) => Number(b.sure) - Number(a.sure))) {
     const shown = formatImageRef(ref);
     const same = listed.get(nameOf(ref)) ?? [];
-    if (told.has(shown) || same.some((one) => answers(one.ref, ref))) continue;
-    told.add(shown);
-    if (told.size > MOST_TOLD) return;
+    if (reported.has(shown) || same.some((one) => satisfies(one.ref, ref))) continue;
+    reported.add(shown);
+    if (reported.size > MOST_REPORTED) return;
     const [near] = same;
     const hint =
       near === undefined ? `image <id> ${shown}` : `line ${near.request.place.line} lists ${near.request.source.text}`;
@@ -103,10 +103,10 @@ export function checkListed(requests: readonly Request[], files: readonly FileIm
   }
 }
 
-/** Each is looked for in every text: a Manifest with more than this is none of an add-on, and not judged by this rule. */
+/** Each image is searched in every text, so this rule skips Manifests with more images, which no add-on has. */
 const MOST_LISTED = 500;
 
-/** Strikes out the images of a Manifest that files name; what is left over is unused. */
+/** Collects the images of a Manifest that no file names. */
 export interface UnusedImages {
   readonly read: (text: () => string, named: Pick<FileImages, 'uses' | 'rewrites'>) => void;
   readonly left: () => readonly ImageRequest[];
@@ -116,12 +116,12 @@ export function watchUnused(requests: readonly Request[]): UnusedImages {
   const listed = listedImages(requests);
   let left = (listed.length > MOST_LISTED ? [] : listed).map(({ request, ref }) => ({
     request,
-    // Without the registry and `library/`, which may be written elsewhere or not at all.
+    // Without the registry and `library/`, which may be elsewhere or omitted.
     name: ref.repository.replace(/^library\//, ''),
   }));
   return {
     read(text, { uses, rewrites }) {
-      // What was understood as an image is asked first: it is short, and a file can have megabytes.
+      // Searches the recognized images first: they are short, and a file can be megabytes.
       const images = [...uses.map((use) => use.text), ...rewrites.map((one) => one.name)];
       left = left.filter(({ name }) => !images.some((image) => image.includes(name)));
       if (left.length > 0) left = left.filter(({ name }) => !text().includes(name));
@@ -130,11 +130,11 @@ export function watchUnused(requests: readonly Request[]): UnusedImages {
   };
 }
 
-/** Where files name no image at all, there is nothing to go by. */
+/** Reports nothing if no file names an image: then the use of images is unknown. */
 export function checkUnused({ left }: UnusedImages, files: readonly FileImages[], find: Find): void {
   if (files.every(({ uses, rewrites }) => uses.length + rewrites.length === 0)) return;
   for (const { source } of left()) {
     const message = `no other file of the add-on names the image ${quoted(source.text)}`;
-    find(finding('image/unused', source.place, message, 'what nobody starts need not be packed'));
+    find(finding('image/unused', source.place, message, 'remove it if no container uses it'));
   }
 }

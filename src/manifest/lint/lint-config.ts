@@ -1,6 +1,6 @@
 /**
- * `.curlew-lint.json` in the root of a repository: which rules count how much, and where they do not apply. What is wrong
- * with it becomes findings like all others.
+ * `.curlew-lint.json` in the root of a repository: severities of rules, and where they do not apply. Errors in it become
+ * findings.
  */
 import { join } from 'node:path';
 import type { Diagnostic, Place } from '../../core/diagnostic.ts';
@@ -24,7 +24,7 @@ export interface LintConfig {
   readonly file: string;
   readonly severities: ReadonlyMap<string, RuleSeverity>;
   readonly ignores: readonly ConfigIgnore[];
-  /** Spots of the keys below `rules`. */
+  /** Places of the keys under `rules`. */
   readonly places: ReadonlyMap<string, Place>;
 }
 
@@ -32,19 +32,19 @@ const LIMIT = 256 * 1024;
 const SEVERITIES: readonly RuleSeverity[] = ['off', 'info', 'warning', 'error'];
 const SHELLCHECK = /^shellcheck\/SC\d{4}$/;
 
-/** Whether there is such a rule; those of shellcheck are its own. */
+/** Whether a rule exists. Any rule id of shellcheck is accepted. */
 export function isRule(id: string): boolean {
   return Object.hasOwn(RULES, id) || SHELLCHECK.test(id);
 }
 
-/** What to say of a rule that there is not. */
+/** The finding for an unknown rule. */
 export function unknownRule(id: string, place: Place): Diagnostic {
   const near = nearest(id, RULE_IDS);
   const hint = near === undefined ? 'docs/manifest.md lists the rules' : `did you mean "${near}"?`;
-  return finding('lint/unknown-rule', place, `there is no rule ${quoted(id)}`, hint);
+  return finding('lint/unknown-rule', place, `unknown rule ${quoted(id)}`, hint);
 }
 
-/** `shown` is the root's path for messages, empty or with its slash. */
+/** `shown` is the root's path for messages, empty or with a trailing slash. */
 export function readLintConfig(root: string, shown: string, find: Find): LintConfig | undefined {
   const file = `${shown}${LINT_CONFIG}`;
   const read = readTextFile(join(root, LINT_CONFIG), LIMIT);
@@ -70,7 +70,7 @@ export function readLintConfig(root: string, shown: string, find: Find): LintCon
   return rules === undefined || ignores === undefined ? undefined : { file, ...rules, ignores };
 }
 
-/** The first spot of a word in quotes: exact enough for a file that people write. */
+/** The first place of a quoted word: exact enough for a small file. */
 function placeOf(file: string, text: string, word: string, after = 0): Place {
   const written = JSON.stringify(word);
   const at = Math.max(0, text.indexOf(written, after));
@@ -91,17 +91,17 @@ function readRules(
     find(finding('lint/config', placeOf(file, text, 'rules'), 'rules is not an object'));
     return undefined;
   }
-  for (const [id, wanted] of Object.entries(value)) {
+  for (const [id, configured] of Object.entries(value)) {
     const place = placeOf(file, text, id, start);
-    const severity = SEVERITIES.find((known) => known === wanted);
+    const severity = SEVERITIES.find((known) => known === configured);
     if (severity === undefined) {
-      find(finding('lint/config', place, `${quoted(id)} has no severity`, `one of ${SEVERITIES.join(', ')}`));
+      find(finding('lint/config', place, `${quoted(id)} has no valid severity`, `one of ${SEVERITIES.join(', ')}`));
       return undefined;
     }
-    const meant = id.endsWith('/*') ? RULE_IDS.filter((known) => known.startsWith(id.slice(0, -1))) : [id];
-    if (meant.length === 0 || (!id.endsWith('/*') && !isRule(id))) find(unknownRule(id, place));
-    for (const one of meant) {
-      // What names one rule goes before what names a group, in whatever order they stand.
+    const matching = id.endsWith('/*') ? RULE_IDS.filter((known) => known.startsWith(id.slice(0, -1))) : [id];
+    if (matching.length === 0 || (!id.endsWith('/*') && !isRule(id))) find(unknownRule(id, place));
+    for (const one of matching) {
+      // A key for one rule takes precedence over a key for a group, regardless of order.
       if (id.endsWith('/*') && Object.hasOwn(value, one)) continue;
       severities.set(one, severity);
       places.set(one, place);

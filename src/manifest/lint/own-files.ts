@@ -1,4 +1,4 @@
-/** Reads an add-on's own texts and judges them: YAML, placeholders, and which images they name. */
+/** Reads and checks the text files of an add-on: YAML, placeholders, and image names. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -13,25 +13,25 @@ import { checkListed, checkUnused, watchUnused, type FileImages } from './image-
 import {
   filledPlaceholders,
   findPlaceholders,
-  mayHoldPlaceholders,
+  mayContainPlaceholders,
   placeholderRemarks,
   type Placeholder,
 } from './placeholders.ts';
-import { placer, tell, type Placer } from './spot.ts';
+import { placer, addFindings, type Placer } from './spot.ts';
 import type { YamlFacts } from './yaml-facts.ts';
 import { createSingleFlightCache, type SingleFlightCache } from '../../platform/limit/single-flight-cache.ts';
 
-/** All that is to be said of one text wherever it lies; the same text in many versions is judged once. */
+/** Facts about a text, independent of its path: the same text in many versions is checked once. */
 interface TextFacts extends YamlFacts {
   readonly placeholders: readonly Placeholder[];
-  /** Of no file yet. */
+  /** Without a file name yet. */
   readonly ignores: readonly IgnoreComment[];
 }
 
-/** What is known of texts by their digest, for all add-ons of one run. */
+/** Facts about texts by digest, for all add-ons of one run. */
 export type KnownTexts = SingleFlightCache<TextFacts>;
 
-/** What there is to say of a file that is no YAML. */
+/** The facts about a file that is not YAML. */
 const NO_YAML: YamlFacts = { remarks: [], uses: [], rewrites: [], specs: new Set(), whole: true };
 
 const LARGEST_FILE = 8 * 1024 * 1024;
@@ -39,7 +39,7 @@ const LARGEST_SUM = 64 * 1024 * 1024;
 const YAML = /\.ya?ml$/;
 const PREFLIGHT = 'host-preflight.yaml';
 const SUPPORT_BUNDLE = /(?:^|\/)(?:tmpl-)?troubleshoot\.yaml$/;
-/** Facts of so many texts are kept; a repository has fewer, a hostile one more. */
+/** Limit of cached facts; real repositories have fewer texts. */
 const MOST_KNOWN = 20_000;
 
 export function createKnownTexts(): KnownTexts {
@@ -51,7 +51,7 @@ interface Options {
   readonly signal: AbortSignal;
 }
 
-/** Lines in which something was found, by `lineKey`: whole files would be too much to keep. */
+/** Lines with findings, by `lineKey`: keeping whole files would take too much memory. */
 export type SourceLines = ReadonlyMap<string, string>;
 
 interface OwnFiles {
@@ -63,7 +63,7 @@ export function lineKey({ file, line }: Pick<Place, 'file' | 'line'>): string {
   return `${file}:${line}`;
 }
 
-/** Hands back the lines in which something was found, to be shown with it. */
+/** Checks the text files; returns the lines with findings, to be displayed with them. */
 export async function checkOwnFiles(listing: AddonListing, find: Find, { known, signal }: Options): Promise<OwnFiles> {
   const { manifest, folder, shown, files } = listing;
   const lines = new Map<string, string>();
@@ -76,12 +76,12 @@ export async function checkOwnFiles(listing: AddonListing, find: Find, { known, 
   // Small files first: they name most of the images, and large ones need not be searched for those.
   for (const { path, size } of files.toSorted((a, b) => a.size - b.size)) {
     const isYaml = YAML.test(path);
-    if (!isYaml && !mayHoldPlaceholders(path)) continue;
+    if (!isYaml && !mayContainPlaceholders(path)) continue;
     const file = `${shown}/${path}`;
     sum += size;
     const read = sum > LARGEST_SUM ? 'too-large' : readOwn(join(folder, path), isYaml, known);
     if (typeof read === 'string') {
-      if (read === 'too-large') tellTooLarge(file, isYaml, find);
+      if (read === 'too-large') reportTooLarge(file, isYaml, find);
       continue;
     }
     signal.throwIfAborted();
@@ -98,9 +98,9 @@ export async function checkOwnFiles(listing: AddonListing, find: Find, { known, 
       comments.push(comment);
       keepLine(comment.place, text(), lines);
     }
-    tell(placeholderRemarks(facts.placeholders, filled), place, note);
+    addFindings(placeholderRemarks(facts.placeholders, filled), place, note);
     if (!isYaml) continue;
-    tell(facts.remarks, place, note);
+    addFindings(facts.remarks, place, note);
     checkSpecFile(path, place, facts, note);
     if (facts.uses.length + facts.rewrites.length === 0) continue;
     images.push({ place, uses: facts.uses, rewrites: facts.rewrites });
@@ -120,13 +120,13 @@ function keepLine(place: Place, text: string, lines: Map<string, string>): void 
   let from = 0;
   for (let line = 1; line < place.line; line += 1) from = text.indexOf('\n', from) + 1;
   const end = text.indexOf('\n', from);
-  // Cut here, so that a slice does not keep all of a large text.
+  // Copied, since a slice would keep the whole text in memory.
   lines.set(lineKey(place), Buffer.from(text.slice(from, end === -1 ? text.length : end)).toString());
 }
 
 interface OwnText {
   readonly facts: Promise<TextFacts>;
-  /** Read again where the facts were known: nearly always nobody asks. */
+  /** Reads the file again if the facts were cached; rarely needed. */
   readonly text: () => string;
 }
 
@@ -137,7 +137,7 @@ function readOwn(path: string, isYaml: boolean, known: KnownTexts): OwnText | 't
   let decoded: string | undefined;
   const facts = known.get(key, async () => {
     decoded = decodeText(read.bytes);
-    return judgeText(decoded, isYaml, { clean: isYaml && isCleanText(read.bytes) });
+    return textFacts(decoded, isYaml, { clean: isYaml && isCleanText(read.bytes) });
   });
   return { facts, text: () => (decoded ??= textAt(path)) };
 }
@@ -147,8 +147,8 @@ function textAt(path: string): string {
   return read.kind === 'text' ? read.text : '';
 }
 
-async function judgeText(text: string, isYaml: boolean, { clean }: { readonly clean: boolean }): Promise<TextFacts> {
-  // Judging blocks: between two texts a signal can come through.
+async function textFacts(text: string, isYaml: boolean, { clean }: { readonly clean: boolean }): Promise<TextFacts> {
+  // Checking blocks the event loop: lets signals through between two texts.
   await setImmediate();
   const { yamlFacts } = isYaml ? await import('./yaml-facts.ts') : { yamlFacts: () => NO_YAML };
   return {
@@ -158,10 +158,10 @@ async function judgeText(text: string, isYaml: boolean, { clean }: { readonly cl
   };
 }
 
-function tellTooLarge(file: string, isYaml: boolean, find: Find): void {
+function reportTooLarge(file: string, isYaml: boolean, find: Find): void {
   if (!isYaml) return;
   const place = { file, line: 1, column: 1, length: 1 };
-  find(finding('yaml/too-large', place, 'not judged: the file, or all files of the add-on together, are too large'));
+  find(finding('yaml/too-large', place, 'not checked: the file, or all files of the add-on together, are too large'));
 }
 
 function checkSpecFile(path: string, place: Placer, { specs, whole }: YamlFacts, find: Find): void {
@@ -169,10 +169,10 @@ function checkSpecFile(path: string, place: Placer, { specs, whole }: YamlFacts,
   const start = { file: place.file, line: 1, column: 1, length: 1 };
   if (path === PREFLIGHT && !specs.has('HostPreflight')) {
     const hint = 'apiVersion: troubleshoot.sh/v1beta2 and kind: HostPreflight';
-    find(finding('preflight/schema', start, 'the file holds no HostPreflight', hint));
+    find(finding('preflight/schema', start, 'the file contains no HostPreflight', hint));
   }
   if (SUPPORT_BUNDLE.test(path) && !specs.has('SupportBundle')) {
     const hint = 'kind: SupportBundle, or a Secret with the key support-bundle-spec';
-    find(finding('troubleshoot/no-spec', start, 'the file holds no SupportBundle', hint));
+    find(finding('troubleshoot/no-spec', start, 'the file contains no SupportBundle', hint));
   }
 }

@@ -5,7 +5,7 @@ import type { Remark, Spot } from './spot.ts';
 
 const PLACEHOLDER = /(?<![A-Za-z0-9_$.])__([A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*)__(?![A-Za-z0-9_(])/y;
 
-/** Words that other languages write so: labels of Prometheus, names of Python, options of Grafana. */
+/** Words in this form from other languages: labels of Prometheus, names of Python, options of Grafana. */
 const OTHERS: ReadonlySet<string> = new Set(
   (
     'address metrics_path scheme name path param scrape_interval scrape_timeout ' +
@@ -13,25 +13,25 @@ const OTHERS: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Beginnings of labels of Prometheus. */
+/** Prefixes of Prometheus labels. */
 const LABELS = /^(?:meta|param)_/;
 
-/** What Calico's container fills in on each node, in the text of a ConfigMap under this key. */
+/** The ConfigMap key of a text that Calico's container fills in on each node. */
 const CNI_CONFIG = 'cni_network_config';
 const CNI_WORDS =
   /^(?:KUBERNETES_(?:NODE_NAME|SERVICE_(?:HOST|PORT|PROTOCOL))|CNI_MTU|KUBECONFIG_FILE(?:NAME|PATH)|SERVICEACCOUNT_TOKEN|LOG_LEVEL|LOG_FILE_\w+|DATASTORE_TYPE|ETCD_\w+)$/;
 
-/** Files that are texts of the add-on itself; in other languages the form means other things. */
+/** Text files of the add-on itself; in other languages this form has other meanings. */
 const TEXTS = /(?:^|\/)[^/.]+$|\.(?:ya?ml|sh|json|conf|cfg|env|tmpl|tpl|txt|toml|ini|service)$/;
 
-export function mayHoldPlaceholders(path: string): boolean {
+export function mayContainPlaceholders(path: string): boolean {
   return TEXTS.test(path);
 }
 
 const MOST_FOUND = 100;
-const MOST_TOLD = 20;
+const MOST_REPORTED = 20;
 
-/** Those that a script of hooks puts something in the place of: `s/__NAME__/` of sed, `${text//__NAME__/…}` of bash. */
+/** Placeholders that a hook script replaces: `s/__NAME__/` of sed, `${text//__NAME__/…}` of bash. */
 export function filledPlaceholders(script: string): ReadonlySet<string> {
   return new Set([...script.matchAll(/(?:\bs|\/)([/|#,@])(__[A-Za-z][\w-]*__)\1/g)].map(([, , name = '']) => name));
 }
@@ -40,7 +40,7 @@ export interface Placeholder extends Spot {
   readonly name: string;
 }
 
-/** The first of each placeholder, at most a hundred. */
+/** The first occurrence of each placeholder, at most a hundred. */
 export function findPlaceholders(text: string): readonly Placeholder[] {
   const found = new Map<string, Placeholder>();
   let document = { to: 0, prose: false };
@@ -58,7 +58,7 @@ export function findPlaceholders(text: string): readonly Placeholder[] {
   return [...found.values()];
 }
 
-/** Definitions are generated; in what they say of their fields the form is prose. */
+/** Resource definitions are generated; their descriptions use this form as prose. */
 function documentAt(text: string, at: number): { readonly to: number; readonly prose: boolean } {
   const from = text.lastIndexOf('\n---', at) + 1;
   const next = text.indexOf('\n---', at);
@@ -66,14 +66,14 @@ function documentAt(text: string, at: number): { readonly to: number; readonly p
   return { to, prose: isDefinition(text.slice(from, to)) };
 }
 
-/** What is to be said of placeholders that are not in `filled`, of twenty of them at most. */
+/** Remarks about placeholders that are not in `filled`, at most twenty. */
 export function placeholderRemarks(found: readonly Placeholder[], filled: ReadonlySet<string>): readonly Remark[] {
   const left = found.filter(({ name }) => !filled.has(name));
-  return left.slice(0, MOST_TOLD).map(({ name, from, to }) => ({
+  return left.slice(0, MOST_REPORTED).map(({ name, from, to }) => ({
     code: 'addon/placeholder',
     from,
     to,
-    message: `the placeholder ${quoted(name)} was left in`,
-    hint: 'put the value in its place, or let template/generate.sh do so',
+    message: `the placeholder ${quoted(name)} was not filled in`,
+    hint: 'replace it with the value, or let template/generate.sh do it',
   }));
 }

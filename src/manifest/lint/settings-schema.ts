@@ -1,10 +1,10 @@
-/** Whether a schema.json can be used to judge settings. Pure. */
+/** Checks that a schema.json can validate settings. Pure. */
 import { Ajv } from 'ajv';
 import { asError } from '../../core/errors.ts';
 import { finding, type Find } from '../rules.ts';
 
 const LONGEST_MESSAGE = 300;
-/** Settings are a handful; compiling takes time that grows with the text. */
+/** Add-ons have few settings, and compile time grows with the size of a schema. */
 const LARGEST_COMPILED = 128 * 1024;
 
 /** `schema` is the parsed file. References to other files are not followed. */
@@ -15,14 +15,14 @@ export function checkSettingsSchema(file: string, schema: Readonly<Record<string
       if (JSON.stringify(schema).length < LARGEST_COMPILED) ajv.compile(schema);
       return;
     }
-    tell(ajv.errorsText(ajv.errors, { dataVar: '' }), file, find);
+    reportInvalid(ajv.errorsText(ajv.errors, { dataVar: '' }), file, find);
   } catch (error) {
-    tell(asError(error).message, file, find);
+    reportInvalid(asError(error).message, file, find);
   }
 }
 
-function tell(message: string, file: string, find: Find): void {
+function reportInvalid(message: string, file: string, find: Find): void {
   const place = { file, line: 1, column: 1, length: 1 };
   const cut = message.length > LONGEST_MESSAGE ? `${message.slice(0, LONGEST_MESSAGE)}…` : message;
-  find(finding('addon/schema-invalid', place, `no JSON Schema: ${cut}`));
+  find(finding('addon/schema-invalid', place, `not a JSON Schema: ${cut}`));
 }

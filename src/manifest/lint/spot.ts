@@ -1,27 +1,27 @@
-/** Stretches of a text, and the places that they are in a file. */
+/** Ranges of a text, and their places in a file. */
 import type { Place } from '../../core/diagnostic.ts';
 import { finding, type Find, type RuleId } from '../rules.ts';
 
-/** From one offset to before another, in UTF-16 code units. */
+/** A range of offsets, end exclusive, in UTF-16 code units. */
 export interface Spot {
   readonly from: number;
   readonly to: number;
 }
 
-/** A finding in a text of which it is not known yet which file shows it: copies of a text are judged once. */
+/** A finding in a text without its file: copies of a text are checked once. */
 export interface Remark extends Spot {
   readonly code: RuleId;
   readonly message: string;
   readonly hint?: string | undefined;
 }
 
-/** Turns spots of one text into places of one file. */
+/** Converts ranges of a text to places in a file. */
 export interface Placer {
   readonly file: string;
   readonly at: (spot: Spot) => Place;
 }
 
-/** `read` gives the text, and is called only when a place is asked for. */
+/** `read` returns the text, and is called only if a place is needed. */
 export function placer(file: string, read: () => string): Placer {
   let starts: readonly number[] | undefined;
   return {
@@ -37,7 +37,7 @@ export function placer(file: string, read: () => string): Placer {
   };
 }
 
-export function tell(remarks: readonly Remark[], place: Placer, find: Find): void {
+export function addFindings(remarks: readonly Remark[], place: Placer, find: Find): void {
   for (const remark of remarks) find(finding(remark.code, place.at(remark), remark.message, remark.hint));
 }
 

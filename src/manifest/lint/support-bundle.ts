@@ -1,10 +1,10 @@
-/** Specs that stand as a text inside of a Secret or a ConfigMap, where the support-bundle program finds them. Pure. */
+/** Specs in the text of a Secret or a ConfigMap, where the support-bundle program finds them. Pure. */
 import { isMap, isScalar, type Scalar, type YAMLMap } from 'yaml';
 import type { Remark, Spot } from './spot.ts';
 import { textOf } from './yaml-images.ts';
 import type { YamlDocument } from './yaml-text.ts';
 
-/** A text inside of a text, and where its parts are in the outer one. */
+/** A text nested in another text, and the mapping of its ranges to the outer text. */
 export interface NestedText {
   readonly text: string;
   readonly outward: (spot: Spot) => Spot;
@@ -19,7 +19,7 @@ function mapAt(map: YAMLMap, name: string): YAMLMap | undefined {
   return isMap(value) ? value : undefined;
 }
 
-/** The specs in one document, and what is wrong with how they are kept. */
+/** The specs in a document, and remarks about how they are stored. */
 export function nestedSpecs(
   { tree, base }: YamlDocument,
   original: string,
@@ -40,7 +40,7 @@ export function nestedSpecs(
       code: 'troubleshoot/label',
       from: base + key.range[0],
       to: base + key.range[1],
-      message: `without its label this ${kind} is not found`,
+      message: `this ${kind} is not found without its label`,
       hint: 'metadata.labels: troubleshoot.sh/kind: support-bundle',
     });
   }
@@ -53,7 +53,7 @@ function isLabelled(map: YAMLMap): boolean {
   return labels !== undefined && LABELS.some((label) => textOf(labels, label)?.text === 'support-bundle');
 }
 
-/** A literal block keeps its lines, so places inside can be told; of other forms only the whole can be pointed at. */
+/** A literal block keeps its lines, so places inside it can be mapped; other forms can only be pointed at as a whole. */
 function nestedText(scalar: Scalar, base: number, original: string): NestedText {
   const [from, to] = [base + (scalar.range?.[0] ?? 0), base + (scalar.range?.[1] ?? 1)];
   const header = original.indexOf('\n', from);

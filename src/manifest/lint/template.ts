@@ -1,15 +1,15 @@
 /**
- * YAML that is not YAML yet: shell variables (`${NAME}`, `$(command)`), Go templates (`{{ … }}`, `{{kurl … }}`). They are
- * overwritten with as many harmless characters, so that the rest can be parsed and every offset stays. Pure, linear.
+ * YAML with unrendered parts: shell variables (`${NAME}`, `$(command)`), Go templates (`{{ … }}`, `{{kurl … }}`). They are
+ * replaced with the same number of harmless characters, so that the rest parses and offsets do not change. Pure, linear.
  */
 import type { Spot } from './spot.ts';
 
 export interface FilledTemplate {
   /** As long as the original. */
   readonly text: string;
-  /** Where something is to be filled in, in order. A value that touches one can be anything. */
+  /** Ranges to be filled in, in order. A value that overlaps one can be anything. */
   readonly holes: readonly Spot[];
-  /** Lines of nothing but `{{ … }}` were taken out: parts may stand there twice, or not at all. */
+  /** Lines with only `{{ … }}` were blanked: parts may be repeated or omitted when rendered. */
   readonly control: boolean;
 }
 
@@ -33,7 +33,7 @@ export function fillTemplate(original: string): FilledTemplate {
       continue;
     }
     holes.push({ from, to });
-    // A bare variable is a plain word already.
+    // A bare variable is already a plain word.
     if (opener === '$') continue;
     parts.push(source.slice(done, from), 'x'.repeat(to - from));
     done = to;
@@ -42,7 +42,7 @@ export function fillTemplate(original: string): FilledTemplate {
   return { text: parts.join(''), holes, control };
 }
 
-/** Blanks lines that hold nothing but actions. */
+/** Blanks out lines that contain only actions. */
 function withoutControl(original: string): { readonly source: string; readonly control: boolean } {
   if (!original.includes('{{')) return { source: original, control: false };
   let control = false;
@@ -54,7 +54,7 @@ function withoutControl(original: string): { readonly source: string; readonly c
   return { source: lines.join('\n'), control };
 }
 
-/** Whether a line holds nothing but actions and blanks. */
+/** Whether a line contains only actions and blanks. */
 function isActions(line: string): boolean {
   let at = 0;
   while (at < line.length) {
@@ -78,7 +78,7 @@ function endOfName(text: string, from: number): number {
   return from + (NAME.exec(text)?.[0].length ?? 1);
 }
 
-/** Behind the closing brace on the same line, undefined when there is none. */
+/** The offset after the closing brace on the same line, undefined if there is none. */
 function endOfHole(text: string, from: number, opener: string, lineEnd: number): number | undefined {
   if (opener === '{{') {
     const close = text.slice(from, lineEnd).indexOf('}}');
@@ -94,7 +94,7 @@ function endOfHole(text: string, from: number, opener: string, lineEnd: number):
   return undefined;
 }
 
-/** Whether a stretch touches a hole. */
+/** Whether a range overlaps a hole. */
 export function touchesHole(holes: readonly Spot[], { from, to }: Spot): boolean {
   let [low, high] = [0, holes.length];
   while (low < high) {

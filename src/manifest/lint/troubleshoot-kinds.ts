@@ -2,11 +2,11 @@
  * The collectors and analyzers of Troubleshoot's API v1beta2 and their settings, after the Go types of
  * github.com/replicatedhq/troubleshoot (pkg/apis/troubleshoot/v1beta2) and docs at troubleshoot.sh.
  *
- * A setting is written `name:form`, form `text` when left out, `!` behind it when it is needed. Every collector also takes
- * `collectorName` and `exclude`, every analyzer `checkName`, `exclude` and, but where a table says `open`, `outcomes`.
+ * A setting is written `name:form`, with the default form `text`, and followed by `!` if it is required. Every collector also
+ * has `collectorName` and `exclude`; every analyzer has `checkName`, `exclude` and, unless a table says `open`, `outcomes`.
  */
 
-/** `open`: its settings are not judged. */
+/** `open`: its settings are not checked. */
 export type Settings = string;
 export type Kinds = Readonly<Record<string, Settings>>;
 

@@ -1,4 +1,4 @@
-/** JSON Schemas of Troubleshoot specs, made of the tables of their kinds. Pure. */
+/** JSON Schemas of Troubleshoot specs, built from the tables of their kinds. Pure. */
 import {
   CLUSTER_ANALYZERS,
   CLUSTER_COLLECTORS,
@@ -79,7 +79,7 @@ function specSchema(kind: string, spec: Schema): Schema {
       spec: { type: 'object', additionalProperties: false, properties: spec },
     },
     additionalProperties: false,
-    // Referred to: repeated in each of fifty analyzers it takes most of the time that compiling the schema takes.
+    // Referenced: repeating it in each of fifty analyzers would take most of the schema's compile time.
     definitions: { outcomes: OUTCOMES },
   };
 }

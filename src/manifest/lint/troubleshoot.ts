@@ -1,4 +1,4 @@
-/** Judges Troubleshoot specs: a HostPreflight, a SupportBundle, a Preflight, also one inside of a Secret. Pure. */
+/** Checks Troubleshoot specs: a HostPreflight, a SupportBundle, a Preflight, also one inside a Secret. Pure. */
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { isMap, isNode, isScalar, isSeq, visit, type Document } from 'yaml';
 import { isObject } from '../../core/json.ts';
@@ -11,7 +11,7 @@ import type { YamlDocument } from './yaml-text.ts';
 
 const MOST_MISTAKES = 20;
 const MOST_ALIASES = 100;
-/** Stands for what is known only when the text is rendered; fits everywhere. */
+/** Placeholder for a value that is known only after rendering; matches everything. */
 const ANYTHING = '\u0000anything';
 
 const compiled = new Map<SpecKind, ValidateFunction>();
@@ -19,18 +19,18 @@ const compiled = new Map<SpecKind, ValidateFunction>();
 function validatorOf(kind: SpecKind): ValidateFunction {
   const known = compiled.get(kind);
   if (known !== undefined) return known;
-  const made = new Ajv({
+  const validate = new Ajv({
     allErrors: true,
     allowUnionTypes: true,
     verbose: true,
     inlineRefs: false,
     code: { optimize: false },
   }).compile(SPEC_SCHEMAS[kind]);
-  compiled.set(kind, made);
-  return made;
+  compiled.set(kind, validate);
+  return validate;
 }
 
-/** Keywords of our own schemas. */
+/** The keywords of SPEC_SCHEMAS. */
 interface Known {
   readonly type?: string | readonly string[];
   readonly const?: unknown;
@@ -45,8 +45,8 @@ interface Known {
 }
 
 /**
- * Whether nothing is wrong with a value, wherever it is known. Most specs are sound, and compiling a validator, which says what
- * is wrong, takes longer than reading a hundred add-ons. A keyword that is not known here does not fit.
+ * Whether the known parts of a value are valid. Most specs are, and compiling a validator, which reports errors, takes longer
+ * than reading a hundred add-ons. An unknown keyword counts as a mismatch.
  */
 function fits(value: unknown, schema: Schema, root: Schema): boolean {
   const { type, const: only, $ref, items, properties = {}, required = [], ...rest } = schema as Known;
@@ -64,8 +64,8 @@ function fits(value: unknown, schema: Schema, root: Schema): boolean {
   if (names.length < minProperties || names.length > maxProperties) return false;
   if (required.some((name) => !Object.hasOwn(value, name))) return false;
   return names.every((name) => {
-    const below = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    return below === undefined ? additionalProperties !== false : fits(value[name], below, root);
+    const nested = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    return nested === undefined ? additionalProperties !== false : fits(value[name], nested, root);
   });
 }
 
@@ -80,8 +80,8 @@ function isInteger(type: string, value: unknown): boolean {
 
 type Path = readonly string[];
 
-/** What is wrong with one spec, at spots of the text that the document was read from. */
-export function judgeSpec(kind: SpecKind, document: YamlDocument): readonly Remark[] {
+/** The errors of a spec, at ranges of the text of the document. */
+export function checkSpec(kind: SpecKind, document: YamlDocument): readonly Remark[] {
   const { tree, base } = document;
   const value = dataOf(document);
   const rules: { readonly schema: RuleId; readonly unknown: RuleId } =
@@ -99,12 +99,18 @@ export function judgeSpec(kind: SpecKind, document: YamlDocument): readonly Rema
   for (const error of validate.errors ?? []) {
     const path = error.instancePath.split('/').slice(1).map(unescaped);
     if (remarks.length === MOST_MISTAKES) break;
-    if (valueAt(value, path) === ANYTHING || belowAnything(value, path)) continue;
-    const told = worded(error, path);
-    if (told === undefined) continue;
-    const spot = spotOf(tree, told.at);
-    const code = told.unknown ? rules.unknown : rules.schema;
-    remarks.push({ code, from: base + spot.from, to: base + spot.to, message: told.message, hint: told.hint });
+    if (valueAt(value, path) === ANYTHING || isInAnything(value, path)) continue;
+    const described = describe(error, path);
+    if (described === undefined) continue;
+    const spot = spotOf(tree, described.at);
+    const code = described.unknown ? rules.unknown : rules.schema;
+    remarks.push({
+      code,
+      from: base + spot.from,
+      to: base + spot.to,
+      message: described.message,
+      hint: described.hint,
+    });
   }
   return remarks;
 }
@@ -113,7 +119,7 @@ function unescaped(step: string): string {
   return step.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-/** Undefined when aliases stand for more than they should. */
+/** Undefined if aliases expand too much. */
 function dataOf({ tree, template: { holes } }: YamlDocument): unknown {
   if (holes.length > 0) {
     visit(tree, {
@@ -140,42 +146,42 @@ function valueAt(value: unknown, path: Path): unknown {
   return at;
 }
 
-function belowAnything(value: unknown, path: Path): boolean {
+function isInAnything(value: unknown, path: Path): boolean {
   return path.some((_, length) => valueAt(value, path.slice(0, length)) === ANYTHING);
 }
 
-interface Worded {
+interface Described {
   readonly at: Path;
   readonly message: string;
   readonly hint?: string;
   readonly unknown?: boolean;
 }
 
-/** What an error of ajv means for the one who wrote the spec; undefined where another error says it better. */
-function worded({ keyword, params, parentSchema }: ErrorObject, path: Path): Worded | undefined {
+/** Describes an error of ajv for the author of the spec; undefined if another error describes it better. */
+function describe({ keyword, params, parentSchema }: ErrorObject, path: Path): Described | undefined {
   const name = quoted(path.at(-1) ?? 'the document');
   if (keyword === 'additionalProperties') {
     const extra = String(params['additionalProperty']);
     const known = Object.keys((parentSchema?.['properties'] ?? {}) as object);
     const near = nearest(extra, known);
     const hint = near === undefined ? `known: ${known.slice(0, 40).join(', ')}` : `did you mean "${near}"?`;
-    return { at: [...path, extra], message: `${quoted(extra)} is no ${kindAt(path)}`, hint, unknown: true };
+    return { at: [...path, extra], message: `unknown ${kindAt(path)} ${quoted(extra)}`, hint, unknown: true };
   }
   if (keyword === 'required') {
     const missing = String(params['missingProperty']);
-    return { at: path, message: `${name} needs ${quoted(missing)}` };
+    return { at: path, message: `${name} requires ${quoted(missing)}` };
   }
   if (keyword === 'maxProperties') {
     return {
       at: path,
-      message: 'one item of the list has one key; here are several',
-      hint: 'begin each with its own "-"',
+      message: 'a list item must have one key, but this one has several',
+      hint: 'begin each with a separate "-"',
     };
   }
   if (keyword === 'minProperties') return { at: path, message: 'an item of the list is empty' };
   if (keyword === 'const') {
-    const wanted = String(params['allowedValue']);
-    return { at: path, message: `${name} has to be ${quoted(wanted)}`, hint: `${path.at(-1) ?? ''}: ${wanted}` };
+    const expected = String(params['allowedValue']);
+    return { at: path, message: `${name} must be ${quoted(expected)}`, hint: `${path.at(-1) ?? ''}: ${expected}` };
   }
   if (keyword !== 'type') return undefined;
   const types = [params['type']].flat().filter((type) => type !== 'null');
@@ -184,11 +190,11 @@ function worded({ keyword, params, parentSchema }: ErrorObject, path: Path): Wor
     : types.includes('string')
       ? 'put it in quotes'
       : '';
-  const message = `${name} has to be ${types.map((type) => WORDS.get(String(type)) ?? String(type)).join(' or ')}`;
+  const message = `${name} must be ${types.map((type) => TYPE_NAMES.get(String(type)) ?? String(type)).join(' or ')}`;
   return { at: path, message, ...(hint === '' ? {} : { hint }) };
 }
 
-const WORDS: ReadonlyMap<string, string> = new Map([
+const TYPE_NAMES: ReadonlyMap<string, string> = new Map([
   ['string', 'a text'],
   ['integer', 'a whole number'],
   ['boolean', 'true or false'],
@@ -196,16 +202,16 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ['object', 'a map'],
 ]);
 
-/** What the keys of a map are. */
+/** The kind of keys in a map. */
 function kindAt(path: Path): string {
   const list = /^\d+$/.test(path.at(-1) ?? '') ? (path.at(-2) ?? '') : '';
-  if (/collectors$/i.test(list)) return list === 'collectors' ? 'collector' : 'collector of hosts';
-  if (/analyzers$/i.test(list)) return list === 'analyzers' ? 'analyzer' : 'analyzer of hosts';
+  if (/collectors$/i.test(list)) return list === 'collectors' ? 'collector' : 'host collector';
+  if (/analyzers$/i.test(list)) return list === 'analyzers' ? 'analyzer' : 'host analyzer';
   if (list === 'outcomes') return 'outcome';
   return `setting of ${quoted(path.at(-1) ?? 'the document')}`;
 }
 
-/** The key at the end of a path, or the item of a list; the nearest part that there is. */
+/** The range of the key or list item at a path, or of its nearest existing parent. */
 function spotOf(tree: Document, path: Path): Spot {
   let node: unknown = tree.contents;
   let spot: Spot = { from: 0, to: 1 };

@@ -1,4 +1,4 @@
-/** All that is to be said of one YAML text wherever it lies; the same text in many versions is judged once. */
+/** Facts about a YAML text, independent of its path: the same text in many versions is checked once. */
 import { nestedSpecs } from './support-bundle.ts';
 import type { Remark } from './spot.ts';
 import { specKindOf, type SpecKind } from './troubleshoot-schema.ts';
@@ -9,20 +9,20 @@ export interface YamlFacts {
   readonly remarks: readonly Remark[];
   readonly uses: readonly ImageUse[];
   readonly rewrites: readonly ImageRewrite[];
-  /** Kinds of Troubleshoot specs that stand in it, in a Secret too. */
+  /** Kinds of Troubleshoot specs in it, including specs in a Secret. */
   readonly specs: ReadonlySet<SpecKind>;
-  /** Everything was read; otherwise something may stand in it that is not listed here. */
+  /** Everything was read; otherwise it may contain more than is listed here. */
   readonly whole: boolean;
 }
 
 interface FoundSpec {
   readonly kind: SpecKind;
   readonly document: YamlDocument;
-  /** From the text that the spec was read from to the text of the file. */
+  /** Maps ranges of the spec's text to ranges of the file. */
   readonly outward: (remark: Remark) => Remark;
 }
 
-/** `clean`: it is known to hold no character that YAML may not hold. */
+/** `clean`: the text is known to contain no invalid characters. */
 export async function yamlFacts(
   text: string,
   { clean = false }: { readonly clean?: boolean } = {},
@@ -30,7 +30,7 @@ export async function yamlFacts(
   const images: NamedImages = { uses: [], rewrites: [], remarks: [] };
   const remarks: Remark[] = [];
   const found: FoundSpec[] = [];
-  const tell = (remark: Remark): void => {
+  const addRemark = (remark: Remark): void => {
     remarks.push(remark);
   };
   const read = (document: YamlDocument): void => {
@@ -43,7 +43,7 @@ export async function yamlFacts(
       eachDocument(
         inner,
         (remark) => {
-          tell(toFile(remark));
+          addRemark(toFile(remark));
         },
         (innerDocument) => {
           addSpec(innerDocument, toFile, found);
@@ -51,12 +51,12 @@ export async function yamlFacts(
       );
     }
   };
-  eachDocument(text, tell, read, { clean });
+  eachDocument(text, addRemark, read, { clean });
   const whole = !remarks.some(({ code }) => code.startsWith('yaml/') && code !== 'yaml/duplicate-key');
   if (found.length > 0) {
-    // Loaded only here: it costs more than reading a hundred add-ons without such a file.
-    const { judgeSpec } = await import('./troubleshoot.ts');
-    for (const { kind, document, outward } of found) remarks.push(...judgeSpec(kind, document).map(outward));
+    // Loaded on use: it takes longer than reading a hundred add-ons without such a file.
+    const { checkSpec } = await import('./troubleshoot.ts');
+    for (const { kind, document, outward } of found) remarks.push(...checkSpec(kind, document).map(outward));
   }
   const specs = new Set(found.map(({ kind }) => kind));
   return { remarks: [...remarks, ...images.remarks], uses: images.uses, rewrites: images.rewrites, specs, whole };
@@ -65,7 +65,7 @@ export async function yamlFacts(
 function addSpec(document: YamlDocument, outward: FoundSpec['outward'], found: FoundSpec[]): void {
   const kind = specKindOf(kindOf(document.tree));
   if (kind === undefined) return;
-  // An API group of its own, such as another program's SupportBundle, or an older version.
+  // Another API group, such as another program's SupportBundle, or an older version.
   const apiVersion = document.tree.get('apiVersion');
   if (kind !== 'HostPreflight' && apiVersion !== 'troubleshoot.sh/v1beta2') return;
   found.push({ kind, document, outward });

@@ -1,17 +1,17 @@
-/** Which images the resources of a YAML file name. Pure. */
+/** Finds the images that the resources of a YAML file name. Pure. */
 import { isMap, isScalar, isSeq, type Document, type YAMLMap, type YAMLSeq } from 'yaml';
 import { parseImageRef } from '../../core/image-ref.ts';
 import { quoted } from '../rules.ts';
 import type { Remark, Spot } from './spot.ts';
 import type { YamlDocument } from './yaml-text.ts';
 
-/** An image that a file names. `sure`: by a pod, a resource or a kustomization, not by some variable. */
+/** An image that a file names. `sure`: by a pod, a resource or a kustomization, not by a variable. */
 export interface ImageUse extends Spot {
   readonly text: string;
   readonly sure: boolean;
 }
 
-/** `images` of a kustomization: images of this name get another name, tag or digest. */
+/** `images` of a kustomization: replaces the name, tag or digest of an image. */
 export interface ImageRewrite extends Spot {
   readonly name: string;
   readonly newName: string | undefined;
@@ -29,9 +29,9 @@ const CONTAINERS: ReadonlySet<string> = new Set(['containers', 'initContainers',
 /** `RELATED_IMAGE_X`, `ROOK_CSI_CEPH_IMAGE`, `proxyImage`. */
 const VARIABLE = /(?:^|_)IMAGE(?:$|_)|Image$/;
 const HOST = /^[^/]*[.:][^/]*\//;
-/** Most images that are taken out of one file. */
+/** Limit of images per file. */
 const MOST_USES = 10_000;
-/** Most nodes of one document that are looked at. */
+/** Limit of visited nodes per document. */
 const MOST_NODES = 200_000;
 
 interface Walk {
@@ -39,7 +39,7 @@ interface Walk {
   readonly base: number;
 }
 
-/** Adds what one document names to `found`. */
+/** Adds the images of a document to `found`. */
 export function collectImages({ tree, base }: YamlDocument, found: NamedImages): void {
   if (kindOf(tree) === 'CustomResourceDefinition') return;
   const walk: Walk = { found, base };
@@ -48,7 +48,7 @@ export function collectImages({ tree, base }: YamlDocument, found: NamedImages):
     const next = stack.pop();
     if (next === undefined) return;
     const { node, container } = next;
-    // The last comes from the stack first: pushed backwards, findings stand in the order of the file.
+    // Pushed in reverse, because a stack returns the last item first: keeps findings in file order.
     if (isSeq(node)) for (const item of node.items.toReversed()) stack.push({ node: item, container });
     if (!isMap(node)) continue;
     readMap(walk, node, container);
@@ -66,7 +66,7 @@ interface Text extends Spot {
   readonly text: string;
 }
 
-/** The text under a key, without what is around it. */
+/** The text under a key, without quotes. */
 export function textOf(map: YAMLMap, name: string): Text | undefined {
   const pair = map.items.find(({ key }) => isScalar(key) && key.value === name);
   return scalarText(pair?.value);
@@ -98,9 +98,9 @@ function add({ found, base }: Walk, { text, from, to }: Text, sure: boolean): vo
   if (found.uses.length < MOST_USES) found.uses.push({ text, sure, from: base + from, to: base + to });
 }
 
-/** Many things are called `image`; outside of containers only what is written like one counts. */
+/** Many fields are named `image`; outside containers only values that look like an image reference count. */
 function looksLikeImage(text: string, written: 'any' | 'tagged' | 'hosted'): boolean {
-  // The parser of YAML was given harmless letters in place of `${…}`: a run of them is nothing to go by.
+  // `${…}` was replaced by a run of x before parsing, so such values are unknown.
   if (text === '' || /xxxx|__|\$/.test(text) || typeof parseImageRef(text) === 'string') return false;
   if (written === 'any') return true;
   const pinned = /:[^/]+$|@/.test(text);
@@ -118,7 +118,7 @@ function checkPull({ found, base }: Walk, map: YAMLMap, image: Text): void {
     code: 'image/pull-always',
     from: base + from,
     to: base + to,
-    message: `${because} makes every start ask a registry`,
+    message: `${because} requires a registry at every start`,
     hint: 'imagePullPolicy: IfNotPresent',
   });
 }

@@ -1,15 +1,15 @@
-/** All files of a new add-on as texts. Pure. */
+/** Creates all files of a new add-on as texts. Pure. */
 import { INSTALL_SH, MANIFEST } from '../../core/layout.ts';
 import type { Hook } from '../hooks.ts';
 import { fill, fillEach, type Filling, type Replacements } from './fill.ts';
 import type { Survey } from './survey.ts';
 import type { Upstream } from './upstream.ts';
-import { labelOf, settingName, type Words } from './words.ts';
+import { labelOf, settingName, type AddonNames } from './names.ts';
 import { formatImageRef, type ImageRef, parseImageRef } from '../../core/image-ref.ts';
 import { compareText } from '../../core/ref.ts';
 import { variableName } from '../../spec/settings.ts';
 
-/** The files that a new add-on is made of, by their path below the folder they ship in. */
+/** The template files of a new add-on, by their path in the samples folder. */
 export type SampleTexts = Readonly<Record<SampleFile, string>>;
 export type SampleFile = (typeof SAMPLE_FILES)[number];
 
@@ -26,59 +26,59 @@ export const SAMPLE_FILES = [
 ] as const;
 
 export interface Resources {
-  /** What the version ships, as it was given. */
+  /** The resources of the version, as given. */
   readonly text: string;
   readonly survey: Survey;
-  /** Name of the chart that it was rendered from; empty when it was given as it is. */
+  /** Name of the chart that rendered it; empty without a chart. */
   readonly chart: string;
 }
 
 export interface Draft {
-  /** By path below `addons/<name>`, with `/`. Those that end in `.sh` and stand beside `base` can be run. */
+  /** By path relative to `addons/<name>`, with `/`. Files that end in `.sh` next to `base` are executable. */
   readonly files: ReadonlyMap<string, string>;
   readonly images: readonly string[];
   readonly settings: readonly ReplicaSetting[];
   readonly namespace: string;
 }
 
-/** Stands for the version in `template/base`. */
+/** The version's placeholder in `template/base`. */
 const VERSION = '__version__';
 /** Namespaces that every cluster has. */
-const ALWAYS_THERE: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public', 'kube-node-lease']);
+const DEFAULT_NAMESPACES: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public', 'kube-node-lease']);
 
-/** Where most of an add-on lives: in the namespace that its objects name, else in the one they make, else in its own. */
-export function homeOf({ name }: Words, { namespaces, madeNamespaces }: Survey): string {
-  const own = namespaces.find((one) => !ALWAYS_THERE.has(one)) ?? namespaces[0];
-  return own ?? madeNamespaces[0] ?? labelOf(name);
+/** The main namespace of an add-on: one that its objects name, or else one that they create, or else one with its name. */
+export function mainNamespace({ name }: AddonNames, { namespaces, createdNamespaces }: Survey): string {
+  const own = namespaces.find((one) => !DEFAULT_NAMESPACES.has(one)) ?? namespaces[0];
+  return own ?? createdNamespaces[0] ?? labelOf(name);
 }
 
 interface Given {
-  readonly words: Words;
+  readonly names: AddonNames;
   readonly resources: Resources;
   readonly upstream: Upstream;
   readonly hooks: (settings: boolean) => ReadonlySet<Hook>;
   readonly samples: SampleTexts;
 }
 
-/** Puts an add-on together: `template/`, and its first version, which is made of it. */
-export function draftAddon({ words, resources, upstream, hooks, samples }: Given): Draft {
+/** Drafts an add-on: `template/`, and the first version that it generates. */
+export function draftAddon({ names, resources, upstream, hooks, samples }: Given): Draft {
   const { survey, text, chart } = resources;
-  const namespace = homeOf(words, survey);
-  const settings = replicaSettings(words, survey);
+  const namespace = mainNamespace(names, survey);
+  const settings = replicaSettings(names, survey);
   const missing = [...new Set([namespace, ...survey.namespaces])].filter(
-    (one) => !ALWAYS_THERE.has(one) && !survey.madeNamespaces.includes(one),
+    (one) => !DEFAULT_NAMESPACES.has(one) && !survey.createdNamespaces.includes(one),
   );
   const chosen = hooks(settings.length > 0);
   const filling: Filling = {
     words: {
-      'sample-addon': words.name,
-      sampleAddon: words.specName,
+      'sample-addon': names.name,
+      sampleAddon: names.specName,
       'sample-namespace': namespace,
       'sample-upstream': upstream.upstream,
       'sample-newest': upstream.newest,
       'sample-chart': chart,
     },
-    holds: new Set<string>([
+    conditions: new Set<string>([
       ...chosen,
       ...(chosen.has('post_init') ? [] : ['wait']),
       ...(survey.namespaces.length === 0 ? ['transform'] : []),
@@ -105,24 +105,24 @@ export function draftAddon({ words, resources, upstream, hooks, samples }: Given
   const files = new Map<string, string>();
   for (const [path, content] of base) {
     files.set(`template/base/${path}`, content);
-    files.set(`${words.version}/${path}`, content.replaceAll(VERSION, words.version));
+    files.set(`${names.version}/${path}`, content.replaceAll(VERSION, names.version));
   }
   const { definitions, rest } = splitResources(text);
-  files.set(`${words.version}/${MANIFEST}`, images.map((line) => `${line}\n`).join(''));
-  files.set(`${words.version}/upstream.yaml`, rest);
-  if (definitions !== '') files.set(`${words.version}/crds.yaml`, definitions);
+  files.set(`${names.version}/${MANIFEST}`, images.map((line) => `${line}\n`).join(''));
+  files.set(`${names.version}/upstream.yaml`, rest);
+  if (definitions !== '') files.set(`${names.version}/crds.yaml`, definitions);
   files.set('template/generate.sh', filled('template/generate.sh'));
-  files.set(`template/testgrid/${words.name}.yaml`, filled('template/testgrid/sample-addon.yaml'));
-  files.set('categories.json', categories(words));
+  files.set(`template/testgrid/${names.name}.yaml`, filled('template/testgrid/sample-addon.yaml'));
+  files.set('categories.json', categories(names));
   return { files, images, settings, namespace };
 }
 
-function categories({ name }: Words): string {
+function categories({ name }: AddonNames): string {
   return `${JSON.stringify({ name, requires: [], fulfills: [name], recommends: [] })}\n`;
 }
 
 export interface SplitResources {
-  /** Empty when there is nothing. */
+  /** Empty if there are none. */
   readonly definitions: string;
   readonly rest: string;
 }
@@ -132,8 +132,8 @@ const DEFINITION = /^kind:[ \t]*["']?CustomResourceDefinition["']?[ \t]*$/;
 const NOTHING = /^[ \t]*(?:#.*)?$/;
 
 /**
- * By lines, as the generator of a template does: documents without anything but comments are left out, line ends and a
- * byte order mark are made Unix's.
+ * Splits by lines, like the generator of a template: leaves out documents with only comments, and removes CRs and a byte
+ * order mark.
  */
 export function splitResources(text: string): SplitResources {
   const parts: Record<keyof SplitResources, string[]> = { definitions: [], rest: [] };
@@ -153,8 +153,8 @@ export function splitResources(text: string): SplitResources {
       continue;
     }
     flush();
-    const behind = line.replace(/^---[ \t]*/, '');
-    if (behind !== '' && !behind.startsWith('#')) document.push(behind);
+    const content = line.replace(/^---[ \t]*/, '');
+    if (content !== '' && !content.startsWith('#')) document.push(content);
   }
   flush();
   const joined = (part: readonly string[]): string => part.map((line) => `${line}\n`).join('');
@@ -182,8 +182,8 @@ function countOf(texts: readonly string[]): ReadonlyMap<string, number> {
 }
 
 /**
- * One line an image, by reference; two spellings of one image are one. The id is the last part of its name; with the part
- * before it where names end alike, and with the tag where that is not enough. What is no reference is left out.
+ * One line per image, sorted by reference; merges spellings of the same image. The id is the last part of its name, prefixed
+ * with the part before it if ids would be equal, and suffixed with the tag if that is not enough. Skips invalid references.
  */
 export function imageLines(references: readonly string[]): readonly string[] {
   const images = new Map<string, Named>();
@@ -212,23 +212,23 @@ export interface ReplicaSetting {
   /** In install.sh. */
   readonly variable: string;
   readonly deployment: string;
-  /** As the Deployment names it: a patch finds only what names the same. */
+  /** As in the Deployment: a patch matches only the same namespace. */
   readonly namespace: string | undefined;
-  /** What its files are called: `webhook-replicas`. */
+  /** Base name of its files: `webhook-replicas`. */
   readonly file: string;
 }
 
-/** An add-on with more is put together by hand anyway. */
+/** Add-ons with more Deployments get no such settings. */
 const MOST = 8;
 
-/** One setting for each Deployment; `replicas` where there is one Deployment only. */
-function replicaSettings(words: Words, { deployments }: Survey): readonly ReplicaSetting[] {
+/** One setting for each Deployment; `replicas` if there is only one. */
+function replicaSettings(names: AddonNames, { deployments }: Survey): readonly ReplicaSetting[] {
   if (deployments.length > MOST) return [];
   const found = new Map<string, ReplicaSetting>();
   for (const { name, namespace } of deployments) {
-    const bare = name.startsWith(`${words.name}-`) ? name.slice(words.name.length + 1) : name;
+    const bare = name.startsWith(`${names.name}-`) ? name.slice(names.name.length + 1) : name;
     const setting = deployments.length === 1 ? 'replicas' : settingName(bare, 'Replicas');
-    const variable = variableName(words.specName, setting);
+    const variable = variableName(names.specName, setting);
     if (variable === undefined || found.has(variable)) continue;
     const file = deployments.length === 1 ? 'replicas' : `${bare}-replicas`;
     found.set(variable, { setting, variable, deployment: name, namespace, file });
@@ -255,8 +255,8 @@ function settingsSchema(settings: readonly ReplicaSetting[]): string {
   const schema = {
     type: 'object',
     properties: {
-      version: { type: 'string', description: 'which version of the add-on' },
-      s3Override: { type: 'string', description: 'address of another package in the place of its own' },
+      version: { type: 'string', description: 'version of the add-on' },
+      s3Override: { type: 'string', description: 'address of a package to use instead of the store’s' },
       ...Object.fromEntries(replicas),
     },
     required: ['version'],

@@ -1,14 +1,14 @@
 /**
- * The files of new add-ons, as they lie among the scripts, become those of one add-on. Lines between `# [if WORD]` and
- * `# [end]` stay where the word holds; those between `# [each WORD]` and `# [end]` come once for each of a list. Pure.
+ * Fills the sample files for a new add-on. Lines between `# [if WORD]` and `# [end]` are kept if the condition is true; lines
+ * between `# [each WORD]` and `# [end]` are repeated for each item of a list. Pure.
  */
 
 export type Replacements = Readonly<Record<string, string>>;
 
 export interface Filling {
-  /** Put in the place of these words wherever they stand; longer words first. */
+  /** Replacements for these words anywhere; longer words first. */
   readonly words: Replacements;
-  readonly holds: ReadonlySet<string>;
+  readonly conditions: ReadonlySet<string>;
   readonly lists: Readonly<Record<string, readonly Replacements[]>>;
 }
 
@@ -17,7 +17,7 @@ const MARK = /^\s*# \[(if|each|end)(?: ([a-z_]+))?\]$/;
 function replaced(text: string, words: Replacements): string {
   const keys = Object.keys(words).toSorted((a, b) => b.length - a.length);
   if (keys.length === 0) return text;
-  // In one pass: what was put in is not looked at again.
+  // In one pass, so that replacements are not replaced again.
   return text.replaceAll(new RegExp(keys.join('|'), 'g'), (word) => words[word] ?? word);
 }
 
@@ -27,7 +27,7 @@ interface Block {
   readonly lines: string[];
 }
 
-/** Fills in one text. Blocks do not overlap but may stand in one another. */
+/** Fills in one text. Blocks may nest but not overlap. */
 export function fill(text: string, filling: Filling): string {
   const open: Block[] = [{ kind: 'if', word: '', lines: [] }];
   for (const line of text.split('\n')) {
@@ -44,12 +44,12 @@ export function fill(text: string, filling: Filling): string {
   return replaced((open[0]?.lines ?? []).join('\n'), filling.words);
 }
 
-function blockLines({ kind, word, lines }: Block, { holds, lists }: Filling): readonly string[] {
-  if (kind === 'if') return holds.has(word) ? lines : [];
+function blockLines({ kind, word, lines }: Block, { conditions, lists }: Filling): readonly string[] {
+  if (kind === 'if') return conditions.has(word) ? lines : [];
   return (lists[word] ?? []).flatMap((words) => lines.map((line) => replaced(line, words)));
 }
 
-/** The parts of one text, one for each of a list. */
+/** Fills in one text for each item of a list. */
 export function fillEach(text: string, list: readonly Replacements[], filling: Filling): readonly string[] {
   return list.map((words) => fill(replaced(text, words), filling));
 }

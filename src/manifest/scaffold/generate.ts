@@ -1,4 +1,4 @@
-/** Runs the generator of an add-on's template, and finds what it has made. */
+/** Runs the generator of an add-on's template, and finds the versions that it created. */
 import { constants } from 'node:fs';
 import { access, lstat, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,9 +11,9 @@ import { readLimited } from '../../platform/files/read-limited.ts';
 import { runProgram } from '../../platform/process/run-program.ts';
 
 export interface GenerateOptions {
-  /** Which version to make; the newest of upstream when undefined. */
+  /** Version to create; default: the newest of upstream. */
   readonly version: string | undefined;
-  /** Make one anew that is there. */
+  /** Recreate an existing version. */
   readonly force: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly report: Report;
@@ -22,9 +22,9 @@ export interface GenerateOptions {
 
 export interface Generated {
   readonly name: string;
-  /** Versions that were made or made anew, in order. */
+  /** Versions that were created or recreated, in order. */
   readonly made: readonly string[];
-  /** What the generator wrote for a workflow: `<name>_version=…`. */
+  /** Outputs of the generator for a workflow: `<name>_version=…`. */
   readonly outputs: Readonly<Record<string, string>>;
 }
 
@@ -41,7 +41,7 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   }
 }
 
-/** Names of the add-ons below `root/addons` that have a generator, in code units. */
+/** Names of the add-ons in `root/addons` with a generator, in code units. */
 export async function findTemplates(root: string): Promise<readonly string[]> {
   const names = (await namesIn(join(root, 'addons'))).filter(isAddonName).toSorted();
   const found = await Promise.all(
@@ -55,7 +55,7 @@ async function generatorOf(root: string, name: string): Promise<string | undefin
   return GENERATORS.find((file) => names.has(file));
 }
 
-/** A folder that is replaced is another file, or has changed. */
+/** Versions with a mark that changes if the folder is replaced or changed. */
 async function versionsOf(folder: string): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   for (const name of (await namesIn(folder)).filter((one) => isVersion(one) && one !== 'template')) {
@@ -66,9 +66,9 @@ async function versionsOf(folder: string): Promise<ReadonlyMap<string, string>> 
 }
 
 /**
- * Runs `addons/<name>/template/generate.sh` in its own folder and waits for its end; each line that it prints is an event.
- * Throws `NOT_FOUND` when there is none, `PACKAGE_INVALID` for a version that cannot be one, `PROGRAM_FAILED` with the
- * status and the last lines when it fails.
+ * Runs `addons/<name>/template/generate.sh` in its folder to its end; each line that it prints is an event. Throws
+ * `NOT_FOUND` without a generator, `PACKAGE_INVALID` for an invalid version, `PROGRAM_FAILED` with the status and the last
+ * lines if it fails.
  */
 export async function generateAddon(root: string, name: string, options: GenerateOptions): Promise<Generated> {
   const { version, force, report } = options;
@@ -76,27 +76,27 @@ export async function generateAddon(root: string, name: string, options: Generat
   if (file === undefined) {
     const near = nearest(name, await findTemplates(root));
     const shown = JSON.stringify(name.slice(0, 120));
-    throw new CurlewError('NOT_FOUND', `no add-on ${shown} with a template/generate.sh below ${join(root, 'addons')}`, {
-      hint: near === undefined ? 'curlew new makes an add-on with one' : `did you mean "${near}"?`,
+    throw new CurlewError('NOT_FOUND', `no add-on ${shown} with a template/generate.sh in ${join(root, 'addons')}`, {
+      hint: near === undefined ? 'curlew new creates an add-on with one' : `did you mean "${near}"?`,
     });
   }
   if (version !== undefined && !isVersion(version)) {
     throw new CurlewError('PACKAGE_INVALID', `${name}: not a version: ${JSON.stringify(version.slice(0, 120))}`);
   }
   const folder = join(root, 'addons', name);
-  const words = [...(version === undefined ? [] : [`--version=${version}`]), ...(force ? ['--force'] : [])];
+  const args = [...(version === undefined ? [] : [`--version=${version}`]), ...(force ? ['--force'] : [])];
   const shown = `addons/${name}/template/${file}`;
   return reportStep(
     report,
-    { id: name, title: `${shown} ${words.join(' ')}`.trim() },
+    { id: name, title: `${shown} ${args.join(' ')}`.trim() },
     async () => {
       const before = await versionsOf(folder);
-      const outputs = await run(join(folder, 'template'), file, words, { name, shown, ...options });
+      const outputs = await run(join(folder, 'template'), file, args, { name, shown, ...options });
       const after = await versionsOf(folder);
       const made = [...after].filter(([one, mark]) => before.get(one) !== mark).map(([one]) => one);
       return { name, made: made.toSorted(compareVersions), outputs };
     },
-    ({ made }) => (made.length === 0 ? 'nothing new' : `made ${made.join(', ')}`),
+    ({ made }) => (made.length === 0 ? 'nothing new' : `created ${made.join(', ')}`),
   );
 }
 
@@ -108,16 +108,16 @@ interface RunOptions extends GenerateOptions {
 async function run(
   template: string,
   file: string,
-  words: readonly string[],
+  args: readonly string[],
   { name, shown, env, report, signal }: RunOptions,
 ): Promise<Readonly<Record<string, string>>> {
   const own = await mkdtemp(join(tmpdir(), 'curlew-generate-'));
   try {
     const output = join(own, 'output');
     await writeFile(output, '');
-    // A template of kURL that nobody marked as a program.
+    // Some templates of kURL are not marked executable.
     const [program, ...first] = (await canRun(join(template, file))) ? [`./${file}`] : ['bash', file];
-    const { error } = await runProgram(program ?? 'bash', [...first, ...words], {
+    const { error } = await runProgram(program ?? 'bash', [...first, ...args], {
       cwd: template,
       env: { ...env, GITHUB_OUTPUT: output },
       line: (text) => report({ type: 'step-log', id: name, text }),
@@ -138,7 +138,7 @@ async function canRun(path: string): Promise<boolean> {
   );
 }
 
-/** `name=value`, a line each; the form with a delimiter is for longer texts and is left out. */
+/** Parses `name=value` lines; ignores the delimiter form for multi-line values. */
 function outputsIn(text: string): Readonly<Record<string, string>> {
   const lines = text.split('\n').map((line) => /^([A-Za-z_][A-Za-z0-9_-]*)=(.*)$/.exec(line));
   return Object.fromEntries(lines.flatMap((found) => (found === null ? [] : [[found[1] ?? '', found[2] ?? '']])));

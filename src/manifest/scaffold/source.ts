@@ -1,4 +1,4 @@
-/** Reads what a new add-on is made from: a file of resources, or a chart, which helm renders. */
+/** Reads the source of a new add-on: a file of resources, or a chart, which helm renders. */
 import { stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
@@ -7,7 +7,7 @@ import { runProgram } from '../../platform/process/run-program.ts';
 
 export interface Source {
   readonly text: string;
-  /** What messages call the text. */
+  /** Name of the text in messages. */
   readonly path: string;
   readonly chart: ChartAbout | undefined;
 }
@@ -34,19 +34,19 @@ async function kindOf(path: string): Promise<'file' | 'folder' | 'other' | 'noth
     return found.isFile() ? 'file' : 'other';
   } catch (error) {
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return 'nothing';
-    throw fileError(`look at ${path}`, error);
+    throw fileError(`read ${path}`, error);
   }
 }
 
 /**
- * What `from` names: a file of YAML, a `Chart.yaml`, the folder of a chart, or a chart's archive. `name` is the release and
- * namespace that a chart is rendered for. Throws `NOT_FOUND`, `FILE_UNUSABLE`, `UNSUPPORTED` when helm is needed and not
- * installed, `PROGRAM_FAILED` when helm fails.
+ * Reads `from`: a YAML file, a `Chart.yaml`, the folder of a chart, or a chart archive. `name` is the release and namespace
+ * for which a chart is rendered. Throws `NOT_FOUND`, `FILE_UNUSABLE`, `UNSUPPORTED` if helm is required and not installed,
+ * `PROGRAM_FAILED` if helm fails.
  */
 export async function readSource(from: string, name: string, options: ReadOptions): Promise<Source> {
   const path = resolve(options.cwd, from);
   const kind = await kindOf(path);
-  if (kind === 'nothing') throw new CurlewError('NOT_FOUND', `read ${from}: there is no such file`);
+  if (kind === 'nothing') throw new CurlewError('NOT_FOUND', `read ${from}: no such file`);
   if (kind === 'other') throw new CurlewError('FILE_UNUSABLE', `read ${from}: not a regular file`);
   const chart = await chartAt(path, kind, from);
   if (chart !== undefined) return renderChart(chart, from, name, options);
@@ -57,8 +57,8 @@ export async function readSource(from: string, name: string, options: ReadOption
 async function chartAt(path: string, kind: 'file' | 'folder', from: string): Promise<string | undefined> {
   if (kind === 'folder') {
     if ((await kindOf(join(path, CHART_YAML))) === 'file') return path;
-    throw new CurlewError('FILE_UNUSABLE', `read ${from}: a folder without ${CHART_YAML} is no chart`, {
-      hint: 'give one file: put several together with cat, or render them with kubectl kustomize',
+    throw new CurlewError('FILE_UNUSABLE', `read ${from}: a folder without ${CHART_YAML} is not a chart`, {
+      hint: 'use one file: join several with cat, or render them with kubectl kustomize',
     });
   }
   if (basename(path) === CHART_YAML) return dirname(path);
@@ -74,7 +74,7 @@ async function renderChart(chart: string, from: string, name: string, options: R
     if (error.problem === 'missing') {
       throw new CurlewError('UNSUPPORTED', `${doing}: helm is not installed`, {
         hint:
-          'install helm, or render elsewhere and give the result: ' +
+          'install helm, or render the chart elsewhere and use the result: ' +
           `helm template ${name} CHART --namespace ${name} --include-crds > ${name}.yaml, then --from ${name}.yaml`,
       });
     }
@@ -82,8 +82,8 @@ async function renderChart(chart: string, from: string, name: string, options: R
       throw new CurlewError('FILE_UNUSABLE', `read from helm: more than ${outputLimit} bytes`);
     }
     if (error.problem === 'unusable') throw error;
-    throw new CurlewError('PROGRAM_FAILED', `${doing}: helm said: ${lastLines.join('; ')}`, {
-      hint: 'helm dependency build fetches what the chart needs; charts that need values are rendered by hand',
+    throw new CurlewError('PROGRAM_FAILED', `${doing}: helm reported: ${lastLines.join('; ')}`, {
+      hint: 'fetch dependencies with helm dependency build; render charts that require values manually',
     });
   };
   const about = await helm(['show', 'chart', chart], SOME);
@@ -91,7 +91,7 @@ async function renderChart(chart: string, from: string, name: string, options: R
   return { text, path: from, chart: { name: valueOf(about, 'name'), version: valueOf(about, 'version') } };
 }
 
-/** A text at the top of a Chart.yaml as helm prints it. */
+/** A top-level text of a Chart.yaml as helm prints it. */
 function valueOf(about: string, key: string): string {
   const [, value = ''] = new RegExp(`^${key}:[ \\t]*["']?([^"'\\s]*)["']?[ \\t]*$`, 'm').exec(about) ?? [];
   return value;

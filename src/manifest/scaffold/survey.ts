@@ -1,10 +1,10 @@
-/** What the resources of a YAML text are, as far as a new add-on needs to know it. Pure. */
+/** Collects facts about the resources of a YAML text for a new add-on. Pure. */
 import { isObject } from '../../core/json.ts';
 import type { Diagnostic } from '../../core/diagnostic.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { parseImageRef } from '../../core/image-ref.ts';
 import { compareText } from '../../core/ref.ts';
-import { placer, type Remark, tell } from '../lint/spot.ts';
+import { placer, type Remark, addFindings } from '../lint/spot.ts';
 import { collectImages, type NamedImages } from '../lint/yaml-images.ts';
 import { eachDocument, type YamlDocument } from '../lint/yaml-text.ts';
 
@@ -14,14 +14,14 @@ export interface Workload {
 }
 
 export interface Survey {
-  /** As they are written, in the order of the text. */
+  /** As written, in the order of the text. */
   readonly images: readonly string[];
-  /** Namespaces that objects name, the most frequent first. */
+  /** Namespaces that objects name, most frequent first. */
   readonly namespaces: readonly string[];
-  /** Namespaces that are made by the text itself. */
-  readonly madeNamespaces: readonly string[];
+  /** Namespaces that the text creates. */
+  readonly createdNamespaces: readonly string[];
   readonly deployments: readonly Workload[];
-  /** Objects that live in a namespace and name none. */
+  /** Number of namespaced objects without a namespace. */
   readonly homeless: number;
 }
 
@@ -33,10 +33,10 @@ const NAMESPACED: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** What only a chart's own renderer understands. */
+/** Syntax that only a chart's renderer understands. */
 const CHART_TEMPLATE = /\{\{-?\s*(?:\.(?:Values|Release|Chart)\.|include\s|template\s)/;
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
-/** A program that starts pods by itself is told their images so: `--agent-image=…`. */
+/** Argument with an image for pods that a program starts: `--agent-image=…`. */
 const ARGUMENT = /^--?[A-Za-z0-9-]*(?:image|reloader)[A-Za-z0-9-]*=(\S+)$/;
 const HOSTED = /^[^/]*[.:][^/]*\/.*(?::[^/]+$|@)/;
 
@@ -47,8 +47,8 @@ interface Gathering {
 }
 
 /**
- * Reads resources. `path` is what messages call the text. Throws `MANIFEST_INVALID` with places for what does not parse,
- * is too much to be read, is no resource of Kubernetes, or is to be rendered first.
+ * Parses resources. `path` names the text in messages. Throws `MANIFEST_INVALID` with places for text that does not parse, is
+ * too large, contains no Kubernetes resource, or must be rendered first.
  */
 export function surveyResources(path: string, text: string): Survey {
   const remarks: Remark[] = [];
@@ -56,8 +56,8 @@ export function surveyResources(path: string, text: string): Survey {
   const template = CHART_TEMPLATE.exec(text);
   if (template !== null) {
     const at = { from: template.index, to: template.index + template[0].length };
-    const message = 'a template of a chart, which helm has not rendered';
-    throw refused(path, text, [{ code: 'yaml/template', ...at, message, hint: 'give the chart itself' }]);
+    const message = 'a chart template that is not rendered';
+    throw refused(path, text, [{ code: 'yaml/template', ...at, message, hint: 'use the chart itself' }]);
   }
   eachDocument(
     text,
@@ -70,7 +70,7 @@ export function surveyResources(path: string, text: string): Survey {
   const bad = remarks.filter(({ code }) => code.startsWith('yaml/') && code !== 'yaml/duplicate-key');
   if (bad.length > 0) throw refused(path, text, bad);
   if (gathered.objects.length === 0) {
-    throw new CurlewError('MANIFEST_INVALID', `read ${path}: no resource of Kubernetes stands in it`);
+    throw new CurlewError('MANIFEST_INVALID', `read ${path}: it contains no Kubernetes resource`);
   }
   const images = [...gathered.images.uses.map((use) => use.text), ...gathered.fromArguments];
   return { images, ...placesOf(gathered.objects) };
@@ -78,13 +78,13 @@ export function surveyResources(path: string, text: string): Survey {
 
 function refused(path: string, text: string, remarks: readonly Remark[]): CurlewError {
   const diagnostics: Diagnostic[] = [];
-  tell(
+  addFindings(
     remarks,
     placer(path, () => text),
     (found) => diagnostics.push({ ...found, severity: 'error' }),
   );
   const hint = 'correct it, or leave it out';
-  return new CurlewError('MANIFEST_INVALID', `read ${path}: it cannot be taken over`, { diagnostics, hint });
+  return new CurlewError('MANIFEST_INVALID', `read ${path}: it cannot be used`, { diagnostics, hint });
 }
 
 function gather({ tree, base, template }: YamlDocument, gathered: Gathering): readonly Remark[] {
@@ -96,14 +96,14 @@ function gather({ tree, base, template }: YamlDocument, gathered: Gathering): re
     value = tree.toJS({ maxAliasCount: MOST_ALIASES });
   } catch (error) {
     if (!(error instanceof ReferenceError || error instanceof RangeError || error instanceof TypeError)) throw error;
-    return wrong('its aliases stand for too much, or for nothing', 'write it without anchors');
+    return wrong('its aliases expand too much, or to nothing', 'write it without anchors');
   }
   if (value === null || value === undefined) return [];
   const objects = objectsIn(value);
   if (objects === undefined)
-    return wrong('no resource of Kubernetes: no apiVersion and kind', 'values are no resources');
+    return wrong('not a Kubernetes resource: no apiVersion and kind', 'values files are not resources');
   if (objects.some(({ kind, apiVersion }) => kind === 'Kustomization' && apiVersion.startsWith('kustomize.'))) {
-    return wrong('a kustomization, which only points at resources', 'render it first: kubectl kustomize FOLDER > FILE');
+    return wrong('a kustomization, which only refers to resources', 'render it first: kubectl kustomize FOLDER > FILE');
   }
   gathered.objects.push(...objects);
   collectImages({ tree, base, template }, gathered.images);
@@ -116,7 +116,7 @@ function gather({ tree, base, template }: YamlDocument, gathered: Gathering): re
 
 function placesOf(objects: readonly KubernetesObject[]): Omit<Survey, 'images'> {
   const counts = new Map<string, number>();
-  const madeNamespaces: string[] = [];
+  const createdNamespaces: string[] = [];
   const deployments: Workload[] = [];
   let homeless = 0;
   for (const { apiVersion, kind, metadata } of objects) {
@@ -125,11 +125,11 @@ function placesOf(objects: readonly KubernetesObject[]): Omit<Survey, 'images'> 
     if (home !== undefined) counts.set(home, (counts.get(home) ?? 0) + 1);
     else if (NAMESPACED.has(kind)) homeless += 1;
     if (typeof name !== 'string' || !LABEL.test(name)) continue;
-    if (kind === 'Namespace' && apiVersion === 'v1') madeNamespaces.push(name);
+    if (kind === 'Namespace' && apiVersion === 'v1') createdNamespaces.push(name);
     if (kind === 'Deployment' && apiVersion === 'apps/v1') deployments.push({ name, namespace: home });
   }
   const namespaces = [...counts].toSorted(([a, one], [b, two]) => two - one || compareText(a, b)).map(([name]) => name);
-  return { namespaces, madeNamespaces, deployments, homeless };
+  return { namespaces, createdNamespaces, deployments, homeless };
 }
 
 export interface KubernetesObject {
@@ -138,11 +138,11 @@ export interface KubernetesObject {
   readonly metadata: unknown;
 }
 
-/** What the aliases of one document may stand for. */
+/** Limit of alias expansion in a document. */
 const MOST_ALIASES = 100;
 const MOST_VALUES = 200_000;
 
-/** The object itself, or the items of a list; undefined when it is neither. Lists stand in lists at most once. */
+/** The object itself, or the items of a list; undefined if it is neither. Lists may nest once. */
 function objectsIn(value: unknown, { deeper = 2 } = {}): readonly KubernetesObject[] | undefined {
   if (!isObject(value)) return undefined;
   const { apiVersion, kind, metadata, items } = value;
@@ -157,7 +157,7 @@ function objectsIn(value: unknown, { deeper = 2 } = {}): readonly KubernetesObje
   return objects;
 }
 
-/** Every text that stands as an item of a list. */
+/** Every text that is an item of a list. */
 function stringsIn(value: unknown): readonly string[] {
   const found: string[] = [];
   const stack: unknown[] = [value];

@@ -1,14 +1,14 @@
-/** Where a template gets the next version from, as its author says it. Pure. */
+/** The source of the next version, as given by the template's author. Pure. */
 import { CurlewError } from '../../core/errors.ts';
 
 export interface Upstream {
-  /** With `{version}` in it, or of a chart; empty when nothing was said. */
+  /** Contains `{version}`, or is the address of a chart; empty if not given. */
   readonly upstream: string;
-  /** What tells the newest version; empty when nothing does. */
+  /** Address that shows the newest version; empty if unknown. */
   readonly newest: string;
 }
 
-/** Goes between single quotes of a script: nothing that ends them, no blanks, nothing that a URL must not hold. */
+/** Placed between single quotes in a script: no quotes, no blanks, only characters of a URL. */
 const PLAIN = /^[A-Za-z0-9:/.,_~+@%=&?#{}[\]-]{1,2000}$/;
 const GITHUB = /^(https:\/\/github\.com\/[A-Za-z0-9._-]+\/[A-Za-z0-9._-]+)\/releases\/download\//;
 
@@ -26,11 +26,11 @@ function checked(option: string, text: string, schemes: readonly string[]): stri
   return text;
 }
 
-/** Checks what was said; throws `USAGE`. For a release of GitHub, the newest version is known from its address. */
+/** Checks the arguments; throws `USAGE`. For a GitHub release, the newest version follows from its address. */
 export function upstreamOf(upstream: string | undefined, newest: string | undefined, chart: boolean): Upstream {
   const from = upstream === undefined ? '' : checked('upstream', upstream, ['https', 'http', 'oci']);
   if (from !== '' && !chart && !from.includes('{version}')) {
-    throw new CurlewError('USAGE', '--upstream: the address does not say where the version stands', {
+    throw new CurlewError('USAGE', '--upstream: the address does not contain {version}', {
       hint: 'for example https://github.com/example/web/releases/download/v{version}/web.yaml',
     });
   }

@@ -1,5 +1,5 @@
 import { parseDocument } from 'yaml';
-import { judgeSpec } from '../../../src/manifest/lint/troubleshoot.ts';
+import { checkSpec } from '../../../src/manifest/lint/troubleshoot.ts';
 import { fillTemplate } from '../../../src/manifest/lint/template.ts';
 import * as assert from '../../support/assert.ts';
 import { lintFiles, told, toldOf } from '../../support/lint.ts';
@@ -132,7 +132,7 @@ for (const [title, text, expected] of [
     ['12:9 warning troubleshoot/unknown'],
   ],
   [
-    'a collector of hosts',
+    'a host collector',
     bundle('Secret', LABEL, 'hostCollectors:', '- hostOS: {}', '- cpux: {}'),
     ['13:9 warning troubleshoot/unknown'],
   ],
@@ -178,7 +178,7 @@ test('a spec that aliases blow up is refused, not expanded', () => {
     return `  ${key}: &${key} [*${before}, *${before}, *${before}, *${before}]\n`;
   });
   const text = `${HEAD}  a: &a [x]\n${levels}`;
-  const [remark] = judgeSpec('HostPreflight', { tree: parseDocument(text), base: 0, template: fillTemplate(text) });
+  const [remark] = checkSpec('HostPreflight', { tree: parseDocument(text), base: 0, template: fillTemplate(text) });
   assert.equal([remark?.code, remark?.message], ['preflight/schema', 'its aliases cannot be expanded']);
 });
 

@@ -4,18 +4,18 @@ import { suite } from '../../support/suite.ts';
 
 const test = suite('scaffold/fill');
 
-const NONE = { words: {}, holds: new Set<string>(), lists: {} };
+const NONE = { words: {}, conditions: new Set<string>(), lists: {} };
 
 test('longer words go before shorter ones, and nothing is filled in twice', () => {
   const words = { sample: 'sample-x', 'sample-name': 'sample' };
   assert.is(fill('sample-name sample\n', { ...NONE, words }), 'sample sample-x\n');
 });
 
-test('blocks stay where their word holds, also inside of each other', () => {
+test('blocks stay where their word conditions, also inside of each other', () => {
   const text = 'a\n  # [if one]\nb\n# [if two]\nc\n# [end]\n# [end]\nd\n';
   assert.is(fill(text, NONE), 'a\nd\n');
-  assert.is(fill(text, { ...NONE, holds: new Set(['one']) }), 'a\nb\nd\n');
-  assert.is(fill(text, { ...NONE, holds: new Set(['one', 'two']) }), 'a\nb\nc\nd\n');
+  assert.is(fill(text, { ...NONE, conditions: new Set(['one']) }), 'a\nb\nd\n');
+  assert.is(fill(text, { ...NONE, conditions: new Set(['one', 'two']) }), 'a\nb\nc\nd\n');
 });
 
 test('blocks come once for each of a list', () => {

@@ -143,7 +143,7 @@ test('bad input leaves nothing behind', async () => {
   await assert.rejectsWith(newIn(box, { from: 'bad.yaml' }), 'MANIFEST_INVALID');
   await assert.rejectsWith(newIn(box, { from: 'tags.yaml' }), 'MANIFEST_INVALID');
   await assert.rejectsWith(newIn(box, { from: 'none.yaml' }), 'NOT_FOUND', /none\.yaml/);
-  await assert.rejectsWith(newIn(box, { from: 'folder' }), 'FILE_UNUSABLE', /no chart/);
+  await assert.rejectsWith(newIn(box, { from: 'folder' }), 'FILE_UNUSABLE', /not a chart/);
   await assert.rejectsWith(newIn(box, { from: '/dev/null' }), 'FILE_UNUSABLE', /regular/);
   await assert.rejectsWith(newIn(box, { name: '../x' }), 'PACKAGE_INVALID');
   await assert.rejectsWith(newIn(box, { hooks: ['x'] }), 'USAGE');

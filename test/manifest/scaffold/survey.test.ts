@@ -61,14 +61,14 @@ test('namespaces are told by how many objects name them', () => {
   const text = [object('Service', 'b'), object('Secret', 'a'), object('Service', 'b'), object('ConfigMap', '')];
   const found = surveyResources('x.yaml', [...text, object('Namespace', ''), object('ClusterRole', '')].join('---\n'));
   assert.equal(found.namespaces, ['b', 'a']);
-  assert.equal(found.madeNamespaces, ['x']);
+  assert.equal(found.createdNamespaces, ['x']);
   assert.is(found.homeless, 1);
 });
 
 for (const [title, text, message] of [
   ['a mistake of syntax', `${pod('a:1')}---\na: [1\n`, /flow|bracket|]/i],
   ['a tab as indentation', 'apiVersion: v1\nkind: X\n\tx: 1\n', /tab/i],
-  ['a chart that nobody has rendered', pod('"{{ .Values.image }}"'), /helm has not rendered/],
+  ['a chart that nobody has rendered', pod('"{{ .Values.image }}"'), /that is not rendered/],
   ['values of a chart', 'replicaCount: 1\nimage: { tag: x }\n', /no apiVersion and kind/],
   ['a list of something else', '- 1\n- 2\n', /no apiVersion and kind/],
   ['a list whose items are nothing', 'apiVersion: v1\nkind: List\nitems: [1]\n', /no apiVersion and kind/],
@@ -102,7 +102,7 @@ for (const [title, text, message] of [
 
 for (const text of ['', '# nothing\n', '---\n---\n']) {
   test(`refused when nothing stands in it: ${JSON.stringify(text)}`, () => {
-    assert.throwsWith(() => surveyResources('x.yaml', text), 'MANIFEST_INVALID', /no resource/);
+    assert.throwsWith(() => surveyResources('x.yaml', text), 'MANIFEST_INVALID', /no Kubernetes resource/);
   });
 }
 

@@ -1,4 +1,4 @@
-/** Puts a folder of new files in its place, whole or not at all. */
+/** Creates a folder of new files atomically. */
 import { lstat, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../../core/errors.ts';
@@ -7,31 +7,31 @@ import { syncFolder } from '../../platform/files/sync-folder.ts';
 import { writeNew } from '../../platform/files/write-new.ts';
 
 interface Options {
-  /** For `FILE_EXISTS`: what to do instead. */
+  /** Hint for `FILE_EXISTS`. */
   readonly hint: string;
   readonly signal: AbortSignal;
 }
 
 const MOST_NAMED = 8;
 
-/** Throws `FILE_EXISTS`, with what is there, if anything is. */
+/** Throws `FILE_EXISTS`, with the existing files, if the path exists. */
 export async function assertNothingAt(path: string, hint: string): Promise<void> {
   const found = await lstat(path).catch((error: unknown) => {
     if (errnoOf(error) === 'ENOENT') return undefined;
-    throw fileError(`look at ${path}`, error);
+    throw fileError(`read ${path}`, error);
   });
   if (found === undefined) return;
   const names = found.isDirectory() ? (await readdir(path)).toSorted() : [];
   const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : '';
   const within = names.length === 0 ? '' : `, with ${names.slice(0, MOST_NAMED).join(', ')}${more}`;
-  throw new CurlewError('FILE_EXISTS', `${path} is there already${within}`, { hint });
+  throw new CurlewError('FILE_EXISTS', `${path} already exists${within}`, { hint });
 }
 
 /**
- * Writes files below `root/<folder>`, which must not be there: they are made aside, in `root`, and appear at once. Files
- * for which `runs` holds can be run. On failure and on an abort nothing is left, of folders on the way neither.
+ * Writes files to `root/<folder>`, which must not exist: they are written to a temporary folder in `root`, then renamed. Files
+ * for which `runs` is true are executable. On failure and on abort nothing is left, including created parent folders.
  */
-export async function putFolder(
+export async function createFolder(
   root: string,
   folder: string,
   files: ReadonlyMap<string, string>,
@@ -41,22 +41,22 @@ export async function putFolder(
   const target = join(root, folder);
   await assertNothingAt(target, hint);
   await sweepPartials(root, { folders: true });
-  const aside = join(root, partialName());
+  const temporary = join(root, partialName());
   let first: string | undefined;
   let claimed = false;
   try {
     first = await mkdir(dirname(target), { recursive: true });
     for (const [path, text] of files) {
       signal.throwIfAborted();
-      await writeWhole(join(aside, path), text, runs(path) ? 0o755 : 0o644);
+      await writeWhole(join(temporary, path), text, runs(path) ? 0o755 : 0o644);
     }
     signal.throwIfAborted();
-    // Whoever makes the folder has it; an empty one gives way to another by rename.
+    // mkdir claims the name; rename replaces the empty folder.
     await mkdir(target);
     claimed = true;
-    await rename(aside, target);
+    await rename(temporary, target);
   } catch (error) {
-    await rm(aside, { recursive: true, force: true });
+    await rm(temporary, { recursive: true, force: true });
     if (claimed) await rmdir(target).catch(() => undefined);
     if (first !== undefined) await removeEmpty(dirname(target), first);
     signal.throwIfAborted();
@@ -71,7 +71,7 @@ async function writeWhole(path: string, text: string, mode: number): Promise<voi
   await writeNew(path, text, mode);
 }
 
-/** From a folder up to `first`, as far as they are empty. */
+/** Removes empty folders, from a folder up to `first`. */
 async function removeEmpty(from: string, first: string): Promise<void> {
   for (let path = from; path.startsWith(first); path = dirname(path)) {
     try {

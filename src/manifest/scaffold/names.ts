@@ -1,18 +1,18 @@
-/** Which words an add-on's name becomes in its files, and which names cannot be one. Pure. */
+/** Derives the names in an add-on's files from its name, and rejects unsuitable names. Pure. */
 import { CurlewError } from '../../core/errors.ts';
 import { addonRef } from '../../core/ref.ts';
 import { upperSnake } from '../../spec/variable-names.ts';
 
-export interface Words {
+export interface AddonNames {
   readonly name: string;
   readonly version: string;
   /** Its key in an installer spec: `certManager`. */
   readonly specName: string;
-  /** What its variables begin with: `CERT_MANAGER`. */
+  /** Prefix of its variables: `CERT_MANAGER`. */
   readonly upper: string;
 }
 
-/** As functions of a shell that all add-ons share, these would stand in the way of what install scripts call. */
+/** Names of commands that install scripts call: all add-ons share one shell, where a function would replace them. */
 const TAKEN: ReadonlySet<string> = new Set(
   (
     'if then else elif fi case esac for select while until do done in function time coproc ' +
@@ -32,26 +32,26 @@ function camel(name: string): string {
 }
 
 /** Checks a name and a version from outside. Throws `PACKAGE_INVALID`. */
-export function wordsOf(name: string, version: string): Words {
+export function namesOf(name: string, version: string): AddonNames {
   addonRef(name, version);
   if (TAKEN.has(name)) {
-    throw new CurlewError('PACKAGE_INVALID', `"${name}" cannot be the name of a new add-on`, {
-      hint: `its install function would take the place of the command ${name} in all add-ons: choose another name`,
+    throw new CurlewError('PACKAGE_INVALID', `"${name}" cannot be used as the name of a new add-on`, {
+      hint: `its install function would replace the command ${name} in all add-ons: choose another name`,
     });
   }
   if (name === 'template' || version === 'template' || version === 'build-images') {
     const what = name === 'template' ? 'an add-on' : 'a version';
-    throw new CurlewError('PACKAGE_INVALID', `"template" and "build-images" are no names of ${what}`);
+    throw new CurlewError('PACKAGE_INVALID', `"template" and "build-images" cannot be the name of ${what}`);
   }
   if (version === 'latest' || /^\d+\.\d+\.x$/.test(version)) {
     throw new CurlewError('PACKAGE_INVALID', `"${version}" cannot be the name of a version`, {
-      hint: 'in an installer spec it means another version',
+      hint: 'it has another meaning in an installer spec',
     });
   }
   return { name, version, specName: camel(name), upper: upperSnake(name) };
 }
 
-/** A name that Kubernetes takes for a namespace, RFC 1123. */
+/** A valid Kubernetes namespace name, RFC 1123. */
 export function labelOf(name: string): string {
   return name
     .replaceAll(/[^a-z0-9-]+/g, '-')

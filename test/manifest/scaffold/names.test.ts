@@ -1,12 +1,12 @@
 import * as assert from '../../support/assert.ts';
 import { chooseHooks } from '../../../src/manifest/scaffold/new-addon.ts';
-import { labelOf, settingName, wordsOf } from '../../../src/manifest/scaffold/words.ts';
+import { labelOf, settingName, namesOf } from '../../../src/manifest/scaffold/names.ts';
 import { suite } from '../../support/suite.ts';
 
-const test = suite('scaffold/words');
+const test = suite('scaffold/names');
 
 test('a name becomes a key of the installer spec and the beginning of variables', () => {
-  const { specName, upper } = wordsOf('cert-manager', '1.0');
+  const { specName, upper } = namesOf('cert-manager', '1.0');
   assert.equal([specName, upper], ['certManager', 'CERT_MANAGER']);
   assert.is(labelOf('a.b_c-'), 'a-b-c');
   assert.is(settingName('web-hook.v2', 'Replicas'), 'webHookV2Replicas');
@@ -27,7 +27,7 @@ for (const [name, version] of [
   ['log', '1'],
 ] as const) {
   test(`refused: ${JSON.stringify(`${name} ${version}`)}`, () => {
-    assert.throwsWith(() => wordsOf(name, version), 'PACKAGE_INVALID');
+    assert.throwsWith(() => namesOf(name, version), 'PACKAGE_INVALID');
   });
 }
 
