@@ -4,7 +4,7 @@ import { digestOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
 import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
-import { currentRelease, findCatalogue, ofRegistry } from '../store/catalogue.ts';
+import { currentRelease, findCatalogue, tryRegistry } from '../store/catalogue.ts';
 import type { Store } from '../store/store.ts';
 import { ofStore } from './failure.ts';
 import { createWatch, type WatchOptions } from './watch.ts';
@@ -61,7 +61,7 @@ export function createCatalogues(store: Store, options: CataloguesOptions): Cata
       if (!isRelease(release)) throw absent(release);
       const etag = await watch(storeKey.catalogue(release));
       if (etag === undefined) throw absent(release);
-      const registry = await ofRegistry(watch);
+      const registry = await tryRegistry(watch);
       const seen = registry === undefined ? etag : `${etag} ${registry}`;
       return kept.get(`${release} ${seen}`, async () => {
         const catalogue = await ofStore(async () => findCatalogue(store, release, { signal }));

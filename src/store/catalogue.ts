@@ -1,4 +1,4 @@
-/** What a store offers: its current release, and the catalogue of a release. */
+/** The current release of a store, and the catalogue of a release. */
 import { CATALOGUE_LIMIT, isRelease, parseCatalogue, type Catalogue } from '../core/catalogue.ts';
 import { CurlewError } from '../core/errors.ts';
 import { storeKey } from '../core/layout.ts';
@@ -10,11 +10,11 @@ const VERSION_LIMIT = 1024;
 
 export interface CurrentRelease {
   readonly release: string;
-  /** Of `VERSION`, for replacing it. */
+  /** ETag of `VERSION`, the condition for replacing it. */
   readonly etag: string;
 }
 
-/** What `VERSION` says; undefined in a store that nothing was published to. */
+/** The release that `VERSION` names; undefined in a store without releases. */
 export async function currentRelease(
   store: Store,
   { signal }: { readonly signal: AbortSignal },
@@ -23,8 +23,8 @@ export async function currentRelease(
   if (found === undefined) return undefined;
   const release = Buffer.from(found.data).toString().trim();
   if (!isRelease(release)) {
-    throw new CurlewError('PACKAGE_INVALID', `${store.address}: VERSION holds no release string`, {
-      hint: 'write the name of a published release into it; for reading, --release names one as well',
+    throw new CurlewError('PACKAGE_INVALID', `${store.address}: VERSION does not contain a release string`, {
+      hint: 'write the name of a published release into it; to read a release without it, use --release',
     });
   }
   return { release, etag: found.object.etag };
@@ -42,66 +42,66 @@ export async function findCatalogue(
     if (found === undefined) return undefined;
     const catalogue = parseCatalogue(Buffer.from(found.data).toString(), `${store.address}/${key}`);
     if (catalogue.release === release) return catalogue;
-    throw new CurlewError('PACKAGE_INVALID', `${store.address}/${key}: it is the catalogue of ${catalogue.release}`);
+    throw new CurlewError('PACKAGE_INVALID', `${store.address}/${key}: this is the catalogue of ${catalogue.release}`);
   } catch (error) {
     if (!(error instanceof CurlewError) || error.code !== 'PACKAGE_INVALID') throw error;
     throw new CurlewError('PACKAGE_INVALID', error.message, {
-      hint: `curlew reindex ${store.address} --release ${release} makes it anew from the packages`,
+      hint: `curlew reindex ${store.address} --release ${release} rebuilds it from the packages`,
       cause: error.cause,
     });
   }
 }
 
-/** The catalogue of a release, by default of the current one; `NOT_FOUND` when there is none. */
+/** The catalogue of a release, by default of the current one; `NOT_FOUND` when it does not exist. */
 export async function readCatalogue(
   store: Store,
   { release, signal }: { readonly release: string | undefined; readonly signal: AbortSignal },
 ): Promise<Catalogue> {
-  const wanted = release ?? (await currentRelease(store, { signal }))?.release;
-  if (wanted === undefined) {
-    throw new CurlewError('NOT_FOUND', `${store.address}: no release was published here`, {
-      hint: `check the address; curlew publish --to ${store.address} makes one`,
+  const requested = release ?? (await currentRelease(store, { signal }))?.release;
+  if (requested === undefined) {
+    throw new CurlewError('NOT_FOUND', `${store.address}: the store has no release`, {
+      hint: `check the address, or create a release with curlew publish --to ${store.address}`,
     });
   }
-  const found = isRelease(wanted) ? await findCatalogue(store, wanted, { signal }) : undefined;
+  const found = isRelease(requested) ? await findCatalogue(store, requested, { signal }) : undefined;
   if (found !== undefined) return found;
-  throw await missingRelease(store, wanted, { signal });
+  throw await missingRelease(store, requested, { signal });
 }
 
-/** Releases that a message names; more are counted. */
-const NAMED = 8;
-/** Keys of a store that are looked at for them: a hint is worth no minutes. */
-const LOOKED_AT = 20_000;
+/** Number of releases that a message lists. */
+const MAX_LISTED = 8;
+/** Number of keys to list when collecting releases for a hint: a hint is not worth minutes. */
+const SCAN_LIMIT = 20_000;
 
-/** The `NOT_FOUND` for a release that a store does not have, with those that it has, the newest first. */
+/** The `NOT_FOUND` error for a release that a store does not have; lists the existing ones, newest first. */
 export async function missingRelease(
   store: Store,
-  wanted: string,
+  requested: string,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<CurlewError> {
-  // Web servers list nothing, and some credentials may not: the message does without then.
-  const there = await listReleases(store, signal).catch((error: unknown) => {
+  // Web servers cannot list, and some credentials do not allow it. The message then has no list.
+  const existing = await listReleases(store, signal).catch((error: unknown) => {
     signal.throwIfAborted();
     if (error instanceof CurlewError) return [];
     throw error;
   });
-  const near = nearest(wanted, there);
-  const more = there.length > NAMED ? `, and ${there.length - NAMED} more` : '';
+  const near = nearest(requested, existing);
+  const more = existing.length > MAX_LISTED ? `, and ${existing.length - MAX_LISTED} more` : '';
   const hints = [
     ...(near === undefined ? [] : [`did you mean ${near}?`]),
-    ...(there.length === 0 ? [] : [`there are: ${there.slice(0, NAMED).join(', ')}${more}`]),
+    ...(existing.length === 0 ? [] : [`existing releases: ${existing.slice(0, MAX_LISTED).join(', ')}${more}`]),
   ];
   return new CurlewError(
     'NOT_FOUND',
-    `${store.address}: there is no release ${JSON.stringify(wanted.slice(0, 100))}`,
+    `${store.address}: release ${JSON.stringify(requested.slice(0, 100))} does not exist`,
     hints.length === 0 ? {} : { hint: hints.join(' ') },
   );
 }
 
-/** Those with a catalogue, the newest first. */
+/** Releases with a catalogue, newest first. */
 async function listReleases(store: Store, signal: AbortSignal): Promise<readonly string[]> {
   const found: { readonly release: string; readonly time: number }[] = [];
-  let left = LOOKED_AT;
+  let left = SCAN_LIMIT;
   for await (const { key, modified } of store.list('', { signal })) {
     const [release = ''] = key.split('/', 1);
     if (isRelease(release) && key === storeKey.catalogue(release))
@@ -115,12 +115,14 @@ async function listReleases(store: Store, signal: AbortSignal): Promise<readonly
 }
 
 /**
- * Asks a store for its registry of external add-ons, by key. A store that nobody may list answers `AUTH_FAILED` for what is not
- * there: that is undefined, too.
+ * Calls `read` with the key of the registry of external add-ons. Without permission to list, an S3 store answers `AUTH_FAILED`
+ * for a missing object: that also gives undefined.
  */
-export async function ofRegistry<Found>(ask: (key: string) => Promise<Found | undefined>): Promise<Found | undefined> {
+export async function tryRegistry<Found>(
+  read: (key: string) => Promise<Found | undefined>,
+): Promise<Found | undefined> {
   try {
-    return await ask(storeKey.addonRegistry);
+    return await read(storeKey.addonRegistry);
   } catch (error) {
     if (error instanceof CurlewError && error.code === 'AUTH_FAILED') return undefined;
     throw error;

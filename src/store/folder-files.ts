@@ -1,4 +1,4 @@
-/** Files that appear whole: written to a folder of the store's own, synced, then named. */
+/** Atomic file creation: a file is written to the store's hidden folder, synced, then renamed or linked to its final name. */
 import { createHash } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';
 import { copyFile, link, lstat, open, rename, rm, type FileHandle } from 'node:fs/promises';
@@ -12,18 +12,18 @@ import { makeInside, openInside, requireInside } from './folder-inside.ts';
 import { HIDDEN } from './key.ts';
 import type { Upload } from './store.ts';
 
-/** One folder for all, so that what killed writers left is found wherever it was meant to go. */
+/** One folder for all partial files, so that those of killed writers can be found. */
 function partialFolder(root: string): string {
   return join(root, HIDDEN, 'partial');
 }
 
-/** Removes what killed writers left. */
+/** Removes partial files of killed writers. */
 export async function sweepStore(root: string): Promise<void> {
   await requireInside(root, partialFolder(root));
   await sweepPartials(partialFolder(root));
 }
 
-/** A file under a partial name, complete and synced. */
+/** A complete and synced file under a temporary name. */
 export interface Partial {
   readonly path: string;
   readonly size: number;
@@ -35,7 +35,7 @@ async function partialPath(root: string): Promise<string> {
   return join(partialFolder(root), partialName());
 }
 
-/** Writes a partial file, hashed as it passes; removed again when it fails. */
+/** Writes a partial file and computes its digest. Removes the file on failure. */
 export async function writePartial(
   root: string,
   body: Uint8Array | Upload,
@@ -71,7 +71,7 @@ async function fill(
       signal.throwIfAborted();
       await writing;
       writing = writeFully(file, chunk, size);
-      // Awaited in the next round, so that hashing and reading go on meanwhile.
+      // Awaited in the next iteration, so that hashing and reading continue meanwhile.
       writing.catch(() => undefined);
       hash.update(chunk);
       size += chunk.byteLength;
@@ -80,14 +80,14 @@ async function fill(
     await writing;
   }
   if (!(body instanceof Uint8Array) && size !== body.size) {
-    throw new CurlewError('FETCH_FAILED', `the source gave ${size} bytes, not ${body.size}`);
+    throw new CurlewError('FETCH_FAILED', `the source returned ${size} bytes instead of ${body.size}`);
   }
   return { size, digest: `sha256:${hash.digest('hex')}` };
 }
 
 /**
- * A second name for the bytes of a file, under a partial name. An object's file is never written again
- * once it has its name, so two keys may share one; where links are impossible the bytes are cloned or copied.
+ * Links a file to a partial name. An object's file is never modified after it has its final name, so two keys may share
+ * one inode. If the file system cannot link, the bytes are cloned or copied.
  */
 export async function partialCopy(root: string, source: string, { share }: { share: boolean }): Promise<string> {
   const path = await partialPath(root);
@@ -114,7 +114,7 @@ export async function partialCopy(root: string, source: string, { share }: { sha
   }
 }
 
-/** Gives a partial file its name if the name is free, atomically; false if it is taken. The partial name goes away. */
+/** Gives a partial file its final name atomically; false if that name exists. Removes the partial name in either case. */
 export async function nameExclusively(root: string, partial: string, target: string): Promise<boolean> {
   try {
     await makeInside(root, dirname(target));
@@ -129,16 +129,16 @@ export async function nameExclusively(root: string, partial: string, target: str
   return true;
 }
 
-/** Gives a partial file its name, whatever had it before. */
+/** Gives a partial file its final name and replaces an existing file. */
 export async function nameReplacing(root: string, partial: string, target: string): Promise<void> {
   await makeInside(root, dirname(target));
   await rename(partial, target);
-  // Renaming one of two links of a file to the other does nothing, and leaves both.
+  // rename(2) does nothing if both names are links to the same file.
   await rm(partial, { force: true });
   await syncFolder(dirname(target));
 }
 
-/** sha256 of a file, in hex. */
+/** SHA-256 of a file, in hex. */
 export async function contentHash(root: string, path: string): Promise<string> {
   const hash = createHash('sha256');
   const file = await openInside(root, path);
@@ -151,13 +151,13 @@ export async function contentHash(root: string, path: string): Promise<string> {
   }
 }
 
-/** A file as it was found, under the path that no symbolic link is part of. */
+/** A file, with its real path and the result of `lstat`. */
 export interface FoundFile {
   readonly path: string;
   readonly stat: BigIntStats;
 }
 
-/** Undefined when there is no regular file of this name; one outside of the store is `PACKAGE_INVALID`. */
+/** Undefined if the path is not a regular file; `PACKAGE_INVALID` if it resolves to a place outside of the store. */
 export async function findFile(root: string, path: string): Promise<FoundFile | undefined> {
   try {
     const real = await requireInside(root, path);

@@ -1,8 +1,8 @@
 /**
- * Compare-and-swap on a folder without locks that could go stale. Every value that a key takes by `ifMatch` is a file
- * `<n>` of its own; `link` gives a name to one writer only, so who creates `<n+1>` has replaced generation n, at once and
- * for good. The object's own file is a second name of the newest generation: who finds it behind brings it forward.
- * Generations stay: they are a few bytes each (the release strings that `VERSION` has held).
+ * Compare-and-swap on a folder without locks that could go stale. Every value that is written with `ifMatch` is a separate
+ * file `<n>`. `link` succeeds for one writer only, so the writer that creates `<n+1>` has replaced generation n atomically.
+ * The object's own file is a hard link to the newest generation. A process that finds it outdated updates it.
+ * Generations are kept: each is a few bytes (a release string from `VERSION`).
  */
 import { link, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ function generationFolder(root: string, key: string): string {
   return join(root, HIDDEN, 'generations', key);
 }
 
-/** The newest generation of a key, or undefined when it was never replaced by condition. */
+/** The newest generation of a key; undefined if it was never written with `ifMatch`. */
 export async function newestGeneration(root: string, key: string): Promise<Generation | undefined> {
   const folder = generationFolder(root, key);
   let names: readonly string[];
@@ -35,7 +35,7 @@ export async function newestGeneration(root: string, key: string): Promise<Gener
   return number === 0 ? undefined : { number, path: join(folder, String(number)) };
 }
 
-/** Makes a partial file the generation with this number; false when another writer has it. */
+/** Makes a partial file the generation with this number; false if another writer has created it. */
 export async function claimGeneration(root: string, key: string, number: number, partial: string): Promise<boolean> {
   const folder = generationFolder(root, key);
   await makeInside(root, folder);
@@ -49,23 +49,23 @@ export async function claimGeneration(root: string, key: string, number: number,
   return true;
 }
 
-/** Makes the object's own file the newest generation; right also when several do it at once. */
+/** Links the object's own file to the newest generation. Several processes may do this concurrently. */
 export async function bringForward(root: string, key: string): Promise<void> {
   const target = join(root, key);
   for (;;) {
     const newest = await newestGeneration(root, key);
     if (newest === undefined) return;
-    const [wanted, found] = [await findFile(root, newest.path), await findFile(root, target)];
-    if (wanted === undefined) return;
-    if (found?.stat.ino === wanted.stat.ino && found.stat.dev === wanted.stat.dev) return;
-    // Where this user may not link to another's file it was copied.
-    if (found?.stat.size === wanted.stat.size && (await readFile(wanted.path)).equals(await readFile(found.path)))
+    const [expected, found] = [await findFile(root, newest.path), await findFile(root, target)];
+    if (expected === undefined) return;
+    if (found?.stat.ino === expected.stat.ino && found.stat.dev === expected.stat.dev) return;
+    // The file is a copy if this user may not link to another user's file.
+    if (found?.stat.size === expected.stat.size && (await readFile(expected.path)).equals(await readFile(found.path)))
       return;
-    await nameReplacing(root, await partialCopy(root, wanted.path, { share: true }), target);
+    await nameReplacing(root, await partialCopy(root, expected.path, { share: true }), target);
   }
 }
 
-/** A reader may have no right to write; the next writer does it then. */
+/** Does nothing if the process has no write permission or the disk is full: the next writer updates the file. */
 export async function bringForwardIfPossible(root: string, key: string): Promise<void> {
   try {
     await bringForward(root, key);

@@ -1,22 +1,22 @@
-/** Nothing is read, written or removed outside of the folder of a store, wherever symbolic links in it lead. */
+/** Prevents symbolic links in a store's folder from redirecting reads, writes and removals to places outside of it. */
 import { constants, mkdir, open, readlink, realpath, rm, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { CurlewError, errnoOf } from '../core/errors.ts';
 import { isWithin } from '../platform/files/is-within.ts';
 
-function leadsOut(root: string, path: string): CurlewError {
+function escapes(root: string, path: string): CurlewError {
   return new CurlewError(
     'PACKAGE_INVALID',
-    `${root}: ${relative(root, path)} leads out of the store by a symbolic link`,
+    `${root}: ${relative(root, path)} is a symbolic link to a place outside of the store`,
     {
-      hint: 'put what it leads to into the store; links within the store are followed',
+      hint: 'replace the link with its target; only links within the store are followed',
     },
   );
 }
 
 /**
- * The path without symbolic links. As far as it exists it must lie in the store, otherwise it is `PACKAGE_INVALID`: who can
- * write to the folder must not make others read or write elsewhere. The folder of the store itself may be a link.
+ * The path without symbolic links. Its existing part must be in the store, otherwise the result is `PACKAGE_INVALID`: a user
+ * with write access to the folder must not redirect other users' reads and writes. The store's folder itself may be a link.
  */
 export async function requireInside(root: string, path: string): Promise<string> {
   const base = await realpath(root);
@@ -24,21 +24,21 @@ export async function requireInside(root: string, path: string): Promise<string>
     try {
       const real = await realpath(part);
       if (isWithin(base, real)) return join(real, relative(part, path));
-      throw leadsOut(root, path);
+      throw escapes(root, path);
     } catch (error) {
-      // A part that is missing may be a link to what is missing: then whatever makes it finds the link in its way.
+      // The missing part may be a dangling link. Creating a file there then fails because the link exists.
       if (errnoOf(error) !== 'ENOENT' || part === root) throw error;
       part = dirname(part);
     }
   }
 }
 
-/** Opens a file for reading. What is judged is what was opened, whatever happens to its name meanwhile. */
+/** Opens a file for reading. Checks the path of the open descriptor, so that a concurrent rename cannot bypass the check. */
 export async function openInside(root: string, path: string): Promise<FileHandle> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const real = await readlink(`/proc/self/fd/${file.fd}`).catch(async () => realpath(path));
-    if (!isWithin(await realpath(root), real)) throw leadsOut(root, path);
+    if (!isWithin(await realpath(root), real)) throw escapes(root, path);
     return file;
   } catch (error) {
     await file.close();
@@ -46,12 +46,12 @@ export async function openInside(root: string, path: string): Promise<FileHandle
   }
 }
 
-/** Makes a folder of the store, and those above it. */
+/** Creates a folder of the store and its parents. */
 export async function makeInside(root: string, folder: string): Promise<void> {
   await mkdir(await requireInside(root, folder), { recursive: true });
 }
 
-/** Removes a file or a link of the store, or a whole folder; what is not there is no error. */
+/** Removes a file, link or folder of the store. A missing path is not an error. */
 export async function removeInside(root: string, path: string, { recursive = false } = {}): Promise<void> {
   const folder = await requireInside(root, dirname(path));
   await rm(join(folder, basename(path)), { recursive, force: true });

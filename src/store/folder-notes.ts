@@ -1,7 +1,7 @@
 /**
- * What a folder store knows of an object besides its bytes: digest and metadata, in a hidden tree beside the objects.
- * A note belongs to a file by the file's size and time of change, both known before the file gets its name; so bytes and
- * note become visible in one step, and a file that was replaced by other means has no note.
+ * Digest and metadata of a folder store's objects, kept as notes in a hidden tree next to the objects.
+ * A note is matched to a file by size and mtime. Both are known before the file gets its name, so bytes and note become
+ * visible in one step, and a file that was replaced by another program has no note.
  */
 import type { BigIntStats } from 'node:fs';
 import { open, rm, stat, utimes, writeFile } from 'node:fs/promises';
@@ -19,7 +19,7 @@ export interface Note {
 }
 
 const NOTE_LIMIT = 64 << 10;
-const MOST_TRIES = 100;
+const MAX_ATTEMPTS = 100;
 
 type Stamp = Pick<BigIntStats, 'size' | 'mtimeNs'>;
 
@@ -31,7 +31,7 @@ function notePath(root: string, key: string, { size, mtimeNs }: Stamp): string {
   return join(noteFolder(root, key), `${size}-${mtimeNs}.json`);
 }
 
-/** The note of the file with this stamp, or undefined when there is none that can be read. */
+/** The note of the file with this stamp; undefined if it is missing or not readable. */
 export async function readNote(root: string, key: string, stamp: Stamp): Promise<Note | undefined> {
   let value: unknown;
   try {
@@ -62,8 +62,8 @@ async function readText(root: string, path: string): Promise<string | undefined>
 }
 
 /**
- * Writes the note of a partial file that is about to become `key`, and hands back the stamp that it is known by. A stamp
- * that another file of the key has already is changed, unless the file shares its bytes with that one.
+ * Writes the note of a partial file that is about to become `key`, and returns its stamp. If another file of the key has
+ * the same stamp, the partial file gets a new mtime. Undefined if that is impossible because the partial file is a shared link.
  */
 export async function writeNote(
   root: string,
@@ -73,7 +73,7 @@ export async function writeNote(
 ): Promise<Stamp | undefined> {
   await makeInside(root, noteFolder(root, key));
   const text = JSON.stringify(note);
-  for (let attempt = 1; attempt <= MOST_TRIES; attempt += 1) {
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
     const stamp = await stat(partial.path, { bigint: true });
     const path = notePath(root, key, stamp);
     try {
@@ -87,7 +87,7 @@ export async function writeNote(
       await utimes(partial.path, new Date(), Date.now() / 1000 + Math.random());
     }
   }
-  throw new CurlewError('BUSY', `${key}: too many writers at once`);
+  throw new CurlewError('BUSY', `${key}: too many concurrent writers`);
 }
 
 async function writeSynced(path: string, text: string): Promise<void> {
@@ -103,12 +103,12 @@ async function writeSynced(path: string, text: string): Promise<void> {
   }
 }
 
-/** Forgets the note of one file of a key. */
+/** Removes the note of one file of a key. */
 export async function removeNote(root: string, key: string, stamp: Stamp): Promise<void> {
   await removeInside(root, notePath(root, key, stamp));
 }
 
-/** Forgets everything about a key. */
+/** Removes all notes of a key. */
 export async function removeNotes(root: string, key: string): Promise<void> {
   await removeInside(root, noteFolder(root, key), { recursive: true });
 }

@@ -1,6 +1,6 @@
 /**
- * A folder as a store. Objects are plain files at their keys, so any web server can serve the folder; everything else
- * lies in one hidden tree. All of it lies on one file system, one with hard links.
+ * A folder as a store. Objects are plain files at their keys, so any web server can serve the folder. Everything else
+ * is in one hidden tree. The folder must be on one file system with hard links.
  */
 import type { BigIntStats } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
@@ -24,13 +24,12 @@ import {
   removeGenerations,
 } from './folder-generations.ts';
 import { openInside, removeInside, requireInside } from './folder-inside.ts';
-import { FOLDER_SERVER } from './folder-place.ts';
 import { readNote, removeNote, removeNotes, writeNote, type Note } from './folder-notes.ts';
 import { checkedKey, keyProblem, tooLarge } from './key.ts';
 import type { ByteRange, Conditions, GetOptions, Store, StoredObject, StorePlace } from './store.ts';
 
 const READ_SIZE = 1 << 20;
-/** Files without a note are known by their content up to this size, by size and time of change above it. */
+/** The etag of a file without a note is its hash up to this size, its size and mtime above it. */
 const HASH_LIMIT = 64 << 10;
 
 interface Located {
@@ -41,7 +40,15 @@ interface Located {
   readonly generation: number;
 }
 
-/** A store in this folder, which must exist. */
+/** `place.server` of every folder store of this machine. */
+const FOLDER_SERVER = 'file:';
+
+/** True for a store whose objects are in a folder of this machine. */
+export function isFolderStore({ place }: Pick<Store, 'place'>): boolean {
+  return place.server === FOLDER_SERVER;
+}
+
+/** A store in an existing folder. */
 export function createFolderStore(root: string): Store {
   let swept: Promise<void> | undefined;
   const sweep = async (): Promise<void> => (swept ??= sweepStore(root));
@@ -49,27 +56,28 @@ export function createFolderStore(root: string): Store {
     address: root,
     place: { server: FOLDER_SERVER, base: root },
     head: async (key) =>
-      (await guarded(`look at ${key} in ${root}`, () => locate(root, checkedKey(key, root))))?.object,
-    get: async (key, options) => guarded(`read ${key} in ${root}`, () => get(root, checkedKey(key, root), options)),
+      (await withFileErrors(`stat ${key} in ${root}`, () => locate(root, checkedKey(key, root))))?.object,
+    get: async (key, options) =>
+      withFileErrors(`read ${key} in ${root}`, () => get(root, checkedKey(key, root), options)),
     read: async (key, { limit, signal }) =>
-      guarded(`read ${key} in ${root}`, async () => readWhole(root, checkedKey(key, root), limit, signal)),
+      withFileErrors(`read ${key} in ${root}`, async () => readWhole(root, checkedKey(key, root), limit, signal)),
     put: async (key, body, options) =>
-      guarded(`write ${key} to ${root}`, async () => {
+      withFileErrors(`write ${key} to ${root}`, async () => {
         checkedKey(key, root);
         await refuseEarly(root, key, options);
         await sweep();
         const partial = await writePartial(root, body, options);
-        await keepingClean(partial.path, async () => {
+        await removingPartial(partial.path, async () => {
           if (options.digest !== undefined && options.digest !== partial.digest) {
-            throw new CurlewError('DIGEST_MISMATCH', `write ${key} to ${root}: the bytes have another digest`);
+            throw new CurlewError('DIGEST_MISMATCH', `write ${key} to ${root}: the bytes do not match the digest`);
           }
           const note = { digest: partial.digest, metadata: options.metadata ?? {} };
           await commit(root, key, { path: partial.path, shared: false }, note, options);
         });
-        return present(root, key);
+        return requireObject(root, key);
       }),
     copy: async (fromKey, toKey, options) =>
-      guarded(`copy ${fromKey} to ${toKey} in ${root}`, async () => {
+      withFileErrors(`copy ${fromKey} to ${toKey} in ${root}`, async () => {
         checkedKey(toKey, root);
         await refuseEarly(root, toKey, options);
         const source = folderOf(options.from ?? { server: FOLDER_SERVER, base: root });
@@ -78,13 +86,13 @@ export function createFolderStore(root: string): Store {
         if (options.sourceIfMatch !== undefined) requireEtag(source, from.object, options.sourceIfMatch);
         await sweep();
         await copyTo(root, from, toKey, options);
-        return present(root, toKey);
+        return requireObject(root, toKey);
       }),
     list: (prefix, { signal }) => list(root, prefix, signal),
     delete: async (key) =>
-      guarded(`delete ${key} in ${root}`, async () => {
+      withFileErrors(`delete ${key} in ${root}`, async () => {
         checkedKey(key, root);
-        // Below a folder there are other objects, with notes and generations of their own.
+        // Keys below a folder are other objects, with their own notes and generations.
         if ((await locate(root, key)) === undefined) return;
         await removeGenerations(root, key);
         await removeInside(root, join(root, key));
@@ -95,20 +103,20 @@ export function createFolderStore(root: string): Store {
 
 function folderOf({ server, base }: StorePlace): string {
   if (server === FOLDER_SERVER) return base;
-  throw new CurlewError('UNSUPPORTED', `${base}: a folder cannot copy from another kind of store by itself`);
+  throw new CurlewError('UNSUPPORTED', `${base}: a folder cannot copy from another kind of store`);
 }
 
-async function guarded<Result>(doing: string, work: () => Promise<Result>): Promise<Result> {
+async function withFileErrors<Result>(action: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
-    // A cancelled call must not look like a broken disk.
+    // Only system errors become file errors: a canceled call must not be reported as a disk failure.
     if (errnoOf(error) === undefined) throw error;
-    throw fileError(doing, error);
+    throw fileError(action, error);
   }
 }
 
-async function keepingClean(partial: string, work: () => Promise<void>): Promise<void> {
+async function removingPartial(partial: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } finally {
@@ -117,11 +125,11 @@ async function keepingClean(partial: string, work: () => Promise<void>): Promise
 }
 
 function missing(root: string, key: string): CurlewError {
-  return new CurlewError('NOT_FOUND', `${root}: there is no ${key}`);
+  return new CurlewError('NOT_FOUND', `${root}: ${key} does not exist`);
 }
 
-function requireEtag(root: string, { key, etag }: StoredObject, wanted: string): void {
-  if (etag !== wanted) throw new CurlewError('STORE_CONFLICT', `${root}: ${key} has changed meanwhile`);
+function requireEtag(root: string, { key, etag }: StoredObject, expected: string): void {
+  if (etag !== expected) throw new CurlewError('STORE_CONFLICT', `${root}: ${key} has changed`);
 }
 
 async function locate(root: string, key: string): Promise<Located | undefined> {
@@ -144,7 +152,7 @@ async function locate(root: string, key: string): Promise<Located | undefined> {
   };
 }
 
-async function present(root: string, key: string): Promise<StoredObject> {
+async function requireObject(root: string, key: string): Promise<StoredObject> {
   const found = await locate(root, key);
   if (found === undefined) throw missing(root, key);
   return found.object;
@@ -181,17 +189,17 @@ async function* readRange(
   { offset, length }: ByteRange,
   { signal, allocate = (size) => Buffer.allocUnsafeSlow(size) }: GetOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const file = await guarded(`read ${object.key} in ${root}`, () => openInside(root, path));
+  const file = await withFileErrors(`read ${object.key} in ${root}`, () => openInside(root, path));
   try {
     const now = await file.stat({ bigint: true });
     if (now.ino !== stat.ino || now.size !== stat.size || now.mtimeNs !== stat.mtimeNs) {
-      requireEtag(root, object, 'another');
+      requireEtag(root, object, 'changed');
     }
     for (let done = 0; done < length;) {
       signal.throwIfAborted();
       const chunk = allocate(Math.min(READ_SIZE, length - done));
       const { bytesRead } = await file.read(chunk, 0, chunk.byteLength, offset + done);
-      if (bytesRead === 0) requireEtag(root, object, 'another');
+      if (bytesRead === 0) requireEtag(root, object, 'changed');
       done += bytesRead;
       yield chunk.subarray(0, bytesRead);
     }
@@ -200,21 +208,21 @@ async function* readRange(
   }
 }
 
-/** Conditions that fail already need no bytes to be moved first. They are decided for good in {@link commit}. */
+/** Checks conditions before any bytes are written. {@link commit} decides atomically. */
 async function refuseEarly(root: string, key: string, { ifNoneMatch, ifMatch }: Conditions): Promise<void> {
   if (ifNoneMatch === undefined && ifMatch === undefined) return;
   const found = await locate(root, key);
   if (ifNoneMatch !== undefined && found !== undefined) throw taken(root, key);
   if (ifMatch === undefined) return;
-  if (found === undefined) throw new CurlewError('STORE_CONFLICT', `${root}: ${key} has vanished meanwhile`);
+  if (found === undefined) throw new CurlewError('STORE_CONFLICT', `${root}: ${key} has been deleted`);
   requireEtag(root, found.object, ifMatch);
 }
 
 function taken(root: string, key: string): CurlewError {
-  return new CurlewError('STORE_CONFLICT', `${root}: there is a ${key} already`);
+  return new CurlewError('STORE_CONFLICT', `${root}: ${key} already exists`);
 }
 
-/** Names a partial file. Its note comes first, so bytes and metadata appear together. */
+/** Gives a partial file its final name. Writes the note first, so that bytes and metadata appear together. */
 async function commit(
   root: string,
   key: string,
@@ -243,14 +251,14 @@ async function commit(
   if (!done) {
     if (!isOurs(now?.stat)) await removeNote(root, key, stamp);
     throw ifNoneMatch === undefined
-      ? new CurlewError('STORE_CONFLICT', `${root}: ${key} has changed meanwhile`)
+      ? new CurlewError('STORE_CONFLICT', `${root}: ${key} has changed`)
       : taken(root, key);
   }
   if (before !== undefined && ifMatch === undefined && !isOurs(before.stat)) await removeNote(root, key, before.stat);
   return true;
 }
 
-/** Shares the source's bytes where possible, so that a release that changes little takes little room. */
+/** Links to the source file where possible, so that a release with few changes needs little space. */
 async function copyTo(
   root: string,
   from: Located,
@@ -261,7 +269,7 @@ async function copyTo(
     signal.throwIfAborted();
     const path = await partialCopy(root, from.path, { share });
     let named = false;
-    await keepingClean(path, async () => {
+    await removingPartial(path, async () => {
       const digest = from.note?.digest ?? (`sha256:${await contentHash(root, path)}` as const);
       const note = { digest, metadata: metadata ?? from.object.metadata };
       named = await commit(root, toKey, { path, shared: share }, note, { ifNoneMatch });
@@ -290,10 +298,10 @@ async function* list(root: string, prefix: string, signal: AbortSignal): ReturnT
   };
   await walk(folder);
   for (const key of keys.toSorted(compareText)) {
-    const found = await guarded(`list ${root}`, () => locate(root, key));
+    const found = await withFileErrors(`list ${root}`, () => locate(root, key));
     if (found === undefined) continue;
     const { size, etag } = found.object;
-    // A hard link keeps the time of its source's last change, but not the time of the change of its number of links.
+    // A hard link has the mtime of its source, but linking updates ctime.
     yield { key, size, etag, modified: found.stat.ctime };
   }
 }

@@ -1,11 +1,11 @@
-/** Keys are checked once, on their way into a store. */
+/** Validation of keys. Every store checks a key once, before use. */
 import { CurlewError } from '../core/errors.ts';
 import { pathProblem } from '../core/layout.ts';
 
-/** The tree of the store's own files, which no key can reach. */
+/** The folder of the store's own files. No valid key is in it. */
 export const HIDDEN = '.curlew';
 
-/** What is wrong with a key, or undefined. Names that begin with a dot belong to the store itself. */
+/** Why a key is invalid, or undefined. Names that begin with a dot are reserved for the store itself. */
 export function keyProblem(key: string): string | undefined {
   const problem = pathProblem(key);
   if (problem !== undefined) return problem;
@@ -14,12 +14,12 @@ export function keyProblem(key: string): string | undefined {
     : undefined;
 }
 
-/** For an object that is larger than whoever reads it can take. */
+/** The error for an object that exceeds the reader's limit. */
 export function tooLarge(address: string, key: string, limit: number): CurlewError {
   return new CurlewError('PACKAGE_INVALID', `${address}: ${key} is larger than ${limit} bytes`);
 }
 
-/** The key itself if a store may use it. */
+/** Returns a valid key; throws `PACKAGE_INVALID` for any other. */
 export function checkedKey(key: string, address: string): string {
   const problem = keyProblem(key);
   if (problem === undefined) return key;

@@ -1,4 +1,4 @@
-/** A store by its address. */
+/** Opens a store by its address. */
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { CurlewError, errnoOf, fileError } from '../core/errors.ts';
@@ -11,15 +11,15 @@ import type { Store } from './store.ts';
 import { createWebStore, isWebAddress } from './web.ts';
 
 export interface OpenStoreOptions {
-  /** Relative folders are meant from here. */
+  /** Base of relative paths. */
   readonly cwd: string;
-  /** Make the folder when it is not there: for those who write. Otherwise that is `NOT_FOUND`. */
+  /** Create a missing folder, for writers. Otherwise a missing folder is `NOT_FOUND`. */
   readonly create: boolean;
-  /** How to reach a store in S3; undefined asks AWS, with what its variables and profiles say. */
+  /** Connection settings of a store in S3; undefined means AWS, with its environment variables and profiles. */
   readonly s3?: S3Options | undefined;
-  /** For stores behind a web server; without it they are not supported. */
+  /** The client for stores behind a web server; without it they are `UNSUPPORTED`. */
   readonly http?: Http | undefined;
-  /** Is told once when the server does less than publishing wants. */
+  /** Receives one warning if the server does not support what publishing needs. */
   readonly report?: Report | undefined;
   readonly signal: AbortSignal;
 }
@@ -27,7 +27,7 @@ export interface OpenStoreOptions {
 const SCHEME = /^([a-z][a-z0-9+.-]*):\/\//i;
 
 /**
- * Opens a folder, `s3://bucket/prefix`, or with a client for it the URL of a web server, to which nothing is sent yet.
+ * Opens a folder, `s3://bucket/prefix` or, if `http` is given, the URL of a web server. Sends no request.
  * Other schemes are `UNSUPPORTED`.
  */
 export async function openStore(address: string, options: OpenStoreOptions): Promise<Store> {
@@ -41,15 +41,11 @@ export async function openStore(address: string, options: OpenStoreOptions): Pro
     return createS3Store(address, { ...options.s3, report: options.report ?? (() => undefined) });
   }
   if (scheme !== undefined) {
-    throw new CurlewError(
-      'UNSUPPORTED',
-      `open ${address}: stores of the kind ${scheme.toLowerCase()}:// are not supported`,
-      {
-        hint: `name a folder${http === undefined ? ' or s3://bucket/prefix' : ', s3://bucket/prefix or the URL of a web server'}`,
-      },
-    );
+    throw new CurlewError('UNSUPPORTED', `open ${address}: ${scheme.toLowerCase()}:// stores are not supported`, {
+      hint: `use a folder${http === undefined ? ' or s3://bucket/prefix' : ', s3://bucket/prefix or the URL of a web server'}`,
+    });
   }
-  // A folder of that name would be made, and published into, in the place of the bucket. What follows may be a password.
+  // Without this check a folder of that name would be created instead of using the bucket. The rest may contain a password.
   const [slip] = /^(?:s3|https?):\/?/i.exec(address) ?? [];
   if (slip !== undefined) {
     const right = `${slip.replace(/\/?$/, '').toLowerCase()}//`;
@@ -73,10 +69,10 @@ export async function openStore(address: string, options: OpenStoreOptions): Pro
   return createFolderStore(root);
 }
 
-/** What to do about a folder that does not exist. */
+/** The hint for a folder that does not exist. */
 async function hintFor(root: string): Promise<string> {
   const [, folder, release = ''] = /^(.+)@([^/]*)$/.exec(root) ?? [];
   const isStore = folder !== undefined && (await stat(folder).catch(() => undefined))?.isDirectory() === true;
-  if (isStore) return `a release is named by an option: the store ${folder} and --release ${release}`;
-  return `check the path; curlew publish --to ${root} makes a store there`;
+  if (isStore) return `a release is given by an option: use the store ${folder} with --release ${release}`;
+  return `check the path, or create a store there with curlew publish --to ${root}`;
 }

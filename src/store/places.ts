@@ -1,16 +1,16 @@
-/** Several places that have the same object: who fails, and whether another may do better. */
+/** Fallback between several places that have the same object. */
 import { CurlewError, type ErrorCode } from '../core/errors.ts';
 import type { Report } from '../core/events.ts';
 import type { Store } from './store.ts';
 
-/** Where a file can be had. */
+/** A store and a key from which a file can be fetched. */
 export interface FetchPlace {
   readonly store: Store;
   readonly key: string;
 }
 
-/** With these another place may do better. */
-const ELSEWHERE: readonly ErrorCode[] = [
+/** Errors of one place that another place may not have. */
+const PLACE_ERRORS: readonly ErrorCode[] = [
   'FETCH_FAILED',
   'AUTH_FAILED',
   'NOT_FOUND',
@@ -21,16 +21,16 @@ const ELSEWHERE: readonly ErrorCode[] = [
   'SIGNATURE_INVALID',
 ];
 
-/** True for a failure of one place that says nothing about the others. */
-export function isOfPlace(error: unknown): error is CurlewError {
-  return error instanceof CurlewError && ELSEWHERE.includes(error.code);
+/** True for a failure of one place that implies nothing about the others. */
+export function isPlaceError(error: unknown): error is CurlewError {
+  return error instanceof CurlewError && PLACE_ERRORS.includes(error.code);
 }
 
 /**
- * Runs `work` with one place after the other until it succeeds; each that fails is told, and the last failure is thrown
- * with what the others said.
+ * Runs `work` with one place after the other until it succeeds. Reports each failure. If all places fail, throws the last
+ * error with the messages of all.
  */
-export async function atOnePlace<Place, Result>(
+export async function tryPlaces<Place, Result>(
   places: readonly Place[],
   work: (place: Place) => Promise<Result>,
   { report, signal }: { readonly report: Report; readonly signal: AbortSignal },
@@ -41,16 +41,16 @@ export async function atOnePlace<Place, Result>(
       return await work(place);
     } catch (error) {
       signal.throwIfAborted();
-      if (!isOfPlace(error)) throw error;
+      if (!isPlaceError(error)) throw error;
       failures.push(error);
       if (failures.length === places.length) break;
-      report({ type: 'note', level: 'warning', text: `${error.message}; the next place is asked` });
+      report({ type: 'note', level: 'warning', text: `${error.message}; trying the next place` });
     }
   }
   throw allFailed(failures);
 }
 
-/** The last failure, with what the others said. */
+/** The last error, with the messages of all. */
 export function allFailed(failures: readonly CurlewError[]): Error {
   const last = failures.at(-1);
   if (last === undefined) return new Error('no place to fetch from');

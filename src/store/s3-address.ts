@@ -1,48 +1,48 @@
-/** Addresses of stores in S3, and how to reach the server. Pure. */
+/** Addresses and connection settings of stores in S3. Pure. */
 import { CurlewError } from '../core/errors.ts';
 import { pathProblem } from '../core/layout.ts';
 import type { Environment } from '../platform/http/proxy.ts';
 
-/** What a site says of its server. Whatever is absent is found as the AWS SDK finds it: variables, then profile. */
+/** Connection settings. The AWS SDK finds missing ones: environment variables, then profile. */
 export interface S3Options {
   /** Address of a server that is not AWS. */
   readonly endpoint?: string | undefined;
   readonly region?: string | undefined;
   readonly profile?: string | undefined;
-  /** Put the bucket into the path instead of the host name; by default where an endpoint is given. */
+  /** Send the bucket in the path instead of the host name; default true if an endpoint is given. */
   readonly pathStyle?: boolean | undefined;
-  /** Certificate authorities to trust, in PEM; Node's own when absent. */
+  /** Trusted certificate authorities, in PEM; Node's default if absent. */
   readonly ca?: readonly string[] | undefined;
-  /** For HTTPS_PROXY, HTTP_PROXY and NO_PROXY, in either case; no proxies when absent. */
+  /** For HTTPS_PROXY, HTTP_PROXY and NO_PROXY, in upper or lower case; no proxies if absent. */
   readonly env?: Environment | undefined;
-  /** Milliseconds without a byte before an answer is given up; 60,000 when absent. */
+  /** Milliseconds without a byte before a response times out; default 60,000. */
   readonly idleMs?: number | undefined;
 }
 
 export interface S3Place {
   readonly bucket: string;
-  /** Empty, or with a slash at its end. */
+  /** Empty, or with a trailing slash. */
   readonly prefix: string;
-  /** `s3://bucket/prefix`, without a slash at its end. */
+  /** `s3://bucket/prefix`, without a trailing slash. */
   readonly address: string;
 }
 
-/** Reads `s3://bucket/prefix`. Whatever else stands in an address, such as credentials, is `USAGE`. */
+/** Parses `s3://bucket/prefix`. Anything else in an address, such as credentials, is `USAGE`. */
 export function parseS3Address(text: string): S3Place {
   const bad = (what: string): CurlewError =>
     new CurlewError('USAGE', `the address of the store ${what}`, { hint: 'write it as s3://bucket/prefix' });
   const rest = text.slice('s3://'.length);
-  if (/[@?#]/.test(rest)) throw bad('holds more than bucket and prefix');
+  if (/[@?#]/.test(rest)) throw bad('contains more than a bucket and a prefix');
   const slash = rest.indexOf('/');
   const bucket = slash === -1 ? rest : rest.slice(0, slash);
   const path = slash === -1 ? '' : rest.slice(slash + 1).replace(/\/+$/, '');
-  if (!/^[a-z0-9][a-z0-9._-]{1,253}[a-z0-9]$/i.test(bucket)) throw bad('names no bucket');
+  if (!/^[a-z0-9][a-z0-9._-]{1,253}[a-z0-9]$/i.test(bucket)) throw bad('does not contain a valid bucket name');
   const problem = path === '' ? undefined : pathProblem(path);
   if (problem !== undefined) throw bad(`has a prefix that ${problem}`);
   return { bucket, prefix: path === '' ? '' : `${path}/`, address: `s3://${bucket}${path === '' ? '' : `/${path}`}` };
 }
 
-/** The endpoint as a URL without path, query and user info; `USAGE` for what is none. */
+/** The endpoint as a URL without trailing slash, query and user info; `USAGE` for an invalid address. */
 export function checkedEndpoint(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') {

@@ -1,4 +1,4 @@
-/** Checksums that a server verifies on arrival: CRC-32 where it knows them, else the MD5 that all know. */
+/** Checksums that a server verifies on arrival: CRC-32 if supported, otherwise MD5, which all servers support. */
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { CompleteMultipartUploadCommandInput, CreateMultipartUploadCommandInput } from '@aws-sdk/client-s3';
@@ -7,7 +7,7 @@ export type ChecksumKind = 'crc32' | 'md5';
 
 export type Checksum = { readonly ChecksumCRC32: string } | { readonly ContentMD5: string };
 
-/** In the form that a request wants. */
+/** In the format of a request. */
 export function checksumOf(data: Uint8Array, kind: ChecksumKind): Checksum {
   if (kind === 'md5') return { ContentMD5: createHash('md5').update(data).digest('base64') };
   return { ChecksumCRC32: crc32Base64(data) };
@@ -19,31 +19,31 @@ function crc32Base64(data: Uint8Array): string {
   return four.toString('base64');
 }
 
-/** Checksums as answers hold them. */
-export interface AnsweredChecksums {
+/** Checksums in a response. */
+export interface ResponseChecksums {
   readonly ChecksumType?: string | undefined;
   readonly ChecksumCRC32?: string | undefined;
   readonly ChecksumCRC32C?: string | undefined;
   readonly ChecksumCRC64NVME?: string | undefined;
 }
 
-/** What a store says of all bytes of an object; undefined when an answer tells nothing, or only of parts. */
-export function wholeChecksum(answer: AnsweredChecksums): string | undefined {
-  if (answer.ChecksumType === 'COMPOSITE') return undefined;
+/** The checksum of all bytes of an object; undefined if a response has none, or only checksums of parts. */
+export function wholeChecksum(response: ResponseChecksums): string | undefined {
+  if (response.ChecksumType === 'COMPOSITE') return undefined;
   const found = (
     [
-      ['crc32', answer.ChecksumCRC32],
-      ['crc32c', answer.ChecksumCRC32C],
-      ['crc64nvme', answer.ChecksumCRC64NVME],
+      ['crc32', response.ChecksumCRC32],
+      ['crc32c', response.ChecksumCRC32C],
+      ['crc64nvme', response.ChecksumCRC64NVME],
     ] as const
   ).find(([, value]) => value !== undefined && !value.includes('-'));
   return found === undefined ? undefined : `${found[0]}:${found[1]}`;
 }
 
-/** For a copy by parts: the server computes the checksum that the source has, and refuses the copy if it differs. */
-export function demandedChecksum(checksum: string | undefined): {
+/** For a multipart copy: the server computes the same kind of checksum as the source's, and rejects a copy that differs. */
+export function requiredChecksum(checksum: string | undefined): {
   readonly begin: Pick<CreateMultipartUploadCommandInput, 'ChecksumAlgorithm' | 'ChecksumType'>;
-  readonly complete: AnsweredChecksums & Pick<CompleteMultipartUploadCommandInput, 'ChecksumType'>;
+  readonly complete: ResponseChecksums & Pick<CompleteMultipartUploadCommandInput, 'ChecksumType'>;
 } {
   const [name, value] = checksum?.split(':') ?? [];
   if (name === 'crc32') {
@@ -57,14 +57,14 @@ export function demandedChecksum(checksum: string | undefined): {
   return { begin: {}, complete: {} };
 }
 
-/** What a server says of a part that it holds. */
+/** A part that the server has. */
 export interface HeldPart {
   readonly size: number;
   readonly etag: string;
   readonly crc32: string | undefined;
 }
 
-/** True if the part holds these bytes: by its CRC-32, or by an ETag that is their MD5. */
+/** True if the part has these bytes, judged by its CRC-32, or by an ETag that is their MD5. */
 export function isSamePart(data: Uint8Array, held: HeldPart): boolean {
   if (held.size !== data.byteLength) return false;
   if (held.crc32 !== undefined) return held.crc32 === crc32Base64(data);

@@ -1,4 +1,4 @@
-/** The request that names an upload by parts, whose answer may be lost after it was carried out. */
+/** Completes a multipart upload, even if the response of a successful request is lost. */
 import {
   CompleteMultipartUploadCommand,
   type CompleteMultipartUploadCommandInput,
@@ -15,23 +15,23 @@ interface Completion {
   readonly input: CompleteMultipartUploadCommandInput;
 }
 
-/** True for an object that is the one we were writing: of this size, and with the metadata, which must tell something. */
-export function isOurs(found: StoredObject, wanted: Pick<StoredObject, 'size' | 'metadata'>): boolean {
-  const names = Object.keys(wanted.metadata);
+/** True if the object is the one being written: same size and same metadata, which must not be empty. */
+export function isOurs(found: StoredObject, written: Pick<StoredObject, 'size' | 'metadata'>): boolean {
+  const names = Object.keys(written.metadata);
   return (
     names.length > 0 &&
-    found.size === wanted.size &&
-    names.every((name) => found.metadata[name] === wanted.metadata[name])
+    found.size === written.size &&
+    names.every((name) => found.metadata[name] === written.metadata[name])
   );
 }
 
 /**
- * Completes an upload. When a later attempt hears that there is no such upload any more, or that the key is taken, an
- * earlier one may have done it: `look` finds out, and says what is there if it is ours.
+ * Completes an upload. If a retry fails because the upload no longer exists or the key exists, an earlier attempt may have
+ * succeeded: `findOurs` returns the object under the key if it is the uploaded one.
  */
 export async function completeOnce(
   { connection, purpose, input }: Completion,
-  look: () => Promise<StoredObject | undefined>,
+  findOurs: () => Promise<StoredObject | undefined>,
 ): Promise<CompleteMultipartUploadCommandOutput | StoredObject> {
   const mayBeDone = (error: unknown): boolean =>
     attemptsOf(error) > 1 && (nameOf(error) === 'NoSuchUpload' || [404, 409, 412].includes(statusOf(error) ?? 0));
@@ -44,9 +44,9 @@ export async function completeOnce(
     if (done.ETag !== undefined) return done;
   } catch (error) {
     if (error instanceof CurlewError || purpose.signal.aborted) throw error;
-    const there = await look();
-    if (there !== undefined) return there;
+    const existing = await findOurs();
+    if (existing !== undefined) return existing;
     throw s3Error(error, { ...purpose, bucket: connection.bucket, secrets: [] });
   }
-  throw new CurlewError('FETCH_FAILED', `${purpose.doing}: the answer does not say that it was done`);
+  throw new CurlewError('FETCH_FAILED', `${purpose.doing}: the response does not confirm the upload`);
 }

@@ -1,8 +1,8 @@
-/** Objects made of what the server holds already: parts that it copies, and between them parts that are sent. */
+/** Composes an object of parts that the server copies from its own objects, and uploaded parts between them. */
 import { UploadPartCopyCommand, type CompletedPart } from '@aws-sdk/client-s3';
 import { eachLimited, mapLimited } from '../platform/limit/each.ts';
 import { CurlewError } from '../core/errors.ts';
-import { begin, giveUp, type Begun, type UploadJob } from './s3-begun.ts';
+import { startUpload, abortUpload, type StartedUpload, type UploadJob } from './s3-started-upload.ts';
 import { connectionOf, placeOf } from './s3-connection.ts';
 import { copySourceOf } from './s3-copy.ts';
 import { planParts, type PartLimits, type PlannedPart } from './s3-part-plan.ts';
@@ -11,19 +11,19 @@ import { headObject } from './s3-read.ts';
 import { completeUpload, sendPart, withGrace } from './s3-upload.ts';
 import type { CopiedRange, StoredObject } from './store.ts';
 
-/** Copying costs the server time, and this machine nothing. */
-const AT_ONCE = 8;
+/** Concurrent parts. Copying needs time on the server, but no resources here. */
+const CONCURRENCY = 8;
 
 interface ComposeJob {
   readonly upload: UploadJob;
   readonly parts: readonly PlannedPart[];
-  /** The server refuses by itself to copy from an object with another etag. */
+  /** True if the server refuses to copy from an object with another etag. */
   readonly sourceConditions: boolean;
 }
 
 /**
- * Undefined when the server has nothing to copy by itself, or cannot; and where there is a digest to be proved, since
- * nobody would see all bytes.
+ * Undefined if the server cannot copy any part, or if a digest must be verified, since the client does not see all
+ * bytes.
  */
 export async function composeWherePossible(upload: UploadJob, limits: PartLimits): Promise<StoredObject | undefined> {
   const { connection, body, digest, signal } = upload;
@@ -34,41 +34,41 @@ export async function composeWherePossible(upload: UploadJob, limits: PartLimits
   if (!parts.some(({ copy }) => copy !== undefined)) return undefined;
   const { partCopy, sourceConditions } = await probeMultipart(connection, signal);
   if (!partCopy) return undefined;
-  // A checksum of the whole would have to be known of what is copied, too: what is sent has one for each part.
+  // A checksum of the whole object is unknown, because of the copied parts. Uploaded parts have one checksum each.
   return composeByParts({ upload: { ...upload, checksum: 'md5' }, parts, sourceConditions });
 }
 
-/** The object appears whole when all parts are there, or not at all; a source with another etag is `STORE_CONFLICT`. */
+/** Atomic: the object appears when all parts exist, or not at all. A source with another etag is `STORE_CONFLICT`. */
 async function composeByParts(job: ComposeJob): Promise<StoredObject> {
   const { upload, parts, sourceConditions } = job;
   if (!sourceConditions) await requireSources(job);
-  const begun = await begin(upload, 0);
+  const started = await startUpload(upload, 0);
   try {
     const numbered = parts.map((part, index) => ({ ...part, number: index + 1 }));
-    // One that fails does not cut the others off: what they did would arrive behind the end of the upload.
-    const limits = { width: AT_ONCE, signal: upload.signal };
+    // A failed part does not abort the others at once: their parts could arrive after the upload is aborted.
+    const limits = { width: CONCURRENCY, signal: upload.signal };
     const late = withGrace(upload.signal);
-    const done = await mapLimited(numbered, async (part) => makePart(upload, begun, { ...part, late }), limits);
+    const done = await mapLimited(numbered, async (part) => makePart(upload, started, { ...part, late }), limits);
     if (!sourceConditions) await requireSources(job);
-    return await completeUpload(upload, begun, done);
+    return await completeUpload(upload, started, done);
   } catch (error) {
-    // Copies are quickly made again: nothing is kept. A part that was on its way may have come behind the first time.
-    await giveUp(upload, begun);
-    await giveUp(upload, begun);
+    // Copying again is cheap, so nothing is kept. Aborts twice because a part in flight may arrive after the first abort.
+    await abortUpload(upload, started);
+    await abortUpload(upload, started);
     throw error;
   }
 }
 
 type NumberedPart = PlannedPart & {
   readonly number: number;
-  /** Stops the request that makes it. */
+  /** Aborts the request of this part. */
   readonly late: AbortSignal;
 };
 
-async function makePart(upload: UploadJob, begun: Begun, part: NumberedPart): Promise<CompletedPart> {
+async function makePart(upload: UploadJob, started: StartedUpload, part: NumberedPart): Promise<CompletedPart> {
   const { memory, body, signal } = upload;
   const { at, length, number, late } = part;
-  if (part.copy !== undefined) return copyPart(upload, begun, { ...part, ...part.copy });
+  if (part.copy !== undefined) return copyPart(upload, started, { ...part, ...part.copy });
   const buffer = await memory.take(length, { signal });
   try {
     let filled = 0;
@@ -76,8 +76,9 @@ async function makePart(upload: UploadJob, begun: Begun, part: NumberedPart): Pr
       if (filled + chunk.byteLength <= length) buffer.set(chunk, filled);
       filled += chunk.byteLength;
     }
-    if (filled !== length) throw new CurlewError('FETCH_FAILED', `the source gave ${filled} bytes, not ${length}`);
-    return await sendPart({ ...upload, signal: late }, begun, number, buffer.subarray(0, filled));
+    if (filled !== length)
+      throw new CurlewError('FETCH_FAILED', `the source returned ${filled} bytes instead of ${length}`);
+    return await sendPart({ ...upload, signal: late }, started, number, buffer.subarray(0, filled));
   } finally {
     memory.give(buffer);
   }
@@ -85,7 +86,7 @@ async function makePart(upload: UploadJob, begun: Begun, part: NumberedPart): Pr
 
 async function copyPart(
   { connection, key, body }: UploadJob,
-  { target }: Begun,
+  { target }: StartedUpload,
   { length, number: PartNumber, range, offset, late: signal }: NumberedPart & NonNullable<PlannedPart['copy']>,
 ): Promise<CompletedPart> {
   const from = connectionOf(connection, range.place);
@@ -96,7 +97,7 @@ async function copyPart(
     connection.client.send(new UploadPartCopyCommand(input), options),
   );
   if (result?.ETag === undefined) {
-    throw new CurlewError('FETCH_FAILED', `${doing}: the answer does not say that it was done`);
+    throw new CurlewError('FETCH_FAILED', `${doing}: the response does not confirm the copy`);
   }
   body.onCopied?.(length);
   return { PartNumber, ETag: result.ETag };
@@ -113,8 +114,8 @@ async function requireSources({ upload: { connection, signal }, parts }: Compose
       const from = connectionOf(connection, place);
       const found = await headObject(from, key, context.signal);
       if (found?.etag === etag) return;
-      throw new CurlewError('STORE_CONFLICT', `copy ${from.address}/${key}: it has changed meanwhile`);
+      throw new CurlewError('STORE_CONFLICT', `copy ${from.address}/${key}: it has changed`);
     },
-    { width: AT_ONCE, signal },
+    { width: CONCURRENCY, signal },
   );
 }

@@ -1,14 +1,14 @@
-/** A connection to a bucket: requests with retries, whose failures are errors for users. */
+/** A connection to a bucket: requests with retries, and failures as errors for users. */
 import { S3Client } from '@aws-sdk/client-s3';
 import { openConnections } from '../platform/http/connections.ts';
 import { proxyFor } from '../platform/http/proxy.ts';
 import { checkedEndpoint, parseS3Address, type S3Options, type S3Place } from './s3-address.ts';
 import { CurlewError } from '../core/errors.ts';
-import { limitAnswers } from './s3-answers.ts';
+import { limitResponses } from './s3-middleware.ts';
 import { s3Error } from './s3-error.ts';
 import type { StorePlace } from './store.ts';
 
-/** Requests of one kind before giving up; the SDK pauses between them, longer each time. */
+/** Attempts per request; the SDK waits between them with backoff. */
 const ATTEMPTS = 6;
 const CONNECT_MS = 20_000;
 const IDLE_MS = 60_000;
@@ -17,10 +17,10 @@ export interface RequestOptions {
   readonly abortSignal: AbortSignal;
 }
 
-/** What a request is for, for messages. */
+/** The purpose of a request, for messages. */
 export interface Purpose {
   readonly doing: string;
-  /** The permission that AWS wants for it. */
+  /** The AWS permission that it needs. */
   readonly permission: string;
   readonly signal: AbortSignal;
 }
@@ -29,15 +29,15 @@ export interface S3Connection extends S3Place {
   readonly client: S3Client;
   /** Undefined for AWS itself. */
   readonly endpoint: string | undefined;
-  /** Whose credentials are used; undefined for those that the SDK finds. */
+  /** Profile for credentials; undefined for the SDK's default. */
   readonly profile: string | undefined;
-  /** True once the bucket has answered a request as it should. */
+  /** True after a first successful request to the bucket. */
   readonly hasAnswered: () => boolean;
-  /** Milliseconds without a byte before an answer is given up. */
+  /** Milliseconds without a byte before a response times out. */
   readonly idleMs: number;
-  /** What requests name an object by. */
+  /** Bucket and key of an object, for requests. */
   readonly target: (key: string) => { readonly Bucket: string; readonly Key: string };
-  /** Runs a request; the signal's reason is thrown when it fires. `expected` failures come out as they are. */
+  /** Runs a request; throws the signal's reason if it is aborted. Rethrows `expected` failures unchanged. */
   readonly call: <Result>(
     purpose: Purpose,
     work: (options: RequestOptions) => Promise<Result>,
@@ -45,7 +45,7 @@ export interface S3Connection extends S3Place {
   ) => Promise<Result>;
 }
 
-/** Sends nothing yet. */
+/** Creates a connection without sending a request. */
 export function connectS3(place: S3Place, options: S3Options): S3Connection {
   const endpoint = options.endpoint === undefined ? undefined : checkedEndpoint(options.endpoint);
   const client = newClient(endpoint, options);
@@ -58,14 +58,14 @@ export function placeOf({ endpoint, address }: S3Connection): StorePlace {
 }
 
 /**
- * A connection to this place, with the same credentials: the one given when there is none, or it is its own. A place of
- * another server is `UNSUPPORTED`.
+ * A connection to another place of the same server with the same credentials, or `connection` itself if `place` is undefined
+ * or the same. A place on another server is `UNSUPPORTED`.
  */
 export function connectionOf(connection: S3Connection, place: StorePlace | undefined): S3Connection {
   const own = placeOf(connection);
   if (place === undefined || (place.server === own.server && place.base === own.base)) return connection;
   if (place.server === own.server) return connectionTo(parseS3Address(`s3://${place.base}`), connection);
-  throw new CurlewError('UNSUPPORTED', `${connection.address}: a server cannot copy from another one by itself`);
+  throw new CurlewError('UNSUPPORTED', `${connection.address}: the server cannot copy from another server`);
 }
 
 type Server = Pick<S3Connection, 'client' | 'endpoint' | 'profile' | 'idleMs'>;
@@ -83,7 +83,7 @@ function connectionTo(place: S3Place, { client, endpoint, profile, idleMs }: Ser
     call: async ({ doing, permission, signal }, work, expected) => {
       signal.throwIfAborted();
       try {
-        // A signal of its own for each request: many listeners on one would be taken for a leak.
+        // A separate signal for each request: Node warns about many listeners on one signal as a leak.
         const result = await work({ abortSignal: AbortSignal.any([signal]) });
         answered = true;
         return result;
@@ -106,7 +106,7 @@ function ignore(): undefined {
 function newClient(endpoint: string | undefined, options: S3Options): S3Client {
   const { region, profile, pathStyle, ca, env = {}, idleMs = IDLE_MS } = options;
   const connections = openConnections({ proxyOf: (url) => proxyFor(url, env), connectMs: CONNECT_MS, roots: ca });
-  // A server of one's own has no regions, but signatures name one.
+  // Self-hosted servers have no regions, but signatures contain one.
   const signed = region ?? (endpoint === undefined ? undefined : 'us-east-1');
   const client = new S3Client({
     ...(endpoint === undefined ? {} : { endpoint }),
@@ -115,18 +115,18 @@ function newClient(endpoint: string | undefined, options: S3Options): S3Client {
     forcePathStyle: pathStyle ?? endpoint !== undefined,
     maxAttempts: ATTEMPTS,
     requestHandler: {
-      // Later than our own, which has better words for bodies.
+      // Longer than curlew's own timeout, which has better messages for bodies.
       socketTimeout: idleMs + 1000,
       httpAgent: connections.plain,
       httpsAgent: connections.secure,
     },
-    // It would warn on the terminal of profiles beside keys in the environment; a failure says what was tried.
+    // The SDK would print a warning if both a profile and keys in the environment are set. Errors contain that information.
     logger: QUIET,
-    // Checksums are our own: the SDK's would be sent to servers that reject them.
+    // curlew sends its own checksums: the SDK would also send them to servers that reject them.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
-  limitAnswers(client, connections, idleMs);
+  limitResponses(client, connections, idleMs);
   return client;
 }
 

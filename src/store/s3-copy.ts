@@ -1,4 +1,4 @@
-/** Copies within a bucket, whose bytes stay on the server. */
+/** Server-side copies. */
 import {
   AbortMultipartUploadCommand,
   CopyObjectCommand,
@@ -9,27 +9,27 @@ import {
 import { mapLimited } from '../platform/limit/each.ts';
 import { CurlewError } from '../core/errors.ts';
 import type { S3Connection } from './s3-connection.ts';
-import { demandedChecksum, wholeChecksum, type AnsweredChecksums } from './s3-checksum.ts';
+import { requiredChecksum, wholeChecksum, type ResponseChecksums } from './s3-checksum.ts';
 import { completeOnce, isOurs } from './s3-complete.ts';
 import { headObject, plainEtag, quotedEtag } from './s3-read.ts';
 import type { Metadata, StoredObject } from './store.ts';
 
-/** Bytes. */
+/** Limits in bytes. */
 export interface CopyLimits {
-  /** What CopyObject and one copied part may have at most. */
+  /** Maximum size of CopyObject and of one copied part. */
   readonly whole: number;
-  /** Parts of what is larger. */
+  /** Part size for larger objects. */
   readonly part: number;
 }
 
 export const COPY_LIMITS: CopyLimits = { whole: 5 * 1024 ** 3, part: 1024 ** 3 };
-const PARTS_AT_ONCE = 4;
+const CONCURRENCY = 4;
 
 interface CopyJob {
   readonly connection: S3Connection;
-  /** Where the source lies. */
+  /** The bucket of the source. */
   readonly from: S3Connection;
-  /** As it is now; the copy fails when it changes. */
+  /** The source as found; the copy fails if it changes. */
   readonly source: StoredObject;
   readonly key: string;
   readonly limits: CopyLimits;
@@ -44,7 +44,7 @@ function purposeOf({ connection, from, source, key, signal }: CopyJob) {
   };
 }
 
-/** Words of a request that copies from an object as long as it has this etag. */
+/** Request parameters for copying from an object with this etag. */
 export function copySourceOf(from: S3Connection, { key, etag }: Pick<StoredObject, 'key' | 'etag'>) {
   const { Bucket, Key } = from.target(key);
   return {
@@ -53,7 +53,7 @@ export function copySourceOf(from: S3Connection, { key, etag }: Pick<StoredObjec
   };
 }
 
-/** At most what one copy may have, without a condition on the target. New metadata takes the place of the source's. */
+/** Copies up to `limits.whole` bytes, without a condition on the target. New metadata replaces the source's. */
 export async function copyWhole(job: CopyJob, metadata: Metadata | undefined): Promise<StoredObject> {
   const { connection, source, key } = job;
   const { CopyObjectResult: result } = await connection.call(purposeOf(job), (options) =>
@@ -67,22 +67,22 @@ export async function copyWhole(job: CopyJob, metadata: Metadata | undefined): P
     ),
   );
   if (result?.ETag === undefined) {
-    throw new CurlewError('FETCH_FAILED', `${purposeOf(job).doing}: the answer does not say that it was done`);
+    throw new CurlewError('FETCH_FAILED', `${purposeOf(job).doing}: the response does not confirm the copy`);
   }
-  return madeOf(job, metadata ?? source.metadata, result);
+  return copiedObject(job, metadata ?? source.metadata, result);
 }
 
-function madeOf(
+function copiedObject(
   { key, source: { size } }: CopyJob,
   metadata: Metadata,
-  answer: AnsweredChecksums & { readonly ETag?: string | undefined },
+  response: ResponseChecksums & { readonly ETag?: string | undefined },
 ): StoredObject {
-  const checksum = wholeChecksum(answer);
-  const object = { key, size, etag: plainEtag(answer.ETag), metadata };
+  const checksum = wholeChecksum(response);
+  const object = { key, size, etag: plainEtag(response.ETag), metadata };
   return checksum === undefined ? object : { ...object, checksum };
 }
 
-/** By parts, so that the request that names the copy can carry a condition. The source is not empty. */
+/** A multipart copy, whose final request supports a condition. The source must not be empty. */
 export async function copyByParts(
   job: CopyJob,
   { metadata, ifNoneMatch }: { readonly metadata: Metadata; readonly ifNoneMatch: '*' | undefined },
@@ -90,22 +90,22 @@ export async function copyByParts(
   const { connection, source, key, signal } = job;
   const { client, call } = connection;
   const target = connection.target(key);
-  // Of several copied parts, not every server computes the whole rightly.
-  const demanded = demandedChecksum(source.size <= job.limits.whole ? source.checksum : undefined);
+  // Not every server computes the checksum of several copied parts correctly.
+  const required = requiredChecksum(source.size <= job.limits.whole ? source.checksum : undefined);
   const { UploadId } = await call(purposeOf(job), (options) =>
-    client.send(new CreateMultipartUploadCommand({ ...target, ...demanded.begin, Metadata: { ...metadata } }), options),
+    client.send(new CreateMultipartUploadCommand({ ...target, ...required.begin, Metadata: { ...metadata } }), options),
   );
   const upload = { ...target, UploadId };
   try {
     const Parts = await copyParts(job, upload);
-    const input = { ...upload, ...demanded.complete, MultipartUpload: { Parts }, IfNoneMatch: ifNoneMatch };
+    const input = { ...upload, ...required.complete, MultipartUpload: { Parts }, IfNoneMatch: ifNoneMatch };
     const done = await completeOnce({ connection, purpose: { ...purposeOf(job), signal }, input }, async () => {
-      const there = await headObject(connection, key, signal);
-      return there !== undefined && isOurs(there, { size: source.size, metadata }) ? there : undefined;
+      const existing = await headObject(connection, key, signal);
+      return existing !== undefined && isOurs(existing, { size: source.size, metadata }) ? existing : undefined;
     });
-    return 'metadata' in done ? done : madeOf(job, metadata, done);
+    return 'metadata' in done ? done : copiedObject(job, metadata, done);
   } catch (error) {
-    // A copy is quickly begun again: nothing is kept. What brought us here is what the user is told.
+    // Copying again is cheap, so nothing is kept. Ignores failures here, since the original error is thrown.
     await call({ ...purposeOf(job), signal: AbortSignal.timeout(10_000) }, (options) =>
       client.send(new AbortMultipartUploadCommand(upload), options),
     ).catch(() => undefined);
@@ -131,11 +131,11 @@ async function copyParts(
         connection.client.send(new UploadPartCopyCommand(input), options),
       );
       if (result?.ETag === undefined) {
-        throw new CurlewError('FETCH_FAILED', `${purposeOf(job).doing}: the answer does not say that it was done`);
+        throw new CurlewError('FETCH_FAILED', `${purposeOf(job).doing}: the response does not confirm the copy`);
       }
       const { ETag, ChecksumCRC32, ChecksumCRC64NVME } = result;
       return { PartNumber: index + 1, ETag, ChecksumCRC32, ChecksumCRC64NVME };
     },
-    { width: PARTS_AT_ONCE, signal: job.signal },
+    { width: CONCURRENCY, signal: job.signal },
   );
 }

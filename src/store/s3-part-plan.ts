@@ -1,37 +1,37 @@
-/** How an object is cut into parts, some of which the server copies from objects that it holds. Pure. */
+/** Divides an object into parts, some of which the server copies from its own objects. Pure. */
 import { CurlewError } from '../core/errors.ts';
 import type { CopiedRange } from './store.ts';
 
-/** Bytes, and a number of parts. */
+/** Sizes in bytes, and a number of parts. */
 export interface PartLimits {
-  /** What every part but the last must have. */
+  /** Minimum size of every part except the last. */
   readonly least: number;
-  /** Parts that are copied; at least twice `least`. */
+  /** Maximum size of copied parts; at least twice `least`. */
   readonly copied: number;
-  /** Parts that are sent; at least `least`. */
+  /** Size of uploaded parts; at least `least`. */
   readonly sent: number;
   readonly parts: number;
 }
 
 const MIB = 1024 * 1024;
 
-/** Large parts are copied by one request each, which holds a connection as long as it takes: so they are not the largest. */
+/** Copied parts are smaller than S3 allows, because each occupies a connection until the copy is done. */
 export const PART_LIMITS: PartLimits = { least: 5 * MIB, copied: 512 * MIB, sent: 6 * MIB, parts: 10_000 };
 
 export interface PlannedPart {
   readonly at: number;
   readonly length: number;
-  /** What the server copies, from this byte of it; undefined for bytes that are sent. */
+  /** The range that the server copies, starting at `offset`; undefined for uploaded bytes. */
   readonly copy?: { readonly range: CopiedRange; readonly offset: number } | undefined;
 }
 
 /**
- * Parts that tile the object. Sent are the bytes between the copied ranges, and of each range no more than the least that
- * a part must have, at the border with such bytes; ranges that are shorter than a part are sent whole.
+ * Parts that cover the object. Uploads the bytes between copied ranges and, next to them, at most the minimum part size of each
+ * range. Uploads ranges shorter than a part entirely.
  */
 export function planParts(size: number, copies: readonly CopiedRange[], limits: PartLimits): readonly PlannedPart[] {
   checkTiling(size, copies);
-  // Fewer and larger parts, where there would be too many.
+  // Doubles the part size until the number of parts is within the limit.
   for (let { least } = limits; ; least *= 2) {
     const sized = { least, sent: Math.max(limits.sent, least), copied: Math.max(limits.copied, 2 * least) };
     const parts = cut(size, copies, sized);
@@ -43,7 +43,7 @@ function checkTiling(size: number, copies: readonly CopiedRange[]): void {
   let end = 0;
   for (const { at, offset, length } of copies) {
     if (at < end || offset < 0 || length <= 0 || at + length > size) {
-      throw new CurlewError('PACKAGE_INVALID', `the range of ${length} bytes at ${at} does not lie in the object`);
+      throw new CurlewError('PACKAGE_INVALID', `the range of ${length} bytes at ${at} is outside of the object`);
     }
     end = at + length;
   }
@@ -52,7 +52,7 @@ function checkTiling(size: number, copies: readonly CopiedRange[]): void {
 function cut(size: number, copies: readonly CopiedRange[], limits: Omit<PartLimits, 'parts'>): readonly PlannedPart[] {
   const { least, copied, sent } = limits;
   const parts: PlannedPart[] = [];
-  /** Where the bytes begin that are in no part yet. */
+  /** Offset of the first byte that is not yet in a part. */
   let begin = 0;
   const send = (end: number): void => {
     if (end > begin) parts.push({ at: begin, length: end - begin });

@@ -1,16 +1,16 @@
-/** Memory for parts in flight, which all uploads of a store share. */
+/** Memory for parts in flight, shared by all uploads of a store. */
 import { createBufferPool } from '../platform/limit/buffer-pool.ts';
 import { createSemaphore } from '../platform/limit/semaphore.ts';
 
 export interface PartMemory {
-  /** Bytes of one buffer. */
+  /** Size of one buffer in bytes. */
   readonly size: number;
-  /** Waits for a buffer of at least so many bytes. */
+  /** Waits for a buffer of at least this many bytes. */
   readonly take: (bytes: number, options: { readonly signal: AbortSignal }) => Promise<Uint8Array>;
   readonly give: (buffer: Uint8Array) => void;
 }
 
-/** As many bytes as `count` buffers have, or one part where that is larger, are in use at most. */
+/** Limits memory to `count` buffers of `size` bytes, or to one part if that is larger. */
 export function createPartMemory({ size, count }: { readonly size: number; readonly count: number }): PartMemory {
   const pool = createBufferPool({ size });
   const bytes = createSemaphore(size * count);

@@ -1,6 +1,6 @@
 /**
- * What a server honours, found out once per process by trying it on one small object that stays. AWS is not asked: what
- * it does is documented.
+ * Detects which features a server supports, once per process, with requests for one small object that is kept. AWS is not
+ * probed, since its behavior is documented.
  */
 import {
   AbortMultipartUploadCommand,
@@ -18,69 +18,69 @@ import { HIDDEN } from './key.ts';
 import { createSingleFlightCache } from '../platform/limit/single-flight-cache.ts';
 
 export interface Abilities {
-  /** The checksum that is verified on arrival. */
+  /** The checksum that the server verifies on arrival. */
   readonly checksum: ChecksumKind;
-  /** Conditions of a plain write are honoured. */
+  /** Conditional PutObject is supported. */
   readonly conditions: boolean;
 }
 
 export interface MultipartAbilities {
-  /** Conditions of the request that completes an upload are honoured. */
+  /** Conditional CompleteMultipartUpload is supported. */
   readonly conditions: boolean;
-  /** Parts can be copied from other objects. */
+  /** UploadPartCopy is supported. */
   readonly partCopy: boolean;
-  /** Conditions on the source of a copy are honoured. */
+  /** Conditions on the source of a copy are supported. */
   readonly sourceConditions: boolean;
 }
 
 const KEY = `${HIDDEN}/probe`;
 const OTHER_ETAG = `"${'0'.repeat(32)}"`;
-const BODY = Buffer.from('what this server honours is tried on this object\n');
+const BODY = Buffer.from('curlew uses this object to detect which features the server supports\n');
 
-/** What is known of servers and their buckets, by `nameIn`. */
+/** Results by {@link cacheKey}. */
 const known = createSingleFlightCache<Abilities>();
 const knownMultipart = createSingleFlightCache<MultipartAbilities>();
 
-function nameIn({ endpoint, bucket, prefix }: S3Connection): string {
+function cacheKey({ endpoint, bucket, prefix }: S3Connection): string {
   return `${endpoint ?? ''} ${bucket} ${prefix}`;
 }
 
 export async function probe(connection: S3Connection, signal: AbortSignal): Promise<Abilities> {
   if (connection.endpoint === undefined) return { checksum: 'crc32', conditions: true };
-  return known.get(nameIn(connection), async () => ask(connection, signal));
+  return known.get(cacheKey(connection), async () => probeServer(connection, signal));
 }
 
 export async function probeMultipart(connection: S3Connection, signal: AbortSignal): Promise<MultipartAbilities> {
   if (connection.endpoint === undefined) return { conditions: true, partCopy: true, sourceConditions: true };
-  return knownMultipart.get(nameIn(connection), async () => {
-    // Who ignores conditions of plain writes ignores them here too: copying as a whole is enough then.
+  return knownMultipart.get(cacheKey(connection), async () => {
+    // A server that ignores conditions of PutObject also ignores them here. CopyObject is sufficient then.
     const { conditions } = await probe(connection, signal);
-    return conditions ? askMultipart(connection, signal) : NEITHER;
+    return conditions ? probeServerMultipart(connection, signal) : UNSUPPORTED;
   });
 }
 
-const NEITHER: MultipartAbilities = { conditions: false, partCopy: false, sourceConditions: false };
+const UNSUPPORTED: MultipartAbilities = { conditions: false, partCopy: false, sourceConditions: false };
 
-type Answer = 'done' | 'refused' | 'rejected';
+type Outcome = 'done' | 'refused' | 'rejected';
 
 function isCondition(error: unknown): boolean {
   return statusOf(error) === 412 || statusOf(error) === 409;
 }
 
-/** Answers that speak of the request rather than of rights, bucket or load. */
+/** True for responses that concern the request rather than permissions, bucket or load. */
 function isRejection(error: unknown): boolean {
   const status = statusOf(error);
   if (nameOf(error) === 'NoSuchBucket' || nameOf(error) === 'AuthorizationHeaderMalformed') return false;
   return isCondition(error) || status === 400 || status === 404 || status === 405 || status === 501;
 }
 
-/** Some servers have an internal error where they were not made for a request. */
+/** Some servers respond with an internal error to unsupported requests. */
 function isUnable(error: unknown): boolean {
   return isRejection(error) || nameOf(error) === 'InternalError';
 }
 
 async function attempt(connection: S3Connection, signal: AbortSignal, input: Partial<PutObjectCommandInput>) {
-  const doing = `try what ${connection.address} honours`;
+  const doing = `detect the features of ${connection.address}`;
   try {
     await connection.call(
       { doing, permission: 's3:PutObject', signal },
@@ -88,16 +88,16 @@ async function attempt(connection: S3Connection, signal: AbortSignal, input: Par
         connection.client.send(new PutObjectCommand({ ...connection.target(KEY), Body: BODY, ...input }), options),
       isRejection,
     );
-    return 'done' satisfies Answer;
+    return 'done' satisfies Outcome;
   } catch (error) {
     if (!isRejection(error)) throw error;
-    return isCondition(error) ? ('refused' satisfies Answer) : ('rejected' satisfies Answer);
+    return isCondition(error) ? ('refused' satisfies Outcome) : ('rejected' satisfies Outcome);
   }
 }
 
-async function ask(connection: S3Connection, signal: AbortSignal): Promise<Abilities> {
+async function probeServer(connection: S3Connection, signal: AbortSignal): Promise<Abilities> {
   const put = (input: Partial<PutObjectCommandInput>) => attempt(connection, signal, input);
-  // The object is there after the first of these, so the second has to be refused.
+  // The object exists after the first request, so the second must be refused.
   const first = await put({ IfNoneMatch: '*', ...checksumOf(BODY, 'md5') });
   const second = first === 'done' ? await put({ IfNoneMatch: '*', ...checksumOf(BODY, 'md5') }) : first;
   const swapped = await put({ IfMatch: OTHER_ETAG, ...checksumOf(BODY, 'md5') });
@@ -119,9 +119,9 @@ async function isRefused(work: Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** Copies the object onto itself as the part of an upload that must not be completed. */
-async function askMultipart(connection: S3Connection, signal: AbortSignal): Promise<MultipartAbilities> {
-  const purpose = { doing: `try what ${connection.address} honours`, permission: 's3:PutObject', signal };
+/** Copies the object onto itself as part of an upload whose completion the server must refuse. */
+async function probeServerMultipart(connection: S3Connection, signal: AbortSignal): Promise<MultipartAbilities> {
+  const purpose = { doing: `detect the features of ${connection.address}`, permission: 's3:PutObject', signal };
   const { client, target } = connection;
   const where = target(KEY);
   await attempt(connection, signal, {});
@@ -136,7 +136,7 @@ async function askMultipart(connection: S3Connection, signal: AbortSignal): Prom
   let sourceConditions = false;
   try {
     const { ETag } = (await copyPart(part)).CopyPartResult ?? {};
-    if (ETag === undefined) return NEITHER;
+    if (ETag === undefined) return UNSUPPORTED;
     sourceConditions = await isRefused(copyPart({ ...part, CopySourceIfMatch: OTHER_ETAG }));
     const parts = { Parts: [{ PartNumber: 1, ETag }] };
     const input = { ...upload, MultipartUpload: parts, IfNoneMatch: '*' };

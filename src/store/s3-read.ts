@@ -1,4 +1,4 @@
-/** Looking at, reading and listing objects in S3. */
+/** Reads and lists objects in S3. */
 import { addAbortSignal, Readable } from 'node:stream';
 import {
   GetObjectCommand,
@@ -9,17 +9,17 @@ import {
 import { asError, CurlewError } from '../core/errors.ts';
 import { keyProblem, tooLarge } from './key.ts';
 import { LEAST_RATE, paced } from '../platform/http/pace.ts';
-import { wholeChecksum, type AnsweredChecksums } from './s3-checksum.ts';
+import { wholeChecksum, type ResponseChecksums } from './s3-checksum.ts';
 import type { S3Connection } from './s3-connection.ts';
 import { nameOf, s3Error, statusOf } from './s3-error.ts';
 import type { ByteRange, ListedObject, ReadObject, StoredObject } from './store.ts';
 
-/** Requests for one range without a byte of progress between them. */
+/** Attempts for one range without progress. */
 const ATTEMPTS = 5;
-/** Fewer bytes than this do not count as progress: a server that drips forever is given up. */
+/** Minimum bytes that count as progress, so that reading from a very slow server ends. */
 const PROGRESS = 64 * 1024;
 
-/** Quotes belong to the header, not to the value; some servers leave them out in listings. */
+/** Removes quotes, which some servers omit in listings. */
 export function plainEtag(etag: string | undefined): string {
   return (etag ?? '').replace(/^W\//, '').replace(/^"(.*)"$/, '$1');
 }
@@ -28,13 +28,13 @@ export function quotedEtag(etag: string): string {
   return `"${etag}"`;
 }
 
-/** Undefined when the object is missing. */
+/** Undefined if the object does not exist. */
 export async function headObject(
   connection: S3Connection,
   key: string,
   signal: AbortSignal,
 ): Promise<StoredObject | undefined> {
-  const doing = `look at ${key} in ${connection.address}`;
+  const doing = `stat ${key} in ${connection.address}`;
   try {
     const found = await connection.call(
       { doing, permission: 's3:GetObject', signal },
@@ -45,7 +45,7 @@ export async function headObject(
     return objectOf(key, found);
   } catch (error) {
     if (error instanceof CurlewError || signal.aborted) throw error;
-    // The answer to HEAD has no body that could tell why: a listing has.
+    // A response to HEAD has no body with the reason; a response to a listing has.
     await checkBucket(connection, doing, signal);
     if (statusOf(error) === 404) return undefined;
     const { bucket } = connection;
@@ -61,14 +61,14 @@ async function checkBucket(connection: S3Connection, doing: string, signal: Abor
   );
 }
 
-/** A whole object in one request, or more where the connection breaks; undefined when it is missing. */
+/** Reads a whole object with one request, or more if the connection breaks; undefined if it does not exist. */
 export async function readSmall(
   connection: S3Connection,
   key: string,
   { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
 ): Promise<ReadObject | undefined> {
   const purpose = { doing: `read ${key} in ${connection.address}`, permission: 's3:GetObject', signal };
-  // Not every 404 is of the object: the bucket may be missing, or at versitygw the user.
+  // A 404 may also mean that the bucket is missing or, with versitygw, the user.
   const isMissing = (error: unknown): boolean =>
     statusOf(error) === 404 && !['NoSuchBucket', 'XAdminUserNotFound'].includes(nameOf(error));
   let found: GetObjectCommandOutput;
@@ -94,7 +94,7 @@ export async function readSmall(
   return { data: Buffer.concat(parts), object };
 }
 
-type Found = Pick<GetObjectCommandOutput, 'ContentLength' | 'ETag' | 'Metadata'> & AnsweredChecksums;
+type Found = Pick<GetObjectCommandOutput, 'ContentLength' | 'ETag' | 'Metadata'> & ResponseChecksums;
 
 function objectOf(key: string, found: Found): StoredObject {
   const checksum = wholeChecksum(found);
@@ -103,14 +103,14 @@ function objectOf(key: string, found: Found): StoredObject {
 }
 
 function bodyOf({ Body: body }: GetObjectCommandOutput, doing: string): Readable {
-  if (!(body instanceof Readable)) throw new CurlewError('FETCH_FAILED', `${doing}: the answer has no body`);
+  if (!(body instanceof Readable)) throw new CurlewError('FETCH_FAILED', `${doing}: the response has no body`);
   body.on('error', () => undefined);
   return body;
 }
 
 /**
- * The bytes of a range of the object with this etag; goes on where a connection breaks. Opens with the first chunk, but
- * for a body that is open.
+ * Reads a range of the object with this etag; resumes if the connection breaks. Sends the first request when the first chunk
+ * is requested, unless `opened` is given.
  */
 export async function* readRange(
   connection: S3Connection,
@@ -137,7 +137,7 @@ export async function* readRange(
         if (done - before >= PROGRESS) failures = 0;
         yield data;
       }
-      if (done < length) throw new Error('the answer ended early');
+      if (done < length) throw new Error('the response ended early');
     } catch (error) {
       signal.throwIfAborted();
       failures += 1;
@@ -165,16 +165,16 @@ async function openRange(
   const body = bodyOf(found, purpose.doing);
   if (plainEtag(found.ETag) !== etag) {
     body.destroy();
-    throw new CurlewError('STORE_CONFLICT', `${purpose.doing}: it has changed meanwhile`);
+    throw new CurlewError('STORE_CONFLICT', `${purpose.doing}: it has changed`);
   }
   if (found.ContentLength !== length) {
     body.destroy();
-    throw new CurlewError('FETCH_FAILED', `${purpose.doing}: the server gives other bytes than asked for`);
+    throw new CurlewError('FETCH_FAILED', `${purpose.doing}: the server did not return the requested range`);
   }
   return body;
 }
 
-/** All objects below a prefix; names that no store of ours has are left out. */
+/** All objects with a key prefix; skips keys that are not valid in a store. */
 export async function* listObjects(
   connection: S3Connection,
   prefix: string,
@@ -195,7 +195,7 @@ export async function* listObjects(
     }
     const next = page.IsTruncated === true ? page.NextContinuationToken : undefined;
     if (page.IsTruncated === true && (next === undefined || next === token)) {
-      throw new CurlewError('FETCH_FAILED', `${purpose.doing}: the server does not say how its list goes on`);
+      throw new CurlewError('FETCH_FAILED', `${purpose.doing}: the server did not return a token for the next page`);
     }
     token = next;
   } while (token !== undefined);

@@ -1,4 +1,4 @@
-/** Uploads by parts that nobody takes up again: they cost storage, and no listing of objects shows them. */
+/** Aborts abandoned multipart uploads: they cost storage and are not visible in listings of objects. */
 import {
   AbortMultipartUploadCommand,
   DeleteObjectCommand,
@@ -8,12 +8,12 @@ import {
 import { HIDDEN, keyProblem } from './key.ts';
 import type { S3Connection } from './s3-connection.ts';
 
-interface Old {
+interface OldUpload {
   readonly Key: string;
   readonly UploadId: string;
 }
 
-/** Gives up those below the store's prefix that were begun before then, and removes the notes of as old ones. */
+/** Aborts uploads under the store's prefix that started before this date, and removes notes of that age. Returns the count. */
 export async function sweepUploads(
   connection: S3Connection,
   before: Date,
@@ -21,11 +21,11 @@ export async function sweepUploads(
 ): Promise<number> {
   const { bucket: Bucket, client, address } = connection;
   const purpose = (doing: string, permission: string) => ({ doing: `${doing} in ${address}`, permission, signal });
-  const old: Old[] = [];
+  const old: OldUpload[] = [];
   for await (const one of oldUploads(connection, before, signal)) old.push(one);
   if (dryRun) return old.length;
   for (const one of old) {
-    const doing = purpose(`give up the upload of ${one.Key}`, 's3:AbortMultipartUpload');
+    const doing = purpose(`abort the upload of ${one.Key}`, 's3:AbortMultipartUpload');
     await connection.call(doing, (options) =>
       client.send(new AbortMultipartUploadCommand({ Bucket, ...one }), options),
     );
@@ -41,7 +41,7 @@ async function* oldUploads(
   connection: S3Connection,
   before: Date,
   signal: AbortSignal,
-): AsyncGenerator<Old, void, undefined> {
+): AsyncGenerator<OldUpload, void, undefined> {
   const { bucket: Bucket, prefix: Prefix, client, address } = connection;
   const purpose = { doing: `list uploads in ${address}`, permission: 's3:ListBucketMultipartUploads', signal };
   let marker: { readonly KeyMarker?: string | undefined; readonly UploadIdMarker?: string | undefined } = {};
@@ -62,7 +62,7 @@ async function* oldUploads(
   }
 }
 
-/** A key that this store could have written to. */
+/** True for a key that this store could have written. */
 function isOurKey({ prefix }: S3Connection, Key: string): boolean {
   if (!Key.startsWith(prefix)) return false;
   const key = Key.slice(prefix.length);
@@ -77,7 +77,7 @@ async function* oldNotes(
   const { bucket, prefix, client, address } = connection;
   const purpose = { doing: `list uploads in ${address}`, permission: 's3:ListBucket', signal };
   const input = { Bucket: bucket, Prefix: `${prefix}${HIDDEN}/uploads/` };
-  // What stands behind the first thousand, the next time finds.
+  // Reads one page of a thousand keys; the next sweep finds the rest.
   const page = await connection.call(purpose, (options) => client.send(new ListObjectsV2Command(input), options));
   for (const { Key, LastModified } of page.Contents ?? []) {
     if (Key !== undefined && LastModified !== undefined && LastModified < before) yield Key;

@@ -1,28 +1,35 @@
 /**
- * Uploads by parts. Where the digest of the bytes is known, a note below the store's hidden tree says which upload was
- * begun for which bytes, metadata and key, so that after a crash the next run sends only what is not there.
+ * Multipart uploads. If the digest of the bytes is known, a note in the store's hidden tree records the upload ID for these
+ * bytes, metadata and key, so that the next run resumes after a crash.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { UploadPartCommand, type CompletedPart } from '@aws-sdk/client-s3';
 import { CurlewError } from '../core/errors.ts';
-import { begin, giveUp, purposeOf, removeNote, type Begun, type UploadJob } from './s3-begun.ts';
+import {
+  startUpload,
+  abortUpload,
+  purposeOf,
+  removeNote,
+  type StartedUpload,
+  type UploadJob,
+} from './s3-started-upload.ts';
 import { checksumOf, isSamePart } from './s3-checksum.ts';
 import { completeOnce, isOurs } from './s3-complete.ts';
 import { headObject, plainEtag, quotedEtag } from './s3-read.ts';
 import type { StoredObject } from './store.ts';
 
-const MOST_PARTS = 10_000;
+const MAX_PARTS = 10_000;
 const MIB = 1024 * 1024;
 
-/** The source's own failure, or bytes that are not the ones announced: nothing of the upload is worth keeping. */
+/** The source failed or has the wrong size: the upload is not worth keeping. */
 class BadSource extends Error {}
 
-/** Milliseconds for the answers to parts that are on their way when an upload is stopped. */
+/** Milliseconds to wait for responses to parts in flight when an upload is stopped. */
 const GRACE = 2000;
 
 /**
- * Fires a little later than `signal`: a part that the server has whole, and has not answered yet, would otherwise come into
- * being behind the end of an upload that is given up.
+ * Aborts a little later than `signal`. Otherwise a part that the server has received, but not yet confirmed, could be created
+ * after the upload is aborted.
  */
 export function withGrace(signal: AbortSignal): AbortSignal {
   const late = new AbortController();
@@ -34,27 +41,27 @@ export function withGrace(signal: AbortSignal): AbortSignal {
   return late.signal;
 }
 
-/** The object appears whole when all parts are there and the digest is right, or not at all. */
+/** Atomic: the object appears when all parts exist and the digest matches, or not at all. */
 export async function uploadByParts(job: UploadJob): Promise<StoredObject> {
   const { body, memory } = job;
-  const partSize = Math.max(memory.size, Math.ceil(body.size / MOST_PARTS / MIB) * MIB);
-  const begun = await begin(job, partSize);
+  const partSize = Math.max(memory.size, Math.ceil(body.size / MAX_PARTS / MIB) * MIB);
+  const started = await startUpload(job, partSize);
   try {
-    const Parts = await sendParts(job, begun, partSize);
-    const object = await completeUpload(job, begun, Parts);
-    await removeNote(job, begun);
+    const Parts = await sendParts(job, started, partSize);
+    const object = await completeUpload(job, started, Parts);
+    await removeNote(job, started);
     return object;
   } catch (error) {
-    const hopeless =
+    const cannotResume =
       error instanceof BadSource ||
       (error instanceof CurlewError && ['DIGEST_MISMATCH', 'STORE_CONFLICT', 'AUTH_FAILED'].includes(error.code));
-    if (begun.note === undefined || hopeless) await giveUp(job, begun);
+    if (started.note === undefined || cannotResume) await abortUpload(job, started);
     throw error instanceof BadSource ? error.cause : error;
   }
 }
 
-/** Reads the body once, in order, while parts are on their way. The first failure stops the others and is thrown. */
-async function sendParts(job: UploadJob, begun: Begun, partSize: number): Promise<CompletedPart[]> {
+/** Reads the body once, in order, while parts are in flight. The first failure stops the others and is thrown. */
+async function sendParts(job: UploadJob, started: StartedUpload, partSize: number): Promise<CompletedPart[]> {
   const failed = new AbortController();
   const signal = AbortSignal.any([job.signal, failed.signal]);
   const late = withGrace(signal);
@@ -68,7 +75,7 @@ async function sendParts(job: UploadJob, begun: Begun, partSize: number): Promis
       const index = number;
       const work = (async () => {
         try {
-          parts[index - 1] = await sendPart({ ...job, signal: late }, begun, index, part.data);
+          parts[index - 1] = await sendPart({ ...job, signal: late }, started, index, part.data);
         } catch (error) {
           failed.abort(error);
         } finally {
@@ -80,7 +87,7 @@ async function sendParts(job: UploadJob, begun: Begun, partSize: number): Promis
     }
     const digest = `sha256:${hash.digest('hex')}`;
     if (job.digest !== undefined && digest !== job.digest) {
-      throw new CurlewError('DIGEST_MISMATCH', `${purposeOf(job).doing}: the bytes have another digest`);
+      throw new CurlewError('DIGEST_MISMATCH', `${purposeOf(job).doing}: the bytes do not match the digest`);
     }
   } catch (error) {
     failed.abort(error);
@@ -91,7 +98,7 @@ async function sendParts(job: UploadJob, begun: Begun, partSize: number): Promis
   return parts;
 }
 
-/** The body in parts, each in memory of its own, which the caller gives back. */
+/** The body in parts, each in a separate buffer that the caller returns. */
 async function* cut(
   { body, memory, digest, signal }: UploadJob,
   partSize: number,
@@ -102,14 +109,14 @@ async function* cut(
   let total = 0;
   const badSize = (size: number): BadSource =>
     new BadSource('size', {
-      cause: new CurlewError('FETCH_FAILED', `the source gave ${size} bytes, not ${body.size}`),
+      cause: new CurlewError('FETCH_FAILED', `the source returned ${size} bytes instead of ${body.size}`),
     });
   const allocate = (length: number): Uint8Array =>
     buffer?.subarray(filled, Math.min(filled + length, partSize)) ?? Buffer.allocUnsafe(length);
   const chunks = body.read(0, body.size, { signal, allocate })[Symbol.asyncIterator]();
   try {
     for (;;) {
-      // Taken before the source reads, so that it can read into it.
+      // The buffer is taken before the source reads, so that the source can read into it.
       if (total < body.size) buffer ??= await memory.take(partSize, { signal });
       const chunk = await nextOf(chunks, signal);
       if (chunk === undefined) break;
@@ -119,7 +126,7 @@ async function* cut(
       for (let at = 0; at < chunk.byteLength;) {
         buffer ??= await memory.take(partSize, { signal });
         const some = chunk.subarray(at, at + partSize - filled);
-        if (!liesIn(buffer, filled, some)) buffer.set(some, filled);
+        if (!isInPlace(buffer, filled, some)) buffer.set(some, filled);
         filled += some.byteLength;
         at += some.byteLength;
         if (filled < partSize) continue;
@@ -140,11 +147,11 @@ async function* cut(
   }
 }
 
-function liesIn(buffer: Uint8Array, at: number, chunk: Uint8Array): boolean {
+function isInPlace(buffer: Uint8Array, at: number, chunk: Uint8Array): boolean {
   return chunk.buffer === buffer.buffer && chunk.byteOffset === buffer.byteOffset + at;
 }
 
-/** A failure of the source is told apart from one of the server. */
+/** The next chunk. Wraps failures of the source to distinguish them from failures of the server. */
 async function nextOf(chunks: AsyncIterator<Uint8Array>, signal: AbortSignal): Promise<Uint8Array | undefined> {
   signal.throwIfAborted();
   try {
@@ -156,17 +163,17 @@ async function nextOf(chunks: AsyncIterator<Uint8Array>, signal: AbortSignal): P
   }
 }
 
-/** One part; what the server holds of it already is not sent again. */
+/** Sends one part, unless the server already has it. */
 export async function sendPart(
   job: UploadJob,
-  { target, held }: Begun,
+  { target, held }: StartedUpload,
   number: number,
   data: Uint8Array,
 ): Promise<CompletedPart> {
-  const there = held.get(number);
-  if (there !== undefined && isSamePart(data, there)) {
+  const existing = held.get(number);
+  if (existing !== undefined && isSamePart(data, existing)) {
     job.onHeld?.(data.byteLength);
-    return { PartNumber: number, ETag: quotedEtag(there.etag), ...sums(there.crc32) };
+    return { PartNumber: number, ETag: quotedEtag(existing.etag), ...sums(existing.crc32) };
   }
   const input = { ...target, PartNumber: number, Body: data, ...checksumOf(data, job.checksum) };
   const { ETag, ChecksumCRC32 } = await job.connection.call(purposeOf(job), (options) =>
@@ -179,8 +186,12 @@ function sums(crc32: string | undefined): { readonly ChecksumCRC32?: string } {
   return crc32 === undefined ? {} : { ChecksumCRC32: crc32 };
 }
 
-/** Gives the object its name. */
-export async function completeUpload(job: UploadJob, { target }: Begun, Parts: CompletedPart[]): Promise<StoredObject> {
+/** Completes the upload; the object appears. */
+export async function completeUpload(
+  job: UploadJob,
+  { target }: StartedUpload,
+  Parts: CompletedPart[],
+): Promise<StoredObject> {
   const { connection, key, body, metadata, ifNoneMatch, ifMatch, signal } = job;
   const input = {
     ...target,
@@ -188,10 +199,10 @@ export async function completeUpload(job: UploadJob, { target }: Begun, Parts: C
     IfNoneMatch: ifNoneMatch,
     IfMatch: ifMatch === undefined ? undefined : quotedEtag(ifMatch),
   };
-  const wanted = { size: body.size, metadata };
+  const written = { size: body.size, metadata };
   const done = await completeOnce({ connection, purpose: purposeOf(job), input }, async () => {
-    const there = await headObject(connection, key, signal);
-    return there !== undefined && isOurs(there, wanted) ? there : undefined;
+    const existing = await headObject(connection, key, signal);
+    return existing !== undefined && isOurs(existing, written) ? existing : undefined;
   });
   return 'metadata' in done ? done : { key, size: body.size, etag: plainEtag(done.ETag), metadata };
 }

@@ -1,4 +1,4 @@
-/** A bucket as a store. What is relied on, call by call, stands in docs/s3.md. */
+/** A bucket as a store. docs/s3.md documents the required behavior of each call. */
 import { DeleteObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { digestOf } from '../core/digest.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -20,14 +20,14 @@ import type { Conditions, CopyOptions, GetOptions, Store, StoredObject, Upload }
 
 export interface S3StoreOptions extends S3Options {
   readonly report: Report;
-  /** Smaller ones than the server's, so that copies of what is larger can be tried. */
+  /** Overrides the server's limits, so that tests can copy larger objects. */
   readonly copyLimits?: CopyLimits;
-  /** Other ones than the server's, for objects of which it copies a part. */
+  /** Overrides the server's limits for composed objects. */
   readonly partLimits?: PartLimits;
 }
 
-/** Objects whose size and metadata are remembered, so that reading them by range needs no further look. */
-const REMEMBERED = 2000;
+/** Number of objects whose size and metadata are cached, so that range reads need no HEAD request. */
+const CACHE_SIZE = 2000;
 const PART_MEMORY = { size: 6 * 1024 * 1024, count: 4 };
 
 interface S3 {
@@ -36,11 +36,11 @@ interface S3 {
   readonly known: Map<string, StoredObject>;
   readonly copyLimits: CopyLimits;
   readonly partLimits: PartLimits;
-  /** Says once that conditions are not honoured. */
+  /** Warns once that the server ignores conditions. */
   readonly warn: () => void;
 }
 
-/** Sends nothing yet. Throws `USAGE` for an address or endpoint that is none. */
+/** Creates a store without sending a request. Throws `USAGE` for an invalid address or endpoint. */
 export function createS3Store(
   address: string,
   { report, copyLimits = COPY_LIMITS, partLimits = PART_LIMITS, ...options }: S3StoreOptions,
@@ -56,7 +56,7 @@ export function createS3Store(
     warn: () => {
       if (warned) return;
       warned = true;
-      const text = `${connection.address}: the server ignores conditions of writes: let only one publisher at a time write`;
+      const text = `${connection.address}: the server ignores conditional writes: run only one publisher at a time`;
       report({ type: 'note', level: 'warning', text });
     },
   };
@@ -103,7 +103,7 @@ function remember({ known }: S3, object: StoredObject): StoredObject {
   known.delete(object.key);
   known.set(object.key, object);
   const [oldest] = known.keys();
-  if (known.size > REMEMBERED && oldest !== undefined) known.delete(oldest);
+  if (known.size > CACHE_SIZE && oldest !== undefined) known.delete(oldest);
   return object;
 }
 
@@ -114,20 +114,20 @@ async function look(s3: S3, key: string, signal: AbortSignal): Promise<StoredObj
 }
 
 function missing({ address }: S3Connection, key: string): CurlewError {
-  return new CurlewError('NOT_FOUND', `${address}: there is no ${key}`);
+  return new CurlewError('NOT_FOUND', `${address}: ${key} does not exist`);
 }
 
 function changed({ address }: S3Connection, key: string): CurlewError {
-  return new CurlewError('STORE_CONFLICT', `${address}: ${key} has changed meanwhile`);
+  return new CurlewError('STORE_CONFLICT', `${address}: ${key} has changed`);
 }
 
 function taken({ address }: S3Connection, key: string): CurlewError {
-  return new CurlewError('STORE_CONFLICT', `${address}: there is a ${key} already`);
+  return new CurlewError('STORE_CONFLICT', `${address}: ${key} already exists`);
 }
 
 async function get(s3: S3, key: string, { range, ifMatch, signal }: GetOptions): ReturnType<Store['get']> {
   const remembered = s3.known.get(key);
-  // The server checks the etag again, so what is remembered may be old.
+  // The cached entry may be outdated, since the server checks the etag again.
   const object = ifMatch !== undefined && remembered?.etag === ifMatch ? remembered : await look(s3, key, signal);
   if (object === undefined) throw missing(s3.connection, key);
   if (ifMatch !== undefined && object.etag !== ifMatch) throw changed(s3.connection, key);
@@ -138,14 +138,14 @@ async function get(s3: S3, key: string, { range, ifMatch, signal }: GetOptions):
   return { ...object, body: readRange(s3.connection, object, { offset, length }, signal) };
 }
 
-/** Conditions that fail already need no bytes to be moved first. */
+/** Checks conditions before any bytes are sent. */
 async function refuseEarly(s3: S3, key: string, { ifNoneMatch, ifMatch }: Conditions, signal: AbortSignal) {
   if (ifNoneMatch === undefined && ifMatch === undefined) return;
   const found = await look(s3, key, signal);
   if (ifNoneMatch !== undefined && found !== undefined) throw taken(s3.connection, key);
   if (ifMatch === undefined) return;
   if (found === undefined) {
-    throw new CurlewError('STORE_CONFLICT', `${s3.connection.address}: ${key} has vanished meanwhile`);
+    throw new CurlewError('STORE_CONFLICT', `${s3.connection.address}: ${key} has been deleted`);
   }
   if (found.etag !== ifMatch) throw changed(s3.connection, key);
 }
@@ -170,15 +170,15 @@ async function put(
   const conditional = options.ifNoneMatch !== undefined || options.ifMatch !== undefined;
   if (options.isFree !== true) await refuseEarly(s3, key, options, signal);
   const { checksum } = await probe(connection, signal);
-  const honoured = !conditional || (await probeMultipart(connection, signal)).conditions;
-  if (!honoured) {
+  const honored = !conditional || (await probeMultipart(connection, signal)).conditions;
+  if (!honored) {
     s3.warn();
     if (options.isFree === true) await refuseEarly(s3, key, options, signal);
   }
-  const { ifNoneMatch, ifMatch } = honoured ? options : { ifNoneMatch: undefined, ifMatch: undefined };
+  const { ifNoneMatch, ifMatch } = honored ? options : { ifNoneMatch: undefined, ifMatch: undefined };
   const job = { connection, key, body, metadata, digest, checksum, memory, onHeld, ifNoneMatch, ifMatch, signal };
   const object = (await composeWherePossible(job, s3.partLimits)) ?? (await uploadByParts(job));
-  // Some servers name another etag here than they do later.
+  // Some servers return another etag here than later.
   return connection.endpoint === undefined ? object : ((await look(s3, key, signal)) ?? object);
 }
 
@@ -190,7 +190,8 @@ async function readWhole(body: Upload, buffer: Uint8Array, signal: AbortSignal):
     size += chunk.byteLength;
     if (size > body.size) break;
   }
-  if (size !== body.size) throw new CurlewError('FETCH_FAILED', `the source gave ${size} bytes, not ${body.size}`);
+  if (size !== body.size)
+    throw new CurlewError('FETCH_FAILED', `the source returned ${size} bytes instead of ${body.size}`);
   return buffer.subarray(0, size);
 }
 
@@ -203,7 +204,7 @@ async function putWhole(
   const { connection } = s3;
   const doing = `write ${key} to ${connection.address}`;
   if (digest !== undefined && digestOf(data) !== digest) {
-    throw new CurlewError('DIGEST_MISMATCH', `${doing}: the bytes have another digest`);
+    throw new CurlewError('DIGEST_MISMATCH', `${doing}: the bytes do not match the digest`);
   }
   const { checksum, conditions } = await probe(connection, signal);
   if (!conditions && (ifNoneMatch !== undefined || ifMatch !== undefined)) {
@@ -231,15 +232,15 @@ async function putWhole(
   } catch (error) {
     if (error instanceof CurlewError || signal.aborted || !isCondition(error)) throw error;
     if (attemptsOf(error) > 1) {
-      // An earlier attempt may have been carried out, and only its answer been lost.
+      // An earlier attempt may have succeeded although its response was lost.
       const now = await look(s3, key, signal);
-      if (now !== undefined && (await holds(s3, now, data, metadata, signal))) return now;
+      if (now !== undefined && (await hasSameContent(s3, now, data, metadata, signal))) return now;
     }
     throw ifNoneMatch === undefined ? changed(connection, key) : taken(connection, key);
   }
 }
 
-async function holds(
+async function hasSameContent(
   { connection }: S3,
   object: StoredObject,
   data: Uint8Array,
@@ -272,7 +273,7 @@ async function copy(
       : { key: fromKey, size: sourceSize, etag: sourceIfMatch, metadata };
   const abilities =
     ifNoneMatch === undefined && given === undefined ? undefined : await probeMultipart(connection, signal);
-  // A server that holds the source to its etag finds out what is wrong with it by itself.
+  // A server that supports conditions on the source checks its etag and existence.
   const known = abilities?.sourceConditions === true ? given : undefined;
   const source = known ?? (await headObject(from, fromKey, signal));
   if (source === undefined) throw missing(from, fromKey);

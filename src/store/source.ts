@@ -1,4 +1,4 @@
-/** An object of a store as bytes that can be read by range. */
+/** An object of a store as a source that can be read by range. */
 import { CurlewError } from '../core/errors.ts';
 import type { Store, StoredObject, StorePlace } from './store.ts';
 
@@ -7,32 +7,32 @@ interface SourceReadOptions {
   readonly allocate?: ((length: number) => Uint8Array) | undefined;
 }
 
-/** The shape of the archive reader's range source, with what the store knows of the object. */
+/** Compatible with the archive reader's range source; includes the store's object. */
 export interface StoreSource {
   /** For messages. */
   readonly name: string;
   readonly size: number;
   readonly read: (offset: number, length: number, options: SourceReadOptions) => AsyncIterable<Uint8Array>;
   readonly object: StoredObject;
-  /** Of the store that holds it. */
+  /** Place of its store. */
   readonly place: StorePlace;
 }
 
-/** What sources need of a store. */
+/** The part of a store that sources use. */
 export type SourceStore = Pick<Store, 'address' | 'place' | 'head' | 'get'>;
 
-/** Pins the object by its etag: a read after it has changed is `STORE_CONFLICT`. A missing object is `NOT_FOUND`. */
+/** Pins the object by its etag: reading a changed object is `STORE_CONFLICT`. A missing object is `NOT_FOUND`. */
 export async function openStoreSource(
   store: SourceStore,
   key: string,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<StoreSource> {
   const object = await store.head(key, { signal });
-  if (object === undefined) throw new CurlewError('NOT_FOUND', `${store.address}: there is no ${key}`);
+  if (object === undefined) throw new CurlewError('NOT_FOUND', `${store.address}: ${key} does not exist`);
   return storeSource(store, object);
 }
 
-/** The same of an object that was looked at before. */
+/** The same for an object that is already known. */
 export function storeSource(store: SourceStore, object: StoredObject): StoreSource {
   return {
     name: `${store.address}/${object.key}`,

@@ -1,27 +1,26 @@
 /**
- * A web server, or a CDN in front of one, that hands out the objects of a store at their keys: a store that can only be
- * read, and not be listed.
+ * A web server, or a CDN, that serves the objects of a store at their keys: a read-only store without listings.
  */
 import { CurlewError, redact } from '../core/errors.ts';
+import { download } from '../platform/http/download.ts';
 import type { Http } from '../platform/http/http.ts';
 import type { HttpRequest, ResponseHead } from '../platform/http/message.ts';
 import { checkedKey, tooLarge } from './key.ts';
 import type { GetOptions, ReadObject, Store, StoredObject } from './store.ts';
-import { readWebRange } from './web-read.ts';
 
-/** Objects whose size is remembered, so that reading them by range needs no further look. */
-const REMEMBERED = 2000;
+/** Number of objects whose size is cached, so that range reads need no HEAD request. */
+const CACHE_SIZE = 2000;
 
-/** Servers answer so that refuse HEAD alone: an address that was signed for GET is one. */
+/** Statuses of servers that refuse only HEAD, for example for an address that is signed for GET. */
 const NO_HEAD: ReadonlySet<number> = new Set([400, 403, 405, 501]);
 
 interface Web {
   readonly http: Http;
-  /** With a slash at its end; user info in it goes to this server alone. */
+  /** With a trailing slash; its user info is sent to this server only. */
   readonly base: string;
   /** For messages. */
   readonly address: string;
-  /** What stands behind the key in every address: the query of an object's own address. */
+  /** Query string for every request: that of a presigned address. */
   readonly query: string;
   readonly known: Map<string, StoredObject>;
 }
@@ -31,16 +30,16 @@ export function isWebAddress(address: string): boolean {
   return /^https?:\/\//i.test(address);
 }
 
-/** Sends nothing yet. Throws `USAGE` for an address that is none, or has a query or a fragment. */
+/** Creates a store without sending a request. Throws `USAGE` for an invalid address, or one with a query or fragment. */
 export function createWebStore(address: string, http: Http): Store {
   const url = checkedUrl(address);
   if (url.search !== '' || url.hash !== '') {
-    throw new CurlewError('USAGE', `open ${address}: the address of a store has neither a query nor a fragment`);
+    throw new CurlewError('USAGE', `open ${address}: the address of a store must not have a query or fragment`);
   }
   return webStore(http, url, '');
 }
 
-/** The store that one object's address lies in, and its key there; a query (a presigned address) stays with it. */
+/** The store and key of one object's address. The query of a presigned address is kept. */
 export function webObject(address: string, http: Http): { readonly store: Store; readonly key: string } {
   const url = checkedUrl(address);
   const path = url.pathname;
@@ -77,8 +76,8 @@ function webStore(http: Http, url: URL, query: string): Store {
       hint: 'name a folder, or s3://bucket/prefix',
     });
   };
-  const unwritable = refused('can only be read from');
-  const unlisted = refused('does not list what it has');
+  const unwritable = refused('is a read-only store');
+  const unlisted = refused('cannot list its objects');
   return {
     address,
     place: { server: url.origin, base: address },
@@ -97,7 +96,7 @@ function requestOf({ base, address, query }: Web, key: string): HttpRequest {
   return { doing: `read ${key} in ${address}`, url: `${base}${path}${query}` };
 }
 
-/** Undefined when there is no such object. */
+/** Undefined if the object does not exist. */
 async function look(web: Web, key: string, signal: AbortSignal): Promise<StoredObject | undefined> {
   const { http, known } = web;
   const request: HttpRequest = { ...requestOf(web, key), method: 'HEAD' };
@@ -108,15 +107,15 @@ async function look(web: Web, key: string, signal: AbortSignal): Promise<StoredO
   if (found?.status !== 200) throw http.failure(request, response, response.body);
   const { etag, 'last-modified': modified, 'content-length': length } = found.headers;
   if (length === undefined || !/^\d{1,15}$/.test(length)) {
-    throw new CurlewError('FETCH_FAILED', `${request.doing}: the server does not say how long it is`);
+    throw new CurlewError('FETCH_FAILED', `${request.doing}: the response has no Content-Length`);
   }
   const object = { key, size: Number(length), etag: etag ?? `${length} ${modified ?? ''}`, metadata: {} };
-  if (known.size >= REMEMBERED) known.clear();
+  if (known.size >= CACHE_SIZE) known.clear();
   known.set(key, object);
   return object;
 }
 
-/** Asks for one byte, and tells what HEAD would have told; undefined when that is refused, too. */
+/** Requests one byte and returns the head that HEAD would return; undefined if that is refused, too. */
 async function lookByGet(web: Web, key: string, signal: AbortSignal): Promise<ResponseHead | undefined> {
   const request: HttpRequest = { ...requestOf(web, key), headers: { range: 'bytes=0-0' } };
   const outcome = await web.http.exchange(request, { head: () => undefined, data: () => false }, { signal });
@@ -148,20 +147,107 @@ async function get(web: Web, key: string, options: GetOptions): ReturnType<Store
   const known = web.known.get(key);
   const object = known !== undefined && known.etag === ifMatch ? known : await look(web, key, signal);
   const { doing, url } = requestOf(web, key);
-  if (object === undefined) throw new CurlewError('NOT_FOUND', `${web.address}: there is no ${key}`);
+  if (object === undefined) throw new CurlewError('NOT_FOUND', `${web.address}: ${key} does not exist`);
   const conflict = (what: string): CurlewError => new CurlewError('STORE_CONFLICT', `${web.address}: ${key} ${what}`);
-  if (ifMatch !== undefined && object.etag !== ifMatch) throw conflict('has changed meanwhile');
+  if (ifMatch !== undefined && object.etag !== ifMatch) throw conflict('has changed');
   const { offset, length } = range ?? { offset: 0, length: object.size };
   if (offset < 0 || length < 0 || offset + length > object.size) throw conflict(`ends before byte ${offset + length}`);
-  const wanted = { doing, url, offset, length, size: object.size, etag: etagHeader(object), partsOnly };
+  const requested = { doing, url, offset, length, size: object.size, etag: etagHeader(object), partsOnly };
   const changed = (): CurlewError => {
     web.known.delete(key);
-    return conflict('has changed meanwhile');
+    return conflict('has changed');
   };
-  return { ...object, body: readWebRange(web.http, wanted, { changed, allocate, signal }) };
+  return { ...object, body: readWebRange(web.http, requested, { changed, allocate, signal }) };
 }
 
-/** An etag of ours, made of length and date, is none that a server could compare. */
+/** The server's etag; undefined for curlew's own, made of length and date, which a server does not know. */
 function etagHeader({ etag }: StoredObject): string | undefined {
   return /^(?:W\/)?"/.test(etag) ? etag : undefined;
+}
+
+interface WebRange {
+  readonly doing: string;
+  readonly url: string;
+  readonly offset: number;
+  readonly length: number;
+  /** Size of the whole body. */
+  readonly size: number;
+  /** The body must have this etag; undefined if unknown. */
+  readonly etag: string | undefined;
+  readonly partsOnly: boolean;
+}
+
+interface WebReadOptions {
+  /** Creates the error for a changed body. */
+  readonly changed: () => CurlewError;
+  readonly allocate?: ((length: number) => Uint8Array) | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** A chunk that waits for its reader; `taken` resumes the download. */
+interface Offer {
+  readonly chunk: Uint8Array;
+  readonly taken: () => void;
+}
+
+/**
+ * Reads a range by converting a download, which pushes chunks, to an iterable that a reader pulls. Resumes if the connection
+ * breaks. Sends no request before the first chunk is requested.
+ */
+async function* readWebRange(
+  http: Http,
+  { doing, url, offset, length, size, etag, partsOnly }: WebRange,
+  { changed, allocate = (bytes) => Buffer.allocUnsafeSlow(bytes), signal }: WebReadOptions,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  if (length === 0) return;
+  const stopped = new AbortController();
+  let offered: (offer: Offer | undefined) => void = () => undefined;
+  const write = async (chunk: Uint8Array): Promise<void> =>
+    new Promise((taken) => {
+      offered({ chunk, taken });
+    });
+  const next = async (): Promise<Offer | undefined> =>
+    new Promise((resolve) => {
+      offered = resolve;
+    });
+  let waiting = next();
+  const restart = async (): Promise<void> => {
+    throw changed();
+  };
+  const request = {
+    doing,
+    url,
+    from: offset,
+    until: offset + length,
+    expectedSize: size,
+    expectedEtag: etag,
+    partsOnly,
+  };
+  const finished = download(
+    http,
+    { ...request, write, restart },
+    { signal: AbortSignal.any([signal, stopped.signal]) },
+  ).then(
+    () => undefined,
+    (error: unknown) => ({ error }),
+  );
+  void finished.then(() => offered(undefined));
+  let offer: Offer | undefined;
+  try {
+    for (offer = await waiting; offer !== undefined; offer = await waiting) {
+      for (let done = 0; done < offer.chunk.byteLength;) {
+        const copy = allocate(offer.chunk.byteLength - done);
+        copy.set(offer.chunk.subarray(done, done + copy.byteLength));
+        done += copy.byteLength;
+        yield copy;
+      }
+      waiting = next();
+      offer.taken();
+    }
+    const failure = await finished;
+    if (failure !== undefined) throw failure.error;
+  } finally {
+    stopped.abort();
+    offer?.taken();
+  }
 }

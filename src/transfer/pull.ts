@@ -6,7 +6,7 @@ import { basename } from 'node:path';
 import { CurlewError } from '../core/errors.ts';
 import { reportStep } from '../core/events.ts';
 import { claim } from '../platform/files/claim.ts';
-import { allFailed, isOfPlace, type FetchPlace } from '../store/places.ts';
+import { allFailed, isPlaceError, type FetchPlace } from '../store/places.ts';
 import { fromPlace, mayBeAny, type Pull, type Pulled, type PullOptions } from './from-place.ts';
 import { openPlace } from './open-place.ts';
 
@@ -78,7 +78,7 @@ async function inTurn(run: Pull, places: readonly FetchPlace[]): Promise<Pulled>
         return await fromPlace(run, opened);
       } catch (error) {
         signal.throwIfAborted();
-        if (!isOfPlace(error)) throw error;
+        if (!isPlaceError(error)) throw error;
         failures.set(place, error);
         if (error.code === 'STORE_CONFLICT') run.changed.add(place);
         if (PASSING.includes(error.code)) again.push(place);

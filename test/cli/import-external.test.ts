@@ -80,7 +80,7 @@ test('packages are fetched, measured and named in the registry, newest first, an
   const released = rows.map((row) => ({ ...row, isPrerelease: false }));
   assert.equal(outcomes(await bring(box, released, signal)), ['1.2.0+1 present', '1.10.0 released']);
   assert.is((await registryOf(box))['acme']?.[0]?.['isPrerelease'], false);
-  await assert.rejectsWith(bring(box, rows, signal), 'STORE_CONFLICT', /acme-1\.10\.0 was released already/);
+  await assert.rejectsWith(bring(box, rows, signal), 'STORE_CONFLICT', /acme-1\.10\.0 is already released/);
 });
 
 test('bytes of another sha256 than the publisher gives leave nothing', async ({ signal }) => {
@@ -93,9 +93,9 @@ test('bytes of another sha256 than the publisher gives leave nothing', async ({ 
 });
 
 for (const [what, change, reason] of [
-  ['address', { url: 'https://example.org/x.tar.gz' }, /has another address/],
-  ['range', { kurlVersionCompatibilityRange: '>1' }, /is for other versions of kURL/],
-  ['sha256', { sha256Sum: 'a'.repeat(64) }, /has another sha256/],
+  ['address', { url: 'https://example.org/x.tar.gz' }, /has a different address/],
+  ['range', { kurlVersionCompatibilityRange: '>1' }, /is for different versions of kURL/],
+  ['sha256', { sha256Sum: 'a'.repeat(64) }, /has a different SHA-256/],
 ] as const) {
   test(`a version that was imported keeps its ${what}`, async ({ signal }) => {
     await using web = await serveFiles(bodies);
@@ -135,7 +135,7 @@ test('a package that was replaced in the store is found out', async ({ signal })
   const row = { version: '1', url: `${web.url}/one.tar.gz` };
   await bring(box, [row], signal);
   await writeFile(box.at('store/external/acme-1.tar.gz'), 'mine');
-  await assert.rejectsWith(bring(box, [row], signal), 'STORE_CONFLICT', /with other content/);
+  await assert.rejectsWith(bring(box, [row], signal), 'STORE_CONFLICT', /with different content/);
 });
 
 test('an import that was stopped before the registry was written goes on', async ({ signal }) => {
@@ -172,10 +172,10 @@ test('what is no .tar.gz, and a damaged registry, are refused', async ({ signal 
   await using web = await serveFiles({ page: '<html>' });
   await using box = await tree({});
   const rows = [{ version: '1', url: `${web.url}/page` }];
-  await assert.rejectsWith(bring(box, rows, signal), 'PACKAGE_INVALID', /gave no \.tar\.gz/);
+  await assert.rejectsWith(bring(box, rows, signal), 'PACKAGE_INVALID', /did not return a \.tar\.gz/);
   const store = createFolderStore(box.at('store'));
   await store.put('external/addon-registry.json', Buffer.from('{"acme":[1]}'), { signal });
-  await assert.rejectsWith(bring(box, rows, signal), 'PACKAGE_INVALID', /not a registry/);
+  await assert.rejectsWith(bring(box, rows, signal), 'PACKAGE_INVALID', /not an add-on registry/);
 });
 
 test('external add-ons count as others do: in versions, in the lists of versions, for a spec and in bundles', async ({
@@ -231,7 +231,7 @@ test('an external package of another add-on is refused, and its registry stays a
   await writePackage(box.at('p.tar.gz'), 'other', '1.0.0', [{ path: 'install.sh', data: '' }]);
   await using web = await serveFiles({ 'p.tar.gz': await readFile(box.at('p.tar.gz')) });
   const rows = [{ version: '1.0.0', url: `${web.url}/p.tar.gz` }];
-  await assert.rejectsWith(bring(box, rows, signal), 'PACKAGE_INVALID', /acme-1\.0\.0: .* gave other-1\.0\.0/);
+  await assert.rejectsWith(bring(box, rows, signal), 'PACKAGE_INVALID', /acme-1\.0\.0: .* returned other-1\.0\.0/);
   assert.is(await registryOf(box).catch(() => 'none'), 'none');
 });
 

@@ -82,12 +82,15 @@ test('a release that a store does not have is answered with those that it has, t
   ]) {
     const { exitCode, stderr } = await runCommand(words, box.path);
     assert.is(exitCode, 14);
-    assert.match(stderr, /there is no release "r1"\n {2}hint: did you mean s[12]\? there are: s[12], s[12]$/);
+    assert.match(
+      stderr,
+      /release "r1" does not exist\n {2}hint: did you mean s[12]\? existing releases: s[12], s[12]$/,
+    );
   }
   const at = await runCommand(['versions', '--from', 'staging@s1'], box.path);
   assert.match(at.stderr, `the store ${box.at('staging')} and --release s1`);
   const nowhere = await runCommand(['versions', '--from', 'stagng'], box.path);
-  assert.match(nowhere.stderr, `curlew publish --to ${box.at('stagng')} makes a store there`);
+  assert.match(nowhere.stderr, `create a store there with curlew publish --to ${box.at('stagng')}`);
 });
 
 test('publish takes the order of versions from versions.json beside them, and refuses one that is none', async () => {
@@ -105,7 +108,7 @@ test('publish takes the order of versions from versions.json beside them, and re
   await writeFile(box.at('addons/web/versions.json'), '{}');
   const refused = await curlew(['publish', '--to', 'dist', '--release', 'v2'], { cwd: box.path });
   assert.is(refused.exitCode, 10);
-  assert.match(refused.stderr, /addons\/web\/versions\.json: not an order of versions: it is no list/);
+  assert.match(refused.stderr, /addons\/web\/versions\.json: not a version order: it is not a list/);
 });
 
 test('old releases go from a store, after a dry run has named them', async ({ signal }) => {
@@ -114,7 +117,7 @@ test('old releases go from a store, after a dry run has named them', async ({ si
   await publishAs(createFolderStore(box.at('staging')), 's2', [more], signal);
   const words = ['prune', '--from', 'staging', '--keep', '1'];
   const planned = await curlew([...words, '--dry-run'], { cwd: box.path });
-  assert.match(planned.stdout, /^s1: would go, 6 objects, .*newer ones are enough/);
+  assert.match(planned.stdout, /^s1: would go, 6 objects, .*enough newer releases exist/);
   assert.match(planned.stdout, '1 release stays; current is s2');
   assert.is((await curlew([...words, '--older-than', '1d'], { cwd: box.path })).stdout.split('\n').length, 1);
   assert.match((await curlew(words, { cwd: box.path })).stdout, /^s1: removed, 6 objects/);

@@ -137,7 +137,7 @@ test('a configuration that names keys lets nothing unsigned in, wherever it come
   await writeFile(box.at('spec.yaml'), specOf([{ name: 'aaa', version: '1.0.0' }]));
   await mkdir(box.at('store'));
   await writeFile(box.at('store/VERSION'), 'r1');
-  await refused(box, installing('--from', 'store', '--installer', 'spec.yaml'), /there is no signature VERSION/);
+  await refused(box, installing('--from', 'store', '--installer', 'spec.yaml'), /the signature VERSION/);
   assert.is((await curlew(installing('--bundle', 'b.tar.gz'), traced(box))).exitCode, 0);
 });
 

@@ -79,7 +79,7 @@ test('a run refuses what is not signed, and nothing is made', async ({ signal })
   await mkdir(box.at('plain'));
   const plain = createFolderStore(box.at('plain'));
   await publishAs(plain, 'p1', [await madePackage(box, 'aaa', '1.0.0', 'x')], signal);
-  await refused(box, /there is no signature VERSION/, 'install', ...installing('--from', 'plain', '--key', 'our.pub'));
+  await refused(box, /the signature VERSION/, 'install', ...installing('--from', 'plain', '--key', 'our.pub'));
   await writeFile(
     box.at('o.yaml'),
     specOf([{ name: 'aaa', version: 'latest' }]) + '    s3Override: "http://[::1]:1/x"\n',
@@ -102,7 +102,7 @@ test('a mirror that is behind or lies is passed over for one that is signed', as
   const words = installing('--key', 'our.pub', '--from', 'plain', '--from', server.url);
   const { stdout, stderr } = await done(box, 'install', ...words);
   assert.match(stdout, /^aaa {2}1\.0\.0 {2}installed/);
-  assert.match(stderr, /there is no signature VERSION\.sigstore\.json; the next place is asked/);
+  assert.match(stderr, /there is no signature VERSION\.sigstore\.json does not exist; trying the next place/);
 });
 
 /** Puts a package into the store that has another addon.json, the same size, and the identity of the one that is signed. */
@@ -170,7 +170,7 @@ test('an old release by its name is refused by a node and a workstation that hav
   for (const name of ['install', 'upgrade']) {
     const { exitCode, stderr } = await runTraced([name, ...old], box);
     assert.is(exitCode, 34, stderr);
-    assert.match(stderr, /r1 is signed as version \d+, and r2 was seen before, version \d+/);
+    assert.match(stderr, /r1 is signed as version \d+, but version \d+, r2, was read/);
   }
   await done(box, 'install', ...old, '--allow-downgrade');
   const words = ['spec.yaml', '--from', 'store', '--key', 'our.pub', '--plan'];
@@ -279,7 +279,17 @@ test('promotion asks for signatures, signs in the new place, and tells who stays
   const unsigned = await done(box, 'promote', ...from, '--to', 'dist@d2');
   assert.match(unsigned.stderr, /d2 is not signed as the current release/);
   await done(box, 'install', ...installing('--from', 'dist', '--key', 'their.pub', '--install-dir', '/opt/b'));
-  await refused(box, /there is no signature/, 'promote', '--from', 'dist@d2', '--to', 'e', '--key', 'their.pub');
+  await refused(
+    box,
+    /the signature .* does not exist/,
+    'promote',
+    '--from',
+    'dist@d2',
+    '--to',
+    'e',
+    '--key',
+    'their.pub',
+  );
 });
 
 test('words that do not go together are told', async ({ signal }) => {

@@ -37,8 +37,8 @@ for (const [words, text, expected] of [
   [['--root', '/t'], 'curlew keygen, curlew install --help, curlew installer, curlew-status', undefined],
   [
     ['--from', 's3://b/p', '--s3-endpoint', 'http://127.0.0.1:9000', '--s3-path-style', '--root', '/t'],
-    'curlew reindex s3://b/p makes it anew',
-    'curlew reindex --s3-endpoint http://127.0.0.1:9000 --s3-path-style s3://b/p makes it anew',
+    'curlew reindex s3://b/p rebuilds it',
+    'curlew reindex --s3-endpoint http://127.0.0.1:9000 --s3-path-style s3://b/p rebuilds it',
   ],
 ] as const) {
   test(`a suggested command is about the same place: ${words.join(' ')}`, async () => {

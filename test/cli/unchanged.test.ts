@@ -211,7 +211,7 @@ test('what was judged by one release is not published on top of another', async 
     jobs: 1,
   };
   const late = publishPackages([], { ...given, report: noReport, signal });
-  await assert.rejectsWith(late, 'STORE_CONFLICT', /another publisher made r2 current/);
+  await assert.rejectsWith(late, 'STORE_CONFLICT', /another publisher has made r2 current/);
 });
 
 test('a dry run into a store that is not there makes none', async ({ signal }) => {

@@ -86,10 +86,10 @@ for (const name of SERVERS) {
   test(`${name}: buckets that are not there are told, on either side`, async () => {
     const into = await bundle(['installer.yaml', '--from', DIST, '-o', 's3://nobody.example/b.tar.gz']);
     assert.is(into.exitCode, 14, into.stderr);
-    assert.match(into.stderr, 'there is no bucket nobody.example');
+    assert.match(into.stderr, 'the bucket nobody.example does not exist');
     const from = await bundle(['installer.yaml', '--from', 's3://nobody.example/dist', '-o', 'x.tar.gz']);
     assert.is(from.exitCode, 14, from.stderr);
-    assert.match(from.stderr, 'there is no bucket nobody.example');
+    assert.match(from.stderr, 'the bucket nobody.example does not exist');
   });
 
   test(`${name}: a package that is another one than in the saved plan stops it`, async ({ signal }) => {

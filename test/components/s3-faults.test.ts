@@ -189,7 +189,7 @@ for (const name of SERVERS) {
       proxy.fail(/GET .*\/k/, kind, 2);
       const work = (async () => collect((await store.get('k', { signal })).body))();
       if (kind === 'reset answer') assert.is(digestOf(await work), digestOf(data));
-      else await refused(work, 'FETCH_FAILED', /other bytes than asked for/);
+      else await refused(work, 'FETCH_FAILED', /did not return the requested range/);
     }
   });
 
@@ -213,9 +213,13 @@ for (const name of SERVERS) {
   test('a bucket that is not there is named by reading and by writing', async ({ signal }) => {
     proxy.heal();
     const store = open('dist', 'no-such-bucket');
-    await refused(store.head('VERSION', { signal }), 'NOT_FOUND', /there is no bucket no-such-bucket/);
-    await refused(store.put('k', Buffer.from('k'), { ifNoneMatch: '*', signal }), 'NOT_FOUND', /no bucket/);
-    await refused(collectItems(store.list('', { signal })), 'NOT_FOUND', /no bucket/);
+    await refused(store.head('VERSION', { signal }), 'NOT_FOUND', /the bucket no-such-bucket does not exist/);
+    await refused(
+      store.put('k', Buffer.from('k'), { ifNoneMatch: '*', signal }),
+      'NOT_FOUND',
+      /the bucket .* does not exist/,
+    );
+    await refused(collectItems(store.list('', { signal })), 'NOT_FOUND', /the bucket .* does not exist/);
   });
 
   test('a server that is not there is named', async ({ signal }) => {

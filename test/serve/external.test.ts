@@ -139,7 +139,7 @@ test('a store that nobody may list has no external add-ons, one with a damaged r
   await store.put(storeKey.addonRegistry, Buffer.from('{"acme":[1]}'), { signal });
   await using server = await serveStore(store);
   assert.is((await fetch(`${server.url}/bundle/one.tar.gz`)).status, 502);
-  assert.match(server.log.at(-1)?.error ?? '', 'not a registry of add-ons');
+  assert.match(server.log.at(-1)?.error ?? '', 'not an add-on registry');
 });
 
 test.run();

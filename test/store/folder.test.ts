@@ -164,7 +164,7 @@ test('bytes with another digest, a source that fails and a cancelled write leave
       yield text('1234');
     },
   };
-  await assert.rejectsWith(store.put('k', short, { signal }), 'FETCH_FAILED', /4 bytes, not 10/);
+  await assert.rejectsWith(store.put('k', short, { signal }), 'FETCH_FAILED', /4 bytes instead of 10/);
   const stop = new AbortController();
   const endless: Upload = {
     size: 1e9,

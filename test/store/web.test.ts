@@ -28,7 +28,11 @@ test('the catalogue and the packages of a store are read through a web server', 
   const source = await openStoreSource(store, 'r1/aaa-1.0.0.tar.gz', { signal });
   assert.is((await collect(source.read(0, source.size, { signal }))).byteLength, source.size);
   assert.is(await store.head('r1/bbb-1.0.0.tar.gz', { signal }), undefined);
-  await assert.rejectsWith(store.get('r1/bbb-1.0.0.tar.gz', { signal }), 'NOT_FOUND', /there is no r1\/bbb/);
+  await assert.rejectsWith(
+    store.get('r1/bbb-1.0.0.tar.gz', { signal }),
+    'NOT_FOUND',
+    /r1\/bbb-1\.0\.0\.tar\.gz does not exist/,
+  );
 });
 
 for (const [title, fault] of [
@@ -74,7 +78,7 @@ test('an object that has changed is a conflict, before and between reads', async
   const store = createWebStore(server.url, http);
   const source = await openStoreSource(store, 'a', { signal });
   await writeFile(box.at('a'), patterned(3_000_000, 2));
-  await assert.rejectsWith(collect(source.read(0, 1000, { signal })), 'STORE_CONFLICT', /has changed meanwhile/);
+  await assert.rejectsWith(collect(source.read(0, 1000, { signal })), 'STORE_CONFLICT', /has changed/);
   await assert.rejectsWith(store.get('a', { ifMatch: source.object.etag, signal }), 'STORE_CONFLICT');
   await assert.rejectsWith(store.get('a', { range: { offset: 0, length: 4_000_000 }, signal }), 'STORE_CONFLICT');
 });
@@ -108,9 +112,9 @@ test('plain http to another machine, a query in a store, and writing are refused
   assert.match(error.hint ?? '', '--allow-http packages.invalid');
   assert.throwsWith(() => createWebStore('https://packages.invalid/dist?x=1', http), 'USAGE');
   assert.throwsWith(() => createWebStore('https://', http), 'USAGE');
-  await assert.rejectsWith(far.put('a', Buffer.from('a'), { signal }), 'UNSUPPORTED', /can only be read from/);
+  await assert.rejectsWith(far.put('a', Buffer.from('a'), { signal }), 'UNSUPPORTED', /is a read-only store/);
   await assert.rejectsWith(far.delete('a', { signal }), 'UNSUPPORTED');
-  await assert.rejectsWith(collect(far.list('', { signal }) as never), 'UNSUPPORTED', /does not list/);
+  await assert.rejectsWith(collect(far.list('', { signal }) as never), 'UNSUPPORTED', /cannot list/);
 });
 
 test('a server that does not say how long an object is cannot be read from', async ({ signal }) => {

@@ -11,10 +11,10 @@ import type { Http } from '../../platform/http/http.ts';
 import { placedPackage } from '../../runtime/node/placed-package.ts';
 import { NO_RECORDS, readRecords } from '../../runtime/node/records.ts';
 import { archivePackages, type SourcePackage } from '../../runtime/node/source.ts';
-import { atOnePlace, type FetchPlace } from '../../store/places.ts';
+import { tryPlaces, type FetchPlace } from '../../store/places.ts';
 import { isWhole, knownPackage, openRemotePackage, requireContents } from '../../runtime/fetch/remote-package.ts';
 import { readIndex } from '../../formats/archive/read.ts';
-import { isFolderStore } from '../../store/folder-place.ts';
+import { isFolderStore } from '../../store/folder.ts';
 import { openStoreSource } from '../../store/source.ts';
 import type { Store } from '../../store/store.ts';
 import { isWebAddress, webObject } from '../../store/web.ts';
@@ -64,7 +64,7 @@ export async function storeSource(
       stores.push(await openStoreFor(address, request, context, { create: false, http }));
     }
     const { onNotCurrent, result } = notingCurrent(context);
-    const catalogue = await atOnePlace(
+    const catalogue = await tryPlaces(
       stores,
       async (store) => catalogueOf(store, { release, trust, onNotCurrent, signal: context.signal }),
       context,

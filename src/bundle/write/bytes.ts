@@ -1,7 +1,7 @@
 /** The bytes of a planned bundle: any range of them, without the rest. */
 import type { Segment, SplicePlan } from '../../formats/archive/splice.ts';
 import { CurlewError } from '../../core/errors.ts';
-import { isFolderStore } from '../../store/folder-place.ts';
+import { isFolderStore } from '../../store/folder.ts';
 import type { StoredObject, StorePlace } from '../../store/store.ts';
 
 /** Bytes by range, read into memory that the caller may provide. An archive's range source is one. */

@@ -1,7 +1,7 @@
 /** Carries out a bundle plan into a store: what its server has already, the server itself puts together. */
 import type { SplicePlan } from '../../formats/archive/splice.ts';
 import { asError, CurlewError } from '../../core/errors.ts';
-import { isFolderStore } from '../../store/folder-place.ts';
+import { isFolderStore } from '../../store/folder.ts';
 import type { CopiedRange, Store, Upload } from '../../store/store.ts';
 import { changedSincePlanned, type BundleSource } from './bytes.ts';
 import { createEntryCheck } from './entry-check.ts';

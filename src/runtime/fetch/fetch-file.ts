@@ -11,7 +11,7 @@ import { isObject } from '../../core/json.ts';
 import { openGrowingFile, type GrowingFile } from '../../platform/files/growing-file.ts';
 import { requireSpace } from '../../platform/files/space.ts';
 import { syncFolder } from '../../platform/files/sync-folder.ts';
-import { atOnePlace, type FetchPlace } from '../../store/places.ts';
+import { tryPlaces, type FetchPlace } from '../../store/places.ts';
 import type { StoredObject } from '../../store/store.ts';
 import { readStateFile, writeStateFile } from '../../platform/files/state-file.ts';
 
@@ -83,7 +83,7 @@ async function fillPartial(
   await using file = await openGrowingFile(partial, options);
   // Killed before the name was given: nobody needs to be asked.
   if (wanted.sha256 !== undefined && (await isRight(wanted, file))) return;
-  await atOnePlace(
+  await tryPlaces(
     wanted.places,
     async (place) => {
       // What was left may be another object's, another place's, or damaged by a power cut: then each gets a fair try.

@@ -9,7 +9,7 @@ import { hexOf, type Digest } from '../../core/digest.ts';
 import { CurlewError, fileError } from '../../core/errors.ts';
 import { nodePath } from '../../core/layout.ts';
 import { makeFolder } from '../../platform/files/make-folder.ts';
-import { atOnePlace, type FetchPlace } from '../../store/places.ts';
+import { tryPlaces, type FetchPlace } from '../../store/places.ts';
 import { openStoreSource } from '../../store/source.ts';
 import type { PlacedPackage } from '../node/placed-package.ts';
 import { archivePackages, type SourcePackage } from '../node/source.ts';
@@ -39,7 +39,7 @@ type OpenOptions = Pick<FetchOptions, 'report' | 'signal'>;
  * before its `extract`.
  */
 export async function openRemotePackage(file: RemoteFile, options: OpenOptions): Promise<SourcePackage> {
-  return atOnePlace(file.places, async (place) => openAt(file, place, options), options);
+  return tryPlaces(file.places, async (place) => openAt(file, place, options), options);
 }
 
 async function openAt(file: RemoteFile, { store, key }: FetchPlace, options: OpenOptions): Promise<SourcePackage> {

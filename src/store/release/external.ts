@@ -1,6 +1,6 @@
 /**
- * External add-ons (kurl.md 3.6): what a publisher's `versions.json` offers, and the registry of what was taken over. A
- * version never changes once it stands there; only `isPrerelease` may become false. Pure.
+ * External add-ons (kurl.md 3.6): the versions in a publisher's `versions.json`, and the registry of imported ones. A
+ * version in the registry never changes, except that `isPrerelease` may become false. Pure.
  */
 import { canonicalJson, isDigest, type Digest } from '../../core/digest.ts';
 import { CurlewError, redact } from '../../core/errors.ts';
@@ -15,20 +15,20 @@ export interface OfferedVersion {
   readonly url: string;
   readonly range: string;
   readonly isPrerelease: boolean;
-  /** As the publisher gives it; undefined when it gives none. */
+  /** From the publisher; undefined if not given. */
   readonly digest: Digest | undefined;
 }
 
-/** A row of the registry, in the words that its readers know. */
+/** A row of the registry, with kURL's field names. */
 export interface RegistryRow {
   readonly version: string;
   readonly kurlVersionCompatibilityRange: string;
   /** Address without user info and query. */
   readonly origin: string;
   readonly isPrerelease: boolean;
-  /** In hex. */
+  /** Hex. */
   readonly sha256Sum: string;
-  /** What a catalogue says of the package, where curlew made it. Readers of kURL's do not know it. */
+  /** The catalogue entry of a package that curlew built. kURL's readers ignore it. */
   readonly curlew?: ExternalPackage;
 }
 
@@ -36,9 +36,9 @@ export type ExternalPackage = Omit<ListedPackage, 'name' | 'version'>;
 
 export type AddonRegistry = ReadonlyMap<string, readonly RegistryRow[]>;
 
-const MOST_VERSIONS = 10_000;
+const MAX_VERSIONS = 10_000;
 
-function textOf(value: unknown, limit: number): string | undefined {
+function cleanString(value: unknown, limit: number): string | undefined {
   return typeof value === 'string' && value.length <= limit && !/[\u0000-\u001f\u007f]/.test(value) ? value : undefined;
 }
 
@@ -46,27 +46,26 @@ function parsed(text: string, bad: (what: string, cause?: unknown) => CurlewErro
   try {
     return shallowJson(text);
   } catch (error) {
-    throw bad('it is no JSON', error);
+    throw bad('it is not JSON', error);
   }
 }
 
 /**
- * Reads a `versions.json`: a list of versions of the add-on `name`, or an object of such lists by name. Anything wrong is
- * `SPEC_INVALID`.
+ * Parses a `versions.json`: a list of versions of the add-on `name`, or an object with such a list per add-on. Any mistake
+ * is `SPEC_INVALID`.
  */
 export function parseOffers(text: string, from: string, name: string | undefined): readonly OfferedVersion[] {
   const bad = (what: string, cause?: unknown): CurlewError =>
     new CurlewError('SPEC_INVALID', `${from}: ${what}`, {
-      hint: 'it is a list of {version, url, kurlVersionCompatibilityRange, isPrerelease, sha256Sum}',
+      hint: 'write a list of {version, url, kurlVersionCompatibilityRange, isPrerelease, sha256Sum}',
       cause,
     });
   const value = parsed(text, bad);
-  if (Array.isArray(value) && name === undefined) throw bad('a list does not say which add-on it is of: give --name');
+  if (Array.isArray(value) && name === undefined) throw bad('it is a list without the name of an add-on: add --name');
   const lists = Array.isArray(value) ? [[name ?? '', value] as const] : isObject(value) ? Object.entries(value) : [];
-  if (lists.length === 0) throw bad('it holds no versions');
+  if (lists.length === 0) throw bad('it contains no versions');
   const offers = lists.flatMap(([addon, rows]) => {
-    if (!Array.isArray(rows) || rows.length > MOST_VERSIONS)
-      throw bad(`${addon.slice(0, 100)} has no list of versions`);
+    if (!Array.isArray(rows) || rows.length > MAX_VERSIONS) throw bad(`${addon.slice(0, 100)} has no list of versions`);
     return rows.map((row: unknown, at) => {
       const offer = offerOf(addon, row);
       if (typeof offer === 'string') throw bad(`version ${at + 1} of ${addon.slice(0, 100)}: ${offer}`);
@@ -75,15 +74,15 @@ export function parseOffers(text: string, from: string, name: string | undefined
   });
   const files = offers.map((offer) => externalFile(offer));
   const twice = files.find((file, at) => files.indexOf(file) !== at);
-  if (twice !== undefined) throw bad(`two versions would be ${twice}`);
+  if (twice !== undefined) throw bad(`two versions have the same file name ${twice}`);
   return offers;
 }
 
 function offerOf(name: string, row: unknown): OfferedVersion | string {
-  if (!isObject(row)) return 'it is no object';
-  const version = textOf(row['version'], 128);
-  const url = textOf(row['url'], 4096);
-  const range = textOf(row['kurlVersionCompatibilityRange'] ?? '*', 256);
+  if (!isObject(row)) return 'it is not an object';
+  const version = cleanString(row['version'], 128);
+  const url = cleanString(row['url'], 4096);
+  const range = cleanString(row['kurlVersionCompatibilityRange'] ?? '*', 256);
   const { isPrerelease = false, sha256Sum } = row;
   if (version === undefined) return 'it has no version';
   try {
@@ -92,11 +91,12 @@ function offerOf(name: string, row: unknown): OfferedVersion | string {
     if (error instanceof CurlewError) return error.message;
     throw error;
   }
-  if (url === undefined || !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) return 'its url is none';
-  if (range === undefined) return 'kurlVersionCompatibilityRange is no text';
-  if (typeof isPrerelease !== 'boolean') return 'isPrerelease is neither true nor false';
+  if (url === undefined || !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    return 'its url is not a web address';
+  if (range === undefined) return 'kurlVersionCompatibilityRange is not a string';
+  if (typeof isPrerelease !== 'boolean') return 'isPrerelease is not a boolean';
   const digest = sha256Sum === undefined ? undefined : `sha256:${typeof sha256Sum === 'string' ? sha256Sum : ''}`;
-  if (digest !== undefined && !isDigest(digest)) return 'sha256Sum is not a sha256 in hex';
+  if (digest !== undefined && !isDigest(digest)) return 'sha256Sum is not a hex SHA-256';
   return { name, version, url, range, isPrerelease, digest };
 }
 
@@ -105,15 +105,15 @@ export function externalFile({ name, version }: Pick<OfferedVersion, 'name' | 'v
   return `${formatRef({ name, version })}.tar.gz`.replaceAll('+', '-');
 }
 
-/** Reads an `addon-registry.json` from a store; `PACKAGE_INVALID` when it is damaged, for it must not be lost. */
+/** Parses a store's `addon-registry.json`; `PACKAGE_INVALID` if it is damaged, so that it is never overwritten. */
 export function parseRegistry(text: string, from: string): AddonRegistry {
   const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('PACKAGE_INVALID', `${from}: not a registry of add-ons: ${what}`, {
-      hint: 'put its last good version back',
+    new CurlewError('PACKAGE_INVALID', `${from}: not an add-on registry: ${what}`, {
+      hint: 'restore its last good version',
       cause,
     });
   const value = parsed(text, bad);
-  if (!isObject(value)) throw bad('it is no object');
+  if (!isObject(value)) throw bad('it is not an object');
   const rows = Object.entries(value).map(([name, list]) => {
     if (!Array.isArray(list) || !list.every(isRow)) throw bad(name.slice(0, 100));
     return [name, list] as const;
@@ -128,7 +128,7 @@ function isRow(row: unknown): row is RegistryRow {
   return [version, range, origin].every((text) => typeof text === 'string') && isDigest(`sha256:${String(sha256Sum)}`);
 }
 
-/** Canonical text of a registry: add-ons by name, versions in descending order. */
+/** Canonical JSON of a registry: add-ons by name, versions in descending order. */
 export function formatRegistry(registry: AddonRegistry): string {
   const rows = [...registry]
     .toSorted(([a], [b]) => compareText(a, b))
@@ -136,15 +136,15 @@ export function formatRegistry(registry: AddonRegistry): string {
   return `${canonicalJson(Object.fromEntries(rows))}\n`;
 }
 
-/** What must not be taken over, in words; undefined when the offer is what stands there, or a release of a prerelease. */
+/** Why an offer conflicts with its row; undefined if it is the same version, or the release of a prerelease. */
 export function offerProblem(row: RegistryRow, offer: OfferedVersion): string | undefined {
-  if (row.origin !== redact(offer.url)) return 'has another address';
-  if (row.kurlVersionCompatibilityRange !== offer.range) return 'is for other versions of kURL';
-  if (offer.digest !== undefined && offer.digest !== `sha256:${row.sha256Sum}`) return 'has another sha256';
-  return !row.isPrerelease && offer.isPrerelease ? 'was released already' : undefined;
+  if (row.origin !== redact(offer.url)) return 'has a different address';
+  if (row.kurlVersionCompatibilityRange !== offer.range) return 'is for different versions of kURL';
+  if (offer.digest !== undefined && offer.digest !== `sha256:${row.sha256Sum}`) return 'has a different SHA-256';
+  return !row.isPrerelease && offer.isPrerelease ? 'is already released' : undefined;
 }
 
-/** The registry with rows put in, each in the place of the one of its version. */
+/** The registry with these rows added; each replaces the row of the same version. */
 export function withRows(
   registry: AddonRegistry,
   rows: readonly { readonly name: string; readonly row: RegistryRow }[],

@@ -1,4 +1,4 @@
-/** The end of a release, in the order that keeps readers safe: catalogue, its signature, `VERSION`, and who says so. */
+/** Completes a release in the order that keeps readers safe: catalogue, its signature, `VERSION`, its signature. */
 import { CATALOGUE_LIMIT, formatCatalogue, type Catalogue } from '../../core/catalogue.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
@@ -13,15 +13,15 @@ interface Cancellable {
 }
 
 export interface FinishOptions extends Cancellable {
-  /** The release that is current when this begins. */
+  /** The current release at the start. */
   readonly current: CurrentRelease | undefined;
-  /** Undefined: nothing is signed. */
+  /** Undefined for an unsigned release. */
   readonly signer?: Signer | undefined;
-  /** What lies beside the catalogue as `inputs.json`. */
+  /** Content of `inputs.json`, next to the catalogue. */
   readonly inputs: Uint8Array | undefined;
 }
 
-/** Makes a release whose packages are all there the current one. */
+/** Makes a release the current one. All its packages must be in the store. */
 export async function finishRelease(
   store: Store,
   catalogue: Catalogue,
@@ -36,8 +36,8 @@ export async function finishRelease(
 }
 
 /**
- * Writes the catalogue, then the two files for kURL's readers. A catalogue of the release with other content is
- * `STORE_CONFLICT`. All packages must be there already.
+ * Writes the catalogue, then the two files for kURL's readers. An existing catalogue with different content is
+ * `STORE_CONFLICT`. All packages must be in the store.
  */
 async function writeCatalogue(store: Store, catalogue: Catalogue, { signal }: Cancellable): Promise<void> {
   const { release } = catalogue;
@@ -47,9 +47,9 @@ async function writeCatalogue(store: Store, catalogue: Catalogue, { signal }: Ca
     await store.put(key, text, { ifNoneMatch: '*', signal });
   } catch (error) {
     if (!(error instanceof CurlewError) || error.code !== 'STORE_CONFLICT') throw error;
-    if (!(await holds(store, key, text, signal))) {
-      throw new CurlewError('STORE_CONFLICT', `${store.address}: ${release} was published with other content`, {
-        hint: 'a release never changes: choose another release string',
+    if (!(await hasContent(store, key, text, signal))) {
+      throw new CurlewError('STORE_CONFLICT', `${store.address}: ${release} was published with different content`, {
+        hint: 'a release never changes: use another release string',
         cause: error,
       });
     }
@@ -59,14 +59,14 @@ async function writeCatalogue(store: Store, catalogue: Catalogue, { signal }: Ca
   await writeGenerated(store, catalogue, { signal });
 }
 
-/** Writes the two files for kURL's readers where they differ. */
+/** Writes the two files for kURL's readers if they differ. */
 export async function writeGenerated(store: Store, catalogue: Catalogue, { signal }: Cancellable): Promise<void> {
   const { release } = catalogue;
   await writeSupportedVersions(store, storeKey.supportedVersions(release), catalogue, { signal });
-  await writeWhereOther(store, storeKey.addons(release), formatAddons(catalogue), signal);
+  await writeIfDifferent(store, storeKey.addons(release), formatAddons(catalogue), signal);
 }
 
-/** Writes a list of the versions that a release offers, external ones too, where it differs. */
+/** Writes the list of a release's versions, including external ones, if it differs. */
 export async function writeSupportedVersions(
   store: Store,
   key: string,
@@ -74,21 +74,21 @@ export async function writeSupportedVersions(
   { signal }: Cancellable,
 ): Promise<void> {
   const offered = await withStoredExternal(store, catalogue, { signal });
-  await writeWhereOther(store, key, formatSupportedVersions(offered), signal);
+  await writeIfDifferent(store, key, formatSupportedVersions(offered), signal);
 }
 
-async function writeWhereOther(store: Store, key: string, content: string, signal: AbortSignal): Promise<void> {
+async function writeIfDifferent(store: Store, key: string, content: string, signal: AbortSignal): Promise<void> {
   const data = Buffer.from(content);
-  if (!(await holds(store, key, data, signal))) await store.put(key, data, { signal });
+  if (!(await hasContent(store, key, data, signal))) await store.put(key, data, { signal });
 }
 
-/** True when the store has these bytes under the key. */
-export async function holds(store: Store, key: string, data: Uint8Array, signal: AbortSignal): Promise<boolean> {
+/** True if the object with this key has this content. */
+export async function hasContent(store: Store, key: string, data: Uint8Array, signal: AbortSignal): Promise<boolean> {
   const found = await store.read(key, { limit: CATALOGUE_LIMIT, signal });
   return found !== undefined && Buffer.compare(found.data, data) === 0;
 }
 
-/** Makes the release current if `current` still is; somebody else who was faster is `STORE_CONFLICT`. */
+/** Makes the release current if `current` still is; a concurrent publisher causes `STORE_CONFLICT`. */
 async function writeVersion(
   store: Store,
   release: string,
@@ -103,13 +103,9 @@ async function writeVersion(
     if (!(error instanceof CurlewError) || error.code !== 'STORE_CONFLICT') throw error;
     const now = await currentRelease(store, { signal });
     if (now?.release === release) return;
-    throw new CurlewError(
-      'STORE_CONFLICT',
-      `${store.address}: another publisher made ${now?.release} current meanwhile`,
-      {
-        hint: 'run the same command again with another release string to publish on top of it',
-        cause: error,
-      },
-    );
+    throw new CurlewError('STORE_CONFLICT', `${store.address}: another publisher has made ${now?.release} current`, {
+      hint: 'run the command again with another release string to publish on top of it',
+      cause: error,
+    });
   }
 }

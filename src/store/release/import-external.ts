@@ -1,4 +1,4 @@
-/** Takes external add-ons into a store: packages first, then the registry that names them. */
+/** Imports external add-ons into a store: first the packages, then the registry that lists them. */
 import type { RangeSource } from '../../formats/archive/entry.ts';
 import { openFileSource } from '../../formats/archive/read.ts';
 import { isDigest, type Digest } from '../../core/digest.ts';
@@ -26,7 +26,7 @@ import { writeSupportedVersions } from './finish.ts';
 import { digestOfBody } from './object-digest.ts';
 import { readAddonJson } from './reindex.ts';
 
-/** A downloaded file; its digest was measured. */
+/** A downloaded file with its computed digest. */
 export interface FetchedPackage {
   readonly path: string;
   readonly digest: Digest;
@@ -34,9 +34,9 @@ export interface FetchedPackage {
 
 export interface ImportOptions {
   readonly store: Store;
-  /** Downloads a version, and refuses bytes of another digest than the one it gives. */
+  /** Downloads a version; rejects bytes that do not match the offer's digest. */
   readonly fetch: (offer: OfferedVersion, options: { readonly signal: AbortSignal }) => Promise<FetchedPackage>;
-  /** Packages at once. */
+  /** Number of concurrent packages. */
   readonly jobs: number;
   readonly report: Report;
   readonly signal: AbortSignal;
@@ -46,7 +46,7 @@ interface ImportedVersion {
   readonly name: string;
   readonly version: string;
   readonly sha256: Digest;
-  /** `released`: it was a prerelease. */
+  /** `released`: a prerelease became a release. */
   readonly outcome: 'imported' | 'present' | 'restored' | 'released';
 }
 
@@ -55,18 +55,18 @@ export interface ImportResult {
   readonly versions: readonly ImportedVersion[];
 }
 
-/** Of an external package, when curlew can read it. */
-type Found = Pick<ImportedVersion, 'outcome'> & {
+type TakenPackage = Pick<ImportedVersion, 'outcome'> & {
   readonly sha256: Digest;
+  /** Undefined if curlew did not build the package. */
   readonly curlew: ExternalPackage | undefined;
 };
 
 const REGISTRY_LIMIT = 16 << 20;
 
 /**
- * A version that stands in the registry is not fetched again; its object is compared with the registry, and put back when
- * it is gone. A version that says something else now is `STORE_CONFLICT`, told before anything is written; so is another
- * importer who was faster.
+ * Imports versions. A version in the registry is not fetched again; its object is compared with the registry, and restored
+ * if it is missing. A version that has changed is `STORE_CONFLICT`, thrown before anything is written. A concurrent importer
+ * also causes `STORE_CONFLICT`.
  */
 export async function importExternal(offers: readonly OfferedVersion[], options: ImportOptions): Promise<ImportResult> {
   const { store, jobs, report, signal } = options;
@@ -81,7 +81,7 @@ export async function importExternal(offers: readonly OfferedVersion[], options:
     offers,
     async (offer, within) => {
       const step = { id: externalFile(offer), title: formatRef(offer) };
-      const take = async (): Promise<Found> => takeOver(offer, rowOf(offer), { ...options, ...within });
+      const take = async (): Promise<TakenPackage> => takeOver(offer, rowOf(offer), { ...options, ...within });
       return reportStep(report, step, take, ({ outcome }) => outcome);
     },
     { width: jobs, signal },
@@ -92,7 +92,7 @@ export async function importExternal(offers: readonly OfferedVersion[], options:
     const condition = found === undefined ? ({ ifNoneMatch: '*' } as const) : { ifMatch: found.object.etag };
     await store.put(key, data, { ...condition, signal });
   }
-  await nameInCurrent(store, { signal });
+  await updateVersionLists(store, { signal });
   const versions = offers.flatMap(({ name, version }, at) => {
     const one = taken[at];
     return one === undefined ? [] : [{ name, version, sha256: one.sha256, outcome: one.outcome }];
@@ -100,8 +100,8 @@ export async function importExternal(offers: readonly OfferedVersion[], options:
   return { store: store.address, versions };
 }
 
-/** The lists of versions of the current release name what it offers from now on. */
-async function nameInCurrent(store: Store, { signal }: { readonly signal: AbortSignal }): Promise<void> {
+/** Adds imported versions to the version lists of the current release. */
+async function updateVersionLists(store: Store, { signal }: { readonly signal: AbortSignal }): Promise<void> {
   const current = await currentRelease(store, { signal });
   const catalogue = current && (await findCatalogue(store, current.release, { signal }));
   if (catalogue === undefined) return;
@@ -123,11 +123,11 @@ function requireUnchanged(
   if (problems.length === 0) return;
   const more = problems.length > 5 ? `, and ${problems.length - 5} more` : '';
   throw new CurlewError('STORE_CONFLICT', `${store.address}: ${problems.slice(0, 5).join(', ')}${more}`, {
-    hint: 'a version that was imported never changes; its publisher must raise the version',
+    hint: 'an imported version never changes: ask its publisher to publish a new version',
   });
 }
 
-function newRow(offer: OfferedVersion, taken: Found | undefined, row: RegistryRow | undefined): RegistryRow {
+function newRow(offer: OfferedVersion, taken: TakenPackage | undefined, row: RegistryRow | undefined): RegistryRow {
   const curlew = taken?.curlew ?? row?.curlew;
   const known = curlew === undefined ? {} : { curlew };
   if (row !== undefined) return { ...row, ...known, isPrerelease: row.isPrerelease && offer.isPrerelease };
@@ -145,12 +145,12 @@ async function takeOver(
   offer: OfferedVersion,
   row: RegistryRow | undefined,
   { store, fetch, signal }: ImportOptions,
-): Promise<Found> {
+): Promise<TakenPackage> {
   const key = storeKey.external(externalFile(offer));
-  const there = await store.head(key, { signal });
+  const existing = await store.head(key, { signal });
   const locked = row === undefined ? undefined : (`sha256:${row.sha256Sum}` as const);
-  if (there !== undefined && locked !== undefined) {
-    requireDigest(store, key, await objectDigest(store, there, signal), locked);
+  if (existing !== undefined && locked !== undefined) {
+    requireDigest(store, key, await objectDigest(store, existing, signal), locked);
     const outcome = row?.isPrerelease === true && !offer.isPrerelease ? 'released' : 'present';
     const read = async (): Promise<ExternalPackage | undefined> =>
       externalPackage(await openStoreSource(store, key, { signal }), offer, locked, signal);
@@ -160,8 +160,8 @@ async function takeOver(
   await using source = await openFileSource(path);
   await requireGzip(source, offer, signal);
   const curlew = await externalPackage(source, offer, digest, signal);
-  // Left by an importer that was stopped before the registry named it.
-  if (there !== undefined) requireDigest(store, key, await objectDigest(store, there, signal), digest);
+  // The object was left by an importer that stopped before it updated the registry.
+  if (existing !== undefined) requireDigest(store, key, await objectDigest(store, existing, signal), digest);
   else {
     const metadata = { sha256: digest, origin: redact(offer.url) };
     await store.put(key, source, { ifNoneMatch: '*', digest, metadata, signal });
@@ -169,7 +169,7 @@ async function takeOver(
   return { sha256: digest, outcome: locked === undefined ? 'imported' : 'restored', curlew };
 }
 
-/** Undefined for a package that curlew did not make; one of another add-on or version is `PACKAGE_INVALID`. */
+/** Undefined for a package that curlew did not build; `PACKAGE_INVALID` for a package of another add-on or version. */
 async function externalPackage(
   source: RangeSource,
   offer: OfferedVersion,
@@ -188,7 +188,7 @@ async function externalPackage(
   if (name === offer.name && version === offer.version) return curlew;
   throw new CurlewError(
     'PACKAGE_INVALID',
-    `${formatRef(offer)}: ${redact(offer.url)} gave ${formatRef({ name, version })}`,
+    `${formatRef(offer)}: ${redact(offer.url)} returned ${formatRef({ name, version })}`,
   );
 }
 
@@ -200,18 +200,18 @@ async function requireGzip(
   const head: Uint8Array[] = [];
   for await (const chunk of source.read(0, Math.min(2, source.size), { signal })) head.push(Buffer.from(chunk));
   if (Buffer.concat(head).toString('hex') === '1f8b') return;
-  throw new CurlewError('PACKAGE_INVALID', `${formatRef(offer)}: ${redact(offer.url)} gave no .tar.gz`);
+  throw new CurlewError('PACKAGE_INVALID', `${formatRef(offer)}: ${redact(offer.url)} did not return a .tar.gz`);
 }
 
-/** As its metadata says; read and hashed when it has none. */
+/** The digest in the object's metadata, otherwise computed from its bytes. */
 async function objectDigest(store: Store, object: StoredObject, signal: AbortSignal): Promise<Digest> {
   const noted = object.metadata['sha256'];
   return noted !== undefined && isDigest(noted) ? noted : digestOfBody(store, object, { signal });
 }
 
-function requireDigest(store: Store, key: string, found: Digest, wanted: Digest): void {
-  if (found === wanted) return;
-  throw new CurlewError('STORE_CONFLICT', `${store.address}: ${key} is there already, with other content`, {
-    hint: 'a package that was imported never changes: find out who has replaced it',
+function requireDigest(store: Store, key: string, found: Digest, expected: Digest): void {
+  if (found === expected) return;
+  throw new CurlewError('STORE_CONFLICT', `${store.address}: ${key} already exists with different content`, {
+    hint: 'an imported package never changes: find out who replaced it',
   });
 }

@@ -1,7 +1,7 @@
 /**
- * `inputs.json` of a release: what the build of each package saw, so that the next publisher, on whatever machine, can
- * tell what has not changed. What is recorded is the builder's; here it is kept and handed on. An entry counts only for
- * the package that it names by digest, so a file that is lost, old or wrong costs builds and nothing else.
+ * `inputs.json` of a release: the build inputs of each package, so that the next publisher, on any machine, can detect
+ * unchanged packages. The builder defines the content of an entry. An entry applies only to the package whose digest it
+ * contains, so a missing, outdated or wrong file causes extra builds and nothing else.
  */
 import { isRelease } from '../../core/catalogue.ts';
 import { canonicalJson, isDigest, type Digest } from '../../core/digest.ts';
@@ -11,11 +11,11 @@ import { storeKey } from '../../core/layout.ts';
 import type { Store } from '../store.ts';
 
 export interface RecordedPackage {
-  /** Identity of the package that the inputs made. */
+  /** Digest of the package that was built from the inputs. */
   readonly digest: Digest;
-  /** The release that it was first in. */
+  /** The first release with this package. */
   readonly since: string;
-  /** Git commit in the metadata of the package; undefined when that was not recorded. */
+  /** Git commit in the metadata of the package; undefined if not recorded. */
   readonly commit?: string | undefined;
   readonly inputs: unknown;
 }
@@ -23,7 +23,7 @@ export interface RecordedPackage {
 /** By file name. */
 export type RecordedPackages = ReadonlyMap<string, RecordedPackage>;
 
-/** True for a git commit in hex, whole or cut. */
+/** True for a git commit in hex, full or abbreviated. */
 export function isCommit(text: string): boolean {
   return /^[0-9a-f]{7,64}$/.test(text);
 }
@@ -31,12 +31,12 @@ export function isCommit(text: string): boolean {
 const FORMAT = 1;
 const LIMIT = 64 << 20;
 
-/** Canonical text of an `inputs.json`. */
+/** Canonical JSON of an `inputs.json`. */
 export function formatRecorded(packages: RecordedPackages): string {
   return `${canonicalJson({ format: FORMAT, packages: Object.fromEntries(packages) })}\n`;
 }
 
-/** Reads an `inputs.json`; what cannot be read is left out. */
+/** Parses an `inputs.json`; skips invalid entries. */
 export function parseRecorded(text: string): RecordedPackages {
   let value: unknown;
   try {
@@ -55,7 +55,7 @@ export function parseRecorded(text: string): RecordedPackages {
   return new Map(rows);
 }
 
-/** What a release recorded; empty when it recorded nothing that can be read. */
+/** The recorded inputs of a release; empty if `inputs.json` is missing or damaged. */
 export async function readRecorded(
   store: Store,
   release: string,

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Digest } from '../../core/digest.ts';
 import type { ListedObject, Store } from '../store.ts';
 
-/** Reads the whole object; one that has changed meanwhile is `STORE_CONFLICT`. */
+/** Reads the whole object. An object that changes meanwhile is `STORE_CONFLICT`. */
 export async function digestOfBody(
   store: Store,
   { key, etag }: ListedObject,

@@ -1,12 +1,12 @@
 /**
- * What a store offers of a release: its catalogue, and the external add-ons that `external/addon-registry.json` names for it, as
+ * The catalogue of a release, merged with the external add-ons in `external/addon-registry.json`, as
  * kURL's API merges them (kurl.md 3.6).
  */
 import { satisfies } from 'semver';
 import { parseCatalogue, type Catalogue, type CatalogueVersion } from '../../core/catalogue.ts';
 import { storeKey } from '../../core/layout.ts';
 import { compareText, compareVersions } from '../../core/ref.ts';
-import { ofRegistry, readCatalogue } from '../catalogue.ts';
+import { tryRegistry, readCatalogue } from '../catalogue.ts';
 import type { Store } from '../store.ts';
 import { parseRegistry, type AddonRegistry, type RegistryRow } from './external.ts';
 
@@ -16,7 +16,7 @@ interface Cancellable {
 
 const REGISTRY_LIMIT = 16 << 20;
 
-/** The catalogue of a release with its external add-ons, by default of the current one; `NOT_FOUND` when there is none. */
+/** The catalogue of a release, by default the current one, with external add-ons; `NOT_FOUND` if it does not exist. */
 export async function offeredCatalogue(
   store: Store,
   { release, signal }: { readonly release: string | undefined } & Cancellable,
@@ -24,22 +24,23 @@ export async function offeredCatalogue(
   return withStoredExternal(store, await readCatalogue(store, { release, signal }), { signal });
 }
 
-/** The catalogue with the external add-ons of its store. */
+/** Adds the external add-ons of the store to a catalogue. */
 export async function withStoredExternal(store: Store, catalogue: Catalogue, options: Cancellable): Promise<Catalogue> {
   const registry = await findRegistry(store, options);
   return registry === undefined ? catalogue : withExternal(catalogue, registry, store.address);
 }
 
 async function findRegistry(store: Store, { signal }: Cancellable): Promise<AddonRegistry | undefined> {
-  return ofRegistry(async (key) => {
+  return tryRegistry(async (key) => {
     const found = await store.read(key, { limit: REGISTRY_LIMIT, signal });
     return found && parseRegistry(Buffer.from(found.data).toString(), `${store.address}/${key}`);
   });
 }
 
 /**
- * External versions stand before those of the release, so that `latest` is the newest of them; what the release has itself stays as
- * it is. Prereleases, and versions for other releases, do not count. Pure; `PACKAGE_INVALID` where a row is damaged.
+ * External versions come before the release's own versions, so that `latest` is the newest external one. A version of the
+ * release takes precedence over the same external version. Skips prereleases and versions for other releases. Pure; a damaged
+ * row is `PACKAGE_INVALID`.
  */
 function withExternal(catalogue: Catalogue, registry: AddonRegistry, from: string): Catalogue {
   const { format, release, addons } = catalogue;
@@ -53,7 +54,7 @@ function withExternal(catalogue: Catalogue, registry: AddonRegistry, from: strin
     return versions.length === 0 ? [] : [{ name, versions, own }];
   });
   if (found.length === 0) return catalogue;
-  // Of those that can be read, every field is judged as in a catalogue.
+  // parseCatalogue checks every field of the packages that curlew built.
   const readable = found.flatMap(({ name, versions }) => {
     const known = versions.filter(({ packages }) => Object.keys(packages).length > 0);
     return known.length === 0 ? [] : [{ name, versions: known }];
@@ -64,7 +65,7 @@ function withExternal(catalogue: Catalogue, registry: AddonRegistry, from: strin
   return { ...catalogue, addons: [...others, ...merged].toSorted((a, b) => compareText(a.name, b.name)) };
 }
 
-/** Releases in kURL's manner, `v2026.11.20-0`, are versions to whoever is not strict. */
+/** kURL's release strings, such as `v2026.11.20-0`, are semantic versions in loose mode only. */
 function isFor({ kurlVersionCompatibilityRange: range }: RegistryRow, release: string): boolean {
   return range.trim() === '*' || satisfies(release, range, { includePrerelease: true, loose: true });
 }

@@ -1,4 +1,4 @@
-/** The release that another one is made on top of: its packages, what lies in the store of them, what made them. */
+/** The release on which the next one is based: its packages, their objects in the store, and their build inputs. */
 import { storeKey } from '../../core/layout.ts';
 import { currentRelease, findCatalogue, readCatalogue, type CurrentRelease } from '../catalogue.ts';
 import type { ListedObject, Store } from '../store.ts';
@@ -8,9 +8,9 @@ import { readSignedBase, type ReleaseTrust } from './signed-release.ts';
 import type { EarlierPackage } from './upload.ts';
 
 export interface Previous {
-  /** What `VERSION` said; undefined in a store that nothing was published to. */
+  /** The release that `VERSION` named; undefined in a store without releases. */
   readonly current: CurrentRelease | undefined;
-  /** By file name; none where the release has no catalogue. */
+  /** By file name; empty if the release has no catalogue. */
   readonly packages: ReadonlyMap<string, EarlierPackage>;
 }
 
@@ -19,8 +19,8 @@ interface Cancellable {
 }
 
 /**
- * The current release, read in a few small requests and one listing. With `trust` it must be signed, and so must be what
- * made its packages.
+ * The current release, read with a few small requests and one listing. With `trust`, the release and its recorded inputs must
+ * be signed.
  */
 export async function readPrevious(
   store: Store,
@@ -39,7 +39,7 @@ export async function readPrevious(
   return { current, packages };
 }
 
-/** The packages of a release, by default of the current one. `NOT_FOUND` when it is not there. */
+/** The packages of a release, by default the current one. `NOT_FOUND` if it does not exist. */
 export async function readRelease(
   store: Store,
   { release, signal }: Cancellable & { readonly release: string | undefined },
@@ -74,7 +74,7 @@ async function packagesOf(
   return new Map(rows);
 }
 
-/** What lies below a prefix, by key. */
+/** All objects with this key prefix, by key. */
 export async function keysBelow(
   store: Store,
   prefix: string,

@@ -1,4 +1,4 @@
-/** One package on its way from one store to another, and the proof that it has arrived as its catalogue says. */
+/** Copies one package from one store to another and verifies the copy against the catalogue. */
 import { digestOfBody } from './object-digest.ts';
 import { isDigest } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -6,7 +6,7 @@ import type { Metadata, Store, StoredObject, Upload } from '../store.ts';
 import type { ListedPackage } from './catalogue.ts';
 import { packageMetadata } from './upload.ts';
 
-/** `copied` by the server, `streamed` through this machine, or `present` in its place already. */
+/** `copied` by the server, `streamed` through this machine, or `present` if it already existed. */
 export type PromoteOutcome = 'copied' | 'streamed' | 'present';
 
 export interface PromotePackageOptions {
@@ -16,63 +16,59 @@ export interface PromotePackageOptions {
   readonly key: string;
   readonly deep: boolean;
   readonly dryRun: boolean;
-  /** True when the key was taken before this run began. */
-  readonly taken: boolean;
+  /** True if the key existed when this run began. */
+  readonly exists: boolean;
   readonly signal: AbortSignal;
 }
 
-/** Brings a package into its new place. Its source is pinned: what was checked is what is copied. */
+/** Copies a package to the target store. The source is pinned by its etag, so the copied bytes are the checked ones. */
 export async function promotePackage(listed: ListedPackage, options: PromotePackageOptions): Promise<PromoteOutcome> {
   const { from, fromKey, to, key, signal } = options;
-  if (options.taken && (await isPresent(listed, options))) return 'present';
+  if (options.exists && (await isPresent(listed, options))) return 'present';
   const source = await from.head(fromKey, { signal });
   if (source === undefined) {
-    throw new CurlewError('NOT_FOUND', `${from.address}: there is no ${fromKey}, which the catalogue names`, {
-      hint: 'publish the add-on again into the store it comes from',
+    throw new CurlewError('NOT_FOUND', `${from.address}: ${fromKey} is in the catalogue but does not exist`, {
+      hint: 'publish the add-on to the source store again',
     });
   }
   await requireSame(listed, from, source, options);
-  const near = from.place.server === to.place.server;
-  if (options.dryRun) return near ? 'copied' : 'streamed';
+  const sameServer = from.place.server === to.place.server;
+  if (options.dryRun) return sameServer ? 'copied' : 'streamed';
   const metadata = { ...packageMetadata(listed, undefined), ...source.metadata };
-  let made: StoredObject;
+  let copied: StoredObject;
   try {
-    made = near ? await copy(source, metadata, options) : await stream(listed, source, metadata, options);
+    copied = sameServer ? await copy(source, metadata, options) : await stream(listed, source, metadata, options);
   } catch (error) {
-    // Somebody else was faster: the same package is as good as ours.
+    // Another process was faster. The same package is fine.
     if (!(error instanceof CurlewError) || error.code !== 'STORE_CONFLICT') throw error;
     if (await isPresent(listed, options)) return 'present';
     throw error;
   }
   try {
-    await requireSame(listed, to, made, options);
-    if (near) await requireChecksum(source, made, options);
+    await requireSame(listed, to, copied, options);
+    if (sameServer) await requireChecksum(source, copied, options);
   } catch (error) {
-    // Under this name it would stand in the way of every later run.
+    // Under this key it would make every later run fail.
     if (error instanceof CurlewError && error.code === 'DIGEST_MISMATCH') await to.delete(key, { signal });
     throw error;
   }
-  return near ? 'copied' : 'streamed';
+  return sameServer ? 'copied' : 'streamed';
 }
 
-/** Where the servers have computed a checksum of all bytes on both sides, by one algorithm. */
+/** Compares whole-object checksums if both servers have computed one with the same algorithm. */
 async function requireChecksum(
   source: StoredObject,
-  made: StoredObject,
+  copied: StoredObject,
   { to, key, signal }: PromotePackageOptions,
 ): Promise<void> {
   if (source.checksum === undefined) return;
-  const { checksum } = made.checksum === undefined ? ((await to.head(key, { signal })) ?? made) : made;
+  const { checksum } = copied.checksum === undefined ? ((await to.head(key, { signal })) ?? copied) : copied;
   const algorithm = (text: string): string => text.slice(0, text.indexOf(':'));
   if (checksum === undefined || algorithm(checksum) !== algorithm(source.checksum)) return;
   if (checksum === source.checksum) return;
-  throw new CurlewError(
-    'DIGEST_MISMATCH',
-    `${to.address}: ${key} has not the checksum of the package it was copied from`,
-    {
-      hint: 'run the same command again; what was copied has been removed',
-    },
-  );
+  throw new CurlewError('DIGEST_MISMATCH', `${to.address}: ${key} does not have the checksum of its source`, {
+    hint: 'run the same command again; the copy has been removed',
+  });
 }
 
 async function copy(
@@ -106,24 +102,24 @@ async function stream(
   return to.put(key, upload, { ifNoneMatch: '*', digest: entry.sha256, metadata, signal });
 }
 
-/** True when the package lies in its new place already; another one there is `STORE_CONFLICT`. */
+/** True if the target already has the package; a different object under its key is `STORE_CONFLICT`. */
 async function isPresent(listed: ListedPackage, options: PromotePackageOptions): Promise<boolean> {
   const { to, key, signal } = options;
-  const there = await to.head(key, { signal });
-  if (there === undefined) return false;
+  const existing = await to.head(key, { signal });
+  if (existing === undefined) return false;
   try {
-    await requireSame(listed, to, there, options);
+    await requireSame(listed, to, existing, options);
     return true;
   } catch (error) {
     if (!(error instanceof CurlewError) || error.code !== 'DIGEST_MISMATCH') throw error;
-    throw new CurlewError('STORE_CONFLICT', `${to.address}: ${key} is there already, with other content`, {
-      hint: 'a published package never changes: choose another release behind the @ of --to',
+    throw new CurlewError('STORE_CONFLICT', `${to.address}: ${key} already exists with different content`, {
+      hint: 'a published package never changes: use another release after the @ of --to',
       cause: error,
     });
   }
 }
 
-/** Length, and digest: as the metadata says, or of the bytes when it says none, and on request. */
+/** Checks the size and the digest: from the metadata, or computed from the bytes if it is missing there or `deep` is set. */
 async function requireSame(
   { entry }: ListedPackage,
   store: Store,
@@ -131,14 +127,14 @@ async function requireSame(
   { to, deep, dryRun, signal }: PromotePackageOptions,
 ): Promise<void> {
   const differs = (what: string): CurlewError =>
-    new CurlewError('DIGEST_MISMATCH', `${store.address}: ${object.key} has not the ${what} of its catalogue`, {
-      hint: 'the package is damaged: publish the add-on again under another release',
+    new CurlewError('DIGEST_MISMATCH', `${store.address}: ${object.key} does not have the ${what} in its catalogue`, {
+      hint: 'the package is damaged: publish the add-on again in another release',
     });
   if (object.size !== entry.size) throw differs('size');
   const noted = object.metadata['sha256'];
   const known = noted !== undefined && isDigest(noted);
   if (known && noted !== entry.sha256) throw differs('digest');
-  // What counts is what readers will get, so the bytes are read in their new place.
+  // A deep check reads the copy, since that is what readers get.
   if (known && !(deep && (store === to || dryRun))) return;
   if ((await digestOfBody(store, object, { signal })) !== entry.sha256) throw differs('digest');
 }

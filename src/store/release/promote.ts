@@ -1,6 +1,6 @@
 /**
- * Promotion: a release becomes a release of another store, as it is. Packages are copied by the server that has them,
- * then come catalogue, generated files, `VERSION`, latest copies; cut off anywhere, the same call completes it.
+ * Promotion copies a release unchanged to another store: first packages, then the catalogue, generated files, `VERSION`
+ * and unversioned copies. After an interruption the same call completes it.
  */
 import { formatCatalogue, type Catalogue } from '../../core/catalogue.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
@@ -12,10 +12,10 @@ import { currentRelease, findCatalogue, readCatalogue, type CurrentRelease } fro
 import type { Store } from '../store.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
 import { fileOf, listPackages, type ListedPackage } from './catalogue.ts';
-import { finishRelease, holds } from './finish.ts';
+import { finishRelease, hasContent } from './finish.ts';
 import { refuseOlder } from './refuse-older.ts';
 import { formatRecorded, parseRecorded, readRecorded } from './inputs.ts';
-import { writeLatest } from './latest.ts';
+import { writeUnversionedCopies } from './unversioned-copies.ts';
 import { keysBelow } from './previous.ts';
 import type { Signer } from './sign-release.ts';
 import { readSigned, type ReleaseTrust, type SignedOptions } from './signed-release.ts';
@@ -25,25 +25,25 @@ import { promotePackage, type PromoteOutcome } from './promote-package.ts';
 export interface SourceRelease {
   readonly store: Store;
   readonly catalogue: Catalogue;
-  /** What made its packages, where that is signed; undefined: what the store has is handed on. */
+  /** The signer and the signed build inputs; undefined if signatures are not checked: the store's `inputs.json` is copied. */
   readonly signed?: { readonly by: string; readonly inputs: Uint8Array | undefined };
 }
 
 export interface PromoteOptions {
   readonly to: Store;
-  /** Its name there; the source's when undefined. */
+  /** Release string in the target; undefined for the same as in the source. */
   readonly release: string | undefined;
-  /** Read every package in its new place and compare its digest with the catalogue's. */
+  /** Read every copied package and compare its digest with the catalogue. */
   readonly deep: boolean;
-  /** Let the bytes pass through this machine where the stores cannot copy from each other. */
+  /** Transfer the bytes through this machine if the stores cannot copy from each other. */
   readonly stream: boolean;
-  /** The release may be one that was there before the current one. */
+  /** Allow a release that is older than the current one. */
   readonly makeCurrent?: boolean | undefined;
-  /** Signs the release in its new place. */
+  /** Signs the release in the target store. */
   readonly signer?: Signer | undefined;
-  /** Check everything that can be checked without writing, and write nothing. */
+  /** Run all checks without writing. */
   readonly dryRun: boolean;
-  /** Packages at once. */
+  /** Number of concurrent packages. */
   readonly jobs: number;
   readonly report: Report;
   readonly signal: AbortSignal;
@@ -62,17 +62,17 @@ export interface PromoteResult {
   readonly from: { readonly store: string; readonly release: string };
   readonly store: string;
   readonly release: string;
-  /** The release that was current there before; undefined for the first. */
+  /** The release that was current in the target before; undefined for the first. */
   readonly previous: string | undefined;
   readonly dryRun: boolean;
-  /** The key that has signed the release where it comes from, when that was asked for. */
+  /** Name of the key that signed the source release, if signatures were checked. */
   readonly signedBy: string | undefined;
   readonly packages: readonly PromotedPackage[];
-  /** Unversioned copies written. */
+  /** Number of written unversioned copies. */
   readonly latest: number;
 }
 
-/** The release of a store, by default its current one; with `trust` it must be signed. */
+/** A release of a store, by default the current one; with `trust` it must be signed. */
 export async function sourceRelease(
   store: Store,
   { release, trust, signal }: Omit<SignedOptions, 'trust'> & { readonly trust?: ReleaseTrust | undefined },
@@ -85,9 +85,9 @@ export async function sourceRelease(
 }
 
 /**
- * Promotes a release. The same release with other content there, a source that changes meanwhile, or somebody else who
- * was faster, is `STORE_CONFLICT`; one that was there before the current one is `DOWNGRADE`; a package that is not what
- * its catalogue says is `DIGEST_MISMATCH`.
+ * Promotes a release. `STORE_CONFLICT`: the target has the same release with different content, the source changes meanwhile,
+ * or another publisher was faster. `DOWNGRADE`: the release is older than the target's current one. `DIGEST_MISMATCH`: a
+ * package does not match its catalogue.
  */
 export async function promote(source: SourceRelease, options: PromoteOptions): Promise<PromoteResult> {
   const { to, jobs, report, signal, dryRun, signer } = options;
@@ -97,9 +97,9 @@ export async function promote(source: SourceRelease, options: PromoteOptions): P
   refuseImpossible(source, release, options);
   const current = await currentRelease(to, { signal });
   await refuseOlder(to, release, { current, makeCurrent: options.makeCurrent, signal });
-  await refuseOther(to, catalogue, signal);
-  await noteStrangers(source, report, signal);
-  const taken = await keysBelow(to, `${release}/`, signal);
+  await refuseDifferent(to, catalogue, signal);
+  await warnUnlisted(source, report, signal);
+  const existing = await keysBelow(to, `${release}/`, signal);
   const packages = await mapLimited(
     listPackages(catalogue),
     async (listed, context) => {
@@ -108,7 +108,7 @@ export async function promote(source: SourceRelease, options: PromoteOptions): P
       const outcome = await reportStep(
         report,
         { id: key, title: formatRef(listed), bytes: listed.entry.size },
-        () => promotePackage(listed, { ...place, taken: taken.has(key), signal: context.signal }),
+        () => promotePackage(listed, { ...place, exists: existing.has(key), signal: context.signal }),
         (done) => done,
       );
       return promoted(listed, outcome);
@@ -125,12 +125,12 @@ export async function promote(source: SourceRelease, options: PromoteOptions): P
     packages,
   };
   if (dryRun) return { ...result, latest: 0 };
-  const inputs = await handOnRecorded(source, to, release, signal);
-  if (signer === undefined) await handOnSignature(source, to, release, signal);
+  const inputs = await copyRecorded(source, to, release, signal);
+  if (signer === undefined) await copySignature(source, to, release, signal);
   await finishRelease(to, catalogue, { current, signer, inputs, signal });
   const before =
     current === undefined ? undefined : { release: current.release, packages: () => packagesOf(to, current, signal) };
-  return { ...result, latest: await writeLatest(to, catalogue, { before, jobs, signal }) };
+  return { ...result, latest: await writeUnversionedCopies(to, catalogue, { before, jobs, signal }) };
 }
 
 async function packagesOf(store: Store, { release }: CurrentRelease, signal: AbortSignal) {
@@ -143,22 +143,22 @@ function promoted({ name, version, arch, entry }: ListedPackage, outcome: Promot
 }
 
 function refuseImpossible({ store, catalogue }: SourceRelease, release: string, { to, stream }: PromoteOptions): void {
-  const near = store.place.server === to.place.server;
-  if (near && store.place.base === to.place.base && release === catalogue.release) {
+  const sameServer = store.place.server === to.place.server;
+  if (sameServer && store.place.base === to.place.base && release === catalogue.release) {
     throw new CurlewError('USAGE', `${store.address}: ${release} cannot be promoted to itself`, {
-      hint: 'name another store, or another release behind an @',
+      hint: 'use another store, or add another release after an @',
     });
   }
-  if (near || stream) return;
+  if (sameServer || stream) return;
   throw new CurlewError(
     'UNSUPPORTED',
     `promote ${store.address} to ${to.address}: these stores cannot copy from each other`,
-    { hint: '--stream lets every byte pass through this machine' },
+    { hint: 'add --stream to transfer every byte through this machine' },
   );
 }
 
-/** Before the catalogue: whoever publishes on top of the release may rely on it. */
-async function handOnRecorded(
+/** Copies `inputs.json` before the catalogue is written: a publisher that bases a release on this one needs it. */
+async function copyRecorded(
   { store, catalogue, signed }: SourceRelease,
   to: Store,
   release: string,
@@ -171,12 +171,12 @@ async function handOnRecorded(
   if (recorded.size === 0) return undefined;
   const data = Buffer.from(formatRecorded(recorded));
   const key = storeKey.inputs(release);
-  if (!(await holds(to, key, data, signal))) await to.put(key, data, { signal });
+  if (!(await hasContent(to, key, data, signal))) await to.put(key, data, { signal });
   return data;
 }
 
-/** Under the same name the release is the same, and whoever signed it has said so of this one, too. */
-async function handOnSignature(
+/** Copies the catalogue's signature. It covers the release string, so it is valid only under the same one. */
+async function copySignature(
   { store, catalogue }: SourceRelease,
   to: Store,
   release: string,
@@ -189,24 +189,24 @@ async function handOnSignature(
   try {
     await to.put(key, found.data, { ifNoneMatch: '*', signal });
   } catch (error) {
-    // One that is there already is as good, or better.
+    // An existing signature is kept.
     if (!(error instanceof CurlewError) || error.code !== 'STORE_CONFLICT') throw error;
   }
 }
 
-/** Told before anything is copied: a release never changes. */
-async function refuseOther(to: Store, catalogue: Catalogue, signal: AbortSignal): Promise<void> {
-  const there = await findCatalogue(to, catalogue.release, { signal });
-  if (there === undefined || formatCatalogue(there) === formatCatalogue(catalogue)) return;
-  throw new CurlewError('STORE_CONFLICT', `${to.address}: ${catalogue.release} is there already, with other content`, {
-    hint: 'a release never changes: choose another release behind the @ of --to',
+/** Throws before anything is copied if the target has this release with different content. */
+async function refuseDifferent(to: Store, catalogue: Catalogue, signal: AbortSignal): Promise<void> {
+  const existing = await findCatalogue(to, catalogue.release, { signal });
+  if (existing === undefined || formatCatalogue(existing) === formatCatalogue(catalogue)) return;
+  throw new CurlewError('STORE_CONFLICT', `${to.address}: ${catalogue.release} already exists with different content`, {
+    hint: 'a release never changes: use another release after the @ of --to',
   });
 }
 
-/** What lies in the release's place but not in its catalogue stays where it is, and that is said. */
-async function noteStrangers({ store, catalogue }: SourceRelease, report: Report, signal: AbortSignal): Promise<void> {
+/** Warns about objects of the source release that are not in its catalogue: they are not copied. */
+async function warnUnlisted({ store, catalogue }: SourceRelease, report: Report, signal: AbortSignal): Promise<void> {
   const { release } = catalogue;
-  const own = new Set([
+  const known = new Set([
     ...listPackages(catalogue).map((listed) => storeKey.package(release, fileOf(listed))),
     storeKey.catalogue(release),
     storeKey.catalogueSignature(release),
@@ -214,10 +214,10 @@ async function noteStrangers({ store, catalogue }: SourceRelease, report: Report
     storeKey.supportedVersions(release),
     storeKey.addons(release),
   ]);
-  const strangers = [...(await keysBelow(store, `${release}/`, signal)).keys()].filter((key) => !own.has(key));
-  const [first] = strangers;
+  const unlisted = [...(await keysBelow(store, `${release}/`, signal)).keys()].filter((key) => !known.has(key));
+  const [first] = unlisted;
   if (first === undefined) return;
-  const others = strangers.length === 1 ? '' : ` and ${strangers.length - 1} more`;
+  const others = unlisted.length === 1 ? '' : ` and ${unlisted.length - 1} more`;
   const text = `${store.address}: ${first}${others}: not in the catalogue, not promoted`;
   report({ type: 'note', level: 'warning', text });
 }

@@ -1,16 +1,16 @@
-/** Which releases of a store may go. Pure: a listing, the current release and a rule give a plan with reasons. */
+/** Selects releases to prune. Pure: computes a plan with reasons from a listing, the current release and a rule. */
 import { isRelease } from '../../core/catalogue.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
 import { compareVersions } from '../../core/ref.ts';
 import type { ListedObject } from '../store.ts';
 
-/** Says that a release is being removed; written first and deleted last, so that a removal cut off can go on. */
-export function pruneMark(release: string): string {
+/** Key of the marker of a release that is being removed; written first and deleted last, so that a removal can resume. */
+export function pruneMarkerKey(release: string): string {
   return `${release}/pruned.json`;
 }
 
-/** What lies below one release's name. */
+/** The objects under one release's prefix. */
 interface ReleaseObjects {
   readonly release: string;
   readonly objects: readonly ListedObject[];
@@ -20,25 +20,25 @@ interface ReleaseObjects {
 
 export interface Survey {
   readonly releases: ReadonlyMap<string, ReleaseObjects>;
-  /** Unversioned copies. */
+  /** Keys of unversioned copies. */
   readonly latest: ReadonlySet<string>;
 }
 
 export interface PruneRule {
-  /** How many of the newest finished releases stay. */
+  /** Number of newest finished releases to keep. */
   readonly keep: number | undefined;
-  /** Milliseconds; what is younger stays. */
+  /** Minimum age in milliseconds; younger releases are kept. */
   readonly olderThan: number | undefined;
   readonly now: Date;
 }
 
 export interface PruneChoice {
   readonly go: readonly (ReleaseObjects & { readonly because: string })[];
-  /** Release strings of all others. */
+  /** All other release strings. */
   readonly stay: readonly string[];
 }
 
-/** Groups a listing of a whole store. What does not look like a release or a package is nobody's business here. */
+/** Groups a listing of a whole store by release. Ignores keys that are neither in a release nor an unversioned package. */
 export function surveyOf(objects: Iterable<ListedObject>): Survey {
   const groups = new Map<string, ListedObject[]>();
   const latest = new Set<string>();
@@ -51,20 +51,20 @@ export function surveyOf(objects: Iterable<ListedObject>): Survey {
   const releases = new Map<string, ReleaseObjects>();
   for (const [release, all] of groups) {
     const catalogue = all.find(({ key }) => key === storeKey.catalogue(release));
-    const marked = all.some(({ key }) => key === pruneMark(release));
+    const marked = all.some(({ key }) => key === pruneMarkerKey(release));
     releases.set(release, { release, objects: all, catalogue, marked });
   }
   return { releases, latest };
 }
 
 const DAY = 24 * 60 * 60 * 1000;
-/** Only names that publishing makes by itself: other places without a catalogue may be anything. */
-const OWN_NAME = /^v\d{4}\.\d\d\.\d\d-/;
+/** Release strings that publishing generates. Other folders without a catalogue may be anything. */
+const GENERATED_NAME = /^v\d{4}\.\d\d\.\d\d-/;
 
 /**
- * The current release stays, the one that is signed as the current one, and so does every finished one that is as new as it or newer: it may become current.
- * Beyond `keep` *and* older than `olderThan` a release goes; without a catalogue only one whose removal was cut off, or
- * one that nobody has written to for `olderThan` and at least a day.
+ * Keeps the current release, the release that is signed as current, and every finished release at least as new as the current
+ * one, since it may become current. Prunes other releases that are beyond `keep` *and* older than `olderThan`. Prunes a release
+ * without a catalogue only if its removal was interrupted, or if its newest object is older than `olderThan` and a day.
  */
 export function choosePruned(
   { releases }: Survey,
@@ -74,10 +74,10 @@ export function choosePruned(
   const own = releases.get(current)?.catalogue;
   if (own === undefined) {
     throw new CurlewError('NOT_FOUND', `the current release ${current} has no catalogue`, {
-      hint: `curlew reindex STORE --release ${current} makes it anew; nothing is pruned before`,
+      hint: `rebuild it with curlew reindex STORE --release ${current}, then prune`,
     });
   }
-  // What a store cannot date counts as written just now.
+  // An object without a date counts as new.
   const timeOf = ({ modified = now }: ListedObject): number => modified.getTime();
   const newestFirst = [...releases.values()]
     .flatMap((one) => (one.catalogue === undefined ? [] : [{ release: one.release, time: timeOf(one.catalogue) }]))
@@ -86,15 +86,15 @@ export function choosePruned(
   const because = (one: ReleaseObjects): string | undefined => {
     if (one.release === current || one.release === signed) return undefined;
     if (one.catalogue === undefined) {
-      if (one.marked) return 'its removal was cut off';
-      if (olderThan === undefined || !OWN_NAME.test(one.release)) return undefined;
+      if (one.marked) return 'its removal was interrupted';
+      if (olderThan === undefined || !GENERATED_NAME.test(one.release)) return undefined;
       const youngest = Math.max(...one.objects.map(timeOf));
       return now.getTime() - youngest > Math.max(olderThan, DAY) ? 'it was never finished' : undefined;
     }
     const time = timeOf(one.catalogue);
     if (kept.has(one.release) || time >= timeOf(own)) return undefined;
     if (olderThan !== undefined && now.getTime() - time <= olderThan) return undefined;
-    return olderThan === undefined ? 'newer ones are enough' : 'it is old';
+    return olderThan === undefined ? 'enough newer releases exist' : 'it is old';
   };
   const judged = [...releases.values()].map((one) => ({ one, why: because(one) }));
   return {

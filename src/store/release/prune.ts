@@ -1,6 +1,6 @@
 /**
- * Removal of old releases. Each loses its catalogue first, so that no catalogue ever names what is not there, and its
- * mark last, so that a removal cut off anywhere goes on with the next run.
+ * Removal of old releases. The catalogue is deleted first, so that no catalogue lists missing packages, and the
+ * marker last, so that the next run resumes an interrupted removal.
  */
 import { CATALOGUE_LIMIT } from '../../core/catalogue.ts';
 import { canonicalJson } from '../../core/digest.ts';
@@ -11,19 +11,19 @@ import { storeKey } from '../../core/layout.ts';
 import { currentRelease, findCatalogue } from '../catalogue.ts';
 import type { ListedObject, Store } from '../store.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
-import { readRelease } from './release-statement.ts';
+import { readUnverified } from './release-statement.ts';
 import { keysBelow } from './previous.ts';
-import { choosePruned, pruneMark, surveyOf, type PruneChoice, type PruneRule, type Survey } from './prune-plan.ts';
+import { choosePruned, pruneMarkerKey, surveyOf, type PruneChoice, type PruneRule, type Survey } from './prune-plan.ts';
 
 export interface PruneOptions extends PruneRule {
   readonly dryRun: boolean;
-  /** Objects at once. */
+  /** Number of concurrent deletions. */
   readonly jobs: number;
   readonly report: Report;
   readonly signal: AbortSignal;
 }
 
-/** Nobody sends a package for a week, nor comes back after one to go on. */
+/** Age in milliseconds after which an unfinished upload counts as abandoned. */
 const UPLOAD_AGE = 7 * 24 * 60 * 60 * 1000;
 
 interface PrunedRelease {
@@ -38,16 +38,16 @@ export interface PruneResult {
   readonly current: string;
   readonly dryRun: boolean;
   readonly pruned: readonly PrunedRelease[];
-  /** Unversioned copies that no release is left for. */
+  /** Unversioned copies of packages that are in no remaining release. */
   readonly latest: readonly string[];
   readonly kept: readonly string[];
-  /** Uploads by parts that were begun long ago and never ended, given up. */
+  /** Number of aborted multipart uploads that were started long ago and never finished. */
   readonly uploads: number;
-  /** What should go and could not. */
+  /** Releases that could not be removed. */
   readonly left: readonly { readonly release: string; readonly why: string }[];
 }
 
-/** Removes what the rule lets go. Publishing and promoting may go on meanwhile. */
+/** Removes the releases that the rule selects. Safe while others publish and promote. */
 export async function prune(store: Store, options: PruneOptions): Promise<PruneResult> {
   const { signal, report, dryRun } = options;
   const current = await requireCurrent(store, signal);
@@ -60,7 +60,7 @@ export async function prune(store: Store, options: PruneOptions): Promise<PruneR
     const { release, because, objects } = one;
     const row = { release, because, objects: objects.length, bytes: objects.reduce((sum, { size }) => sum + size, 0) };
     const why = dryRun
-      ? await whyNot(store, one, signal)
+      ? await removalProblem(store, one, signal)
       : await reportStep(
           report,
           { id: release, title: release },
@@ -76,14 +76,14 @@ export async function prune(store: Store, options: PruneOptions): Promise<PruneR
   return { store: store.address, current, dryRun, pruned, latest, uploads, kept: choice.stay, left };
 }
 
-/** What cannot be swept costs storage, and is no reason to fail behind releases that are gone. */
+/** Aborts abandoned uploads. A failure is only a warning: the uploads cost storage, but the releases are removed. */
 async function sweep(store: Store, { now, dryRun, report, signal }: PruneOptions): Promise<number> {
   try {
     return (await store.sweepUploads?.(new Date(now.getTime() - UPLOAD_AGE), { dryRun, signal })) ?? 0;
   } catch (error) {
     if (!(error instanceof CurlewError) || !['AUTH_FAILED', 'UNSUPPORTED', 'FETCH_FAILED'].includes(error.code))
       throw error;
-    report({ type: 'note', level: 'warning', text: `${error.message}: uploads that never ended are left there` });
+    report({ type: 'note', level: 'warning', text: `${error.message}: unfinished uploads are kept` });
     return 0;
   }
 }
@@ -91,23 +91,27 @@ async function sweep(store: Store, { now, dryRun, report, signal }: PruneOptions
 async function requireCurrent(store: Store, signal: AbortSignal): Promise<string> {
   const current = await currentRelease(store, { signal });
   if (current !== undefined) return current.release;
-  throw new CurlewError('NOT_FOUND', `${store.address}: no release is current, so nothing says what readers use`, {
-    hint: 'publish or promote one first',
-  });
+  throw new CurlewError(
+    'NOT_FOUND',
+    `${store.address}: the store has no current release, so it is unknown which release readers use`,
+    {
+      hint: 'publish or promote a release first',
+    },
+  );
 }
 
-/** Whoever asks for signatures takes this one for the current release, whatever `VERSION` says. */
+/** The release that is signed as current. Clients that verify signatures use it, even if `VERSION` names another one. */
 async function signedCurrent(store: Store, signal: AbortSignal): Promise<string | undefined> {
   const found = await store.read(storeKey.versionSignature, { limit: SIGNATURE_LIMIT, signal });
   const text = found === undefined ? '' : Buffer.from(found.data).toString();
-  return readRelease(text, storeKey.versionSignature)?.release;
+  return readUnverified(text, storeKey.versionSignature)?.release;
 }
 
 function filesOf({ releases }: Survey, release: string): readonly string[] {
   return (releases.get(release)?.objects ?? []).map(({ key }) => key.slice(release.length + 1));
 }
 
-/** Unversioned copies of packages that only releases to be removed have. */
+/** Unversioned copies of packages that are only in releases to be removed. */
 function orphansOf(survey: Survey, { go, stay }: PruneChoice): ReadonlySet<string> {
   const needed = new Set(stay.flatMap((release) => filesOf(survey, release)));
   const files = go.flatMap(({ release }) => filesOf(survey, release));
@@ -116,8 +120,8 @@ function orphansOf(survey: Survey, { go, stay }: PruneChoice): ReadonlySet<strin
 
 type Removable = PruneChoice['go'][number];
 
-/** A place whose catalogue cannot be read may be no release at all. */
-async function whyNot(
+/** Why a release must not be removed; undefined if it may be. A prefix with an unreadable catalogue may not be a release. */
+async function removalProblem(
   store: Store,
   { release, catalogue }: Removable,
   signal: AbortSignal,
@@ -137,26 +141,26 @@ interface RemoveOptions extends PruneOptions {
   readonly orphans: ReadonlySet<string>;
 }
 
-/** Removes a release; says why when it could not go. */
+/** Removes a release. Returns the reason if that is not possible. */
 async function removeRelease(
   store: Store,
   one: Removable,
   { jobs, signal, survey, orphans }: RemoveOptions,
 ): Promise<string | undefined> {
   const { release, marked } = one;
-  const problem = await whyNot(store, one, signal);
+  const problem = await removalProblem(store, one, signal);
   if (problem !== undefined) return problem;
-  const mark = pruneMark(release);
+  const mark = pruneMarkerKey(release);
   if (!marked) await store.put(mark, Buffer.from(`${canonicalJson({ format: 1, release })}\n`), { signal });
   const key = storeKey.catalogue(release);
   const catalogue = await store.read(key, { limit: CATALOGUE_LIMIT, signal });
   await store.delete(key, { signal });
-  // Whoever made it current before now needs it whole; whoever does so later finds no catalogue and writes it anew.
+  // If it became current before this point, it must be restored. A later promotion finds no catalogue and writes it again.
   const now = await requireCurrent(store, signal);
   if (now === release) {
     if (catalogue !== undefined) await store.put(key, catalogue.data, { ifNoneMatch: '*', signal });
     await store.delete(mark, { signal });
-    return 'it has become the current release meanwhile';
+    return 'it has become the current release';
   }
   const needed = survey.releases.has(now)
     ? new Set<string>()

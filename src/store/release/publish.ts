@@ -1,6 +1,6 @@
 /**
- * A release: packages, catalogue, generated files, `VERSION`, latest copies, written in this order. Cut off anywhere it
- * leaves the previous release as it was, and the same call again completes it.
+ * Publishes a release: packages, catalogue, generated files, `VERSION` and unversioned copies, in this order. An interrupted
+ * publish leaves the previous release intact, and the same call completes it.
  */
 import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -10,9 +10,9 @@ import { formatRef } from '../../core/ref.ts';
 import { findCatalogue } from '../catalogue.ts';
 import type { Store } from '../store.ts';
 import { fileOf, listPackages, makeCatalogue } from './catalogue.ts';
-import { finishRelease, holds } from './finish.ts';
+import { finishRelease, hasContent } from './finish.ts';
 import { formatRecorded, type RecordedPackage } from './inputs.ts';
-import { writeLatest, type KnownObject } from './latest.ts';
+import { writeUnversionedCopies, type KnownObject } from './unversioned-copies.ts';
 import { readPrevious, type Previous } from './previous.ts';
 import { refuseOlder } from './refuse-older.ts';
 import { checkedRelease, releasesToTry } from './release-name.ts';
@@ -30,24 +30,24 @@ import {
 
 export interface PublishOptions {
   readonly store: Store;
-  /** Undefined: the day's next one, `vYYYY.MM.DD-N`. */
+  /** Undefined for the next one of the day, `vYYYY.MM.DD-N`. */
   readonly release: string | undefined;
   readonly now: Date;
-  /** True: what the previous release has and is not given here belongs to this release too. */
+  /** True to include packages of the previous release that are not given here. */
   readonly carry: boolean;
-  /** The previous release, where it was read already; what was judged by it is published on top of it or not at all. */
+  /** The previous release, if already read. The publish fails if it is no longer the current one. */
   readonly previous?: Previous | undefined;
-  /** File names of packages that are taken over from the previous release, whatever `carry` says. */
+  /** File names of packages to include from the previous release regardless of `carry`. */
   readonly unchanged?: ReadonlySet<string>;
-  /** Order of the versions of add-ons; it descends for others that files are given of, and stays for the rest. */
+  /** Version order per add-on. Other add-ons with given files are in descending order; the rest keep their order. */
   readonly orders?: VersionOrders;
-  /** Signs the release; what is taken over from the previous one must be signed too (`readPrevious` with its trust). */
+  /** Signs the release. The previous release must be signed too (`readPrevious` with its trust). */
   readonly signer?: Signer | undefined;
-  /** The release may be one that was published before the current one. */
+  /** Allow a release that is older than the current one. */
   readonly makeCurrent?: boolean | undefined;
-  /** Git commit for the metadata of uploaded packages, when known. */
+  /** Git commit for the metadata of uploaded packages, if known. */
   readonly commit: string | undefined;
-  /** Packages at once. */
+  /** Number of concurrent packages. */
   readonly jobs: number;
   readonly report: Report;
   readonly signal: AbortSignal;
@@ -60,7 +60,7 @@ export interface PublishedPackage {
   readonly digest: string;
   readonly size: number;
   readonly outcome: Outcome;
-  /** Bytes that went over the wire: less than its size where an upload that was cut off is completed. */
+  /** Bytes sent; less than the size if an interrupted upload was resumed. */
   readonly sent: number;
 }
 
@@ -70,19 +70,19 @@ export interface PublishResult {
   /** The release that was current before; undefined for the first. */
   readonly previous: string | undefined;
   readonly packages: readonly PublishedPackage[];
-  /** Of packages, that went over the wire in this run. */
+  /** Package bytes sent in this run. */
   readonly bytesUp: number;
   readonly bytesCopied: number;
-  /** Of packages, that a run before this one had brought there. */
+  /** Package bytes that an earlier run had uploaded. */
   readonly bytesPresent: number;
-  /** Unversioned copies written. */
+  /** Number of written unversioned copies. */
   readonly latest: number;
 }
 
 /**
- * Publishes package files as a release. The same release with other content, or another publisher who was faster, is
- * `STORE_CONFLICT`; one that was published before the current one is `DOWNGRADE`. Without a release string, one of the
- * day that was begun and never became current is resumed, unless it holds other content: then the next number is taken.
+ * Publishes package files as a release. An existing release with different content, or a concurrent publisher, causes
+ * `STORE_CONFLICT`; a release older than the current one is `DOWNGRADE`. Without a release string, resumes an unfinished release
+ * of the day, or uses the next number if that has different content.
  */
 export async function publishPackages(
   files: readonly PackageFileToPublish[],
@@ -93,8 +93,8 @@ export async function publishPackages(
   if (options.release !== undefined)
     await refuseOlder(store, options.release, { ...options, current: previous.current });
   const wanted = gather(files, previous, options);
-  if (wanted.length === 0) throw new CurlewError('USAGE', 'there is no package to publish');
-  const { release, placed, fresh } = await placeInFirst(wanted, previous, options);
+  if (wanted.length === 0) throw new CurlewError('USAGE', 'no package to publish');
+  const { release, placed, fresh } = await placeInFirstFree(wanted, previous, options);
   const catalogue = makeCatalogue(
     release,
     placed.map(({ listed }) => listed),
@@ -102,8 +102,8 @@ export async function publishPackages(
   );
   const inputs = await writeRecorded(release, wanted, placed, { ...options, fresh });
   await finishRelease(store, catalogue, { ...options, inputs, current: previous.current });
-  const latest = await writeLatest(store, catalogue, {
-    before: beforeOf(previous),
+  const latest = await writeUnversionedCopies(store, catalogue, {
+    before: previousPackages(previous),
     objects: objectsOf(placed),
     jobs,
     signal,
@@ -120,7 +120,7 @@ export async function publishPackages(
   return { store: store.address, release, previous: previous.current?.release, packages, ...totals, latest };
 }
 
-/** What is carried over as a whole keeps its order: its order file may not be here. */
+/** Add-ons without new files keep their order, because their order file may not be available. */
 function ordersOf(
   files: readonly PackageFileToPublish[],
   { packages }: Previous,
@@ -135,7 +135,7 @@ function ordersOf(
   return new Map<string, readonly string[]>([...kept, ...orders]);
 }
 
-/** The release string that a publish would take, as far as finished releases tell. */
+/** The release string that a publish would use, judged by finished releases only. */
 export async function nextRelease(
   { current }: Previous,
   { store, now, signal }: { readonly store: Store | undefined; readonly now: Date; readonly signal: AbortSignal },
@@ -148,10 +148,10 @@ export async function nextRelease(
 }
 
 function noneLeft(): CurlewError {
-  return new CurlewError('USAGE', 'no release string of the day is left', { hint: 'name one with --release' });
+  return new CurlewError('USAGE', 'all release strings of the day are used', { hint: 'add --release' });
 }
 
-function beforeOf({ current, packages }: Previous) {
+function previousPackages({ current, packages }: Previous) {
   if (current === undefined) return undefined;
   return { release: current.release, packages: async () => [...packages.values()].map(({ listed }) => listed) };
 }
@@ -162,7 +162,7 @@ function objectsOf(placed: readonly Placed[]): ReadonlyMap<string, KnownObject> 
   );
 }
 
-/** Pairs each package file with the same package of the previous release, and adds what is taken over. */
+/** Pairs each package file with the same package of the previous release, and adds packages to include from there. */
 function gather(
   files: readonly PackageFileToPublish[],
   { packages }: Previous,
@@ -181,12 +181,12 @@ function gather(
 interface PlacedRelease {
   readonly release: string;
   readonly placed: readonly Placed[];
-  /** Nothing was put into the release before. */
+  /** True if the release was empty before. */
   readonly fresh: boolean;
 }
 
-/** Tries one release string after the other, unless one was named. */
-async function placeInFirst(
+/** Places the packages in the given release, or in the first of the day without different content. */
+async function placeInFirstFree(
   wanted: readonly Wanted[],
   { current }: Previous,
   options: PublishOptions,
@@ -195,7 +195,7 @@ async function placeInFirst(
   let left: string | undefined;
   for (const release of releasesToTry(options.now, current?.release)) {
     if (left !== undefined) {
-      const text = `${left} was begun with other content and is left as it is; going on with ${release}`;
+      const text = `${left} is unfinished and has different content; continuing with ${release}`;
       options.report({ type: 'note', level: 'warning', text });
     }
     try {
@@ -210,7 +210,7 @@ async function placeInFirst(
 
 async function placeAll(release: string, wanted: readonly Wanted[], options: PublishOptions): Promise<PlacedRelease> {
   const { store, jobs, signal } = options;
-  // Keys that meet are told before anything is written.
+  // Throws if two packages have the same key, before anything is written.
   makeCatalogue(release, wanted.map(listedOf));
   const finished = await requireSame(release, wanted, { store, signal });
   const place = async (one: Wanted, fresh: boolean, within: { readonly signal: AbortSignal }): Promise<Placed> => {
@@ -224,7 +224,7 @@ async function placeAll(release: string, wanted: readonly Wanted[], options: Pub
       ({ outcome }) => outcome,
     );
   };
-  // One copy goes ahead of all others: if it is there already, an earlier run has begun this release.
+  // One copy runs before all others: if its target exists, an earlier run has started this release.
   const scout = wanted.find(({ earlier }) => earlier?.object !== undefined && earlier.release !== release);
   const first = scout === undefined ? undefined : await place(scout, !finished, { signal });
   const fresh = !finished && first?.outcome !== 'present';
@@ -236,7 +236,7 @@ async function placeAll(release: string, wanted: readonly Wanted[], options: Pub
   return { release, placed, fresh };
 }
 
-/** Nothing is put into a release that is finished, and that these packages are not. True if it is finished. */
+/** True if the release is finished. Throws `OtherContent` if it is finished with different packages. */
 async function requireSame(
   release: string,
   wanted: readonly Wanted[],
@@ -250,12 +250,12 @@ async function requireSame(
       .join();
   if (catalogue === undefined) return false;
   if (rows(listPackages(catalogue)) === rows(wanted.map(listedOf))) return true;
-  throw new OtherContent('STORE_CONFLICT', `${store.address}: ${release} was published with other content`, {
-    hint: 'a release never changes: choose another release string',
+  throw new OtherContent('STORE_CONFLICT', `${store.address}: ${release} was published with different content`, {
+    hint: 'a release never changes: use another release string',
   });
 }
 
-/** Before the catalogue: whoever reads that may rely on this. Returns what is there; undefined when nothing was recorded. */
+/** Writes `inputs.json`, before the catalogue because readers of the catalogue need it. Undefined if nothing was recorded. */
 async function writeRecorded(
   release: string,
   wanted: readonly Wanted[],
@@ -276,6 +276,6 @@ async function writeRecorded(
   if (recorded.size === 0) return undefined;
   const data = Buffer.from(formatRecorded(recorded));
   const key = storeKey.inputs(release);
-  if (fresh || !(await holds(store, key, data, signal))) await store.put(key, data, { signal });
+  if (fresh || !(await hasContent(store, key, data, signal))) await store.put(key, data, { signal });
   return data;
 }

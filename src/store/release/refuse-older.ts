@@ -1,4 +1,4 @@
-/** Keeps a release that was published before the current one from becoming current without a word. */
+/** Prevents an older release from becoming current by mistake. */
 import { CurlewError } from '../../core/errors.ts';
 import { storeKey } from '../../core/layout.ts';
 import type { CurrentRelease } from '../catalogue.ts';
@@ -7,14 +7,14 @@ import type { Store } from '../store.ts';
 interface Options {
   /** Undefined for the first release of a store. */
   readonly current: CurrentRelease | undefined;
-  /** It was asked for: nothing is refused. */
+  /** True allows an older release. */
   readonly makeCurrent?: boolean | undefined;
   readonly signal: AbortSignal;
 }
 
 /**
- * Throws `DOWNGRADE` where the catalogue of `release` is older than that of the current release. One that was begun and
- * has no catalogue yet, or has one and was stopped before it became current, may be completed.
+ * Throws `DOWNGRADE` if the catalogue of `release` is older than that of the current release. An interrupted release without
+ * a catalogue, or with a newer one, may be completed.
  */
 export async function refuseOlder(
   store: Store,
@@ -28,15 +28,15 @@ export async function refuseOlder(
   if (mine === undefined || theirs === undefined || mine >= theirs) return;
   throw new CurlewError(
     'DOWNGRADE',
-    `${store.address}: ${release} was published before ${current.release}, which is current`,
+    `${store.address}: ${release} is older than the current release ${current.release}`,
     {
-      hint: `publish under another release string; --make-current makes ${release} current again`,
+      hint: `publish under another release string, or add --make-current to make ${release} current again`,
     },
   );
 }
 
-/** Only listings always say when. */
-async function writtenAt(store: Store, wanted: string, signal: AbortSignal): Promise<Date | undefined> {
-  for await (const { key, modified } of store.list(wanted, { signal })) if (key === wanted) return modified;
+/** The time of an object, from a listing: only listings always have it. */
+async function writtenAt(store: Store, key: string, signal: AbortSignal): Promise<Date | undefined> {
+  for await (const found of store.list(key, { signal })) if (found.key === key) return found.modified;
   return undefined;
 }

@@ -1,4 +1,4 @@
-/** The catalogue of a release made anew from its packages: for one that was damaged. */
+/** Rebuilds the catalogue of a release from its packages. */
 import { findEntry, readFile, readIndex } from '../../formats/archive/read.ts';
 import type { ArchiveIndex, RangeSource } from '../../formats/archive/entry.ts';
 import { CATALOGUE_LIMIT, formatCatalogue, isRelease, type Catalogue } from '../../core/catalogue.ts';
@@ -12,21 +12,21 @@ import { openStoreSource } from '../source.ts';
 import type { ListedObject, Store } from '../store.ts';
 import { fileOf, listPackage, listPackages, makeCatalogue, type ListedPackage } from './catalogue.ts';
 import { writeGenerated } from './finish.ts';
-import { writeLatest } from './latest.ts';
+import { writeUnversionedCopies } from './unversioned-copies.ts';
 import { digestOfBody } from './object-digest.ts';
 import { parseSupportedVersions, type VersionOrders } from './version-order.ts';
 
 export interface ReindexOptions {
-  /** By default the current one. */
+  /** Undefined for the current one. */
   readonly release: string | undefined;
   readonly dryRun: boolean;
-  /** Packages at once. */
+  /** Number of concurrent packages. */
   readonly jobs: number;
   readonly signal: AbortSignal;
 }
 
 interface LostPackage {
-  /** Key below the release. */
+  /** Key, relative to the release. */
   readonly file: string;
   readonly why: string;
 }
@@ -34,31 +34,32 @@ interface LostPackage {
 export interface ReindexResult {
   readonly store: string;
   readonly release: string;
-  /** What was the matter with the catalogue: nothing, damaged, not there, or other packages than lie there. */
+  /** State of the previous catalogue. `different`: it did not match the packages. */
   readonly was: 'sound' | 'damaged' | 'missing' | 'different';
   readonly dryRun: boolean;
   readonly packages: number;
-  /** Packages whose sha256 had to be computed from their bytes, because no metadata tells it. */
+  /** Packages whose SHA-256 was computed from their bytes because their metadata does not contain it. */
   readonly hashed: readonly string[];
-  /** What could not be restored. */
+  /** Packages that could not be added. */
   readonly lost: readonly LostPackage[];
-  /** Where the order of versions, and so what `latest` means, comes from. */
+  /** Source of the version order, which defines `latest`. */
   readonly order: 'the catalogue' | 'supported-versions-gen.json' | 'descending';
 }
 
 const DOCUMENT_LIMIT = 32 << 20;
 
 /**
- * Reads each package's `addon.json` by two small ranges and writes the catalogue and the generated files if they differ.
- * Of the current release the unversioned copies are put right too. The packages themselves are never touched. A release without any readable package is `NOT_FOUND`.
+ * Reads each package's `addon.json` with two small range requests and writes the catalogue and the generated files if they
+ * differ. For the current release, also updates the unversioned copies. Never changes packages. A release without a readable
+ * package is `NOT_FOUND`.
  */
 export async function reindex(store: Store, options: ReindexOptions): Promise<ReindexResult> {
   const { jobs, signal, dryRun } = options;
   const release = options.release ?? (await currentRelease(store, { signal }))?.release;
   if (release === undefined || !isRelease(release)) {
-    throw new CurlewError('NOT_FOUND', `${store.address}: no release is current`, { hint: 'name one with --release' });
+    throw new CurlewError('NOT_FOUND', `${store.address}: the store has no current release`, { hint: 'add --release' });
   }
-  const before = await oldCatalogue(store, release, signal);
+  const before = await readExisting(store, release, signal);
   const objects: ListedObject[] = [];
   for await (const object of store.list(`${release}/`, { signal })) {
     if (isPackageKey(object.key, release)) objects.push(object);
@@ -69,7 +70,7 @@ export async function reindex(store: Store, options: ReindexOptions): Promise<Re
   });
   const found = read.flatMap((one) => ('listed' in one ? [one] : []));
   if (found.length === 0) {
-    throw new CurlewError('NOT_FOUND', `${store.address}: ${release} has no package that can be read`);
+    throw new CurlewError('NOT_FOUND', `${store.address}: ${release} has no readable package`);
   }
   const packages = found.map(({ listed }) => listed);
   const { order, orders } = await findOrder(store, release, before.catalogue, signal);
@@ -88,13 +89,13 @@ export async function reindex(store: Store, options: ReindexOptions): Promise<Re
   };
 }
 
-interface OldCatalogue {
+interface ExistingCatalogue {
   readonly was: 'sound' | 'damaged' | 'missing';
   readonly catalogue: Catalogue | undefined;
   readonly etag: string | undefined;
 }
 
-async function oldCatalogue(store: Store, release: string, signal: AbortSignal): Promise<OldCatalogue> {
+async function readExisting(store: Store, release: string, signal: AbortSignal): Promise<ExistingCatalogue> {
   const etag = (await store.head(storeKey.catalogue(release), { signal }))?.etag;
   try {
     const catalogue = await findCatalogue(store, release, { signal });
@@ -122,20 +123,19 @@ async function readPackage(
     const source = await openStoreSource(store, object.key, { signal });
     const { addon, toc } = await readAddonJson(source, signal);
     const own = packageFileName(addon, addon.arch);
-    if (own !== file) return { lost: { file, why: `its content is that of ${own}` } };
+    if (own !== file) return { lost: { file, why: `it contains ${own}` } };
     const noted = source.object.metadata['sha256'];
     const known: Digest | undefined = noted !== undefined && isDigest(noted) ? noted : undefined;
     const sha256 = known ?? (await digestOfBody(store, source.object, { signal }));
     return { listed: listPackage(addon, { sha256, toc, size: source.size }), hashed: known === undefined };
   } catch (error) {
-    const told = ['PACKAGE_INVALID', 'DIGEST_MISMATCH', 'UNSUPPORTED', 'NOT_FOUND'];
-    if (!(error instanceof CurlewError) || !told.includes(error.code)) throw error;
+    const unreadable = ['PACKAGE_INVALID', 'DIGEST_MISMATCH', 'UNSUPPORTED', 'NOT_FOUND'];
+    if (!(error instanceof CurlewError) || !unreadable.includes(error.code)) throw error;
     return { lost: { file, why: error.message } };
   }
 }
 
-/** The `addon.json`, which must fit the table of contents. */
-/** What a package says of itself, and its table of contents; `PACKAGE_INVALID` for what is none. */
+/** A package's `addon.json`, checked against the table of contents, whose digest is `toc`. `PACKAGE_INVALID` for other files. */
 export async function readAddonJson(
   source: RangeSource,
   signal: AbortSignal,
@@ -145,11 +145,11 @@ export async function readAddonJson(
   const owner = ownerOf(index.entries[0]?.path ?? '');
   const prefix = owner === undefined ? undefined : prefixOf(owner);
   const entry = prefix === undefined ? undefined : findEntry(index, prefix + ADDON_JSON);
-  if (prefix === undefined || entry === undefined) throw bad('it is no package of one add-on');
+  if (prefix === undefined || entry === undefined) throw bad('it is not a package of one add-on');
   const text = Buffer.from(await readFile(source, entry, { limit: DOCUMENT_LIMIT, signal })).toString();
   const addon = parseAddonJson(text, `${source.name}: ${entry.path}`);
   if (prefixOf(addon) !== prefix || digestOfIndex(index, prefix) !== addon.digest) {
-    throw bad('its addon.json is not that of its files');
+    throw bad('its addon.json does not match its files');
   }
   return { addon, toc: index.tocDigest };
 }
@@ -178,22 +178,26 @@ async function findOrder(
   return { order: 'supported-versions-gen.json', orders };
 }
 
-/** What the old catalogue names and the store does not have. */
+/** Packages in the old catalogue that are missing in the store. */
 function vanished(before: Catalogue | undefined, read: readonly ReadPackage[]): readonly LostPackage[] {
   if (before === undefined) return [];
-  const there = new Set(read.map((one) => ('listed' in one ? fileOf(one.listed) : one.lost.file)));
-  const gone = listPackages(before).filter((listed) => !there.has(fileOf(listed)));
-  return gone.map((listed) => ({ file: fileOf(listed), why: 'it is not there' }));
+  const existing = new Set(read.map((one) => ('listed' in one ? fileOf(one.listed) : one.lost.file)));
+  const missing = listPackages(before).filter((listed) => !existing.has(fileOf(listed)));
+  return missing.map((listed) => ({ file: fileOf(listed), why: 'it is missing' }));
 }
 
-interface Replacing {
+interface ReplaceOptions {
   readonly same: boolean;
   readonly etag: string | undefined;
   readonly jobs: number;
   readonly signal: AbortSignal;
 }
 
-async function replace(store: Store, catalogue: Catalogue, { same, etag, jobs, signal }: Replacing): Promise<void> {
+async function replace(
+  store: Store,
+  catalogue: Catalogue,
+  { same, etag, jobs, signal }: ReplaceOptions,
+): Promise<void> {
   if (!same) {
     const condition = etag === undefined ? ({ ifNoneMatch: '*' } as const) : { ifMatch: etag };
     const text = Buffer.from(formatCatalogue(catalogue));
@@ -201,5 +205,6 @@ async function replace(store: Store, catalogue: Catalogue, { same, etag, jobs, s
   }
   await writeGenerated(store, catalogue, { signal });
   const current = await currentRelease(store, { signal });
-  if (current?.release === catalogue.release) await writeLatest(store, catalogue, { before: undefined, jobs, signal });
+  if (current?.release === catalogue.release)
+    await writeUnversionedCopies(store, catalogue, { before: undefined, jobs, signal });
 }

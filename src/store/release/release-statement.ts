@@ -1,8 +1,8 @@
 /**
- * What is signed of a release: its catalogue, and which release of a store is the current one. Pure.
+ * Signed statements about a release: its catalogue, and which release of a store is current. Pure.
  *
- * A statement beside the catalogue says that the release is this catalogue, for ever. One beside `VERSION` says that it is
- * the current release, under a version that grows with each such statement, and until when that may be believed.
+ * A statement next to the catalogue binds the release string to this catalogue forever. A statement next to `VERSION` declares
+ * the current release, with a version that increases with each statement, and an expiry date.
  */
 import type { KeyObject } from 'node:crypto';
 import { isRelease } from '../../core/catalogue.ts';
@@ -24,20 +24,20 @@ const INPUTS = 'inputs.json';
 
 interface Common {
   readonly release: string;
-  /** Grows with each signature of a store. */
+  /** Increases with each signature in a store. */
   readonly version: number;
   readonly signed: Date;
   readonly catalogue: Digest;
-  /** Undefined when the release has no `inputs.json`. */
+  /** Undefined if the release has no `inputs.json`. */
   readonly inputs: Digest | undefined;
 }
 
 export type ReleaseStatement =
   | ({ readonly role: 'release' } & Common)
-  /** After `expires` a newer one must have come, even if nothing has changed. */
+  /** A newer statement must exist after `expires`, even if nothing has changed. */
   | ({ readonly role: 'current'; readonly expires: Date } & Common);
 
-/** The texts of a release that a statement is about. */
+/** The signed files of a release. */
 export interface ReleaseTexts {
   readonly release: string;
   readonly catalogue: Uint8Array;
@@ -48,7 +48,7 @@ export function textsDigests({ release, catalogue, inputs }: ReleaseTexts): Omit
   return { release, catalogue: digestOf(catalogue), inputs: inputs === undefined ? undefined : digestOf(inputs) };
 }
 
-/** Signs a statement; returns what is put into the store. */
+/** Signs a statement; returns the content of the signature file. */
 export function signRelease(statement: ReleaseStatement, key: KeyObject): string {
   const { role, release, version, signed, catalogue, inputs } = statement;
   const expires = role === 'current' ? statement.expires : undefined;
@@ -60,20 +60,20 @@ export function signRelease(statement: ReleaseStatement, key: KeyObject): string
   return signStatement({ subjects, predicateType: PREDICATE_TYPE, predicate }, key);
 }
 
-/** The statement of this role that one of the keys has signed; anything else is `SIGNATURE_INVALID`. */
+/** Verifies a statement of this role, signed with one of the keys; anything else is `SIGNATURE_INVALID`. */
 export function verifyRelease<Role extends ReleaseStatement['role']>(
   signed: SignedStatement,
   role: Role,
   trusted: readonly TrustedKey[],
 ): { readonly statement: Extract<ReleaseStatement, { role: Role }>; readonly signedBy: TrustedKey } {
   const { statement, signedBy } = verifyStatement(signed, trusted);
-  const found = parseRelease(statement);
+  const found = parseReleaseStatement(statement);
   if (isOf(found, role)) return { statement: found, signedBy };
   throw new CurlewError(
     'SIGNATURE_INVALID',
-    `verify ${signed.about}: ${signed.from} is signed, but says something else`,
+    `verify ${signed.about}: ${signed.from} has a valid signature, but is not a statement about it`,
     {
-      hint: 'it was put there from somewhere else: sign the store again, and see who writes to it',
+      hint: 'it was copied from another place: sign the store again, and check who can write to it',
     },
   );
 }
@@ -85,17 +85,17 @@ function isOf<Role extends ReleaseStatement['role']>(
   return statement?.role === role;
 }
 
-/** What a text says, whoever signed it; undefined when it says nothing of releases. */
-export function readRelease(text: string, from: string): ReleaseStatement | undefined {
+/** Parses a statement without verifying its signature; undefined if it is not a release statement. */
+export function readUnverified(text: string, from: string): ReleaseStatement | undefined {
   try {
-    return parseRelease(readStatement(text, from));
+    return parseReleaseStatement(readStatement(text, from));
   } catch (error) {
     if (error instanceof CurlewError && error.code === 'SIGNATURE_INVALID') return undefined;
     throw error;
   }
 }
 
-function parseRelease({ subjects, predicateType, predicate }: Statement): ReleaseStatement | undefined {
+function parseReleaseStatement({ subjects, predicateType, predicate }: Statement): ReleaseStatement | undefined {
   const { role, release } = predicate;
   const catalogue = subjects.find(({ name }) => name === CATALOGUE)?.digest;
   const inputs = subjects.find(({ name }) => name === INPUTS)?.digest;
@@ -109,9 +109,9 @@ function parseRelease({ subjects, predicateType, predicate }: Statement): Releas
 }
 
 /**
- * The version of the next statement: seconds of the clock, so that it grows even where the last statement was lost, and
- * more than the last one's. Who may write to a store without having its key cannot drive it up: a last version beyond the
- * next day counts only when it is trusted.
+ * The version of the next statement: the clock in seconds, so that it increases even if the last statement was lost, and
+ * always greater than the last one's. A last version more than a day in the future counts only if it is trusted, so that
+ * a writer without the key cannot drive the version up.
  */
 export function nextVersion(
   last: { readonly version: number; readonly trusted: boolean } | undefined,
@@ -123,8 +123,8 @@ export function nextVersion(
 }
 
 /**
- * Why the current release is not believed, in words; undefined when it is. `highest` is the greatest version that was ever
- * seen of the store.
+ * Why the statement about the current release is not accepted; undefined if it is. `highest` is the greatest version ever seen
+ * in the store.
  */
 export function staleness(
   { release, version, signed, expires }: Extract<ReleaseStatement, { role: 'current' }>,
@@ -134,7 +134,7 @@ export function staleness(
   if (highest !== undefined && version < highest) {
     return {
       what: `${release} is signed as version ${version}, and version ${highest} was seen before`,
-      hint: 'somebody has put an old state of the store back: ask who publishes it',
+      hint: 'an old state of the store was restored: ask its publisher',
     };
   }
   const problem = untimely({ signed, expires }, now);
@@ -144,6 +144,6 @@ export function staleness(
   if (problem === undefined) return undefined;
   return {
     what: `${release} was signed as the current release until ${secondsOf(expires)}, and ${clock}`,
-    hint: 'newer releases may be kept from you: ask who publishes to sign again with curlew sign --store; or set the clock',
+    hint: 'newer releases may be withheld: ask the publisher to run curlew sign --store again, or set the clock',
   };
 }

@@ -1,4 +1,4 @@
-/** Signing releases where they lie. */
+/** Signs releases in a store. */
 import type { KeyObject } from 'node:crypto';
 import { CATALOGUE_LIMIT, parseCatalogue } from '../../core/catalogue.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -9,7 +9,7 @@ import { secondsOf } from '../../formats/signing/claim.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
 import {
   nextVersion,
-  readRelease,
+  readUnverified,
   signRelease,
   textsDigests,
   verifyRelease,
@@ -20,18 +20,18 @@ import { readSigned, requireContents, type ReleaseTrust } from './signed-release
 
 export interface Signer {
   readonly key: KeyObject;
-  /** How long the current release may be believed, in milliseconds. */
+  /** Validity of the statement about the current release, in milliseconds. */
   readonly lifetime: number;
-  /** The key's public part, and those of others who sign this store. */
+  /** The public key, and those of others who sign this store. */
   readonly trust: ReleaseTrust;
 }
 
-/** What was signed. */
+/** The result of signing. */
 export interface SignedStore {
   readonly store: string;
   readonly release: string;
   readonly version: number;
-  /** ISO 8601; undefined for a release that is not the current one. */
+  /** ISO 8601; undefined for a release that is not current. */
   readonly expires: string | undefined;
 }
 
@@ -41,7 +41,7 @@ interface Cancellable {
 
 type Statement<Role> = Extract<ReleaseStatement, { role: Role }>;
 
-/** Signs that a release is this catalogue, before it may become the current one. */
+/** Signs the catalogue of a release, before the release becomes current. */
 export async function signCatalogue(
   store: Store,
   texts: ReleaseTexts,
@@ -51,17 +51,17 @@ export async function signCatalogue(
   const key = storeKey.catalogueSignature(texts.release);
   requireContents(parseCatalogue(Buffer.from(texts.catalogue).toString(), key), `${store.address}/${texts.release}`);
   for (let attempt = 1; ; attempt += 1) {
-    const there = await readText(store, key, signal);
+    const existing = await readText(store, key, signal);
     const { version } = await nextOf(store, signer, signal);
     const statement = { role: 'release', version, signed: signer.trust.now, ...textsDigests(texts) } as const;
-    if (await replace(store, key, signRelease(statement, signer.key), there?.etag, { attempt, signal }))
+    if (await replace(store, key, signRelease(statement, signer.key), existing?.etag, { attempt, signal }))
       return statement;
   }
 }
 
 /**
- * Signs that a release is the current one, as `VERSION` says it is. When somebody else has made another one current
- * meanwhile it is `STORE_CONFLICT`.
+ * Signs that a release is the current one. `STORE_CONFLICT` if `VERSION` names another release, because another publisher was
+ * faster.
  */
 export async function signCurrent(
   store: Store,
@@ -71,14 +71,14 @@ export async function signCurrent(
 ): Promise<Statement<'current'>> {
   const { now, seen } = signer.trust;
   for (let attempt = 1; ; attempt += 1) {
-    // Read before VERSION is: whoever makes another release current from now on replaces it, and ours is refused.
+    // Read before VERSION: a publisher that changes VERSION later also replaces this statement, and then ours is rejected.
     const { version, etag } = await nextOf(store, signer, signal);
     const current = await currentRelease(store, { signal });
     if (current?.release !== texts.release) {
       throw new CurlewError(
         'STORE_CONFLICT',
-        `${store.address}: sign ${texts.release}: ${current?.release ?? 'none'} is the current release`,
-        { hint: 'another publisher was faster; publish again on top of theirs' },
+        `${store.address}: sign ${texts.release}: the current release is ${current?.release ?? 'none'}`,
+        { hint: 'another publisher was faster; publish again on top of its release' },
       );
     }
     const expires = new Date(now.getTime() + signer.lifetime);
@@ -93,9 +93,9 @@ export async function signCurrent(
 }
 
 /**
- * Signs a release that lies in a store. Named, it is signed as it is; when it is the current one, so is that. Not named,
- * the signature of the current release is renewed: only what one of the keys has signed, and what may still be believed,
- * so that it can be done without looking.
+ * Signs a release in a store. With a release string, signs the catalogue and, if it is the current release, that too. Without
+ * one, renews the signature of the current release, only if the existing signature is valid and has not expired, so that
+ * renewal can be automated.
  */
 export async function signStore(
   store: Store,
@@ -115,15 +115,15 @@ export async function signStore(
   return { ...row, version: statement.version, expires: secondsOf(statement.expires) };
 }
 
-/** The release that is signed as the current one, if `VERSION` says so too: a publish without a key leaves it behind. */
+/** The release that is signed as current, if `VERSION` agrees. They differ after a publish without a key. */
 async function readRenewed(store: Store, trust: ReleaseTrust, signal: AbortSignal): Promise<ReleaseTexts> {
   const texts = await readSigned(store, { release: undefined, trust, signal });
   const current = await currentRelease(store, { signal });
   if (current === undefined || current.release === texts.release) return texts;
   throw new CurlewError(
     'STORE_CONFLICT',
-    `${store.address}: renew the signature of ${texts.release}: ${current.release} is the current release, and not signed as such`,
-    { hint: `curlew sign --store ${store.address} --release ${current.release} --key FILE signs it` },
+    `${store.address}: renew the signature of ${texts.release}: ${current.release} is current, but not signed as current`,
+    { hint: `sign it with curlew sign --store ${store.address} --release ${current.release} --key FILE` },
   );
 }
 
@@ -138,17 +138,17 @@ async function readTexts(store: Store, release: string, signal: AbortSignal): Pr
   return { release, catalogue: catalogue.data, inputs: inputs?.data };
 }
 
-/** The next version of a store's statements, and the etag of the one that it replaces. */
+/** The next version for a store's statements, and the etag of the statement to replace. */
 async function nextOf(
   store: Store,
   { trust }: Signer,
   signal: AbortSignal,
 ): Promise<{ readonly version: number; readonly etag: string | undefined }> {
-  const there = await readText(store, storeKey.versionSignature, signal);
+  const existing = await readText(store, storeKey.versionSignature, signal);
   const highest = await trust.seen.highest(store.address);
   const seen = highest === undefined ? undefined : { version: highest, trusted: true };
-  const versions = [lastOf(there?.text, trust), seen].map((last) => nextVersion(last, trust.now));
-  return { version: Math.max(...versions), etag: there?.etag };
+  const versions = [lastOf(existing?.text, trust), seen].map((last) => nextVersion(last, trust.now));
+  return { version: Math.max(...versions), etag: existing?.etag };
 }
 
 function lastOf(
@@ -161,8 +161,8 @@ function lastOf(
     return { version: verifyRelease({ text, from, about: from }, 'current', keys).statement.version, trusted: true };
   } catch (error) {
     if (!(error instanceof CurlewError)) throw error;
-    const said = readRelease(text, from);
-    return said === undefined ? undefined : { version: said.version, trusted: false };
+    const claimed = readUnverified(text, from);
+    return claimed === undefined ? undefined : { version: claimed.version, trusted: false };
   }
 }
 
@@ -177,7 +177,7 @@ async function readText(
 
 const ATTEMPTS = 10;
 
-/** True when it is there; false when somebody else has written meanwhile, and it has to be made anew. */
+/** True if the statement was written; false if another writer was faster and it must be signed again. */
 async function replace(
   store: Store,
   key: string,

@@ -1,4 +1,4 @@
-/** Releases of a store that are believed only as far as somebody trusted has signed them. */
+/** Reads releases of a store that are signed with a trusted key. */
 import { CATALOGUE_LIMIT, parseCatalogue, type Catalogue } from '../../core/catalogue.ts';
 import { digestOf } from '../../core/digest.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -9,28 +9,28 @@ import type { TrustedKey } from '../../formats/signing/keys.ts';
 import { SIGNATURE_LIMIT } from '../../formats/signing/signature.ts';
 import { staleness, verifyRelease, type ReleaseStatement, type ReleaseTexts } from './release-statement.ts';
 
-/** The greatest versions of signed stores that were ever seen here: what makes an old state of a store known as such. */
+/** The greatest statement versions seen on this machine, per store: they reveal that an old state of a store was restored. */
 export interface SeenVersions {
-  /** Undefined at the first sight of a store: then what it says is taken. */
+  /** Undefined for a store that was never read: then any version is accepted. */
   readonly highest: (address: string) => Promise<number | undefined>;
-  /** The newest release that was read, named or as the current one; undefined at first sight. */
+  /** The newest release that was read, by name or as the current one; undefined for a store that was never read. */
   readonly newest: (address: string) => Promise<SeenRelease | undefined>;
   readonly remember: (address: string, seen: SeenRelease & { readonly isCurrent: boolean }) => Promise<void>;
 }
 
 export interface SeenRelease {
   readonly release: string;
-  /** Of its statement. */
+  /** Version of its statement. */
   readonly version: number;
 }
 
-/** What a release is held against. */
+/** The basis for verifying a release. */
 export interface ReleaseTrust {
-  /** A signature by any of them will do. */
+  /** One signature by any of these keys is enough. */
   readonly keys: readonly TrustedKey[];
   readonly now: Date;
   readonly seen: SeenVersions;
-  /** A release that is named may be older than one that was read before. */
+  /** Allow a named release that is older than one that was read before. */
   readonly allowOlder?: boolean;
 }
 
@@ -42,31 +42,31 @@ export interface SignedRelease extends ReleaseTexts {
   readonly version: number;
 }
 
-/** What a store says of its current release to somebody who has asked for another one by its name. */
+/** The current release of a store, for a user who requested another one by name. */
 export interface NotCurrent {
   readonly named: string;
-  /** Undefined where what is signed of it does not verify. */
+  /** Undefined if its signature is not valid. */
   readonly current: string | undefined;
-  /** When that was signed as the current one, ISO 8601. */
+  /** When it was signed as current, ISO 8601. */
   readonly since: string | undefined;
-  /** All of it in words, with what to do. */
+  /** The message, with a hint. */
   readonly text: string;
 }
 
 export interface SignedOptions {
-  /** Undefined for the current one. */
+  /** Undefined for the current release. */
   readonly release: string | undefined;
   readonly trust: ReleaseTrust;
-  /** Told when a release that is named is older than the current one of the store, or when that one is not to be believed. */
+  /** Called if a named release is older than the store's current one, or if the current one cannot be verified. */
   readonly onNotCurrent?: ((found: NotCurrent) => void) | undefined;
   readonly signal: AbortSignal;
 }
 
 /**
- * The release that is signed as the current one, whatever `VERSION` says; or one that is named, which is never over. No
- * signature, another's, one that is over, a current one older than was seen before, and a catalogue that is not the one
- * that was signed are `SIGNATURE_INVALID`; one that is named and older than another that was read is `DOWNGRADE`, unless
- * that is allowed. Inputs that are not the signed ones are left out: nothing needs them.
+ * Reads the release that is signed as current, regardless of `VERSION`, or a named one, whose signature never expires.
+ * `SIGNATURE_INVALID`: the signature is missing, by an unknown key or expired, the current release is older than one seen
+ * before, or the catalogue does not match. `DOWNGRADE`: a named release is older than one that was read before, unless allowed.
+ * Omits inputs that do not match their signature, since they are optional.
  */
 export async function readSigned(
   store: Store,
@@ -77,8 +77,8 @@ export async function readSigned(
     if (trust.allowOlder !== true) await refuseOlder(store, statement, trust);
     const found = await textsOf(store, statement, signedBy, signal);
     await trust.seen.remember(store.address, { release, version: statement.version, isCurrent: false });
-    const other = onNotCurrent && (await besideNamed(store, statement, trust, signal));
-    if (other !== undefined) onNotCurrent?.(other);
+    const newer = onNotCurrent && (await compareWithCurrent(store, statement, trust, signal));
+    if (newer !== undefined) onNotCurrent?.(newer);
     return found;
   }
   const { statement, signedBy } = await requireCurrent(store, trust, signal);
@@ -88,7 +88,7 @@ export async function readSigned(
   return found;
 }
 
-/** Statements of one release have several versions: it is itself that it is compared with then. */
+/** Throws `DOWNGRADE` for a release older than the newest read one. One release may have statements with several versions. */
 async function refuseOlder(
   store: Store,
   { release, version }: ReleaseStatement,
@@ -98,16 +98,16 @@ async function refuseOlder(
   if (newest === undefined || newest.release === release || version >= newest.version) return;
   throw new CurlewError(
     'DOWNGRADE',
-    `${store.address}: ${release} is signed as version ${version}, and ${newest.release} was seen before, version ${newest.version}`,
-    { hint: `name the newer release, or none; --allow-downgrade takes ${release}` },
+    `${store.address}: ${release} is signed as version ${version}, but version ${newest.version}, ${newest.release}, was read`,
+    { hint: `request the newer release, or none; --allow-downgrade accepts ${release}` },
   );
 }
 
 /**
- * What the current release says against one that is named: nothing where the store has none. Nothing of it is remembered: a
- * release may be pinned, and would count as a downgrade the next time.
+ * Whether the store's current release is newer than a named one, or cannot be verified; undefined otherwise. The result is not
+ * remembered: a pinned release would count as a downgrade the next time.
  */
-async function besideNamed(
+async function compareWithCurrent(
   store: Store,
   named: ReleaseStatement,
   { keys, now, seen }: ReleaseTrust,
@@ -125,7 +125,7 @@ async function besideNamed(
     const stale = staleness(statement, { now, highest: await seen.highest(address) });
     if (stale !== undefined) return { ...common, text: `${about}: ${stale.what} (${stale.hint})` };
     if (current === named.release || version <= named.version) return undefined;
-    const what = `${named.release} is named, and ${current} is the current release since ${common.since}`;
+    const what = `${named.release} was requested, but ${current} is the current release since ${common.since}`;
     return { ...common, text: `${address}: ${what}; ${TAKE_CURRENT}` };
   } catch (error) {
     signal.throwIfAborted();
@@ -136,16 +136,16 @@ async function besideNamed(
 }
 
 const TAKE_CURRENT =
-  'unless it is pinned on purpose, leave out --release, or fetch the script of curlew serve that names it again';
+  'unless it is pinned on purpose, omit --release, or download the script that names it from curlew serve again';
 
 function currentOf({ address }: Store): string {
   return `the current release of ${address}`;
 }
 
 /**
- * The release that another one is made on top of, when `VERSION` names it: the current one as above, or one that was
- * signed after it and whose publisher was stopped before it could sign that it is current. An older one is refused, though
- * it is signed: what is taken over from it would be old.
+ * Reads the release that `VERSION` names, as the base of the next release: the signed current release, or a release that was
+ * signed later and whose publisher was interrupted before it signed it as current. Rejects an older signed release: packages
+ * taken from it would be outdated.
  */
 export async function readSignedBase(
   store: Store,
@@ -156,8 +156,8 @@ export async function readSignedBase(
   const { statement, signedBy } = await requireNamed(store, release, trust, signal);
   if (statement.version > current.statement.version) return textsOf(store, statement, signedBy, signal);
   throw invalid(
-    `${store.address}: VERSION says ${release}, but ${current.statement.release} was signed as the current release later`,
-    'somebody has put an old VERSION back: see who writes to the store, and write the right one into it',
+    `${store.address}: VERSION names ${release}, but ${current.statement.release} was signed as the current release later`,
+    'an old VERSION was restored: check who can write to the store, and correct it',
   );
 }
 
@@ -194,16 +194,19 @@ async function requireCurrent(
   throw invalid(`verify ${about}: ${stale.what}`, stale.hint);
 }
 
-const SWAPPED = 'somebody has exchanged it: see who writes to the store';
+const SWAPPED = 'it was replaced: check who can write to the store';
 
 function invalid(message: string, hint: string): CurlewError {
   return new CurlewError('SIGNATURE_INVALID', message, { hint });
 }
 
-async function requireSignature(store: Store, key: string, words: string, signal: AbortSignal): Promise<string> {
+async function requireSignature(store: Store, key: string, signArgs: string, signal: AbortSignal): Promise<string> {
   const found = await store.read(key, { limit: SIGNATURE_LIMIT, signal });
   if (found !== undefined) return Buffer.from(found.data).toString();
-  throw invalid(`${store.address}: there is no signature ${key}`, `curlew sign ${words} --key FILE makes one`);
+  throw invalid(
+    `${store.address}: the signature ${key} does not exist`,
+    `create it with curlew sign ${signArgs} --key FILE`,
+  );
 }
 
 async function textsOf(
@@ -215,19 +218,19 @@ async function textsOf(
   const key = storeKey.catalogue(release);
   const found = await store.read(key, { limit: CATALOGUE_LIMIT, signal });
   if (found === undefined) {
-    throw new CurlewError('NOT_FOUND', `${store.address}: there is no ${key}, which is signed`, {
-      hint: 'publish the release again, or sign another one',
+    throw new CurlewError('NOT_FOUND', `${store.address}: ${key} is signed but does not exist`, {
+      hint: 'publish the release again, or sign another release',
     });
   }
   if (digestOf(found.data) !== catalogue) {
-    throw invalid(`verify ${release} of ${store.address}: ${key} is not the catalogue that was signed`, SWAPPED);
+    throw invalid(`verify ${release} of ${store.address}: ${key} is not the signed catalogue`, SWAPPED);
   }
   const parsed = parseCatalogue(Buffer.from(found.data).toString(), `${store.address}/${key}`);
   if (parsed.release !== release)
     throw invalid(`${store.address}/${key} is the catalogue of ${parsed.release}`, SWAPPED);
   requireContents(parsed, `${store.address}/${key}`);
-  const noted = await readInputs(store, release, inputs, signal);
-  return { release, catalogue: found.data, parsed, inputs: noted, signedBy, version };
+  const verified = await readInputs(store, release, inputs, signal);
+  return { release, catalogue: found.data, parsed, inputs: verified, signedBy, version };
 }
 
 async function readInputs(
@@ -241,14 +244,18 @@ async function readInputs(
   return found !== undefined && digestOf(found.data) === signed ? found.data : undefined;
 }
 
-/** Of what is signed every package must be known by its table of contents: parts of it are used before the whole is there. */
+/** A signed catalogue must contain the digest of each package's table of contents: parts are used before all bytes arrive. */
 export function requireContents(catalogue: Catalogue, from: string): void {
   for (const { name, versions } of catalogue.addons) {
     for (const { version, packages } of versions) {
       if (Object.values(packages).every(({ toc }) => toc !== undefined)) continue;
-      throw new CurlewError('UNSUPPORTED', `${from}: the catalogue does not tell the contents of ${name} ${version}`, {
-        hint: 'curlew reindex makes the catalogue of a release anew from its packages',
-      });
+      throw new CurlewError(
+        'UNSUPPORTED',
+        `${from}: the catalogue does not contain the table of contents of ${name} ${version}`,
+        {
+          hint: 'rebuild the catalogue from its packages with curlew reindex',
+        },
+      );
     }
   }
 }

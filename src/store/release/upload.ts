@@ -1,4 +1,4 @@
-/** One package on its way into a release: copied inside the store, uploaded, or there already. */
+/** Adds one package to a release: copies it within the store, uploads it, or adopts an existing object. */
 import { createHash } from 'node:crypto';
 import type { ArchiveIndex } from '../../formats/archive/entry.ts';
 import { openFileSource, readIndex } from '../../formats/archive/read.ts';
@@ -12,22 +12,22 @@ import type { ListedObject, Metadata, Store, StoredObject, Upload } from '../sto
 import { fileOf, listPackage, type ListedPackage } from './catalogue.ts';
 import type { RecordedPackage } from './inputs.ts';
 
-/** A package file that the builder has made. */
+/** A package file from the builder. */
 export interface PackageFileToPublish {
   readonly path: string;
   readonly addon: AddonJson;
-  /** As it was built; undefined where nobody knows. */
+  /** The index at build time, if known. */
   readonly index?: Pick<ArchiveIndex, 'tocDigest'> | undefined;
-  /** What its build saw, to be recorded with the release. */
+  /** Build inputs to record with the release. */
   readonly inputs?: unknown;
 }
 
-/** A package of a release to be: with a file, or one that an earlier release has (the same by its digest), or both. */
+/** A package for a new release: a file, the same package (by digest) of an earlier release, or both. */
 export type Wanted =
   | { readonly file: PackageFileToPublish; readonly earlier: EarlierPackage | undefined }
   | { readonly file: undefined; readonly earlier: EarlierPackage };
 
-/** What the catalogue will say of it; digest and size of the file are known only for an earlier one. */
+/** Its catalogue entry. SHA-256 and size are known only for a package of an earlier release. */
 export function listedOf(wanted: Wanted): ListedPackage {
   if (wanted.file === undefined) return wanted.earlier.listed;
   return wanted.earlier?.listed ?? listPackage(wanted.file.addon, NOT_HASHED);
@@ -36,39 +36,39 @@ export function listedOf(wanted: Wanted): ListedPackage {
 export interface EarlierPackage {
   readonly release: string;
   readonly listed: ListedPackage;
-  /** What lies there; undefined when it has vanished or has another size than its catalogue says. */
+  /** Its object; undefined if it is missing or its size differs from the catalogue. */
   readonly object: ListedObject | undefined;
-  /** What made it; undefined when that was not recorded. */
+  /** Its build inputs; undefined if not recorded. */
   readonly recorded: RecordedPackage | undefined;
 }
 
 export type Outcome = 'uploaded' | 'copied' | 'present';
 
-/** What lies in a release is not what was to be put there: another release string may do. */
+/** The release has a different object under the key. Publishing under another release string may succeed. */
 export class OtherContent extends CurlewError {}
 
 export interface Placed {
   readonly listed: ListedPackage;
   readonly outcome: Outcome;
-  /** Bytes that went over the wire; the rest of an upload that was cut off is there already. */
+  /** Bytes sent; less than the size if an interrupted upload was resumed. */
   readonly sent: number;
-  /** In its place; undefined when it was there before. */
+  /** The new object; undefined if it already existed. */
   readonly object?: StoredObject;
 }
 
 export interface PlaceOptions {
   readonly store: Store;
   readonly release: string;
-  /** Git commit that goes into the metadata, when known. */
+  /** Git commit for the metadata, if known. */
   readonly commit: string | undefined;
-  /** True when nothing was put into the release before: then a copy does not look at its key first. */
+  /** True if the release was empty before: a copy then does not check its key first. */
   readonly fresh: boolean;
-  /** True when the catalogue will be signed: nothing that the store says of a package may stand in it. */
+  /** True if the catalogue will be signed: then it must not contain unverified data from the store. */
   readonly signed: boolean;
   readonly signal: AbortSignal;
 }
 
-/** Brings a package under its key of the release. Other content there is `STORE_CONFLICT`. */
+/** Adds a package to the release. An object with different content under its key is `STORE_CONFLICT`. */
 export async function placePackage(wanted: Wanted, options: PlaceOptions): Promise<Placed> {
   const { file, earlier } = wanted;
   const { release } = options;
@@ -76,27 +76,23 @@ export async function placePackage(wanted: Wanted, options: PlaceOptions): Promi
     return { listed: earlier.listed, outcome: 'present', sent: 0 };
   }
   const isCopy = earlier?.object !== undefined && earlier.release !== release;
-  // An upload costs much, a copy little: the server refuses it anyway where something lies.
-  const there = isCopy && options.fresh ? undefined : await adopt(wanted, options);
-  if (there !== undefined) return there;
+  // A check before an upload saves time. A copy is cheap, and the server refuses it if the key exists.
+  const adopted = isCopy && options.fresh ? undefined : await adopt(wanted, options);
+  if (adopted !== undefined) return adopted;
   try {
     if (earlier?.object !== undefined && isCopy) return await copyPackage(earlier, earlier.object, options);
     if (file !== undefined) return await uploadPackage(file, options);
   } catch (error) {
-    // Another publisher was faster: the same package is as good as ours.
+    // Another publisher was faster. The same package is fine.
     if (!(error instanceof CurlewError) || error.code !== 'STORE_CONFLICT') throw error;
     const now = await adopt(wanted, options);
     if (now === undefined) throw error;
     return now;
   }
   const name = earlier === undefined ? 'a package' : formatRef(earlier.listed);
-  throw new CurlewError(
-    'NOT_FOUND',
-    `${options.store.address}: ${name} of ${earlier?.release ?? release} has vanished`,
-    {
-      hint: 'publish this add-on again from its folder',
-    },
-  );
+  throw new CurlewError('NOT_FOUND', `${options.store.address}: ${name} of ${earlier?.release ?? release} is missing`, {
+    hint: 'publish the add-on again from its folder',
+  });
 }
 
 async function copyPackage(
@@ -114,7 +110,7 @@ async function copyPackage(
     signal,
   });
   if (copied.size !== listed.entry.size) {
-    throw new CurlewError('DIGEST_MISMATCH', `${store.address}: ${copied.key} has not the size of its catalogue`);
+    throw new CurlewError('DIGEST_MISMATCH', `${store.address}: ${copied.key} does not have the size in its catalogue`);
   }
   return { listed, outcome: 'copied', sent: 0, object: copied };
 }
@@ -127,23 +123,23 @@ async function uploadPackage(
   const sha256 = await hashSource(source, signal);
   const { tocDigest: toc } = await readIndex(source, { signal });
   if (file.index !== undefined && file.index.tocDigest !== toc) {
-    throw new CurlewError('DIGEST_MISMATCH', `upload ${file.path}: it is not the package that was built`, {
-      hint: 'somebody else writes to that folder: build into one of your own, with --out',
+    throw new CurlewError('DIGEST_MISMATCH', `upload ${file.path}: the file has changed since the build`, {
+      hint: 'another process writes to that folder: build into a separate folder with --out',
     });
   }
   const listed = listPackage(file.addon, { sha256, toc, size: source.size });
-  let held = 0;
+  let skipped = 0;
   const object = await store.put(storeKey.package(release, fileOf(listed)), source, {
     ifNoneMatch: '*',
     isFree: true,
     digest: sha256,
     onHeld: (bytes) => {
-      held += bytes;
+      skipped += bytes;
     },
     metadata: packageMetadata(listed, commit),
     signal,
   });
-  return { listed, outcome: 'uploaded', sent: source.size - held, object };
+  return { listed, outcome: 'uploaded', sent: source.size - skipped, object };
 }
 
 /** Metadata of a package's object (design: store and releases). */
@@ -155,14 +151,14 @@ const MEMORY = 1 << 20;
 
 async function hashSource(source: Upload, signal: AbortSignal): Promise<Digest> {
   const hash = createHash('sha256');
-  // One piece of memory for all of it: each chunk is done with before the next is read.
+  // One buffer for all reads: each chunk is hashed before the next is read.
   const memory = Buffer.allocUnsafeSlow(Math.min(MEMORY, Math.max(1, source.size)));
   const allocate = (length: number): Uint8Array => memory.subarray(0, length);
   for await (const chunk of source.read(0, source.size, { signal, allocate })) hash.update(chunk);
   return `sha256:${hash.digest('hex')}`;
 }
 
-/** Takes what lies under the key for ours if it is the same package; undefined when the key is free. */
+/** Uses the object under the key if it is the same package; undefined if the key is free. */
 async function adopt(wanted: Wanted, { store, release, signed, signal }: PlaceOptions): Promise<Placed | undefined> {
   const { file, earlier } = wanted;
   const object = await store.head(storeKey.package(release, fileOf(listedOf(wanted))), { signal });
@@ -182,14 +178,14 @@ async function adopt(wanted: Wanted, { store, release, signed, signal }: PlaceOp
       return { listed: listPackage(file.addon, { sha256, toc, size }), outcome: 'present', sent: 0 };
     }
   }
-  throw new OtherContent('STORE_CONFLICT', `${store.address}: ${object.key} is there already, with other content`, {
-    hint: 'a published package never changes: choose another release, or raise the version of the add-on',
+  throw new OtherContent('STORE_CONFLICT', `${store.address}: ${object.key} already exists with different content`, {
+    hint: 'a published package never changes: use another release, or increase the version of the add-on',
   });
 }
 
 const NOT_HASHED = { sha256: `sha256:${'0'.repeat(64)}`, size: 0 } as const;
 
-/** As its metadata says; read and hashed when it has none. */
+/** The digest in the object's metadata, otherwise computed from its bytes. */
 async function digestOfObject(store: Store, object: StoredObject, signal: AbortSignal): Promise<Digest> {
   const noted = object.metadata['sha256'];
   if (noted !== undefined && isDigest(noted)) return noted;

@@ -1,21 +1,21 @@
 /**
- * The order in which an add-on's versions stand in a catalogue; the first is what `latest` means (kurl.md 3.4). Pure.
+ * The order of an add-on's versions in a catalogue; the first is `latest` (kurl.md 3.4). Pure.
  */
 import { asError, CurlewError } from '../../core/errors.ts';
 import { isObject, shallowJson } from '../../core/json.ts';
 import { compareVersions, isAddonName, isVersion } from '../../core/ref.ts';
 
-/** Per add-on: the versions that come first, in their order. */
+/** Per add-on: the first versions, in order. */
 export type VersionOrders = ReadonlyMap<string, readonly string[]>;
 
 /**
- * Reads an order file, a JSON list of versions, the one that `latest` means first; `from` names it. Anything else is
+ * Parses an order file: a JSON list of versions, `latest` first; `from` names the file. Anything else is
  * `MANIFEST_INVALID`.
  */
 export function parseOrderFile(text: string, from: string): readonly string[] {
   const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('MANIFEST_INVALID', `${from}: not an order of versions: ${what}`, {
-      hint: 'a JSON list of versions, the latest first: ["1.2.3", "1.1.0"]',
+    new CurlewError('MANIFEST_INVALID', `${from}: not a version order: ${what}`, {
+      hint: 'write a JSON list of versions, latest first: ["1.2.3", "1.1.0"]',
       cause,
     });
   let value: unknown;
@@ -24,21 +24,21 @@ export function parseOrderFile(text: string, from: string): readonly string[] {
   } catch (error) {
     throw bad(asError(error).message.slice(0, 200), error);
   }
-  if (!Array.isArray(value)) throw bad('it is no list');
+  if (!Array.isArray(value)) throw bad('it is not a list');
   const versions = new Set<string>();
   for (const version of value as readonly unknown[]) {
     if (typeof version !== 'string' || !isVersion(version)) {
-      throw bad(`${JSON.stringify(version)?.slice(0, 120)} is no version`);
+      throw bad(`${JSON.stringify(version)?.slice(0, 120)} is not a version`);
     }
-    if (versions.has(version)) throw bad(`${version} stands twice`);
+    if (versions.has(version)) throw bad(`${version} is listed twice`);
     versions.add(version);
   }
   return [...versions];
 }
 
 /**
- * Puts versions in order: those that `order` names come first, in its order; the rest follows in descending order, so
- * that a new version never becomes the latest before somebody says so.
+ * Sorts versions: first those in `order`, then the rest in descending order, so that a new version becomes the latest only
+ * if `order` says so.
  */
 export function orderVersions<Item extends { readonly version: string }>(
   items: readonly Item[],
@@ -49,7 +49,7 @@ export function orderVersions<Item extends { readonly version: string }>(
   return items.toSorted((a, b) => rankOf(a) - rankOf(b) || compareVersions(b.version, a.version));
 }
 
-/** The orders that a `supported-versions-gen.json` tells, or undefined when it is none. */
+/** The version orders in a `supported-versions-gen.json`; undefined if it cannot be parsed. */
 export function parseSupportedVersions(text: string): VersionOrders | undefined {
   let value: unknown;
   try {

@@ -160,7 +160,7 @@ test('mirrors are asked in turn: one is away, one has another file, one gives wr
     /other bytes/,
   ].entries()) {
     assert.match(told.notes[at] ?? '', said);
-    assert.match(told.notes[at] ?? '', 'the next place is asked');
+    assert.match(told.notes[at] ?? '', 'trying the next place');
   }
   assert.is(wrong.log.filter(({ method }) => method === 'GET').length, 1);
 });

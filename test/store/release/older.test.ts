@@ -30,7 +30,7 @@ test('an older release is not published again, unless it is to become current', 
   const store = await stored(box, 'store', signal);
   const one = [await madePackage(box, 'a', '1', 'one')];
   const again = publishAs(store, 'r1', one, signal, { carry: false });
-  await assert.rejectsWith(again, 'DOWNGRADE', /r1 was published before r2, which is current/);
+  await assert.rejectsWith(again, 'DOWNGRADE', /r1 is older than the current release r2/);
   assert.is(await readableRelease(store, signal), 'r2');
   await publishAs(store, 'r1', one, signal, { carry: false, makeCurrent: true });
   assert.is(await readableRelease(store, signal), 'r1');
@@ -60,7 +60,7 @@ test('an older release is not promoted again, nor planned to be, unless it is to
   const options = { release: undefined, deep: false, stream: false, jobs: 2, report: noReport, signal };
   for (const dryRun of [true, false]) {
     const promoted = promote(source, { to: dist, dryRun, ...options });
-    await assert.rejectsWith(promoted, 'DOWNGRADE', /dist: r1 was published before r2/);
+    await assert.rejectsWith(promoted, 'DOWNGRADE', /dist: r1 is older than the current release r2/);
   }
   await promote(source, { to: dist, dryRun: false, makeCurrent: true, ...options });
   assert.is(await readableRelease(dist, signal), 'r1');
@@ -73,7 +73,7 @@ test('curlew publish says so before it builds anything', async ({ signal }) => {
     const words = ['publish', '--to', 'store', '--release', 'r1', ...more];
     const { exitCode, stderr } = await runCommand(words, box.path, { HOME: box.at('home') });
     assert.is(exitCode, 34);
-    assert.match(stderr, '--make-current makes r1 current again');
+    assert.match(stderr, '--make-current to make r1 current again');
     assert.not.match(stderr, 'web 1.0');
   }
 });

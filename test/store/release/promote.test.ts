@@ -98,7 +98,7 @@ test('the same promotion again does nothing, and a later one puts the next relea
   assert.is(again.latest, 0);
 
   await publishAs(staging, 's2', [await madePackage(box, 'b', '1', 'b changed')], signal);
-  await assert.rejectsWith(promoteTo(dist, staging, 'v1', signal), 'STORE_CONFLICT', /v1 is there already/);
+  await assert.rejectsWith(promoteTo(dist, staging, 'v1', signal), 'STORE_CONFLICT', /v1 already exists/);
   const next = await promoteTo(dist, staging, 'v2', signal);
   assert.is(next.previous, 'v1');
   assert.is(next.latest, 1);
@@ -147,7 +147,11 @@ test('a package that vanished, or has another length, stops the promotion before
   await using box = await tree();
   const { staging, dist } = await stores(box, signal);
   await appendFile(box.at('staging/s1/b-1.tar.gz'), 'x');
-  await assert.rejectsWith(promoteTo(dist, staging, 'v1', signal), 'DIGEST_MISMATCH', /b-1\.tar\.gz has not the size/);
+  await assert.rejectsWith(
+    promoteTo(dist, staging, 'v1', signal),
+    'DIGEST_MISMATCH',
+    /b-1\.tar\.gz does not have the size/,
+  );
   await rm(box.at('staging/s1/b-1.tar.gz'));
   await assert.rejectsWith(promoteTo(dist, staging, 'v1', signal), 'NOT_FOUND', /b-1\.tar\.gz/);
   assert.is(await currentRelease(dist, { signal }), undefined);
@@ -170,7 +174,7 @@ test('bytes that have changed behind unchanged metadata are found by --deep, and
     assert.is(await currentRelease(dist, { signal }), undefined);
   }
   await staging.put(key, bytes, { metadata: { sha256: digestOf(bytes) }, signal });
-  await assert.rejectsWith(promoteTo(dist, staging, 'v1', signal), 'DIGEST_MISMATCH', /not the digest/);
+  await assert.rejectsWith(promoteTo(dist, staging, 'v1', signal), 'DIGEST_MISMATCH', /not have the digest/);
 });
 
 test('where stores compute checksums of all bytes, those of a copy and its source are compared', async ({ signal }) => {
@@ -205,7 +209,7 @@ test('another package under a key of the release is never overwritten', async ({
   await using box = await tree();
   const { staging, dist } = await stores(box, signal);
   await dist.put('v1/b-1.tar.gz', Buffer.from('something else'), { signal });
-  await assert.rejectsWith(promoteTo(dist, staging, 'v1', signal), 'STORE_CONFLICT', /b-1\.tar\.gz is there already/);
+  await assert.rejectsWith(promoteTo(dist, staging, 'v1', signal), 'STORE_CONFLICT', /b-1\.tar\.gz already exists/);
   assert.is(await readFile(box.at('dist/v1/b-1.tar.gz'), 'utf8'), 'something else');
 });
 

@@ -108,7 +108,7 @@ test('what cannot be judged stays: no VERSION, a current release without catalog
   await rm(box.at('store/r4/index.json'));
   await assert.rejectsWith(run(store, signal, { keep: 1 }), 'NOT_FOUND', /r4 has no catalogue/);
   await store.delete('VERSION', { signal });
-  await assert.rejectsWith(run(store, signal, { keep: 1 }), 'NOT_FOUND', /no release is current/);
+  await assert.rejectsWith(run(store, signal, { keep: 1 }), 'NOT_FOUND', /no current release/);
 });
 
 test('a release that becomes current while it is being removed stays whole', async ({ signal }) => {

@@ -90,8 +90,8 @@ test('what cannot be restored is named: a damaged package, one under another nam
     result.lost.map(({ file }) => file),
     ['ekco-1.tar.gz', 'rook-1.0.4.tar.gz', 'ekco-0.28-x.tar.gz'],
   );
-  assert.match(result.lost[0]?.why ?? '', 'its content is that of ekco-0.28-x.tar.gz');
-  assert.is(result.lost[2]?.why, 'it is not there');
+  assert.match(result.lost[0]?.why ?? '', 'it contains ekco-0.28-x.tar.gz');
+  assert.is(result.lost[2]?.why, 'it is missing');
   assert.is(await readableRelease(store, signal), 'r1');
 });
 
@@ -109,8 +109,8 @@ test('packages without metadata are hashed, and that is said', async ({ signal }
 test('a release without packages, and a store without releases, are named', async ({ signal }) => {
   await using box = await tree({ 'empty/.keep': '' });
   const store = await released(box, signal);
-  await assert.rejectsWith(run(store, signal, { release: 'r9' }), 'NOT_FOUND', /r9 has no package/);
-  await assert.rejectsWith(run(createFolderStore(box.at('empty')), signal), 'NOT_FOUND', /no release is current/);
+  await assert.rejectsWith(run(store, signal, { release: 'r9' }), 'NOT_FOUND', /r9 has no readable package/);
+  await assert.rejectsWith(run(createFolderStore(box.at('empty')), signal), 'NOT_FOUND', /no current release/);
 });
 
 test('each package is asked for by small ranges, never read whole', async ({ signal }) => {

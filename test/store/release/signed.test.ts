@@ -39,7 +39,7 @@ test('a release that is named is refused behind a newer one that was read, named
     await assert.rejectsWith(
       readSigned(store, { release: 'v1', trust, signal }),
       'DOWNGRADE',
-      /v1 is signed as version \d+, and v2 was seen before, version \d+/,
+      /v1 is signed as version \d+, but version \d+, v2, was read/,
     );
     const { release } = await readSigned(store, { release: 'v1', trust: { ...trust, allowOlder: true }, signal });
     assert.is(release, 'v1');
@@ -64,10 +64,10 @@ test('whoever names a release is told of a newer current one, and of one that is
   for (const _again of [1, 2]) {
     const { text, ...rest } = (await said('v1', 2)) ?? { text: '' };
     assert.equal(rest, { named: 'v1', current: 'v2', since: '2026-11-21T12:00:00Z' });
-    assert.match(text, 'v1 is named, and v2 is the current release since 2026-11-21T12:00:00Z');
+    assert.match(text, 'v1 was requested, but v2 is the current release since 2026-11-21T12:00:00Z');
   }
   assert.is(await said('v2', 2), undefined);
-  assert.match((await said('v2', 40))?.text ?? '', /v2 was signed as the current release until .*: ask who publishes/);
+  assert.match((await said('v2', 40))?.text ?? '', /v2 was signed as the current release until .*: ask the publisher/);
 });
 
 test('no signature and one by another key are refused', async ({ signal }) => {
@@ -77,9 +77,12 @@ test('no signature and one by another key are refused', async ({ signal }) => {
   await refuses(current(store, their.trustedAt(later(2)), signal), /was not made with their\.pub/);
   await refuses(readSigned(store, { release: 'v2', trust: their.trustedAt(NOW), signal }), /was not made with/);
   await store.delete(storeKey.versionSignature, { signal });
-  await refuses(current(store, trust, signal), /there is no signature VERSION\.sigstore\.json/);
+  await refuses(current(store, trust, signal), /the signature VERSION\.sigstore\.json does not exist/);
   await rm(box.at('store', storeKey.catalogueSignature('v1')));
-  await refuses(readSigned(store, { release: 'v1', trust, signal }), /there is no signature v1\/index\.json\.sigstore/);
+  await refuses(
+    readSigned(store, { release: 'v1', trust, signal }),
+    /the signature v1\/index\.json\.sigstore\.json does not exist/,
+  );
 });
 
 test('VERSION put back changes nothing for whoever asks for signatures', async ({ signal }) => {
@@ -139,16 +142,16 @@ test('a catalogue that is not the signed one is refused, and so is one of anothe
   const path = box.at('store/v2/index.json');
   const text = await readFile(path, 'utf8');
   await writeFile(path, text.replace('"size":', '"size" :'));
-  await refuses(current(store, trust, signal), /v2\/index\.json is not the catalogue that was signed/);
+  await refuses(current(store, trust, signal), /v2\/index\.json is not the signed catalogue/);
   await cp(box.at('store/v1/index.json'), path);
-  await refuses(current(store, trust, signal), /is not the catalogue that was signed/);
+  await refuses(current(store, trust, signal), /is not the signed catalogue/);
   await cp(box.at('store', storeKey.catalogueSignature('v1')), box.at('store', storeKey.catalogueSignature('v2')));
   await refuses(
     readSigned(store, { release: 'v2', trust, signal }),
     /v2\/index\.json\.sigstore\.json is the signature of v1/,
   );
   await swap(store, storeKey.versionSignature, box.at('store', storeKey.catalogueSignature('v1')), signal);
-  await refuses(current(store, trust, signal), /is signed, but says something else/);
+  await refuses(current(store, trust, signal), /has a valid signature, but is not a statement about it/);
 });
 
 test('signing an old release by its name makes no current one of it', async ({ signal }) => {

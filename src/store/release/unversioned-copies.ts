@@ -1,7 +1,7 @@
 /**
- * Unversioned copies, for readers who know no release. When all are in place, `addons-gen.json` says so: its metadata
- * names the release that they are of. The next publisher then copies only what differs from that release; where the mark
- * says something else, somebody was stopped or is still at work, and every copy is looked at.
+ * Unversioned copies of packages, for readers that do not know a release string. When all are written, the metadata of
+ * `addons-gen.json` names their release. The next publisher then copies only packages that differ from that release. If the
+ * metadata names another release, a publisher was interrupted or is still running, and every copy is checked.
  */
 import { CATALOGUE_LIMIT, type Catalogue } from '../../core/catalogue.ts';
 import { eachLimited } from '../../platform/limit/each.ts';
@@ -12,25 +12,29 @@ import { fileOf, formatAddons, listPackages, type ListedPackage } from './catalo
 import { writeSupportedVersions } from './finish.ts';
 import { packageMetadata } from './upload.ts';
 
-/** What is known of a package's object in its release. */
+/** A package's object in its release, as far as known. */
 export interface KnownObject {
   readonly etag: string;
   readonly size: number;
   readonly metadata: Metadata;
 }
 
-export interface LatestOptions {
-  /** The release that was current before; undefined when there was none, or every copy is to be looked at. */
+export interface UnversionedCopiesOptions {
+  /** The previously current release; undefined if none existed, or if every copy must be checked. */
   readonly before: { readonly release: string; readonly packages: () => Promise<readonly ListedPackage[]> } | undefined;
-  /** By file name, where known. */
+  /** By file name; may be incomplete. */
   readonly objects?: ReadonlyMap<string, KnownObject>;
-  /** Packages at once. */
+  /** Number of concurrent packages. */
   readonly jobs: number;
   readonly signal: AbortSignal;
 }
 
-/** Brings the unversioned copies to this release, each atomically, and tells how many were written. */
-export async function writeLatest(store: Store, catalogue: Catalogue, options: LatestOptions): Promise<number> {
+/** Updates the unversioned copies to this release, each atomically. Returns the number of written copies. */
+export async function writeUnversionedCopies(
+  store: Store,
+  catalogue: Catalogue,
+  options: UnversionedCopiesOptions,
+): Promise<number> {
   const { release } = catalogue;
   const { before, jobs, signal } = options;
   const packages = listPackages(catalogue);
@@ -44,18 +48,18 @@ export async function writeLatest(store: Store, catalogue: Catalogue, options: L
   await eachLimited(
     packages.filter((listed) => settled.get(fileOf(listed)) !== listed.entry.sha256),
     async (listed, context) => {
-      if (await copyLatest(store, listed, { ...options, release, look: !trusted, signal: context.signal }))
+      if (await copyUnversioned(store, listed, { ...options, release, check: !trusted, signal: context.signal }))
         written += 1;
     },
     { width: jobs, signal },
   );
   const now = await currentRelease(store, { signal });
   if (now !== undefined && now.release !== release) {
-    // Somebody was faster, and some of these copies may have come after theirs.
+    // Another publisher was faster, and some of these copies may have overwritten its copies.
     const theirs = await findCatalogue(store, now.release, { signal });
     return theirs === undefined
       ? written
-      : written + (await writeLatest(store, theirs, { before: undefined, jobs, signal }));
+      : written + (await writeUnversionedCopies(store, theirs, { before: undefined, jobs, signal }));
   }
   await writeSupportedVersions(store, storeKey.latestSupportedVersions, catalogue, { signal });
   const addons = Buffer.from(formatAddons(catalogue));
@@ -65,16 +69,16 @@ export async function writeLatest(store: Store, catalogue: Catalogue, options: L
   return written;
 }
 
-async function copyLatest(
+async function copyUnversioned(
   store: Store,
   listed: ListedPackage,
-  { release, look, objects, signal }: LatestOptions & { readonly release: string; readonly look: boolean },
+  { release, check, objects, signal }: UnversionedCopiesOptions & { readonly release: string; readonly check: boolean },
 ): Promise<boolean> {
   const file = fileOf(listed);
   const key = storeKey.latest(file);
-  if (look) {
-    const there = await store.head(key, { signal });
-    if (there?.metadata['sha256'] === listed.entry.sha256 && there.size === listed.entry.size) return false;
+  if (check) {
+    const existing = await store.head(key, { signal });
+    if (existing?.metadata['sha256'] === listed.entry.sha256 && existing.size === listed.entry.size) return false;
   }
   const from = storeKey.package(release, file);
   const source = objects?.get(file) ?? (await store.head(from, { signal }));

@@ -1,6 +1,6 @@
 /**
- * What stands between the SDK and the wire: the way through a proxy for requests without TLS, and limits for answers.
- * Documents of the protocol are small; one that does not end, or stops in the middle, is an error.
+ * SDK middleware: sends requests without TLS through a proxy, and limits responses. Documents of the protocol are small; a
+ * document that exceeds the limit or stalls is an error.
  */
 import { Readable } from 'node:stream';
 import type { S3Client } from '@aws-sdk/client-s3';
@@ -9,10 +9,10 @@ import type { Connections } from '../platform/http/connections.ts';
 import { credentialsRequired } from '../platform/http/failure.ts';
 import { LEAST_RATE, paced } from '../platform/http/pace.ts';
 
-/** A page of a thousand keys of a thousand bytes each, escaped, is smaller. */
+/** Larger than a page of a thousand escaped keys of a thousand bytes each. */
 const DOCUMENT_LIMIT = 16 << 20;
 
-/** As far as the SDK's request and response are used here. */
+/** The parts of the SDK's request and response that are used here. */
 interface WireRequest {
   protocol: string;
   hostname: string;
@@ -26,12 +26,12 @@ interface WireResponse {
   body?: unknown;
 }
 
-/** `idleMs`: milliseconds without a byte before an answer is given up. */
-export function limitAnswers(client: S3Client, connections: Connections, idleMs: number): void {
+/** `idleMs`: milliseconds without a byte before a response times out. */
+export function limitResponses(client: S3Client, connections: Connections, idleMs: number): void {
   client.middlewareStack.add(
     (next, context) => async (args) => {
       const request = args.request as WireRequest;
-      const proxy = takeDetour(request, connections);
+      const proxy = routeThroughProxy(request, connections);
       const result = await next(args);
       const response = result.response as WireResponse;
       if (proxy !== undefined && response.statusCode === 407) throw credentialsRequired(proxy);
@@ -41,12 +41,12 @@ export function limitAnswers(client: S3Client, connections: Connections, idleMs:
         response.body = Readable.from(limited(body, idleMs), { objectMode: false });
       return result;
     },
-    { step: 'deserialize', priority: 'low', name: 'limitAnswers' },
+    { step: 'deserialize', priority: 'low', name: 'limitResponses' },
   );
 }
 
-/** The request is signed already: what changes here is only where it is sent. */
-function takeDetour(request: WireRequest, { routeOf }: Connections): URL | undefined {
+/** Changes where a request is sent. The request is already signed. Returns the proxy, if any. */
+function routeThroughProxy(request: WireRequest, { routeOf }: Connections): URL | undefined {
   const { protocol, hostname, port } = request;
   if (protocol !== 'http:') return undefined;
   const {
@@ -58,10 +58,10 @@ function takeDetour(request: WireRequest, { routeOf }: Connections): URL | undef
     headers,
   } = routeOf(new URL(`${protocol}//${hostname}${port === undefined ? '' : `:${port}`}`));
   if (proxy === undefined) return undefined;
-  // The SDK would look for a proxy to that one.
+  // The SDK's agent for TLS would apply a proxy to the proxy itself.
   if (secure) {
     const message = `${hostname}: requests without TLS cannot go through the proxy ${proxy.origin}`;
-    const hint = 'give HTTP_PROXY an http address, or the server an https one';
+    const hint = 'use an http address for HTTP_PROXY, or an https address for the server';
     throw new CurlewError('UNSUPPORTED', message, { hint });
   }
   request.headers = { ...request.headers, ...headers };
@@ -76,7 +76,7 @@ async function* limited(body: Readable, idleMs: number): AsyncGenerator<Uint8Arr
   for await (const chunk of paced(body, { idleMs, leastRate: LEAST_RATE })) {
     size += chunk.byteLength;
     if (size > DOCUMENT_LIMIT) {
-      throw new CurlewError('FETCH_FAILED', `the server's answer is larger than ${DOCUMENT_LIMIT} bytes`);
+      throw new CurlewError('FETCH_FAILED', `the server's response is larger than ${DOCUMENT_LIMIT} bytes`);
     }
     yield chunk;
   }

@@ -1,4 +1,4 @@
-/** Uploads that were begun: the note that says which, the parts that are there, and the end of those given up. */
+/** Multipart uploads that can be resumed: starting, finding uploaded parts, aborting. A note in the store names each upload. */
 import {
   AbortMultipartUploadCommand,
   CreateMultipartUploadCommand,
@@ -29,11 +29,11 @@ export interface UploadJob extends Conditions {
   readonly signal: AbortSignal;
 }
 
-/** An upload that was begun, by this run or an earlier one. */
-export interface Begun {
+/** A multipart upload that this run or an earlier one started. */
+export interface StartedUpload {
   readonly target: { readonly Bucket: string; readonly Key: string; readonly UploadId: string };
   readonly held: ReadonlyMap<number, HeldPart>;
-  /** Key of its note; undefined when it cannot be taken up again. */
+  /** Key of its note; undefined if it cannot be resumed. */
   readonly note: string | undefined;
 }
 
@@ -41,8 +41,8 @@ export function purposeOf({ connection, key, signal }: UploadJob): Purpose {
   return { doing: `write ${key} to ${connection.address}`, permission: 's3:PutObject', signal };
 }
 
-/** Takes up the upload that an earlier run began for the same bytes, else begins one. */
-export async function begin(job: UploadJob, partSize: number): Promise<Begun> {
+/** Resumes the upload that an earlier run started for the same bytes, otherwise starts one. */
+export async function startUpload(job: UploadJob, partSize: number): Promise<StartedUpload> {
   const { connection, key, body, metadata, digest, checksum } = job;
   const identity = { key, size: body.size, digest: digest ?? '', metadata, partSize, checksum };
   const note = digest === undefined ? undefined : `${HIDDEN}/uploads/${hexOf(digestOf(canonicalJson(identity)))}`;
@@ -61,18 +61,19 @@ export async function begin(job: UploadJob, partSize: number): Promise<Begun> {
       options,
     ),
   );
-  if (UploadId === undefined) throw new CurlewError('FETCH_FAILED', `${purposeOf(job).doing}: the upload has no name`);
-  const begun = { target: { ...where, UploadId }, held: new Map<number, HeldPart>(), note };
-  if (note === undefined) return begun;
+  if (UploadId === undefined)
+    throw new CurlewError('FETCH_FAILED', `${purposeOf(job).doing}: the response does not contain an upload ID`);
+  const started = { target: { ...where, UploadId }, held: new Map<number, HeldPart>(), note };
+  if (note === undefined) return started;
   try {
     await connection.call(purposeOf(job), (options) =>
       connection.client.send(new PutObjectCommand({ ...connection.target(note), Body: UploadId }), options),
     );
   } catch (error) {
-    await giveUp(job, begun);
+    await abortUpload(job, started);
     throw error;
   }
-  return begun;
+  return started;
 }
 
 async function readNote(job: UploadJob, note: string): Promise<string | undefined> {
@@ -92,8 +93,8 @@ async function readNote(job: UploadJob, note: string): Promise<string | undefine
   }
 }
 
-/** Undefined when there is no such upload any more. */
-async function listParts(job: UploadJob, target: Begun['target']): Promise<Map<number, HeldPart> | undefined> {
+/** Undefined if the upload no longer exists. */
+async function listParts(job: UploadJob, target: StartedUpload['target']): Promise<Map<number, HeldPart> | undefined> {
   const { connection } = job;
   const held = new Map<number, HeldPart>();
   let marker: string | undefined;
@@ -119,18 +120,18 @@ async function listParts(job: UploadJob, target: Begun['target']): Promise<Map<n
   }
 }
 
-/** What failed before is what the user is told, so failures here are not. */
-export async function giveUp(job: UploadJob, begun: Begun): Promise<void> {
+/** Aborts an upload. Ignores failures, since the caller reports the original error. */
+export async function abortUpload(job: UploadJob, started: StartedUpload): Promise<void> {
   const { connection } = job;
   const late = { ...purposeOf(job), signal: AbortSignal.timeout(10_000) };
   await connection
-    .call(late, (options) => connection.client.send(new AbortMultipartUploadCommand(begun.target), options))
+    .call(late, (options) => connection.client.send(new AbortMultipartUploadCommand(started.target), options))
     .catch(() => undefined);
-  await removeNote({ ...job, signal: late.signal }, begun);
+  await removeNote({ ...job, signal: late.signal }, started);
 }
 
-/** A note that stays behind names an upload that is no more, which the next run finds out. */
-export async function removeNote(job: UploadJob, { note }: Begun): Promise<void> {
+/** Removes the note. Ignores failures: the next run detects a note of an upload that no longer exists. */
+export async function removeNote(job: UploadJob, { note }: StartedUpload): Promise<void> {
   const { connection } = job;
   if (note === undefined) return;
   await connection
