@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { planDelta } from '../bundle/delta/delta-plan.ts';
 import { INVENTORY_LIMIT, parseInventory } from '../bundle/delta/inventory.ts';
-import { summarise, type BundlePlan, type PlanSummary } from '../bundle/plan.ts';
+import { summarize, type BundlePlan, type PlanSummary } from '../bundle/plan.ts';
 import { CurlewError } from '../core/errors.ts';
 import { readLimited } from '../platform/files/read-limited.ts';
 import type { NotCurrent } from '../store/release/signed-release.ts';
@@ -29,7 +29,7 @@ export async function bundle(request: BundleRequest, context: Context, sink?: By
   await using open = await openPlan(request, context);
   const plan = await planSince(open.plan, request.since, context);
   const { notCurrent } = open;
-  const result = { ...(await write({ ...open, plan })), tocDigest: plan.splice.index.tocDigest, ...summarise(plan) };
+  const result = { ...(await write({ ...open, plan })), tocDigest: plan.splice.index.tocDigest, ...summarize(plan) };
   return notCurrent === undefined ? result : { ...result, notCurrent };
 }
 

@@ -58,14 +58,14 @@ export async function inspect(request: InspectRequest, { cwd, signal }: Context)
     const text = Buffer.from(await readFile(source, entry, { limit: DOCUMENT_LIMIT, signal })).toString();
     const addon = parseAddonJson(text, `${path}: ${name}`);
     const isWhole = findEntry(whole, prefixOf(owner) + OMITTED_JSON) === undefined;
-    packages.push(isWhole ? addon : { ...addon, omitted: lackingIn(whole, addon) });
+    packages.push(isWhole ? addon : { ...addon, omitted: missingIn(whole, addon) });
   }
   const result = { path, size: index.size, digest: index.tocDigest, packages, delta: delta?.bundle.delta };
   return files ? { ...result, files: index.entries } : result;
 }
 
 /** By what is there, not by the list of what is not: a delta leaves that to a place which has the same one. */
-function lackingIn({ entries }: Pick<ArchiveIndex, 'entries'>, { os, unpacked, ...addon }: AddonJson): LeftOut {
+function missingIn({ entries }: Pick<ArchiveIndex, 'entries'>, { os, unpacked, ...addon }: AddonJson): LeftOut {
   const prefix = prefixOf(refOf(addon));
   const files = entries.filter(({ path }) => path.startsWith(prefix));
   const there = files.filter(({ path }) => ![ADDON_JSON, OMITTED_JSON].includes(path.slice(prefix.length)));

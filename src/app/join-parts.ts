@@ -85,21 +85,21 @@ async function partsOf(request: BundlePartsRequest, context: Context) {
     throw usage(`${word} is no head file: that has the name of the bundle with .parts.json behind it`);
   const head = resolve(cwd, word);
   const places = [...new Set([dirname(head), ...folders.map((folder) => resolve(cwd, folder))])];
-  const { judge, signedBy } = judgeOf(await trustOf(request, context), head, context);
-  return { head, place: { folders: places, judge, report, signal }, signedBy };
+  const { verify, signedBy } = verifierOf(await trustOf(request, context), head, context);
+  return { head, place: { folders: places, verify, report, signal }, signedBy };
 }
 
-interface Judge {
-  readonly judge: JoinOptions['judge'];
-  /** Once all has been judged. */
+interface Verifier {
+  readonly verify: JoinOptions['verify'];
+  /** Set after `verify` has checked all bytes. */
   readonly signedBy: () => string | undefined;
 }
 
-/** As `curlew verify` judges the whole. */
-function judgeOf(trust: Trust | undefined, path: string, context: Context): Judge {
+/** Verifies the whole as `curlew verify` does. */
+function verifierOf(trust: Trust | undefined, path: string, context: Context): Verifier {
   let signedBy: string | undefined;
-  if (trust === undefined) return { judge: undefined, signedBy: () => undefined };
-  const judge: JoinOptions['judge'] = async (whole, { name }, what) => {
+  if (trust === undefined) return { verify: undefined, signedBy: () => undefined };
+  const verify: JoinOptions['verify'] = async (whole, { name }, what) => {
     const { signed } = await checkedIndex(whole, join(dirname(path), name), { ...context, trust });
     if (what === 'contents' || signed === undefined) return;
     // A signature of the contents alone says nothing of the bytes; they have to be what the contents say.
@@ -107,7 +107,7 @@ function judgeOf(trust: Trust | undefined, path: string, context: Context): Judg
     else await requireSignedFile(whole, signed.statement.file, context);
     signedBy = signed.by;
   };
-  return { judge, signedBy: () => signedBy };
+  return { verify, signedBy: () => signedBy };
 }
 
 /** Undefined where nobody can be asked. */

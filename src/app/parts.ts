@@ -57,7 +57,7 @@ interface PartsOptions extends PartsPlace, Pick<Context, 'report' | 'signal'> {
   readonly limit: number | undefined;
   readonly force: boolean;
   readonly verify: boolean;
-  readonly beside?: ReadonlyMap<string, Uint8Array>;
+  readonly extraFiles?: ReadonlyMap<string, Uint8Array>;
 }
 
 /** Writes the parts, and says of each medium what it holds. */

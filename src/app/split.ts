@@ -37,8 +37,8 @@ export async function split(request: SplitRequest, context: Context): Promise<Sp
   const place = output === undefined ? { ...asked, name: basename(source.whole) } : asked;
   await requireApart(source.files, place);
   const index = await readIndex(source, { signal });
-  const beside = await signaturesOf(source.whole, place.name);
-  const written = await writePartsTo({ source, index }, { ...place, limit, force, verify, beside, report, signal });
+  const extraFiles = await signaturesOf(source.whole, place.name);
+  const written = await writePartsTo({ source, index }, { ...place, limit, force, verify, extraFiles, report, signal });
   const { name, size, tocDigest } = written.head;
   return { name, size, tocDigest, media: written.media.map(({ path: head, parts }) => ({ head, parts })) };
 }

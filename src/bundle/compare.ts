@@ -1,4 +1,4 @@
-/** What differs between two plans of a bundle. Pure. */
+/** The difference between two bundle plans. Pure. */
 import { compareText, formatRef } from '../core/ref.ts';
 import type { Digest } from '../core/digest.ts';
 import type { BundledPackage } from '../core/bundle.ts';
@@ -6,29 +6,29 @@ import type { BundlePlan } from './plan.ts';
 
 export interface PackageDifference {
   readonly name: string;
-  /** Undefined for one that only the newer plan has. */
+  /** Undefined if only the newer plan has the package. */
   readonly before: string | undefined;
-  /** Undefined for one that only the older plan has. */
+  /** Undefined if only the older plan has the package. */
   readonly after: string | undefined;
-  /** Bytes of the package's own file. */
+  /** Bytes of the package file. */
   readonly size: { readonly before: number; readonly after: number };
 }
 
 export interface PlanDifference {
-  /** Both give the same bytes. */
+  /** Both plans produce the same bytes. */
   readonly isSame: boolean;
   /** Bytes of the whole bundle. */
   readonly size: { readonly before: number; readonly after: number };
   readonly release: { readonly before: string; readonly after: string };
-  /** Whose host packages stay in, undefined for those of all systems; absent when the same. */
+  /** Systems whose host packages are included, undefined for all; absent if equal. */
   readonly systems?: { readonly before: readonly string[] | undefined; readonly after: readonly string[] | undefined };
-  /** By name; versions are equal where only the package's content differs. */
+  /** By name; equal versions mean that only the package's content differs. */
   readonly packages: readonly PackageDifference[];
-  /** Files of the bundle's own with other bytes, or only in one plan. */
+  /** Files outside of packages with different bytes, or in one plan only. */
   readonly files: readonly string[];
-  /** Unpacked bytes of contents that only the newer plan has, each counted once. */
+  /** Unpacked bytes of payloads that only the newer plan has, each counted once. */
   readonly added: number;
-  /** The same of the older plan. */
+  /** The same for the older plan. */
   readonly removed: number;
 }
 
@@ -40,10 +40,10 @@ export function comparePlans(before: BundlePlan, after: BundlePlan): PlanDiffere
     size: { before: before.splice.size, after: after.splice.size },
     release: { before: before.bundle.release, after: after.bundle.release },
     ...(kept?.join() === keeps?.join() ? {} : { systems: { before: kept, after: keeps } }),
-    packages: packageDifferences([...before.packages, ...before.beside], [...after.packages, ...after.beside]),
+    packages: packageDifferences([...before.packages, ...before.extras], [...after.packages, ...after.extras]),
     files: fileDifferences(before, after),
-    added: bytesBeside(is, was),
-    removed: bytesBeside(was, is),
+    added: bytesOnlyIn(is, was),
+    removed: bytesOnlyIn(was, is),
   };
 }
 
@@ -55,7 +55,7 @@ function packageDifferences(
   return names.flatMap((name) => {
     const gone = before.filter((one) => one.name === name && !after.some((other) => isSame(one, other)));
     const come = after.filter((one) => one.name === name && !before.some((other) => isSame(one, other)));
-    // An add-on of one version in either is the same one with another version.
+    // An add-on with one version in each plan has changed its version.
     if (gone.length <= 1 && come.length <= 1)
       return gone.length + come.length === 0 ? [] : [pair(name, gone[0], come[0])];
     const changed = gone.flatMap((one) => {
@@ -95,7 +95,7 @@ function contents({ splice }: BundlePlan): ReadonlyMap<Digest, number> {
   return new Map(splice.index.entries.map(({ digest, size }) => [digest, size] as const));
 }
 
-function bytesBeside(these: ReadonlyMap<Digest, number>, those: ReadonlyMap<Digest, number>): number {
+function bytesOnlyIn(these: ReadonlyMap<Digest, number>, those: ReadonlyMap<Digest, number>): number {
   let sum = 0;
   for (const [digest, size] of these) if (!those.has(digest)) sum += size;
   return sum;

@@ -1,15 +1,15 @@
-/** Images of other registries that a spec names beside those of its packages (kurl.md 5.2). Pure. */
+/** Images that a spec names in addition to those of its packages (kurl.md 5.2). Pure. */
 import type { Diagnostic } from '../core/diagnostic.ts';
 import { CurlewError } from '../core/errors.ts';
 import { formatImageRef, parseImageRef, type ImageRef } from '../core/image-ref.ts';
 import type { Installer } from '../spec/installer.ts';
 
-/** Registries that anybody may name, by the domain that somebody has registered: a host of it, or below it. */
+/** Domains whose hosts are allowed as registries. */
 const ALLOWED: readonly string[] = ['docker.io', 'gcr.io', 'ghcr.io', 'azurecr.io', 'ttl.sh'];
-/** Where anybody can register below a domain that is no registry of its own, as a whole. */
+/** An allowed host as a whole, because others can register subdomains of its domain. */
 const ALLOWED_ECR = /^[0-9]{12}\.dkr\.ecr\.us-east-1\.amazonaws\.com$/;
 
-/** True for a registry of the list, of `more`, or below one of them; `host` may have a port. */
+/** True for a registry in the list or in `more`, or a subdomain; `host` may have a port. */
 export function isAllowedRegistry(host: string, more: readonly string[]): boolean {
   const name = host.toLowerCase();
   if (more.includes(name)) return true;
@@ -19,8 +19,8 @@ export function isAllowedRegistry(host: string, more: readonly string[]): boolea
 }
 
 /**
- * The images that take the place of others, of `ekco.podImageOverrides` (`original=other`), each once. Entries that are
- * none, and registries that are not allowed, are `SPEC_INVALID`, all at once.
+ * The replacement images in `ekco.podImageOverrides` (`original=other`), each once. Reports all invalid entries and registries
+ * that are not allowed with one `SPEC_INVALID`.
  */
 export function imageOverrides({ addons }: Installer, more: readonly string[]): readonly string[] {
   const ekco = addons.find(({ name }) => name === 'ekco');
@@ -29,7 +29,7 @@ export function imageOverrides({ addons }: Installer, more: readonly string[]): 
   const found = new Set<string>();
   const problems: string[] = [];
   for (const entry of Array.isArray(entries) ? entries : [entries]) {
-    const read = typeof entry === 'string' ? readOverride(entry, more) : 'it is no text';
+    const read = typeof entry === 'string' ? readOverride(entry, more) : 'it is not a string';
     if (typeof read === 'string') problems.push(`${JSON.stringify(entry)?.slice(0, 200)}: ${read}`);
     else found.add(formatImageRef(read));
   }
@@ -47,7 +47,7 @@ export function helmImages({ sections }: Installer, more: readonly string[]): re
   const found = new Set<string>();
   const problems: string[] = [];
   for (const entry of Array.isArray(entries) ? entries : [entries]) {
-    const read = typeof entry === 'string' ? readAllowed(entry, more) : 'it is no text';
+    const read = typeof entry === 'string' ? readAllowed(entry, more) : 'it is not a string';
     if (typeof read === 'string') problems.push(`${JSON.stringify(entry)?.slice(0, 200)}: ${read}`);
     else found.add(formatImageRef(read));
   }
@@ -57,7 +57,7 @@ export function helmImages({ sections }: Installer, more: readonly string[]): re
 
 function readOverride(entry: string, more: readonly string[]): ImageRef | string {
   const [original = '', other, ...rest] = entry.split('=');
-  if (other === undefined || rest.length > 0) return 'an override is written ORIGINAL=OTHER';
+  if (other === undefined || rest.length > 0) return 'write an override as ORIGINAL=OTHER';
   for (const text of [original, other]) {
     const ref = parseImageRef(text.trim());
     if (typeof ref === 'string') return ref;
@@ -69,5 +69,5 @@ function readAllowed(text: string, more: readonly string[]): ImageRef | string {
   const ref = parseImageRef(text.trim());
   if (typeof ref === 'string') return ref;
   if (isAllowedRegistry(ref.registry, more)) return ref;
-  return `${ref.registry} is not among the registries that may be named (${ALLOWED.join(', ')}); imageRegistries of the configuration adds others`;
+  return `${ref.registry} is not an allowed registry (${ALLOWED.join(', ')}); add it to imageRegistries in the configuration`;
 }

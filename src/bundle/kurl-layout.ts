@@ -1,6 +1,6 @@
 /**
- * Bundles for kURL's own scripts (kurl.md 5.3): those scripts at the root, everything that they move into the install folder
- * below `kurl/`.
+ * Bundles for kURL's own scripts (kurl.md 5.3): the scripts are at the root, everything that they move to the install folder
+ * is in `kurl/`.
  */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,17 +12,17 @@ import { readLimited } from '../platform/files/read-limited.ts';
 import { readAddon, type OpenPackage } from './open-packages.ts';
 import type { RootFile } from './other-systems.ts';
 
-/** They are held in memory: kurl-util.tar, the largest of them, is an image of its own. */
-const TOGETHER = 512 << 20;
+/** Maximum total bytes, because they are kept in memory. The largest, kurl-util.tar, contains an image. */
+const MAX_BYTES = 512 << 20;
 
 /**
- * The four scripts of the folder, and all files below its `kurl/` (bin, manifests, shared and so on), by path. A script that
- * is missing is `NOT_FOUND`; anything else in the folder is left alone.
+ * The four scripts of the folder, and all files in its `kurl/` (bin, manifests, shared and so on), by path. A missing script is
+ * `NOT_FOUND`. Ignores other files in the folder.
  */
 export async function readKurlScripts(folder: string): Promise<readonly RootFile[]> {
   const paths = [...BUNDLE_SCRIPTS, ...(await filesBelow(folder))];
   const files: RootFile[] = [];
-  let left = TOGETHER;
+  let left = MAX_BYTES;
   for (const path of paths) {
     const problem = pathProblem(path);
     if (problem !== undefined) {
@@ -32,8 +32,8 @@ export async function readKurlScripts(folder: string): Promise<readonly RootFile
       );
     }
     if (/^kurl\/(?:addons|packages)\//.test(path)) {
-      throw new CurlewError('FILE_UNUSABLE', `read ${folder}: ${path}: add-ons come from packages of the store`, {
-        hint: 'take the folders kurl/addons and kurl/packages away',
+      throw new CurlewError('FILE_UNUSABLE', `read ${folder}: ${path}: add-ons must come from packages of the store`, {
+        hint: 'remove the folders kurl/addons and kurl/packages',
       });
     }
     const file = await readScript(join(folder, path), left);
@@ -60,17 +60,17 @@ async function filesBelow(folder: string): Promise<readonly string[]> {
 async function readScript(path: string, limit: number): Promise<Pick<RootFile, 'mode' | 'data'>> {
   try {
     const found = await stat(path);
-    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `read ${path}: no plain file`);
+    if (!found.isFile()) throw new CurlewError('FILE_UNUSABLE', `read ${path}: not a regular file`);
     return { mode: (found.mode & 0o111) === 0 ? 0o644 : 0o755, data: await readLimited(path, limit) };
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw fileError(`read ${path}`, error);
     throw new CurlewError('NOT_FOUND', `read ${path}: no such file`, {
-      hint: `--kurl-scripts names a folder with kURL's own ${BUNDLE_SCRIPTS.join(', ')}`,
+      hint: `--kurl-scripts requires a folder with kURL's own ${BUNDLE_SCRIPTS.join(', ')}`,
     });
   }
 }
 
-/** kURL loads `images/*.tar.gz` one by one: packages with images in another form are `UNSUPPORTED`, all by name. */
+/** kURL loads single `images/*.tar.gz` files: throws `UNSUPPORTED` with all packages whose images have another format. */
 export async function requireDockerArchives(
   packages: readonly OpenPackage[],
   { signal }: { readonly signal: AbortSignal },
@@ -86,7 +86,7 @@ export async function requireDockerArchives(
   });
 }
 
-/** The packages of a bundle for kURL's own scripts, where those of any other are. */
+/** Moves the packages of a bundle for kURL's own scripts to their paths in other bundles. */
 export function withoutKurlFolder(index: ArchiveIndex): ArchiveIndex {
   const moved = (path: string): string => {
     const below = path.startsWith(KURL_FOLDER) ? path.slice(KURL_FOLDER.length) : path;

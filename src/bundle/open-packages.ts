@@ -1,4 +1,4 @@
-/** The packages of a bundle to be, as they lie in a store: their bytes by range, and their indexes. */
+/** Opens packages in a store for a bundle: range sources and indexes. */
 import { setImmediate } from 'node:timers/promises';
 import type { ArchiveIndex } from '../formats/archive/entry.ts';
 import { findEntry, readFile, readIndex } from '../formats/archive/read.ts';
@@ -15,14 +15,14 @@ import type { ResolvedPackage } from './resolve.ts';
 export interface OpenPackage<Resolved extends ResolvedPackage = ResolvedPackage> {
   readonly resolved: Resolved;
   readonly source: StoreSource;
-  /** Of the object, as it was when its index was read. */
+  /** ETag of the object when its index was read. */
   readonly etag: string;
   readonly index: ArchiveIndex;
 }
 
-const AT_ONCE = 8;
+const CONCURRENCY = 8;
 
-/** What a package says of itself: one small range of it is read, and proved by its table of contents. */
+/** Reads a package's `addon.json` with one small range, verified with its table of contents. */
 export async function readAddon(
   { resolved, source, index }: OpenPackage,
   { signal }: { readonly signal: AbortSignal },
@@ -34,8 +34,8 @@ export async function readAddon(
 }
 
 /**
- * The settings of a spec against the schemas in its packages: findings with their places. Where a package is not what the
- * catalogue says, its schema is not asked.
+ * Checks the settings of a spec with the schemas in its packages. Skips a package that does not match the
+ * catalogue.
  */
 export async function checkSettings(
   installer: Installer,
@@ -46,16 +46,16 @@ export async function checkSettings(
     packages,
     async (one, context) => {
       const { name, toc } = one.resolved;
-      const addon = installer.addons.find((wanted) => wanted.name === name);
+      const addon = installer.addons.find((one) => one.name === name);
       if (addon === undefined || (toc !== undefined && toc !== one.index.tocDigest)) return [];
       return [{ addon, schema: (await readAddon(one, context)).settings }];
     },
-    { width: AT_ONCE, signal },
+    { width: CONCURRENCY, signal },
   );
   const diagnostics: Diagnostic[] = [];
   for (const { addon, schema } of found.flat()) {
     diagnostics.push(...checkShipped(addon, schema));
-    // Each may take a moment, and a server has others to answer.
+    // Each check may take a while: let a server handle other requests.
     await setImmediate();
     signal.throwIfAborted();
   }
@@ -64,50 +64,54 @@ export async function checkSettings(
 
 export interface OpenOptions {
   readonly signal: AbortSignal;
-  /** Most bytes that the tables of contents of all packages may have together; more are `UNSUPPORTED`. Undefined: any. */
-  readonly mostToc?: number | undefined;
+  /** Maximum total bytes of all tables of contents; more are `UNSUPPORTED`. Undefined for no limit. */
+  readonly maxTocBytes?: number | undefined;
 }
 
-/** Counts the bytes of tables of contents before they are read. */
-function admitToc(most: number): (bytes: number) => void {
+/** Limits the total bytes of tables of contents before they are read. */
+function admitToc(max: number): (bytes: number) => void {
   let total = 0;
   return (bytes) => {
     total += bytes;
-    if (total <= most) return;
-    throw new CurlewError('UNSUPPORTED', `tables of contents of more than ${most} bytes are too much for one plan`, {
-      hint: 'ask for fewer packages at once, or make the bundle with curlew bundle',
+    if (total <= max) return;
+    throw new CurlewError('UNSUPPORTED', `the tables of contents exceed ${max} bytes, the limit for one plan`, {
+      hint: 'request fewer packages at once, or create the bundle with curlew bundle',
     });
   };
 }
 
-/** One package, whatever a catalogue says of it. */
+/** Opens one package without checking it against a catalogue. */
 export async function openIndex(
   store: SourceStore,
   key: string,
-  { signal, mostToc = Number.POSITIVE_INFINITY }: OpenOptions,
+  { signal, maxTocBytes = Number.POSITIVE_INFINITY }: OpenOptions,
 ): Promise<Pick<OpenPackage, 'source' | 'index'>> {
   const source = await openStoreSource(store, key, { signal });
-  return { source, index: await readIndex(source, { signal, admit: admitToc(mostToc) }) };
+  return { source, index: await readIndex(source, { signal, admit: admitToc(maxTocBytes) }) };
 }
 
-/** Reads the end of each package only. An object of another size than the catalogue says is `DIGEST_MISMATCH`. */
+/** Reads only the end of each package. An object whose size differs from the catalogue is `DIGEST_MISMATCH`. */
 export async function openPackages<Resolved extends ResolvedPackage>(
   store: SourceStore,
   packages: readonly Resolved[],
-  { signal, mostToc = Number.POSITIVE_INFINITY }: OpenOptions,
+  { signal, maxTocBytes = Number.POSITIVE_INFINITY }: OpenOptions,
 ): Promise<readonly OpenPackage<Resolved>[]> {
-  const admit = admitToc(mostToc);
+  const admit = admitToc(maxTocBytes);
   return mapLimited(
     packages,
     async (resolved, context) => {
       const source = await openStoreSource(store, resolved.key, context);
       if (source.size !== resolved.size) {
-        throw new CurlewError('DIGEST_MISMATCH', `${source.name}: has ${source.size} bytes, not ${resolved.size}`, {
-          hint: 'the object in the store was replaced or damaged: publish the add-on again in a new release',
-        });
+        throw new CurlewError(
+          'DIGEST_MISMATCH',
+          `${source.name}: has ${source.size} bytes instead of ${resolved.size}`,
+          {
+            hint: 'the object in the store was replaced or damaged: publish the add-on again in a new release',
+          },
+        );
       }
       return { resolved, source, etag: source.object.etag, index: await readIndex(source, { ...context, admit }) };
     },
-    { width: AT_ONCE, signal },
+    { width: CONCURRENCY, signal },
   );
 }

@@ -1,4 +1,4 @@
-/** The sources of a saved plan: opened only where they still are what it says. */
+/** Opens the sources of a saved plan, if they still match it. */
 import type { ArchiveIndex, PlacedEntry } from '../formats/archive/entry.ts';
 import { headerSize, paddingSize } from '../formats/archive/place.ts';
 import { readIndex } from '../formats/archive/read.ts';
@@ -17,14 +17,13 @@ import { checkPackage, type BundlePlan, type PlannedSource } from './plan.ts';
 import type { ResolvedPackage } from './resolve.ts';
 import { openExecutable, readRootFiles } from './root-files.ts';
 
-const AT_ONCE = 8;
-const ANEW = 'make the plan anew: curlew bundle installer.yaml --from STORE --plan --out FILE';
+const CONCURRENCY = 8;
+const REPLAN_HINT = 'create the plan again: curlew bundle installer.yaml --from STORE --plan --out FILE';
 
 /**
- * Opens what the plan copies from. In the store that it was made from each object must have the etag of then, in any other
- * one the same size and table of contents: else `STORE_CONFLICT`. Another tool for nodes than the plan's, or other scripts,
- * is `PLAN_CHANGED`; entries that are not where the plan says, and packages that are not whole in it but for folders of
- * systems that it leaves out, `FILE_UNUSABLE`.
+ * Opens the sources of a plan. In the store of the plan each object must have the recorded etag, in any other store the same
+ * size and table of contents, otherwise `STORE_CONFLICT`. A different tool for nodes, or different scripts, are `PLAN_CHANGED`.
+ * Entries that are not at the planned offsets, and packages that are incomplete, except for omitted systems, are `FILE_UNUSABLE`.
  */
 export async function openSavedPlan(
   { store: address, plan }: SavedBundlePlan,
@@ -32,7 +31,7 @@ export async function openSavedPlan(
   { executables, signal }: Pick<PlanFromOptions, 'executables' | 'signal'>,
 ): Promise<OpenPlan> {
   const isSame = address === store.address;
-  const resolved = [...plan.packages, ...plan.beside];
+  const resolved = [...plan.packages, ...plan.extras];
   const packages = plan.sources.slice(0, resolved.length);
   const contents = packageContents(plan, resolved);
   const kept = plan.bundle.os?.kept ?? OS_IDS;
@@ -47,7 +46,7 @@ export async function openSavedPlan(
       checkContents(index, resolved[at], { contents, kept });
       return source;
     },
-    { width: AT_ONCE, signal },
+    { width: CONCURRENCY, signal },
   );
   if (plan.bundle.layout === 'kurl') return { plan, sources, [Symbol.asyncDispose]: async () => undefined };
   await checkScripts(plan);
@@ -57,7 +56,7 @@ export async function openSavedPlan(
     const { tocDigest } = executable.index;
     const at = packages.length;
     if (plan.sources[at]?.tocDigest !== tocDigest || plan.sources[at].size !== executable.index.size) {
-      throw otherTool(plan, 'another tool for nodes');
+      throw differentTool(plan, 'a different tool for nodes');
     }
     checkEntries(executable.index, plan, at, executable.source.name);
     return { plan, sources: [...sources, executable.source], [Symbol.asyncDispose]: close };
@@ -67,36 +66,38 @@ export async function openSavedPlan(
   }
 }
 
-function otherTool({ bundle }: BundlePlan, what: string): CurlewError {
-  const made = `curlew ${bundle.tool.slice(0, 40)}, which made it`;
-  return new CurlewError('PLAN_CHANGED', `carry out the plan: this curlew has ${what} than ${made}`, {
-    hint: `use that curlew, or ${ANEW}`,
+function differentTool({ bundle }: BundlePlan, what: string): CurlewError {
+  const planner = `curlew ${bundle.tool.slice(0, 40)}, which created the plan`;
+  return new CurlewError('PLAN_CHANGED', `execute the plan: this curlew has ${what} than ${planner}`, {
+    hint: `use that curlew, or ${REPLAN_HINT}`,
   });
 }
 
-function strange(what: string, cause?: unknown): CurlewError {
-  return new CurlewError('FILE_UNUSABLE', `carry out the plan: ${what}`, { hint: ANEW, cause });
+function invalidPlan(what: string, cause?: unknown): CurlewError {
+  return new CurlewError('FILE_UNUSABLE', `execute the plan: ${what}`, { hint: REPLAN_HINT, cause });
 }
 
-/** The scripts that people run come with the tool, not from whoever wrote the plan. */
+/** Users run the scripts, so they must be those of this tool rather than those in the plan file. */
 async function checkScripts(plan: BundlePlan): Promise<void> {
   const own = new Map((await readRootFiles()).map(({ path, data }) => [path, digestOf(data)]));
   for (const { path, data } of plan.files) {
-    if (BUNDLE_SCRIPTS.includes(path) && own.get(path) !== digestOf(data)) throw otherTool(plan, `another ${path}`);
+    if (BUNDLE_SCRIPTS.includes(path) && own.get(path) !== digestOf(data))
+      throw differentTool(plan, `a different ${path}`);
   }
 }
 
-/** The table of contents of the bundle that the plan makes, or that its delta makes. */
+/** The entries of the planned bundle, or of the bundle that the planned delta recreates. */
 function wholeContents({ bundle: { delta }, files, splice }: BundlePlan): readonly PlacedEntry[] {
   if (delta === undefined) return splice.index.entries;
   const json = files.find(({ path }) => path === DELTA_CONTENTS)?.data;
-  if (json === undefined || digestOf(json) !== delta.contents) throw strange(`its ${DELTA_CONTENTS} is another one`);
+  if (json === undefined || digestOf(json) !== delta.contents)
+    throw invalidPlan(`its ${DELTA_CONTENTS} does not match`);
   return indexOfContents(json, delta.size, DELTA_CONTENTS).entries;
 }
 
 type Contents = ReadonlyMap<string, ReadonlyMap<string, PlacedEntry>>;
 
-/** What the plan has of each package, by prefix and path: of no other ones than its `bundle.json` names. */
+/** The plan's entries of each package, by prefix and path. All packages must be in its `bundle.json`. */
 function packageContents(plan: BundlePlan, packages: readonly ResolvedPackage[]): Contents {
   const below = plan.bundle.layout === 'kurl' ? KURL_FOLDER : '';
   const found = new Map(packages.map((one) => [prefixOf(one), new Map<string, PlacedEntry>()] as const));
@@ -105,40 +106,45 @@ function packageContents(plan: BundlePlan, packages: readonly ResolvedPackage[])
     const owner = ownerOf(path);
     if (owner === undefined) continue;
     const contents = found.get(prefixOf(owner));
-    if (contents === undefined) throw strange(`${entry.path} is of no package that it names`);
+    if (contents === undefined) throw invalidPlan(`${entry.path} belongs to no package in it`);
     contents.set(path, entry);
   }
   return found;
 }
 
-/** Below its prefix the plan must have the files of a package and no others, wherever it takes them from. */
+/** The plan must have exactly the files of a package under its prefix, from any source. */
 function checkContents(
   index: ArchiveIndex,
   resolved: ResolvedPackage | undefined,
   { contents, kept }: { readonly contents: Contents; readonly kept: readonly string[] },
 ): void {
-  if (resolved === undefined) throw new Error('there is a source for each package');
+  if (resolved === undefined) throw new Error('a package has no source');
   try {
     checkPackage(resolved, index);
   } catch (error) {
-    throw strange(`its ${resolved.key} is not the package that it describes`, error);
+    throw invalidPlan(`${resolved.key} is not the package in the plan`, error);
   }
   const planned = contents.get(prefixOf(resolved));
   const { select, notes } = keptPart(resolved, index, { kept, below: undefined });
-  const said = notes.map(({ path, mode, data }) => ({ path, mode, size: data.byteLength, digest: digestOf(data) }));
-  const wanted = [...index.entries.filter(select), ...said];
-  for (const { path, mode, size, digest } of wanted) {
+  const generated = notes.map(({ path, mode, data }) => ({
+    path,
+    mode,
+    size: data.byteLength,
+    digest: digestOf(data),
+  }));
+  const expected = [...index.entries.filter(select), ...generated];
+  for (const { path, mode, size, digest } of expected) {
     const found = planned?.get(path);
     if (found?.mode !== mode || found.size !== size || found.digest !== digest) {
-      throw strange(`${path} is not that of ${resolved.key}`);
+      throw invalidPlan(`${path} is not the file of ${resolved.key}`);
     }
   }
-  if (planned?.size !== wanted.length)
-    throw strange(`it has files for ${prefixOf(resolved)} that ${resolved.key} has not`);
+  if (planned?.size !== expected.length)
+    throw invalidPlan(`it has files for ${prefixOf(resolved)} that are not in ${resolved.key}`);
 }
 
 function conflict(name: string): CurlewError {
-  return new CurlewError('STORE_CONFLICT', `${name}: has changed since the plan was made`, { hint: ANEW });
+  return new CurlewError('STORE_CONFLICT', `${name}: has changed since the plan was created`, { hint: REPLAN_HINT });
 }
 
 async function checkedIndex(source: PlanSource, planned: PlannedSource, signal: AbortSignal): Promise<ArchiveIndex> {
@@ -147,14 +153,14 @@ async function checkedIndex(source: PlanSource, planned: PlannedSource, signal: 
   return index;
 }
 
-/** What the plan copies of source `number` must be whole entries of that archive. */
+/** The ranges that the plan copies from source `number` must be whole entries of that archive. */
 function checkEntries({ entries }: ArchiveIndex, { bundle, splice }: BundlePlan, number: number, name: string): void {
   const below = bundle.layout === 'kurl' ? KURL_FOLDER : '';
   const known = new Map<number, PlacedEntry>();
   let at = 0;
   for (const entry of entries) {
     const header = headerSize(entry);
-    // Where the path is another one, only what follows the header is copied.
+    // If the path differs, only the bytes after the header are copied.
     known.set(below === '' ? at : at + header, entry);
     at += header + (entry.packed === 0 ? 0 : entry.packed + paddingSize(entry.size));
   }
@@ -163,7 +169,7 @@ function checkEntries({ entries }: ArchiveIndex, { bundle, splice }: BundlePlan,
     if (origin?.source !== number || planned === undefined) continue;
     const found = known.get(origin.offset);
     if (found !== undefined && describe(found, below) === describe(planned, '')) continue;
-    throw strange(`${planned.path} is not where it says in ${name}`);
+    throw invalidPlan(`${planned.path} is not at the planned offset in ${name}`);
   }
 }
 

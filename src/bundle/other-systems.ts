@@ -1,4 +1,4 @@
-/** Packages without the folders of operating systems that nobody at a site has. Pure. */
+/** Omits folders of unneeded operating systems from packages. Pure. */
 import type { ArchiveIndex, PlacedEntry } from '../formats/archive/entry.ts';
 import { OMITTED_JSON, prefixOf } from '../core/layout.ts';
 import { formatOmitted, osFolderOf } from '../core/omitted.ts';
@@ -15,13 +15,13 @@ export interface RootFile {
 export interface KeptPart {
   readonly index: ArchiveIndex;
   readonly select: (entry: PlacedEntry) => boolean;
-  /** What says, in the package's folder of the bundle, which files were left out; empty when none were. */
+  /** A file in the package's folder of the bundle that lists the omitted files; empty if none are omitted. */
   readonly notes: readonly RootFile[];
-  /** Unpacked bytes that were left out. */
+  /** Omitted unpacked bytes. */
   readonly omitted: number;
 }
 
-/** What stays of a package: everything but the folders of systems that are not among `kept`. */
+/** Selects a package's files, without the folders of systems that are not in `kept`. */
 export function keptPart(
   ref: AddonRef,
   index: ArchiveIndex,

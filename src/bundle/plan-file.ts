@@ -1,6 +1,6 @@
 /**
- * A bundle's plan as a document: carried out later and elsewhere it gives the same bytes, and one can be compared with
- * another. An entry has a line of its own, so that any tool that compares texts shows what differs. Pure.
+ * A bundle plan as a JSON file. Executing it later or on another machine produces the same bytes, and plans can be compared.
+ * Each entry is on a separate line, so that diff tools show what has changed. Pure.
  */
 import type { PlacedEntry } from '../formats/archive/entry.ts';
 import { planSplice, type Origin, type SplicePart } from '../formats/archive/splice.ts';
@@ -16,29 +16,29 @@ import type { BundlePlan, PlannedSource } from './plan.ts';
 import type { ResolvedPackage } from './resolve.ts';
 
 const PLAN_FORMAT = 1;
-/** Most bytes of a plan that are read: a million entries fit. */
+/** Maximum bytes of a plan; fits a million entries. */
 export const PLAN_LIMIT: number = 448 << 20;
 const KIND = 'bundle plan';
 
 export interface SavedBundlePlan {
-  /** Address of the store that it was made from. */
+  /** Address of its store. */
   readonly store: string;
   readonly plan: BundlePlan;
 }
 
 interface FileSource extends PlannedSource {
-  /** Why this version, for a package. */
+  /** Reason for a package's version. */
   readonly because?: string;
 }
 
-/** The document; equal for equal plans of one store. */
+/** The file's content; equal for equal plans of one store. */
 export function formatBundlePlan({ store, plan }: SavedBundlePlan): string {
   const { splice, sources, files } = plan;
-  const packages = [...plan.packages, ...plan.beside];
-  const elsewhere = packages.findIndex((_, at) => sources[at]?.etag === undefined);
-  if (elsewhere !== -1) {
-    throw new CurlewError('UNSUPPORTED', `save the plan: ${sources[elsewhere]?.key} does not lie in the store`, {
-      hint: 'put the images into the Manifest of an add-on, publish it, and name it with --with',
+  const packages = [...plan.packages, ...plan.extras];
+  const local = packages.findIndex((_, at) => sources[at]?.etag === undefined);
+  if (local !== -1) {
+    throw new CurlewError('UNSUPPORTED', `save the plan: ${sources[local]?.key} is not in the store`, {
+      hint: 'add the images to the Manifest of an add-on, publish it, and include it with --with',
     });
   }
   const head = {
@@ -56,7 +56,7 @@ export function formatBundlePlan({ store, plan }: SavedBundlePlan): string {
   return `${JSON.stringify(head, undefined, 1).slice(0, -2)},\n "entries": [\n${rows.join(',\n')}\n ]\n}\n`;
 }
 
-/** As the table of contents has it, without what follows from the rest; and where its bytes are. */
+/** The row of the table of contents without derived fields, and the location of its bytes. */
 function rowText(entry: PlacedEntry, origin: Origin | undefined, data: Uint8Array | undefined): string {
   const { modtime: _modtime, chunkDigest: _chunkDigest, ...row } = tocRow(entry);
   if (origin !== undefined) return JSON.stringify({ ...row, from: origin });
@@ -65,13 +65,13 @@ function rowText(entry: PlacedEntry, origin: Origin | undefined, data: Uint8Arra
 }
 
 /**
- * Reads a plan from anywhere. It is laid out anew from what it says, and what comes out must be what it promises; anything
- * else is `FILE_UNUSABLE`. Whether the sources are what it says is for whoever opens them.
+ * Parses a plan. Recomputes its layout, which must match; anything else is `FILE_UNUSABLE`. The caller must check
+ * that the sources match the plan.
  */
 export function parseBundlePlan(text: string, from: string): SavedBundlePlan {
   const bad = (what: string, cause?: unknown): CurlewError =>
-    new CurlewError('FILE_UNUSABLE', `read ${from}: not a bundle's plan: ${what}`, {
-      hint: 'make it again: curlew bundle installer.yaml --from STORE --plan --out FILE',
+    new CurlewError('FILE_UNUSABLE', `read ${from}: not a bundle plan: ${what}`, {
+      hint: 'create it again: curlew bundle installer.yaml --from STORE --plan --out FILE',
       cause,
     });
   let value: unknown;
@@ -83,13 +83,9 @@ export function parseBundlePlan(text: string, from: string): SavedBundlePlan {
   if (!isObject(value) || value['kind'] !== KIND) throw bad(`kind is not ${JSON.stringify(KIND)}`);
   const { format, store, size, tocDigest, entries: rows } = value;
   if (format !== PLAN_FORMAT) {
-    throw new CurlewError(
-      'UNSUPPORTED',
-      `read ${from}: plan format ${JSON.stringify(format)?.slice(0, 40)} is not known`,
-      {
-        hint: 'a newer curlew made this plan; use that version, or make the plan again',
-      },
-    );
+    throw new CurlewError('UNSUPPORTED', `read ${from}: unknown plan format ${JSON.stringify(format)?.slice(0, 40)}`, {
+      hint: 'a newer curlew created this plan; use that version, or create the plan again',
+    });
   }
   if (typeof store !== 'string') throw bad('store');
   if (!isCount(size)) throw bad('size');
@@ -99,8 +95,8 @@ export function parseBundlePlan(text: string, from: string): SavedBundlePlan {
     const entries = readTocRows(rows, size, from);
     const { parts, files } = readParts(rows, entries, sources);
     const splice = planSplice(parts);
-    if (splice.size !== size) throw bad(`its entries come to ${splice.size} bytes, not ${size}`);
-    if (splice.index.tocDigest !== tocDigest) throw bad('its entries do not lie where it says');
+    if (splice.size !== size) throw bad(`its entries add up to ${splice.size} bytes instead of ${size}`);
+    if (splice.index.tocDigest !== tocDigest) throw bad('its entries are not at their offsets');
     return { store, plan: { ...readBundle(files, sources, from), sources, files, splice } };
   } catch (error) {
     if (!(error instanceof CurlewError) || error.code !== 'PACKAGE_INVALID') throw error;
@@ -117,16 +113,16 @@ function wrong(what: string): CurlewError {
 }
 
 /** More than any release has. */
-const MOST_SOURCES = 10_000;
+const MAX_SOURCES = 10_000;
 
 function readSources(value: unknown): readonly FileSource[] {
-  if (!Array.isArray(value) || value.length > MOST_SOURCES) throw wrong('sources');
+  if (!Array.isArray(value) || value.length > MAX_SOURCES) throw wrong('sources');
   const keys = new Set<string>();
   return value.map((one: unknown, at): FileSource => {
     if (!isObject(one)) throw wrong(`source ${at}`);
     const { key, size, tocDigest, etag, because } = one;
     if (typeof key !== 'string' || keyProblem(key) !== undefined) throw wrong(`source ${at}: its key`);
-    if (keys.has(key)) throw wrong(`source ${at}: ${key} stands twice`);
+    if (keys.has(key)) throw wrong(`source ${at}: ${key} is duplicated`);
     keys.add(key);
     if (!isCount(size) || typeof tocDigest !== 'string' || !isDigest(tocDigest)) throw wrong(`source ${at}: its size`);
     const source = { key, size, tocDigest: tocDigest satisfies Digest };
@@ -136,7 +132,7 @@ function readSources(value: unknown): readonly FileSource[] {
   });
 }
 
-/** Each entry is one of three: bytes of the plan's own, a link to an earlier one, or a range of a source. */
+/** Each entry is inline data, a link to an earlier entry, or a range of a source. */
 function readParts(
   rows: readonly unknown[],
   entries: readonly PlacedEntry[],
@@ -158,9 +154,9 @@ function readParts(
     const { source, offset, length } = readOrigin(from, path);
     const end = ends[source];
     const { size = 0 } = sources[source] ?? {};
-    if (end === undefined) throw wrong(`${path}: there is no source ${source}`);
-    if (offset < end) throw wrong(`${path}: its range overlaps the one before`);
-    if (offset + length > size) throw wrong(`${path}: its range ends behind the source`);
+    if (end === undefined) throw wrong(`${path}: source ${source} does not exist`);
+    if (offset < end) throw wrong(`${path}: its range overlaps the previous one`);
+    if (offset + length > size) throw wrong(`${path}: its range ends after the source`);
     ends[source] = offset + length;
     return { kind: 'entry', source, at: offset, length, entry };
   });
@@ -173,27 +169,27 @@ function readOrigin(value: unknown, path: string): Origin {
   return { source, offset, length };
 }
 
-/** The packages are those of the bundle.json that the plan brings, in the order of the sources. */
+/** The packages in the plan's bundle.json, in the order of the sources. */
 function readBundle(
   files: readonly RootFile[],
   sources: readonly FileSource[],
   from: string,
-): Pick<BundlePlan, 'bundle' | 'packages' | 'beside'> {
+): Pick<BundlePlan, 'bundle' | 'packages' | 'extras'> {
   const file = files.find(({ path }) => path === BUNDLE_JSON);
-  if (file === undefined) throw wrong(`there is no ${BUNDLE_JSON}`);
+  if (file === undefined) throw wrong(`${BUNDLE_JSON} is missing`);
   const bundle = parseBundleJson(Buffer.from(file.data).toString('utf8'), from);
   const { packages, beside = [] } = bundle;
   const tool = sources.at(-1)?.etag === undefined ? 1 : 0;
   if (packages.length + beside.length !== sources.length - tool || tool !== (bundle.layout === undefined ? 1 : 0))
-    throw wrong(`${BUNDLE_JSON} has other packages`);
+    throw wrong(`${BUNDLE_JSON} has different packages`);
   const resolved = <Described extends BundledPackage>(one: Described, at: number): Described & ResolvedPackage => {
     const { key = '', size, because = '' } = sources[at] ?? {};
-    if (size !== one.size) throw wrong(`${key}: not the size that ${BUNDLE_JSON} says`);
+    if (size !== one.size) throw wrong(`${key}: its size does not match ${BUNDLE_JSON}`);
     return { ...one, key, because };
   };
   return {
     bundle,
     packages: packages.map(resolved),
-    beside: beside.map((one, at) => resolved(one, packages.length + at)),
+    extras: beside.map((one, at) => resolved(one, packages.length + at)),
   };
 }

@@ -1,4 +1,4 @@
-/** The plan of a bundle, made from a store and an installer spec, with everything that its ranges are read from. */
+/** Plans a bundle from a store and an installer spec, and opens its sources. */
 import type { ArchiveIndex } from '../formats/archive/entry.ts';
 import type { Catalogue } from '../core/catalogue.ts';
 import { compareDiagnostics, type Diagnostic } from '../core/diagnostic.ts';
@@ -8,7 +8,7 @@ import type { Arch } from '../core/ref.ts';
 import type { Installer } from '../spec/installer.ts';
 import { refusingTypos, settingsError } from '../spec/shipped-schema.ts';
 import type { SourceStore } from '../store/source.ts';
-import { chooseBeside, NOTHING_BESIDE, type BesideOptions, type ResolvedBeside } from './beside.ts';
+import { chooseExtras, NO_EXTRAS, type ExtraOptions, type ResolvedExtra } from './extras.ts';
 import type { BundleSource } from './write/bytes.ts';
 import { readKurlScripts, requireDockerArchives } from './kurl-layout.ts';
 import { checkSettings, openPackages, type OpenOptions } from './open-packages.ts';
@@ -17,61 +17,61 @@ import { resolveSpec } from './resolve.ts';
 import { openExecutable, readRootFiles } from './root-files.ts';
 
 export interface PlanFromOptions extends OpenOptions {
-  /** Bytes of the spec, as the bundle holds them. */
+  /** The spec, as stored in the bundle. */
   readonly spec: Uint8Array;
-  /** The one to take packages from. */
+  /** The catalogue with the packages. */
   readonly catalogue: Catalogue;
   readonly arch: Arch;
-  /** Packages that the spec does not name. */
-  readonly beside?: BesideOptions | undefined;
-  /** Folders of operating systems that stay in packages; undefined: all. */
+  /** Packages in addition to the spec. */
+  readonly extras?: ExtraOptions | undefined;
+  /** Operating systems whose folders stay in packages; undefined for all. */
   readonly os?: readonly OsId[] | undefined;
-  /** Folder with kURL's own scripts, for a bundle that those install. */
+  /** Folder with kURL's own scripts, for a bundle that they install. */
   readonly kurlScripts?: string | undefined;
-  /** Packages that lie elsewhere than in the store; they are asked for when the spec has been judged. */
+  /** Opens packages from outside of the store; called after the spec is checked. */
   readonly given?: (() => Promise<readonly GivenPackage[]>) | undefined;
   /**
-   * What settings of the spec stop the plan: those that the schemas of its packages refuse, which nodes would refuse, too; with
-   * `strict` also those that look misspelled; with `allow` none.
+   * Which invalid settings of the spec stop the plan. `enforce`: those that the schemas of its packages reject, as nodes do.
+   * `strict`: also settings that look misspelled. `allow`: none.
    */
   readonly settings?: 'enforce' | 'strict' | 'allow' | undefined;
-  /** What to do about them. */
+  /** Hint for invalid settings. */
   readonly settingsHint?: string | undefined;
   /** Version of curlew. */
   readonly tool: string;
-  /** Folder with the tool for nodes, by default that of this build. */
+  /** Folder with the tool for nodes; default is that of this build. */
   readonly executables?: string | undefined;
-  /** Opens the tool for nodes in the place of what is in that folder. */
+  /** Opens the tool for nodes instead of that folder. */
   readonly executable?: typeof openExecutable | undefined;
 }
 
-/** A package beside the spec, with what its bytes are read from. */
+/** An extra package with its source. */
 export interface GivenPackage {
-  readonly resolved: ResolvedBeside;
+  readonly resolved: ResolvedExtra;
   readonly source: PlanSource;
   readonly index: ArchiveIndex;
 }
 
-/** What ranges of a plan are read from. */
+/** A source of a plan's ranges. */
 export interface PlanSource extends BundleSource {
   readonly size: number;
 }
 
-/** To be disposed of when nothing is read any more. */
+/** A plan with its open sources. Dispose after reading. */
 export interface OpenPlan extends AsyncDisposable {
   readonly plan: BundlePlan;
-  /** Source n is what the plan calls so. */
+  /** Source n is the plan's source n. */
   readonly sources: readonly PlanSource[];
 }
 
 export interface PlannedSpec extends OpenPlan {
-  /** Of settings that did not stop it. */
+  /** Findings about settings that did not stop the plan. */
   readonly findings: readonly Diagnostic[];
 }
 
 /**
- * Reads of each package its end and its addon.json, nothing more. Add-ons that cannot be found and settings
- * that do not fit are reported together.
+ * Reads only the end and the addon.json of each package. Reports missing add-ons and invalid settings
+ * together.
  */
 export async function planFrom(
   store: SourceStore,
@@ -80,7 +80,7 @@ export async function planFrom(
     spec,
     catalogue,
     arch,
-    beside = NOTHING_BESIDE,
+    extras = NO_EXTRAS,
     os,
     kurlScripts,
     given: openGiven = async () => [],
@@ -89,19 +89,19 @@ export async function planFrom(
     tool,
     executables,
     executable: open = openExecutable,
-    mostToc,
+    maxTocBytes,
     signal,
   }: PlanFromOptions,
 ): Promise<PlannedSpec> {
   const { packages: resolved, error } = resolveSpec(installer, catalogue, arch);
-  const extra =
-    error === undefined ? chooseBeside(resolved, beside, { catalogue, arch, forKurl: kurlScripts !== undefined }) : [];
-  const packages = await openPackages(store, resolved, { mostToc, signal });
+  const chosen =
+    error === undefined ? chooseExtras(resolved, extras, { catalogue, arch, forKurl: kurlScripts !== undefined }) : [];
+  const packages = await openPackages(store, resolved, { maxTocBytes, signal });
   const found = await checkSettings(installer, packages, { signal });
   const findings = settings === 'strict' ? refusingTypos(found) : found;
   requireSpec(findings, error, { rule: settings, hint: settingsHint });
   const given = await openGiven();
-  const others = await openPackages(store, extra, { mostToc, signal });
+  const others = await openPackages(store, chosen, { maxTocBytes, signal });
   if (kurlScripts !== undefined) await requireDockerArchives([...packages, ...others], { signal });
   const rootFiles = kurlScripts === undefined ? await readRootFiles() : await readKurlScripts(kurlScripts);
   const executable = kurlScripts === undefined ? await open(arch, { folder: executables, signal }) : undefined;
@@ -114,7 +114,7 @@ export async function planFrom(
       rootFiles,
       executable: executable?.index,
       packages,
-      beside: [...others, ...given],
+      extras: [...others, ...given],
       os,
       tool,
     });
@@ -137,5 +137,5 @@ function requireSpec(
   if (unresolved === undefined) throw settingsError(findings, hint);
   if (!stops) throw unresolved;
   const diagnostics = [...unresolved.diagnostics, ...findings].toSorted(compareDiagnostics);
-  throw new CurlewError('SPEC_INVALID', 'the spec does not fit what the store has', { diagnostics });
+  throw new CurlewError('SPEC_INVALID', 'the spec does not match the packages in the store', { diagnostics });
 }

@@ -1,6 +1,6 @@
 /**
- * A bundle as an ordered list of bytes and ranges. Pure: the plan is made from the indexes of the packages alone, and
- * equal plans give equal bytes, whoever carries them out.
+ * A bundle plan: an ordered list of bytes and ranges. Pure: computed from the indexes of the packages only. Equal plans
+ * produce equal bytes.
  */
 import { basename } from 'node:path';
 import type { ArchiveIndex } from '../formats/archive/entry.ts';
@@ -28,24 +28,24 @@ import { osFolderOf } from '../core/omitted.ts';
 import { OS_IDS, type OsId } from '../core/os.ts';
 import { packageDigest } from '../core/package.ts';
 import { formatRef, type Arch } from '../core/ref.ts';
-import type { ResolvedBeside } from './beside.ts';
+import type { ResolvedExtra } from './extras.ts';
 import { keptPart, type RootFile } from './other-systems.ts';
 import type { ResolvedPackage } from './resolve.ts';
 
 export interface BundleInputs {
   readonly release: string;
   readonly arch: Arch;
-  /** Bytes of the spec, as they are. */
+  /** The spec, unchanged. */
   readonly installer: Uint8Array;
-  /** Scripts; they come first, in this order. */
+  /** Scripts, which come first, in this order. */
   readonly rootFiles: readonly RootFile[];
-  /** Of the archive that holds the tool for nodes of this architecture: it comes next. Absent for kURL's own scripts. */
+  /** Index of the archive with the tool for nodes, which comes next. Absent for kURL's own scripts. */
   readonly executable: ArchiveIndex | undefined;
-  /** In the order of installation, with the index of each. */
+  /** In the order of installation. */
   readonly packages: readonly InputPackage<ResolvedPackage>[];
-  /** Those that the spec does not name. */
-  readonly beside?: readonly InputPackage<ResolvedBeside>[] | undefined;
-  /** Folders of operating systems that stay; the others are left out. Undefined: all stay. */
+  /** Packages in addition to the spec. */
+  readonly extras?: readonly InputPackage<ResolvedExtra>[] | undefined;
+  /** Operating systems whose folders are included; undefined for all. */
   readonly os?: readonly OsId[] | undefined;
   readonly tool: string;
 }
@@ -56,29 +56,29 @@ interface InputPackage<Resolved> {
   readonly etag?: string | undefined;
 }
 
-/** An archive that ranges are copied from. */
+/** An archive from which ranges are copied. */
 export interface PlannedSource {
-  /** In the store; the file's name for that of the tool for nodes. */
+  /** Key in the store; the file name for the tool for nodes. */
   readonly key: string;
   readonly size: number;
   readonly tocDigest: Digest;
-  /** In the store of the plan, for packages. */
+  /** ETag in the store of the plan, for packages. */
   readonly etag?: string | undefined;
 }
 
 export interface BundlePlan {
   readonly bundle: BundleJson;
   readonly packages: readonly ResolvedPackage[];
-  /** Those that the spec does not name. */
-  readonly beside: readonly ResolvedBeside[];
-  /** By the numbers that ranges have: the packages, those beside the spec, the archive of the tool for nodes. */
+  /** Packages in addition to the spec. */
+  readonly extras: readonly ResolvedExtra[];
+  /** Indexed by the source numbers in ranges: packages, extra packages, the archive of the tool for nodes. */
   readonly sources: readonly PlannedSource[];
-  /** What is in no source. */
+  /** Files that are not in a source. */
   readonly files: readonly RootFile[];
   readonly splice: SplicePlan;
 }
 
-/** Lays out a bundle. A package that is not what the catalogue says is `DIGEST_MISMATCH` or `PACKAGE_INVALID`. */
+/** Plans a bundle. A package that does not match the catalogue is `DIGEST_MISMATCH` or `PACKAGE_INVALID`. */
 export function planBundle({
   release,
   arch,
@@ -86,11 +86,11 @@ export function planBundle({
   rootFiles,
   executable,
   packages,
-  beside = [],
+  extras = [],
   os,
   tool,
 }: BundleInputs): BundlePlan {
-  const all = [...packages, ...beside];
+  const all = [...packages, ...extras];
   for (const { resolved, index } of all) checkPackage(resolved, index);
   const below = executable === undefined ? KURL_FOLDER : undefined;
   const parts = all.map(({ resolved, index }) => keptPart(resolved, index, { kept: os ?? OS_IDS, below }));
@@ -102,7 +102,7 @@ export function planBundle({
     installer: digestOf(installer),
     packages: packages.map(({ resolved }) => described(resolved)),
     ...(executable === undefined ? { layout: 'kurl' as const } : {}),
-    ...(beside.length === 0 ? {} : { beside: beside.map(({ resolved }) => described(resolved)) }),
+    ...(extras.length === 0 ? {} : { beside: extras.map(({ resolved }) => described(resolved)) }),
     ...(os === undefined ? {} : { os: { kept: os, omitted } }),
     tool,
   };
@@ -125,7 +125,7 @@ export function planBundle({
   return {
     bundle,
     packages: packages.map(({ resolved }) => resolved),
-    beside: beside.map(({ resolved }) => resolved),
+    extras: extras.map(({ resolved }) => resolved),
     sources: [
       ...all.map(({ resolved: { key }, index, etag }) => {
         return { key, size: index.size, tocDigest: index.tocDigest, etag };
@@ -144,16 +144,17 @@ function described<Resolved extends ResolvedPackage>(resolved: Resolved): Omit<R
   return rest;
 }
 
-/** What `sha256sum --check` is given beside the tool. */
+/** Content of the checksum file of the tool, for `sha256sum --check`. */
 function sumOf(executable: ArchiveIndex): string {
   const entry = executable.entries.find(({ path }) => path === BUNDLED_TOOL);
-  if (entry === undefined) throw new CurlewError('PACKAGE_INVALID', `the tool for nodes: there is no ${BUNDLED_TOOL}`);
+  if (entry === undefined)
+    throw new CurlewError('PACKAGE_INVALID', `the tool for nodes does not contain ${BUNDLED_TOOL}`);
   return `${hexOf(entry.digest)}  ${basename(BUNDLED_TOOL)}\n`;
 }
 
 /**
- * The index must be that of the package that the catalogue names: the digest over its table of contents is the package's
- * identity, and no entry may lie outside its prefix, where it would pass for another package's or the bundle's own.
+ * Checks that an index is that of the package in the catalogue: the digest of its table of contents identifies the package, and
+ * every entry must be under its prefix. Otherwise an entry could imitate another package's file or one of the bundle's own.
  */
 export function checkPackage(resolved: ResolvedPackage, index: ArchiveIndex): void {
   const prefix = prefixOf(resolved);
@@ -169,12 +170,12 @@ export function checkPackage(resolved: ResolvedPackage, index: ArchiveIndex): vo
   }));
   const isSame = resolved.toc === undefined || resolved.toc === index.tocDigest;
   if (isSame && packageDigest(files) === resolved.digest) return;
-  throw new CurlewError('DIGEST_MISMATCH', `${resolved.key}: not the ${formatRef(resolved)} of the catalogue`, {
+  throw new CurlewError('DIGEST_MISMATCH', `${resolved.key}: not the ${formatRef(resolved)} in the catalogue`, {
     hint: 'the object in the store was replaced or damaged: publish the add-on again in a new release',
   });
 }
 
-/** The systems that any package of the bundle has something for. */
+/** The operating systems for which a package of the bundle has a folder. */
 export function systemsOfPlan({ bundle, splice }: BundlePlan): ReadonlySet<OsId> {
   const below = bundle.layout === 'kurl' ? KURL_FOLDER : '';
   const found = splice.index.entries.flatMap(({ path }) => {
@@ -184,27 +185,27 @@ export function systemsOfPlan({ bundle, splice }: BundlePlan): ReadonlySet<OsId>
   return new Set(found);
 }
 
-/** A plan in numbers and without bytes, for people and scripts. */
+/** Summary of a plan, for people and scripts. */
 export interface PlanSummary {
   readonly release: string;
   readonly arch: Arch;
   readonly packages: readonly ResolvedPackage[];
-  readonly beside: readonly ResolvedBeside[];
+  readonly beside: readonly ResolvedExtra[];
   /** Bytes of the whole bundle. */
   readonly size: number;
-  /** Bytes made anew: root files, changed headers, table of contents. */
+  /** Generated bytes: root files, changed headers, table of contents. */
   readonly fresh: number;
-  /** Unpacked bytes that are there only as hard links. */
+  /** Unpacked bytes of hard links. */
   readonly linked: number;
-  /** Of a bundle without the folders of some systems. */
+  /** For a bundle without the folders of some systems. */
   readonly os?: BundledSystems | undefined;
-  /** Of a delta: the bundle that it makes. */
+  /** For a delta: the bundle that it recreates. */
   readonly delta?: DeltaJson | undefined;
-  /** What is copied, in order; `key` in the store, or the file of the tool for nodes. */
+  /** Copied ranges, in order; `key` in the store, or the file of the tool for nodes. */
   readonly ranges: readonly { readonly key: string; readonly offset: number; readonly length: number }[];
 }
 
-export function summarise({ bundle, packages, beside, sources, splice }: BundlePlan): PlanSummary {
+export function summarize({ bundle, packages, extras, sources, splice }: BundlePlan): PlanSummary {
   const { release, arch } = bundle;
   const ranges = splice.segments.flatMap((segment) =>
     segment.kind === 'range'
@@ -224,7 +225,7 @@ export function summarise({ bundle, packages, beside, sources, splice }: BundleP
     release,
     arch,
     packages,
-    beside,
+    beside: extras,
     size,
     fresh: size - copied,
     linked,

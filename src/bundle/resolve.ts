@@ -1,4 +1,4 @@
-/** Which packages of a catalogue an installer spec means, and in which order they are installed. Pure. */
+/** Resolves the add-ons of an installer spec to packages of a catalogue, in the order of installation. Pure. */
 import { findPackage, packageKey, type Catalogue } from '../core/catalogue.ts';
 import type { BundledPackage } from '../core/bundle.ts';
 import type { Digest } from '../core/digest.ts';
@@ -10,11 +10,11 @@ import { orderAddons } from '../spec/order.ts';
 import { resolveVersion } from '../spec/version.ts';
 
 export interface ResolvedPackage extends BundledPackage {
-  /** Why this version, for people. */
+  /** Reason for this version, for people. */
   readonly because: string;
-  /** Digest of its table of contents, where the catalogue tells it. */
+  /** Digest of its table of contents, if the catalogue contains it. */
   readonly toc?: Digest | undefined;
-  /** In the store. */
+  /** Key in the store. */
   readonly key: string;
 }
 
@@ -25,22 +25,22 @@ interface Candidate {
   readonly resolved: ResolvedPackage;
 }
 
-/** What the add-ons of a spec mean. */
+/** The resolved add-ons of a spec. */
 export interface ResolvedSpec {
-  /** Of the add-ons that could be found, in the order of installation. */
+  /** The packages that were found, in the order of installation. */
   readonly packages: readonly ResolvedPackage[];
-  /** Names all others, one finding each, with its place in the spec. */
+  /** Lists all other add-ons with their place in the spec; undefined if none. */
   readonly error: CurlewError | undefined;
 }
 
-/** Resolves every add-on of the spec. All that cannot be found is reported at once (`SPEC_INVALID`). */
+/** Resolves every add-on of the spec. Reports all missing packages at once (`SPEC_INVALID`). */
 export function resolvePackages(installer: Installer, catalogue: Catalogue, arch: Arch): readonly ResolvedPackage[] {
   const { packages, error } = resolveSpec(installer, catalogue, arch);
   if (error !== undefined) throw error;
   return packages;
 }
 
-/** Resolves every add-on that can be. */
+/** Resolves add-ons, and collects failures in `error`. */
 export function resolveSpec(installer: Installer, catalogue: Catalogue, arch: Arch): ResolvedSpec {
   const failures: { readonly addon: InstallerAddon; readonly error: CurlewError }[] = [];
   const candidates: Candidate[] = [];
@@ -69,11 +69,11 @@ export function resolveSpec(installer: Installer, catalogue: Catalogue, arch: Ar
       };
     }),
   });
-  // Others may need what is missing: they have no order.
+  // Without the missing add-ons, dependencies are incomplete, so the packages are not ordered.
   return { packages: candidates.map(({ resolved }) => resolved), error };
 }
 
-/** Where packages are looked for. */
+/** Where to look up packages. */
 export interface ResolveFrom {
   readonly catalogue: Catalogue;
   readonly arch: Arch;
@@ -84,16 +84,16 @@ function resolveAddon(addon: InstallerAddon, from: ResolveFrom): Candidate {
   if (s3Override !== undefined) {
     throw new CurlewError(
       'UNSUPPORTED',
-      `${name}: a bundle takes packages from its store only, not from an s3Override`,
+      `${name}: a bundle contains packages of its store only, not of an s3Override`,
       {
-        hint: 'publish that package into the store, and take s3Override out of the spec',
+        hint: 'publish that package to the store, and remove s3Override from the spec',
       },
     );
   }
   return resolvePackage(addon, from);
 }
 
-/** Not there: `SPEC_INVALID`, with a near name as hint. */
+/** Resolves one package. A missing one is `SPEC_INVALID`, with a similar name as hint. */
 export function resolvePackage(
   { name, requested }: Pick<InstallerAddon, 'name' | 'requested'>,
   { catalogue, arch }: ResolveFrom,
@@ -102,29 +102,29 @@ export function resolvePackage(
   if (listed === undefined) {
     const names = catalogue.addons.map((one) => one.name);
     const near = nearest(name, names);
-    throw new CurlewError('SPEC_INVALID', `${name}: release ${catalogue.release} has no such add-on`, {
-      hint: near === undefined ? `it has: ${names.slice(0, 20).join(', ')}` : `did you mean ${near}?`,
+    throw new CurlewError('SPEC_INVALID', `${name}: release ${catalogue.release} does not contain this add-on`, {
+      hint: near === undefined ? `add-ons in the release: ${names.slice(0, 20).join(', ')}` : `did you mean ${near}?`,
     });
   }
   const built = listed.versions.filter(({ packages }) => packages[arch] !== undefined);
-  const unread = listed.versions.find((one) => one.version === requested || built.length === 0);
-  if (unread !== undefined && Object.keys(unread.packages).length === 0) {
+  const unreadable = listed.versions.find((one) => one.version === requested || built.length === 0);
+  if (unreadable !== undefined && Object.keys(unreadable.packages).length === 0) {
     throw new CurlewError(
       'UNSUPPORTED',
-      `${name}: the external package ${unread.version} is not one that curlew build made`,
+      `${name}: the external package ${unreadable.version} was not built with curlew`,
       {
-        hint: 'ask its publisher for one, or build it from its sources, and import that under another version',
+        hint: 'ask its publisher for a curlew package, or build it from source, and import it under another version',
       },
     );
   }
-  if (built.length === 0) throw new CurlewError('SPEC_INVALID', `${name}: there is no package of it for ${arch}`);
+  if (built.length === 0) throw new CurlewError('SPEC_INVALID', `${name}: no package for ${arch}`);
   const { version, because } = resolveVersion(
     name,
     requested,
     built.map((one) => one.version),
   );
   const package_ = findPackage(catalogue, { name, version }, arch);
-  if (package_ === undefined) throw new CurlewError('SPEC_INVALID', `${name}: there is no package ${version}`);
+  if (package_ === undefined) throw new CurlewError('SPEC_INVALID', `${name}: no package of version ${version}`);
   const { requires, fulfills, tree } = package_.entry;
   const { digest, sha256, toc, size } = package_.found;
   const key = packageKey(catalogue.release, { name, version }, arch, package_.found);

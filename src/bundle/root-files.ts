@@ -1,4 +1,4 @@
-/** What every bundle has of this tool itself: the scripts at its root, and the executable for nodes. */
+/** curlew's own files in every bundle: the scripts at its root, and the executable for nodes. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,13 +9,13 @@ import { BUNDLE_SCRIPTS, packedExecutableName } from '../core/layout.ts';
 import type { Arch } from '../core/ref.ts';
 import type { RootFile } from './other-systems.ts';
 
-/** Both the sources and what is compiled from them lie two folders below the project. */
+/** Source and compiled files are both two folders below the project. */
 const PROJECT = new URL('../../', import.meta.url);
-/** One text for all scripts: which of them it is, it knows by its name. */
+/** One file for all scripts; it uses its own name to select the command. */
 const SCRIPT = 'scripts/bundle/start.sh';
 const EXECUTABLES = 'dist/node/';
 
-/** The executable as it lies in this build: an archive of its own, of which bundles are given ranges. */
+/** The executable of this build: an archive from which bundles copy ranges. */
 export interface OpenExecutable extends AsyncDisposable {
   readonly source: RangeSource;
   readonly index: ArchiveIndex;
@@ -30,7 +30,7 @@ export async function readRootFiles(): Promise<readonly RootFile[]> {
   return BUNDLE_SCRIPTS.map((name) => ({ path: name, mode: 0o755, data }));
 }
 
-/** Opens the executable for nodes of this architecture; `NOT_FOUND` when `folder`, that of this build, has none. */
+/** Opens the executable for nodes of an architecture; `NOT_FOUND` if `folder`, by default that of this build, has none. */
 export async function openExecutable(
   arch: Arch,
   { folder = own(EXECUTABLES), signal }: { readonly folder?: string | undefined; readonly signal: AbortSignal },

@@ -1,12 +1,12 @@
 /**
- * Which versions an upgrade passes through (kurl.md 6.11): of kubernetes one for each minor between, of rook from the newest
- * patch of where it stands, of containerd one for each minor between. Other add-ons go from any version to any other. Pure.
+ * Intermediate versions of an upgrade (kurl.md 6.11): kubernetes and containerd need every minor version between, rook starts
+ * with the newest patch of the installed minor version. Other add-ons need no steps. Pure.
  */
 import { CurlewError } from '../core/errors.ts';
 import { compareVersions } from '../core/ref.ts';
 import { resolveVersion } from '../spec/version.ts';
 
-/** A package that an upgrade needs on its way. */
+/** An intermediate package of an upgrade. */
 export interface Step {
   readonly name: string;
   readonly version: string;
@@ -16,22 +16,22 @@ export interface Step {
 
 export interface Upgrade {
   readonly name: string;
-  /** What the oldest node has; a minor without a patch will do. */
+  /** The version on the oldest node; a minor version without a patch is allowed. */
   readonly from: string;
   readonly to: string;
 }
 
-/** Versions that there are packages of, by add-on. */
+/** Returns the versions of an add-on that have packages. */
 export type Available = (name: string) => readonly string[];
 
-/** Rook 1.0 becomes 1.4 by a package of its own. */
+/** The package that upgrades rook 1.0 to 1.4. */
 const ROOK_UPGRADE = { name: 'rookupgrade', version: '10to14' } as const;
-/** The first rook that those before 1.4 can go on from. */
-const ROOK_DOOR = '1.4.9';
-/** How many minors containerd may leap. */
-const CONTAINERD_LEAP = 2;
+/** The first rook version to which versions before 1.4 can be upgraded. */
+const ROOK_FIRST_TARGET = '1.4.9';
+/** Maximum minor versions in one containerd upgrade. */
+const CONTAINERD_MAX_MINORS = 2;
 
-/** In the order in which they are taken. No way there, or a version that has no package: `SPEC_INVALID`. */
+/** The steps, in order. An impossible upgrade, or a step without a package, is `SPEC_INVALID`. */
 export function upgradeSteps(upgrade: Upgrade, available: Available): readonly Step[] {
   const { name, from, to } = upgrade;
   if (name !== 'kubernetes' && name !== 'rook' && name !== 'containerd') return [];
@@ -40,7 +40,7 @@ export function upgradeSteps(upgrade: Upgrade, available: Available): readonly S
     throw impossible(upgrade, 'that is a downgrade');
   }
   if (name === 'containerd') return containerdSteps(upgrade, was, is, available);
-  if (was.major !== is.major) throw impossible(upgrade, 'not across major versions');
+  if (was.major !== is.major) throw impossible(upgrade, 'the major versions differ');
   if (name === 'kubernetes') return between(upgrade, was.minor + 1, is, available);
   return rookSteps(upgrade, was, is, available);
 }
@@ -65,11 +65,11 @@ function impossible({ name, from, to }: Upgrade, why: string, hint?: string): Cu
   return new CurlewError('SPEC_INVALID', `${name}: no upgrade from ${from} to ${to}: ${why}`, { hint });
 }
 
-/** The newest patch of each minor from `first` to the one before the last. */
+/** The newest patch of each minor version from `first` to the one before `last`. */
 function between({ name, from, to }: Upgrade, first: number, last: Minor, available: Available): readonly Step[] {
   const steps: Step[] = [];
   for (let minor = first; minor < last.minor; minor += 1) {
-    steps.push(newestPatch(name, `${last.major}.${minor}`, `on the way from ${from} to ${to}`, available));
+    steps.push(newestPatch(name, `${last.major}.${minor}`, `intermediate version from ${from} to ${to}`, available));
   }
   return steps;
 }
@@ -80,8 +80,8 @@ function newestPatch(name: string, minor: string, because: string, available: Av
     return { name, version, because };
   } catch (error) {
     if (!(error instanceof CurlewError)) throw error;
-    throw new CurlewError('SPEC_INVALID', `${name}: the step ${minor} is lacking ${because}`, {
-      hint: `publish a package of ${name} ${minor}.x into the release`,
+    throw new CurlewError('SPEC_INVALID', `${name}: version ${minor} is missing: ${because}`, {
+      hint: `publish a package of ${name} ${minor}.x in the release`,
       cause: error,
     });
   }
@@ -90,10 +90,10 @@ function newestPatch(name: string, minor: string, because: string, available: Av
 function containerdSteps(upgrade: Upgrade, was: Minor, is: Minor, available: Available): readonly Step[] {
   if (was.major !== is.major) {
     if (was.major === 1 && was.minor === 7 && is.major === 2) return [];
-    throw impossible(upgrade, 'only 1.7 leads to 2', 'upgrade to containerd 1.7 first');
+    throw impossible(upgrade, 'only 1.7 can be upgraded to 2', 'upgrade to containerd 1.7 first');
   }
-  if (is.minor > was.minor + CONTAINERD_LEAP) {
-    throw impossible(upgrade, 'no more than two minor versions at once', 'upgrade to an older containerd first');
+  if (is.minor > was.minor + CONTAINERD_MAX_MINORS) {
+    throw impossible(upgrade, 'at most two minor versions in one upgrade', 'upgrade to an older containerd first');
   }
   return between(upgrade, was.minor + 1, is, available);
 }
@@ -101,15 +101,15 @@ function containerdSteps(upgrade: Upgrade, was: Minor, is: Minor, available: Ava
 function rookSteps(upgrade: Upgrade, was: Minor, is: Minor, available: Available): readonly Step[] {
   const { name, from, to } = upgrade;
   if (was.minor >= 4) return is.minor > was.minor + 1 ? between(upgrade, was.minor, is, available) : [];
-  // Between 1.0 and 1.4 rook was never shipped.
-  if (is.minor < 4 || compareVersions(to, ROOK_DOOR) < 0) return [];
+  // kURL never shipped rook versions between 1.0 and 1.4.
+  if (is.minor < 4 || compareVersions(to, ROOK_FIRST_TARGET) < 0) return [];
   if (!available(ROOK_UPGRADE.name).includes(ROOK_UPGRADE.version)) {
     throw impossible(
       upgrade,
-      `there is no package ${ROOK_UPGRADE.name}-${ROOK_UPGRADE.version}`,
-      'publish it into the release',
+      `the package ${ROOK_UPGRADE.name}-${ROOK_UPGRADE.version} is missing`,
+      'publish it in the release',
     );
   }
-  const leap = { ...ROOK_UPGRADE, because: `from ${name} ${from} to 1.4` };
-  return [leap, ...between(upgrade, 4, is, available)];
+  const first = { ...ROOK_UPGRADE, because: `from ${name} ${from} to 1.4` };
+  return [first, ...between(upgrade, 4, is, available)];
 }

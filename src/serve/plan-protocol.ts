@@ -86,7 +86,7 @@ export interface PlanOrder {
   readonly job: PlanJob;
   readonly store: Pick<Store, 'address' | 'place'>;
   /** Most bytes of all tables of contents that the job reads. */
-  readonly mostToc: number;
+  readonly maxTocBytes: number;
   /** What this job asks, and its result. */
   readonly port: MessagePort;
 }

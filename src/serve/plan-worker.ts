@@ -177,10 +177,10 @@ function memoryOf(result: PlanResult): readonly ArrayBuffer[] {
   return [...found].filter((memory) => memory instanceof ArrayBuffer);
 }
 
-parentPort?.on('message', ({ job, store: known, mostToc, port }: PlanOrder) => {
+parentPort?.on('message', ({ job, store: known, maxTocBytes, port }: PlanOrder) => {
   const { store, signal } = storeBehind(port, known);
   const answer = (message: FromPlanner, moved: readonly ArrayBuffer[] = []): void => port.postMessage(message, moved);
-  perform(job, store, { mostToc, signal }).then(
+  perform(job, store, { maxTocBytes, signal }).then(
     (result) => answer({ type: 'done', result }, memoryOf(result)),
     (error: unknown) => answer({ type: 'failed', error: errorParts(error) }),
   );

@@ -24,7 +24,7 @@ export interface PlannerOptions {
   /** Of the server: ends the thread. */
   readonly signal: AbortSignal;
   /** Most bytes that the tables of contents of one plan may have together; more are `UNSUPPORTED`. */
-  readonly mostToc?: number | undefined;
+  readonly maxTocBytes?: number | undefined;
   /** Milliseconds that a job waits for those before it. */
   readonly patienceMs?: number | undefined;
   /** Starts the thread. */
@@ -54,7 +54,7 @@ const YOUNG_MB = 4;
 
 export function createPlanner(
   store: Store,
-  { signal, mostToc = MOST_TOC, patienceMs = PATIENCE_MS, startPlanning = startPlanWorker }: PlannerOptions,
+  { signal, maxTocBytes = MOST_TOC, patienceMs = PATIENCE_MS, startPlanning = startPlanWorker }: PlannerOptions,
 ): Planner {
   const jobs = createSemaphore(JOBS_AT_ONCE, { patienceMs });
   let thread: Thread | undefined;
@@ -63,7 +63,7 @@ export function createPlanner(
     run: async <Job extends PlanJob>(job: Job, options: { readonly signal: AbortSignal }) => {
       const result = await jobs.run(async () => {
         signal.throwIfAborted();
-        if (thread?.hasEnded() !== false) thread = startThread(store, mostToc, startPlanning);
+        if (thread?.hasEnded() !== false) thread = startThread(store, maxTocBytes, startPlanning);
         return thread.run(job, options.signal);
       }, options);
       // The thread answers each kind of job with its kind of result.
@@ -78,7 +78,7 @@ interface Thread {
   readonly end: () => void;
 }
 
-function startThread(store: Store, mostToc: number, start: typeof startPlanWorker): Thread {
+function startThread(store: Store, maxTocBytes: number, start: typeof startPlanWorker): Thread {
   const worker = start({ resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB, maxYoungGenerationSizeMb: YOUNG_MB } });
   // A server that has stopped waits for no plan.
   worker.unref();
@@ -97,7 +97,7 @@ function startThread(store: Store, mostToc: number, start: typeof startPlanWorke
       signal.addEventListener('abort', stop, { once: true });
       running.add(stopped);
       try {
-        return await runJob(job, { worker, store, mostToc, signal: stopped.signal });
+        return await runJob(job, { worker, store, maxTocBytes, signal: stopped.signal });
       } finally {
         running.delete(stopped);
         signal.removeEventListener('abort', stop);
@@ -117,12 +117,12 @@ function endOf(error: Error | undefined): CurlewError {
 interface JobContext {
   readonly worker: Worker;
   readonly store: Store;
-  readonly mostToc: number;
+  readonly maxTocBytes: number;
   /** Fires when nobody waits for the result, or the thread has ended. */
   readonly signal: AbortSignal;
 }
 
-async function runJob(job: PlanJob, { worker, store, mostToc, signal }: JobContext): Promise<PlanResult> {
+async function runJob(job: PlanJob, { worker, store, maxTocBytes, signal }: JobContext): Promise<PlanResult> {
   const { port1: own, port2: port } = new MessageChannel();
   try {
     return await new Promise((resolve, reject) => {
@@ -133,7 +133,7 @@ async function runJob(job: PlanJob, { worker, store, mostToc, signal }: JobConte
         else reject(errorOf(message.error));
       });
       const { address, place } = store;
-      worker.postMessage({ job, store: { address, place }, mostToc, port } satisfies PlanOrder, [port]);
+      worker.postMessage({ job, store: { address, place }, maxTocBytes, port } satisfies PlanOrder, [port]);
     });
   } finally {
     own.close();

@@ -55,7 +55,7 @@ test('the images that take the place of others are found, each once', () => {
 
 test('overrides that are none, and registries that are not allowed, are told all at once', () => {
   const wrong = ['no-equals', 'a=b=c', 'a=', '=b', 'a=UPPER/x', 'a=quay.io/b:1'];
-  const error = assert.throwsWith(() => overrides(wrong), 'SPEC_INVALID', /quay\.io is not among the registries/);
+  const error = assert.throwsWith(() => overrides(wrong), 'SPEC_INVALID', /quay\.io is not an allowed registry/);
   assert.is(error.diagnostics.length, wrong.length);
   assert.is(error.diagnostics[0]?.place.line, 4);
   assert.equal(overrides(['a=quay.io/b:1'], ['quay.io']), ['quay.io/b:1']);

@@ -126,7 +126,7 @@ for (const [title, change] of [
     await change(box);
     const opened = openSavedPlan(parseBundlePlan(text, 'p'), store, { executables: box.at('node'), signal });
     const { hint } = await assert.rejectsWith(opened, 'STORE_CONFLICT', /beta-2\.0\.0\.tar\.gz: has changed since/);
-    assert.match(hint ?? '', 'make the plan anew');
+    assert.match(hint ?? '', 'create the plan again');
   });
 }
 
@@ -153,7 +153,7 @@ test('a curlew with another tool for nodes cannot carry the plan out', async ({ 
   const other = archiveOf([{ path: 'bin/curlew', mode: 0o755, data: 'newer' }]).bytes;
   const executables = await putTool(box, other);
   const opened = openSavedPlan(parseBundlePlan(text, 'p'), store, { executables, signal });
-  await assert.rejectsWith(opened, 'PLAN_CHANGED', /than curlew 1\.2\.3, which made it/);
+  await assert.rejectsWith(opened, 'PLAN_CHANGED', /than curlew 1\.2\.3, which created the plan/);
 });
 
 /** Two entries of source 0 that lie behind each other. */
@@ -164,33 +164,37 @@ function neighbours({ entries }: Plan): Plan['entries'] {
 for (const [title, change, message] of [
   ['it is none', (plan: Plan) => (plan['kind'] = 'x'), /kind/],
   ['no size', (plan: Plan) => (plan['size'] = -1), /size/],
-  ['another size', (plan: Plan) => (plan.size += 1), /come to \d+ bytes/],
-  ['another TOC digest', (plan: Plan) => (plan['tocDigest'] = `sha256:${'0'.repeat(64)}`), /do not lie/],
-  ['no entries', (plan: Plan) => (plan['entries'] = [] as never), /bytes, not/],
+  ['another size', (plan: Plan) => (plan.size += 1), /add up to \d+ bytes/],
+  ['another TOC digest', (plan: Plan) => (plan['tocDigest'] = `sha256:${'0'.repeat(64)}`), /are not at their offsets/],
+  ['no entries', (plan: Plan) => (plan['entries'] = [] as never), /bytes instead of/],
   ['an entry twice', ({ entries }: Plan) => entries.push(entries[0] ?? {}), /stands twice/],
   [
     'an entry twice under two names',
     (plan: Plan) => ((plan.entries[0] ??= {})['name'] = 'other'),
-    /bytes, not|do not lie/,
+    /bytes instead of|are not at their offsets/,
   ],
   ['a path out of the bundle', ({ entries }: Plan) => ((entries[0] ??= {})['name'] = '../x'), /\.\./],
   ['payloads that overlap', ({ entries }: Plan) => ((entries[1] ??= {})['offset'] = 1), /overlaps/],
   [
     'ranges that overlap',
     (plan: Plan) => ((neighbours(plan)[1]?.from ?? { offset: 0 }).offset -= 1),
-    /overlaps the one/,
+    /overlaps the previous/,
   ],
   [
     'a range beyond the end',
     (plan: Plan) => ((neighbours(plan).at(-1)?.from ?? { offset: 0 }).offset += 1e9),
-    /behind/,
+    /after the source/,
   ],
   [
     'a range of another length',
     (plan: Plan) => ((neighbours(plan).at(-1)?.from ?? { length: 0 }).length -= 1),
     /length/,
   ],
-  ['a source that is none', (plan: Plan) => ((neighbours(plan)[0]?.from ?? { source: 0 }).source = 9), /no source 9/],
+  [
+    'a source that is none',
+    (plan: Plan) => ((neighbours(plan)[0]?.from ?? { source: 0 }).source = 9),
+    /source 9 does not exist/,
+  ],
   ['a range that is none', (plan: Plan) => ((neighbours(plan)[0] ??= {})['from'] = [1, 2] as never), /its range/],
   ['an entry from nowhere', (plan: Plan) => delete neighbours(plan)[0]?.from, /neither data nor/],
   ['a wrong payload size', (plan: Plan) => ((neighbours(plan)[0] ??= {})['packed'] = 3), /size and payload|length/],
@@ -198,16 +202,16 @@ for (const [title, change, message] of [
   ['a digest that is none', (plan: Plan) => ((neighbours(plan)[0] ??= {})['digest'] = 'sha1:0'), /digest/],
   ['a key out of the store', ({ sources }: Plan) => ((sources[0] ??= {})['key'] = '../x'), /key/],
   ['a key of the store’s own', ({ sources }: Plan) => ((sources[0] ??= {})['key'] = '.curlew/x'), /key/],
-  ['a key twice', ({ sources }: Plan) => ((sources[0] ??= {})['key'] = sources[1]?.['key']), /stands twice/],
+  ['a key twice', ({ sources }: Plan) => ((sources[0] ??= {})['key'] = sources[1]?.['key']), /is duplicated/],
   ['a source without etag', ({ sources }: Plan) => delete sources[0]?.['etag'], /etag/],
   ['a source without digest', ({ sources }: Plan) => delete sources[0]?.['tocDigest'], /size/],
-  ['a source of another size', ({ sources }: Plan) => ((sources[0] ??= {})['size'] = 1e9), /not the size/],
+  ['a source of another size', ({ sources }: Plan) => ((sources[0] ??= {})['size'] = 1e9), /size does not match/],
   ['too many sources', (plan: Plan) => (plan['sources'] = Array.from({ length: 10_001 }, () => ({}))), /sources/],
   ['sources that are none', (plan: Plan) => (plan['sources'] = 'x' as never), /sources/],
   [
     'no bundle.json',
     (plan: Plan) => (plan.entries = plan.entries.filter(({ name }) => name !== 'bundle.json')),
-    /bytes, not/,
+    /bytes instead of/,
   ],
   [
     'a million entries and one',
@@ -236,7 +240,7 @@ test('hostile plan: an entry that is not where the plan says in its package', as
   const moved = origins.map((origin, n) => (n === at && origin ? { ...origin, offset: origin.offset - 512 } : origin));
   const lying = { ...saved, plan: { ...saved.plan, splice: { ...saved.plan.splice, origins: moved } } };
   const opened = openSavedPlan(lying, store, { executables: box.at('node'), signal });
-  await assert.rejectsWith(opened, 'FILE_UNUSABLE', /sha256\/a is not where it says/);
+  await assert.rejectsWith(opened, 'FILE_UNUSABLE', /sha256\/a is not at the planned offset/);
 });
 
 test.run();

@@ -46,14 +46,14 @@ for (const [name, from, to, expected] of [
 }
 
 for (const [name, from, to, message] of [
-  ['kubernetes', '1.24.17', '1.28.2', /the step 1\.25 is lacking on the way from 1\.24\.17 to 1\.28\.2/],
+  ['kubernetes', '1.24.17', '1.28.2', /version 1\.25 is missing: intermediate version from 1\.24\.17 to 1\.28\.2/],
   ['kubernetes', '1.30.1', '1.29.9', /downgrade/],
   ['kubernetes', '1.27.3', '2.0.0', /major/],
   ['kubernetes', 'v5', '1.30.1', /no major and minor/],
-  ['rook', '1.9.0', '1.15.0', /the step 1\.12 is lacking/],
-  ['containerd', '1.6.33', '2.0.5', /only 1\.7 leads to 2/],
+  ['rook', '1.9.0', '1.15.0', /version 1\.12 is missing/],
+  ['containerd', '1.6.33', '2.0.5', /only 1\.7 can be upgraded to 2/],
   ['containerd', '2.0.5', '1.7.29', /downgrade/],
-  ['containerd', '1.6.33', '1.9.0', /no more than two minor/],
+  ['containerd', '1.6.33', '1.9.0', /at most two minor/],
 ] as const) {
   test(`${name} ${from} to ${to} is refused`, () => {
     assert.throwsWith(() => steps(name, from, to), 'SPEC_INVALID', message);

@@ -57,7 +57,7 @@ test('an image of a registry comes into a package of its own, which nodes are of
   assert.is(registry.blobRequests().length, asked, 'what is in the cache is not fetched again');
 
   const saved = make(box, signal, '--image', image, '--plan', '--out', 'plan.json');
-  await assert.rejectsWith(saved, 'UNSUPPORTED', /does not lie in the store/);
+  await assert.rejectsWith(saved, 'UNSUPPORTED', /is not in the store/);
   assert.not((await readdir(box.path)).includes('plan.json'));
 });
 
@@ -65,7 +65,7 @@ test('an override to a registry that may not be named is refused before anything
   const ekco = '  ekco: {version: latest, podImageOverrides: ["a:1=quay.io/evil/a:1"]}\n';
   await using box = await tree({ 'spec.yaml': specOf({ alpha: 'latest' }) + ekco });
   await publishTestPackages(box, ALPHA, signal);
-  await assert.rejectsWith(make(box, signal, '--plan'), 'SPEC_INVALID', /quay\.io is not among the registries/);
+  await assert.rejectsWith(make(box, signal, '--plan'), 'SPEC_INVALID', /quay\.io is not an allowed registry/);
 });
 
 test('images of helm.additionalImages come along, and are judged with the plan', async ({ signal }) => {
@@ -73,7 +73,7 @@ test('images of helm.additionalImages come along, and are judged with the plan',
   await publishTestPackages(box, ALPHA, signal);
   for (const [image, said] of [
     ['UPPER', /helm\.additionalImages: "UPPER"/],
-    ['quay.io/evil/a:1', /quay\.io is not among the registries/],
+    ['quay.io/evil/a:1', /quay\.io is not an allowed registry/],
   ] as const) {
     await writeFile(box.at('spec.yaml'), `${specOf({ alpha: 'latest' })}  helm: {additionalImages: ["${image}"]}\n`);
     await assert.rejectsWith(make(box, signal, '--plan'), 'SPEC_INVALID', said);

@@ -90,8 +90,8 @@ test('a store that has changed since stops a saved plan, and nothing is written'
   await writeFile(box.at('store/r1/alpha-1.0.0.tar.gz'), 'other bytes');
   const { exitCode, stderr } = await bundle(box, '--from-plan', 'plan.json', '--from', 'store', '-o', 'a.tar.gz');
   assert.is(exitCode, 17);
-  assert.match(stderr, /alpha-1\.0\.0\.tar\.gz: has changed since the plan was made/);
-  assert.match(stderr, /make the plan anew/);
+  assert.match(stderr, /alpha-1\.0\.0\.tar\.gz: has changed since the plan was created/);
+  assert.match(stderr, /create the plan again/);
   assert.not((await readdir(box.path)).includes('a.tar.gz'));
 });
 
@@ -104,7 +104,7 @@ test('packages beside the spec, steps of an upgrade, and a spec without an add-o
   const words = ['--with', 'beta', '--without', 'alpha', '--upgrade-from', '1.27.3'];
   await ok(box, 'spec.yaml', '--from', 'store', '--plan', '--out', 'plan.json', ...words);
   const made = await ok(box, '--from-plan', 'plan.json', '--from', 'store', '-o', 'a.tar.gz');
-  assert.match(made, /^kubernetes 1\.28\.15 \(.*, on the way from 1\.27\.3 to 1\.29\.9\)$/m);
+  assert.match(made, /^kubernetes 1\.28\.15 \(.*, intermediate version from 1\.27\.3 to 1\.29\.9\)$/m);
   assert.match(made, /^beta 2\.0\.0 \(.*, beside the spec, latest\)$/m);
   const { exitCode, stdout } = await curlew(['inspect', 'a.tar.gz', '--files'], { cwd: box.path });
   assert.is(exitCode, 0);
@@ -131,7 +131,7 @@ test('one file upgrades through its steps: they lie there for the hook, and are 
   await writeFile(box.at('spec.yaml'), specOf({ rook: '1.11.2' }));
   await ok(box, 'spec.yaml', '--from', 'store', '-o', 'b.tar.gz', '--force', '--upgrade-from', 'rook@1.9.12');
   const { stdout } = await install('--dry-run');
-  assert.match(stdout, /^rook 1\.10\.11\n {2}beside +a step on the way from 1\.9\.12 to 1\.11\.2$/m);
+  assert.match(stdout, /^rook 1\.10\.11\n {2}beside +a step intermediate version from 1\.9\.12 to 1\.11\.2$/m);
   const upgraded = await install();
   assert.is(upgraded.exitCode, 0, upgraded.stderr);
   assert.is(await readFile(box.at('trace'), 'utf8'), 'The package rook-1.10.11 is already available locally.\n');
@@ -143,7 +143,7 @@ for (const [words, message, hint] of [
   [['--with', 'beta@2.0.1'], /beta: no version 2\.0\.1/, /did you mean 2\.0\.0\?/],
   [['--without', 'alpha'], /spec\.yaml has no add-on without alpha/, /^/],
   [['--without', 'alhpa'], /--without alhpa: spec\.yaml has no such add-on/, /did you mean alpha\?/],
-  [['--upgrade-from', '1.27.3'], /--upgrade-from: kubernetes is not in the spec/, /the spec has: alpha/],
+  [['--upgrade-from', '1.27.3'], /--upgrade-from: the spec does not contain kubernetes/, /add-ons in the spec: alpha/],
 ] as const) {
   test(`what is not there is told with a near name: ${words.join(' ')}`, async ({ signal }) => {
     await using box = await storeBox(
@@ -186,7 +186,7 @@ test('a file that is no plan is told as such', async () => {
   await using box = await tree({ p: '{}' });
   const { exitCode, stderr } = await bundle(box, '--from-plan', 'p', '--from', 'store', '-o', 'a');
   assert.is(exitCode, 25);
-  assert.match(stderr, /read p: not a bundle's plan/);
+  assert.match(stderr, /read p: not a bundle plan/);
   assert.is((await bundle(box, '--from-plan', 'none', '--from', 'store', '-o', 'a')).exitCode, 14);
 });
 

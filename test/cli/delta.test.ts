@@ -36,7 +36,7 @@ test('from inventory to the whole bundle, by the commands', async ({ signal }) =
   assert.is((await runCommand(['inventory', '1.tar.gz', '-o', '-'], box.path)).stdout, printed.stdout);
   const nowhere = await runCommand(['inventory', 'nowhere'], box.path);
   assert.is(nowhere.exitCode, 14);
-  assert.match(nowhere.stderr, /no such file or folder\n {2}hint: name a bundle, a folder of bundles/);
+  assert.match(nowhere.stderr, /no such file or folder\n {2}hint: use a bundle, a folder of bundles/);
 
   const delta = await runCommand(
     ['bundle', '2.yaml', '--from', 'store', '--since', 'i.json', '-o', 'd.tar.gz'],
@@ -134,7 +134,7 @@ test('a bundle in parts is as good a base as a whole one, named or in its folder
     box.path,
   );
   assert.is(exitCode, 0, stderr);
-  assert.match(stderr, /1\.tar\.gz\.part-001 is missing.*: left out/);
+  assert.match(stderr, /1\.tar\.gz\.part-001 is missing.*: skipped/);
 });
 
 test('what cannot be done is told with its status, and nothing is written', async ({ signal }) => {
@@ -145,7 +145,7 @@ test('what cannot be done is told with its status, and nothing is written', asyn
   await writeFile(box.at('text'), 'text');
   const before = (await readdir(box.path)).toSorted();
   for (const [words, exitCode, message] of [
-    [['apply', 'd.tar.gz', '--base', 'out/alpha-1.0.1.tar.gz', '-o', 'x'], 14, /are missing: .*bin\/curlew/],
+    [['apply', 'd.tar.gz', '--base', 'out/alpha-1.0.1.tar.gz', '-o', 'x'], 14, /missing: .*bin\/curlew/],
     [['apply', '1.tar.gz', '--base', '1.tar.gz', '-o', 'x'], 16, /it is no delta/],
     [['apply', 'text', '--base', '1.tar.gz', '-o', 'x'], 16, /text/],
     [['apply', 'd.tar.gz', '--base', 'none', '-o', 'x'], 14, /none/],

@@ -216,7 +216,7 @@ test('external add-ons count as others do: in versions, in the lists of versions
   await writeFile(box.at('spec.yaml'), specOf({ acme: '4.0.0' }));
   const foreign = await runCommand(['bundle', 'spec.yaml', '--from', 'store', '--plan'], box.path);
   assert.is(foreign.exitCode, 22, foreign.stderr);
-  assert.match(foreign.stderr, 'acme: the external package 4.0.0 is not one that curlew build made');
+  assert.match(foreign.stderr, 'acme: the external package 4.0.0 was not built with curlew');
 
   // A release that is published later names them too, and what it has itself is not replaced.
   const own = { name: 'acme', version: '2.0.0', files };

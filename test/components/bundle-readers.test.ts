@@ -8,7 +8,7 @@ import { paddingOf, TAR_END, tarHeader } from '../../src/formats/archive/header.
 import { storedMember } from '../../src/formats/archive/member.ts';
 import { openFileSource, readIndex, readTocText } from '../../src/formats/archive/read.ts';
 import { FOOTER_SIZE, formatFooter } from '../../src/formats/archive/toc.ts';
-import { assembleBundle } from '../../src/bundle/write/assemble.ts';
+import { writeBundleFile } from '../../src/bundle/write/write-bundle.ts';
 import { planSource } from '../../src/bundle/write/plan-source.ts';
 import { writeParts } from '../../src/bundle/parts/split-write.ts';
 import { TOC_NAME } from '../../src/core/layout.ts';
@@ -120,7 +120,7 @@ if (reason === undefined) {
     const store = await publishTestPackages(box, packages, signal);
     const { plan, sources } = await planTestBundle(store, specOf({ one: '1.0.0', two: 'latest' }), signal);
     const common = { force: false, verify: true, report: noReport, signal };
-    await assembleBundle(plan, sources, bundle(), common);
+    await writeBundleFile(plan, sources, bundle(), common);
     const { index, size } = plan.splice;
     const source = planSource('b.tar.gz', plan.splice, sources);
     const whole = { name: 'b.tar.gz', source, index };

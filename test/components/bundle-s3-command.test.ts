@@ -73,7 +73,7 @@ for (const name of SERVERS) {
     assert.ok((await collect(body)).equals(expected));
     const second = await bundle(words);
     assert.is(second.exitCode, 24, second.stderr);
-    assert.match(second.stderr, /there is such an object already\n.*--force/);
+    assert.match(second.stderr, /the object already exists\n.*--force/);
     assert.is((await open('bundles').head('b.tar.gz', { signal }))?.etag, etag);
     if (name !== 'versitygw') return;
     await open('bundles').put('b.tar.gz', Buffer.from('other'), { signal });
@@ -104,8 +104,8 @@ for (const name of SERVERS) {
     for (const target of ['planned.tar.gz', `s3://${BUCKET}/bundles/planned.tar.gz`]) {
       const { exitCode, stderr } = await bundle(['--from-plan', 'plan.json', ...from, '-o', target]);
       assert.is(exitCode, 17, stderr);
-      assert.match(stderr, /STORE_CONFLICT.*alpha-1\.0\.0\.tar\.gz: has changed since the plan was made/);
-      assert.match(stderr, 'make the plan anew');
+      assert.match(stderr, /STORE_CONFLICT.*alpha-1\.0\.0\.tar\.gz: has changed since the plan was created/);
+      assert.match(stderr, 'create the plan again');
     }
     assert.is(await stat(box.at('planned.tar.gz')).catch(() => 'absent'), 'absent');
     assert.is(await open('bundles').head('planned.tar.gz', { signal }), undefined);

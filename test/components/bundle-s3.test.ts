@@ -1,9 +1,8 @@
 /** Bundles from stores in S3, and into them: what the server has already does not pass through this machine. */
 import { readFile, rm, stat } from 'node:fs/promises';
-import { assembleBundle } from '../../src/bundle/write/assemble.ts';
 import { bundleRange, type BundleSource } from '../../src/bundle/write/bytes.ts';
-import { pourBundle } from '../../src/bundle/write/pour.ts';
-import { summarise } from '../../src/bundle/plan.ts';
+import { writeBundle, writeBundleFile } from '../../src/bundle/write/write-bundle.ts';
+import { summarize } from '../../src/bundle/plan.ts';
 import { storeBundle } from '../../src/bundle/write/store-bundle.ts';
 import { CurlewError } from '../../src/core/errors.ts';
 import { createFolderStore } from '../../src/store/folder.ts';
@@ -70,22 +69,22 @@ for (const name of SERVERS) {
   test('equal plans give equal bytes: in a file, through a pipe, in the bucket, range by range', async ({ signal }) => {
     const planned = await planTestBundle(source, SPEC, signal);
     const { plan, sources } = planned;
-    await assembleBundle(plan, sources, box.at('from-s3'), { ...options(signal), verify: true });
+    await writeBundleFile(plan, sources, box.at('from-s3'), { ...options(signal), verify: true });
     const expected = await readFile(box.at('from-s3'));
     assert.is(expected.byteLength, plan.splice.size);
-    assert.ok(summarise(plan).linked >= 2 * shared.byteLength, 'hard links across packages');
+    assert.ok(summarize(plan).linked >= 2 * shared.byteLength, 'hard links across packages');
 
     const local = await planTestBundle(createFolderStore(box.at('store')), SPEC, signal);
     assert.is(local.plan.splice.index.tocDigest, plan.splice.index.tocDigest);
-    await assembleBundle(local.plan, local.sources, box.at('from-folder'), options(signal));
+    await writeBundleFile(local.plan, local.sources, box.at('from-folder'), options(signal));
     assert.ok((await readFile(box.at('from-folder'))).equals(expected), 'from a folder');
 
     const piped: Buffer[] = [];
     const write = async (piece: Uint8Array): Promise<void> => void piped.push(Buffer.from(piece));
-    await pourBundle(plan, sources, write, {
+    await writeBundle(plan, sources, write, {
       name: 'p',
       title: 'p',
-      atOnce: 1,
+      concurrency: 1,
       verify: false,
       report: noReport,
       signal,
@@ -130,7 +129,7 @@ for (const name of SERVERS) {
     await storeBundle(plan, counted, { store: into('counted'), key: KEY }, options(signal));
     const log = proxy.log.slice(before).filter(({ path }) => path.includes(`counted/${KEY}`));
     const sent = log.reduce((sum, { bytes }) => sum + bytes, 0);
-    const { fresh, ranges, size } = summarise(plan);
+    const { fresh, ranges, size } = summarize(plan);
     const borders = 2 * ranges.length * 5 * MIB;
     if (copiesParts) {
       assert.ok(log.filter(({ kind }) => kind === 'UploadPartCopy').length >= 2, 'parts are copied');
@@ -161,7 +160,7 @@ for (const name of SERVERS) {
     assert.match(error.hint ?? '', /plan it again/);
     assert.is(await target.head(KEY, { signal }), undefined);
     if (name === 'versitygw') assert.is(await uploadsBegun(target, signal), 0);
-    const file = assembleBundle(plan, sources, box.at('changed'), options(signal));
+    const file = writeBundleFile(plan, sources, box.at('changed'), options(signal));
     assert.match((await assert.rejectsWith(file, 'STORE_CONFLICT')).hint ?? '', /plan it again/);
     assert.ok(await stat(box.at('changed')).catch(() => true), 'no file is left');
     // Planned anew it is the damaged one, which only a proof finds.
@@ -169,7 +168,7 @@ for (const name of SERVERS) {
     const proving = { ...options(signal), verify: true };
     const stored = storeBundle(damaged.plan, damaged.sources, { store: target, key: KEY }, proving);
     await assert.rejectsWith(stored, 'DIGEST_MISMATCH', /alpha/);
-    const written = assembleBundle(damaged.plan, damaged.sources, box.at('changed'), proving);
+    const written = writeBundleFile(damaged.plan, damaged.sources, box.at('changed'), proving);
     await assert.rejectsWith(written, 'DIGEST_MISMATCH', /alpha/);
     assert.is(await target.head(KEY, { signal }), undefined);
   });
@@ -184,7 +183,7 @@ for (const name of SERVERS) {
     const store = into('taken');
     await store.put(KEY, Buffer.from('mine'), { signal });
     const refused = storeBundle(plan, sources, { store, key: KEY }, options(signal));
-    await assert.rejectsWith(refused, 'FILE_EXISTS', /there is such an object already/);
+    await assert.rejectsWith(refused, 'FILE_EXISTS', /the object already exists/);
     assert.is((await store.head(KEY, { signal }))?.size, 4);
     await storeBundle(plan, sources, { store, key: KEY }, { ...options(signal), force: true });
     assert.is((await store.head(KEY, { signal }))?.size, plan.splice.size);
@@ -232,7 +231,7 @@ for (const name of SERVERS) {
     const { plan, sources } = await planTestBundle(source, SPEC, signal);
     const expected = await collect(bundleRange(plan.splice, sources, { signal }));
     proxy.fail(/GET .*alpha/, 'reset answer', 5);
-    await assembleBundle(plan, sources, box.at('broken'), options(signal));
+    await writeBundleFile(plan, sources, box.at('broken'), options(signal));
     proxy.heal();
     assert.ok((await readFile(box.at('broken'))).equals(expected));
     await rm(box.at('broken'));

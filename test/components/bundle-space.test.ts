@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { assembleBundle } from '../../src/bundle/write/assemble.ts';
+import { writeBundleFile } from '../../src/bundle/write/write-bundle.ts';
 import * as assert from '../support/assert.ts';
 import { planTestBundle, publishTestPackages, specOf } from '../support/bundles.ts';
 import { noise } from '../support/packages.ts';
@@ -27,7 +27,7 @@ if (process.getuid?.() !== 0) {
       };
       const options = { force: false, verify: false, report, signal };
       await assert.rejectsWith(
-        assembleBundle(planned.plan, planned.sources, box.at('disk/b.tar.gz'), options),
+        writeBundleFile(planned.plan, planned.sources, box.at('disk/b.tar.gz'), options),
         'NO_SPACE',
       );
       assert.not.ok(started);

@@ -121,7 +121,7 @@ test('a delta since its node makes the whole bundle there; one that counts on th
   const words = ['apply', 'small-delta.tar.gz', '--base', node, '-o', 'made-2.tar.gz'];
   const { exitCode, stderr } = await outcome([EXECUTABLE, ...words], box.path);
   assert.is(exitCode, 14);
-  assert.match(stderr, /1 file of \d+ bytes is missing: bin\/curlew .*same bin\/curlew with another --base/s);
+  assert.match(stderr, /1 file \(\d+ bytes\) missing: bin\/curlew .*--base bundle with the same bin\/curlew/s);
   await succeeds([EXECUTABLE, ...words, '--base', bundle], box.path);
 });
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { memorySource, openFileSource, readIndex } from '../../src/formats/archive/read.ts';
 import { verifyArchive } from '../../src/formats/archive/verify.ts';
-import { assembleBundle } from '../../src/bundle/write/assemble.ts';
+import { writeBundleFile } from '../../src/bundle/write/write-bundle.ts';
 import { planFrom } from '../../src/bundle/plan-from.ts';
 import { storeKey } from '../../src/core/layout.ts';
 import { installerId } from '../../src/spec/id.ts';
@@ -296,7 +296,7 @@ test('what serve sends is what bundle would have written', async ({ signal }) =>
     signal,
   });
   const options = { force: false, verify: true, report: noReport, signal };
-  await assembleBundle(plan.plan, plan.sources, box.at('bundle.tar.gz'), options);
+  await writeBundleFile(plan.plan, plan.sources, box.at('bundle.tar.gz'), options);
   assert.ok((await readFile(box.at('bundle.tar.gz'))).equals(sent));
   await using file = await openFileSource(box.at('bundle.tar.gz'));
   await verifyArchive(file, { signal });

@@ -118,7 +118,7 @@ test('a package that curlew did not make is refused with the reason, and the oth
   await using server = await serveStore(store);
   const answer = await fetch(`${server.url}/bundle/foreign.tar.gz`);
   assert.is(answer.status, 422);
-  assert.match(await answer.text(), 'the external package 4.0.0 is not one that curlew build made');
+  assert.match(await answer.text(), 'the external package 4.0.0 was not built with curlew');
   assert.is((await fetch(`${server.url}/dist/external/acme-4.0.0.tar.gz`, { method: 'HEAD' })).status, 200);
   assert.is((await fetch(`${server.url}/bundle/both.tar.gz`, { method: 'HEAD' })).status, 200);
 });

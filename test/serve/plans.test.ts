@@ -208,12 +208,12 @@ test('a plan that would read too much is refused, and what is smaller is planned
   await using _ = box;
   const store = await publishTestPackages(box, [longPackage('a', 400), longPackage('b', 400)], signal);
   await keepSpec(box, ID, specOf({ a: 'latest', b: 'latest' }));
-  await using server = await serveStore(store, { site: { mostToc: 150_000 } });
+  await using server = await serveStore(store, { site: { maxTocBytes: 150_000 } });
   const url = `${server.url}/bundle/${ID}`;
   for (const path of ['.tar.gz', '/packages/a,b.tar.gz']) {
     const answer = await fetch(url + path);
     assert.is(answer.status, 422);
-    assert.match(await answer.text(), /tables of contents of more than 150000 bytes.*\nhint: ask for fewer packages/);
+    assert.match(await answer.text(), /tables of contents exceed 150000 bytes.*\nhint: request fewer packages/);
   }
   for (const name of ['a', 'b']) assert.is((await fetch(`${url}/packages/${name}.tar.gz`)).status, 200);
 });

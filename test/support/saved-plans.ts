@@ -1,6 +1,6 @@
 /** Plans of bundles as `curlew bundle` makes them, over a store of small packages and a small tool for nodes. */
 import { mkdir, writeFile } from 'node:fs/promises';
-import { assembleBundle } from '../../src/bundle/write/assemble.ts';
+import { writeBundleFile } from '../../src/bundle/write/write-bundle.ts';
 import { planFrom, type OpenPlan, type PlanFromOptions } from '../../src/bundle/plan-from.ts';
 import { packedExecutableName } from '../../src/core/layout.ts';
 import { parseInstaller } from '../../src/spec/parse.ts';
@@ -36,5 +36,5 @@ export async function planSpec(
 }
 
 export async function writePlan({ plan, sources }: OpenPlan, path: string, signal: AbortSignal): Promise<void> {
-  await assembleBundle(plan, sources, path, { force: false, verify: true, report: noReport, signal });
+  await writeBundleFile(plan, sources, path, { force: false, verify: true, report: noReport, signal });
 }

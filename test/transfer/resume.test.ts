@@ -218,10 +218,10 @@ test('mirrors with a file of another length or other contents are told, and left
   );
   await using wrongLength = await serveFiles({ [NAME]: Buffer.concat([longer.bytes, Buffer.alloc(9)]) });
   await using otherLength = await serveFiles({ [NAME]: largePackage('1.0.0', { blob1: noise(9, 9) }).bytes });
-  await using otherContents = await serveFiles({ [NAME]: same.bytes });
+  await using wrongContents = await serveFiles({ [NAME]: same.bytes });
   await using good = await serveFiles({ [NAME]: WEB.bytes });
   await using box = await tree();
-  const servers = [dying, wrongLength, otherLength, otherContents, good];
+  const servers = [dying, wrongLength, otherLength, wrongContents, good];
   const addresses = servers.map(({ url }) => `${url}/${NAME}`);
   const { notes, from } = await pullTo(box.at(NAME), addresses, { signal });
   assert.equal(from, [`${good.url}/${NAME}`]);

@@ -5,7 +5,7 @@ import type { ReadEntry } from '../../formats/archive/extract.ts';
 import { readHolder, type Holder } from '../../formats/archive/holder.ts';
 import { readPayload } from '../../formats/archive/read.ts';
 import { folderBase, type Base } from '../../bundle/delta/base.ts';
-import { baseLacks, readDelta } from '../../bundle/delta/delta-read.ts';
+import { incompleteBase, readDelta } from '../../bundle/delta/delta-read.ts';
 import type { Digest } from '../../core/digest.ts';
 
 export interface OpenBundle {
@@ -31,14 +31,14 @@ export async function openBundle(
   if (delta === undefined) {
     return { index, read: (entry, options) => readPayload(source, entry, options), requireAll: async () => undefined };
   }
-  const held = await holdersIn(directory, delta.brought, { signal });
+  const held = await holdersIn(directory, delta.included, { signal });
   const doing = `open ${source.name}, which is a delta, with what ${directory} has`;
   return {
     index: delta.full,
     async *read(entry, options) {
       if (entry.packed === 0) return;
       const holder = await held.find(entry);
-      if (holder === undefined) throw baseLacks(doing, [entry]);
+      if (holder === undefined) throw incompleteBase(doing, [entry]);
       yield* readHolder(holder, entry, options);
     },
     requireAll: async (entries) => {
@@ -48,7 +48,7 @@ export async function openBundle(
         // A hard link, too: what it links to may be of a package that is not asked for.
         if (entry.size > 0 && (await held.find(entry)) === undefined) missing.set(entry.digest, entry);
       }
-      if (missing.size > 0) throw baseLacks(doing, [...missing.values()]);
+      if (missing.size > 0) throw incompleteBase(doing, [...missing.values()]);
     },
   };
 }

@@ -46,11 +46,11 @@ async function judgeContents(source: RangeSource, index: ArchiveIndex, signal: A
     await judgeImages(judged, signal);
     return;
   }
-  const { full, brought } = delta;
+  const { full, included } = delta;
   await judgeArchive(source, full, {
-    has: ({ digest, size }) => size === 0 || brought.has(digest),
+    has: ({ digest, size }) => size === 0 || included.has(digest),
     async *read(entry, options) {
-      const holder = brought.get(entry.digest);
+      const holder = included.get(entry.digest);
       if (holder !== undefined) yield* readHolder(holder, entry, options);
     },
     signal,

@@ -1,6 +1,6 @@
 /** Which packages a bundle has beside its spec, or without part of it. */
 import { resolve } from 'node:path';
-import type { BesideOptions, Wanted } from '../../bundle/beside.ts';
+import type { ExtraOptions, RequestedPackage } from '../../bundle/extras.ts';
 import { systemsOfPlan, type BundlePlan } from '../../bundle/plan.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
@@ -32,7 +32,7 @@ export interface ReadSpec {
 }
 
 /** What is asked for beside the spec. */
-export function besideOf({ with: also = [], upgradeFrom = [] }: ChoiceRequest): BesideOptions {
+export function besideOf({ with: also = [], upgradeFrom = [] }: ChoiceRequest): ExtraOptions {
   return {
     also: also.map((text) => wanted('--with', text.includes('@') ? text : `${text}@latest`)),
     upgradeFrom: upgradeFrom.map((text) => wanted('--upgrade-from', text.includes('@') ? text : `kubernetes@${text}`)),
@@ -80,7 +80,7 @@ export function kurlScriptsOf(
   return scripts === undefined ? undefined : resolve(cwd, scripts);
 }
 
-function wanted(option: string, text: string): Wanted {
+function wanted(option: string, text: string): RequestedPackage {
   const at = text.indexOf('@');
   const [name, version] = [text.slice(0, at), text.slice(at + 1)];
   if (isAddonName(name) && isVersion(version)) return { name, version };

@@ -70,7 +70,7 @@ export async function openPlan(request: BundlePlanRequest, context: Context): Pr
   const { spec, from } = neededOf(request);
   const words = {
     arch: request.arch ?? 'amd64',
-    beside: besideOf(request),
+    extras: besideOf(request),
     os: systemsOf(request),
     kurlScripts: kurlScriptsOf(request, context),
   };
@@ -110,7 +110,7 @@ export async function openPlan(request: BundlePlanRequest, context: Context): Pr
   }
 }
 
-interface PlanWords extends Pick<PlanFromOptions, 'arch' | 'beside' | 'os' | 'kurlScripts' | 'given'> {
+interface PlanWords extends Pick<PlanFromOptions, 'arch' | 'extras' | 'os' | 'kurlScripts' | 'given'> {
   readonly bytes: Uint8Array;
   readonly installer: Installer;
   readonly from: string;
@@ -207,7 +207,7 @@ async function requireSigned(
   const contents = new Map(
     listPackages(catalogue).map((listed) => [storeKey.package(release, fileOf(listed)), listed.entry.toc]),
   );
-  const ofStore = plan.sources.slice(0, plan.packages.length + plan.beside.length);
+  const ofStore = plan.sources.slice(0, plan.packages.length + plan.extras.length);
   const stranger = ofStore.find(({ key, tocDigest }) => contents.get(key) !== tocDigest);
   if (stranger === undefined) return;
   throw new CurlewError('SIGNATURE_INVALID', `carry out the plan: its ${stranger.key} is not the signed one`, {

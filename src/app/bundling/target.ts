@@ -1,10 +1,9 @@
 /** Where a planned bundle goes. */
 import { resolve } from 'node:path';
-import { assembleBundle } from '../../bundle/write/assemble.ts';
 import { comparePlans, type PlanDifference } from '../../bundle/compare.ts';
 import { formatBundlePlan } from '../../bundle/plan-file.ts';
 import { planSource } from '../../bundle/write/plan-source.ts';
-import { pourBundle } from '../../bundle/write/pour.ts';
+import { writeBundle, writeBundleFile } from '../../bundle/write/write-bundle.ts';
 import { storeBundle } from '../../bundle/write/store-bundle.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { refuseExisting } from '../../platform/files/name-file.ts';
@@ -69,7 +68,7 @@ export async function bundleTarget(
     const { name, write } = sink;
     return async ({ plan, sources, signed }) => {
       const proving = { ...options, verify: verify || signed };
-      await pourBundle(plan, sources, write, { ...proving, name, title: 'bundle', atOnce: 1 });
+      await writeBundle(plan, sources, write, { ...proving, name, title: 'bundle', concurrency: 1 });
       return { file: name };
     };
   }
@@ -87,7 +86,7 @@ export async function bundleTarget(
   const file = resolve(cwd, output);
   await refuseExisting(file, options.force);
   return async ({ plan, sources, signed }) => {
-    await assembleBundle(plan, sources, file, { ...options, verify: options.verify || signed });
+    await writeBundleFile(plan, sources, file, { ...options, verify: options.verify || signed });
     return { file };
   };
 }

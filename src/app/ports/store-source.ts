@@ -1,6 +1,6 @@
 /** Packages of a release that several places may have: a store, and its mirrors. */
 import { posix } from 'node:path';
-import { chooseBeside, NOTHING_BESIDE } from '../../bundle/beside.ts';
+import { chooseExtras, NO_EXTRAS } from '../../bundle/extras.ts';
 import { resolvePackages, type ResolvedPackage } from '../../bundle/resolve.ts';
 import { mapLimited } from '../../platform/limit/each.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -83,9 +83,9 @@ export async function storeSource(
       },
       offered: async (chosen) => {
         // What a bundle brings by itself. Steps of an upgrade come in bundles, and what was asked for is what they were made with.
-        const resolved = chooseBeside(
+        const resolved = chooseExtras(
           chosen.map(({ ref }) => ref),
-          NOTHING_BESIDE,
+          NO_EXTRAS,
           { catalogue, arch },
         );
         const sources = await openPublished(resolved, opened);

@@ -1,4 +1,4 @@
-/** The whole bundle, made again where a delta and the place that it was made for meet. */
+/** Recreates a whole bundle from a delta and its base. */
 import { basename } from 'node:path';
 import type { PlacedEntry } from '../../formats/archive/entry.ts';
 import type { Holder } from '../../formats/archive/holder.ts';
@@ -8,50 +8,50 @@ import { reportStep, type Report } from '../../core/events.ts';
 import { writeFully } from '../../platform/files/write-fully.ts';
 import { writeWhole } from '../../platform/files/write-whole.ts';
 import type { Base } from './base.ts';
-import { baseLacks, lackingIn, type Delta } from './delta-read.ts';
-import { createWriteQueue, WRITES_AT_ONCE } from '../write/write-queue.ts';
+import { incompleteBase, missingIn, type Delta } from './delta-read.ts';
+import { createWriteQueue, WRITE_CONCURRENCY } from '../write/write-queue.ts';
 
-/** Says where each payload of the bundle lies. */
+/** Returns the location of each payload of the bundle. */
 export type HolderOf = (entry: PlacedEntry) => Holder;
 
 interface FindOptions {
-  /** Opens the message when something lacks. */
+  /** Prefix of the message if payloads are missing. */
   readonly doing: string;
   readonly signal: AbortSignal;
 }
 
-/** Looks for all payloads that did not come with the delta; `NOT_FOUND`, with what lacks, when the base has not got all. */
+/** Finds all payloads that are not in the delta; `NOT_FOUND` lists those that the base does not have. */
 export async function findHolders(
-  delta: Pick<Delta, 'full' | 'brought'>,
+  delta: Pick<Delta, 'full' | 'included'>,
   base: Pick<Base, 'find'>,
   { doing, signal }: FindOptions,
 ): Promise<HolderOf> {
-  const found = new Map<Digest, Holder>(delta.brought);
+  const found = new Map<Digest, Holder>(delta.included);
   const missing: PlacedEntry[] = [];
-  for (const entry of lackingIn(delta)) {
+  for (const entry of missingIn(delta)) {
     signal.throwIfAborted();
     const holder = await base.find(entry, { signal });
     if (holder === undefined) missing.push(entry);
     else found.set(entry.digest, holder);
   }
-  if (missing.length > 0) throw baseLacks(doing, missing);
+  if (missing.length > 0) throw incompleteBase(doing, missing);
   return ({ digest, path }) => {
     const holder = found.get(digest);
-    if (holder === undefined) throw new Error(`nobody was asked for ${path}`);
+    if (holder === undefined) throw new Error(`${path} was not looked up`);
     return holder;
   };
 }
 
 export interface ApplyOptions {
-  /** Replace a file that is there; otherwise that is `FILE_EXISTS`. */
+  /** Replace an existing file; otherwise it is `FILE_EXISTS`. */
   readonly force: boolean;
   readonly report: Report;
   readonly signal: AbortSignal;
 }
 
 /**
- * Writes the whole bundle, bit for bit the one that the delta was planned from: its table of contents is the recipe, and
- * every payload is proved on its way. The file appears under its name only whole and synced.
+ * Writes the whole bundle, bit for bit identical to the one that the delta was planned from, following its table of contents.
+ * Verifies every payload. The file appears only when complete and synced.
  */
 export async function applyDelta(
   { full }: Pick<Delta, 'full'>,
@@ -66,7 +66,9 @@ export async function applyDelta(
       writeWhole(
         path,
         async (file) => {
-          const writes = createWriteQueue(async (piece, at) => writeFully(file, piece, at), { atOnce: WRITES_AT_ONCE });
+          const writes = createWriteQueue(async (piece, at) => writeFully(file, piece, at), {
+            concurrency: WRITE_CONCURRENCY,
+          });
           let size = 0;
           try {
             for await (const chunk of recreateArchive(full, holderOf, { signal, allocate: writes.allocate })) {
@@ -79,7 +81,7 @@ export async function applyDelta(
             await writes.settle();
             throw error;
           }
-          if (size !== full.size) throw new Error(`the delta says ${full.size} bytes, written were ${size}`);
+          if (size !== full.size) throw new Error(`wrote ${size} bytes instead of the delta's ${full.size}`);
         },
         { force, size: full.size },
       ),

@@ -1,6 +1,6 @@
 /**
- * A place that has payloads: bundles and packages, folders of them, and folders that hold the files of packages, such as
- * an unpacked bundle or the install folder of a node.
+ * The base of a delta: bundles and packages, folders of them, and folders with unpacked packages, such as an unpacked
+ * bundle or the install folder of a node.
  */
 import { lstat, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -22,14 +22,14 @@ export interface BasePayload {
 }
 
 export interface Base {
-  /** Everything that is there; files of folders are hashed for it. */
+  /** All payloads; hashes the files of folders. */
   readonly payloads: (options: Cancellable) => AsyncIterable<BasePayload>;
-  /** Files of packages lie there unpacked, as on a node. */
+  /** Packages are unpacked, as on a node. */
   readonly isUnpacked: boolean;
-  /** Prefixes of the packages that are there, without their slash. */
+  /** Prefixes of the packages, without trailing slash. */
   readonly packages: readonly string[];
-  /** Where this payload lies, the same packed form before others; undefined when it is not there. */
-  readonly find: (wanted: PlacedEntry, options: Cancellable) => Promise<Holder | undefined>;
+  /** Location of a payload, preferably in the same packed form; undefined if missing. */
+  readonly find: (entry: PlacedEntry, options: Cancellable) => Promise<Holder | undefined>;
 }
 
 interface Cancellable {
@@ -40,7 +40,7 @@ interface OpenOptions extends Cancellable {
   readonly report: Report;
 }
 
-/** Reads what is there; of archives only their tables of contents. What is not there is `NOT_FOUND`. */
+/** Opens a base; reads only the tables of contents of archives. A missing path is `NOT_FOUND`. */
 export async function openBase(path: string, { report, signal }: OpenOptions): Promise<Base> {
   const isFolder = await isDirectory(path);
   if (!isFolder) return archiveBase([await openArchive(path, { signal })]);
@@ -51,7 +51,7 @@ export async function openBase(path: string, { report, signal }: OpenOptions): P
     const base = await folderBase(path, { signal });
     if (base.packages.length > 0) return base;
   }
-  // Unpacked beside it, as kURL tells people to, it may be another one than the bundle that lies there.
+  // A folder unpacked next to a bundle, as kURL documents, may be of another bundle.
   const kurl = await folderBase(join(path, KURL_FOLDER), { signal });
   const unpacked = kurl.packages.length > 0 ? [kurl] : [];
   const archives: OpenArchive[] = [];
@@ -61,21 +61,23 @@ export async function openBase(path: string, { report, signal }: OpenOptions): P
       archives.push(await openArchive(join(path, name), { signal }));
     } catch (error) {
       if (!(error instanceof CurlewError) || !UNREADABLE.includes(error.code)) throw error;
-      report({ type: 'note', level: 'warning', text: `${error.message}: left out` });
+      report({ type: 'note', level: 'warning', text: `${error.message}: skipped` });
     }
   }
   if (archives.length + unpacked.length === 0) {
-    throw new CurlewError('NOT_FOUND', `read ${path}: neither bundles nor packages are in it`, { hint: PLACES });
+    throw new CurlewError('NOT_FOUND', `read ${path}: the folder contains neither bundles nor packages`, {
+      hint: PLACES,
+    });
   }
   return joinBases([archiveBase(archives), ...unpacked]);
 }
 
-const PLACES = 'name a bundle, a folder of bundles, or the install folder of a node';
+const PLACES = 'use a bundle, a folder of bundles, or the install folder of a node';
 
-/** Of an archive in a folder, or of its parts: that it cannot be used. */
+/** Errors for an unusable archive or part in a folder. */
 const UNREADABLE: readonly ErrorCode[] = ['PACKAGE_INVALID', 'NOT_FOUND', 'DIGEST_MISMATCH'];
 
-/** Several places as one. */
+/** Combines several bases. */
 export function joinBases(bases: readonly Base[]): Base {
   return {
     isUnpacked: bases.some((base) => base.isUnpacked),
@@ -83,11 +85,11 @@ export function joinBases(bases: readonly Base[]): Base {
     async *payloads(options) {
       for (const base of bases) yield* base.payloads(options);
     },
-    find: async (wanted, options) => {
+    find: async (entry, options) => {
       let other: Holder | undefined;
       for (const base of bases) {
-        const found = await base.find(wanted, options);
-        if (found !== undefined && isSameForm(found, wanted)) return found;
+        const found = await base.find(entry, options);
+        if (found !== undefined && isSameForm(found, entry)) return found;
         other ??= found;
       }
       return other;
@@ -95,7 +97,7 @@ export function joinBases(bases: readonly Base[]): Base {
   };
 }
 
-/** Stored payloads are framed again from any form; of deflated ones the very member is better than deflating again. */
+/** True if the payload needs no new deflation: stored payloads can be framed from any form. */
 function isSameForm(holder: Holder, { packedDigest }: PlacedEntry): boolean {
   return packedDigest === undefined || (holder.kind === 'entry' && holder.entry.packedDigest === packedDigest);
 }
@@ -116,14 +118,14 @@ interface OpenArchive {
   readonly index: ArchiveIndex;
 }
 
-/** One file, or parts by their head file. */
+/** Opens one file, or parts through their head file. */
 async function openArchive(path: string, { signal }: Cancellable): Promise<OpenArchive> {
   const parts = { folders: [dirname(path)], open: openEachTime, signal };
   const source = isHeadPath(path) ? await openParts(path, parts) : await openEachTime(path);
   return { source, index: await readIndex(source, { signal }) };
 }
 
-/** Nothing stays open: there may be thousands of packages. */
+/** Opens the file for each read only, since there may be thousands of packages. */
 async function openEachTime(path: string): ReturnType<typeof openFileSource> {
   await using first = await openFileSource(path);
   return {
@@ -150,7 +152,7 @@ async function archivesBelow(folder: string): Promise<readonly string[]> {
     .toSorted();
 }
 
-/** A path of a bundle for kURL's own scripts as it is in any other. */
+/** Converts a path of a bundle for kURL's own scripts to the path in other bundles. */
 function belowKurl(path: string): string {
   return path.startsWith(KURL_FOLDER) ? path.slice(KURL_FOLDER.length) : path;
 }
@@ -175,14 +177,14 @@ function archiveBase(archives: readonly OpenArchive[]): Base {
     async *payloads() {
       for (const archive of archives) for (const entry of archive.index.entries) if (entry.packed > 0) yield entry;
     },
-    find: async (wanted) => {
-      const found = holders.get(wanted.digest);
-      return found?.find((one) => isSameForm(one, wanted)) ?? found?.[0];
+    find: async (entry) => {
+      const found = holders.get(entry.digest);
+      return found?.find((one) => isSameForm(one, entry)) ?? found?.[0];
     },
   };
 }
 
-/** Folders that hold the files of packages. */
+/** Folders with unpacked packages. */
 const TREES: readonly string[] = ['addons', 'packages', dirOfPrevious()];
 
 function dirOfPrevious(): string {
@@ -194,7 +196,7 @@ interface PlainFile {
   readonly size: number;
 }
 
-/** The packages of a folder that may not be there yet. Files are hashed when somebody asks for one of their size, once. */
+/** The unpacked packages of a folder, which may not exist. Hashes a file once, when a payload of its size is requested. */
 export async function folderBase(folder: string, { signal }: Cancellable): Promise<Base> {
   const packages = new Set<string>();
   const bySize = new Map<number, PlainFile[]>();
@@ -219,20 +221,20 @@ export async function folderBase(folder: string, { signal }: Cancellable): Promi
         if (found !== undefined) yield { digest: found, size };
       }
     },
-    find: async (wanted, options) => {
-      for (const { path } of bySize.get(wanted.size) ?? []) {
-        if ((await digest(path, options)) === wanted.digest) return { kind: 'file', path };
+    find: async (entry, options) => {
+      for (const { path } of bySize.get(entry.size) ?? []) {
+        if ((await digest(path, options)) === entry.digest) return { kind: 'file', path };
       }
       return undefined;
     },
   };
 }
 
-/** What may be a package's: a plain file of one of its modes. What hooks keep from others is not looked at. */
+/** Files that may belong to a package: regular files with a package's modes. Skips files with the restricted modes of hooks. */
 async function packageFiles(folder: string, { signal }: Cancellable): Promise<readonly PlainFile[]> {
   const files: PlainFile[] = [];
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
-    // Of the same name there may be a file.
+    // The path may be a file.
     if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error) ?? '')) return [];
     throw fileError(`read ${folder}`, error);
   });
@@ -248,7 +250,7 @@ async function packageFiles(folder: string, { signal }: Cancellable): Promise<re
   return files;
 }
 
-/** Undefined when the file cannot be read: then it is not there for anybody. */
+/** Undefined if the file cannot be read. */
 async function digestOfFile(path: string, { signal }: Cancellable): Promise<Digest | undefined> {
   try {
     return (await hashFile(path, { signal })).digest;

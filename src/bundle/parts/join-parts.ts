@@ -1,4 +1,4 @@
-/** Puts parts together again. */
+/** Joins parts. */
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import type { RangeSource } from '../../formats/archive/entry.ts';
@@ -11,104 +11,104 @@ import { refuseExisting } from '../../platform/files/name-file.ts';
 import { writeFully } from '../../platform/files/write-fully.ts';
 import { requireFree, writeWhole } from '../../platform/files/write-whole.ts';
 import { findParts, partsError, readHead, type FoundPart } from './parts-find.ts';
-import { openFound, otherContents } from './parts-source.ts';
-import { createWriteQueue, WRITES_AT_ONCE, type Write } from '../write/write-queue.ts';
+import { openFound, wrongContents } from './parts-source.ts';
+import { createWriteQueue, WRITE_CONCURRENCY, type Write } from '../write/write-queue.ts';
 
 export interface PartsPlace {
-  /** Where the parts are looked for, in this order. */
+  /** Folders to search for parts, in this order. */
   readonly folders: readonly string[];
   readonly report: Report;
   readonly signal: AbortSignal;
   /**
-   * Throws for what is not to be joined: asked of the table of contents before anything is written, where all parts are there,
-   * and of all bytes before the file has its name. A head file proves no more than that parts belong together.
+   * Throws if the bundle must not be joined. Called for the table of contents before anything is written, if all parts
+   * exist, and for all bytes before the file gets its name. A head file only proves that parts belong together.
    */
-  readonly judge?: ((whole: RangeSource, head: PartsHead, what: 'contents' | 'all') => Promise<void>) | undefined;
+  readonly verify?: ((whole: RangeSource, head: PartsHead, what: 'contents' | 'all') => Promise<void>) | undefined;
 }
 
 export interface JoinOptions extends PartsPlace {
-  /** Replace a file that is there; otherwise that is `FILE_EXISTS`. */
+  /** Replace an existing file; otherwise it is `FILE_EXISTS`. */
   readonly force: boolean;
   /**
-   * Asks for the medium with the next parts; resolves when the folders are to be looked at again. `problem` says what was
-   * wrong with those that were found last. Without it, parts that are missing are an error at once.
+   * Asks for the medium with the next parts; resolves when the folders can be searched again. `problem` describes the unusable
+   * parts that were found last. If absent, missing parts are an error at once.
    */
   readonly next?: ((missing: readonly Part[], problem: string | undefined) => Promise<void>) | undefined;
 }
 
-/** Looks at every part, and reads every byte of those that are there. */
+/** Checks every part, and verifies every byte of those that exist. */
 export async function checkParts(path: string, options: PartsPlace): Promise<readonly FoundPart[]> {
-  const { folders, judge, report, signal } = options;
+  const { folders, verify, report, signal } = options;
   const head = await readHead(path);
-  const found = await proveParts(head, folders, { path, only: head.parts, report, signal });
-  if (judge === undefined || found.some(({ problem }) => problem !== undefined)) return found;
-  await judgeFound({ head, found }, path, 'all', options);
+  const found = await verifyDigests(head, folders, { path, only: head.parts, report, signal });
+  if (verify === undefined || found.some(({ problem }) => problem !== undefined)) return found;
+  await verifyFound({ head, found }, path, 'all', options);
   return found;
 }
 
 /**
- * Joins the parts of a head file into a file, which appears under its name only whole, synced and with the table of contents
- * that the head file names. What is missing, damaged or of another bundle is told before anything is written.
+ * Joins the parts of a head file to a file, which appears only when complete, synced and with the table of contents
+ * in the head file. Reports missing, damaged and foreign parts before anything is written.
  */
 export async function joinParts(path: string, output: string, options: JoinOptions): Promise<PartsHead> {
   const { force, signal } = options;
   await refuseExisting(output, force);
   const head = await readHead(path);
-  // To read all parts takes long, and would be in vain.
+  // Checks free space first, because reading all parts takes long.
   await requireFree(output, { force, size: head.size });
-  const first = await usable(head, path, options);
-  if (first.length === head.parts.length) await judgeFound({ head, found: first }, path, 'contents', options);
+  const first = await usableParts(head, path, options);
+  if (first.length === head.parts.length) await verifyFound({ head, found: first }, path, 'contents', options);
   const write = async (file: FileHandle): Promise<void> => {
     await writeAll(head, first, file, { ...options, path });
     const whole = fileSource(file, output, head.size);
     const { tocDigest } = await readIndex(whole, { signal });
-    if (tocDigest !== head.tocDigest) throw otherContents(`join ${path}`);
-    await options.judge?.(whole, head, 'all');
+    if (tocDigest !== head.tocDigest) throw wrongContents(`join ${path}`);
+    await options.verify?.(whole, head, 'all');
   };
   await writeWhole(output, write, { force, size: head.size });
   return head;
 }
 
-/** All parts, as one; that their table of contents is the one of the head file is proved whether anybody judges or not. */
-async function judgeFound(
+/** Verifies the joined parts. Always checks their table of contents against the head file. */
+async function verifyFound(
   set: { readonly head: PartsHead; readonly found: readonly FoundPart[] },
   path: string,
   what: 'contents' | 'all',
-  { judge, signal }: Pick<PartsPlace, 'judge' | 'signal'>,
+  { verify, signal }: Pick<PartsPlace, 'verify' | 'signal'>,
 ): Promise<void> {
   await using whole = await openFound(path, set, { signal });
-  await judge?.(whole, set.head, what);
+  await verify?.(whole, set.head, what);
 }
 
-/** The same as a stream: nothing comes before every part has been found and proved, and the table of contents that they make. */
+/** The joined bytes as a stream, which begins after all parts and their table of contents are verified. */
 export async function* joinedBytes(path: string, options: PartsPlace): AsyncGenerator<Uint8Array, void, undefined> {
   const { signal } = options;
   const head = await readHead(path);
-  const found = await usable(head, path, options);
-  await judgeFound({ head, found }, path, 'all', options);
-  for (const part of found) yield* provedBytes(part, { signal });
+  const found = await usableParts(head, path, options);
+  await verifyFound({ head, found }, path, 'all', options);
+  for (const part of found) yield* verifiedBytes(part, { signal });
 }
 
-/** The parts that are there, all of them right. Missing ones are an error where nobody can be asked for them. */
-async function usable(
+/** The existing parts, all verified. Missing parts are an error if `next` is absent. */
+async function usableParts(
   head: PartsHead,
   path: string,
   { folders, next, report, signal }: PartsPlace & Pick<JoinOptions, 'next'>,
 ): Promise<readonly FoundPart[]> {
   const doing = `join ${path}`;
-  const isThere = (found: FoundPart): boolean => next === undefined || found.path !== undefined;
-  // Names and sizes first: whoever lacks a part need not wait until the others have been read.
-  const seen = (await findParts(head, folders, { digests: false, signal })).filter(isThere);
+  const isRequired = (found: FoundPart): boolean => next === undefined || found.path !== undefined;
+  // Checks names and sizes first, so that a missing part is reported before the others are read.
+  const seen = (await findParts(head, folders, { digests: false, signal })).filter(isRequired);
   const wrong = partsError(doing, seen);
   if (wrong !== undefined) throw wrong;
   const only = seen.map(({ part }) => part);
-  const found = await proveParts(head, folders, { path, only, report, signal });
+  const found = await verifyDigests(head, folders, { path, only, report, signal });
   const damaged = partsError(doing, found);
   if (damaged !== undefined) throw damaged;
   return found;
 }
 
-async function proveParts(
+async function verifyDigests(
   head: PartsHead,
   folders: readonly string[],
   {
@@ -129,11 +129,11 @@ async function proveParts(
     report,
     { id, title: `check ${head.name}`, bytes: total },
     async () => findParts(head, folders, { only, digests: true, onBytes, signal }),
-    (found) => `${found.filter(({ problem }) => problem === undefined).length} of ${head.parts.length} parts are right`,
+    (found) => `${found.filter(({ problem }) => problem === undefined).length} of ${head.parts.length} parts are valid`,
   );
 }
 
-/** Writes each part to its place, in the order in which they come. */
+/** Writes each part at its offset, in the order in which parts are found. */
 async function writeAll(
   head: PartsHead,
   first: readonly FoundPart[],
@@ -168,7 +168,7 @@ async function writeAll(
   await reportStep(report, step, write, () => `${counted(head.parts.length, 'part')} joined`);
 }
 
-/** Asks until parts are there that can be used. */
+/** Asks until usable parts are found. */
 async function nextParts(
   head: PartsHead,
   missing: readonly Part[],
@@ -177,10 +177,10 @@ async function nextParts(
   for (let problem: string | undefined; ;) {
     await next?.(missing, problem);
     const found = await findParts(head, folders, { only: missing, digests: true, signal });
-    const right = found.filter((one) => one.problem === undefined);
-    if (right.length > 0) return right;
+    const valid = found.filter((one) => one.problem === undefined);
+    if (valid.length > 0) return valid;
     const wrong = found.filter((one) => one.path !== undefined).map((one) => `${one.part.name} ${one.problem ?? ''}`);
-    problem = wrong.length === 0 ? 'none of them is there' : wrong.join('; ');
+    problem = wrong.length === 0 ? 'no part was found' : wrong.join('; ');
   }
 }
 
@@ -194,9 +194,9 @@ async function writePart(
   }: { readonly offset: number; readonly onBytes: (bytes: number) => void; readonly signal: AbortSignal },
 ): Promise<void> {
   const write: Write = async (piece, at) => writeFully(file, piece, offset + at);
-  const writes = createWriteQueue(write, { atOnce: WRITES_AT_ONCE });
+  const writes = createWriteQueue(write, { concurrency: WRITE_CONCURRENCY });
   try {
-    for await (const chunk of provedBytes(found, { signal, allocate: writes.allocate })) {
+    for await (const chunk of verifiedBytes(found, { signal, allocate: writes.allocate })) {
       onBytes(chunk.byteLength);
       await writes.push(chunk);
     }
@@ -206,8 +206,8 @@ async function writePart(
   }
 }
 
-/** The bytes of a part, hashed once more: a medium may give others the second time. */
-async function* provedBytes(
+/** The bytes of a part, verified again: a failing medium may return different bytes the second time. */
+async function* verifiedBytes(
   { part, path = '' }: FoundPart,
   { signal, allocate }: { readonly signal: AbortSignal; readonly allocate?: (length: number) => Uint8Array },
 ): AsyncGenerator<Uint8Array, void, undefined> {
@@ -218,7 +218,7 @@ async function* provedBytes(
     yield chunk;
   }
   if (`sha256:${hash.digest('hex')}` === part.digest) return;
-  throw new CurlewError('DIGEST_MISMATCH', `read ${path}: it gives other bytes than a moment ago`, {
-    hint: 'the medium is failing, or somebody writes to it: copy the part to a disk first',
+  throw new CurlewError('DIGEST_MISMATCH', `read ${path}: it returns different bytes than a moment ago`, {
+    hint: 'the medium is failing, or another process writes to it: copy the part to a disk first',
   });
 }

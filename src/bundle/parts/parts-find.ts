@@ -1,4 +1,4 @@
-/** Where the parts of a head file are, and what is wrong with them. */
+/** Finds and checks the parts of a head file. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Digest } from '../../core/digest.ts';
@@ -9,23 +9,23 @@ import { readStateFile } from '../../platform/files/state-file.ts';
 
 export interface FoundPart {
   readonly part: Part;
-  /** Undefined where no folder has a file of that name. */
+  /** Undefined if no folder has a file with that name. */
   readonly path: string | undefined;
-  /** What is wrong, in a few words; undefined where nothing is. */
+  /** Why the part is unusable; undefined if it is usable. */
   readonly problem: string | undefined;
 }
 
-/** A text, or which other part of the same head a file is. */
+/** A problem, or the other part of the same head that the file is; undefined if valid. */
 type Verdict = string | { readonly is: Part } | undefined;
 
-interface Judged extends Omit<FoundPart, 'problem'> {
+interface CheckedPart extends Omit<FoundPart, 'problem'> {
   readonly verdict: Verdict;
 }
 
 interface FindOptions {
-  /** Read every byte; otherwise only names and sizes are looked at. */
+  /** Read every byte; otherwise check only names and sizes. */
   readonly digests: boolean;
-  /** Told how many bytes more have been read. */
+  /** Called with the number of newly read bytes. */
   readonly onBytes?: (bytes: number) => void;
   readonly signal: AbortSignal;
 }
@@ -38,28 +38,28 @@ export async function readHead(path: string): Promise<PartsHead> {
 }
 
 /**
- * Looks for these parts of `head` in the folders. Of several files with a part's name one that is right is taken. Every
- * part is told of, whatever is found before.
+ * Searches the folders for parts of `head`. Prefers a valid file if several have a part's name. Returns a result for
+ * every part.
  */
 export async function findParts(
   head: PartsHead,
   folders: readonly string[],
   { only = head.parts, ...options }: FindOptions & { readonly only?: readonly Part[] },
 ): Promise<readonly FoundPart[]> {
-  const judged: Judged[] = [];
+  const checked: CheckedPart[] = [];
   for (const part of only) {
-    let best: Judged = { part, path: undefined, verdict: 'is missing' };
+    let best: CheckedPart = { part, path: undefined, verdict: 'is missing' };
     for (const folder of folders) {
       const path = join(folder, part.name);
-      const is = await stat(path).catch(() => undefined);
-      if (is?.isFile() !== true) continue;
-      const verdict = await judge(head, part, { path, folder, size: is.size }, options);
+      const found = await stat(path).catch(() => undefined);
+      if (found?.isFile() !== true) continue;
+      const verdict = await checkPart(head, part, { path, folder, size: found.size }, options);
       if (best.path === undefined || verdict === undefined) best = { part, path, verdict };
       if (verdict === undefined) break;
     }
-    judged.push(best);
+    checked.push(best);
   }
-  return judged.map(({ part, path, verdict }) => ({ part, path, problem: problemOf(verdict, judged) }));
+  return checked.map(({ part, path, verdict }) => ({ part, path, problem: problemOf(verdict, checked) }));
 }
 
 interface Candidate {
@@ -68,7 +68,7 @@ interface Candidate {
   readonly size: number;
 }
 
-async function judge(
+async function checkPart(
   head: PartsHead,
   part: Part,
   { path, folder, size }: Candidate,
@@ -76,21 +76,21 @@ async function judge(
 ): Promise<Verdict> {
   if (size === part.size && !digests) return undefined;
   if (size !== part.size && !head.parts.some((other) => other.size === size)) {
-    if (size > part.size) return `is too long: ${size} bytes, not ${part.size}`;
-    return `is cut off: ${size} bytes, not ${part.size}`;
+    if (size > part.size) return `is too long: ${size} bytes instead of ${part.size}`;
+    return `is truncated: ${size} bytes instead of ${part.size}`;
   }
   const { digest } = await hashFile(path, { onChunk: (chunk) => onBytes?.(chunk.byteLength), signal });
   if (digest === part.digest) return undefined;
   const other = head.parts.find((one) => one.digest === digest);
   if (other !== undefined) return { is: other };
-  const stranger = await strangerOf(folder, digest);
-  if (stranger !== undefined) return `belongs to another bundle: it is ${stranger}`;
-  if (size === part.size) return 'is damaged, or of another bundle: its digest is not that of the head file';
-  return `is ${size > part.size ? 'too long' : 'cut off'}: ${size} bytes, not ${part.size}`;
+  const foreign = await foreignPart(folder, digest);
+  if (foreign !== undefined) return `belongs to another bundle: it is ${foreign}`;
+  if (size === part.size) return 'is damaged, or of another bundle: its digest does not match the head file';
+  return `is ${size > part.size ? 'too long' : 'truncated'}: ${size} bytes instead of ${part.size}`;
 }
 
-/** Other head files in the folder may know whose a part is. */
-async function strangerOf(folder: string, digest: Digest): Promise<string | undefined> {
+/** Identifies a part of another bundle with the other head files in the folder. */
+async function foreignPart(folder: string, digest: Digest): Promise<string | undefined> {
   for (const name of await readdir(folder).catch(() => [])) {
     if (!isHeadPath(name)) continue;
     try {
@@ -104,29 +104,29 @@ async function strangerOf(folder: string, digest: Digest): Promise<string | unde
   return undefined;
 }
 
-/** A part that is another one is a copy of it when that one is where it should be, and swapped when not. */
-function problemOf(verdict: Verdict, judged: readonly Judged[]): string | undefined {
+/** A file that is another part is a copy if that part is also at its own path, otherwise swapped. */
+function problemOf(verdict: Verdict, checked: readonly CheckedPart[]): string | undefined {
   if (typeof verdict !== 'object') return verdict;
   const { name } = verdict.is;
-  const isThere = judged.some((other) => other.part.name === name && other.verdict === undefined);
-  return isThere ? `is a copy of ${name}` : `is swapped: it is ${name}`;
+  const isCopy = checked.some((other) => other.part.name === name && other.verdict === undefined);
+  return isCopy ? `is a copy of ${name}` : `is swapped: it is ${name}`;
 }
 
-const MOST_NAMED = 20;
+const MAX_LISTED = 20;
 
-/** One error that names every part that cannot be used. Undefined when all can be. */
+/** One error that lists every unusable part; undefined if all are usable. */
 export function partsError(doing: string, found: readonly FoundPart[]): CurlewError | undefined {
   const wrong = found.flatMap(({ part, problem }) => (problem === undefined ? [] : [`${part.name} ${problem}`]));
   if (wrong.length === 0) return undefined;
-  const more = wrong.length > MOST_NAMED ? `; and ${wrong.length - MOST_NAMED} more` : '';
+  const more = wrong.length > MAX_LISTED ? `; and ${wrong.length - MAX_LISTED} more` : '';
   const missing = found.every(({ path, problem }) => problem === undefined || path === undefined);
   return new CurlewError(
     missing ? 'NOT_FOUND' : 'DIGEST_MISMATCH',
-    `${doing}: ${wrong.slice(0, MOST_NAMED).join('; ')}${more}`,
+    `${doing}: ${wrong.slice(0, MAX_LISTED).join('; ')}${more}`,
     {
       hint: missing
-        ? 'put the parts beside the head file, or name the folders where they are'
-        : 'copy those parts again from where they came',
+        ? 'put the parts next to the head file, or specify the folders that contain them'
+        : 'copy those parts again from their source',
     },
   );
 }

@@ -1,4 +1,4 @@
-/** What is known already of a set of parts that is to be written: from a try that was cut off, or from an older set. */
+/** Existing parts of a set: progress of an interrupted run, and older finished sets. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { canonicalJson, isDigest, type Digest } from '../../core/digest.ts';
@@ -10,36 +10,36 @@ import { requireRegular } from '../../platform/files/name-file.ts';
 import { readStateFile, writeStateFile } from '../../platform/files/state-file.ts';
 import type { PlannedPart } from './split-plan.ts';
 
-/** What a set of parts is made from and how: only a set of the same can be gone on with. */
+/** Source and layout of a set of parts. Only a set with the same identity can be resumed. */
 export interface SetIdentity {
   readonly name: string;
   readonly size: number;
   readonly tocDigest: Digest;
-  /** Most bytes of a part; 0 for no limit. */
+  /** Maximum bytes of a part; 0 for no limit. */
   readonly limit: number;
   readonly folders: readonly string[];
 }
 
-export interface BegunSet {
+export interface SetProgress {
   readonly layout: readonly PlannedPart[];
-  /** Of the parts that were written, by name. */
+  /** Digests of the written parts, by name. */
   readonly digests: ReadonlyMap<string, Digest>;
 }
 
-/** Where it is kept what has been written of a set that is not finished. */
-export function begunPath({ name, folders }: SetIdentity): string {
+/** Path of the progress file of an unfinished set. */
+export function progressPath({ name, folders }: SetIdentity): string {
   return join(folders[0] ?? '.', partsPath.begun(name));
 }
 
-/** Keeps what has been written so far. */
-export async function keepBegun(identity: SetIdentity, { layout, digests }: BegunSet): Promise<void> {
+/** Saves which parts have been written. */
+export async function saveProgress(identity: SetIdentity, { layout, digests }: SetProgress): Promise<void> {
   const parts = layout.map(({ name, folder, size }) => ({ folder, size, digest: digests.get(name) ?? '' }));
-  await writeStateFile(begunPath(identity), `${canonicalJson({ identity, parts })}\n`, 0o644);
+  await writeStateFile(progressPath(identity), `${canonicalJson({ identity, parts })}\n`, 0o644);
 }
 
-/** Undefined when nothing was begun, or something else. What another user has put there is `FILE_UNUSABLE`. */
-export async function readBegun(identity: SetIdentity): Promise<BegunSet | undefined> {
-  const value = jsonOf((await readLeft(begunPath(identity), HEAD_LIMIT)) ?? '');
+/** Undefined without progress of this set. A file of another user is `FILE_UNUSABLE`. */
+export async function readProgress(identity: SetIdentity): Promise<SetProgress | undefined> {
+  const value = jsonOf((await readLeft(progressPath(identity), HEAD_LIMIT)) ?? '');
   if (!isObject(value) || !isObject(value['identity'])) return undefined;
   if (canonicalJson(value['identity']) !== canonicalJson(identity)) return undefined;
   const rows = value['parts'];
@@ -60,15 +60,15 @@ export async function readBegun(identity: SetIdentity): Promise<BegunSet | undef
   return offset === identity.size ? { layout, digests } : undefined;
 }
 
-/** The head files of finished sets of this name in the folders; what cannot be read as one, or tells of others, is left out. */
+/** The head files of finished sets with this name in the folders. Skips unreadable ones and those of other names. */
 export async function readOlderHeads({ name, folders }: SetIdentity): Promise<readonly PartsHead[]> {
   const heads: PartsHead[] = [];
   for (const folder of folders) {
     const path = join(folder, partsPath.head(name));
-    if ((await sizeThere(path)) === undefined) continue;
+    if ((await sizeOfFile(path)) === undefined) continue;
     try {
       const head = parseHead((await readStateFile(path, HEAD_LIMIT)) ?? '', path);
-      // What is not of this name is not ours to replace.
+      // Only sets with this name may be replaced.
       if (head.name === name) heads.push(head);
     } catch (error) {
       if (!(error instanceof CurlewError)) throw error;
@@ -85,8 +85,8 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Bytes of a file; undefined when there is none. Something else in its place is `FILE_UNUSABLE`. */
-export async function sizeThere(path: string): Promise<number | undefined> {
+/** Size of a file; undefined if it does not exist. Anything except a regular file is `FILE_UNUSABLE`. */
+export async function sizeOfFile(path: string): Promise<number | undefined> {
   const found = await stat(path).catch(() => undefined);
   if (found !== undefined) requireRegular(path, found);
   return found?.size;

@@ -1,4 +1,4 @@
-/** The parts of a bundle as one source of ranges: what reads bundles reads them so, and nothing needs to be joined. */
+/** The parts of a bundle as one range source, so that readers of bundles need not join them. */
 import type { RangeReadOptions, RangeSource } from '../../formats/archive/entry.ts';
 import { openFileSource, readIndex } from '../../formats/archive/read.ts';
 import { CurlewError } from '../../core/errors.ts';
@@ -7,7 +7,7 @@ import { findParts, partsError, readHead, type FoundPart } from './parts-find.ts
 
 export interface PartsSource extends RangeSource, AsyncDisposable {
   readonly head: PartsHead;
-  /** Where each part was found. */
+  /** Path of each part. */
   readonly paths: readonly string[];
 }
 
@@ -18,9 +18,9 @@ interface OpenOptions {
 }
 
 /**
- * Opens all parts of a head file, wherever in the folders they are. Missing ones, and those of another size, are told
- * (`NOT_FOUND`, `DIGEST_MISMATCH`), and so is a table of contents that is not the head file's. Digests of parts are not looked
- * at: what is read by the table of contents is held against that.
+ * Opens all parts of a head file in the folders. Missing parts are `NOT_FOUND`; parts of another size, and a table of contents
+ * that does not match the head file, are `DIGEST_MISMATCH`. Does not check digests of parts, since readers verify payloads
+ * with the table of contents.
  */
 export async function openParts(
   path: string,
@@ -33,7 +33,7 @@ export async function openParts(
   return openFound(path, { head, found }, options);
 }
 
-/** The same with parts that have been found, every one of them. */
+/** The same for parts that are already found; all must exist. */
 export async function openFound(
   path: string,
   { head, found }: { readonly head: PartsHead; readonly found: readonly FoundPart[] },
@@ -51,7 +51,7 @@ export async function openFound(
     }
     const source = { name: path, size: head.size, read: readerOf(parts) };
     const { tocDigest } = await readIndex(source, { signal });
-    if (tocDigest !== head.tocDigest) throw otherContents(`open ${path}`);
+    if (tocDigest !== head.tocDigest) throw wrongContents(`open ${path}`);
     return { ...source, head, paths: found.map((one) => one.path ?? ''), [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();
@@ -59,16 +59,20 @@ export async function openFound(
   }
 }
 
-/** The parts are right one by one, but what they make is not what the head file says. */
-export function otherContents(doing: string): CurlewError {
-  return new CurlewError('DIGEST_MISMATCH', `${doing}: its parts make another bundle than the head file says`, {
-    hint: 'their table of contents is not the one that the head file names: ask for both again',
-  });
+/** The error for valid parts that together do not match the head file. */
+export function wrongContents(doing: string): CurlewError {
+  return new CurlewError(
+    'DIGEST_MISMATCH',
+    `${doing}: its parts form a different bundle than the head file describes`,
+    {
+      hint: 'their table of contents does not match the head file: get both again from their source',
+    },
+  );
 }
 
 interface OpenPart {
   readonly source: RangeSource & AsyncDisposable;
-  /** Of its bytes, in the whole. */
+  /** Range of its bytes in the whole. */
   readonly start: number;
   readonly end: number;
 }

@@ -1,38 +1,38 @@
-/** Which part of a file lies on which medium. Pure. */
+/** Assigns parts of a file to media. Pure. */
 import { MOST_PARTS, partsPath } from '../../core/parts.ts';
 import { CurlewError } from '../../core/errors.ts';
 
-/** A folder that parts are written to, as it is found. */
+/** A target folder for parts. */
 export interface Medium {
   readonly folder: string;
-  /** Names the file system: folders on the same one share its room. */
+  /** Identifies the file system: folders on the same one share its free space. */
   readonly device: string;
-  /** Of the file system, such as `vfat`; empty where that is not known. */
+  /** File system type, such as `vfat`; empty if unknown. */
   readonly type: string;
-  /** Bytes that are left for parts. */
+  /** Free bytes for parts. */
   readonly free: number;
-  /** What every file takes a multiple of, in bytes. */
+  /** Allocation unit in bytes. */
   readonly block: number;
-  /** Most bytes that a file can have there; undefined where that is no limit. */
+  /** Maximum file size in bytes; undefined for no limit. */
   readonly fileLimit: number | undefined;
 }
 
 export interface PlannedPart {
   readonly name: string;
   readonly folder: string;
-  /** Of its bytes, in the whole. */
+  /** Offset in the whole file. */
   readonly offset: number;
   readonly size: number;
 }
 
-/** For the head file, the sums, a signature and the folder itself. */
-const SET_ASIDE = 2 << 20;
-/** A part is not smaller than this only because a medium has no more room. */
-const LEAST = 1 << 20;
+/** Reserve for the head file, the checksums, a signature and the folder itself. */
+const RESERVED = 2 << 20;
+/** Minimum size of a part at the end of a medium. */
+const MIN_SIZE = 1 << 20;
 
 /**
- * Lays a file of `size` bytes onto the media, one after the other, each as full as it goes: parts of `limit` bytes, the
- * last one on each medium of what is left. `NO_SPACE` names what lacks, in bytes.
+ * Divides a file of `size` bytes over the media and fills one after the other with parts of `limit` bytes. The last part on
+ * each medium is smaller. `NO_SPACE` reports the missing bytes.
  */
 export function planParts(
   { name, size }: { readonly name: string; readonly size: number },
@@ -41,7 +41,7 @@ export function planParts(
     limit = Number.MAX_SAFE_INTEGER,
   }: { readonly media: readonly Medium[]; readonly limit?: number | undefined },
 ): readonly PlannedPart[] {
-  const rooms = new Map(media.map(({ device, free }) => [device, Math.max(0, free - SET_ASIDE)]));
+  const rooms = new Map(media.map(({ device, free }) => [device, Math.max(0, free - RESERVED)]));
   const parts: PlannedPart[] = [];
   let offset = 0;
   for (const { folder, device, block, fileLimit = limit } of media) {
@@ -49,7 +49,7 @@ export function planParts(
     while (offset < size) {
       const left = size - offset;
       const bytes = Math.min(limit, fileLimit, room, left);
-      if (bytes === 0 || (bytes < LEAST && bytes === room && bytes < left)) break;
+      if (bytes === 0 || (bytes < MIN_SIZE && bytes === room && bytes < left)) break;
       if (parts.length === MOST_PARTS) throw tooMany(name, size);
       parts.push({ name: partsPath.part(name, parts.length + 1), folder, offset, size: bytes });
       offset += bytes;
@@ -62,14 +62,18 @@ export function planParts(
 }
 
 function tooMany(name: string, size: number): CurlewError {
-  return new CurlewError('USAGE', `split ${name}: its ${size} bytes would make more than ${MOST_PARTS} parts`, {
-    hint: `parts of ${Math.ceil(size / MOST_PARTS)} bytes or more are few enough`,
+  return new CurlewError('USAGE', `split ${name}: ${size} bytes need more than ${MOST_PARTS} parts`, {
+    hint: `use parts of at least ${Math.ceil(size / MOST_PARTS)} bytes`,
   });
 }
 
-function shortage(name: string, size: number, media: readonly Medium[], lacking: number): CurlewError {
-  const free = media.map(({ folder, free: bytes }) => `${bytes} are free in ${folder}`).join(', ');
-  return new CurlewError('NO_SPACE', `split ${name}: ${size} bytes are needed, ${lacking} do not fit: ${free}`, {
-    hint: 'free some space, or name more folders, and run the same command again',
-  });
+function shortage(name: string, size: number, media: readonly Medium[], shortfall: number): CurlewError {
+  const free = media.map(({ folder, free: bytes }) => `${bytes} free in ${folder}`).join(', ');
+  return new CurlewError(
+    'NO_SPACE',
+    `split ${name}: it needs ${size} bytes, ${shortfall} more than available: ${free}`,
+    {
+      hint: 'free some space, or add more folders, and run the same command again',
+    },
+  );
 }

@@ -1,9 +1,10 @@
-/** Writes a file in parts, each of them synced before the next is begun, while the file itself comes into being. */
+/** Writes a file in parts. Each part is synced before the next begins. The file itself may be generated meanwhile. */
 import { createHash } from 'node:crypto';
 import { open, readFile, realpath, rename, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArchiveIndex, RangeSource } from '../../formats/archive/entry.ts';
 import type { Digest } from '../../core/digest.ts';
+import { counted } from '../../core/counted.ts';
 import { asError, CurlewError, errnoOf, fileError } from '../../core/errors.ts';
 import type { Report } from '../../core/events.ts';
 import { formatHead, formatSums, type Part, PARTS_FORMAT, type PartsHead, partsPath } from '../../core/parts.ts';
@@ -15,39 +16,39 @@ import { syncFolder } from '../../platform/files/sync-folder.ts';
 import { writeFully } from '../../platform/files/write-fully.ts';
 import { createEntryCheck, type EntryCheck } from '../write/entry-check.ts';
 import {
-  begunPath,
-  type BegunSet,
-  keepBegun,
-  readBegun,
+  progressPath,
+  type SetProgress,
+  saveProgress,
+  readProgress,
   readOlderHeads,
   type SetIdentity,
-  sizeThere,
+  sizeOfFile,
 } from './parts-known.ts';
 import { type Medium, type PlannedPart, planParts } from './split-plan.ts';
-import { createWriteQueue, WRITES_AT_ONCE } from '../write/write-queue.ts';
+import { createWriteQueue, WRITE_CONCURRENCY } from '../write/write-queue.ts';
 import { mountOf, parseMounts } from '../../platform/files/mounts.ts';
 
-/** What is split: an archive that is there, or one that is planned. */
+/** The archive to split: an existing or a planned one. */
 export interface Whole {
-  /** File name that the parts take theirs from. */
+  /** File name, from which the names of parts are derived. */
   readonly name: string;
   readonly source: RangeSource;
   readonly index: ArchiveIndex;
 }
 
 export interface SplitOptions {
-  /** Where the parts go, in this order; each must be there. */
+  /** Target folders, in this order; all must exist. */
   readonly folders: readonly string[];
-  /** Most bytes of a part; the file system may want less. */
+  /** Maximum bytes of a part; the file system may have a lower limit. */
   readonly limit: number | undefined;
-  /** Small files that go beside each head file: what is in them by name. */
-  readonly beside?: ReadonlyMap<string, Uint8Array>;
-  /** Replace parts that are there; otherwise they are `FILE_EXISTS`. */
+  /** Content of small files to write next to each head file, by name. */
+  readonly extraFiles?: ReadonlyMap<string, Uint8Array>;
+  /** Replace existing parts; otherwise they are `FILE_EXISTS`. */
   readonly force: boolean;
-  /** Prove every byte on its way; see {@link createEntryCheck}. */
+  /** Verify every byte while writing; see {@link createEntryCheck}. */
   readonly verify: boolean;
   readonly proc?: string;
-  /** Told where each part goes, before the first is written. */
+  /** Called with the layout before the first part is written. */
   readonly onLayout?: (layout: readonly PlannedPart[]) => void;
   readonly report: Report;
   readonly signal: AbortSignal;
@@ -55,50 +56,50 @@ export interface SplitOptions {
 
 export interface WrittenParts {
   readonly head: PartsHead;
-  /** In the order of the folders that hold any. */
+  /** In the order of the folders; only media with parts. */
   readonly media: readonly {
     readonly medium: Medium;
-    /** The head file there. */
+    /** Path of the head file on the medium. */
     readonly path: string;
     readonly parts: readonly Part[];
   }[];
-  /** How many parts were there already, with the right digest. */
+  /** Number of existing parts with the right digest. */
   readonly kept: number;
 }
 
-interface Work extends Pick<SplitOptions, 'report' | 'signal'> {
+interface SplitJob extends Pick<SplitOptions, 'report' | 'signal'> {
   readonly whole: Whole;
   readonly check: EntryCheck | undefined;
 }
 
 /**
- * Writes the parts, and beside those of each folder the head file of all and the sums of its own. A head file appears only
- * when every part is on disk. What is cut off is gone on with by the next call for the same file: parts that are there
- * with the right digest are not written again, unless they came from a file that proved to be damaged. What lacks room is told before anything is written (`NO_SPACE`).
+ * Writes the parts, and in each folder the head file of all parts and the checksums of the folder's own. Head files appear only
+ * when every part is on disk. The next call for the same file resumes an interrupted one: existing parts with the right digest
+ * are kept, unless the source turned out to be damaged. Insufficient space is reported before anything is written (`NO_SPACE`).
  */
 export async function writeParts(whole: Whole, options: SplitOptions): Promise<WrittenParts> {
   const { name, index } = whole;
   const { folders, limit = 0, force, report, signal } = options;
   const identity: SetIdentity = { name, size: index.size, tocDigest: index.tocDigest, limit, folders };
-  const media = await lookAtMedia(folders, options);
-  const begun = await prepare(identity, media, force);
-  options.onLayout?.(begun.layout);
+  const media = await inspectMedia(folders, options);
+  const progress = await prepare(identity, media, force);
+  options.onLayout?.(progress.layout);
   const check = options.verify ? createEntryCheck(index, name, { signal }) : undefined;
-  const work: Work = { whole, check, report, signal };
+  const work: SplitJob = { whole, check, report, signal };
   report({ type: 'step-started', id: name, title: name, bytes: index.size });
   try {
-    const { parts, kept } = await writeAll(identity, begun, work);
+    const { parts, kept } = await writeAll(identity, progress, work);
     await check?.finish();
     const head: PartsHead = { format: PARTS_FORMAT, name, size: index.size, tocDigest: index.tocDigest, parts };
-    const written = await finish(head, begun.layout, media, options);
-    await rm(begunPath(identity), { force: true });
-    const made = parts.length - kept;
-    report({ type: 'step-done', id: name, outcome: `${made} ${made === 1 ? 'part' : 'parts'} written` });
+    const written = await finish(head, progress.layout, media, options);
+    await rm(progressPath(identity), { force: true });
+    const newParts = parts.length - kept;
+    report({ type: 'step-done', id: name, outcome: `${counted(newParts, 'part')} written` });
     return { head, media: written, kept };
   } catch (error) {
     check?.abandon();
-    // Damage is found where a payload ends, which may begin many parts before: none of them is one to go on from.
-    if (check !== undefined && isDamage(error)) await rm(begunPath(identity), { force: true });
+    // Damage is detected at the end of a payload, which may begin many parts earlier, so no part can be kept.
+    if (check !== undefined && isDamage(error)) await rm(progressPath(identity), { force: true });
     report({ type: 'step-failed', id: name, error: asError(error) });
     throw signal.aborted ? error : fileError(`split ${name}`, error);
   }
@@ -108,12 +109,12 @@ function isDamage(error: unknown): boolean {
   return error instanceof CurlewError && (error.code === 'DIGEST_MISMATCH' || error.code === 'PACKAGE_INVALID');
 }
 
-/** Finds out where each part goes, and what is there of it; changes nothing but what `force` gives up. */
-async function prepare(identity: SetIdentity, media: readonly Medium[], force: boolean): Promise<BegunSet> {
+/** Plans the layout and finds existing parts. Deletes only what `force` allows. */
+async function prepare(identity: SetIdentity, media: readonly Medium[], force: boolean): Promise<SetProgress> {
   const { name, size, tocDigest, limit, folders } = identity;
-  const begun = await readBegun(identity);
+  const resumed = await readProgress(identity);
   const older = force ? await readOlderHeads(identity) : [];
-  const digests = new Map(begun?.digests);
+  const digests = new Map(resumed?.digests);
   for (const head of older) {
     if (head.tocDigest !== tocDigest || head.size !== size) continue;
     for (const part of head.parts) digests.set(part.name, part.digest);
@@ -122,25 +123,25 @@ async function prepare(identity: SetIdentity, media: readonly Medium[], force: b
   const stale = older.flatMap(({ parts }) => parts.map((part) => part.name));
   const rooms = await withOwn(media, [...digests.keys(), ...stale]);
   const layout = planParts({ name, size }, { media: rooms, limit: limit === 0 ? undefined : limit });
-  const kept = begun === undefined ? layout : begun.layout;
-  // Head files beside a set that is not finished are its own: they are written last.
-  const heads = begun === undefined ? folders.map((folder) => join(folder, partsPath.head(name))) : [];
-  await refuseStrange([...heads, ...kept.filter((part) => !digests.has(part.name)).map(pathOf)], force);
-  const wanted = new Set(kept.map(pathOf));
+  const kept = resumed === undefined ? layout : resumed.layout;
+  // Head files of an unfinished set are its own, since they are written last.
+  const heads = resumed === undefined ? folders.map((folder) => join(folder, partsPath.head(name))) : [];
+  await refuseExistingFiles([...heads, ...kept.filter((part) => !digests.has(part.name)).map(pathOf)], force);
+  const needed = new Set(kept.map(pathOf));
   for (const folder of force ? folders : []) {
     await rm(join(folder, partsPath.head(name)), { force: true });
     for (const old of new Set(stale)) {
-      if (!wanted.has(join(folder, old))) await rm(join(folder, old), { force: true });
+      if (!needed.has(join(folder, old))) await rm(join(folder, old), { force: true });
     }
   }
   return { layout: kept, digests };
 }
 
-/** The media with the room that our own parts take there already. */
+/** The media, with the space of existing parts of this set counted as free. */
 async function withOwn(media: readonly Medium[], names: readonly string[]): Promise<readonly Medium[]> {
   return Promise.all(
     media.map(async (medium) => {
-      const sizes = await Promise.all([...new Set(names)].map((name) => sizeThere(join(medium.folder, name))));
+      const sizes = await Promise.all([...new Set(names)].map((name) => sizeOfFile(join(medium.folder, name))));
       const own = sizes.reduce<number>((sum, size = 0) => sum + Math.ceil(size / medium.block) * medium.block, 0);
       return { ...medium, free: medium.free + own };
     }),
@@ -151,19 +152,19 @@ function pathOf({ folder, name }: PlannedPart): string {
   return join(folder, name);
 }
 
-async function refuseStrange(paths: readonly string[], force: boolean): Promise<void> {
+async function refuseExistingFiles(paths: readonly string[], force: boolean): Promise<void> {
   for (const path of paths) {
-    if ((await sizeThere(path)) === undefined || force) continue;
-    throw new CurlewError('FILE_EXISTS', `write ${path}: the file is there already`, {
-      hint: 'name another file or folder, or replace it with --force',
+    if ((await sizeOfFile(path)) === undefined || force) continue;
+    throw new CurlewError('FILE_EXISTS', `write ${path}: the file already exists`, {
+      hint: 'use another file or folder, or replace it with --force',
     });
   }
 }
 
 async function writeAll(
   identity: SetIdentity,
-  { layout, digests: known }: BegunSet,
-  work: Work,
+  { layout, digests: known }: SetProgress,
+  work: SplitJob,
 ): Promise<{ readonly parts: readonly Part[]; readonly kept: number }> {
   const digests = new Map(known);
   const parts: Part[] = [];
@@ -171,12 +172,12 @@ async function writeAll(
   for (const planned of layout) {
     const { name, size } = planned;
     let digest = digests.get(name);
-    if (digest !== undefined && (await isThere(planned, digest, work))) {
+    if (digest !== undefined && (await isWritten(planned, digest, work))) {
       kept += 1;
     } else {
-      digest = await writePart(planned, work, async (made) => {
-        digests.set(name, made);
-        await keepBegun(identity, { layout, digests });
+      digest = await writePart(planned, work, async (computed) => {
+        digests.set(name, computed);
+        await saveProgress(identity, { layout, digests });
       });
     }
     parts.push({ name, size, digest });
@@ -185,9 +186,13 @@ async function writeAll(
   return { parts, kept };
 }
 
-async function isThere({ folder, name, offset, size }: PlannedPart, digest: Digest, work: Work): Promise<boolean> {
+async function isWritten(
+  { folder, name, offset, size }: PlannedPart,
+  digest: Digest,
+  work: SplitJob,
+): Promise<boolean> {
   const path = join(folder, name);
-  if ((await sizeThere(path)) !== size || !(await isLeft(path))) return false;
+  if ((await sizeOfFile(path)) !== size || !(await isOwnFile(path))) return false;
   let done = offset;
   const onChunk = (chunk: Uint8Array): void => {
     done += chunk.byteLength;
@@ -198,27 +203,29 @@ async function isThere({ folder, name, offset, size }: PlannedPart, digest: Dige
   return true;
 }
 
-/** What another user has put in the place of a part is written anew. */
-async function isLeft(path: string): Promise<boolean> {
+/** False for a file of another user, which is then written again. */
+async function isOwnFile(path: string): Promise<boolean> {
   const file = await openLeft(path, 'read').catch(() => undefined);
   await file?.close();
   return file !== undefined;
 }
 
-/** `keep` is told the digest before the part gets its name: a part with a name is always known. */
+/** Calls `save` with the digest before the part gets its name, so that every named part has a known digest. */
 async function writePart(
   { folder, name, offset, size }: PlannedPart,
-  { whole, check, report, signal }: Work,
-  keep: (digest: Digest) => Promise<void>,
+  { whole, check, report, signal }: SplitJob,
+  save: (digest: Digest) => Promise<void>,
 ): Promise<Digest> {
   const partial = join(folder, partialName());
   const hash = createHash('sha256');
   try {
-    // What stands there is given up already, and the medium may have no room for both.
+    // The existing file is unusable, and the medium may have no space for both.
     await rm(join(folder, name), { force: true });
     const file = await open(partial, 'wx', 0o644);
     try {
-      const writes = createWriteQueue(async (piece, at) => writeFully(file, piece, at), { atOnce: WRITES_AT_ONCE });
+      const writes = createWriteQueue(async (piece, at) => writeFully(file, piece, at), {
+        concurrency: WRITE_CONCURRENCY,
+      });
       try {
         let done = offset;
         for await (const chunk of whole.source.read(offset, size, { signal, allocate: writes.allocate })) {
@@ -229,7 +236,8 @@ async function writePart(
           report({ type: 'step-progress', id: whole.name, bytes: done });
         }
         await writes.finish();
-        if (done !== offset + size) throw new Error(`${whole.source.name}: gave ${done - offset} bytes, not ${size}`);
+        if (done !== offset + size)
+          throw new Error(`${whole.source.name}: returned ${done - offset} bytes instead of ${size}`);
       } finally {
         await writes.settle();
       }
@@ -238,7 +246,7 @@ async function writePart(
       await file.close();
     }
     const digest: Digest = `sha256:${hash.digest('hex')}`;
-    await keep(digest);
+    await save(digest);
     await rename(partial, join(folder, name));
     await syncFolder(folder);
     return digest;
@@ -251,7 +259,7 @@ async function finish(
   head: PartsHead,
   layout: readonly PlannedPart[],
   media: readonly Medium[],
-  { beside = new Map<string, Uint8Array>() }: Pick<SplitOptions, 'beside'>,
+  { extraFiles = new Map<string, Uint8Array>() }: Pick<SplitOptions, 'extraFiles'>,
 ): Promise<WrittenParts['media']> {
   const written = [];
   for (const medium of media) {
@@ -259,7 +267,7 @@ async function finish(
     const parts = head.parts.filter(({ name }) => names.has(name));
     if (parts.length === 0) continue;
     const path = join(medium.folder, partsPath.head(head.name));
-    for (const [name, data] of beside) await writeStateFile(join(medium.folder, name), data, 0o644);
+    for (const [name, data] of extraFiles) await writeStateFile(join(medium.folder, name), data, 0o644);
     await writeStateFile(join(medium.folder, partsPath.sums(head.name)), formatSums(parts), 0o644);
     await writeStateFile(path, formatHead(head), 0o644);
     written.push({ medium, path, parts });
@@ -267,12 +275,12 @@ async function finish(
   return written;
 }
 
-/** FAT keeps a file's size in 32 bits. Rounded down to whole MiB, which every medium likes better. */
+/** FAT stores file sizes in 32 bits. Rounded down to whole MiB for alignment. */
 const FAT_FILE_LIMIT = 2 ** 32 - 2 ** 20;
 const FAT_TYPES: readonly string[] = ['vfat', 'msdos', 'umsdos'];
 
-/** Looks at folders that must be there already: a medium that is not mounted must not become a folder of the disk. */
-export async function lookAtMedia(
+/** Inspects target folders. They must exist, so that an unmounted medium does not become a folder on the disk. */
+export async function inspectMedia(
   folders: readonly string[],
   { proc = '/proc', signal }: { readonly proc?: string; readonly signal: AbortSignal },
 ): Promise<readonly Medium[]> {
@@ -286,9 +294,9 @@ export async function lookAtMedia(
       const fileLimit = FAT_TYPES.includes(type) ? FAT_FILE_LIMIT : undefined;
       media.push({ folder, device, type, free: bavail * bsize, block: bsize, fileLimit });
     } catch (error) {
-      if (errnoOf(error) !== 'ENOENT') throw fileError(`look at ${folder}`, error);
-      throw new CurlewError('NOT_FOUND', `look at ${folder}: no such folder`, {
-        hint: 'mount the medium first, or name a folder that is there',
+      if (errnoOf(error) !== 'ENOENT') throw fileError(`inspect ${folder}`, error);
+      throw new CurlewError('NOT_FOUND', `inspect ${folder}: no such folder`, {
+        hint: 'mount the medium first, or use an existing folder',
         cause: error,
       });
     }

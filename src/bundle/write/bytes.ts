@@ -1,40 +1,39 @@
-/** The bytes of a planned bundle: any range of them, without the rest. */
+/** Reads any range of a planned bundle. */
 import type { Segment, SplicePlan } from '../../formats/archive/splice.ts';
 import { CurlewError } from '../../core/errors.ts';
 import { isFolderStore } from '../../store/folder.ts';
 import type { StoredObject, StorePlace } from '../../store/store.ts';
 
-/** Bytes by range, read into memory that the caller may provide. An archive's range source is one. */
+/** A range source that can read to the caller's memory, such as an archive's range source. */
 export interface BundleSource {
   readonly name: string;
   readonly read: (offset: number, length: number, options: ReadOptions) => AsyncIterable<Uint8Array>;
-  /** Of the store that holds it, and its object there, pinned by its etag; absent for a file of this machine. */
+  /** Its store and object, pinned by its etag; absent for a local file. */
   readonly place?: StorePlace | undefined;
   readonly object?: StoredObject | undefined;
 }
 
-/** True for what a network lies before. */
-export function isElsewhere({ place }: BundleSource): boolean {
+/** True for a source on the network. */
+export function isRemoteSource({ place }: BundleSource): boolean {
   return place !== undefined && !isFolderStore({ place });
 }
 
 interface ReadOptions {
   readonly signal: AbortSignal;
-  /** Memory for the next chunk; only that chunk uses it. */
+  /** Provides memory for the next chunk only. */
   readonly allocate?: ((length: number) => Uint8Array) | undefined;
 }
 
 export interface BundleRangeOptions extends ReadOptions {
-  /** The first byte; that of the bundle when absent. */
+  /** The first byte; default 0. */
   readonly offset?: number | undefined;
-  /** Bytes; all to the end when absent. */
+  /** Number of bytes; default up to the end. */
   readonly length?: number | undefined;
 }
 
 /**
- * The bytes of a range of the planned archive, in order: exactly as many as are asked for, or an error. Only what the
- * range touches is read; where it begins is found without going through what comes before. A range that is not within
- * the archive is a RangeError.
+ * The bytes of a range of the planned archive, in order: exactly the requested number, or an error. Reads only the segments
+ * in the range, and finds the first with a binary search. A range outside of the archive is a RangeError.
  */
 export async function* bundleRange(
   { segments, size }: Pick<SplicePlan, 'segments' | 'size'>,
@@ -42,7 +41,7 @@ export async function* bundleRange(
   { offset = 0, length = size - offset, signal, allocate }: BundleRangeOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   if (!(offset >= 0 && length >= 0 && offset + length <= size)) {
-    throw new RangeError(`${length} bytes from ${offset} do not lie within ${size}`);
+    throw new RangeError(`${length} bytes at ${offset} are not within ${size}`);
   }
   const end = offset + length;
   for (let index = segmentAt(segments, offset), at = offset; at < end; index += 1) {
@@ -63,7 +62,7 @@ function lengthOf(segment: Segment): number {
   return segment.kind === 'bytes' ? segment.data.byteLength : segment.length;
 }
 
-/** Number of the segment that holds this byte of the archive. */
+/** Index of the segment that contains this byte of the archive. */
 function segmentAt(segments: readonly Segment[], offset: number): number {
   let low = 0;
   for (let high = segments.length; high - low > 1;) {
@@ -92,14 +91,14 @@ async function* sourceRange(
     throw changedSincePlanned(error);
   }
   if (left === 0) return;
-  throw new CurlewError('FETCH_FAILED', `${source.name}: gave ${length - left} bytes, not ${length}`);
+  throw new CurlewError('FETCH_FAILED', `${source.name}: returned ${length - left} bytes instead of ${length}`);
 }
 
-/** A source that has changed, or gone, is no longer what the plan says. */
+/** Adds a hint to the error for a changed or missing source. */
 export function changedSincePlanned(error: unknown): unknown {
   if (!(error instanceof CurlewError) || !['STORE_CONFLICT', 'NOT_FOUND'].includes(error.code)) return error;
   return new CurlewError('STORE_CONFLICT', error.message, {
-    hint: 'the store is not as it was when this bundle was planned: plan it again',
+    hint: 'the store has changed since this bundle was planned: plan it again',
     cause: error,
   });
 }

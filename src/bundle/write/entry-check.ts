@@ -1,4 +1,4 @@
-/** Proves the entries of an archive while its bytes pass by from the first to the last: the same as `verify` does later. */
+/** Verifies the entries of an archive while its bytes are streamed, with the same checks as `verify`. */
 import { createHash } from 'node:crypto';
 import type { ArchiveIndex, PlacedEntry } from '../../formats/archive/entry.ts';
 import { sameBytes } from '../../formats/archive/member.ts';
@@ -8,62 +8,62 @@ import { CurlewError } from '../../core/errors.ts';
 
 export interface EntryCheck {
   /**
-   * The next bytes of the archive. When it resolves the chunk is not needed any more. A damaged payload is
+   * Checks the next bytes of the archive. The chunk may be reused when it resolves. A damaged payload is
    * `DIGEST_MISMATCH`, a damaged header or padding `PACKAGE_INVALID`.
    */
   readonly push: (chunk: Uint8Array) => Promise<void>;
-  /** After the last byte; everything has been checked when it resolves. */
+  /** Call after the last byte; resolves when everything is checked. */
   readonly finish: () => Promise<void>;
-  /** Gives up without a verdict. */
+  /** Stops without a result. */
   readonly abandon: () => void;
 }
 
-/** `name` is the archive's, for messages. */
+/** `name` identifies the archive in messages. */
 export function createEntryCheck(
   index: ArchiveIndex,
   name: string,
   { signal }: { readonly signal: AbortSignal },
 ): EntryCheck {
-  const bricks = bricksOf(index, name, signal);
-  let brick = bricks.next();
+  const members = membersOf(index, name, signal);
+  let member = members.next();
   let at = 0;
   let running: Reader | undefined;
   return {
     push: async (chunk) => {
       const end = at + chunk.byteLength;
-      while (brick.done !== true && brick.value.offset < end) {
-        const { offset, length, start } = brick.value;
+      while (member.done !== true && member.value.offset < end) {
+        const { offset, length, start } = member.value;
         running ??= start();
         const until = offset + length;
         await running.push(chunk.subarray(Math.max(0, offset - at), Math.min(end, until) - at));
         if (until > end) break;
         await running.finish();
         running = undefined;
-        brick = bricks.next();
+        member = members.next();
       }
       at = end;
     },
     finish: async () => {
       await running?.finish();
-      if (brick.done !== true) throw new Error(`${name}: ended before its last entry`);
+      if (member.done !== true) throw new Error(`${name}: ended before its last entry`);
     },
     abandon: () => running?.abandon(),
   };
 }
 
-/** A header, a payload or a padding: see docs/format.md. */
-interface Brick {
+/** A header, a payload or padding: see docs/format.md. */
+interface Member {
   readonly offset: number;
   readonly length: number;
   readonly start: () => Reader;
 }
 
-function* bricksOf({ entries }: ArchiveIndex, name: string, signal: AbortSignal): Generator<Brick, void, undefined> {
+function* membersOf({ entries }: ArchiveIndex, name: string, signal: AbortSignal): Generator<Member, void, undefined> {
   let at = 0;
-  const exact = ({ path }: PlacedEntry, data: Uint8Array): Brick => {
-    const brick = { offset: at, length: data.byteLength, start: () => startComparing(data, `${name}: ${path}`) };
+  const exact = ({ path }: PlacedEntry, data: Uint8Array): Member => {
+    const member = { offset: at, length: data.byteLength, start: () => startComparing(data, `${name}: ${path}`) };
     at += data.byteLength;
-    return brick;
+    return member;
   };
   for (const entry of entries) {
     yield exact(entry, headerMember(entry));
@@ -81,7 +81,7 @@ interface Reader {
   readonly abandon: () => void;
 }
 
-/** For bytes that are known beforehand. */
+/** Compares bytes with known ones. */
 function startComparing(expected: Uint8Array, where: string): Reader {
   let done = 0;
   return {
@@ -98,11 +98,11 @@ function startComparing(expected: Uint8Array, where: string): Reader {
   };
 }
 
-/** Turns a reader that pulls into one that is pushed: each chunk is handed over and taken before the next. */
+/** Converts a reader that pulls to one that accepts pushed chunks, one at a time. */
 function startReader(entry: PlacedEntry, name: string, signal: AbortSignal): Reader {
   let deliver: ((chunk: Uint8Array | undefined) => void) | undefined;
-  let wanted: (() => void) | undefined;
-  let asked = new Promise<void>((resolve) => (wanted = resolve));
+  let signalReady: (() => void) | undefined;
+  let ready = new Promise<void>((resolve) => (signalReady = resolve));
   const source = {
     name,
     size: Number.MAX_SAFE_INTEGER,
@@ -110,7 +110,7 @@ function startReader(entry: PlacedEntry, name: string, signal: AbortSignal): Rea
       for (;;) {
         const chunk = await new Promise<Uint8Array | undefined>((resolve) => {
           deliver = resolve;
-          wanted?.();
+          signalReady?.();
         });
         if (chunk === undefined) return;
         yield chunk;
@@ -120,15 +120,15 @@ function startReader(entry: PlacedEntry, name: string, signal: AbortSignal): Rea
   const reading = (async () => {
     for await (const chunk of readPayload(source, entry, { signal })) void chunk;
   })();
-  // Its failure is told by the next push or finish.
-  const over = reading.then(
+  // The next push or finish reports its failure.
+  const settled = reading.then(
     () => undefined,
     () => undefined,
   );
   const packed = entry.packedDigest === undefined ? undefined : createHash('sha256');
-  const hand = async (chunk: Uint8Array | undefined): Promise<void> => {
-    await Promise.race([asked, over]);
-    asked = new Promise<void>((resolve) => (wanted = resolve));
+  const handOver = async (chunk: Uint8Array | undefined): Promise<void> => {
+    await Promise.race([ready, settled]);
+    ready = new Promise<void>((resolve) => (signalReady = resolve));
     deliver?.(chunk);
     deliver = undefined;
   };
@@ -136,11 +136,11 @@ function startReader(entry: PlacedEntry, name: string, signal: AbortSignal): Rea
     push: async (chunk) => {
       packed?.update(chunk);
       // The reader of a deflated member keeps its chunks.
-      await hand(entry.stored ? chunk : Uint8Array.from(chunk));
-      await Promise.race([asked, reading]);
+      await handOver(entry.stored ? chunk : Uint8Array.from(chunk));
+      await Promise.race([ready, reading]);
     },
     finish: async () => {
-      await hand(undefined);
+      await handOver(undefined);
       await reading;
       if (packed === undefined || `sha256:${packed.digest('hex')}` === entry.packedDigest) return;
       throw new CurlewError(

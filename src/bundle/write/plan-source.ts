@@ -1,18 +1,18 @@
-/** A planned bundle as a source of ranges, like one that is there. */
+/** A planned bundle as a range source, like an existing one. */
 import type { RangeSource } from '../../formats/archive/entry.ts';
 import type { SplicePlan } from '../../formats/archive/splice.ts';
-import { bundleRange, isElsewhere, type BundleSource } from './bytes.ts';
+import { bundleRange, isRemoteSource, type BundleSource } from './bytes.ts';
 import { readAhead } from './read-ahead.ts';
 
-/** Long ranges of sources that answer slowly are read ahead. */
+/** Reads ahead from remote sources. */
 export function planSource(name: string, splice: SplicePlan, sources: readonly BundleSource[]): RangeSource {
-  const elsewhere = sources.some(isElsewhere);
+  const isRemote = sources.some(isRemoteSource);
   return {
     name,
     size: splice.size,
     read: (offset, length, { signal, allocate }) =>
-      elsewhere
-        ? // Several chunks are on their way at once: memory for the next one alone is of no use.
+      isRemote
+        ? // Several chunks are in flight at once, so the caller's memory for one chunk cannot be used.
           readAhead(splice, sources, { offset, length, signal, allocate: (size) => Buffer.allocUnsafeSlow(size) })
         : bundleRange(splice, sources, { offset, length, signal, allocate }),
   };

@@ -1,23 +1,23 @@
-/** A planned bundle read in pieces, several at once, for sources that answer slowly but many at a time. */
+/** Reads a planned bundle in concurrent pieces, for sources with high latency. */
 import type { SplicePlan } from '../../formats/archive/splice.ts';
 import { bundleRange, type BundleSource } from './bytes.ts';
 import { BUFFER_SIZE } from './write-queue.ts';
 
-/** Pieces of 2 MiB, five of them: what fills a long line, and leaves room for as much that waits to be collected. */
+/** Five pieces of 2 MiB fill a connection with high latency, and limit the memory for pieces that wait. */
 const PIECE = 2 * BUFFER_SIZE;
-const AT_ONCE = 5;
+const CONCURRENCY = 5;
 
 interface ReadAheadOptions {
   readonly signal: AbortSignal;
-  /** Memory for chunks; each is nobody else's until it is given back. */
+  /** Provides memory for chunks. A chunk is not reused until it is given back. */
   readonly allocate: (length: number) => Uint8Array;
-  /** The first byte; that of the bundle when absent. */
+  /** The first byte; default 0. */
   readonly offset?: number;
-  /** Bytes; all to the end when absent. */
+  /** Number of bytes; default up to the end. */
   readonly length?: number;
 }
 
-/** The bytes of a range of the plan in order, like {@link bundleRange}. Nothing is being read any more when it has ended. */
+/** The bytes of a range of the plan, like {@link bundleRange}. All reads have ended when it returns. */
 export async function* readAhead(
   splice: SplicePlan,
   sources: readonly BundleSource[],
@@ -29,14 +29,14 @@ export async function* readAhead(
   const end = offset + length;
   let next = offset;
   const fill = (): void => {
-    while (pieces.length < AT_ONCE && next < end) {
+    while (pieces.length < CONCURRENCY && next < end) {
       const count = Math.min(PIECE, end - next);
       const range = { offset: next, length: count };
       const piece = gather((room) => bundleRange(splice, sources, { ...range, signal: either, allocate: room }), {
         length: count,
         allocate,
       });
-      // Told when its turn comes.
+      // Thrown when the piece is awaited.
       piece.catch(() => undefined);
       pieces.push(piece);
       next += count;
@@ -55,7 +55,7 @@ export async function* readAhead(
   }
 }
 
-/** Small chunks put together into large ones; a source that can reads right into them. */
+/** Combines small chunks to large ones. A source that supports it reads directly to their memory. */
 async function gather(
   read: (room: (length: number) => Uint8Array) => AsyncIterable<Uint8Array>,
   { length, allocate }: Pick<ReadAheadOptions, 'allocate'> & { readonly length: number },
@@ -64,13 +64,13 @@ async function gather(
   let last: Uint8Array = new Uint8Array(0);
   let filled = 0;
   let done = 0;
-  const room = (wanted: number): Uint8Array => {
+  const room = (count: number): Uint8Array => {
     if (filled === last.byteLength) {
       last = allocate(Math.min(BUFFER_SIZE, length - done));
       gathered.push(last);
       filled = 0;
     }
-    return last.subarray(filled, filled + wanted);
+    return last.subarray(filled, filled + count);
   };
   for await (const chunk of read(room)) {
     for (let at = 0; at < chunk.byteLength;) {

@@ -1,4 +1,4 @@
-/** Carries out a bundle plan into a store: what its server has already, the server itself puts together. */
+/** Writes a planned bundle to a store. The store's server copies the ranges of objects that it already has. */
 import type { SplicePlan } from '../../formats/archive/splice.ts';
 import { asError, CurlewError } from '../../core/errors.ts';
 import { isFolderStore } from '../../store/folder.ts';
@@ -7,17 +7,17 @@ import { changedSincePlanned, type BundleSource } from './bytes.ts';
 import { createEntryCheck } from './entry-check.ts';
 import type { BundlePlan } from '../plan.ts';
 import { planSource } from './plan-source.ts';
-import type { PourOptions } from './pour.ts';
+import type { WriteBundleOptions } from './write-bundle.ts';
 
-export interface StoreBundleOptions extends Pick<PourOptions, 'verify' | 'report' | 'signal'> {
-  /** Replace an object that is there; otherwise that is `FILE_EXISTS`. */
+export interface StoreBundleOptions extends Pick<WriteBundleOptions, 'verify' | 'report' | 'signal'> {
+  /** Replace an existing object; otherwise it is `FILE_EXISTS`. */
   readonly force: boolean;
 }
 
 /**
- * Puts a bundle under a key. It appears whole, with the digest of its table of contents as metadata. Bytes of packages
- * that a server of this store has do not pass through this machine, but for those at the borders of parts; to `verify`
- * they are read all the same. A source that has changed since the plan was made is `STORE_CONFLICT`.
+ * Writes a bundle under a key, atomically, with the digest of its table of contents as metadata. Packages on the same server are
+ * copied there, except for bytes at part boundaries; `verify` reads them all. A source that has changed since
+ * planning is `STORE_CONFLICT`.
  */
 export async function storeBundle(
   { splice }: BundlePlan,
@@ -26,33 +26,33 @@ export async function storeBundle(
   { force, verify, report, signal }: StoreBundleOptions,
 ): Promise<void> {
   const name = `${store.address}/${key}`;
-  const isThere = async (): Promise<boolean> => (await store.head(key, { signal })) !== undefined;
-  // Also where it may be replaced: a bucket that is not there, or closed, is best told first.
-  if ((await isThere()) && !force) throw exists(name);
+  const exists = async (): Promise<boolean> => (await store.head(key, { signal })) !== undefined;
+  // Also checked with `force`, so that a missing or inaccessible bucket is reported first.
+  if ((await exists()) && !force) throw existsError(name);
   const copies = copiesFor(store, splice, sources);
   report({ type: 'step-started', id: name, title: key, bytes: splice.size });
   let bytes = 0;
-  const moved = (count: number): void => {
-    // What is sent again does not count twice.
+  const addBytes = (count: number): void => {
+    // Retried bytes must not exceed the total.
     bytes = Math.min(bytes + count, splice.size);
     report({ type: 'step-progress', id: name, bytes });
   };
   const { read } = planSource(name, splice, sources);
   try {
-    if (verify && copies.length > 0) await prove(splice, read, name, signal);
+    if (verify && copies.length > 0) await verifyAll(splice, read, name, signal);
     const checked = verify && copies.length === 0;
     const body: Upload = {
       size: splice.size,
       async *read(offset, length, options) {
         const whole = checked && length === splice.size;
         const range = read(offset, length, options);
-        for await (const chunk of whole ? proved(splice, range, name, signal) : range) {
-          moved(chunk.byteLength);
+        for await (const chunk of whole ? verified(splice, range, name, signal) : range) {
+          addBytes(chunk.byteLength);
           yield chunk;
         }
       },
       copies,
-      onCopied: moved,
+      onCopied: addBytes,
     };
     const metadata = { 'toc-digest': splice.index.tocDigest };
     await store.put(key, body, { ifNoneMatch: force ? undefined : '*', isFree: !force, metadata, signal });
@@ -60,20 +60,20 @@ export async function storeBundle(
     report({ type: 'step-failed', id: name, error: asError(error) });
     signal.throwIfAborted();
     const conflicts = !force && error instanceof CurlewError && error.code === 'STORE_CONFLICT';
-    if (conflicts && (await isThere())) throw exists(name, error);
+    if (conflicts && (await exists())) throw existsError(name, error);
     throw changedSincePlanned(error);
   }
   report({ type: 'step-done', id: name, outcome: verify ? 'written and verified' : 'written' });
 }
 
-function exists(name: string, cause?: unknown): CurlewError {
-  return new CurlewError('FILE_EXISTS', `write ${name}: there is such an object already`, {
-    hint: 'name another one, or replace it with --force',
+function existsError(name: string, cause?: unknown): CurlewError {
+  return new CurlewError('FILE_EXISTS', `write ${name}: the object already exists`, {
+    hint: 'use another key, or replace it with --force',
     cause,
   });
 }
 
-/** Runs that the store's own server holds. */
+/** Ranges that the store's own server can copy. */
 function copiesFor(store: Store, { segments }: SplicePlan, sources: readonly BundleSource[]): readonly CopiedRange[] {
   if (isFolderStore(store)) return [];
   return segments.flatMap((segment): readonly CopiedRange[] => {
@@ -85,8 +85,8 @@ function copiesFor(store: Store, { segments }: SplicePlan, sources: readonly Bun
   });
 }
 
-/** All bytes as they pass, and after the last of them a failure if they are not what the plan says. */
-async function* proved(
+/** Passes all bytes through; throws at the end if they do not match the plan. */
+async function* verified(
   { index }: SplicePlan,
   chunks: AsyncIterable<Uint8Array>,
   name: string,
@@ -104,6 +104,6 @@ async function* proved(
   }
 }
 
-async function prove(splice: SplicePlan, read: Upload['read'], name: string, signal: AbortSignal): Promise<void> {
-  for await (const chunk of proved(splice, read(0, splice.size, { signal }), name, signal)) void chunk;
+async function verifyAll(splice: SplicePlan, read: Upload['read'], name: string, signal: AbortSignal): Promise<void> {
+  for await (const chunk of verified(splice, read(0, splice.size, { signal }), name, signal)) void chunk;
 }

@@ -34,12 +34,12 @@ export async function listRunLogs(directory: string): Promise<readonly RunSummar
   const { runs, records, busy } = await readHistory(directory);
   const rows: RunSummary[] = [];
   for (const run of runs) {
-    rows.push(await summarise(directory, run, busy !== undefined && run === records.lastRun));
+    rows.push(await summarize(directory, run, busy !== undefined && run === records.lastRun));
   }
   return rows;
 }
 
-async function summarise(directory: string, run: string, busy: boolean): Promise<RunSummary> {
+async function summarize(directory: string, run: string, busy: boolean): Promise<RunSummary> {
   const { actions, plan, ...told } = await readRun(directory, run, { busy });
   const order = actions.flatMap((action) => action.function ?? []);
   const found = await logsOf(directory, run);

@@ -150,9 +150,9 @@ test('another base is refused with what it lacks, and nothing is written', async
   const error = await assert.rejectsWith(
     applied(box, delta, other),
     'NOT_FOUND',
-    /^apply d\.tar\.gz: 3 files of 600015 bytes are missing: addons\/alpha\/1\.0\.1\/install\.sh \(15 bytes\), addons/,
+    /^apply d\.tar\.gz: 3 files \(600015 bytes\) missing: addons\/alpha\/1\.0\.1\/install\.sh \(15 bytes\), addons/,
   );
-  assert.match(error.hint ?? '', 'nothing was changed');
+  assert.match(error.hint ?? '', 'nothing has changed');
   assert.equal(await readdir(box.path), before);
 });
 
@@ -179,13 +179,13 @@ test('a delta whose parts do not fit together is refused', async () => {
   if (bundle.delta === undefined) throw new Error('no delta');
   const huge = Buffer.alloc(64 << 20);
   for (const [files, message] of [
-    [[{ path: 'bundle.json', data: json({}) }], /there is no contents\.json/],
+    [[{ path: 'bundle.json', data: json({}) }], /a delta without contents\.json/],
     [
       [
         { path: 'bundle.json', data: json({}) },
         { path: 'contents.json', data: contents },
       ],
-      /is not what bundle\.json/,
+      /does not match bundle\.json/,
     ],
     [
       [
@@ -210,12 +210,12 @@ test('a delta whose parts do not fit together is refused', async () => {
 });
 
 /** What a delta says that makes a bundle of one file, and brings that file's member. */
-function deltaOfOne(claimed: PlacedEntry, member: Uint8Array): Pick<Delta, 'full' | 'brought'> {
+function deltaOfOne(claimed: PlacedEntry, member: Uint8Array): Pick<Delta, 'full' | 'included'> {
   const contents = tocJson([claimed]);
   const end = claimed.offset + claimed.packed + paddingSize(claimed.size);
   const full = indexOfContents(contents, end + endSize(contents.byteLength), 'full');
   const entry = { ...claimed, offset: 0, packed: member.byteLength };
-  return { full, brought: new Map([[entry.digest, { kind: 'entry', source: memorySource('d', member), entry }]]) };
+  return { full, included: new Map([[entry.digest, { kind: 'entry', source: memorySource('d', member), entry }]]) };
 }
 
 for (const [what, change, code, message] of [
@@ -251,7 +251,7 @@ test('an inventory that lies about sizes is refused', async () => {
   const next = await bundleOfPackages([CHANGED]);
   const digest = digestOf(noise(300_000, 1));
   const inventory = makeInventory({ payloads: [{ digest, size: 5 }], packages: [], tool: '1' });
-  await assert.rejectsWith(deltaOf(next, inventory), 'FILE_UNUSABLE', /has sha256:\w+ with 5 bytes, addons/);
+  await assert.rejectsWith(deltaOf(next, inventory), 'FILE_UNUSABLE', /lists 5 bytes for sha256:\w+, but addons/);
 });
 
 test('a folder of bundles is a base; files in it that are none are left out with a word', async () => {
@@ -262,7 +262,7 @@ test('a folder of bundles is a base; files in it that are none are left out with
   const notes: unknown[] = [];
   const base = await openBase(box.at('site'), { report: (event) => notes.push(event), signal: never });
   assert.is(notes.length, 1);
-  assert.match(JSON.stringify(notes), /notes\.tar\.gz: no archive footer.*left out/);
+  assert.match(JSON.stringify(notes), /notes\.tar\.gz: no archive footer.*skipped/);
   const next = await bundleOfPackages([ALPHA, BETA]);
   assert.ok((await applied(box, await deltaOf(next, await inventoryOf(base)), base)).equals(next.bytes));
   await assert.rejectsWith(openBase(box.at('none'), options), 'NOT_FOUND', /neither bundles nor packages/);

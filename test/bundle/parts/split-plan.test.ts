@@ -61,23 +61,23 @@ test('no part is small only because a medium is full', () => {
 test('every file takes whole blocks', () => {
   const small = medium('/a', 3 * 65_536, { block: 65_536 });
   assert.equal(placed(3000, [small], 1000).length, 3);
-  assert.throwsWith(() => placed(4000, [small], 1000), 'NO_SPACE', /4000 bytes are needed, 1000 do not fit/);
+  assert.throwsWith(() => placed(4000, [small], 1000), 'NO_SPACE', /needs 4000 bytes, 1000 more than available/);
 });
 
 test('folders of one file system share its room', () => {
   const media = [medium('/a', 3 * MIB, { device: '8:1' }), medium('/b', 3 * MIB, { device: '8:1' })];
-  assert.throwsWith(() => placed(4 * MIB, media), 'NO_SPACE', /1048576 do not fit/);
+  assert.throwsWith(() => placed(4 * MIB, media), 'NO_SPACE', /1048576 more than available/);
 });
 
 test('a shortage is told in bytes, medium by medium', () => {
   const error = assert.throwsWith(() => placed(9 * MIB, [medium('/a', MIB), medium('/b', 2 * MIB)]), 'NO_SPACE');
-  assert.match(error.message, `${9 * MIB} bytes are needed, ${6 * MIB} do not fit`);
-  assert.match(error.message, `${MIB + ASIDE} are free in /a, ${2 * MIB + ASIDE} are free in /b`);
+  assert.match(error.message, `needs ${9 * MIB} bytes, ${6 * MIB} more than available`);
+  assert.match(error.message, `${MIB + ASIDE} free in /a, ${2 * MIB + ASIDE} free in /b`);
 });
 
 test('more parts than numbers are refused, with a size that would do', () => {
   const error = assert.throwsWith(() => placed(1000 * 10, [medium('/a', 1e9)], 10), 'USAGE', /more than 999 parts/);
-  assert.match(error.hint ?? '', 'parts of 11 bytes or more');
+  assert.match(error.hint ?? '', 'parts of at least 11 bytes');
 });
 
 test.run();

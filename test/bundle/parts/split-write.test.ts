@@ -1,8 +1,8 @@
 import * as assert from '../../support/assert.ts';
 import { chmod, copyFile, link, mkdir, open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { memorySource, openFileSource, readIndex } from '../../../src/formats/archive/read.ts';
-import { keepBegun } from '../../../src/bundle/parts/parts-known.ts';
-import { lookAtMedia, type Whole } from '../../../src/bundle/parts/split-write.ts';
+import { saveProgress } from '../../../src/bundle/parts/parts-known.ts';
+import { inspectMedia, type Whole } from '../../../src/bundle/parts/split-write.ts';
 import { hexOf } from '../../../src/core/digest.ts';
 import { CurlewError } from '../../../src/core/errors.ts';
 import { parseHead } from '../../../src/core/parts.ts';
@@ -102,7 +102,7 @@ test('parts of something else are not taken for the rest of this', async ({ sign
   await using box = await tree();
   const stop = new AbortController();
   await assert.rejectsWith(split(box, stop.signal, { whole: stopping(wholeOf(2), 250_000, stop) }), 'CANCELLED');
-  await assert.rejectsWith(split(box, signal), 'FILE_EXISTS', /part-001: the file is there already/);
+  await assert.rejectsWith(split(box, signal), 'FILE_EXISTS', /part-001: the file already exists/);
   assert.is((await split(box, signal, { force: true })).kept, 0);
   assert.ok((await join(box, signal)).equals(WHOLE.bytes));
 });
@@ -112,7 +112,7 @@ test('a finished set is replaced only when asked; of the same file only damaged 
 }) => {
   await using box = await tree();
   await split(box, signal);
-  await assert.rejectsWith(split(box, signal), 'FILE_EXISTS', /parts\.json: the file is there already/);
+  await assert.rejectsWith(split(box, signal), 'FILE_EXISTS', /parts\.json: the file already exists/);
   await writeFile(box.at(NAMES[1] ?? ''), noise(LIMIT, 4));
   assert.is((await split(box, signal, { force: true })).kept, 3);
   assert.ok((await join(box, signal)).equals(WHOLE.bytes));
@@ -150,7 +150,7 @@ test('cut off between the head files of two media, it is finished by the same ca
     return { name, folder: folders[at % 2] ?? '', offset, size: Math.min(LIMIT, WHOLE.bytes.byteLength - offset) };
   });
   const { size, tocDigest } = WHOLE.index;
-  await keepBegun({ name: 'b.tar.gz', size, tocDigest, limit: LIMIT, folders }, { layout, digests: new Map() });
+  await saveProgress({ name: 'b.tar.gz', size, tocDigest, limit: LIMIT, folders }, { layout, digests: new Map() });
   await assert.rejectsWith(split(box, signal, { folders }), 'FILE_UNUSABLE', /parts\.sha256/);
   assert.ok((await readdir(box.at('one'))).includes('b.tar.gz.parts.json'));
   await rm(box.at('two/b.tar.gz.parts.sha256'), { recursive: true });
@@ -178,8 +178,8 @@ test('the head file lies on every medium, the sums and a signature beside it', a
   await using box = await tree({ 'one/.keep': '', 'two/.keep': '' });
   const proc = await mounted(box, { one: 'ext4', two: 'ext4' });
   const folders = [box.at('one'), box.at('two')];
-  const beside = new Map([['b.tar.gz.sigstore.json', Buffer.from('signed')]]);
-  const { media } = await split(box, signal, { folders, proc, beside });
+  const extraFiles = new Map([['b.tar.gz.sigstore.json', Buffer.from('signed')]]);
+  const { media } = await split(box, signal, { folders, proc, extraFiles });
   assert.equal(
     media.map(({ medium, parts }) => [medium.folder, parts.length]),
     [[box.at('one'), 4]],
@@ -191,7 +191,7 @@ test('the head file lies on every medium, the sums and a signature beside it', a
 test('on FAT a file stays below 4 GiB', async ({ signal }) => {
   await using box = await tree({ 'one/.keep': '', 'two/.keep': '' });
   const proc = await mounted(box, { one: 'vfat', two: 'exfat' });
-  const [one, two] = await lookAtMedia([box.at('one'), box.at('two')], { proc, signal });
+  const [one, two] = await inspectMedia([box.at('one'), box.at('two')], { proc, signal });
   assert.equal([one?.type, one?.fileLimit], ['vfat', 2 ** 32 - 2 ** 20]);
   assert.equal([two?.type, two?.fileLimit], ['exfat', undefined]);
   assert.ok((one?.free ?? 0) > 0 && one?.device !== two?.device);

@@ -80,7 +80,7 @@ test('a source that gives more or less than it was asked for is told', async ({ 
         yield new Uint8Array(length + off);
       },
     }));
-    await assert.rejectsWith(collect(bundleRange(plan, wrong, { signal })), 'FETCH_FAILED', /package 0: gave/);
+    await assert.rejectsWith(collect(bundleRange(plan, wrong, { signal })), 'FETCH_FAILED', /package 0: returned/);
   }
 });
 

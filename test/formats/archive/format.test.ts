@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { deflateRawSync } from 'node:zlib';
 import { tarHeader } from '../../../src/formats/archive/header.ts';
-import { assembleBundle } from '../../../src/bundle/write/assemble.ts';
+import { writeBundleFile } from '../../../src/bundle/write/write-bundle.ts';
 import { publishPackages } from '../../../src/store/release/publish.ts';
 import { createFolderStore } from '../../../src/store/folder.ts';
 import * as assert from '../../support/assert.ts';
@@ -113,7 +113,7 @@ test('a bundle is what the page says, its links lead to earlier files', async ({
   await publishPackages(built, { store, release: 'r1', ...options });
   const { plan, sources } = await planTestBundle(store, specOf({ [first]: 'latest', [second]: 'latest' }), signal);
   const written = { force: false, verify: true, report: noReport, signal };
-  await assembleBundle(plan, sources, box.at('bundle.tar.gz'), written);
+  await writeBundleFile(plan, sources, box.at('bundle.tar.gz'), written);
   const entries = readByThePage(await readFile(box.at('bundle.tar.gz')));
   const links = entries.filter(({ linkTo }) => linkTo !== undefined);
   assert.ok(

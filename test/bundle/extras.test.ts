@@ -1,4 +1,4 @@
-import { chooseBeside, type BesideOptions, type ResolvedBeside } from '../../src/bundle/beside.ts';
+import { chooseExtras, type ExtraOptions, type ResolvedExtra } from '../../src/bundle/extras.ts';
 import { resolvePackages } from '../../src/bundle/resolve.ts';
 import { formatBundleJson, parseBundleJson } from '../../src/core/bundle.ts';
 import { digestOf } from '../../src/core/digest.ts';
@@ -38,18 +38,18 @@ function catalogueOf(rows: readonly string[]) {
 
 function beside(
   addons: Readonly<Record<string, string>>,
-  options: Partial<BesideOptions> = {},
+  options: Partial<ExtraOptions> = {},
   rows: readonly string[] = [...ADDONS, ...MACHINE],
   forKurl = false,
-): readonly ResolvedBeside[] {
+): readonly ResolvedExtra[] {
   const { installer } = parseInstaller('i.yaml', specOf(addons));
   if (installer === undefined) throw new Error('the spec of the test is wrong');
   const catalogue = catalogueOf(rows);
   const packages = resolvePackages(installer, catalogue, 'amd64');
-  return chooseBeside(packages, { also: [], upgradeFrom: [], ...options }, { catalogue, arch: 'amd64', forKurl });
+  return chooseExtras(packages, { also: [], upgradeFrom: [], ...options }, { catalogue, arch: 'amd64', forKurl });
 }
 
-const shown = (found: readonly ResolvedBeside[]): readonly string[] =>
+const shown = (found: readonly ResolvedExtra[]): readonly string[] =>
   found.map(({ role, name, version }) => `${role} ${name}-${version}`);
 
 test('the helper image comes along in its newest version, where a package has an image and curlew installs it', () => {
@@ -93,7 +93,7 @@ test('steps of an upgrade and packages asked for come along, each once', () => {
   assert.equal(
     found.map(({ because, key }) => [because, key]),
     [
-      ['on the way from 1.27.3 to 1.29.9', 'r1/kubernetes-1.28.15.tar.gz'],
+      ['intermediate version from 1.27.3 to 1.29.9', 'r1/kubernetes-1.28.15.tar.gz'],
       ['greatest patch of 0.28', 'r1/ekco-0.28.4.tar.gz'],
     ],
   );

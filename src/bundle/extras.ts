@@ -1,4 +1,4 @@
-/** Packages that a bundle holds beside those of its spec, and why. Pure. */
+/** Packages of a bundle in addition to those of its spec, with reasons. Pure. */
 import type { BesidePackage, BesideRole } from '../core/bundle.ts';
 import { findPackage } from '../core/catalogue.ts';
 import { CurlewError } from '../core/errors.ts';
@@ -8,38 +8,38 @@ import { compareVersions, formatRef } from '../core/ref.ts';
 import { resolvePackage, type ResolvedPackage, type ResolveFrom } from './resolve.ts';
 import { upgradeSteps } from './steps.ts';
 
-export type ResolvedBeside = ResolvedPackage & Pick<BesidePackage, 'role'>;
+export type ResolvedExtra = ResolvedPackage & Pick<BesidePackage, 'role'>;
 
 /** A package of the spec. */
-type Named = Pick<ResolvedPackage, 'name' | 'version'>;
+type SpecPackage = Pick<ResolvedPackage, 'name' | 'version'>;
 
 /** A name with a version: exact, `latest` or `1.2.x`. */
-export interface Wanted {
+export interface RequestedPackage {
   readonly name: string;
   readonly version: string;
 }
 
-export interface BesideOptions {
-  readonly also: readonly Wanted[];
-  /** What the oldest node has of an add-on of the spec. */
-  readonly upgradeFrom: readonly Wanted[];
+export interface ExtraOptions {
+  readonly also: readonly RequestedPackage[];
+  /** Version of an add-on of the spec on the oldest node. */
+  readonly upgradeFrom: readonly RequestedPackage[];
 }
 
-export const NOTHING_BESIDE: BesideOptions = { also: [], upgradeFrom: [] };
+export const NO_EXTRAS: ExtraOptions = { also: [], upgradeFrom: [] };
 
 /**
- * In the order: steps of upgrades, packages of the machine itself, what was asked for; each package once. What cannot be
- * found is `SPEC_INVALID`. `forKurl`: for kURL's own scripts, which bring an image of helper programs themselves.
+ * Returns upgrade steps, packages for the machine and requested packages, in this order, each package once. `SPEC_INVALID` if
+ * one cannot be found. `forKurl`: for kURL's own scripts, which have their own image of helper programs.
  */
-export function chooseBeside(
-  packages: readonly Named[],
-  { also, upgradeFrom }: BesideOptions,
+export function chooseExtras(
+  packages: readonly SpecPackage[],
+  { also, upgradeFrom }: ExtraOptions,
   from: ResolveFrom & { readonly forKurl?: boolean },
-): readonly ResolvedBeside[] {
+): readonly ResolvedExtra[] {
   const known = new Set(packages.map(formatRef));
-  const chosen: ResolvedBeside[] = [];
-  const add = (role: BesideRole, wanted: Wanted, because?: string): void => {
-    const { resolved } = resolvePackage({ name: wanted.name, requested: wanted.version }, from);
+  const chosen: ResolvedExtra[] = [];
+  const add = (role: BesideRole, requested: RequestedPackage, because?: string): void => {
+    const { resolved } = resolvePackage({ name: requested.name, requested: requested.version }, from);
     const ref = formatRef(resolved);
     if (known.has(ref)) return;
     known.add(ref);
@@ -55,14 +55,14 @@ export function chooseBeside(
     if (available(found.name).includes(found.version)) add('machine', found, found.because);
   }
   if (from.forKurl !== true && available(HELPER_PACKAGE).length > 0 && packages.some((one) => hasImages(one, from))) {
-    add('machine', { name: HELPER_PACKAGE, version: 'latest' }, 'programs that add-ons run in pods');
+    add('machine', { name: HELPER_PACKAGE, version: 'latest' }, 'helper programs that add-ons run in pods');
   }
-  for (const wanted of also) add('asked', wanted, undefined);
+  for (const requested of also) add('asked', requested, undefined);
   return chosen;
 }
 
-/** Where no container runs, nobody runs programs in pods. A package that the catalogue does not know may have images. */
-function hasImages(ref: Named, { catalogue, arch }: ResolveFrom): boolean {
+/** False if the package has no images: then no pod runs helper programs. True for a package that is not in the catalogue. */
+function hasImages(ref: SpecPackage, { catalogue, arch }: ResolveFrom): boolean {
   return findPackage(catalogue, ref, arch)?.found.images.length !== 0;
 }
 
@@ -71,20 +71,22 @@ function versionsOf(name: string, { catalogue, arch }: ResolveFrom): readonly st
   return (listed?.versions ?? []).flatMap(({ version, packages }) => (packages[arch] === undefined ? [] : [version]));
 }
 
-function notInSpec(name: string, packages: readonly Named[]): CurlewError {
+function notInSpec(name: string, packages: readonly SpecPackage[]): CurlewError {
   const names = packages.map((one) => one.name);
   const near = nearest(name, names);
-  return new CurlewError('SPEC_INVALID', `--upgrade-from: ${name} is not in the spec`, {
-    hint: near === undefined ? `the spec has: ${names.join(', ')}` : `did you mean ${near}?`,
+  return new CurlewError('SPEC_INVALID', `--upgrade-from: the spec does not contain ${name}`, {
+    hint: near === undefined ? `add-ons in the spec: ${names.join(', ')}` : `did you mean ${near}?`,
   });
 }
 
 /** The first version with a conformance package. */
 const CONFORMANCE = '1.17';
 
-/** What bundles of kURL bring by themselves (kurl.md 5.1); here only when the release has it. */
-function machinePackages(packages: readonly Named[]): readonly (Wanted & { readonly because: string })[] {
-  const has = (name: string): Named | undefined => packages.find((one) => one.name === name);
+/** Packages that kURL always adds to bundles (kurl.md 5.1); the caller adds those that the release has. */
+function machinePackages(
+  packages: readonly SpecPackage[],
+): readonly (RequestedPackage & { readonly because: string })[] {
+  const has = (name: string): SpecPackage | undefined => packages.find((one) => one.name === name);
   const kubernetes = has('kubernetes')?.version;
   const found = [];
   if (kubernetes !== undefined) {
